@@ -1,0 +1,350 @@
+"""From cells in a frame to a table: axes, support, and values in their places."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.design.axis import Axis
+from discreet.design.base import Design
+from discreet.design.codes import canonical, canonical_array, natural_order
+from discreet.design.formula import Margins, Term, parse
+from discreet.design.frames import numbers, to_arrow
+from discreet.design.hierarchy import Hierarchy
+from discreet.design.keys import KeyConvention, convention
+from discreet.design.product import LARGEST_DENSE, ProductDesign
+from discreet.design.sparse import SparseDesign
+from discreet.design.structured import StructuredDesign
+from discreet.design.values import CellValues
+from discreet.errors import CodeError, DataError, DesignError, ParameterError, UnknownNameError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from discreet.design.table import Table
+
+Support = Literal["all", "occurring"]
+HierarchyLike = Hierarchy | str | Path | Sequence[Hierarchy | str | Path]
+HierarchiesLike = Mapping[str, HierarchyLike]
+Hierarchies = dict[str, tuple[Hierarchy, ...]]
+
+
+def as_hierarchies(given: HierarchiesLike | None) -> Hierarchies:
+    """Hierarchies by variable, read from files where a path is given."""
+    found: Hierarchies = {}
+    for variable, value in (given or {}).items():
+        several = [value] if isinstance(value, (Hierarchy, str, Path)) else value
+        trees = [h if isinstance(h, Hierarchy) else Hierarchy.read(h) for h in several]
+        if not trees:
+            raise ParameterError(f"no hierarchy is given for variable {variable!r}.")
+        found[variable] = tuple(trees)
+    return found
+
+
+def variables_of(
+    terms: Iterable[Term], columns: Sequence[str], hierarchies: Hierarchies
+) -> list[str]:
+    """The variables that the terms speak of, in order of appearance.
+
+    A name is a level of a hierarchy before it is a column: a coarser column that is also a level
+    belongs to the variable it groups.
+    """
+    owner = {
+        level: variable
+        for variable, trees in hierarchies.items()
+        for tree in trees
+        for level in tree.level_names[1:]
+        if variable in columns
+    }
+    found: dict[str, None] = {}
+    for name in dict.fromkeys(name for term in terms for name in term):
+        base = name.split("[", 1)[0] if name.endswith("]") else name
+        if name in hierarchies and name in columns:
+            found[name] = None
+        elif base in owner:
+            found[owner[base]] = None
+        elif base in columns:
+            found[base] = None
+        else:
+            raise UnknownNameError("variable or level", base, [*columns, *owner])
+    return list(found)
+
+
+@dataclass(frozen=True, eq=False)
+class CodedCells:
+    """Cells from a frame: an axis and leaf positions for each variable, and their values."""
+
+    axes: tuple[Axis, ...]
+    leaves: tuple[NDArray[np.int64], ...]
+    values: CellValues
+
+    @property
+    def crossing(self) -> int:
+        """Number of combinations of categories."""
+        return math.prod(len(axis) for axis in self.axes)
+
+
+def code_cells(
+    frame: pa.Table, variables: Sequence[str], hierarchies: Hierarchies, values: CellValues
+) -> CodedCells:
+    """Codes of the frame's rows as leaf positions on axes."""
+    pairs = [code_column(frame.column(v), v, hierarchies.get(v)) for v in variables]
+    return CodedCells(tuple(a for a, _ in pairs), tuple(p for _, p in pairs), values)
+
+
+def code_column(
+    column: Any, variable: str, trees: Sequence[Hierarchy] | None
+) -> tuple[Axis, NDArray[np.int64]]:
+    """The axis of a variable and the leaf position of each row."""
+    codes, index = canonical_array(column)
+    axis = axis_for(variable, codes, trees)
+    position = np.array([axis.leaf_position[c] for c in codes], dtype=np.int64)
+    return axis, position[index] if len(codes) else np.empty(0, dtype=np.int64)
+
+
+def axis_for(variable: str, codes: Sequence[str], trees: Sequence[Hierarchy] | None) -> Axis:
+    """The axis of a variable whose records hold these codes."""
+    if trees:
+        axis = Axis.from_hierarchies(variable, trees)
+        axis.check_codes(codes)
+        return axis
+    if not codes:
+        raise DataError(
+            f"variable {variable!r} has no records and no code list, so it has no categories. "
+            "Give it a hierarchy or code list."
+        )
+    return Axis.flat(variable, natural_order(codes), total=free_total(codes))
+
+
+def free_total(codes: Iterable[str]) -> str:
+    """A code for the total that is not a category."""
+    taken = set(codes)
+    return next(c for c in ("Total", "_T", "(all)", "(grand total)") if c not in taken)
+
+
+def merge_cells(coded: CodedCells, design: StructuredDesign) -> CellValues:
+    """Values in the design's inner order; rows of the same cell are summed."""
+    if isinstance(design, SparseDesign):
+        where = _place_among(design, coded)
+    else:
+        where = _flat(coded)
+    n = design.n_inner
+
+    def scatter(values: NDArray[Any]) -> NDArray[Any]:
+        out = np.zeros(n, dtype=values.dtype)
+        np.add.at(out, where, values)
+        return out
+
+    v = coded.values
+    optional = [None if a is None else scatter(a) for a in (v.weight, v.weight_squared, v.key)]
+    return CellValues(scatter(v.count), *optional)
+
+
+def _flat(coded: CodedCells) -> NDArray[np.int64]:
+    """Position of each row in the full crossing."""
+    if not coded.axes:
+        return np.zeros(len(coded.values.count), dtype=np.int64)
+    return np.ravel_multi_index(coded.leaves, [len(axis) for axis in coded.axes])
+
+
+def _place_among(design: SparseDesign, coded: CodedCells) -> NDArray[np.int64]:
+    """Position of each row among the sparse design's inner cells; empty rows may be outside."""
+    support = design.inner_flat
+    if support is None:
+        raise DesignError("the crossing of the variables is too large to number.")
+    order = np.argsort(support)
+    flat = _flat(coded)
+    place = np.minimum(np.searchsorted(support, flat, sorter=order), len(support) - 1)
+    where = order[place]
+    outside = (support[where] != flat) & (coded.values.count > 0)
+    if outside.any():
+        row = int(np.flatnonzero(outside)[0])
+        cell = {a.name: a.leaves[p[row]] for a, p in zip(coded.axes, coded.leaves, strict=True)}
+        raise CodeError(
+            f"records fall into cell {cell}, which was declared a structural zero. "
+            "Correct the records or the declaration."
+        )
+    return where
+
+
+def design_for(
+    coded: CodedCells,
+    margins: Margins,
+    support: Support = "all",
+    structural_zeros: Sequence[Mapping[str, Any]] = (),
+) -> StructuredDesign:
+    """The design for coded cells: everything, everything that is possible, or what occurs."""
+    if support not in ("all", "occurring"):
+        raise ParameterError(f"support must be 'all' or 'occurring', got {support!r}.")
+    if support == "occurring":
+        flat = np.unique(_flat(coded)[coded.values.count > 0])
+        leaves = np.unravel_index(flat, [len(axis) for axis in coded.axes])
+        return SparseDesign(coded.axes, margins, leaves, occurring=True)
+    if not structural_zeros:
+        return ProductDesign(coded.axes, margins)
+    if coded.crossing > LARGEST_DENSE:
+        raise DesignError(
+            f"structural zeros cannot be declared on a crossing of {coded.crossing:,} cells; "
+            f"the limit is {LARGEST_DENSE:,}."
+        )
+    possible = ~impossible(coded.axes, structural_zeros)
+    return SparseDesign(coded.axes, margins, np.nonzero(possible))
+
+
+def impossible(axes: Sequence[Axis], rules: Sequence[Mapping[str, Any]]) -> NDArray[np.bool_]:
+    """Which combinations the rules declare impossible; codes of any level may be named."""
+    mask = np.zeros([len(axis) for axis in axes], dtype=bool)
+    by_name = {axis.name: a for a, axis in enumerate(axes)}
+    for rule in rules:
+        if not by_name.keys() >= rule.keys():
+            continue  # a rule on a variable that is not in this table says nothing about it
+        chosen: list[NDArray[Any]] = [np.arange(len(axis)) for axis in axes]
+        for name, codes in rule.items():
+            chosen[by_name[name]] = _leaves_of(axes[by_name[name]], codes)
+        mask[np.ix_(*chosen)] = True
+    return mask
+
+
+def _leaves_of(axis: Axis, codes: Any) -> NDArray[np.intp]:
+    several = [codes] if isinstance(codes, str) or not isinstance(codes, Iterable) else codes
+    known = {**axis.node_leaves, **{c: np.array([i]) for c, i in axis.leaf_position.items()}}
+    found = []
+    for code in map(canonical, several):
+        if code not in known:
+            raise UnknownNameError(f"code of variable {axis.name!r}", code, known)
+        found.append(known[code])
+    return np.unique(np.concatenate(found))
+
+
+def cells_to_table(
+    frame: Any,
+    margins: Margins,
+    *,
+    count: str,
+    key: str | None,
+    weight: str | None,
+    hierarchies: HierarchiesLike | None,
+    support: Support,
+    structural_zeros: Sequence[Mapping[str, Any]],
+    convention: str | KeyConvention,
+) -> Table:
+    """A table from a frame of inner cells; see `Table.from_counts`."""
+    cells = to_arrow(frame)
+    rule = _rule(convention)
+    trees = as_hierarchies(hierarchies)
+    values = CellValues(
+        numbers(cells, count),
+        weight=None if weight is None else numbers(cells, weight).astype(np.float64),
+        key=None if key is None else read_keys(numbers(cells, key), rule),
+    )
+    names = variables_of(parse(margins), cells.column_names, trees)
+    coded = code_cells(cells, names, trees, values)
+    return build_table(coded, margins, rule, support, structural_zeros)
+
+
+def build_table(
+    coded: CodedCells,
+    margins: Margins,
+    rule: KeyConvention,
+    support: Support = "all",
+    structural_zeros: Sequence[Mapping[str, Any]] = (),
+) -> Table:
+    """A table with inner cells from coded cells."""
+    from discreet.design.table import Table
+
+    design = design_for(coded, margins, support, structural_zeros)
+    if isinstance(design, ProductDesign):
+        design._require_dense()
+    inner = merge_cells(coded, design).mapped(lambda values: values, rule)
+    return Table.from_inner(design, inner, rule)
+
+
+def published_to_table(
+    frame: Any,
+    margins: Margins,
+    *,
+    count: str,
+    key: str | None,
+    hierarchies: HierarchiesLike | None,
+    convention: str | KeyConvention,
+) -> Table:
+    """A table from a frame of published cells; see `Table.from_frame`."""
+    from discreet.design.table import Table
+
+    cells, rule, trees = to_arrow(frame), _rule(convention), as_hierarchies(hierarchies)
+    names = variables_of(parse(margins), cells.column_names, trees)
+    design = ProductDesign([_published_axis(cells, v, trees.get(v)) for v in names], margins)
+    where = _published_positions(design, cells)
+    values = CellValues(
+        _placed(design, where, numbers(cells, count), count),
+        key=None
+        if key is None
+        else _placed(design, where, read_keys(numbers(cells, key), rule), key),
+    )
+    return Table(design, values, _inner_if_published(design, values), rule)
+
+
+def _inner_if_published(design: ProductDesign, values: CellValues) -> CellValues | None:
+    """The inner cells, when one of the published blocks is the inner table itself."""
+    for k, block in enumerate(design.blocks):
+        if block.levels == design.inner_block.levels:
+            part = design.slice_of(k)
+            return CellValues(
+                values.count[part], key=None if values.key is None else values.key[part]
+            )
+    return None
+
+
+def _published_axis(cells: pa.Table, variable: str, trees: Sequence[Hierarchy] | None) -> Axis:
+    if trees:
+        return Axis.from_hierarchies(variable, trees)
+    codes, _ = canonical_array(cells.column(variable))
+    total = next((c for c in ("Total", "_T", "(all)", "(grand total)") if c in codes), "Total")
+    return Axis.flat(variable, natural_order([c for c in codes if c != total]), total=total)
+
+
+def _published_positions(design: ProductDesign, cells: pa.Table) -> NDArray[np.int64]:
+    """The published position of every row of the frame."""
+    lookup: dict[tuple[str, ...], int] = {}
+    columns = [[codes[i] for i in index] for index, codes in design.published_codes()]
+    for k, names in enumerate(zip(*columns, strict=True)):
+        lookup.setdefault(names, k)
+    shown = []
+    for axis in design.axes:
+        codes, index = canonical_array(cells.column(axis.name))
+        codes = [axis.total if c in axis.total_codes else c for c in codes]
+        shown.append([codes[i] for i in index])
+    where = np.array([lookup.get(names, -1) for names in zip(*shown, strict=True)], dtype=np.int64)
+    if (where < 0).any():
+        row = int(np.flatnonzero(where < 0)[0])
+        cell = {a.name: shown[j][row] for j, a in enumerate(design.axes)}
+        raise DesignError(f"row {row + 1}: cell {cell} is not among the margins asked for.")
+    return where
+
+
+def _placed(
+    design: ProductDesign, where: NDArray[np.int64], values: NDArray[Any], name: str
+) -> NDArray[Any]:
+    filled = np.bincount(where, minlength=design.n_published)
+    if (filled != 1).any():
+        k = int(np.flatnonzero(filled != 1)[0])
+        times = "twice or more" if filled[k] else "not at all"
+        raise DesignError(f"column {name!r}: cell {design.cell(k) or 'total'} is given {times}.")
+    out = np.empty(design.n_published, dtype=values.dtype)
+    out[where] = values
+    return out
+
+
+def read_keys(keys: NDArray[Any], rule: KeyConvention) -> NDArray[np.int64]:
+    """Keys of a convention from a column of whole numbers or of fractions."""
+    return rule.scale(keys) if keys.dtype.kind == "f" else rule.check(keys)
+
+
+def _rule(name: str | KeyConvention) -> KeyConvention:
+    return convention(name)

@@ -1,0 +1,214 @@
+"""One variable of a table: its inner categories and the levels at which they may be published."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.design.hierarchy import Hierarchy
+from discreet.errors import CodeError, UnknownNameError
+
+Groups = NDArray[np.int32]
+OUTSIDE = -1
+LEAVES = "leaves"
+
+
+@dataclass(frozen=True, eq=False)
+class Level:
+    """A set of disjoint groups of inner categories, published together.
+
+    `group[leaf]` is the position of the leaf's group in `codes`, or -1 when the leaf lies in none
+    (a branch that ends above this level).
+    """
+
+    name: str
+    codes: tuple[str, ...]
+    group: Groups
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    @cached_property
+    def is_identity(self) -> bool:
+        """Whether every leaf is its own group, in order."""
+        n = len(self.group)
+        return len(self.codes) == n and bool(np.array_equal(self.group, np.arange(n)))
+
+    @cached_property
+    def covers_all(self) -> bool:
+        """Whether every leaf lies in some group."""
+        return bool((self.group != OUTSIDE).all())
+
+
+@dataclass(frozen=True, eq=False)
+class Axis:
+    """A variable: its leaves (inner categories), the code of its total, and its levels.
+
+    Levels are listed from coarse to fine and share no code, so that publishing all of them
+    publishes every node of the variable's hierarchies once.
+    """
+
+    name: str
+    leaves: tuple[str, ...]
+    levels: tuple[Level, ...]
+    total: str = "Total"
+    total_aliases: tuple[str, ...] = ()
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not self.leaves:
+            raise CodeError(f"variable {self.name!r} has no categories; give at least one.")
+        if len(set(self.leaves)) != len(self.leaves):
+            twice = next(c for i, c in enumerate(self.leaves) if c in self.leaves[:i])
+            raise CodeError(f"variable {self.name!r} lists code {twice!r} twice.")
+        for code in self.total_codes:
+            if code in self.leaf_position:
+                raise CodeError(
+                    f"variable {self.name!r} uses {code!r} both for a category and for the total. "
+                    "Choose another total code, e.g. `hierarchies={...: "
+                    "dc.Hierarchy.flat(codes, root='All')}`."
+                )
+
+    def __len__(self) -> int:
+        return len(self.leaves)
+
+    @classmethod
+    def flat(cls, name: str, codes: Sequence[str], total: str = "Total") -> Axis:
+        """A variable without a hierarchy."""
+        leaves = tuple(codes)
+        identity = Level(name, leaves, np.arange(len(leaves), dtype=np.int32))
+        return cls(name, leaves, (identity,), total)
+
+    @classmethod
+    def from_hierarchies(cls, name: str, hierarchies: Sequence[Hierarchy]) -> Axis:
+        """A variable with one or several hierarchies over the same leaves.
+
+        The first hierarchy gives the leaves, their order and the code of the total. Further ones
+        add their groups; a root that covers every leaf is another name for the total, one that
+        does not is a group of its own.
+        """
+        first, *others = hierarchies
+        position = {code: i for i, code in enumerate(first.leaves)}
+        levels = _levels_of(name, first, position, skip=frozenset())
+        aliases = list(first.total_aliases)
+        labels = dict(first.labels)
+        for tree in others:
+            seen = frozenset(code for level in levels for code in level.codes) | position.keys()
+            _check_same_meaning(name, tree, levels, position)
+            extra = _levels_of(name, tree, position, skip=seen)
+            if len(tree.leaves) == len(position):
+                aliases += [tree.root, *tree.total_aliases]
+            elif tree.root not in seen:
+                extra = (_level_from_nodes(name, tree, 0, (tree.root,), position), *extra)
+            levels = (*extra, *levels)
+            labels = {**tree.labels, **labels}
+        aliases = [a for a in dict.fromkeys(aliases) if a != first.root]
+        return cls(name, first.leaves, levels, first.root, tuple(aliases), labels)
+
+    @property
+    def total_codes(self) -> tuple[str, ...]:
+        """All codes that mean the total, the shown one first."""
+        return (self.total, *self.total_aliases)
+
+    @cached_property
+    def leaf_position(self) -> dict[str, int]:
+        """Position of each leaf."""
+        return {code: i for i, code in enumerate(self.leaves)}
+
+    @cached_property
+    def finest(self) -> Level:
+        """The level of all leaves, whatever their depth."""
+        for level in self.levels:
+            if level.is_identity:
+                return level
+        identity = np.arange(len(self.leaves), dtype=np.int32)
+        return Level(f"{self.name}[{LEAVES}]", self.leaves, identity)
+
+    @cached_property
+    def node_leaves(self) -> dict[str, NDArray[np.intp]]:
+        """Leaf positions under each published code."""
+        found = {self.total: np.arange(len(self.leaves))}
+        for level in self.levels:
+            order = np.argsort(level.group, kind="stable")
+            starts = np.searchsorted(level.group[order], np.arange(len(level) + 1))
+            for k, code in enumerate(level.codes):
+                found[code] = order[starts[k] : starts[k + 1]]
+        return found
+
+    def level(self, name: str) -> Level:
+        """The level with this name (`"county"`), number (`"2"`), or `"leaves"`."""
+        if name in (LEAVES, self.finest.name):
+            return self.finest
+        short = {self.short_name(level): level for level in self.levels}
+        if name in short:
+            return short[name]
+        raise UnknownNameError(f"level of variable {self.name!r}", name, [*short, LEAVES])
+
+    def short_name(self, level: Level) -> str:
+        """A level's name without the variable in front."""
+        return level.name.removeprefix(f"{self.name}[").removesuffix("]")
+
+    def check_codes(self, codes: Iterable[str]) -> None:
+        """Raise a `CodeError` that names the first code that is not a leaf."""
+        for code in codes:
+            if code not in self.leaf_position:
+                raise CodeError(
+                    f"code {code!r} of variable {self.name!r} is not among its categories. "
+                    + str(UnknownNameError("code", code, self.leaves)).split(". ", 1)[1]
+                    + " Add it to the hierarchy or code list, or recode it."
+                )
+
+    def describe(self, code: str) -> str:
+        """A code with its label, when it has one."""
+        label = self.labels.get(code)
+        return f"{code} {label}" if label and label != code else code
+
+
+def _levels_of(
+    name: str, tree: Hierarchy, position: Mapping[str, int], skip: frozenset[str]
+) -> tuple[Level, ...]:
+    """The levels of a tree below its root, coarse to fine, without codes already published."""
+    levels = []
+    for depth in range(1, tree.depth + 1):
+        nodes = tuple(c for c in tree.codes_at(depth) if c not in skip)
+        if nodes:
+            levels.append(_level_from_nodes(name, tree, depth, nodes, position))
+    return tuple(levels)
+
+
+def _level_from_nodes(
+    name: str, tree: Hierarchy, depth: int, nodes: tuple[str, ...], position: Mapping[str, int]
+) -> Level:
+    of_node = {code: k for k, code in enumerate(nodes)}
+    group = np.full(len(position), OUTSIDE, dtype=np.int32)
+    for leaf, ancestor in tree.ancestor_at(depth).items():
+        if leaf not in position:
+            raise CodeError(
+                f"code {leaf!r} of variable {name!r} is a category in one of its hierarchies "
+                "but not in the first. All hierarchies of a variable need the same categories."
+            )
+        group[position[leaf]] = of_node.get(ancestor, OUTSIDE)
+    short = tree.level_names[depth] if tree.level_names else str(depth)
+    is_leaf_level = nodes == tuple(position)
+    return Level(name if is_leaf_level and not tree.level_names else f"{name}[{short}]", nodes, group)
+
+
+def _check_same_meaning(
+    name: str, tree: Hierarchy, levels: Sequence[Level], position: Mapping[str, int]
+) -> None:
+    """A code that occurs in two hierarchies must cover the same leaves in both."""
+    for level in levels:
+        for k, code in enumerate(level.codes):
+            if code not in tree.parents:
+                continue
+            here = set(np.flatnonzero(level.group == k).tolist())
+            there = {position[leaf] for leaf in tree.leaves_of(code) if leaf in position}
+            if here != there:
+                raise CodeError(
+                    f"code {code!r} of variable {name!r} covers different categories in two of "
+                    "its hierarchies. Give one of the groups another code."
+                )

@@ -1,0 +1,211 @@
+r"""The one home of the linear model of a table, :math:`z = X^\top y`."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import DesignError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from scipy import sparse
+
+    from discreet.design.axis import Axis
+    from discreet.design.formula import Margins
+
+Vector = NDArray[Any]
+Number = TypeVar("Number", bound=np.generic)
+Cell = dict[str, str]
+
+
+class Design(ABC):
+    r"""The linear model of a table, :math:`z = X^\top y`.
+
+    Row :math:`i` of :math:`X` is an inner cell, column :math:`k` a published cell, and
+    :math:`X_{ik} = 1` when inner cell :math:`i` counts in published cell :math:`k`. Subclasses use
+    the structure of the table; :math:`X` itself is built only by `matrix`.
+    """
+
+    axes: tuple[Axis, ...]
+    n_inner: int
+    n_published: int
+
+    @staticmethod
+    def product(
+        variables: Mapping[str, int | Sequence[object]] | Sequence[Axis], margins: Margins
+    ) -> Design:
+        """A complete design: every combination of the categories is an inner cell.
+
+        Args:
+          variables: Number of categories, or their codes, by variable; or axes.
+          margins: A formula, or a list of tuples of names.
+        """
+        from discreet.design.product import ProductDesign
+
+        return ProductDesign(axes_of(variables), margins)
+
+    @staticmethod
+    def sparse(
+        variables: Mapping[str, int | Sequence[object]] | Sequence[Axis],
+        margins: Margins,
+        codes: Sequence[Vector],
+    ) -> Design:
+        """A design on chosen inner cells only.
+
+        Args:
+          variables: As for `product`.
+          margins: As for `product`.
+          codes: For each variable the leaf positions of the inner cells.
+        """
+        from discreet.design.sparse import SparseDesign
+
+        return SparseDesign(axes_of(variables), margins, codes)
+
+    @staticmethod
+    def from_matrix(X: Any) -> Design:
+        """Any 0/1 matrix, inner × published, when there is no structure to use."""
+        from discreet.design.general import MatrixDesign
+
+        return MatrixDesign(X)
+
+    def aggregate(self, y: Vector) -> Vector:
+        r"""Published cells :math:`X^\top y`; whole numbers stay whole numbers."""
+        y = self._checked(y, self.n_inner, "inner")
+        return self._aggregate(y)
+
+    def adjoint(self, z: Vector) -> Vector:
+        r"""For each inner cell the sum over the published cells it counts in, :math:`Xz`."""
+        z = self._checked(z, self.n_published, "published")
+        return self._adjoint(z)
+
+    def residual(self, y: Vector, z: Vector) -> Vector:
+        r""":math:`X^\top y - z`."""
+        difference: Vector = self.aggregate(y) - z
+        return difference
+
+    @abstractmethod
+    def _aggregate(self, y: Vector) -> Vector: ...
+
+    @abstractmethod
+    def _adjoint(self, z: Vector) -> Vector: ...
+
+    @abstractmethod
+    def matrix(self) -> sparse.csr_array:
+        """The matrix X itself, sparse; for small designs and general solvers."""
+
+    @abstractmethod
+    def member_blocks(self) -> Iterator[tuple[Vector, slice]]:
+        """Groups of published cells of which each inner cell counts in at most one.
+
+        Yields, group by group, the published position of each inner cell (-1: none) and the
+        slice of published positions the group occupies.
+        """
+
+    @abstractmethod
+    def duplicates(self) -> NDArray[np.int64]:
+        """For each published cell the first one with the same inner cells (itself if none)."""
+
+    @abstractmethod
+    def published_codes(self) -> list[tuple[NDArray[np.int32], list[str]]]:
+        """For each axis: index of each published cell's code, and the codes (the total last)."""
+
+    @abstractmethod
+    def inner_codes(self) -> list[NDArray[np.integer[Any]]]:
+        """For each axis the leaf position of every inner cell."""
+
+    @abstractmethod
+    def position(self, cell: Mapping[str, object]) -> int:
+        """Position of a published cell given by its codes; variables left out are totals."""
+
+    @abstractmethod
+    def inner_position(self, cell: Mapping[str, object]) -> int:
+        """Position of an inner cell given by a code for every variable."""
+
+    @property
+    @abstractmethod
+    def is_complete(self) -> bool:
+        """Whether the inner cells are the full crossing of the categories."""
+
+    def row_sums(self, columns: Vector | None = None) -> NDArray[np.int64]:
+        """In how many of the published cells `columns` (all by default) each inner cell counts."""
+        chosen = np.ones(self.n_published, dtype=np.int64)
+        if columns is not None:
+            chosen = np.zeros(self.n_published, dtype=np.int64)
+            chosen[columns] = 1
+        return self.adjoint(chosen)
+
+    def sensitivity(self, columns: Vector | None = None) -> int:
+        """Largest row sum over the published cells `columns`: what one record can change."""
+        return int(self.row_sums(columns).max(initial=0))
+
+    @cached_property
+    def column_sizes(self) -> NDArray[np.int64]:
+        """Number of inner cells in each published cell."""
+        return self.aggregate(np.ones(self.n_inner, dtype=np.int64))
+
+    def cell(self, position: int) -> Cell:
+        """The codes of one published cell, totals left out."""
+        found = {}
+        for axis, (index, codes) in zip(self.axes, self.published_codes(), strict=True):
+            code = codes[int(index[position])]
+            if code not in axis.total_codes:
+                found[axis.name] = code
+        return found
+
+    def inner_cell(self, position: int) -> Cell:
+        """The codes of one inner cell."""
+        pairs = zip(self.axes, self.inner_codes(), strict=True)
+        return {axis.name: axis.leaves[int(leaf[position])] for axis, leaf in pairs}
+
+    def label_columns(self) -> dict[str, pa.Array]:
+        """Dictionary-encoded code columns of the published cells, by variable."""
+        import pyarrow as pa
+
+        return {
+            axis.name: pa.DictionaryArray.from_arrays(pa.array(index), pa.array(codes, pa.string()))
+            for axis, (index, codes) in zip(self.axes, self.published_codes(), strict=True)
+        }
+
+    def inner_label_columns(self, positions: Vector | None = None) -> dict[str, pa.Array]:
+        """Dictionary-encoded code columns of the inner cells, or of some of them."""
+        import pyarrow as pa
+
+        chosen = slice(None) if positions is None else positions
+        return {
+            axis.name: pa.DictionaryArray.from_arrays(
+                pa.array(leaf[chosen].astype(np.int32)), pa.array(axis.leaves, pa.string())
+            )
+            for axis, leaf in zip(self.axes, self.inner_codes(), strict=True)
+        }
+
+    def _checked(self, values: Vector, expected: int, kind: str) -> Vector:
+        values = np.asarray(values)
+        if values.ndim != 1 or len(values) != expected:
+            raise DesignError(
+                f"the design has {expected:,} {kind} cells, but the array has shape {values.shape}."
+            )
+        if values.dtype == np.bool_ or values.dtype.kind in "iu" and values.dtype.itemsize < 8:
+            return values.astype(np.int64)
+        return values
+
+
+def axes_of(
+    variables: Mapping[str, int | Sequence[object]] | Sequence[Axis],
+) -> tuple[Axis, ...]:
+    """Axes from numbers of categories or lists of codes; axes pass through."""
+    from discreet.design.axis import Axis
+    from discreet.design.codes import canonical
+
+    if not isinstance(variables, Mapping):
+        return tuple(variables)
+    axes = []
+    for name, given in variables.items():
+        codes = range(1, given + 1) if isinstance(given, int) else given
+        axes.append(Axis.flat(name, [canonical(c) for c in codes]))
+    return tuple(axes)

@@ -1,0 +1,153 @@
+"""Which margins are published: a small formula language, or tuples.
+
+`a*b` is the crossing, its lower margins and the total; `a:b` the crossing alone; `a` the margin
+and the total; `1` the total; `+` adds and `-` takes away; parentheses group. A name may be a
+variable (all its levels), a level of a hierarchy, or `variable[level]`; names that are not plain
+words stand in backticks.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable, Iterable, Sequence
+
+from discreet.errors import ParameterError
+
+Term = tuple[str, ...]
+Margins = str | Sequence[str | Sequence[str]]
+
+_TOKEN = re.compile(r"\s*(?:(`[^`]+`|[^\W\d][\w.]*)(\[[^\]]+\])?|([-+*:()])|(1)(?!\w))")
+
+
+def margins(variables: Sequence[str], order: int, *, lower: bool = True) -> list[Term]:
+    """All margins of the variables with `order` of them, and with fewer when `lower`.
+
+    >>> margins(["region", "age", "sex"], order=2, lower=False)
+    [('region', 'age'), ('region', 'sex'), ('age', 'sex')]
+    """
+    if not 0 <= order <= len(variables):
+        raise ParameterError(
+            f"order must lie between 0 and the number of variables ({len(variables)}), got {order}."
+        )
+    orders = range(order, -1, -1) if lower else [order]
+    return [term for k in orders for term in itertools.combinations(variables, k)]
+
+
+def parse(spec: Margins) -> list[Term]:
+    """Terms in the order they are written, each named once."""
+    if isinstance(spec, str):
+        return _Parser(spec).parse()
+    terms = [(term,) if isinstance(term, str) else tuple(term) for term in spec]
+    if not terms:
+        raise ParameterError("no margins given; [()] publishes the total alone.")
+    for term in terms:
+        if len(set(term)) != len(term):
+            raise ParameterError(f"margin {term} names a variable twice.")
+    return list(dict.fromkeys(terms))
+
+
+class _Parser:
+    """Recursive descent over `sum := product (('+'|'-') product)*`, `:` before `*` before `+`."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.tokens = self._tokens()
+        self.at = 0
+
+    def parse(self) -> list[Term]:
+        terms = self._sum()
+        if self.at < len(self.tokens):
+            raise self._error(f"unexpected {self.tokens[self.at]!r}")
+        if not terms:
+            raise self._error("nothing is left to publish")
+        return terms
+
+    def _tokens(self) -> list[str]:
+        tokens, position = [], 0
+        while self.text[position:].strip():
+            match = _TOKEN.match(self.text, position)
+            if match is None:
+                raise self._error(f"cannot read {self.text[position:].strip()[:12]!r}")
+            name, level, sign, one = match.groups()
+            tokens.append(sign or one or name + (level or ""))
+            position = match.end()
+        return tokens
+
+    def _error(self, what: str) -> ParameterError:
+        return ParameterError(
+            f"formula {self.text!r}: {what}. Write e.g. 'region*age + sex', 'region:age', "
+            "or put odd names in backticks: '`my column`*sex'."
+        )
+
+    def _peek(self) -> str | None:
+        return self.tokens[self.at] if self.at < len(self.tokens) else None
+
+    def _take(self) -> str:
+        token = self._peek()
+        if token is None:
+            raise self._error("it ends too early")
+        self.at += 1
+        return token
+
+    def _sum(self) -> list[Term]:
+        terms = self._product()
+        while self._peek() in ("+", "-"):
+            sign, right = self._take(), self._product()
+            terms = _union(terms, right) if sign == "+" else _without(terms, right)
+        return terms
+
+    def _product(self) -> list[Term]:
+        return self._chain("*", self._crossing, _star)
+
+    def _crossing(self) -> list[Term]:
+        return self._chain(":", self._atom, _colon)
+
+    def _chain(
+        self,
+        sign: str,
+        operand: Callable[[], list[Term]],
+        join: Callable[[list[Term], list[Term]], list[Term]],
+    ) -> list[Term]:
+        terms = operand()
+        while self._peek() == sign:
+            self._take()
+            terms = join(terms, operand())
+        return terms
+
+    def _atom(self) -> list[Term]:
+        token = self._take()
+        if token == "(":
+            terms = self._sum()
+            if self._peek() != ")":
+                raise self._error("a parenthesis is not closed")
+            self._take()
+            return terms
+        if token == "1":
+            return [()]
+        if token in "+-*:)":
+            raise self._error(f"a name was expected before {token!r}")
+        return [(token.replace("`", ""),), ()]
+
+
+def _union(left: Iterable[Term], right: Iterable[Term]) -> list[Term]:
+    return list(dict.fromkeys([*left, *right]))
+
+
+def _without(left: list[Term], right: list[Term]) -> list[Term]:
+    """Take terms away; the total goes only when it is named alone (`- 1`)."""
+    gone = {frozenset(t) for t in right if t or right == [()]}
+    return [t for t in left if frozenset(t) not in gone]
+
+
+def _star(left: list[Term], right: list[Term]) -> list[Term]:
+    crossed = [_join(a, b) for a in _union(left, [()]) for b in _union(right, [()])]
+    return sorted(dict.fromkeys(crossed), key=len, reverse=True)
+
+
+def _colon(left: list[Term], right: list[Term]) -> list[Term]:
+    return list(dict.fromkeys(_join(a, b) for a in left if a for b in right if b))
+
+
+def _join(a: Term, b: Term) -> Term:
+    return tuple(dict.fromkeys([*a, *b]))

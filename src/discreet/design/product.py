@@ -1,0 +1,247 @@
+"""Complete designs: every combination of the categories is an inner cell.
+
+Blocks are summed along axes, coarse ones from finer ones; `X` is never formed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.design.axis import OUTSIDE, Axis, Groups, Level
+from discreet.design.base import Vector
+from discreet.design.blocks import Block
+from discreet.design.formula import Margins
+from discreet.design.structured import StructuredDesign
+from discreet.errors import DesignError
+
+if TYPE_CHECKING:
+    from scipy import sparse
+
+LARGEST_DENSE = 200_000_000
+
+
+class ProductDesign(StructuredDesign):
+    """The full crossing of the axes.
+
+    Cost: `aggregate` and `adjoint` are one pass over the inner cells for each block that no other
+    block refines, and a pass over the refining block for the others.
+    """
+
+    def __init__(self, axes: Sequence[Axis], margins: Margins) -> None:
+        super().__init__(axes, margins)
+        self.n_inner = math.prod(self.shape)
+        self.n_published = int(self.offsets[-1])
+
+    def __repr__(self) -> str:
+        sizes = "×".join(f"{axis.name}({len(axis)})" for axis in self.axes) or "total only"
+        return (
+            f"ProductDesign({sizes}: {self.n_inner:,} inner, {self.n_published:,} published cells "
+            f"in {len(self.blocks)} blocks)"
+        )
+
+    @property
+    def is_complete(self) -> bool:
+        """Always: a product design holds every combination."""
+        return True
+
+    def public(self) -> tuple[ProductDesign, NDArray[Any], NDArray[Any]]:
+        """A complete design is public as it stands."""
+        return self, np.arange(self.n_published), np.arange(self.n_inner)
+
+    @cached_property
+    def plan(self) -> list[tuple[int, int | None]]:
+        """Blocks in an order in which each one's source comes before it."""
+        sources = self.lattice.sources(self.blocks, [block.size for block in self.blocks])
+        order = sorted(self._block_range, key=lambda k: (-self.blocks[k].size, k))
+        return [(k, sources[k]) for k in order]
+
+    def _aggregate(self, y: Vector) -> Vector:
+        inner = y.reshape(self.shape)
+        z = np.empty(self.n_published, dtype=y.dtype)
+        for k, source in self.plan:
+            from_block = self.inner_block if source is None else self.blocks[source]
+            values = inner if source is None else self._view(z, source)
+            self._view(z, k)[...] = self._sum(values, from_block, self.blocks[k])
+        return z
+
+    def _adjoint(self, z: Vector) -> Vector:
+        self._require_dense()
+        y = np.zeros(self.shape, dtype=z.dtype)
+        z = z.copy()
+        for k, source in reversed(self.plan):
+            target = y if source is None else self._view(z, source)
+            to_block = self.inner_block if source is None else self.blocks[source]
+            target += self._spread(self._view(z, k), self.blocks[k], to_block)
+        return y.ravel()
+
+    def _view(self, z: Vector, k: int) -> Vector:
+        return z[self.slice_of(k)].reshape(self.blocks[k].shape)
+
+    def _sum(self, values: Vector, source: Block, target: Block) -> Vector:
+        """Sum the cells of `source` into the cells of `target`."""
+        gone = tuple(
+            a
+            for a, (fine, coarse) in enumerate(zip(source.levels, target.levels, strict=True))
+            if coarse is None and fine is not None
+        )
+        if gone:
+            values = values.sum(axis=gone, keepdims=True)
+        for a, up in self._changes(source, target):
+            values = sum_groups(values, up, a)
+        return values
+
+    def _spread(self, values: Vector, source: Block, target: Block) -> Vector:
+        """Give every cell of `target` the value of the cell of `source` it lies in, or zero."""
+        for a, up in self._changes(target, source):
+            values = take_groups(values, up, a)
+        return values
+
+    def _changes(self, fine: Block, coarse: Block) -> Iterator[tuple[int, Groups]]:
+        """The axes on which both blocks have a level, but not the same one."""
+        for a, (from_level, to_level) in enumerate(zip(fine.levels, coarse.levels, strict=True)):
+            if from_level is None or to_level is None or from_level is to_level:
+                continue
+            up = self.lattice.step(from_level, to_level)
+            if up is None:
+                raise DesignError("a block was summed from one that does not refine it.")
+            yield a, up
+
+    def _require_dense(self) -> None:
+        if self.n_inner > LARGEST_DENSE:
+            raise DesignError(
+                f"the full crossing has {self.n_inner:,} inner cells, more than the "
+                f"{LARGEST_DENSE:,} that are held in memory. Publish fewer variables in one design, "
+                "or use support='occurring'."
+            )
+
+    def matrix(self) -> sparse.csr_array:
+        """The matrix X itself, sparse."""
+        from discreet.design.general import assemble
+
+        self._require_dense()
+        return assemble(self.n_inner, self.n_published, self.member_blocks())
+
+    def member_blocks(self) -> Iterator[tuple[Vector, slice]]:
+        """For each block the published position of every inner cell, -1 where it has none."""
+        self._require_dense()
+        for k, block in enumerate(self.blocks):
+            flat: Vector = np.zeros((1,) * len(self.axes), dtype=np.int64)
+            inside: Vector = np.ones((1,) * len(self.axes), dtype=bool)
+            for a, level in enumerate(block.levels):
+                if level is not None:
+                    group = along(level.group, a, len(self.axes))
+                    flat = flat * len(level) + group
+                    inside = inside & (group != OUTSIDE)
+            where = np.where(inside, flat + self.offsets[k], OUTSIDE)
+            yield np.broadcast_to(where, self.shape).ravel(), self.slice_of(k)
+
+    def inner_codes(self) -> list[NDArray[np.integer[Any]]]:
+        """For each axis the leaf position of every inner cell."""
+        self._require_dense()
+        n = len(self.axes)
+        return [
+            np.broadcast_to(along(np.arange(size, dtype=np.int32), a, n), self.shape).ravel()
+            for a, size in enumerate(self.shape)
+        ]
+
+    def _inner_position(self, leaves: Sequence[int]) -> int:
+        position = 0
+        for size, leaf in zip(self.shape, leaves, strict=True):
+            position = position * size + leaf
+        return position
+
+    @cached_property
+    def column_sizes(self) -> NDArray[np.int64]:
+        """Number of inner cells in each published cell: a product over the axes."""
+        sizes = []
+        for block in self.blocks:
+            size = np.ones((1,) * len(self.axes), dtype=np.int64)
+            for a, (level, axis) in enumerate(zip(block.levels, self.axes, strict=True)):
+                size = size * along(_group_sizes(axis, level), a, len(self.axes))
+            sizes.append(size.ravel())
+        return np.concatenate(sizes)
+
+    def sensitivity(self, columns: Vector | None = None) -> int:
+        """Largest row sum; for all columns found from the leaves' kinds, not from the cells."""
+        if columns is not None:
+            return super().sensitivity(columns)
+        kinds = [self._coverage(a) for a in range(len(self.axes))]
+        total: Vector = np.zeros((1,) * len(self.axes), dtype=np.int64)
+        for k in self._block_range:
+            inside: Vector = np.ones((1,) * len(self.axes), dtype=np.int64)
+            for a, kind in enumerate(kinds):
+                inside = inside * along(kind[k], a, len(self.axes))
+            total = total + inside
+        return int(total.max())
+
+    def _coverage(self, a: int) -> NDArray[np.int64]:
+        """Blocks × kinds of leaves: whether a leaf of the kind lies in the block's level."""
+        covered = [
+            np.ones(len(self.axes[a]), dtype=bool) if level is None else level.group != OUTSIDE
+            for level in (block.levels[a] for block in self.blocks)
+        ]
+        return np.unique(np.array(covered), axis=1).astype(np.int64)
+
+    def duplicates(self) -> NDArray[np.int64]:
+        """Published cells with the same inner cells: those with equal leaf sets on every axis."""
+        numbers = [_leaf_set_numbers(axis, self.blocks, a) for a, axis in enumerate(self.axes)]
+        if all(len(set(n.values())) == len(n) for n in numbers):
+            return np.arange(self.n_published)
+        identity = np.zeros(self.n_published, dtype=np.int64)
+        for (index, codes), number in zip(self.published_codes(), numbers, strict=True):
+            of_code = np.array([number[code] for code in codes])
+            _, identity = np.unique(identity * len(codes) + of_code[index], return_inverse=True)
+        return first_of_equal(identity)
+
+
+def first_of_equal(identity: NDArray[Any]) -> NDArray[np.int64]:
+    """For each entry the position of the first entry equal to it."""
+    _, first, inverse = np.unique(identity, return_index=True, return_inverse=True)
+    return first[inverse].astype(np.int64)
+
+
+def along(values: NDArray[Any], a: int, n: int) -> NDArray[Any]:
+    """A vector laid along axis `a` of an `n`-way array."""
+    return values.reshape((1,) * a + (-1,) + (1,) * (n - a - 1))
+
+
+def sum_groups(values: Vector, up: Groups, a: int) -> Vector:
+    """Sum along axis `a` into the groups `up` (-1: left out); every group has a member."""
+    order = np.argsort(up, kind="stable")[int((up == OUTSIDE).sum()) :]
+    if not np.array_equal(order, np.arange(len(up))):
+        values = values.take(order, axis=a)
+    sorted_up = up[order]
+    starts = np.flatnonzero(np.diff(sorted_up, prepend=OUTSIDE))
+    return np.add.reduceat(values, starts, axis=a)
+
+
+def take_groups(values: Vector, up: Groups, a: int) -> Vector:
+    """The adjoint of `sum_groups`: each member receives its group's value, outsiders zero."""
+    if (up == OUTSIDE).any():
+        padding = [(0, 0)] * values.ndim
+        padding[a] = (0, 1)
+        values = np.pad(values, padding)
+    return values.take(up, axis=a)
+
+
+def _group_sizes(axis: Axis, level: Level | None) -> NDArray[np.int64]:
+    if level is None:
+        return np.array([len(axis)])
+    return np.bincount(level.group[level.group != OUTSIDE], minlength=len(level))
+
+
+def _leaf_set_numbers(axis: Axis, blocks: Sequence[Block], a: int) -> dict[str, int]:
+    """A number for every code in use along an axis, equal for codes with the same leaves."""
+    used = {level for block in blocks if (level := block.levels[a]) is not None}
+    codes = [code for level in used for code in level.codes]
+    leaves = {**axis.node_leaves, **{c: np.array([i]) for c, i in axis.leaf_position.items()}}
+    sets: dict[bytes, int] = {}
+    return {
+        code: sets.setdefault(leaves[code].tobytes(), len(sets)) for code in [*codes, axis.total]
+    }

@@ -1,0 +1,192 @@
+"""The public side: a design with protected values and the statement that goes with them."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.design import show, storage
+from discreet.design.base import Design
+from discreet.errors import ConfidentialError, DesignError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
+
+class CellStatus(enum.IntEnum):
+    """Why a published cell shows what it shows."""
+
+    published = 0
+    suppressed = 1
+    structural_zero = 2
+    below_threshold = 3
+
+
+@dataclass(frozen=True)
+class PrivacyStatement:
+    """What a differentially private release guarantees, in numbers and words."""
+
+    epsilon: float
+    delta: float
+    sensitivity: float
+    unit: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step between the records and the release: a method with its public parameters."""
+
+    name: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Statement:
+    """What was done, with which parameters and version, and what it promises, in plain words.
+
+    It travels with the release and is public: it never holds a true value or a secret.
+    """
+
+    steps: tuple[Step, ...]
+    text: str
+    privacy: PrivacyStatement | None = None
+    version: str = ""
+
+    def then(self, step: Step, text: str) -> Statement:
+        """The statement after one more step."""
+        return replace(self, steps=(*self.steps, step), text=f"{self.text}\n{text}".strip())
+
+
+class Fitter(Protocol):
+    """What recovers inner cells from published ones."""
+
+    @property
+    def name(self) -> str:
+        """The fitter's name in the registry."""
+
+    def __call__(
+        self, design: Design, z: NDArray[Any], *, weights: NDArray[Any] | None = None
+    ) -> Any:
+        """Fit the design to `z`; the result has `y`, `z` and `status`."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Release:
+    """**Public.** A design with protected values; never the truth, never keys.
+
+    Attributes:
+      design: The public design.
+      z: Protected values of the published cells.
+      statement: What was done and what it promises.
+      y: Protected inner cells, where they are part of the release.
+      weighted: Protected weighted counts of the published cells.
+      status: A `CellStatus` for each published cell; all published when absent.
+      quality: Publishable quality of each published cell.
+      precision: Relative precision of each published value, from public facts only.
+      fit_result: The fit that made `y`, with its certificate.
+    """
+
+    design: Design
+    z: NDArray[Any]
+    statement: Statement
+    y: NDArray[Any] | None = None
+    weighted: NDArray[np.float64] | None = None
+    status: NDArray[np.int8] | None = None
+    quality: NDArray[Any] | None = None
+    precision: NDArray[np.float64] | None = None
+    fit_result: Any = None
+
+    def __post_init__(self) -> None:
+        if getattr(self.design, "occurring", False):
+            raise ConfidentialError(
+                "a release needs a design with public support, but this one was read from the "
+                "records. Build the release with `Release.of`, which lifts it to the full crossing."
+            )
+        if len(self.z) != self.design.n_published:
+            raise DesignError(
+                f"the design has {self.design.n_published:,} published cells, "
+                f"but {len(self.z):,} values were given."
+            )
+
+    @classmethod
+    def of(cls, design: Design, z: NDArray[Any], statement: Statement, **parts: Any) -> Release:
+        """A release on the design's public support; cells outside the given one are zero."""
+        if not getattr(design, "occurring", False):
+            return cls(design, z, statement, **parts)
+        public, where, inner_where = design.public()  # type: ignore[attr-defined]
+        lifted = {
+            name: _lift(values, where, public.n_published)
+            for name, values in parts.items()
+            if name in ("weighted", "status", "quality", "precision") and values is not None
+        }
+        if parts.get("y") is not None:
+            if inner_where is None or public.n_inner > 200_000_000:
+                raise DesignError("the full crossing is too large to hold its inner cells.")
+            lifted["y"] = _lift(parts["y"], inner_where, public.n_inner)
+        return cls(public, _lift(z, where, public.n_published), statement, **lifted)
+
+    def fit(self, fitter: Fitter) -> Release:
+        """Recover inner cells from the released ones; the result adds up.
+
+        Cells that are not published have weight zero; the others weigh by their public precision.
+        """
+        fit = fitter(self.design, self.z, weights=self._fit_weights())
+        text = f"Inner cells fitted by {fitter.name}: {fit.status.value}"
+        statement = self.statement.then(Step(f"fit:{fitter.name}"), text)
+        return replace(self, z=fit.z, y=fit.y, fit_result=fit, statement=statement, status=None)
+
+    def _fit_weights(self) -> NDArray[np.float64] | None:
+        if self.status is None:
+            return self.precision
+        shown = (self.status == CellStatus.published) | (self.status == CellStatus.structural_zero)
+        return shown.astype(np.float64) * (1.0 if self.precision is None else self.precision)
+
+    def to_arrow(self) -> pa.Table:
+        """Published cells as an Arrow table: code columns and protected values."""
+        columns = {
+            "count": self.z,
+            "weighted": self.weighted,
+            "status": self.status,
+            "quality": self.quality,
+        }
+        return show.frame_of(self.design, {k: v for k, v in columns.items() if v is not None})
+
+    def inner_to_arrow(self) -> pa.Table:
+        """Protected inner cells that are not zero, as an Arrow table."""
+        if self.y is None:
+            raise DesignError("inner cells are not part of this release; fit them first.")
+        return show.inner_frame_of(self.design, {"count": self.y}, np.flatnonzero(self.y))
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Published cells as a pandas frame."""
+        return show.to_pandas(self.to_arrow())
+
+    def to_polars(self) -> pl.DataFrame:
+        """Published cells as a polars frame."""
+        return show.to_polars(self.to_arrow())
+
+    def save(self, path: str | Path) -> Path:
+        """Write the release to a Parquet file, marked public."""
+        return storage.save_release(self, path)
+
+    def __repr__(self) -> str:
+        return show.text(self.design, self.z, title="Release") + f"\n{self.statement.text}"
+
+    def _repr_html_(self) -> str:
+        return show.html(self.design, self.z, title="Release", note=self.statement.text)
+
+
+def _lift(values: NDArray[Any], where: NDArray[Any], n: int) -> NDArray[Any]:
+    lifted = np.zeros(n, dtype=values.dtype)
+    lifted[where] = values
+    return lifted

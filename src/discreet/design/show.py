@@ -1,0 +1,145 @@
+"""Tables for people: Arrow and frames, text for the terminal, HTML for notebooks."""
+
+from __future__ import annotations
+
+import html as escape_html
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import MissingDependencyError
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
+    from discreet.design.base import Design
+
+HEAD = 12
+
+
+def frame_of(design: Design, columns: Mapping[str, NDArray[Any]]) -> pa.Table:
+    """Code columns of the published cells followed by columns of values."""
+    import pyarrow as pa
+
+    return pa.table({**design.label_columns(), **{k: pa.array(v) for k, v in columns.items()}})
+
+
+def inner_frame_of(
+    design: Design, columns: Mapping[str, NDArray[Any]], positions: NDArray[Any]
+) -> pa.Table:
+    """Code columns of some inner cells followed by columns of values."""
+    import pyarrow as pa
+
+    values = {k: pa.array(v[positions]) for k, v in columns.items()}
+    return pa.table({**design.inner_label_columns(positions), **values})
+
+
+def to_pandas(table: pa.Table) -> pd.DataFrame:
+    """An Arrow table as a pandas frame."""
+    try:
+        import pandas  # noqa: F401  (its absence is an error with a remedy)
+    except ImportError as error:
+        raise MissingDependencyError("to_pandas", "pandas", "dev") from error
+    return table.to_pandas()
+
+
+def to_polars(table: pa.Table) -> pl.DataFrame:
+    """An Arrow table as a polars frame."""
+    try:
+        import polars
+    except ImportError as error:
+        raise MissingDependencyError("to_polars", "polars", "dev") from error
+    frame = polars.from_arrow(table)
+    if not isinstance(frame, polars.DataFrame):
+        raise TypeError("polars did not return a frame for an Arrow table.")
+    return frame
+
+
+def text(design: Design, z: NDArray[Any], title: str) -> str:
+    """A title and the table, laid out in rows and columns when it has two variables."""
+    head = f"{title}: {design.n_published:,} published cells, {design.n_inner:,} inner cells"
+    rows = _rows(design, z)
+    widths = [max(len(row[j]) for row in rows) for j in range(len(rows[0]))]
+    n_codes = len(design.axes) if not _is_crosstab(design) else 1
+    lines = ["  ".join(_pad(c, w, j < n_codes) for j, (c, w) in enumerate(zip(r, widths, strict=True)))
+             for r in rows]
+    return "\n".join([head, *(line.rstrip() for line in lines)])
+
+
+def html(design: Design, z: NDArray[Any], title: str, note: str = "") -> str:
+    """The same table for a notebook."""
+    header, *body = _rows(design, z)
+    cells = "".join(f"<th>{_safe(c)}</th>" for c in header)
+    lines = "".join(
+        "<tr>" + "".join(f"<td>{_safe(c)}</td>" for c in row) + "</tr>" for row in body
+    )
+    caption = f"<caption>{_safe(title)}: {design.n_published:,} published cells</caption>"
+    table = f"<table>{caption}<thead><tr>{cells}</tr></thead><tbody>{lines}</tbody></table>"
+    return table + (f"<p>{_safe(note)}</p>" if note else "")
+
+
+def _safe(value: str) -> str:
+    return escape_html.escape(value)
+
+
+def _pad(value: str, width: int, left: bool) -> str:
+    return value.ljust(width) if left else value.rjust(width)
+
+
+def _is_crosstab(design: Design) -> bool:
+    """Two variables, every crossing of their codes and totals published, few enough columns."""
+    if len(design.axes) != 2:
+        return False
+    codes = design.published_codes()
+    full = len(codes[0][1]) * len(codes[1][1])
+    return design.n_published == full and len(codes[1][1]) <= HEAD
+
+
+def _rows(design: Design, z: NDArray[Any]) -> list[list[str]]:
+    return _crosstab(design, z) if _is_crosstab(design) else _long(design, z)
+
+
+def _crosstab(design: Design, z: NDArray[Any]) -> list[list[str]]:
+    (rows, row_codes), (columns, column_codes) = design.published_codes()
+    grid = np.empty((len(row_codes), len(column_codes)), dtype=z.dtype)
+    grid[rows, columns] = z
+    name = f"{design.axes[0].name} \\ {design.axes[1].name}"
+    body = [
+        [design.axes[0].describe(code), *map(_number, line)]
+        for code, line in zip(row_codes, grid, strict=True)
+    ]
+    return [[name, *column_codes], *_shortened(body)]
+
+
+def _long(design: Design, z: NDArray[Any]) -> list[list[str]]:
+    codes = design.published_codes()
+    shown = _head_and_tail(design.n_published)
+    header = [*(axis.name for axis in design.axes), "count"]
+    body = [
+        [*(axis.describe(names[index[k]]) for axis, (index, names) in zip(design.axes, codes, strict=True)),
+         _number(z[k])]
+        for k in shown
+    ]
+    if len(shown) < design.n_published:
+        body.insert(HEAD, ["…"] * len(header))
+    return [header, *body]
+
+
+def _head_and_tail(n: int) -> list[int]:
+    return list(range(n)) if n <= 2 * HEAD else [*range(HEAD), *range(n - 3, n)]
+
+
+def _shortened(rows: list[list[str]]) -> list[list[str]]:
+    if len(rows) <= 2 * HEAD:
+        return rows
+    return [*rows[:HEAD], ["…"] * len(rows[0]), *rows[-3:]]
+
+
+def _number(value: Any) -> str:
+    if isinstance(value, (float, np.floating)):
+        return ":" if np.isnan(value) else f"{value:,.2f}"
+    return f"{value:,}"

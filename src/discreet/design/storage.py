@@ -1,0 +1,290 @@
+"""Tables and releases on disk: Parquet with JSON metadata, marked confidential or public."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.design.axis import Axis, Level
+from discreet.design.codes import canonical_array
+from discreet.design.keys import KeyConvention
+from discreet.design.product import ProductDesign
+from discreet.design.sparse import SparseDesign
+from discreet.design.structured import StructuredDesign
+from discreet.design.values import CellValues
+from discreet.errors import ConfidentialError, DataError, DesignError
+from discreet.files import EVERYONE, OWNER_ONLY, written_whole
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from discreet.design.base import Design
+    from discreet.design.release import Release
+    from discreet.design.table import Table
+
+FORMAT = 1
+_HEADER, _SUPPORT = b"discreet", b"discreet.support"
+_VALUES = {"count": "count", "weight": "weight", "weight_squared": "weight_squared", "cell_key": "key"}
+
+
+def save_table(table: Table, path: str | Path) -> Path:
+    """Write a confidential table, readable by its owner only."""
+    import pyarrow as pa
+
+    parts = [_marked(table.to_arrow(), "published")]
+    if table.inner is not None:
+        parts.append(_marked(table.inner_to_arrow(), "inner"))
+    rule = table.convention
+    header = {
+        "side": "confidential",
+        "convention": [rule.name, rule.modulus, rule.edge],
+        "inner": table.inner is not None,
+    }
+    content = pa.concat_tables(parts).unify_dictionaries()
+    return _write(content, header, table.design, path, OWNER_ONLY)
+
+
+def save_release(release: Release, path: str | Path) -> Path:
+    """Write a public release."""
+    import pyarrow as pa
+
+    parts = [_marked(release.to_arrow(), "published")]
+    if release.y is not None:
+        parts.append(_marked(release.inner_to_arrow(), "inner"))
+    header = {
+        "side": "public",
+        "statement": statement_to_json(release.statement),
+        "inner": release.y is not None,
+    }
+    content = pa.concat_tables(parts, promote_options="default").unify_dictionaries()
+    return _write(content, header, release.design, path, EVERYONE)
+
+
+def read(path: str | Path) -> Table | Release:
+    """A table or a release, as the file is marked."""
+    content, header = _read(path)
+    return _release(content, header) if header["side"] == "public" else _table(content, header)
+
+
+def read_table(path: str | Path) -> Table:
+    """A confidential table."""
+    content, header = _read(path)
+    if header["side"] != "confidential":
+        raise DataError(f"{path} is a release, not a table with true counts.")
+    return _table(content, header)
+
+
+def read_release(path: str | Path) -> Release:
+    """A public release; a confidential file is refused."""
+    content, header = _read(path)
+    if header["side"] != "public":
+        raise ConfidentialError(
+            f"{path} holds true counts and is marked confidential; protect it before publishing."
+        )
+    return _release(content, header)
+
+
+def _marked(content: pa.Table, part: str) -> pa.Table:
+    import pyarrow as pa
+
+    return content.add_column(0, "cell", pa.array([part] * len(content)).dictionary_encode())
+
+
+def _write(
+    content: pa.Table, header: dict[str, Any], design: Design, path: str | Path, mode: int
+) -> Path:
+    import pyarrow.parquet as pq
+
+    header = {"format": FORMAT, **header, "design": design_to_json(design)}
+    metadata = {_HEADER: json.dumps(header).encode()}
+    if isinstance(design, SparseDesign) and not design.occurring:
+        metadata[_SUPPORT] = _pack_support(design)
+    with written_whole(path, mode) as temporary:
+        pq.write_table(content.replace_schema_metadata(metadata), temporary, compression="zstd")
+    return Path(path)
+
+
+def _read(path: str | Path) -> tuple[pa.Table, dict[str, Any]]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        content = pq.read_table(path)
+    except FileNotFoundError:
+        raise DataError(f"there is no file {path}.") from None
+    except (OSError, pa.ArrowException) as error:
+        raise DataError(f"{path} is not a readable Parquet file: {error}") from error
+    metadata = content.schema.metadata or {}
+    if _HEADER not in metadata:
+        raise DataError(
+            f"{path} is a Parquet file, but not a table or release written by discreet. "
+            "Tabulate it first: `discreet tabulate`."
+        )
+    header = json.loads(metadata[_HEADER])
+    if header["format"] > FORMAT:
+        raise DataError(f"{path} was written by a newer version of discreet; update it to read it.")
+    header["support"] = metadata.get(_SUPPORT)
+    return content, header
+
+
+def _table(content: pa.Table, header: dict[str, Any]) -> Table:
+    from discreet.design.table import Table
+
+    name, modulus, edge = header["convention"]
+    rule = KeyConvention(name, modulus, edge)
+    published, inner = _parts(content)
+    design, where = _design(inner, header)
+    values = CellValues(**_arrays(published))
+    if not header["inner"]:
+        return Table(design, values, None, rule)
+    found = {k: _placed(v, where, design.n_inner) for k, v in _arrays(inner).items()}
+    return Table(design, values, CellValues(**found), rule)
+
+
+def _release(content: pa.Table, header: dict[str, Any]) -> Release:
+    from discreet.design.release import Release
+
+    published, inner = _parts(content)
+    design, where = _design(inner, header)
+    optional = {
+        name: _array(published, name)
+        for name in ("weighted", "status", "quality")
+        if name in published.column_names
+    }
+    y = _placed(_array(inner, "count"), where, design.n_inner) if header["inner"] else None
+    statement = statement_from_json(header["statement"])
+    return Release(design, _array(published, "count"), statement, y, **optional)
+
+
+def _parts(content: pa.Table) -> tuple[pa.Table, pa.Table]:
+    import pyarrow.compute as pc
+
+    part = content.column("cell").cast("string")
+    published = content.filter(pc.equal(part, "published"))
+    return published, content.filter(pc.equal(part, "inner"))
+
+
+def _arrays(content: pa.Table) -> dict[str, NDArray[Any]]:
+    return {
+        field: _array(content, name)
+        for name, field in _VALUES.items()
+        if name in content.column_names
+    }
+
+
+def _array(content: pa.Table, name: str) -> NDArray[Any]:
+    return np.asarray(content.column(name).to_numpy())
+
+
+def _placed(values: NDArray[Any], where: NDArray[Any], n: int) -> NDArray[Any]:
+    out = np.zeros(n, dtype=values.dtype)
+    out[where] = values
+    return out
+
+
+def _design(
+    inner: pa.Table, header: dict[str, Any]
+) -> tuple[StructuredDesign, NDArray[np.int64]]:
+    """The design, and the positions of the stored inner cells in it."""
+    spec = header["design"]
+    axes = [axis_from_json(a) for a in spec["axes"]]
+    terms = [tuple(t) for t in spec["terms"]]
+    leaves = [_leaf_positions(inner, axis) for axis in axes]
+    if spec["support"] == "occurring":
+        sparse = SparseDesign(axes, terms, leaves, occurring=True)
+        return sparse, np.arange(sparse.n_inner)
+    shape = tuple(len(axis) for axis in axes)
+    flat = np.ravel_multi_index(leaves, shape) if axes else np.zeros(len(inner), dtype=np.int64)
+    if spec["support"] == "all":
+        return ProductDesign(axes, terms), flat
+    possible = _unpack_support(header["support"], int(np.prod(shape)))
+    declared = SparseDesign(axes, terms, np.unravel_index(np.flatnonzero(possible), shape))
+    return declared, np.cumsum(possible)[flat] - 1
+
+
+def _leaf_positions(inner: pa.Table, axis: Axis) -> NDArray[np.int64]:
+    codes, index = canonical_array(inner.column(axis.name))
+    return np.array([axis.leaf_position[c] for c in codes], dtype=np.int64)[index]
+
+
+def _pack_support(design: SparseDesign) -> bytes:
+    possible = np.zeros(int(np.prod(design.shape)), dtype=bool)
+    possible[design.inner_flat] = True
+    return zlib.compress(np.packbits(possible).tobytes())
+
+
+def _unpack_support(packed: bytes, n: int) -> NDArray[np.bool_]:
+    bits = np.frombuffer(zlib.decompress(packed), dtype=np.uint8)
+    return np.unpackbits(bits, count=n).astype(bool)
+
+
+def design_to_json(design: Design) -> dict[str, Any]:
+    """Axes, margins and kind of support of a structured design."""
+    if not isinstance(design, StructuredDesign):
+        raise DesignError("a table on a general matrix has no labels, so it cannot be stored.")
+    support = "all"
+    if isinstance(design, SparseDesign):
+        support = "occurring" if design.occurring else "declared"
+    return {
+        "support": support,
+        "terms": [list(t) for t in design.terms],
+        "axes": [axis_to_json(axis) for axis in design.axes],
+    }
+
+
+def axis_to_json(axis: Axis) -> dict[str, Any]:
+    """An axis as plain data."""
+    levels = [{"name": v.name, "codes": v.codes, "group": v.group.tolist()} for v in axis.levels]
+    return {
+        "name": axis.name,
+        "leaves": axis.leaves,
+        "total": axis.total,
+        "aliases": axis.total_aliases,
+        "labels": dict(axis.labels),
+        "levels": levels,
+    }
+
+
+def axis_from_json(spec: dict[str, Any]) -> Axis:
+    """The inverse of `axis_to_json`."""
+    levels = tuple(
+        Level(v["name"], tuple(v["codes"]), np.array(v["group"], dtype=np.int32))
+        for v in spec["levels"]
+    )
+    return Axis(
+        spec["name"],
+        tuple(spec["leaves"]),
+        levels,
+        spec["total"],
+        tuple(spec["aliases"]),
+        spec["labels"],
+    )
+
+
+def statement_to_json(statement: Any) -> dict[str, Any]:
+    """A statement as plain data."""
+    privacy = statement.privacy
+    return {
+        "steps": [{"name": s.name, "parameters": dict(s.parameters)} for s in statement.steps],
+        "text": statement.text,
+        "version": statement.version,
+        "privacy": None if privacy is None else vars(privacy),
+    }
+
+
+def statement_from_json(spec: dict[str, Any]) -> Any:
+    """The inverse of `statement_to_json`."""
+    from discreet.design.release import PrivacyStatement, Statement, Step
+
+    privacy = spec["privacy"]
+    return Statement(
+        tuple(Step(s["name"], s["parameters"]) for s in spec["steps"]),
+        spec["text"],
+        None if privacy is None else PrivacyStatement(**privacy),
+        spec["version"],
+    )

@@ -1,0 +1,155 @@
+"""What complete and sparse designs share: axes, blocks, and names for cells."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.design.axis import Axis, Level
+from discreet.design.base import Design
+from discreet.design.blocks import Block, Lattice, resolve
+from discreet.design.codes import canonical
+from discreet.design.formula import Margins, Term, parse
+from discreet.errors import CodeError, DesignError, UnknownNameError, suggest
+
+
+class StructuredDesign(Design):
+    """A design whose published cells are blocks over axes."""
+
+    def __init__(self, axes: Sequence[Axis], margins: Margins) -> None:
+        names = [axis.name for axis in axes]
+        if len(set(names)) != len(names):
+            raise DesignError(f"variables must have different names, got {names}.")
+        self.axes = tuple(axes)
+        self.terms: list[Term] = parse(margins)
+        self.blocks: list[Block] = resolve(self.axes, self.terms)
+        self.lattice = Lattice()
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Number of inner categories of each variable."""
+        return tuple(len(axis) for axis in self.axes)
+
+    @cached_property
+    def inner_block(self) -> Block:
+        """The block of all inner categories of all variables."""
+        return Block(tuple(axis.finest for axis in self.axes))
+
+    def slice_of(self, k: int) -> slice:
+        """Published positions of block `k`."""
+        return slice(int(self.offsets[k]), int(self.offsets[k + 1]))
+
+    @cached_property
+    def offsets(self) -> NDArray[np.int64]:
+        """First published position of each block, and their number at the end."""
+        return np.concatenate([[0], np.cumsum([self._block_length(k) for k in self._block_range])])
+
+    @property
+    def _block_range(self) -> range:
+        return range(len(self.blocks))
+
+    def _block_length(self, k: int) -> int:
+        """Number of published cells of block `k`."""
+        return self.blocks[k].size
+
+    def block_cells(self, k: int) -> NDArray[np.int64]:
+        """Positions of block `k`'s published cells within its full crossing, increasing."""
+        return np.arange(self.blocks[k].size)
+
+    def axis(self, name: str) -> Axis:
+        """The axis of a variable."""
+        for axis in self.axes:
+            if axis.name == name:
+                return axis
+        raise UnknownNameError("variable", name, [axis.name for axis in self.axes])
+
+    def block_of_cell(self) -> NDArray[np.int32]:
+        """The block that each published cell belongs to."""
+        return np.repeat(np.arange(len(self.blocks), dtype=np.int32), np.diff(self.offsets))
+
+    def published_codes(self) -> list[tuple[NDArray[np.int32], list[str]]]:
+        """For each axis: index of each published cell's code, and the codes (the total last)."""
+        tables = [_code_table(axis, self.blocks, a) for a, axis in enumerate(self.axes)]
+        index = [np.empty(self.n_published, dtype=np.int32) for _ in self.axes]
+        for k, block in enumerate(self.blocks):
+            groups = np.unravel_index(self.block_cells(k), block.shape)
+            for a, level in enumerate(block.levels):
+                codes, starts = tables[a]
+                where = len(codes) - 1 if level is None else starts[level] + groups[a]
+                index[a][self.slice_of(k)] = where
+        return [(index[a], tables[a][0]) for a in range(len(self.axes))]
+
+    def position(self, cell: Mapping[str, object]) -> int:
+        """Position of a published cell given by its codes; variables left out are totals."""
+        for name in cell:
+            self.axis(name)
+        nodes = [self._nodes(axis, cell.get(axis.name)) for axis in self.axes]
+        for k, block in enumerate(self.blocks):
+            groups = [
+                found.get(level) for level, found in zip(block.levels, nodes, strict=True)
+            ]
+            if all(g is not None for g in groups):
+                flat = int(np.ravel_multi_index([[g] for g in groups], block.shape)[0])
+                place = int(np.searchsorted(self.block_cells(k), flat))
+                if place < self._block_length(k) and self.block_cells(k)[place] == flat:
+                    return int(self.offsets[k]) + place
+        raise DesignError(f"cell {dict(cell)} is not among the published cells of this design.")
+
+    def inner_position(self, cell: Mapping[str, object]) -> int:
+        """Position of an inner cell given by a code for every variable."""
+        for name in cell:
+            self.axis(name)
+        leaves = []
+        for axis in self.axes:
+            if axis.name not in cell:
+                raise DesignError(f"an inner cell needs a code for {axis.name!r} as well.")
+            code = canonical(cell[axis.name])
+            axis.check_codes([code])
+            leaves.append(axis.leaf_position[code])
+        return self._inner_position(leaves)
+
+    def _inner_position(self, leaves: Sequence[int]) -> int:
+        raise NotImplementedError
+
+    def _nodes(self, axis: Axis, code: object) -> dict[Level | None, int]:
+        """The levels a code belongs to, with its place in each; the total is level `None`."""
+        text = axis.total if code is None else canonical(code)
+        if text in axis.total_codes:
+            return {None: 0}
+        found = _node_table(axis).get(text)
+        if found is None:
+            known = [*_node_table(axis), axis.total]
+            raise CodeError(f"unknown code {text!r} of variable {axis.name!r}. {suggest(text, known)}")
+        return found
+
+    def public(self) -> tuple[Design, NDArray[Any], NDArray[Any] | None]:
+        """The design with public support, and where this one's published and inner cells lie in it.
+
+        The inner positions are `None` when the full crossing has too many cells to number.
+        """
+        raise NotImplementedError
+
+
+def _node_table(axis: Axis) -> dict[str, dict[Level | None, int]]:
+    table: dict[str, dict[Level | None, int]] = {}
+    for level in {*axis.levels, axis.finest}:
+        for i, code in enumerate(level.codes):
+            table.setdefault(code, {})[level] = i
+    return table
+
+
+def _code_table(
+    axis: Axis, blocks: Sequence[Block], a: int
+) -> tuple[list[str], dict[Level | None, int]]:
+    """Codes used along one axis, the total last, and where each level's codes start."""
+    codes: list[str] = []
+    starts: dict[Level | None, int] = {}
+    for level in dict.fromkeys(block.levels[a] for block in blocks):
+        if level is not None:
+            starts[level] = len(codes)
+            codes += level.codes
+    return [*codes, axis.total], starts

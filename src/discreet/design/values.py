@@ -1,0 +1,52 @@
+"""Values held for cells: counts, sums of weights, sums of record keys."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.design.keys import KeyConvention
+from discreet.errors import DataError
+
+Whole = NDArray[np.int64]
+Real = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class CellValues:
+    """Counts and, optionally, weight sums, sums of squared weights and cell keys."""
+
+    count: Whole
+    weight: Real | None = None
+    weight_squared: Real | None = None
+    key: Whole | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "count", whole_counts(self.count))
+
+    def mapped(
+        self, change: Callable[[NDArray[Any]], NDArray[Any]], convention: KeyConvention
+    ) -> CellValues:
+        """The same linear map applied to every kind of value; keys are reduced afterwards."""
+        key = None if self.key is None else convention.reduce(change(self.key))
+        weight = None if self.weight is None else change(self.weight)
+        squared = None if self.weight_squared is None else change(self.weight_squared)
+        return CellValues(change(self.count), weight, squared, key)
+
+
+def whole_counts(counts: NDArray[Any]) -> Whole:
+    """Counts as int64; negative or fractional ones are an error."""
+    counts = np.asarray(counts)
+    if counts.dtype.kind == "f":
+        if not np.isfinite(counts).all() or (counts != np.rint(counts)).any():
+            raise DataError("counts must be whole numbers; found fractional or missing ones.")
+    elif counts.dtype.kind not in "iu":
+        raise DataError(f"counts must be whole numbers, got values of type {counts.dtype}.")
+    counts = counts.astype(np.int64)
+    if counts.size and counts.min() < 0:
+        raise DataError("counts must not be negative; found at least one that is.")
+    return counts

@@ -1,0 +1,122 @@
+r"""What every fitter returns: the fit, how it ended, and a certificate that others can check."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.design.base import Design
+from discreet.errors import NotConvergedError
+
+Vector = NDArray[np.float64]
+
+
+class Status(enum.Enum):
+    """How a fit ended; the value says what to do next."""
+
+    converged = "The fit reached its tolerance."
+    max_steps = "The fit stopped at `max_steps`. Raise it, or loosen the tolerance."
+    stalled = "The fit stopped making progress before its tolerance. Loosen it, or scale the data."
+    infeasible = "No inner table meets the exact margins and bounds. Relax `exact` or the bounds."
+    inconsistent = (
+        "The margins contradict each other, so no table has them all. "
+        "Fit them with `LeastSquares` or `NonNegative` first."
+    )
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """Numbers that prove how good a fit is, computed from the result alone, not by the solver.
+
+    Every entry is zero at an exact optimum and relative to the scale of the data.
+
+    Attributes:
+      stationarity: Size of the (projected) gradient.
+      complementarity: Largest product of a bound's slack and its multiplier.
+      feasibility: Largest violation of bounds and exact margins.
+      gap: Duality gap relative to the objective, where the certificate is a pair of bounds.
+      tolerance: What the fitter was asked to reach.
+    """
+
+    stationarity: float = 0.0
+    complementarity: float = 0.0
+    feasibility: float = 0.0
+    gap: float | None = None
+    tolerance: float = 0.0
+
+    @property
+    def worst(self) -> float:
+        """The largest of its numbers."""
+        return max(self.stationarity, self.complementarity, self.feasibility, self.gap or 0.0)
+
+    @property
+    def holds(self) -> bool:
+        """Whether everything lies within the tolerance."""
+        return self.worst <= self.tolerance
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """Fitted inner cells `y` and published cells `z = X'y`.
+
+    Attributes:
+      y: Fitted inner cells.
+      z: Their published cells, which add up.
+      status: How the fit ended.
+      certificate: Proof of how good it is.
+      iterations: Steps taken.
+      seconds: Time taken.
+      notes: Further facts, such as the structure that was used.
+    """
+
+    y: Vector
+    z: Vector
+    status: Status
+    certificate: Certificate
+    iterations: int = 0
+    seconds: float = 0.0
+    notes: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_converged(self) -> bool:
+        """Whether the fit reached its tolerance."""
+        return self.status is Status.converged
+
+    def require(self) -> Fit:
+        """The fit itself, or an error when it did not converge."""
+        if not self.is_converged:
+            raise NotConvergedError(
+                f"{self.status.value} (reached {self.certificate.worst:.2e}, "
+                f"asked for {self.certificate.tolerance:.2e} after {self.iterations} steps)"
+            )
+        return self
+
+
+class Prepared(Protocol):
+    """A fitter with the work that depends on the design alone already done."""
+
+    def __call__(self, z: NDArray[Any], *, weights: NDArray[Any] | None = None) -> Fit:
+        """Fit one right-hand side."""
+
+
+class Fitter(Protocol):
+    """Options of a solver; calling it joins them with a design and its published cells.
+
+    `weights` are precisions (the loss is multiplied by them); weight zero leaves a cell out.
+    """
+
+    @property
+    def name(self) -> str:
+        """The fitter's name in the registry."""
+
+    def __call__(
+        self, design: Design, z: NDArray[Any], *, weights: NDArray[Any] | None = None
+    ) -> Fit:
+        """Fit the design to the published values."""
+
+    def prepare(self, design: Design) -> Prepared:
+        """Do once what depends on the design alone."""

@@ -1,0 +1,1 @@
+"""Public batteries that hold methods, fitters and engines to their promises, and slow references."""
