@@ -41,7 +41,9 @@ def test_adjoint_identity_and_definition(design, seed):
 @settings(max_examples=100, deadline=None)
 def test_duplicates_are_the_equal_columns(design):
     X = design_matrix(design)
-    expected = [next(j for j in range(k + 1) if (X[:, j] == X[:, k]).all()) for k in range(X.shape[1])]
+    expected = [
+        next(j for j in range(k + 1) if (X[:, j] == X[:, k]).all()) for k in range(X.shape[1])
+    ]
     np.testing.assert_array_equal(design.duplicates(), expected)
 
 
@@ -79,7 +81,9 @@ def test_overlapping_hierarchies_stand_beside_each_other():
     design = ProductDesign([axis, SEX], "geo*sex")
     y = np.arange(12)
     z = design.aggregate(y)
-    eu_women = sum(int(y[design.inner_position({"geo": c, "sex": "f"})]) for c in ("SE", "ES", "PT", "IT"))
+    eu_women = sum(
+        int(y[design.inner_position({"geo": c, "sex": "f"})]) for c in ("SE", "ES", "PT", "IT")
+    )
     assert z[design.position({"geo": "EU", "sex": "f"})] == eu_women
     assert design.position({"geo": "World"}) == design.position({"geo": "Europe"})
     assert len([k for k in range(design.n_published) if design.cell(k) == {"geo": "NO"}]) == 1
@@ -92,7 +96,10 @@ def test_a_partial_second_hierarchy_adds_its_root_as_a_group():
     z = design.aggregate(np.array([1, 2, 3, 4, 5, 6]))
     assert z[design.position({"geo": "Nordic"})] == 3
     duplicate = design.duplicates()
-    assert duplicate[design.position({"geo": "North"})] == duplicate[design.position({"geo": "Nordic"})]
+    assert (
+        duplicate[design.position({"geo": "North"})]
+        == duplicate[design.position({"geo": "Nordic"})]
+    )
 
 
 def test_hierarchies_of_one_variable_must_agree():

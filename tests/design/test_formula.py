@@ -28,7 +28,9 @@ def test_a_formula_names_its_margins(formula, expected):
     assert set(parse(formula)) == {(t,) if isinstance(t, str) else t for t in expected}
 
 
-@pytest.mark.parametrize("formula", ["", "a +", "a ** b", "(a + b", "a b", "a & b", "*a", "a - a - 1", ")"])
+@pytest.mark.parametrize(
+    "formula", ["", "a +", "a ** b", "(a + b", "a b", "a & b", "*a", "a - a - 1", ")"]
+)
 def test_a_formula_that_cannot_be_read_is_refused_with_an_example(formula):
     with pytest.raises(ParameterError, match="region"):
         parse(formula)

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.design.axis import Axis
-from discreet.design.base import Design
 from discreet.design.codes import canonical, canonical_array, natural_order
 from discreet.design.formula import Margins, Term, parse
 from discreet.design.frames import numbers, to_arrow
@@ -130,10 +129,7 @@ def free_total(codes: Iterable[str]) -> str:
 
 def merge_cells(coded: CodedCells, design: StructuredDesign) -> CellValues:
     """Values in the design's inner order; rows of the same cell are summed."""
-    if isinstance(design, SparseDesign):
-        where = _place_among(design, coded)
-    else:
-        where = _flat(coded)
+    where = _place_among(design, coded) if isinstance(design, SparseDesign) else _flat(coded)
     n = design.n_inner
 
     def scatter(values: NDArray[Any]) -> NDArray[Any]:

@@ -194,7 +194,9 @@ def _level_from_nodes(
         group[position[leaf]] = of_node.get(ancestor, OUTSIDE)
     short = tree.level_names[depth] if tree.level_names else str(depth)
     is_leaf_level = nodes == tuple(position)
-    return Level(name if is_leaf_level and not tree.level_names else f"{name}[{short}]", nodes, group)
+    return Level(
+        name if is_leaf_level and not tree.level_names else f"{name}[{short}]", nodes, group
+    )
 
 
 def _check_same_meaning(

@@ -14,7 +14,7 @@ from discreet.errors import DesignError
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from scipy import sparse
+    from scipy.sparse import csr_array
 
     from discreet.design.axis import Axis
     from discreet.design.formula import Margins
@@ -96,7 +96,7 @@ class Design(ABC):
     def _adjoint(self, z: Vector) -> Vector: ...
 
     @abstractmethod
-    def matrix(self) -> sparse.csr_array:
+    def matrix(self) -> csr_array:
         """The matrix X itself, sparse; for small designs and general solvers."""
 
     @abstractmethod

@@ -76,7 +76,7 @@ def _lookup(axes: Sequence[Axis], name: str) -> tuple[int, tuple[Level, ...]]:
 
 
 def coarsening(fine: Level, coarse: Level) -> Groups | None:
-    """The group of `coarse` that each group of `fine` lies in (-1: none), if there is such a map."""
+    """The group of `coarse` that each group of `fine` lies in (-1: none), if there is one."""
     if fine is coarse:
         return np.arange(len(fine), dtype=np.int32)
     if bool(((coarse.group != OUTSIDE) & (fine.group == OUTSIDE)).any()):

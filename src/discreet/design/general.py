@@ -13,7 +13,7 @@ from discreet.design.base import Design, Vector
 from discreet.errors import DesignError
 
 if TYPE_CHECKING:
-    from scipy import sparse
+    from scipy.sparse import csr_array
 
 
 class MatrixDesign(Design):
@@ -49,7 +49,7 @@ class MatrixDesign(Design):
         y: Vector = self._X @ z
         return y
 
-    def matrix(self) -> sparse.csr_array:
+    def matrix(self) -> csr_array:
         """The matrix X itself."""
         return self._X.copy()
 
@@ -84,9 +84,7 @@ class MatrixDesign(Design):
     inner_position = position
 
 
-def assemble(
-    n_inner: int, n_published: int, members: Iterable[tuple[Vector, slice]]
-) -> sparse.csr_array:
+def assemble(n_inner: int, n_published: int, members: Iterable[tuple[Vector, slice]]) -> csr_array:
     """The sparse matrix with a one at (inner cell, published position) for every membership."""
     from scipy import sparse
 

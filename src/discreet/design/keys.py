@@ -42,7 +42,8 @@ class KeyConvention:
 
     def reduce(self, sums: NDArray[Any]) -> NDArray[np.int64]:
         """Sums of record keys brought back to the key range."""
-        return np.asarray(sums, dtype=np.int64) % self.modulus
+        reduced: NDArray[np.int64] = np.asarray(sums, dtype=np.int64) % self.modulus
+        return reduced
 
     def check(self, keys: NDArray[Any]) -> NDArray[np.int64]:
         """Keys as int64, or a clear error when they are not keys of this convention."""
@@ -68,7 +69,7 @@ class KeyConvention:
 
 
 def fractional(digits: int = 8, edge: Edge = "below") -> KeyConvention:
-    """Keys in [0, 1) with a fixed number of digits; the cell key is the fractional part of the sum."""
+    """Keys in [0, 1) with a fixed number of digits, as whole numbers; sums keep their fraction."""
     if not 1 <= digits <= 9:
         raise ParameterError(f"digits must lie in 1..9, got {digits}.")
     return KeyConvention(f"fractional-{digits}", 10**digits, edge)
@@ -89,7 +90,7 @@ CONVENTIONS: Mapping[str, KeyConvention] = {
 
 
 def convention(name: str | KeyConvention) -> KeyConvention:
-    """A convention by name: `discreet` (default), `ptable`, `ssb`, `mersenne`, `prime`, `ons-256`, …"""
+    """A convention by its name, such as `discreet`, `ptable`, `ssb`, `mersenne` or `ons-256`."""
     if isinstance(name, KeyConvention):
         return name
     if name.startswith("fractional-") and name[11:].isdigit():

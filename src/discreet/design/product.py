@@ -17,11 +17,11 @@ from discreet.design.axis import OUTSIDE, Axis, Groups, Level
 from discreet.design.base import Vector
 from discreet.design.blocks import Block
 from discreet.design.formula import Margins
-from discreet.design.structured import StructuredDesign
+from discreet.design.structured import StructuredDesign, flat_position
 from discreet.errors import DesignError
 
 if TYPE_CHECKING:
-    from scipy import sparse
+    from scipy.sparse import csr_array
 
 LARGEST_DENSE = 200_000_000
 
@@ -116,11 +116,11 @@ class ProductDesign(StructuredDesign):
         if self.n_inner > LARGEST_DENSE:
             raise DesignError(
                 f"the full crossing has {self.n_inner:,} inner cells, more than the "
-                f"{LARGEST_DENSE:,} that are held in memory. Publish fewer variables in one design, "
-                "or use support='occurring'."
+                f"{LARGEST_DENSE:,} that are held in memory. Publish fewer variables in one "
+                "design, or use support='occurring'."
             )
 
-    def matrix(self) -> sparse.csr_array:
+    def matrix(self) -> csr_array:
         """The matrix X itself, sparse."""
         from discreet.design.general import assemble
 
@@ -151,10 +151,7 @@ class ProductDesign(StructuredDesign):
         ]
 
     def _inner_position(self, leaves: Sequence[int]) -> int:
-        position = 0
-        for size, leaf in zip(self.shape, leaves, strict=True):
-            position = position * size + leaf
-        return position
+        return flat_position(leaves, self.shape)
 
     @cached_property
     def column_sizes(self) -> NDArray[np.int64]:

@@ -149,7 +149,8 @@ class Release:
         if self.status is None:
             return self.precision
         shown = (self.status == CellStatus.published) | (self.status == CellStatus.structural_zero)
-        return shown.astype(np.float64) * (1.0 if self.precision is None else self.precision)
+        precision = np.ones(len(self.z)) if self.precision is None else self.precision
+        return np.where(shown, precision, 0.0)
 
     def to_arrow(self) -> pa.Table:
         """Published cells as an Arrow table: code columns and protected values."""

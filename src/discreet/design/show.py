@@ -44,7 +44,8 @@ def to_pandas(table: pa.Table) -> pd.DataFrame:
         import pandas  # noqa: F401  (its absence is an error with a remedy)
     except ImportError as error:
         raise MissingDependencyError("to_pandas", "pandas", "dev") from error
-    return table.to_pandas()
+    frame: pd.DataFrame = table.to_pandas()
+    return frame
 
 
 def to_polars(table: pa.Table) -> pl.DataFrame:
@@ -65,8 +66,10 @@ def text(design: Design, z: NDArray[Any], title: str) -> str:
     rows = _rows(design, z)
     widths = [max(len(row[j]) for row in rows) for j in range(len(rows[0]))]
     n_codes = len(design.axes) if not _is_crosstab(design) else 1
-    lines = ["  ".join(_pad(c, w, j < n_codes) for j, (c, w) in enumerate(zip(r, widths, strict=True)))
-             for r in rows]
+    lines = [
+        "  ".join(_pad(c, w, j < n_codes) for j, (c, w) in enumerate(zip(r, widths, strict=True)))
+        for r in rows
+    ]
     return "\n".join([head, *(line.rstrip() for line in lines)])
 
 
@@ -74,9 +77,7 @@ def html(design: Design, z: NDArray[Any], title: str, note: str = "") -> str:
     """The same table for a notebook."""
     header, *body = _rows(design, z)
     cells = "".join(f"<th>{_safe(c)}</th>" for c in header)
-    lines = "".join(
-        "<tr>" + "".join(f"<td>{_safe(c)}</td>" for c in row) + "</tr>" for row in body
-    )
+    lines = "".join("<tr>" + "".join(f"<td>{_safe(c)}</td>" for c in row) + "</tr>" for row in body)
     caption = f"<caption>{_safe(title)}: {design.n_published:,} published cells</caption>"
     table = f"<table>{caption}<thead><tr>{cells}</tr></thead><tbody>{lines}</tbody></table>"
     return table + (f"<p>{_safe(note)}</p>" if note else "")
@@ -120,8 +121,13 @@ def _long(design: Design, z: NDArray[Any]) -> list[list[str]]:
     shown = _head_and_tail(design.n_published)
     header = [*(axis.name for axis in design.axes), "count"]
     body = [
-        [*(axis.describe(names[index[k]]) for axis, (index, names) in zip(design.axes, codes, strict=True)),
-         _number(z[k])]
+        [
+            *(
+                axis.describe(names[index[k]])
+                for axis, (index, names) in zip(design.axes, codes, strict=True)
+            ),
+            _number(z[k]),
+        ]
         for k in shown
     ]
     if len(shown) < design.n_published:

@@ -18,7 +18,7 @@ from discreet.design.structured import StructuredDesign
 from discreet.errors import DesignError
 
 if TYPE_CHECKING:
-    from scipy import sparse
+    from scipy.sparse import csr_array
 
 _MASK_FACTOR = 8  # a crossing this many times larger than its cells is numbered by sorting
 
@@ -68,7 +68,9 @@ class SparseDesign(StructuredDesign):
 
     def _check_codes(self) -> None:
         if any(len(c) != self.n_inner for c in self._codes):
-            raise DesignError("every variable needs as many leaf positions as there are inner cells.")
+            raise DesignError(
+                "every variable needs as many leaf positions as there are inner cells."
+            )
         if self.n_inner and self.inner_flat is not None:
             ordered = np.sort(self.inner_flat)
             if (ordered[1:] == ordered[:-1]).any():
@@ -81,9 +83,7 @@ class SparseDesign(StructuredDesign):
             return None
         if not self._codes:
             return np.zeros(1, dtype=np.int64)
-        return np.ravel_multi_index(
-            [c.astype(np.int64) for c in self._codes], self.shape
-        )
+        return np.ravel_multi_index([c.astype(np.int64) for c in self._codes], self.shape)
 
     @property
     def is_complete(self) -> bool:
@@ -108,7 +108,7 @@ class SparseDesign(StructuredDesign):
         self._source[k] = source
 
     def _groups(self, block: Block, source: int | None) -> tuple[Vector, Vector | None]:
-        """Where each cell of the source lies in the block's crossing, and which lie in it at all."""
+        """Where each cell of the source lies in the block's crossing, and which lie in it."""
         if source is None:
             fine, groups = self.inner_block, self._codes
         else:
@@ -153,7 +153,7 @@ class SparseDesign(StructuredDesign):
             target += np.append(z[self.slice_of(k)], z.dtype.type(0))[self._index[k]]
         return y
 
-    def matrix(self) -> sparse.csr_array:
+    def matrix(self) -> csr_array:
         """The matrix X itself, sparse."""
         from discreet.design.general import assemble
 

@@ -29,7 +29,12 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 _HEADER, _SUPPORT = b"discreet", b"discreet.support"
-_VALUES = {"count": "count", "weight": "weight", "weight_squared": "weight_squared", "cell_key": "key"}
+_VALUES = {
+    "count": "count",
+    "weight": "weight",
+    "weight_squared": "weight_squared",
+    "cell_key": "key",
+}
 
 
 def save_table(table: Table, path: str | Path) -> Path:
@@ -60,8 +65,9 @@ def save_release(release: Release, path: str | Path) -> Path:
         "side": "public",
         "statement": statement_to_json(release.statement),
         "inner": release.y is not None,
+        "types": [str(v.dtype) for v in (release.z, release.y) if v is not None],
     }
-    content = pa.concat_tables(parts, promote_options="default").unify_dictionaries()
+    content = pa.concat_tables(parts, promote_options="permissive").unify_dictionaries()
     return _write(content, header, release.design, path, EVERYONE)
 
 
@@ -156,9 +162,12 @@ def _release(content: pa.Table, header: dict[str, Any]) -> Release:
         for name in ("weighted", "status", "quality")
         if name in published.column_names
     }
-    y = _placed(_array(inner, "count"), where, design.n_inner) if header["inner"] else None
+    z = _array(published, "count").astype(header["types"][0])
     statement = statement_from_json(header["statement"])
-    return Release(design, _array(published, "count"), statement, y, **optional)
+    if not header["inner"]:
+        return Release(design, z, statement, **optional)
+    y = _placed(_array(inner, "count").astype(header["types"][1]), where, design.n_inner)
+    return Release(design, z, statement, y, **optional)
 
 
 def _parts(content: pa.Table) -> tuple[pa.Table, pa.Table]:
@@ -187,9 +196,7 @@ def _placed(values: NDArray[Any], where: NDArray[Any], n: int) -> NDArray[Any]:
     return out
 
 
-def _design(
-    inner: pa.Table, header: dict[str, Any]
-) -> tuple[StructuredDesign, NDArray[np.int64]]:
+def _design(inner: pa.Table, header: dict[str, Any]) -> tuple[StructuredDesign, NDArray[np.int64]]:
     """The design, and the positions of the stored inner cells in it."""
     spec = header["design"]
     axes = [axis_from_json(a) for a in spec["axes"]]

@@ -89,11 +89,10 @@ class StructuredDesign(Design):
             self.axis(name)
         nodes = [self._nodes(axis, cell.get(axis.name)) for axis in self.axes]
         for k, block in enumerate(self.blocks):
-            groups = [
-                found.get(level) for level, found in zip(block.levels, nodes, strict=True)
-            ]
-            if all(g is not None for g in groups):
-                flat = int(np.ravel_multi_index([[g] for g in groups], block.shape)[0])
+            pairs = zip(block.levels, nodes, strict=True)
+            groups = [found[level] for level, found in pairs if level in found]
+            if len(groups) == len(self.axes):
+                flat = flat_position(groups, block.shape)
                 place = int(np.searchsorted(self.block_cells(k), flat))
                 if place < self._block_length(k) and self.block_cells(k)[place] == flat:
                     return int(self.offsets[k]) + place
@@ -123,7 +122,9 @@ class StructuredDesign(Design):
         found = _node_table(axis).get(text)
         if found is None:
             known = [*_node_table(axis), axis.total]
-            raise CodeError(f"unknown code {text!r} of variable {axis.name!r}. {suggest(text, known)}")
+            raise CodeError(
+                f"unknown code {text!r} of variable {axis.name!r}. {suggest(text, known)}"
+            )
         return found
 
     def public(self) -> tuple[Design, NDArray[Any], NDArray[Any] | None]:
@@ -132,6 +133,14 @@ class StructuredDesign(Design):
         The inner positions are `None` when the full crossing has too many cells to number.
         """
         raise NotImplementedError
+
+
+def flat_position(indices: Sequence[int], shape: Sequence[int]) -> int:
+    """Position of one entry of an array in reading order."""
+    position = 0
+    for index, size in zip(indices, shape, strict=True):
+        position = position * size + index
+    return position
 
 
 def _node_table(axis: Axis) -> dict[str, dict[Level | None, int]]:

@@ -71,7 +71,10 @@ class Table:
 
     @classmethod
     def from_inner(
-        cls, design: Design, inner: CellValues | Whole, convention_: str | KeyConvention = "discreet"
+        cls,
+        design: Design,
+        inner: CellValues | Whole,
+        convention_: str | KeyConvention = "discreet",
     ) -> Table:
         """A table from the values of its inner cells, in the design's order."""
         values = inner if isinstance(inner, CellValues) else CellValues(np.asarray(inner))
@@ -194,10 +197,13 @@ class Table:
         """
         inner = self.require_inner()
         fresh = rng.integers(self.convention.modulus, size=self.design.n_inner)
-        inner = replace(inner, key=np.where(inner.count > 0, fresh, 0))
-        key = self.convention.reduce(self.design.aggregate(inner.key))
+        fresh[inner.count == 0] = 0
+        key = self.convention.reduce(self.design.aggregate(fresh))
         return replace(
-            self, inner=inner, published=replace(self.published, key=key), zero_key=None
+            self,
+            inner=replace(inner, key=fresh),
+            published=replace(self.published, key=key),
+            zero_key=None,
         )
 
     def with_zero_key(self, zero_key: Callable[[Sequence[Cell]], Whole]) -> Table:

@@ -1,0 +1,1 @@
+"""One method, one file: from a confidential table to a public release."""

@@ -1,0 +1,323 @@
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import discreet as dc
+from discreet.design.release import Statement, Step
+from discreet.design.values import CellValues
+from discreet.errors import (
+    CodeError,
+    ConfidentialError,
+    DataError,
+    DesignError,
+    KeysError,
+    ParameterError,
+    UnknownNameError,
+)
+
+COUNTS = pd.DataFrame(
+    {
+        "party": ["A", "A", "B", "B", "B"],
+        "age": ["young", "old", "young", "old", "old"],
+        "sex": ["f", "m", "f", "f", "m"],
+        "n": [3, 5, 1, 2, 7],
+        "w": [30.0, 50.0, 10.0, 20.0, 70.0],
+        "k": [10, 20, 2**32 - 1, 40, 50],
+    }
+)
+STATEMENT = Statement((Step("test", {"D": 5}),), "Made for a test.", version=dc.__version__)
+
+
+def party_table(**options):
+    return dc.Table.from_counts(COUNTS, count="n", margins="party*age + party*sex", **options)
+
+
+def value(table, **cell):
+    return table.z[table.design.position(cell)]
+
+
+def test_a_table_from_counts_has_all_its_margins():
+    table = party_table()
+    assert value(table) == 18
+    assert value(table, party="B") == 10
+    assert value(table, party="B", age="old") == 9
+    assert value(table, party="A", sex="m") == 5
+    assert table.design.n_inner == 8
+    assert table.y.sum() == 18
+
+
+@pytest.mark.parametrize(
+    "make", [pd.DataFrame, pl.DataFrame, dict], ids=["pandas", "polars", "dict"]
+)
+def test_any_frame_gives_the_same_table(make):
+    frame = make({name: COUNTS[name].tolist() for name in COUNTS})
+    table = dc.Table.from_counts(frame, count="n", margins="party*age + party*sex")
+    np.testing.assert_array_equal(table.z, party_table().z)
+
+
+def test_rows_of_the_same_cell_are_summed_and_their_order_is_irrelevant():
+    halves = pd.concat([COUNTS.assign(n=1), COUNTS.assign(n=COUNTS["n"] - 1)]).sample(
+        frac=1, random_state=1
+    )
+    table = dc.Table.from_counts(halves, count="n", margins="party*age + party*sex")
+    np.testing.assert_array_equal(table.z, party_table().z)
+
+
+def test_weights_and_keys_are_summed_like_counts():
+    table = party_table(weight="w", key="k")
+    np.testing.assert_allclose(table.weights, 10 * table.z)
+    total = table.design.position({})
+    assert table.cell_keys[total] == (10 + 20 + 2**32 - 1 + 40 + 50) % 2**32
+
+
+def test_fractional_keys_follow_the_peers_convention():
+    frame = COUNTS.assign(k=[0.25, 0.5, 0.75, 0.125, 0.9])
+    table = dc.Table.from_counts(
+        frame, count="n", margins="party*age", key="k", convention="ptable"
+    )
+    expected = (0.25 + 0.5 + 0.75 + 0.125 + 0.9) % 1
+    assert table.cell_keys[table.design.position({})] == round(expected * 10**8)
+
+
+def test_missing_keys_weights_and_inner_cells_are_explained():
+    table = party_table()
+    with pytest.raises(KeysError, match="with_keys"):
+        _ = table.cell_keys
+    with pytest.raises(DesignError, match="weight column"):
+        _ = table.weights
+    margins_only = dc.Table(table.design, table.published)
+    with pytest.raises(DesignError, match="published cells only"):
+        _ = margins_only.y
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "words"),
+    [
+        ({"n": [3, 5, -1, 2, 7]}, DataError, "negative"),
+        ({"n": [3, 5, 1.5, 2, 7]}, DataError, "whole"),
+        ({"n": [3, 5, None, 2, 7]}, DataError, "missing"),
+        ({"n": list("abcde")}, DataError, "numbers"),
+        ({"k": [1, 2, 3, 4, 2**32]}, KeysError, r"0\.\.4294967295"),
+        ({"k": [1, 2, 3, 4, -5]}, KeysError, "convention"),
+    ],
+)
+def test_bad_values_are_refused(change, error, words):
+    with pytest.raises(error, match=words):
+        dc.Table.from_counts(COUNTS.assign(**change), count="n", margins="party*age", key="k")
+
+
+def test_unknown_columns_name_the_nearest():
+    with pytest.raises(UnknownNameError, match="'party'"):
+        dc.Table.from_counts(COUNTS, count="n", margins="prty*age")
+    with pytest.raises(UnknownNameError, match="'n'"):
+        dc.Table.from_counts(COUNTS, count="N", margins="party*age")
+
+
+def test_missing_values_are_a_category_of_their_own():
+    frame = COUNTS.assign(age=["young", None, "young", "old", None])
+    table = dc.Table.from_counts(frame, count="n", margins="party*age")
+    assert value(table, age="(missing)") == 12
+    assert table.design.axes[1].leaves[-1] == "(missing)"
+
+
+def test_a_hierarchy_adds_its_levels_and_must_hold_every_code():
+    ages = dc.Hierarchy.from_dict({"All": {"adult": ["young", "old"], "child": []}})
+    table = party_table(hierarchies={"age": ages})
+    assert value(table, party="A", age="adult") == 8
+    assert value(table, age="child") == 0
+    with pytest.raises(CodeError, match="'old'.*'age'"):
+        party_table(hierarchies={"age": dc.Hierarchy.flat(["young"])})
+
+
+def test_structural_zeros_leave_the_support():
+    table = party_table(structural_zeros=[{"party": "A", "age": "young", "sex": "m"}])
+    assert table.design.n_inner == 7
+    np.testing.assert_array_equal(table.z, party_table().z)
+    with pytest.raises(CodeError, match="structural zero"):
+        party_table(structural_zeros=[{"party": "A", "age": "young"}])
+    with pytest.raises(UnknownNameError, match="'young'"):
+        party_table(structural_zeros=[{"party": "A", "age": "yung"}])
+
+
+def test_occurring_support_is_confidential_and_is_lifted_on_release():
+    table = party_table(support="occurring")
+    assert table.design.n_inner == 5
+    with pytest.raises(ConfidentialError, match="public support"):
+        dc.Release(table.design, table.z, STATEMENT)
+    release = dc.Release.of(table.design, table.z, STATEMENT, y=table.y)
+    full = party_table()
+    np.testing.assert_array_equal(release.z, full.z)
+    np.testing.assert_array_equal(release.y, full.y)
+
+
+def test_published_cells_can_be_read_back_from_a_frame():
+    table = party_table(key="k")
+    again = dc.Table.from_frame(
+        table.to_pandas().sample(frac=1, random_state=3), "party*age + party*sex", key="cell_key"
+    )
+    np.testing.assert_array_equal(again.z, table.z)
+    np.testing.assert_array_equal(again.cell_keys, table.cell_keys)
+    assert again.inner is None
+
+
+def test_a_frame_with_the_inner_block_gives_inner_cells():
+    table = dc.Table.from_counts(COUNTS, count="n", margins="party*age")
+    again = dc.Table.from_frame(table.to_arrow(), "party*age")
+    np.testing.assert_array_equal(again.y, table.y)
+
+
+def test_a_frame_of_published_cells_must_be_complete_and_known():
+    frame = party_table().to_pandas()
+    with pytest.raises(DesignError, match="not at all"):
+        dc.Table.from_frame(frame.iloc[1:], "party*age + party*sex")
+    with pytest.raises(DesignError, match="twice"):
+        dc.Table.from_frame(pd.concat([frame, frame.iloc[:1]]), "party*age + party*sex")
+    with pytest.raises(DesignError, match="not among the margins"):
+        dc.Table.from_frame(frame, "party + age + sex")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"support": "occurring"},
+        {"structural_zeros": [{"party": "A", "sex": "m", "age": "young"}]},
+    ],
+)
+def test_a_table_survives_the_disk(tmp_path, options):
+    table = party_table(weight="w", key="k", **options)
+    path = table.save(tmp_path / "table.parquet")
+    again = dc.read_table(path)
+    assert again.design.n_inner == table.design.n_inner
+    for name in ("count", "weight", "key"):
+        np.testing.assert_array_equal(
+            getattr(again.published, name), getattr(table.published, name)
+        )
+        np.testing.assert_array_equal(
+            getattr(again.inner, name)[
+                np.argsort(again.design.inner_flat if options else range(8))
+            ],
+            getattr(table.inner, name)[
+                np.argsort(table.design.inner_flat if options else range(8))
+            ],
+        )
+    assert again.convention == table.convention
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_hierarchies_and_labels_survive_the_disk(tmp_path):
+    tree = dc.Hierarchy.from_dict({"All": {"adult": ["young", "old"], "child": []}})
+    table = party_table(hierarchies={"age": tree})
+    again = dc.read(table.save(tmp_path / "t.parquet"))
+    np.testing.assert_array_equal(again.design.matrix().toarray(), table.design.matrix().toarray())
+
+
+def test_a_release_survives_the_disk_and_a_confidential_file_is_refused(tmp_path):
+    table = party_table()
+    release = dc.Release(table.design, table.z + 1, STATEMENT, y=table.y.astype(float))
+    path = release.save(tmp_path / "release.parquet")
+    again = dc.read_release(path)
+    np.testing.assert_array_equal(again.z, release.z)
+    np.testing.assert_array_equal(again.y, release.y)
+    assert again.statement == STATEMENT
+    confidential = table.save(tmp_path / "table.parquet")
+    with pytest.raises(ConfidentialError, match="confidential"):
+        dc.read_release(confidential)
+    with pytest.raises(DataError, match="is a release"):
+        dc.read_table(path)
+
+
+def test_broken_files_are_explained(tmp_path):
+    with pytest.raises(DataError, match="no file"):
+        dc.read(tmp_path / "absent.parquet")
+    broken = tmp_path / "broken.parquet"
+    broken.write_bytes(b"PAR1 truncated")
+    with pytest.raises(DataError, match="not a readable Parquet"):
+        dc.read(broken)
+    COUNTS.to_parquet(tmp_path / "other.parquet")
+    with pytest.raises(DataError, match="not a table or release"):
+        dc.read(tmp_path / "other.parquet")
+
+
+def test_a_failed_write_leaves_nothing_behind(tmp_path, monkeypatch):
+    table = party_table()
+    monkeypatch.setattr("pyarrow.parquet.write_table", lambda *a, **k: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        table.save(tmp_path / "t.parquet")
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(DataError, match="cannot write"):
+        table.save(tmp_path / "no-such-folder" / "t.parquet")
+
+
+def test_rekeying_changes_keys_and_nothing_else():
+    table = party_table(key="k")
+    again = table.rekeyed(np.random.default_rng(1))
+    np.testing.assert_array_equal(again.z, table.z)
+    assert (again.cell_keys != table.cell_keys).any()
+    inner = again.inner.key
+    assert (inner[table.y == 0] == 0).all()
+    np.testing.assert_array_equal(again.cell_keys, again.design.aggregate(inner) % 2**32)
+
+
+class Fake:
+    name = "fake"
+
+    def __init__(self, source):
+        self.source = source
+
+    def __call__(self, table, *, rng=None):
+        noise = 0 if rng is None else int(rng.integers(1, 1000))
+        return dc.Release.of(table.design, table.z + noise, STATEMENT)
+
+
+def test_a_seed_is_required_by_drawing_methods_and_refused_by_others():
+    table = party_table()
+    with pytest.raises(ParameterError, match="seed="):
+        table.protect(Fake("seed"))
+    first, second = (table.protect(Fake("seed"), seed=4) for _ in range(2))
+    np.testing.assert_array_equal(first.z, second.z)
+    for source in ("keys", "system"):
+        np.testing.assert_array_equal(table.protect(Fake(source)).z, table.z)
+        with pytest.raises(ParameterError, match="remove seed"):
+            table.protect(Fake(source), seed=4)
+
+
+def test_pictures_of_a_table():
+    crosstab = repr(dc.Table.from_counts(COUNTS, count="n", margins="party*age"))
+    assert "confidential" in crosstab
+    assert crosstab.splitlines()[1].split() == ["party", "\\", "age", "old", "young", "Total"]
+    assert crosstab.splitlines()[-1].split() == ["Total", "14", "4", "18"]
+    long = repr(party_table())
+    assert "party" in long
+    assert (
+        "<script"
+        not in dc.Table.from_counts(
+            COUNTS.assign(age="<script>alert(1)</script>"), count="n", margins="party*age"
+        )._repr_html_()
+    )
+
+
+def test_frames_out_agree():
+    table = party_table(weight="w")
+    assert (
+        table.to_pandas()["count"].tolist()
+        == table.to_polars()["count"].to_list()
+        == table.z.tolist()
+    )
+    assert table.to_arrow().column_names == ["party", "age", "sex", "count", "weight"]
+
+
+def test_lengths_must_fit_the_design():
+    design = party_table().design
+    with pytest.raises(DesignError, match="published cells"):
+        dc.Table(design, CellValues(np.ones(3, dtype=int)))
+    with pytest.raises(DesignError, match="published cells"):
+        dc.Release(design, np.ones(3), STATEMENT)
+
+
+def test_a_pickled_table_loses_its_rule_for_zero_keys():
+    table = party_table(key="k").with_zero_key(lambda cells: np.zeros(len(cells), dtype=np.int64))
+    assert pickle.loads(pickle.dumps(table)).zero_key is None
