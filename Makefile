@@ -1,0 +1,52 @@
+# Two commands do everything on a fresh machine: `make demo` and `make test`.
+# Needed: git, make, Python >= 3.11 and the package registries.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.ready
+PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test lint bench docs system clean
+
+help:  ## Say what can be made
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+
+setup: $(STAMP)  ## Make the environment in .venv
+
+$(STAMP): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "discreet needs Python 3.11 or newer; name one with: make PYTHON=python3.12 setup"; exit 1; }
+	@echo "==> making the environment in $(VENV) (a minute or two the first time)"
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(PIP) --constraint constraints.txt --editable '.[dev]'
+	@touch $(STAMP)
+
+demo: setup  ## Make demo data and open the table builder on it
+	@echo "==> the demo: an invented census, tabulated and protected"
+	@$(BIN)/discreet demo $(DEMO)
+
+test: setup system  ## Run everything there is to test
+	@echo "==> linting"
+	@$(MAKE) --no-print-directory lint
+	@echo "==> testing"
+	@$(BIN)/python -m pytest $(TESTS)
+
+lint: setup  ## Check style and types
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+
+system: setup  ## Install the Debian packages the tests need, or say which they are
+	@$(BIN)/python tools/system_packages.py
+
+bench: setup  ## Run the benchmarks; ONLY=name runs one
+	@$(BIN)/python -m benchmarks $(ONLY)
+
+docs: setup  ## Build the documentation
+	@$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build
+	@echo "==> open docs/_build/index.html"
+
+clean:  ## Remove the environment and everything that was built
+	rm -rf $(VENV) build dist docs/_build .pytest_cache .mypy_cache .ruff_cache .deps

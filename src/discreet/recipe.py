@@ -1,0 +1,166 @@
+"""A whole run as plain data: what to tabulate, how to protect it, how to fit it.
+
+Python, the command line and the table builder all go through `Recipe.run`, so a table that was
+clicked together can be replayed from a script. A recipe holds no data, no path to a secret and no
+credentials.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from discreet import registry
+from discreet.design.assembly import Support
+from discreet.design.formula import Margins, parse
+from discreet.design.table import Table
+from discreet.errors import DataError, ParameterError, UnknownNameError
+from discreet.files import written_whole
+
+if TYPE_CHECKING:
+    from discreet.design.release import Release
+    from discreet.microdata.microdata import Microdata
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A registered name with plain parameters."""
+
+    name: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "parameters", MappingProxyType(dict(self.parameters)))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Choice, (self.name, dict(self.parameters))
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """From records to a release.
+
+    Attributes:
+      margins: What is published: a formula or a list of tuples.
+      method: How it is protected.
+      fitter: How inner cells are recovered afterwards, if at all.
+      seed: Required by methods that draw from an experiment's stream, refused by the others.
+      hierarchies: Files with hierarchies, by variable.
+      support: Which combinations are inner cells.
+    """
+
+    margins: Margins
+    method: Choice
+    fitter: Choice | None = None
+    seed: int | None = None
+    hierarchies: Mapping[str, str] = field(default_factory=dict)
+    support: Support = "all"
+
+    def __post_init__(self) -> None:
+        parse(self.margins)
+        object.__setattr__(self, "hierarchies", MappingProxyType(dict(self.hierarchies)))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Recipe.from_dict, (self.to_dict(),)
+
+    def tabulate(self, data: Microdata) -> Table:
+        """The confidential table that the recipe asks for."""
+        return data.tabulate(
+            self.margins, hierarchies=self.hierarchies or None, support=self.support
+        )
+
+    def run(self, data: Microdata | Table) -> Release:
+        """Tabulate (unless a table is given), protect and fit."""
+        table = data if isinstance(data, Table) else self.tabulate(data)
+        method = registry.build("method", self.method.name, self.method.parameters)
+        release = table.protect(method, seed=self.seed)
+        if self.fitter is None:
+            return release
+        return release.fit(registry.build("fitter", self.fitter.name, self.fitter.parameters))
+
+    def of(self, margins: Margins) -> Recipe:
+        """The same recipe for other margins."""
+        return replace(self, margins=margins)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, in the shape of `recipe.toml`."""
+        margins = self.margins
+        listed = margins if isinstance(margins, str) else [list(t) for t in parse(margins)]
+        tabulate: dict[str, Any] = {"margins": listed, "support": self.support}
+        if self.hierarchies:
+            tabulate["hierarchies"] = dict(self.hierarchies)
+        protect: dict[str, Any] = {"method": self.method.name}
+        if self.seed is not None:
+            protect["seed"] = self.seed
+        if self.method.parameters:
+            protect["parameters"] = dict(self.method.parameters)
+        spec = {"tabulate": tabulate, "protect": protect}
+        if self.fitter is not None:
+            spec["fit"] = {"fitter": self.fitter.name}
+            if self.fitter.parameters:
+                spec["fit"]["parameters"] = dict(self.fitter.parameters)
+        return spec
+
+    @classmethod
+    def from_dict(cls, spec: Mapping[str, Any]) -> Recipe:
+        """A recipe from plain data; unknown entries are an error, never ignored."""
+        _only(spec, ("tabulate", "protect", "fit"), "section")
+        tabulate = _section(spec, "tabulate", ("margins", "support", "hierarchies"))
+        protect = _section(spec, "protect", ("method", "seed", "parameters"))
+        fit = spec.get("fit")
+        if fit is not None:
+            _only(fit, ("fitter", "parameters"), "entry of [fit]")
+        return cls(
+            margins=_required(tabulate, "margins", "tabulate"),
+            method=Choice(_required(protect, "method", "protect"), protect.get("parameters", {})),
+            fitter=None
+            if fit is None
+            else Choice(_required(fit, "fitter", "fit"), fit.get("parameters", {})),
+            seed=protect.get("seed"),
+            hierarchies=tabulate.get("hierarchies", {}),
+            support=tabulate.get("support", "all"),
+        )
+
+    @classmethod
+    def read(cls, path: str | Path) -> Recipe:
+        """A recipe from a `recipe.toml`."""
+        try:
+            text = Path(path).read_text(encoding="utf-8")
+        except OSError as error:
+            raise DataError(f"cannot read {path}: {error.strerror}.") from error
+        try:
+            return cls.from_dict(tomllib.loads(text))
+        except tomllib.TOMLDecodeError as error:
+            raise DataError(f"{path} is not valid TOML: {error}.") from error
+
+    def write(self, path: str | Path) -> Path:
+        """Write the recipe as TOML."""
+        import tomli_w
+
+        with written_whole(path) as temporary:
+            temporary.write_text(tomli_w.dumps(self.to_dict()), encoding="utf-8")
+        return Path(path)
+
+
+def _only(spec: Mapping[str, Any], known: tuple[str, ...], kind: str) -> None:
+    for name in spec:
+        if name not in known:
+            raise UnknownNameError(f"recipe {kind}", name, known)
+
+
+def _section(spec: Mapping[str, Any], name: str, known: tuple[str, ...]) -> Mapping[str, Any]:
+    section = spec.get(name)
+    if not isinstance(section, Mapping):
+        raise ParameterError(f"the recipe has no [{name}] section.")
+    _only(section, known, f"entry of [{name}]")
+    return section
+
+
+def _required(section: Mapping[str, Any], entry: str, name: str) -> Any:
+    if entry not in section:
+        raise ParameterError(f"section [{name}] of the recipe needs {entry!r}.")
+    return section[entry]

@@ -1,0 +1,37 @@
+"""Install the Debian packages that the tests need, or say in one line what to install."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+
+# program the tests call -> Debian packages that bring it
+NEEDED = {
+    "chromium": ["chromium", "chromium-driver"],
+    "chromedriver": ["chromium-driver"],
+}
+
+
+def main() -> int:
+    """Install what is missing; 1 when that is not possible."""
+    missing = sorted({p for program, packages in NEEDED.items() if not shutil.which(program) for p in packages})
+    if not missing:
+        return 0
+    command = ["apt-get", "install", "--yes", "--no-install-recommends", *missing]
+    if os.geteuid() != 0 or not shutil.which("apt-get"):
+        sys.stderr.write(f"The tests need: sudo apt-get install {' '.join(missing)}\n")
+        return 1
+    sys.stdout.write(f"==> installing Debian packages: {' '.join(missing)}\n")
+    sys.stdout.flush()
+    quiet = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    for step in (["apt-get", "update", "--quiet"], command):
+        if subprocess.run(step, env=quiet, stdout=subprocess.DEVNULL).returncode:
+            sys.stderr.write(f"could not run: {' '.join(step)}\n")
+            return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
