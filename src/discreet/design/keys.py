@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import KeysError, ParameterError, UnknownNameError
 
-Edge = Literal["below", "upto"]
+Edge = Literal["right", "left"]
 
 
 @dataclass(frozen=True)
@@ -26,13 +26,13 @@ class KeyConvention:
     Attributes:
       name: The convention's name.
       modulus: Record and cell keys are whole numbers in `0 … modulus − 1`.
-      edge: `"below"`: a key belongs to the first interval whose upper end lies above it;
-        `"upto"`: to the first interval whose upper end is not below it.
+      edge: `"right"`: a key belongs to the first interval whose upper end lies above it;
+        `"left"`: to the first interval whose upper end is not below it.
     """
 
     name: str
     modulus: int
-    edge: Edge = "below"
+    edge: Edge = "right"
 
     def __post_init__(self) -> None:
         if not 2 <= self.modulus <= 2**32:
@@ -65,10 +65,10 @@ class KeyConvention:
         fractions = np.asarray(fractions, dtype=np.float64)
         if fractions.size and not (fractions.min() >= 0 and fractions.max() < 1):
             raise KeysError("fractional keys lie in [0, 1); some of those given do not.")
-        return np.rint(fractions * self.modulus).astype(np.int64) % self.modulus
+        return self.reduce(np.rint(fractions * self.modulus))
 
 
-def fractional(digits: int = 8, edge: Edge = "below") -> KeyConvention:
+def fractional(digits: int = 8, edge: Edge = "right") -> KeyConvention:
     """Keys in [0, 1) with a fixed number of digits, as whole numbers; sums keep their fraction."""
     if not 1 <= digits <= 9:
         raise ParameterError(f"digits must lie in 1..9, got {digits}.")
@@ -80,8 +80,8 @@ CONVENTIONS: Mapping[str, KeyConvention] = {
     for c in (
         KeyConvention("discreet", 2**32),
         KeyConvention("ptable", 10**8),
-        KeyConvention("ssb", 10**8, "upto"),
-        KeyConvention("mersenne", 2**31 - 1, "upto"),
+        KeyConvention("ssb", 10**8, "left"),
+        KeyConvention("mersenne", 2**31 - 1, "left"),
         KeyConvention("prime", 17_312_941),
         KeyConvention("ons-256", 256),
         KeyConvention("ons-4096", 4096),

@@ -1,0 +1,1 @@
+"""Benchmarks: one file, one case; time, peak memory and quality side by side."""

@@ -1,0 +1,114 @@
+"""What commands share: options, input, progress, output."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from discreet.errors import ParameterError
+
+if TYPE_CHECKING:
+    from discreet.design.release import Release
+    from discreet.microdata.microdata import Microdata
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
+Out = Annotated[Path | None, typer.Option("--out", "-o", help="File to write.")]
+Seed = Annotated[int | None, typer.Option(help="Seed, for methods that draw at random.")]
+Parameters = Annotated[
+    list[str] | None,
+    typer.Option("--set", "-s", help="A parameter, as NAME=VALUE (may be repeated)."),
+]
+_PATIENCE = 1.0
+
+
+def pairs(given: list[str] | None, what: str) -> dict[str, str]:
+    """NAME=VALUE options as a dict."""
+    found = {}
+    for text in given or []:
+        name, separator, value = text.partition("=")
+        if not separator or not name or not value:
+            raise ParameterError(f"{what} must be given as NAME=VALUE, got {text!r}.")
+        found[name.strip()] = value.strip()
+    return found
+
+
+def plain_values(given: list[str] | None) -> dict[str, Any]:
+    """NAME=VALUE options with values read as JSON where they are (numbers, true, lists)."""
+    found: dict[str, Any] = {}
+    for name, value in pairs(given, "a parameter").items():
+        try:
+            found[name.replace("-", "_")] = json.loads(value)
+        except json.JSONDecodeError:
+            found[name.replace("-", "_")] = value
+    return found
+
+
+def say(text: str) -> None:
+    """Print a line of text for people."""
+    typer.echo(text)
+
+
+def answer(summary: dict[str, Any], as_json: bool, text: str) -> None:
+    """The result of a command: one JSON object, or text."""
+    say(json.dumps(summary, ensure_ascii=False) if as_json else text)
+
+
+@contextmanager
+def progress_bar() -> Iterator[None]:
+    """A progress bar on the error stream for work that takes over a second."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from discreet.progress import listening
+
+    started, tasks = time.monotonic(), {}
+    with Progress(console=Console(stderr=True), transient=True, auto_refresh=True) as bar:
+
+        def show(task: str, fraction: float) -> None:
+            if time.monotonic() - started < _PATIENCE:
+                return
+            if task not in tasks:
+                tasks[task] = bar.add_task(task, total=1.0)
+            bar.update(tasks[task], completed=fraction)
+
+        with listening(show):
+            yield
+
+
+def open_source(
+    source: str,
+    *,
+    weight: str | None = None,
+    key: str | None = None,
+    id: str | None = None,
+    secret: Path | None = None,
+    hierarchies: list[str] | None = None,
+) -> Microdata:
+    """The microdata a command works on."""
+    from discreet.microdata.open import open as open_microdata
+    from discreet.microdata.secret import Secret
+
+    trees = pairs(hierarchies, "a hierarchy")
+    data = open_microdata(source, weight=weight, key=key, id=id, hierarchies=trees or None)
+    return data if secret is None else data.with_keys(Secret.from_file(secret))
+
+
+def write_release(release: Release, out: Path) -> Path:
+    """Write a release in the format its file name asks for."""
+    if out.suffix == ".csv":
+        from discreet.release.export import write_csv
+
+        return write_csv(release, out)
+    if out.suffix == ".parquet":
+        return release.save(out)
+    raise ParameterError(f"cannot write {out.name!r}: the name must end in .parquet or .csv.")

@@ -1,0 +1,57 @@
+"""`discreet protect`: from a confidential table to a public release."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from discreet.cli.common import (
+    Json,
+    Out,
+    Parameters,
+    Seed,
+    answer,
+    plain_values,
+    progress_bar,
+    write_release,
+)
+
+
+def protect(
+    table: Annotated[Path, typer.Argument(help="A table made by `discreet tabulate`.")],
+    method: Annotated[str, typer.Option(help="The method's name, e.g. cell-key.")],
+    out: Out = None,
+    set: Parameters = None,
+    seed: Seed = None,
+    secret: Annotated[
+        Path | None, typer.Option(help="Secret file, for methods that perturb empty cells by key.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Protect a table; the release may be published.
+
+    Example: discreet protect table.parquet --method cell-key -s D=5 -s V=3 -s js=2
+    --out release.csv
+    """
+    from discreet import registry
+    from discreet.design.storage import read_table
+    from discreet.microdata.secret import Secret
+
+    truth = read_table(table)
+    if secret is not None:
+        truth = truth.with_zero_key(Secret.from_file(secret).zero_key_rule(truth.convention))
+    chosen = registry.build("method", method, plain_values(set))
+    with progress_bar():
+        release = truth.protect(chosen, seed=seed)
+    if out is not None:
+        write_release(release, out)
+    summary = {
+        "file": None if out is None else str(out),
+        "side": "public",
+        "method": method,
+        "published_cells": release.design.n_published,
+        "statement": release.statement.text,
+    }
+    answer(summary, json, f"{release}" if out is None else f"{out}: {release.statement.text}")

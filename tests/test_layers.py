@@ -1,0 +1,84 @@
+"""The flow of the package is the order of its folders: nothing imports what lies above it."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[1] / "src" / "discreet"
+LAYERS = [
+    {"errors", "randomness", "progress", "files"},
+    {"design"},
+    {"solve"},
+    {"microdata", "tabulate", "noise", "demo"},
+    {"protect"},
+    {"release", "synthesize"},
+    {"assess"},
+    {"studies"},
+    {"registry", "recipe", "testing"},
+    {"serve"},
+    {"cli"},
+]
+LEVEL = {name: height for height, layer in enumerate(LAYERS) for name in layer}
+
+# Fluent methods reach upwards at call time: the object stays below, the work is done above.
+DOORS = {
+    ("design/release.py", "release"): "Release.round and Release.to_microdata",
+}
+
+
+def imports(path):
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+
+
+def modules():
+    return sorted(p for p in SOURCE.rglob("*.py") if p != SOURCE / "__init__.py")
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(SOURCE)))
+def test_nothing_imports_from_above(path):
+    place = path.relative_to(SOURCE)
+    own = place.parts[0].removesuffix(".py")
+    assert own in LEVEL, f"{own} has no place in the layers"
+    for module in imports(path):
+        parts = module.split(".")
+        if parts[0] != "discreet" or len(parts) < 2 or parts[1] not in LEVEL:
+            continue
+        if (str(place), parts[1]) in DOORS:
+            continue
+        assert LEVEL[parts[1]] <= LEVEL[own], f"{place} imports {module} from above"
+
+
+def test_every_door_is_in_use():
+    for place, above in DOORS:
+        assert any(m.split(".")[1:2] == [above] for m in imports(SOURCE / place)), (place, above)
+
+
+HEAVY = ["numba", "ibis", "duckdb", "scipy", "highspy", "opendp", "pyspark", "fastapi", "altair"]
+HEAVY += ["pandas", "polars", "pyarrow", "narwhals", "typer", "rich", "pysdmx"]
+
+
+def test_importing_the_package_is_light():
+    program = (
+        "import sys, discreet; from discreet import Table, Design, Hierarchy, Release, margins;"
+        f"print([m for m in {HEAVY!r} if m in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "[]"
+
+
+def test_every_public_name_loads():
+    import discreet
+
+    for name in discreet.__all__:
+        assert getattr(discreet, name) is not None
+    assert set(discreet.__all__) == {*discreet._HOME, "__version__"}
