@@ -30,9 +30,7 @@ def tabulate(
     Example: discreet tabulate people.parquet --by "region*age + region*sex"
     --hierarchy region=region.hrc --id person_id --secret keys.secret --out table.parquet
     """
-    data = open_source(
-        source, weight=weight, key=key, id=id, secret=secret, hierarchies=hierarchy
-    )
+    data = open_source(source, weight=weight, key=key, id=id, secret=secret, hierarchies=hierarchy)
     with progress_bar():
         table = data.tabulate(by, support=support)  # type: ignore[arg-type]  # checked there
         table.save(out)

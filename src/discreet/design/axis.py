@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -31,6 +32,12 @@ class Level:
 
     def __len__(self) -> int:
         return len(self.codes)
+
+    def members(self) -> dict[str, NDArray[np.intp]]:
+        """Leaf positions in each group, increasing."""
+        order = np.argsort(self.group, kind="stable")
+        starts = np.searchsorted(self.group[order], np.arange(len(self) + 1))
+        return {c: order[starts[k] : starts[k + 1]] for k, c in enumerate(self.codes)}
 
     @cached_property
     def is_identity(self) -> bool:
@@ -63,7 +70,7 @@ class Axis:
         if not self.leaves:
             raise CodeError(f"variable {self.name!r} has no categories; give at least one.")
         if len(set(self.leaves)) != len(self.leaves):
-            twice = next(c for i, c in enumerate(self.leaves) if c in self.leaves[:i])
+            twice = next(c for c, times in Counter(self.leaves).items() if times > 1)
             raise CodeError(f"variable {self.name!r} lists code {twice!r} twice.")
         for code in self.total_codes:
             if code in self.leaf_position:
@@ -133,10 +140,7 @@ class Axis:
         """Leaf positions under each published code."""
         found = {self.total: np.arange(len(self.leaves))}
         for level in self.levels:
-            order = np.argsort(level.group, kind="stable")
-            starts = np.searchsorted(level.group[order], np.arange(len(level) + 1))
-            for k, code in enumerate(level.codes):
-                found[code] = order[starts[k] : starts[k + 1]]
+            found.update(level.members())
         return found
 
     def level(self, name: str) -> Level:
@@ -204,12 +208,11 @@ def _check_same_meaning(
 ) -> None:
     """A code that occurs in two hierarchies must cover the same leaves in both."""
     for level in levels:
-        for k, code in enumerate(level.codes):
+        for code, here in level.members().items():
             if code not in tree.parents:
                 continue
-            here = set(np.flatnonzero(level.group == k).tolist())
             there = {position[leaf] for leaf in tree.leaves_of(code) if leaf in position}
-            if here != there:
+            if set(here.tolist()) != there:
                 raise CodeError(
                     f"code {code!r} of variable {name!r} covers different categories in two of "
                     "its hierarchies. Give one of the groups another code."

@@ -1,0 +1,273 @@
+"""Codes are text: one spelling for every value a category can have.
+
+Engines and frame libraries hand over the same category as ``1``, ``1.0``, ``"1"`` or a date;
+`canonical` gives each value one text, so that a cell has the same name, and the same keyed hash,
+wherever it was counted.
+"""
+
+from __future__ import annotations
+
+import difflib
+import enum
+import math
+import re
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from datetime import date, datetime, time
+from decimal import Decimal
+from functools import singledispatch
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from discreet.errors import CodeError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+MISSING = "(missing)"
+"""The code of null, NaN and NaT: a category of its own, visible in every table."""
+
+_COMPARED = 5_000
+_SHOWN = 2
+_NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")
+_PARTS = re.compile(r"([0-9]+(?:\.[0-9]+)?)|([^0-9]+)")
+
+
+def canonical(value: object) -> str:
+    """The one text of a value.
+
+    Whole numbers of any type are decimal digits (``1.0`` is ``"1"``), other floats their shortest
+    exact form, decimals plain notation without trailing zeros, booleans ``"true"`` and
+    ``"false"``, dates and times ISO 8601, bytes their UTF-8 text or else hexadecimal digits;
+    null, NaN and NaT are `MISSING`.
+
+    Raises:
+        CodeError: The value is a container (list, dict, array), which names no category.
+    """
+    if type(value) is str:
+        return value
+    text = _text(value)
+    return MISSING if text is None else text
+
+
+@singledispatch
+def _text(value: object) -> str | None:
+    """Text of a value, None when it is missing; unknown types speak for themselves by `str`."""
+    if value is None or type(value).__name__ in {"NAType", "NaTType"}:
+        return None
+    if isinstance(value, (list, tuple, dict, set, frozenset, np.ndarray)):
+        message = f"a {type(value).__name__} ({value!r:.60}) cannot be a code; give single values"
+        raise CodeError(message)
+    return str(value)
+
+
+@_text.register
+def _(value: str) -> str:
+    return str.__str__(value)
+
+
+@_text.register(bool)
+@_text.register(np.bool_)
+def _(value: object) -> str:
+    return "true" if value else "false"
+
+
+@_text.register(int)
+@_text.register(np.integer)
+def _(value: Any) -> str:
+    return str(int(value))
+
+
+@_text.register(float)
+@_text.register(np.floating)
+def _(value: Any) -> str | None:
+    number = float(value)
+    if math.isnan(number):
+        return None
+    return str(int(number)) if number.is_integer() else repr(number)
+
+
+@_text.register
+def _(value: Decimal) -> str | None:
+    if value.is_nan():
+        return None
+    text = format(value, "f")
+    text = text.rstrip("0").rstrip(".") if "." in text else text
+    return "0" if text == "-0" else text
+
+
+@_text.register(bytes)
+@_text.register(bytearray)
+@_text.register(memoryview)
+def _(value: bytes | bytearray | memoryview) -> str:
+    try:
+        return bytes(value).decode("utf-8")
+    except UnicodeDecodeError:
+        return bytes(value).hex()
+
+
+@_text.register
+def _(value: enum.Enum) -> str | None:
+    return _text(value.value)
+
+
+@_text.register(date)
+@_text.register(time)
+def _(value: date | time) -> str | None:
+    is_not_a_time = value != value  # pandas' NaT is a datetime unequal to itself
+    return None if is_not_a_time else value.isoformat()
+
+
+@_text.register
+def _(value: np.datetime64) -> str | None:
+    if np.isnat(value):
+        return None
+    exact = value.astype("datetime64[us]")
+    moment = exact.item() if exact == value else None
+    has_clock = np.datetime_data(value.dtype)[0] not in {"Y", "M", "W", "D"}
+    return moment.isoformat() if has_clock and isinstance(moment, datetime) else str(value)
+
+
+def factorise(values: object) -> tuple[list[str], NDArray[np.int32]]:
+    """Distinct canonical codes and the position of each value among them, -1 where missing.
+
+    Args:
+        values: An Arrow array, a NumPy array, a pandas or polars series, or any sequence.
+
+    Returns:
+        The codes that occur, in order of first appearance (of the categories for a categorical
+        array), and positions into them. Values of one canonical text share one code.
+
+    Cost: one dictionary encoding of the array; Python touches the distinct values only. Sequences
+    of mixed types are read value by value.
+    """
+    column = _as_arrow(values)
+    if column is None:
+        return _factorise_values(values)  # type: ignore[arg-type]  # not Arrow, so it iterates
+    dictionary, positions = _dictionary(column)
+    used = np.bincount(positions + 1, minlength=len(dictionary) + 1)[1:] > 0
+    new_position: dict[str, int] = {}
+    remap = np.full(len(dictionary) + 1, -1, dtype=np.int32)
+    for old in np.flatnonzero(used).tolist():
+        text = _text(dictionary[old])
+        if text is not None:
+            remap[old] = new_position.setdefault(text, len(new_position))
+    return list(new_position), remap[positions]
+
+
+def canonical_array(values: object) -> tuple[list[str], NDArray[np.int32]]:
+    """Distinct canonical codes, `MISSING` last if it occurs, and the position of each value.
+
+    Args:
+        values: As in `factorise`.
+
+    Raises:
+        CodeError: A real value reads `MISSING` beside nulls; the two would be one category.
+    """
+    codes, positions = factorise(values)
+    if not (positions < 0).any():
+        return codes, positions
+    if MISSING in codes:
+        message = (
+            f"the text {MISSING!r} occurs beside missing values and would be counted with them; "
+            "recode one of the two"
+        )
+        raise CodeError(message)
+    return [*codes, MISSING], np.where(positions < 0, np.int32(len(codes)), positions)
+
+
+def _factorise_values(values: Iterable[object]) -> tuple[list[str], NDArray[np.int32]]:
+    place: dict[str, int] = {}
+    texts = map(_text, values)
+    positions = [-1 if text is None else place.setdefault(text, len(place)) for text in texts]
+    return list(place), np.array(positions, dtype=np.int32)
+
+
+def _as_arrow(values: Any) -> Any:
+    """A chunked Arrow array of the values, or None when Arrow would change or refuse them."""
+    import pyarrow as pa
+
+    if isinstance(values, pa.Array):
+        values = pa.chunked_array([values])
+    if isinstance(values, pa.ChunkedArray):
+        return None if isinstance(values.type, pa.BaseExtensionType) else values
+    if str(getattr(values, "dtype", "object")).lower() == "object" and not _is_uniform(values):
+        return None
+    try:
+        return pa.chunked_array([pa.array(values, from_pandas=True)])
+    except (pa.ArrowException, TypeError, OverflowError):
+        return None
+
+
+def _is_uniform(values: Iterable[object]) -> bool:
+    """Whether Arrow reads these objects without change.
+
+    It turns dates beside times into dates and booleans beside floats into numbers, so one type
+    only; text beside floats is safe, since Arrow then accepts no float but NaN.
+    """
+    kinds = set(map(type, values)) - {type(None)}
+    return len(kinds) <= 1 or kinds <= {str, float}
+
+
+def _dictionary(column: Any) -> tuple[list[object], NDArray[np.int32]]:
+    """Distinct values as Python objects and positions into them, -1 where null."""
+    import pyarrow as pa
+
+    try:
+        chunks = column.dictionary_encode().unify_dictionaries().chunks
+    except pa.ArrowNotImplementedError as error:
+        message = f"values of type {column.type} cannot be codes; give single values"
+        raise CodeError(message) from error
+    if not chunks:
+        return [], np.empty(0, dtype=np.int32)
+    positions = [c.indices.cast(pa.int32()).fill_null(-1).to_numpy() for c in chunks]
+    return _python_values(chunks[0].dictionary), np.concatenate(positions)
+
+
+def _python_values(dictionary: Any) -> list[object]:
+    """Arrow values as Python objects; nanoseconds as NumPy times, which datetime cannot hold."""
+    import pyarrow as pa
+
+    if not pa.types.is_timestamp(dictionary.type) or dictionary.type.unit != "ns":
+        return list(dictionary.to_pylist())
+    try:
+        return list(dictionary.cast(pa.timestamp("us", tz=dictionary.type.tz)).to_pylist())
+    except pa.ArrowInvalid:
+        return list(dictionary.to_numpy(zero_copy_only=False))
+
+
+def natural_order(codes: Iterable[str]) -> list[str]:
+    """Codes as people list them: ``2`` before ``10``, ``5-9`` before ``10-14``, `MISSING` last.
+
+    Numbers inside a code compare by value and stand before text; text compares by code point.
+    """
+    return sorted(codes, key=natural_key)
+
+
+def natural_key(code: str) -> tuple[object, ...]:
+    """Sort key of `natural_order`; codes of equal numbers (``1``, ``01``) sort by their text."""
+    if code == MISSING:
+        return (True, (), code)
+    if _NUMBER.fullmatch(code):
+        return (False, ((0, Decimal(code), ""),), code)
+    parts = _PARTS.findall(code)
+    key = tuple((0, Decimal(digits), "") if digits else (1, 0, text) for digits, text in parts)
+    return (False, key, code)
+
+
+def nearest_codes(code: str, known: Sequence[str], limit: int = _SHOWN) -> list[str]:
+    """Known codes most alike, nearest in natural order first among equally like ones.
+
+    Cost: at most a few thousand comparisons; in longer lists only the neighbours are compared.
+    """
+    ordered = natural_order(known)
+    place = bisect_left(ordered, natural_key(code), key=natural_key)
+    first = max(0, place - _COMPARED // 2)
+    scored = []
+    for position, other in enumerate(ordered[first : first + _COMPARED], start=first):
+        likeness = difflib.SequenceMatcher(None, code.casefold(), other.casefold()).ratio()
+        if likeness >= 0.5:
+            distance = place - position if position < place else position - place + 1
+            scored.append((-likeness, distance, other))
+    return [other for _, _, other in sorted(scored)[:limit]]

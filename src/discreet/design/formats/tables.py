@@ -1,0 +1,112 @@
+"""Hierarchies as tables: a column of codes beside one of parents, or one column per level."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from discreet.design.codes import MISSING, canonical
+from discreet.design.formats.frames import all_rows, distinct_rows, text_columns
+from discreet.design.formats.tree import Tree, plant
+from discreet.errors import CodeError, ParameterError
+
+
+def read_parent_child(
+    table: object, child: str, parent: str, label: str | None, root: str | None
+) -> Tree:
+    """A frame with a row per code, or pairs (code, parent); no parent means the top."""
+    if isinstance(table, (list, tuple, Iterator)):
+        return plant([_pair(entry) for entry in table], root)
+    names = [child, parent] if label is None else [child, parent, label]
+    codes, parents, *labels = text_columns(all_rows(table, names))
+    tree = plant([(code or "", above) for code, above in zip(codes, parents, strict=True)], root)
+    named = zip(codes, labels[0], strict=True) if labels else ()
+    return tree._replace(labels={code: text for code, text in named if code and text})
+
+
+def _pair(entry: Sequence[object]) -> tuple[str, str | None]:
+    try:
+        code, parent = entry
+    except (TypeError, ValueError):
+        message = f"expected pairs (code, parent), got {entry!r:.60}"
+        raise ParameterError(message) from None
+    above = canonical(parent)
+    is_top = not above.strip() or (above == MISSING and parent != MISSING)
+    return canonical(code), None if is_top else above
+
+
+def write_parent_child(root: str, parents: Mapping[str, str], labels: Mapping[str, str]) -> Any:
+    """An Arrow table of child and parent, with labels if there are any; the root comes first."""
+    import pyarrow as pa
+
+    columns: dict[str, list[str | None]] = {
+        "child": [root, *parents],
+        "parent": [None, *parents.values()],
+    }
+    if labels:
+        columns["label"] = [labels.get(code or "") for code in columns["child"]]
+    return pa.table({name: pa.array(texts, pa.string()) for name, texts in columns.items()})
+
+
+def read_columns(frame: object, columns: Sequence[str], root: str) -> Tree:
+    """Nested columns, coarsest first; a row ends at an empty cell or a repeated code."""
+    if isinstance(columns, str) or not columns or len(set(columns)) < len(columns):
+        message = f"columns must be a list of different names, coarsest first; got {columns!r}"
+        raise ParameterError(message)
+    rows = zip(*text_columns(distinct_rows(frame, columns)), strict=True)
+    return tree_of_rows(rows, columns, root)
+
+
+def tree_of_rows(rows: Iterable[Sequence[str | None]], columns: Sequence[str], root: str) -> Tree:
+    """The tree of rows that list a path from the coarsest code to the finest."""
+    found: dict[str, tuple[str, int]] = {}
+    for row in rows:
+        parent = root
+        for level, code in enumerate(_path(row, columns, root)):
+            if found.setdefault(code, (parent, level)) != (parent, level):
+                raise CodeError(_conflict_message(code, parent, level, found[code], columns))
+            parent = code
+    pairs = [(code, parent) for code, (parent, _) in found.items()]
+    return Tree(root, pairs, level_names=(root, *columns))
+
+
+def _path(row: Sequence[str | None], columns: Sequence[str], root: str) -> Sequence[str]:
+    """The codes of a row down to its last one; deeper cells may be empty or repeat it."""
+    path, last = [], root
+    for code in row:
+        if code is None or code == last:
+            break
+        path.append(code)
+        last = code
+    for position in range(len(path), len(row)):
+        if row[position] not in (None, last):
+            message = (
+                f"code {row[position]!r} of column {columns[position]!r} stands below {last!r}, "
+                f"but column {columns[len(path)]!r} between them is empty or repeats {last!r}; "
+                "fill the gap with a code of its own"
+            )
+            raise CodeError(message)
+    return path
+
+
+def _conflict_message(
+    code: str, parent: str, level: int, earlier: tuple[str, int], columns: Sequence[str]
+) -> str:
+    other_parent, other_level = earlier
+    if other_level == level:
+        return (
+            f"code {code!r} of column {columns[level]!r} stands under {other_parent!r} and under "
+            f"{parent!r}; nested columns need one parent per code"
+        )
+    return (
+        f"code {code!r} occurs in column {columns[other_level]!r} and in column "
+        f"{columns[level]!r}; make them distinct, e.g. put the column's name before the code"
+    )
+
+
+def write_columns(paths: Sequence[Sequence[str | None]], names: Sequence[str]) -> Any:
+    """An Arrow table with a row per leaf and a column per level."""
+    import pyarrow as pa
+
+    columns = {name: pa.array(texts, pa.string()) for name, texts in zip(names, paths, strict=True)}
+    return pa.table(columns)

@@ -1,0 +1,154 @@
+"""What every reader returns, and the checks every tree passes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from discreet.errors import CodeError
+
+
+class Tree(NamedTuple):
+    """A tree as it was read: pairs (code, parent code) in the order given, not yet checked.
+
+    `level_names` may name more levels than the tree turns out to have.
+    """
+
+    root: str
+    pairs: Sequence[tuple[str, str]]
+    labels: Mapping[str, str] = {}
+    level_names: tuple[str, ...] = ()
+
+
+def reading_order(root: str, pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Code to parent, depth first from the root, siblings in the order given.
+
+    Raises:
+        CodeError: An empty or repeated code, a code under two parents or equal to the root, a
+            parent that is no code, or codes that lie under one another in a circle.
+    """
+    parents = _single_parents(root, pairs)
+    children = children_of(parents)
+    _check_parents_exist(root, parents)
+    ordered: dict[str, str] = {}
+    waiting = list(reversed(children.get(root, ())))
+    while waiting:
+        code = waiting.pop()
+        ordered[code] = parents[code]
+        waiting.extend(reversed(children.get(code, ())))
+    if len(ordered) < len(parents):
+        raise CodeError(_circle_message(parents, ordered))
+    return ordered
+
+
+def children_of(parents: Mapping[str, str]) -> dict[str, list[str]]:
+    """Parent to its children, in the order of `parents`; leaves are absent."""
+    children: dict[str, list[str]] = {}
+    for code, parent in parents.items():
+        children.setdefault(parent, []).append(code)
+    return children
+
+
+def depths_of(root: str, parents: Mapping[str, str]) -> dict[str, int]:
+    """Code to its depth, for parents in reading order; the root has depth 0."""
+    depths = {root: 0}
+    for code, parent in parents.items():
+        depths[code] = depths[parent] + 1
+    return depths
+
+
+def plant(pairs: Sequence[tuple[str, str | None]], root: str | None) -> Tree:
+    """A tree from codes of which some name no parent.
+
+    Args:
+        pairs: Codes and their parents; None for a code at the top.
+        root: Code of the total, which takes the codes at the top as children. By default the one
+            code at the top, or the one parent that is not listed as a code itself.
+
+    Raises:
+        CodeError: The root was left open and cannot be told from the pairs.
+    """
+    tops = [code for code, parent in pairs if parent is None]
+    if root is None:
+        root = _only_root(tops, pairs)
+    below = [(code, parent) for code, parent in pairs if (code, parent) != (root, None)]
+    return Tree(root, [(code, root if parent is None else parent) for code, parent in below])
+
+
+def quoted(codes: Iterable[str], limit: int = 5) -> str:
+    """Codes for a message, the first few of many."""
+    listed = [repr(code) for code in codes]
+    return ", ".join(listed[:limit]) + (", …" if len(listed) > limit else "")
+
+
+def _single_parents(root: str, pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
+    if not root.strip():
+        message = "the root has an empty code; give the total a code such as 'Total'"
+        raise CodeError(message)
+    parents: dict[str, str] = {}
+    for code, parent in pairs:
+        if code in parents or code == root or not code.strip():
+            raise CodeError(_misplaced_message(root, code, parent, parents.get(code)))
+        parents[code] = parent
+    return parents
+
+
+def _misplaced_message(root: str, code: str, parent: str, earlier: str | None) -> str:
+    if not code.strip():
+        return f"an empty code stands under {parent!r}; every category needs a code"
+    if code == root:
+        return (
+            f"code {code!r} is the root and cannot stand under {parent!r}; "
+            "choose another code for the total (root=...)"
+        )
+    if parent == earlier:
+        return f"code {code!r} is listed twice under {parent!r}; list every code once"
+    return (
+        f"code {code!r} stands under {earlier!r} and under {parent!r}; a hierarchy is a tree, "
+        "so give groups that overlap a hierarchy each"
+    )
+
+
+def _check_parents_exist(root: str, parents: Mapping[str, str]) -> None:
+    for code, parent in parents.items():
+        if parent not in parents and parent != root:
+            message = (
+                f"parent {parent!r} of code {code!r} is neither a code itself nor the root "
+                f"{root!r}; list {parent!r} with its own parent"
+            )
+            raise CodeError(message)
+
+
+def _circle_message(parents: Mapping[str, str], reached: Mapping[str, str]) -> str:
+    code = next(code for code in parents if code not in reached)
+    path: dict[str, None] = {}
+    while code not in path:
+        path[code] = None
+        code = parents[code]
+    walked = list(path)
+    circle = [*walked[walked.index(code) :], code]
+    shown = " under ".join(map(repr, circle[:8])) + (" under …" if len(circle) > 8 else "")
+    return f"codes lie under one another in a circle: {shown}; give one of them another parent"
+
+
+def _only_root(tops: Sequence[str], pairs: Sequence[tuple[str, str | None]]) -> str:
+    if len(tops) == 1:
+        return tops[0]
+    listed = {code for code, _ in pairs}
+    unlisted = list(dict.fromkeys(p for _, p in pairs if p is not None and p not in listed))
+    if not tops and len(unlisted) == 1:
+        return unlisted[0]
+    if not pairs:
+        message = "there are no codes; give at least the root, or pass root=..."
+    elif tops or unlisted:
+        message = (
+            f"several codes stand at the top ({quoted(tops or unlisted)}) and none is above all; "
+            "list them without a parent and pass root=... to put them under one total"
+        )
+    else:
+        message = _circle_message(dict(_with_parents(pairs)), {})
+    raise CodeError(message)
+
+
+def _with_parents(pairs: Iterable[tuple[str, str | None]]) -> list[tuple[str, str]]:
+    return [(code, parent) for code, parent in pairs if parent is not None]

@@ -1,0 +1,67 @@
+"""What is printed runs: Python blocks of the README and the docs, page by page."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from discreet import registry
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [p for p in PAGES if "_build" not in p.parts]
+BLOCK = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
+
+
+def blocks(page):
+    return BLOCK.findall(page.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize(
+    "page", [p for p in PAGES if blocks(p)], ids=lambda p: str(p.relative_to(ROOT))
+)
+def test_the_examples_run_as_printed(page, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    namespace = {"__name__": "__main__"}
+    for number, block in enumerate(blocks(page), 1):
+        code = compile(block, f"{page.name}, block {number}", "exec")
+        exec(code, namespace)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_links_between_pages_lead_somewhere(page):
+    for target in re.findall(r"\]\(([^)#\s]+)", page.read_text(encoding="utf-8")):
+        if not re.match(r"[a-z]+:", target):
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+@pytest.mark.parametrize("name", sorted(registry.METHODS))
+def test_every_method_has_a_page_with_the_same_headings(name):
+    page = ROOT / "docs" / "methods" / f"{name}.md"
+    assert page.exists(), f"docs/methods/{name}.md is missing"
+    headings = {h.lower() for h in re.findall(r"^## (.+)$", page.read_text(), re.MULTILINE)}
+    assert {"idea", "formula", "promise", "when not to use it", "cost", "sources"} <= headings
+
+
+@pytest.mark.parametrize("name", sorted(registry.FITTERS))
+def test_every_fitter_is_documented(name):
+    pages = " ".join(p.read_text() for p in (ROOT / "docs" / "methods").glob("*.md"))
+    assert f"`{name}`" in pages, f"fitter {name} is described nowhere in docs/methods"
+
+
+def test_every_dependency_has_its_line():
+    import tomllib
+
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    page = (ROOT / "docs" / "dependencies.md").read_text()
+    for requirement in project["dependencies"]:
+        name = re.split(r"[\[<>=!~;]", requirement)[0]
+        assert name in page, f"docs/dependencies.md does not say why {name} is there"
+    for extra in project["optional-dependencies"]:
+        assert f"`{extra}`" in page
+
+
+def test_no_registry_host_or_lock_file_is_committed():
+    assert "://" not in (ROOT / "constraints.txt").read_text()
+    for lock in ("uv.lock", "poetry.lock", "package-lock.json", "Pipfile.lock"):
+        assert not (ROOT / lock).exists()
