@@ -16,7 +16,9 @@ NEEDED = {
 
 def main() -> int:
     """Install what is missing; 1 when that is not possible."""
-    missing = sorted({p for program, packages in NEEDED.items() if not shutil.which(program) for p in packages})
+    missing = sorted(
+        {p for program, packages in NEEDED.items() if not shutil.which(program) for p in packages}
+    )
     if not missing:
         return 0
     command = ["apt-get", "install", "--yes", "--no-install-recommends", *missing]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,25 +14,29 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def to_arrow(frame: Any) -> pa.Table:
-    """An Arrow table from an Arrow table or batch, any data frame, or a mapping of columns."""
+def open_frame(frame: object) -> Any:
+    """A narwhals frame, eager or lazy, of any frame, Arrow table, or dict of columns."""
+    import narwhals as nw
     import pyarrow as pa
 
-    if isinstance(frame, pa.Table):
-        return frame
-    if isinstance(frame, pa.RecordBatch):
-        return pa.Table.from_batches([frame])
-    if isinstance(frame, dict):
-        return pa.table(frame)
+    try:
+        native = pa.table(dict(frame)) if isinstance(frame, Mapping) else frame
+        if isinstance(native, pa.RecordBatch):
+            native = pa.Table.from_batches([native])
+        return nw.from_native(native)
+    except (TypeError, pa.ArrowException) as error:
+        raise DataError(
+            f"{type(frame).__name__} cannot be read as a frame: {error}. Give a pandas or polars "
+            "frame, an Arrow table, or a dict of columns."
+        ) from error
+
+
+def to_arrow(frame: object) -> pa.Table:
+    """An Arrow table of any frame, collected when it is lazy."""
     import narwhals as nw
 
-    try:
-        return nw.from_native(frame, eager_only=True).to_arrow()
-    except TypeError as error:
-        raise DataError(
-            f"cannot read a frame of type {type(frame).__name__!r}. Give an Arrow table, a pandas "
-            "or polars frame, or a dict of columns."
-        ) from error
+    data = open_frame(frame)
+    return (data.collect(backend="pyarrow") if isinstance(data, nw.LazyFrame) else data).to_arrow()
 
 
 def numbers(frame: pa.Table, column: str) -> NDArray[Any]:

@@ -41,7 +41,8 @@ def round_transport(x: npt.ArrayLike, *, row_sums: npt.ArrayLike) -> IntArray:
     up = _choose(fraction[i, j], i, j, rows - base.sum(axis=1), real.sum(axis=0) - base.sum(axis=0))
     result = base.astype(np.int64)
     result[i, j] += up
-    if not np.array_equal(result.sum(axis=1), rows):
+    moved = np.abs(result.sum(axis=0) - real.sum(axis=0))
+    if not np.array_equal(result.sum(axis=1), rows) or np.any(moved >= 1):
         raise NotConvergedError("the linear program did not return whole numbers.")
     return result
 
@@ -51,7 +52,7 @@ def _choose(
 ) -> IntArray:
     """Which fractional entries are rounded up, by linear programming."""
     import scipy.sparse as sp
-    from scipy.optimize import linprog
+    from scipy.optimize import Bounds, LinearConstraint, milp
 
     if not len(fraction):
         return np.zeros(0, dtype=np.int64)
@@ -59,18 +60,13 @@ def _choose(
     per_row = sp.csr_array((ones, (i, place)), shape=(len(rows), len(place)))
     per_column = sp.csr_array((ones, (j, place)), shape=(len(columns), len(place)))
     low, high = np.floor(columns + _WHOLE), np.ceil(columns - _WHOLE)
-    found = linprog(
-        1 - 2 * fraction,
-        A_eq=per_row,
-        b_eq=rows,
-        A_ub=sp.vstack([per_column, -per_column]),
-        b_ub=np.concatenate([high, -low]),
-        bounds=(0, 1),
-        method="highs-ds",
+    sums = LinearConstraint(
+        sp.vstack([per_row, per_column]), np.concatenate([rows, low]), np.concatenate([rows, high])
     )
-    if found.status != 0:
+    found = milp(1 - 2 * fraction, constraints=sums, bounds=Bounds(0, 1))
+    if found.x is None:
         raise NotConvergedError(f"the transport problem was not solved: {found.message}")
-    return np.rint(found.x).astype(np.int64)
+    return np.rint(np.asarray(found.x)).astype(np.int64)
 
 
 def _check(x: FloatArray, rows: npt.NDArray[np.generic]) -> None:

@@ -2,27 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from discreet.design.codes import factorise
-from discreet.errors import DataError, UnknownNameError
-
-
-def open_frame(frame: object) -> Any:
-    """A narwhals frame, eager or lazy, of any frame, Arrow table, or dict of columns."""
-    import narwhals as nw
-    import pyarrow as pa
-
-    try:
-        native = pa.table(dict(frame)) if isinstance(frame, Mapping) else frame
-        return nw.from_native(native)
-    except (TypeError, pa.ArrowException) as error:
-        message = (
-            f"{type(frame).__name__} cannot be read as a frame: {error}; give a pandas or polars "
-            "frame, an Arrow table, or a dict of columns"
-        )
-        raise DataError(message) from error
+from discreet.design.frames import open_frame
+from discreet.errors import UnknownNameError
 
 
 def distinct_rows(frame: object, columns: Sequence[str]) -> Any:
