@@ -1,0 +1,127 @@
+"""The invented country: 8 provinces, 60 districts, 401 municipalities of very unequal size."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet.microdata.demo.codes import TOTAL, CodeEntry, CodeList
+from discreet.microdata.demo.names import place_name
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+COUNTRY = "Tarvenia"
+
+# Code, label, share of the population, number of districts.
+PROVINCES = (
+    ("A", "Kronmark", 0.27, 9),
+    ("B", "Westerlund", 0.18, 9),
+    ("C", "Varnia", 0.14, 8),
+    ("D", "Lower Osk", 0.12, 8),
+    ("E", "Upper Osk", 0.10, 7),
+    ("F", "Séverin Coast", 0.08, 7),
+    ("G", "Brückenland", 0.07, 6),
+    ("H", "Hålbergen", 0.04, 6),
+)
+CAPITAL_SHARE_OF_PROVINCE = 0.48
+MUNICIPALITIES_PER_DISTRICT = (8, 4, 6, 11, 7, 5, 9, 3, 8, 7)
+
+CAPITAL, CITY, TOWN, RURAL = range(4)
+AREAS = 4
+# Smallest share of the population of a city and of a town; anything below is rural.
+CITY_SHARE, TOWN_SHARE = 0.006, 0.0018
+
+
+@dataclass(frozen=True)
+class Geography:
+    """Places with their positions; municipalities are numbered in the order of the code list.
+
+    Args:
+      codes: The code list.
+      share: Each municipality's share of the households.
+      area: Each municipality's kind: capital, city, town or rural.
+      district: Each municipality's district, as a number.
+      province: Each municipality's province, as a number.
+      district_province: Each district's province.
+      district_area: Kind of each district's chief town.
+    """
+
+    codes: CodeList
+    share: Floats
+    area: Ints
+    district: Ints
+    province: Ints
+    district_province: Ints
+    district_area: Ints
+
+
+@cache
+def geography() -> Geography:
+    """The country, the same for every seed: only its people are drawn."""
+    districts = _districts()
+    sizes = [_zipf(count, 1.3) * share for _, _, share, count in districts]
+    district = np.repeat(np.arange(len(districts)), [len(s) for s in sizes])
+    district_province = np.array([p for p, _, _, _ in districts])
+    share = np.concatenate(sizes)
+    area = _areas(share)
+    chief = np.searchsorted(district, np.arange(len(districts)))
+    return Geography(
+        codes=_code_list(districts),
+        share=share,
+        area=area,
+        district=district,
+        province=district_province[district],
+        district_province=district_province,
+        district_area=area[chief],
+    )
+
+
+def _districts() -> list[tuple[int, str, float, int]]:
+    """(province, code, share of the population, number of municipalities) of each district."""
+    found: list[tuple[int, str, float, int]] = []
+    for p, (code, _, share, count) in enumerate(PROVINCES):
+        for d, part in enumerate(_district_parts(p, count)):
+            size = MUNICIPALITIES_PER_DISTRICT[len(found) % len(MUNICIPALITIES_PER_DISTRICT)]
+            is_capital = p == 0 and d == 0
+            found.append((p, f"{code}{d + 1}", share * part, 1 if is_capital else size))
+    return found
+
+
+def _district_parts(province: int, count: int) -> Floats:
+    """How a province divides over its districts; the capital is a district of its own."""
+    if province > 0:
+        return _zipf(count, 0.6)
+    rest = _zipf(count - 1, 0.4) * (1 - CAPITAL_SHARE_OF_PROVINCE)
+    return np.concatenate([[CAPITAL_SHARE_OF_PROVINCE], rest])
+
+
+def _zipf(count: int, exponent: float) -> Floats:
+    """Shares that fall with the rank to the power of `exponent`, and sum to one."""
+    weights = np.arange(1.0, count + 1) ** -exponent
+    return np.asarray(weights / weights.sum(), dtype=np.float64)
+
+
+def _areas(share: Floats) -> Ints:
+    """Capital, city, town or rural, by size."""
+    area = np.select([share >= CITY_SHARE, share >= TOWN_SHARE], [CITY, TOWN], RURAL)
+    area[0] = CAPITAL
+    return area.astype(np.int64)
+
+
+def _code_list(districts: list[tuple[int, str, float, int]]) -> CodeList:
+    """Country, provinces, districts and municipalities, each parent before its children."""
+    entries = [CodeEntry(TOTAL, COUNTRY, None)]
+    names = iter(range(1000))
+    for p, (province, label, _, _) in enumerate(PROVINCES):
+        entries.append(CodeEntry(province, label, TOTAL))
+        for _, code, _, count in (d for d in districts if d[0] == p):
+            towns = [place_name(next(names)) for _ in range(count)]
+            entries.append(CodeEntry(code, f"{towns[0]} district", province))
+            entries.extend(
+                CodeEntry(f"{code}-{i:02d}", town, code) for i, town in enumerate(towns, start=1)
+            )
+    return CodeList("region", ("country", "province", "district", "municipality"), tuple(entries))
