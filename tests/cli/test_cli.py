@@ -1,0 +1,180 @@
+"""The command line as a newcomer uses it: good input, wrong input, nothing left behind."""
+
+import json
+import subprocess
+import sys
+
+import pandas as pd
+import pytest
+
+import discreet as dc
+from discreet.cli import main
+
+ROWS = pd.DataFrame(
+    {
+        "id": range(400),
+        "town": ["A1", "A2", "B1", "B2"] * 100,
+        "sex": ["f", "m", "m", "f", "f"] * 80,
+        "w": [1.5, 2.5] * 200,
+    }
+)
+HRC = "A\n@A1\n@A2\nB\n@B1\n@B2\n"
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    ROWS.to_parquet("people.parquet")
+    (tmp_path / "town.hrc").write_text(HRC)
+    return tmp_path
+
+
+def run(*arguments):
+    with pytest.raises(SystemExit) as stop:
+        main([str(a) for a in arguments])
+    return stop.value.code
+
+
+def tabulate(*more):
+    return run("tabulate", "people.parquet", "--by", "town*sex", "--out", "table.parquet", *more)
+
+
+def keyed():
+    dc.Secret.from_file("keys.secret", create=True)
+    assert tabulate("--id", "id", "--secret", "keys.secret", "--hierarchy", "town=town.hrc") == 0
+
+
+def test_tabulate_writes_a_confidential_table(folder, capsys):
+    assert tabulate("--weight", "w", "--hierarchy", "town=town.hrc", "--json") == 0
+    summary = json.loads(capsys.readouterr().out)
+    assert summary["published_cells"] == 7 * 3
+    assert summary["weights"]
+    path = folder / "table.parquet"
+    assert path.stat().st_mode & 0o777 == 0o600
+    table = dc.read_table(path)
+    assert table.z[table.design.position({"town": "A"})] == 200
+
+
+def test_protect_publishes_what_was_tabulated(folder, capsys):
+    keyed()
+    code = run("protect", "table.parquet", "--method", "cell-key", "-s", "D=3", "-s", "V=2",
+               "--out", "release.csv")  # fmt: skip
+    assert code == 0
+    assert "release.csv" in capsys.readouterr().out
+    published = pd.read_csv("release.csv")
+    assert list(published.columns) == ["town", "sex", "count"]
+    assert (folder / "release.statement.txt").read_text().strip()
+
+
+def test_a_recipe_runs_from_records_to_a_fitted_release(folder, capsys):
+    dc.Secret.from_file("keys.secret", create=True)
+    (folder / "recipe.toml").write_text(
+        "[tabulate]\nmargins = 'town*sex'\nhierarchies = {town = 'town.hrc'}\n"
+        "[protect]\nmethod = 'cell-key'\nparameters = {D = 3, V = 2}\n"
+        "[fit]\nfitter = 'non-negative'\n"
+    )
+    code = run("run", "recipe.toml", "people.parquet", "--id", "id", "--secret", "keys.secret",
+               "--out", "release.parquet")  # fmt: skip
+    assert code == 0, capsys.readouterr().err
+    release = dc.read_release("release.parquet")
+    assert abs(release.design.aggregate(release.y) - release.z).max() < 1e-6
+
+
+def test_fit_makes_a_release_additive(folder):
+    keyed()
+    assert run("protect", "table.parquet", "--method", "cell-key", "-s", "D=3", "-s", "V=2",
+               "--out", "r.parquet") == 0  # fmt: skip
+    assert run("fit", "r.parquet", "--fitter", "least-squares", "--out", "f.parquet") == 0
+    fitted = dc.read_release("f.parquet")
+    assert abs(fitted.design.aggregate(fitted.y) - fitted.z).max() < 1e-6
+
+
+def test_keys_are_written_for_their_owner_only(folder):
+    assert run("keys", "people.parquet", "--id", "id", "--secret", "new.secret",
+               "--out", "keys.parquet") == 0  # fmt: skip
+    for name in ("new.secret", "keys.parquet"):
+        assert (folder / name).stat().st_mode & 0o777 == 0o600
+
+
+def test_ptable_prints_its_audit_and_draws(folder, capsys):
+    assert run("ptable", "--D", 5, "--V", 3, "--js", 2, "--out", "p.csv", "--plot", "p.svg") == 0
+    assert "p.svg" in capsys.readouterr().out
+    assert (folder / "p.svg").read_text().startswith("<svg")
+    assert (folder / "p.csv").read_text()
+    assert run("ptable", "--D", 5, "--V", 3, "--js", 2, "--json") == 0
+    assert json.loads(capsys.readouterr().out)["variance"][1] == pytest.approx(3)
+
+
+WRONG = {
+    "unknown column": (["--by", "twon*sex"], "'town'"),
+    "formula": (["--by", "town**sex"], "formula"),
+    "support": (["--support", "some"], "'all' or 'occurring'"),
+    "missing hierarchy file": (["--hierarchy", "town=none.hrc"], "none.hrc"),
+    "hierarchy option": (["--hierarchy", "town.hrc"], "NAME=VALUE"),
+    "unknown weight": (["--weight", "weight"], "'w'"),
+    "missing secret": (["--id", "id", "--secret", "no.secret"], "no.secret"),
+}
+
+
+@pytest.mark.parametrize(("arguments", "words"), WRONG.values(), ids=WRONG)
+def test_bad_input_is_one_clear_line_and_leaves_nothing(folder, capsys, arguments, words):
+    before = sorted(p.name for p in folder.iterdir())
+    command = ["tabulate", "people.parquet", "--out", "table.parquet"]
+    if "--by" not in arguments:
+        command += ["--by", "town*sex"]
+    assert run(*command, *arguments) == 2
+    shown = capsys.readouterr()
+    assert shown.err.startswith("error: ")
+    assert len(shown.err.strip().splitlines()) == 1
+    assert words in shown.err
+    assert sorted(p.name for p in folder.iterdir()) == before
+
+
+def bad_data(**columns):
+    ROWS.assign(**columns).to_parquet("people.parquet")
+
+
+def test_bad_records_are_one_clear_line_too(folder, capsys):
+    bad_data(w=[-1.0] + [1.0] * 399)
+    assert tabulate("--weight", "w") == 2
+    assert "negative" in capsys.readouterr().err
+    bad_data(id=[1, 1, *range(398)])
+    dc.Secret.from_file("keys.secret", create=True)
+    assert tabulate("--id", "id", "--secret", "keys.secret") == 2
+    assert "duplicate" in capsys.readouterr().err.lower()
+    bad_data(town=["C9"] + ["A1"] * 399)
+    assert tabulate("--hierarchy", "town=town.hrc") == 2
+    assert "'C9'" in capsys.readouterr().err
+    (folder / "people.parquet").write_bytes(b"PAR1 not really")
+    assert tabulate() == 2
+    assert "people.parquet" in capsys.readouterr().err
+    assert not (folder / "table.parquet").exists()
+
+
+def test_confidential_files_are_refused_by_what_publishes(folder, capsys):
+    keyed()
+    assert run("fit", "table.parquet") == 2
+    assert "confidential" in capsys.readouterr().err
+
+
+def test_unknown_methods_parameters_and_formats(folder, capsys):
+    keyed()
+    assert run("protect", "table.parquet", "--method", "cell-kye") == 2
+    assert "'cell-key'" in capsys.readouterr().err
+    assert run("protect", "table.parquet", "--method", "cell-key", "-s", "DD=3") == 2
+    assert "parameter" in capsys.readouterr().err
+    assert run("protect", "table.parquet", "--method", "cell-key", "-s", "D=3", "-s", "V=2",
+               "--out", "r.docx") == 2  # fmt: skip
+    assert ".parquet or .csv" in capsys.readouterr().err
+
+
+def test_every_command_shows_an_example():
+    from discreet.cli.app import COMMANDS
+
+    for command in COMMANDS:
+        done = subprocess.run(
+            [sys.executable, "-m", "discreet.cli", command, "--help"],
+            capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        assert f"discreet {command}" in done.stdout.replace("\n", " "), command
+        assert "Example" in done.stdout, command
