@@ -1,0 +1,212 @@
+r"""What a transition matrix does and does not promise, in numbers and words.
+
+For neighbouring counts `a`, `b = a ± 1` and any :math:`\varepsilon`,
+
+.. math:: \delta_\varepsilon(a, b) = \sum_j \max\bigl(0, P_{aj} - e^\varepsilon P_{bj}\bigr)
+
+is the least δ of (ε, δ)-indistinguishability in that direction (Dwork & Roth 2014). At the
+largest log-ratio on the common support, only the mass on outputs that `b` cannot give is left.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from discreet.errors import ParameterError
+from discreet.noise.checks import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    import pyarrow
+
+    from discreet.noise.matrix import TransitionMatrix
+
+_ZERO = 1e-9
+_LARGE_DELTA = 1e-4
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """How well two counts that differ by one can be told apart, from the first to the second."""
+
+    first: int
+    second: int
+    epsilon: float
+    delta: float
+
+
+@dataclass(frozen=True, eq=False)
+class Audit:
+    """Moments of every row and the distance between neighbouring counts.
+
+    Attributes:
+      counts: First count of every row.
+      mean: Mean of the noise.
+      variance: Variance of the noise.
+      stay: Probability of no change.
+      entropy: Entropy of the noise in bits.
+      neighbours: Every pair of neighbouring counts that differs from the others, both ways.
+      epsilon: The ε at which `delta` is taken.
+      delta: The largest δ between neighbours at that ε.
+    """
+
+    matrix: TransitionMatrix
+    counts: IntArray
+    mean: FloatArray
+    variance: FloatArray
+    stay: FloatArray
+    entropy: FloatArray
+    neighbours: tuple[Neighbours, ...]
+    epsilon: float
+    delta: float
+
+    @property
+    def worst(self) -> Neighbours:
+        """The pair with the largest δ, and among those the largest ε."""
+        return max(self.neighbours, key=lambda pair: (pair.delta, pair.epsilon))
+
+    def to_frame(self) -> pyarrow.Table:
+        """One line per row: count, mean, variance, stay, entropy."""
+        import pyarrow as pa
+
+        names = ("mean", "variance", "stay", "entropy")
+        return pa.table({"count": self.counts, **{name: getattr(self, name) for name in names}})
+
+    def guaranteed(self) -> list[str]:
+        """What holds for every cell, one sentence each."""
+        return [
+            f"No published count differs from its true count by more than {self.matrix.max_move}.",
+            _mean_sentence(self),
+            _variance_sentence(self),
+            _zero_sentence(self.matrix),
+            *_blocked_sentence(self.matrix),
+            f"For one cell, counts that differ by one are indistinguishable up to "
+            f"ε = {self.epsilon:.4g} and δ = {self.delta:.3g}; δ is largest from count "
+            f"{self.worst.first} to {self.worst.second}.",
+        ]
+
+    def not_guaranteed(self) -> list[str]:
+        """What does not follow, one sentence each."""
+        return [*_privacy_limits(self), *_GENERAL_LIMITS]
+
+    def __str__(self) -> str:
+        """The audit as text: rows, then promises, then limits."""
+        lines = [f"Audit of: {self.matrix.name}", "", _table(self), "", "Guaranteed:"]
+        lines += [f"  - {sentence}" for sentence in self.guaranteed()]
+        lines += ["Not guaranteed:"]
+        lines += [f"  - {sentence}" for sentence in self.not_guaranteed()]
+        return "\n".join(lines)
+
+
+def audit(matrix: TransitionMatrix, epsilon: float | None = None) -> Audit:
+    """See `TransitionMatrix.audit`."""
+    if epsilon is not None and not (math.isfinite(epsilon) and epsilon >= 0):
+        raise ParameterError(f"epsilon must be a number of at least 0, got {epsilon!r}.")
+    law, v = matrix.law, matrix.deviations
+    mean = law @ v
+    pairs = tuple(_neighbours(matrix, epsilon))
+    return Audit(
+        matrix=matrix,
+        counts=matrix.starts,
+        mean=mean,
+        variance=law @ v**2 - mean**2,
+        stay=law[:, matrix.max_move],
+        entropy=-np.sum(law * np.log2(np.where(law > 0, law, 1.0)), axis=1),
+        neighbours=pairs,
+        epsilon=max(p.epsilon for p in pairs) if epsilon is None else epsilon,
+        delta=max(p.delta for p in pairs),
+    )
+
+
+def _neighbours(matrix: TransitionMatrix, epsilon: float | None) -> list[Neighbours]:
+    """Both directions of every pair at which the rows, or their place in the turn, change."""
+    starts = set(matrix.starts.tolist())
+    lower = sorted(starts | {s - 1 for s in starts if s > 0})
+    pairs = [pair for i in lower for pair in ((i, i + 1), (i + 1, i))]
+    return [_compare(matrix, a, b, epsilon) for a, b in pairs]
+
+
+def _compare(matrix: TransitionMatrix, a: int, b: int, epsilon: float | None) -> Neighbours:
+    """The law of `a` against that of `b`, on common targets."""
+    p = np.pad(matrix.probabilities(a), (max(a - b, 0), max(b - a, 0)))
+    q = np.pad(matrix.probabilities(b), (max(b - a, 0), max(a - b, 0)))
+    common = (p > 0) & (q > 0)
+    ratio = float(np.log(p[common] / q[common]).max()) if common.any() else 0.0
+    if epsilon is None:
+        return Neighbours(a, b, max(ratio, 0.0), float(p[q == 0].sum()))
+    excess = np.maximum(0.0, p - math.exp(epsilon) * q)
+    return Neighbours(a, b, epsilon, float(excess.sum()))
+
+
+def _table(audit: Audit) -> str:
+    head = f"{'count':>7} {'mean':>9} {'variance':>9} {'stay':>7} {'entropy':>8}"
+    columns = zip(audit.counts, audit.mean, audit.variance, audit.stay, audit.entropy, strict=True)
+    lines = [
+        f"{c:>7} {_tidy(m, 9)} {_tidy(v, 9)} {_tidy(s, 7)} {_tidy(h, 8)}"
+        for c, m, v, s, h in columns
+    ]
+    if len(lines) > 30:
+        lines = [*lines[:15], f"{'…':>7} ({len(lines) - 30} rows)", *lines[-15:]]
+    return "\n".join([head, *lines])
+
+
+def _tidy(x: float, width: int) -> str:
+    """Four decimals, and no minus before a zero."""
+    return f"{round(x, 4) + 0.0:>{width}.4f}"
+
+
+def _mean_sentence(audit: Audit) -> str:
+    worst = int(np.argmax(np.abs(audit.mean)))
+    if abs(audit.mean[worst]) < _ZERO:
+        return "The noise is unbiased: its mean is zero at every count."
+    return (
+        f"The noise is biased: its mean reaches {audit.mean[worst]:+.4g} "
+        f"at count {audit.counts[worst]}."
+    )
+
+
+def _variance_sentence(audit: Audit) -> str:
+    used = audit.variance[1:]
+    if np.ptp(used) < 1e-6:
+        return f"Its variance is {used[0]:.4g} at every count above zero."
+    return f"Its variance lies between {used.min():.4g} and {used.max():.4g} above zero."
+
+
+def _zero_sentence(matrix: TransitionMatrix) -> str:
+    if matrix.keeps_zeros:
+        return "A true zero is always published as zero."
+    stay = matrix.law[0, matrix.max_move]
+    return f"A true zero is published as zero with probability {stay:.4g} only."
+
+
+def _blocked_sentence(matrix: TransitionMatrix) -> list[str]:
+    if not matrix.blocked:
+        return []
+    values = "1" if matrix.blocked == 1 else f"1 to {matrix.blocked}"
+    return [f"Values of {values} are never published."]
+
+
+def _privacy_limits(audit: Audit) -> list[str]:
+    lines = []
+    if audit.matrix.keeps_zeros:
+        lines.append(
+            "Zeros are not hidden: a positive published count proves that somebody is in the cell."
+        )
+    if audit.delta > _LARGE_DELTA:
+        lines.append(
+            f"δ = {audit.delta:.3g} is too large to speak of differential privacy: it bounds the "
+            "probability of a published count that gives the neighbouring true count away."
+        )
+    return lines
+
+
+_GENERAL_LIMITS = (
+    "The figures hold for one cell and a uniform, secret key. A person who counts in several "
+    "published cells, or in tables that can be subtracted, is protected less than one cell is.",
+    "Noise that comes from keys is fixed: the same cell always moves alike, which stops averaging "
+    "over repeats, but two cells that differ by one record can be compared.",
+    "Sums of perturbed cells do not match perturbed totals until the table is fitted.",
+)

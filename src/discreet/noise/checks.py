@@ -1,0 +1,106 @@
+"""What a transition matrix must satisfy, each condition with its own message."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet.errors import ParameterError
+
+IntArray = npt.NDArray[np.int64]
+FloatArray = npt.NDArray[np.float64]
+
+SUM_TOLERANCE = 1e-8
+"""How far the sum of a row may lie from one."""
+
+
+def whole(name: str, value: int, least: int) -> int:
+    """A whole number of at least `least`; NumPy's integers are taken too."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
+        raise ParameterError(f"{name} must be a whole number of at least {least}, got {value!r}.")
+    return int(value)
+
+
+def positive(name: str, value: float) -> float:
+    """A finite number above zero."""
+    if not (math.isfinite(value) and value > 0):
+        raise ParameterError(f"{name} must be a positive number, got {value!r}.")
+    return float(value)
+
+
+def check_rows(starts: IntArray, period: int) -> None:
+    """Rows for zero and above, in order, the last `period` of them one count apart."""
+    if len(starts) < 2:
+        raise ParameterError(
+            f"a transition matrix needs a row for zero and at least one for positive counts, "
+            f"got {len(starts)} rows in all."
+        )
+    if starts[0] != 0 or np.any(np.diff(starts) < 1):
+        raise ParameterError(
+            f"rows must begin at count 0 and rise, got first counts {starts[:8].tolist()}."
+        )
+    if not 1 <= period < len(starts):
+        raise ParameterError(f"period must lie in 1..{len(starts) - 1}, got {period}.")
+    if np.any(np.diff(starts[-period:]) != 1):
+        raise ParameterError(f"the last {period} rows repeat, so they must be one count apart.")
+
+
+def check_widths(starts: IntArray, moves: IntArray, widths: FloatArray) -> None:
+    """Finite, non-negative, rows sum to one."""
+    if moves.shape != widths.shape or moves.ndim != 2 or len(moves) != len(starts):
+        raise ParameterError(
+            f"{len(starts)} rows were named but moves have shape {moves.shape} and "
+            f"probabilities {widths.shape}."
+        )
+    if (bad := _first(~np.isfinite(widths))) is not None:
+        raise ParameterError(f"the row of count {starts[bad]} holds a value that is not finite.")
+    if (bad := _first(widths < 0)) is not None:
+        raise ParameterError(
+            f"the row of count {starts[bad]} holds a negative probability, {widths[bad].min():g}."
+        )
+    sums = widths.sum(axis=1)
+    if (bad := _first(np.abs(sums - 1) > SUM_TOLERANCE)) is not None:
+        raise ParameterError(
+            f"the row of count {starts[bad]} sums to {sums[bad]:.10g}, not to one. "
+            "Divide it by its sum if it was copied from a rounded print."
+        )
+
+
+def check_targets(starts: IntArray, moves: IntArray, widths: FloatArray) -> None:
+    """No row leads below zero."""
+    targets = np.where(widths > 0, starts[:, None] + moves, 0)
+    if (bad := _first(targets < 0)) is not None:
+        raise ParameterError(
+            f"the row of count {starts[bad]} leads to the negative count {targets[bad].min()}. "
+            "Move that probability to a count of zero or more."
+        )
+
+
+def check_blocked(starts: IntArray, law: FloatArray, blocked: int, period: int) -> None:
+    """The blocked values are reached from no row, nor from the last rows moved upwards."""
+    deviations = np.arange(law.shape[1]) - law.shape[1] // 2
+    beyond = int(starts[-1]) + len(deviations) + blocked
+    ends = [*starts[1:].tolist(), beyond]
+    for row, (start, end) in enumerate(zip(starts.tolist(), ends, strict=True)):
+        repeats = row >= len(starts) - period
+        for count in range(start, beyond, period) if repeats else range(start, min(end, beyond)):
+            target = count + deviations[law[row] > 0]
+            if np.any((target >= 1) & (target <= blocked)):
+                raise _blocked_error(count, start, blocked)
+
+
+def _blocked_error(count: int, start: int, blocked: int) -> ParameterError:
+    if count == start:
+        return ParameterError(f"the row of count {count} leads to a value in 1..{blocked}.")
+    return ParameterError(
+        f"too few rows: the row of count {start} also serves count {count}, from where it leads "
+        f"to a value in 1..{blocked}. Add a row of its own for count {count}."
+    )
+
+
+def _first(bad: npt.NDArray[np.bool_]) -> int | None:
+    """The first row with a fault, or None."""
+    rows = np.flatnonzero(bad.any(axis=1) if bad.ndim == 2 else bad)
+    return int(rows[0]) if len(rows) else None

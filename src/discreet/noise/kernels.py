@@ -1,0 +1,61 @@
+"""The compiled look-up of noise by count and key."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from discreet.noise.checks import IntArray
+
+
+@njit(cache=True)
+def _row(count: int, starts: IntArray, dense: int, head: int) -> int:
+    """The row that serves a count; rows below `dense` begin at their own index."""
+    last = len(starts) - 1
+    if count >= starts[head]:
+        period = last + 1 - head
+        return last if period == 1 else head + (count - starts[head]) % period
+    if count < dense:
+        return count
+    low, high = dense - 1, head
+    while high - low > 1:
+        middle = (low + high) >> 1
+        if starts[middle] <= count:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+@njit(cache=True)
+def look_up(
+    counts: IntArray,
+    keys: IntArray,
+    modulus: int,
+    starts: IntArray,
+    period: int,
+    cuts: IntArray,
+    moves: IntArray,
+    out: IntArray,
+) -> int:
+    """Write the deviation of every cell; return the place of the first bad cell, or -1.
+
+    `cuts` has a power of two of columns; interval `k` of a row holds the keys below `cuts[k]`
+    that no earlier interval holds. The search halves without branches.
+    """
+    head = len(starts) - period
+    dense = 0
+    while dense < len(starts) and starts[dense] == dense:
+        dense += 1
+    half = cuts.shape[1] >> 1
+    for cell in range(len(counts)):
+        count, key = counts[cell], keys[cell]
+        if count < 0 or key < 0 or key >= modulus:
+            return cell
+        row = _row(count, starts, dense, head)
+        place, width = np.int64(0), half
+        while width > 0:
+            place += width * (cuts[row, place + width - 1] <= key)
+            width >>= 1
+        out[cell] = moves[row, place]
+    return -1

@@ -1,0 +1,151 @@
+"""From keys to noise: exact borders in whole keys, and the order of the intervals."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet.errors import DataError, KeysError, ParameterError
+from discreet.noise.checks import FloatArray, IntArray
+from discreet.randomness import stream
+
+if TYPE_CHECKING:
+    from discreet.noise.matrix import TransitionMatrix
+
+MAX_MODULUS = 2**44
+"""Beyond this, borders stored as float64 no longer fix a whole key."""
+
+_SNAP = 2.0**-46
+
+
+def noise(
+    matrix: TransitionMatrix, counts: npt.ArrayLike, keys: npt.ArrayLike, modulus: int, edge: str
+) -> IntArray:
+    """See `TransitionMatrix.noise`."""
+    n, k = whole_counts(counts), _keys(keys)
+    if n.shape != k.shape:
+        raise KeysError(f"there are {n.shape} counts but {k.shape} keys; every cell needs one.")
+    cuts, moves = borders(matrix, modulus, edge)
+    out = np.empty(n.size, dtype=np.int64)
+    from discreet.noise.kernels import look_up
+
+    flat_n, flat_k = np.ascontiguousarray(n).ravel(), np.ascontiguousarray(k).ravel()
+    bad = look_up(flat_n, flat_k, modulus, matrix.starts, matrix.period, cuts, moves, out)
+    if bad >= 0:
+        raise _fault(int(flat_n[bad]), bad, modulus)
+    return out.reshape(n.shape)
+
+
+def borders(matrix: TransitionMatrix, modulus: int, edge: str) -> tuple[IntArray, IntArray]:
+    """Whole-number borders and deviations of the intervals, padded to a power of two.
+
+    Interval `k` of a row holds the keys below border `k` that no earlier interval holds; the
+    last one ends at the modulus. With upper end `u` the border is `⌈u·modulus⌉` for
+    ``edge="right"`` and `⌊u·modulus⌋ + 1` for ``edge="left"``, where a product within the
+    rounding of float64 of a whole number counts as that number.
+    """
+    if edge not in ("right", "left"):
+        raise ParameterError(f'edge must be "right" or "left", got {edge!r}.')
+    if not 1 <= modulus <= MAX_MODULUS:
+        raise ParameterError(f"modulus must lie in 1..2**44, got {modulus}.")
+    moves, widths, sizes = _packed(matrix)
+    upper = np.cumsum(widths, axis=1) * modulus
+    whole = np.rint(upper)
+    near = np.abs(upper - whole) <= _SNAP * modulus
+    up, down = (np.where(near, whole, f(upper)) for f in (np.ceil, np.floor))
+    cuts = (up if edge == "right" else down + 1).astype(np.int64)
+    last = np.arange(cuts.shape[1])[None, :] >= sizes[:, None] - 1
+    return np.where(last, modulus, np.minimum(cuts, modulus)), moves
+
+
+def shuffled(matrix: TransitionMatrix, threshold: float, seed: int) -> TransitionMatrix:
+    """See `TransitionMatrix.modified`."""
+    if not 0 < threshold <= 1:
+        raise ParameterError(f"threshold must lie in (0, 1], got {threshold}.")
+    rng = stream(seed, "noise.modified")
+    rows = []
+    for moves, widths in zip(matrix.moves, matrix.widths, strict=True):
+        pieces = [q for v, p in zip(moves, widths, strict=True) for q in _cut(v, p, threshold)]
+        rows.append([pieces[k] for k in rng.permutation(len(pieces))])
+    parameters = {**matrix.parameters, "modified": threshold}
+    return from_pieces(matrix, rows, parameters)
+
+
+def from_pieces(
+    matrix: TransitionMatrix, rows: list[list[tuple[int, float]]], parameters: dict[str, object]
+) -> TransitionMatrix:
+    """The matrix with other intervals."""
+    from dataclasses import replace
+
+    moves, widths = pad(rows)
+    return replace(matrix, moves=moves, widths=widths, parameters=parameters)
+
+
+def pad(rows: list[list[tuple[int, float]]]) -> tuple[IntArray, FloatArray]:
+    """Intervals (deviation, width) of every row as two arrays, filled up with width 0."""
+    longest = max((len(row) for row in rows), default=0)
+    moves = np.zeros((len(rows), longest), dtype=np.int64)
+    widths = np.zeros((len(rows), longest))
+    for r, row in enumerate(rows):
+        for k, (move, width) in enumerate(row):
+            moves[r, k], widths[r, k] = move, width
+    return moves, widths
+
+
+def _cut(move: int, width: float, threshold: float) -> list[tuple[int, float]]:
+    """Pieces of the threshold and a remainder; a certain move stays whole."""
+    if width < threshold or width == 1:
+        return [(int(move), float(width))] if width > 0 else []
+    full = int(width / threshold + 1e-12)
+    rest = width - full * threshold
+    pieces = [(int(move), threshold)] * full
+    return [*pieces, (int(move), float(rest))] if rest > 1e-12 else pieces
+
+
+def _packed(matrix: TransitionMatrix) -> tuple[IntArray, FloatArray, IntArray]:
+    """Moves and widths without empty intervals in front, and the number left in each row."""
+    order = np.argsort(matrix.widths == 0, axis=1, kind="stable")
+    moves = np.take_along_axis(matrix.moves, order, axis=1)
+    widths = np.take_along_axis(matrix.widths, order, axis=1)
+    sizes: IntArray = np.count_nonzero(widths, axis=1)
+    columns = 1 << int(sizes.max() - 1).bit_length()
+    fit = max(columns - moves.shape[1], 0)
+    room = ((0, 0), (0, fit))
+    moves, widths = np.pad(moves, room)[:, :columns], np.pad(widths, room)[:, :columns]
+    return np.ascontiguousarray(moves), widths, sizes
+
+
+def whole_counts(counts: npt.ArrayLike) -> IntArray:
+    """The counts as int64; anything but an integer type is refused."""
+    array = np.asarray(counts)
+    if array.dtype.kind not in "iu":
+        raise DataError(f"counts must be whole numbers of an integer type, got {array.dtype}.")
+    return array.astype(np.int64, copy=False)
+
+
+def _keys(keys: npt.ArrayLike | None) -> IntArray:
+    if keys is None:
+        raise KeysError("there are no keys; give every cell one.")
+    array = np.asarray(keys)
+    missing = int(np.count_nonzero(np.ma.getmaskarray(keys))) if np.ma.isMaskedArray(keys) else 0
+    if array.dtype.kind in "fO":
+        missing += sum(key is None or key != key for key in array.ravel().tolist())
+    if missing:
+        raise KeysError(f"{missing} of {array.size} keys are missing; every cell needs one.")
+    if array.dtype.kind not in "iu":
+        raise KeysError(
+            f"keys must be whole numbers of an integer type, got {array.dtype}. Fractional keys "
+            "are scaled first: 8 decimals become whole keys with modulus 10**8."
+        )
+    return array.astype(np.int64, copy=False)
+
+
+def _fault(count: int, cell: int, modulus: int) -> DataError | KeysError:
+    if count < 0:
+        return DataError(f"counts must be at least 0, but cell {cell} holds {count}.")
+    return KeysError(
+        f"keys must lie in 0..{modulus - 1}, but the key of cell {cell} does not. "
+        "Reduce cell keys modulo the size of their range first."
+    )
