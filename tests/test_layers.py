@@ -9,7 +9,7 @@ import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "discreet"
 LAYERS = [
-    {"errors", "randomness", "progress", "files"},
+    {"errors", "randomness", "progress", "files", "registry"},
     {"design"},
     {"solve"},
     {"microdata", "tabulate", "noise", "demo"},
@@ -17,7 +17,7 @@ LAYERS = [
     {"release", "synthesize"},
     {"assess"},
     {"studies"},
-    {"registry", "recipe", "testing"},
+    {"recipe", "testing"},
     {"serve"},
     {"cli"},
 ]

@@ -13,10 +13,65 @@ from typing import Any
 
 from discreet.errors import ParameterError, UnknownNameError
 
-METHODS: dict[str, str] = {}
+METHODS: dict[str, str] = {
+    "cell-key": "discreet.protect.cell_key:CellKey",
+    "discrete-laplace": "discreet.protect.discrete_laplace:DiscreteLaplace",
+    "drop-add": "discreet.protect.drop_add:DropAdd",
+    "laplace": "discreet.protect.laplace:Laplace",
+    "pram": "discreet.protect.pram:Pram",
+}
 FITTERS: dict[str, str] = {}
-MEASURES: dict[str, str] = {}
-ENGINES: dict[str, str] = {}
+MEASURES: dict[str, str] = {
+    "hellinger-utility": "discreet.assess.utility.hellinger:HellingerUtility",
+    "hellinger-distance": "discreet.assess.utility.hellinger:HellingerDistance",
+    "mean-absolute-deviation": "discreet.assess.utility.deviation:MeanAbsoluteDeviation",
+    "median-absolute-deviation": "discreet.assess.utility.deviation:MedianAbsoluteDeviation",
+    "max-absolute-deviation": "discreet.assess.utility.deviation:MaxAbsoluteDeviation",
+    "mean-relative-deviation": "discreet.assess.utility.deviation:MeanRelativeDeviation",
+    "median-relative-deviation": "discreet.assess.utility.deviation:MedianRelativeDeviation",
+    "max-relative-deviation": "discreet.assess.utility.deviation:MaxRelativeDeviation",
+    "root-mean-square": "discreet.assess.utility.deviation:RootMeanSquare",
+    "false-zeros": "discreet.assess.utility.zeros:FalseZeros",
+    "false-positives": "discreet.assess.utility.zeros:FalsePositives",
+    "withheld-cells": "discreet.assess.utility.withheld:WithheldCells",
+    "additivity-error": "discreet.assess.utility.additivity:AdditivityError",
+    "total-bias": "discreet.assess.utility.totals:TotalBias",
+    "total-difference": "discreet.assess.utility.totals:TotalDifference",
+    "rank-correlation": "discreet.assess.utility.ranks:RankCorrelation",
+    "rank-concordance": "discreet.assess.utility.ranks:RankConcordance",
+    "largest-rank-move": "discreet.assess.utility.ranks:LargestRankMove",
+    "chi-square-shift": "discreet.assess.utility.association:ChiSquareShift",
+    "cramers-v-shift": "discreet.assess.utility.association:CramersVShift",
+    "changed-decisions": "discreet.assess.utility.association:ChangedDecisions",
+    "adjusted-chi-square": "discreet.assess.utility.association:AdjustedChiSquare",
+    "unchanged-cells": "discreet.assess.risk.unchanged:UnchangedCells",
+    "unchanged-small-cells": "discreet.assess.risk.unchanged:UnchangedSmallCells",
+    "surviving-small-cells": "discreet.assess.risk.small:SurvivingSmallCells",
+    "uniqueness": "discreet.assess.risk.small:Uniqueness",
+    "certain-nonzero": "discreet.assess.risk.nonzero:CertainNonzero",
+    "proven-nonzero": "discreet.assess.risk.nonzero:ProvenNonzero",
+    "disclosure-probability": "discreet.assess.risk.disclosure:DisclosureProbability",
+    "disclosure-probability-own": "discreet.assess.risk.disclosure:DisclosureProbabilityOwn",
+    "disclosure-probability-refit": "discreet.assess.risk.disclosure:DisclosureProbabilityRefit",
+    "exact-disclosure": "discreet.assess.risk.exact:ExactDisclosure",
+    "exact-disclosure-own": "discreet.assess.risk.exact:ExactDisclosureOwn",
+    "exact-disclosure-refit": "discreet.assess.risk.exact:ExactDisclosureRefit",
+    "disclosure-precision": "discreet.assess.risk.exact:DisclosurePrecision",
+    "disclosure-recall": "discreet.assess.risk.exact:DisclosureRecall",
+    "targeted-attribution": "discreet.assess.risk.tcap:TargetedAttribution",
+    "table-disclosure": "discreet.assess.risk.uncrossed:TableDisclosure",
+    "intersection-disclosure": "discreet.assess.risk.uncrossed:IntersectionDisclosure",
+    "l-diversity": "discreet.assess.risk.diversity:LDiversity",
+    "t-closeness": "discreet.assess.risk.diversity:TCloseness",
+    "entropy-risk": "discreet.assess.risk.entropy:EntropyRisk",
+    "repaired-entropy-risk": "discreet.assess.risk.entropy:RepairedEntropyRisk",
+    "mechanism-epsilon": "discreet.assess.risk.mechanism:MechanismEpsilon",
+    "mechanism-delta": "discreet.assess.risk.mechanism:MechanismDelta",
+}
+ENGINES: dict[str, str] = {
+    "ibis": "discreet.tabulate.ibis_engine:IbisEngine",
+    "numpy": "discreet.tabulate.numpy_engine:NumpyEngine",
+}
 _KINDS = {"method": METHODS, "fitter": FITTERS, "measure": MEASURES, "engine": ENGINES}
 
 

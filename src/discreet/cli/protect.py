@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -41,7 +42,8 @@ def protect(
 
     truth = read_table(table)
     if secret is not None:
-        truth = truth.with_zero_key(Secret.from_file(secret).zero_key_rule(truth.convention))
+        made = Secret.from_file(secret)
+        truth = truth.with_zero_key(partial(made.zero_key, rule=truth.convention))
     chosen = registry.build("method", method, plain_values(set))
     with progress_bar():
         release = truth.protect(chosen, seed=seed)

@@ -6,7 +6,7 @@ Blocks are summed along axes, coarse ones from finer ones; `X` is never formed.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -61,14 +61,41 @@ class ProductDesign(StructuredDesign):
         order = sorted(self._block_range, key=lambda k: (-self.blocks[k].size, k))
         return [(k, sources[k]) for k in order]
 
+    @property
+    def root_blocks(self) -> list[int]:
+        """Blocks that no other block refines; each of the others is a sum over one of these."""
+        return [k for k, source in self.plan if source is None]
+
     def _aggregate(self, y: Vector) -> Vector:
         inner = y.reshape(self.shape)
         z = np.empty(self.n_published, dtype=y.dtype)
+        for k in self.root_blocks:
+            self._view(z, k)[...] = self._sum(inner, self.inner_block, self.blocks[k])
+        return self.complete(z)
+
+    def complete(self, z: Vector) -> Vector:
+        """Fill all other blocks of `z`, in place, from its root blocks."""
         for k, source in self.plan:
-            from_block = self.inner_block if source is None else self.blocks[source]
-            values = inner if source is None else self._view(z, source)
-            self._view(z, k)[...] = self._sum(values, from_block, self.blocks[k])
+            if source is not None:
+                fine = self.blocks[source]
+                self._view(z, k)[...] = self._sum(self._view(z, source), fine, self.blocks[k])
         return z
+
+    def places(self, k: int, leaves: Mapping[str, Vector], n: int) -> NDArray[np.int64]:
+        """Published positions in block `k` of `n` cells, -1 for those that lie in none of its.
+
+        Args:
+          k: The block.
+          leaves: Leaf positions of the cells by variable, for the block's variables at least.
+          n: Number of cells.
+        """
+        flat, inside = np.zeros(n, dtype=np.int64), np.ones(n, dtype=bool)
+        for axis, level in zip(self.axes, self.blocks[k].levels, strict=True):
+            if level is not None:
+                group = level.group[leaves[axis.name]]
+                inside &= group != OUTSIDE
+                flat = flat * len(level) + group
+        return np.where(inside, flat + self.offsets[k], OUTSIDE)
 
     def _adjoint(self, z: Vector) -> Vector:
         self._require_dense()

@@ -1,0 +1,38 @@
+"""Measure the difference between a table and its release: risk and utility.
+
+The package can be called: `discreet.assess(table, release)` takes every measure that applies.
+Whatever it says is confidential until somebody decides otherwise: it is a function of true counts.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from discreet.assess.assess import Assessment, assess
+from discreet.assess.measure import Measure, NotApplicableError, Score
+
+if TYPE_CHECKING:
+    from discreet.design.release import Release
+    from discreet.design.table import Table
+
+__all__ = ["Assessment", "Measure", "NotApplicableError", "Score", "assess"]
+
+
+class _CallablePackage(ModuleType):
+    """A package that stands for its main function, so that both share the public name."""
+
+    def __call__(
+        self,
+        table: Table,
+        release: Release,
+        measures: Sequence[str | Measure] | None = None,
+        **options: Any,
+    ) -> Assessment:
+        """Every measure that applies; see `discreet.assess.assess`."""
+        return assess(table, release, measures, **options)
+
+
+sys.modules[__name__].__class__ = _CallablePackage

@@ -1,0 +1,276 @@
+"""True and released values side by side: what every measure looks at."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+from numpy.typing import NDArray
+
+from discreet.assess.measure import BaseMeasure, NotApplicableError
+from discreet.design.base import Design, Vector
+from discreet.design.blocks import Block
+from discreet.design.release import CellStatus, Release, Statement
+from discreet.design.structured import StructuredDesign
+from discreet.design.table import Table
+from discreet.errors import DesignError, ParameterError
+
+Cells = Literal["published", "inner"]
+Values = Literal["count", "weight"]
+Mask = NDArray[np.bool_]
+Part = tuple[str, slice]
+
+CLASS_STARTS = (0, 1, 3, 10, 100)
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """True values `f` and released values `g` of the cells that are shown.
+
+    Attributes:
+      f: True values.
+      g: Released values.
+      shown: Which of the design's cells they belong to.
+      design: The design of the release.
+      cells: Whether these are published or inner cells.
+      on: Both choices in words.
+    """
+
+    f: Vector
+    g: Vector
+    shown: Mask
+    design: Design
+    cells: Cells
+    on: str
+
+    def blocks(self) -> list[tuple[str, Vector, Vector]]:
+        """Name, true and released values of every published table; inner cells are one."""
+        return [(name, *self._taken(part)) for name, part in self._parts()]
+
+    def orders(self) -> NDArray[np.int64]:
+        """Number of crossed variables of each cell; all of them where nothing is known."""
+        if self.cells == "inner" or not isinstance(self.design, StructuredDesign):
+            return np.full(len(self.f), len(self.design.axes))
+        of_block = np.array([block.order for block in self.design.blocks])
+        return of_block[self.design.block_of_cell()][self.shown]
+
+    def _parts(self) -> list[Part]:
+        if self.cells == "inner":
+            return [("inner", slice(0, len(self.shown)))]
+        return published_parts(self.design)
+
+    def _taken(self, part: slice) -> tuple[Vector, Vector]:
+        start = int(np.count_nonzero(self.shown[: part.start]))
+        inside = slice(start, start + int(np.count_nonzero(self.shown[part])))
+        return self.f[inside], self.g[inside]
+
+
+@dataclass(frozen=True)
+class PairMeasure(BaseMeasure):
+    """A measure of true against released values, cell by cell.
+
+    Args:
+      cells: `"published"` cells, or `"inner"` ones where they are part of the release.
+      values: `"count"`, or `"weight"` for weighted counts.
+    """
+
+    cells: Cells = "published"
+    values: Values = "count"
+
+    def pairs(self, table: Table, release: Release) -> Pairs:
+        """The values that the measure compares."""
+        return pairs(table, release, self.cells, self.values)
+
+
+def pairs(
+    table: Table, release: Release, cells: Cells = "published", values: Values = "count"
+) -> Pairs:
+    """True and released values of the same cells; withheld cells are left out."""
+    g = released_values(release, cells, values)
+    f = true_values(table, release.design, cells, values)
+    shown = ~np.isnan(g) if g.dtype.kind == "f" else np.ones(len(g), dtype=bool)
+    if not shown.any():
+        raise NotApplicableError("every cell is withheld, so there is nothing to compare.")
+    on = f"{cells} {values}s"
+    if shown.all():
+        return Pairs(f, g, shown, release.design, cells, on)
+    return Pairs(f[shown], g[shown], shown, release.design, cells, on)
+
+
+def true_values(table: Table, design: Design, cells: Cells, values: Values = "count") -> Vector:
+    """True values in the order of the release's design; cells outside the support are zero."""
+    _check_choice("cells", cells, get_args(Cells))
+    _check_choice("values", values, get_args(Values))
+    held = table.published if cells == "published" else table.inner
+    if held is None:
+        raise NotApplicableError("the table holds published cells only; inner ones were not read.")
+    found = held.count if values == "count" else held.weight
+    if found is None:
+        raise NotApplicableError("the table has no weights.")
+    return _placed(found, table.design, design, cells)
+
+
+def shows_weights(release: Release) -> bool:
+    """Whether the values of the release are weighted counts, and counts are not published.
+
+    Noise methods publish one or the other; what is fitted to weighted counts is weighted too.
+    """
+    if release.weighted is None:
+        return False
+    return release.fit_result is not None or bool(np.array_equal(release.z, release.weighted))
+
+
+def released_values(release: Release, cells: Cells, values: Values = "count") -> Vector:
+    """Released values, not-a-number where a cell is withheld."""
+    if values == "count" and shows_weights(release):
+        raise NotApplicableError("the release publishes weighted counts, not counts.")
+    if values == "weight" and release.weighted is None:
+        raise NotApplicableError("the release has no weighted counts.")
+    if cells == "inner":
+        return _released_inner(release, values)
+    if values == "count" or shows_weights(release):
+        return without_withheld(release, release.z)
+    return without_withheld(release, np.asarray(release.weighted))
+
+
+def without_withheld(release: Release, published: Vector) -> Vector:
+    """Values of the published cells, not-a-number where they are withheld."""
+    if release.status is None:
+        return published
+    shown = np.isin(release.status, (CellStatus.published, CellStatus.structural_zero))
+    return published if shown.all() else np.where(shown, published, np.nan)
+
+
+def _released_inner(release: Release, values: Values) -> Vector:
+    """Inner cells of the release, fitted or published as they stand."""
+    if release.y is not None and (values == "count" or shows_weights(release)):
+        return release.y
+    design = release.design
+    if isinstance(design, StructuredDesign):
+        for k, block in enumerate(design.blocks):
+            if all(level is not None and level.is_identity for level in block.levels):
+                z = released_values(release, "published", values)[design.slice_of(k)]
+                return z[np.searchsorted(design.block_cells(k), inner_flat(design))]
+    raise NotApplicableError(
+        "inner cells are not part of the release. Fit them first: "
+        "`release.fit(discreet.NonNegative())`."
+    )
+
+
+def inner_flat(design: Design) -> NDArray[np.int64]:
+    """Positions of the inner cells in the crossing of all categories."""
+    if not design.axes:
+        return np.zeros(design.n_inner, dtype=np.int64)
+    return np.ravel_multi_index(design.inner_codes(), [len(axis) for axis in design.axes])
+
+
+def published_parts(design: Design) -> list[Part]:
+    """Name and positions of each published table; a general matrix is one."""
+    if not isinstance(design, StructuredDesign):
+        return [("published", slice(0, design.n_published))]
+    return [(block_name(block), design.slice_of(k)) for k, block in enumerate(design.blocks)]
+
+
+def finest_parts(design: Design) -> list[Part]:
+    """The published tables that no other published table sums up to."""
+    parts = published_parts(design)
+    if not isinstance(design, StructuredDesign):
+        return parts
+    return [
+        part
+        for k, part in enumerate(parts)
+        if not any(refines(design, j, k) for j in range(len(parts)) if j != k)
+    ]
+
+
+def refines(design: StructuredDesign, j: int, k: int) -> bool:
+    """Whether block `k` is a coarsening of block `j`; of two equal ones the first is finer."""
+    blocks, lattice = design.blocks, design.lattice
+    if not lattice.refines(blocks[j], blocks[k]):
+        return False
+    return j < k or not lattice.refines(blocks[k], blocks[j])
+
+
+def block_name(block: Block) -> str:
+    """The levels of a block, crossed."""
+    return "×".join(level.name for level in block.levels if level is not None) or "total"
+
+
+def count_classes(
+    f: Vector, starts: Sequence[int] = CLASS_STARTS
+) -> tuple[NDArray[np.intp], list[str]]:
+    """The class of each true value, and the names of the classes.
+
+    >>> count_classes(np.array([0, 2, 40, 3]))[0].tolist(), count_classes(np.array([0]))[1]
+    ([0, 1, 3, 2], ['0', '1-2', '3-9', '10-99', '100+'])
+    """
+    if list(starts) != sorted(set(starts)) or not starts or starts[0] != 0:
+        raise ParameterError(f"classes must be increasing and begin with 0, got {tuple(starts)}.")
+    names = [
+        f"{low}" if high == low + 1 else f"{low}-{high - 1}"
+        for low, high in zip(starts, starts[1:], strict=False)
+    ]
+    return np.searchsorted(starts, f, side="right") - 1, [*names, f"{starts[-1]}+"]
+
+
+def toy(true: npt.ArrayLike, released: npt.ArrayLike) -> tuple[Table, Release]:
+    """A table and a release of bare counts, for trying a measure out.
+
+    The axes of the arrays become variables a, b, c, …; their full crossing is published.
+    """
+    f, g = np.asarray(true), np.asarray(released)
+    if f.shape != g.shape:
+        raise ParameterError(f"the arrays have different shapes, {f.shape} and {g.shape}.")
+    names = [chr(ord("a") + k) for k in range(f.ndim)]
+    design = Design.product(dict(zip(names, f.shape, strict=True)), [tuple(names)])
+    table = Table.from_inner(design, f.ravel())
+    return table, Release(design, g.ravel(), Statement((), "Bare counts."), y=g.ravel())
+
+
+def _placed(values: Vector, source: Design, target: Design, cells: Cells) -> Vector:
+    """Values of one design's cells in the other's order."""
+    if source is target:
+        return values
+    if getattr(source, "occurring", False) and isinstance(source, StructuredDesign):
+        public, published, inner = source.public()
+        where = published if cells == "published" else inner
+        if where is not None and _same(public, target):
+            lifted = np.zeros(_size(target, cells), dtype=values.dtype)
+            lifted[where] = values
+            return lifted
+    elif _same(source, target):
+        return values
+    raise DesignError(
+        "the table and the release are not about the same cells. Assess a release against the "
+        "table it was made from."
+    )
+
+
+def _same(a: Design, b: Design) -> bool:
+    """Whether two designs list the same cells in the same order, as far as names tell."""
+    if (a.n_inner, a.n_published) != (b.n_inner, b.n_published):
+        return False
+    leaves = [[axis.leaves for axis in design.axes] for design in (a, b)]
+    names = [[name for name, _ in published_parts(design)] for design in (a, b)]
+    return leaves[0] == leaves[1] and names[0] == names[1]
+
+
+def _size(design: Design, cells: Cells) -> int:
+    return design.n_published if cells == "published" else design.n_inner
+
+
+def _check_choice(option: str, given: Any, known: tuple[str, ...]) -> None:
+    if given not in known:
+        raise ParameterError(f"{option} must be one of {', '.join(known)}; got {given!r}.")
+
+
+def total_of(values: Vector) -> float:
+    """The sum, or the reason why a share of it cannot be taken."""
+    total = float(values.sum())
+    if not total > 0 or not math.isfinite(total):
+        raise NotApplicableError("the true total is zero, so nothing can be related to it.")
+    return total

@@ -1,0 +1,89 @@
+r"""Guessing a sensitive category from what is released.
+
+For a combination of quasi-identifiers with frequencies :math:`y_s` over the sensitive categories,
+the most frequent category g is guessed, and holds with probability
+
+.. math:: p = \frac{y_g}{\sum_s y_s - o},\qquad o = \min\bigl(1, \max_{s \ne g} y_s\bigr)
+
+with o = 0 for an outsider. An insider knows one record, and gains most by removing it from the
+largest category that is not guessed. Langsrud & Lupp (2021), Tables 9 and 10.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.assess.risk.groups import Groups, Layout, Real
+
+_TIE = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Guess:
+    """For each group the probability of the best guess (0: nothing to go by) and the guesses.
+
+    Several categories are guessed where they are equally frequent.
+    """
+
+    probability: Real
+    winners: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Guesses:
+    """What is guessed, group by group, from the truth and from the release.
+
+    Attributes:
+      layout: The groups.
+      occurs: Which groups have records.
+      original: The guess from the true frequencies.
+      released: The guess from the release.
+      success: Probability, in truth, that the guess from the release is right.
+    """
+
+    layout: Layout
+    occurs: NDArray[np.bool_]
+    original: Guess
+    released: Guess
+    success: Real
+
+    @property
+    def agree(self) -> NDArray[np.bool_]:
+        """Whether truth and release lead to the same guess."""
+        return np.asarray((self.original.winners & self.released.winners).any(axis=1))
+
+
+def attribution(y: Real, own: bool) -> Real:
+    """For each group and category the probability that a guess of this category holds."""
+    total = y.sum(axis=1, keepdims=True)
+    if own:
+        total = total - np.minimum(1.0, _largest_other(y))
+    return np.asarray(np.divide(y, total, out=np.zeros_like(y), where=(y > 0) & (total > 0)))
+
+
+def best_guess(y: Real, own: bool) -> Guess:
+    """The most frequent category of each group."""
+    top = y.max(axis=1, keepdims=True)
+    winners = (y >= top * (1 - _TIE)) & (top > 0)
+    return Guess((attribution(y, own) * winners).max(axis=1), winners)
+
+
+def guesses(groups: Groups, own: bool, released: Guess | None = None) -> Guesses:
+    """Guesses from truth and release, and how often the latter are right."""
+    guess = best_guess(groups.released, own) if released is None else released
+    tried = np.maximum(guess.winners.sum(axis=1), 1)
+    success = (attribution(groups.true, own) * guess.winners).sum(axis=1) / tried
+    return Guesses(groups.layout, groups.occurs, best_guess(groups.true, own), guess, success)
+
+
+def _largest_other(y: Real) -> Real:
+    """For each category the largest frequency among the other categories of its group."""
+    if y.shape[1] == 1:
+        return np.zeros(y.shape)
+    second, top = np.partition(y, -2, axis=1)[:, -2:].T
+    is_top = np.zeros(y.shape, dtype=bool)
+    np.put_along_axis(is_top, y.argmax(axis=1)[:, None], True, axis=1)
+    return np.asarray(np.where(is_top, second[:, None], top[:, None]))

@@ -1,0 +1,107 @@
+"""What the mechanism itself promises: ε and δ."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from discreet.assess.measure import POSITIVE, UNIT, BaseMeasure, NotApplicableError, Score
+from discreet.design.release import Release
+from discreet.design.table import Table
+
+if TYPE_CHECKING:
+    from discreet.noise.audit import Audit
+    from discreet.noise.matrix import TransitionMatrix
+
+
+@dataclass(frozen=True)
+class _Mechanism(BaseMeasure):
+    """A property of the noise, from its transition matrix or the release's privacy statement."""
+
+    kind = "risk"
+    direction = "lower"
+
+    mechanism: TransitionMatrix | None = None
+
+    def stated(self, release: Release, figure: str) -> Score:
+        """The figure that the release states for itself."""
+        if release.statement.privacy is None:
+            raise NotApplicableError("name the noise: mechanism=the transition matrix.")
+        return self.score(getattr(release.statement.privacy, figure), "the whole release")
+
+
+class MechanismEpsilon(_Mechanism):
+    r"""Largest log-ratio between the laws of neighbouring counts, on outcomes both can give.
+
+    .. math:: \varepsilon = \max_{|i - i'| = 1}\;\max_{j: P_{ij}P_{i'j} > 0} \log(P_{ij}/P_{i'j})
+
+    From the mechanism, for one cell; otherwise from the release's own privacy statement, for the
+    whole of it. Always read it with δ: outcomes that only one neighbour can give are in there.
+    Range: 0 upwards. Lower is safer. The breakdown lists all pairs of neighbours.
+
+    >>> from discreet.assess.cells import toy
+    >>> from discreet.noise import drop_add
+    >>> round(MechanismEpsilon(mechanism=drop_add())(*toy([1], [1])).value, 4)
+    1.0986
+
+    Args:
+      mechanism: The transition matrix that was applied to each cell.
+
+    See Dwork & Roth (2014), Shlomo, Krenzke & Li (2019).
+    """
+
+    name = "mechanism-epsilon"
+    range = POSITIVE
+
+    def __call__(self, table: Table, release: Release) -> Score:
+        """Take the measure."""
+        if self.mechanism is None:
+            return self.stated(release, "epsilon")
+        audit = self.mechanism.audit()
+        return self.score(audit.epsilon, "one cell", _parts(audit))
+
+
+@dataclass(frozen=True)
+class MechanismDelta(_Mechanism):
+    r"""Largest mass by which a count exceeds :math:`e^\varepsilon` times its neighbour's law.
+
+    .. math:: \delta = \max_{|i - i'| = 1} \sum_j \max(0, P_{ij} - e^\varepsilon P_{i'j})
+
+    From the mechanism, for one cell; otherwise from the release's own privacy statement. Without
+    a given ε it is the mass on outcomes that the neighbour cannot give at all: for noise that keeps
+    zeros, the chance that a count of 1 proves itself. Range: 0 to 1. Lower is safer. The breakdown
+    lists all pairs of neighbours.
+
+    >>> from discreet.assess.cells import toy
+    >>> from discreet.noise import drop_add
+    >>> round(MechanismDelta(mechanism=drop_add())(*toy([1], [1])).value, 4)
+    0.6667
+    >>> from discreet.noise import discrete_laplace
+    >>> noise = discrete_laplace(epsilon=2, cap=7)
+    >>> round(MechanismDelta(mechanism=noise, epsilon=2)(*toy([1], [1])).value, 9)
+    6.33e-07
+
+    Args:
+      mechanism: The transition matrix that was applied to each cell.
+      epsilon: Where δ is taken; the largest log-ratio by default.
+
+    See Dwork & Roth (2014), Shlomo, Krenzke & Li (2019).
+    """
+
+    name = "mechanism-delta"
+    range = UNIT
+
+    epsilon: float | None = None
+
+    def __call__(self, table: Table, release: Release) -> Score:
+        """Take the measure."""
+        if self.mechanism is None:
+            return self.stated(release, "delta")
+        audit = self.mechanism.audit(self.epsilon)
+        return self.score(audit.delta, "one cell", _parts(audit))
+
+
+def _parts(audit: Audit) -> dict[str, list[Any]]:
+    pairs = audit.neighbours
+    columns = ("first", "second", "epsilon", "delta")
+    return {name: [getattr(pair, name) for pair in pairs] for name in columns}

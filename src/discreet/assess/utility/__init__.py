@@ -1,0 +1,1 @@
+"""How much of the table survives: distances, zeros, sums, associations, ranks, totals."""

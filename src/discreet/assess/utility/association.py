@@ -1,0 +1,219 @@
+"""What happens to associations: chi-square tests of the two-way tables that are published."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.assess.cells import Values, block_name, released_values, true_values
+from discreet.assess.measure import POSITIVE, UNIT, BaseMeasure, NotApplicableError, Score
+from discreet.assess.utility.chi_square import ChiSquareTest, chi_square_test
+from discreet.design.base import Vector
+from discreet.design.release import Release
+from discreet.design.structured import StructuredDesign
+from discreet.design.table import Table
+
+if TYPE_CHECKING:
+    from discreet.noise.matrix import TransitionMatrix
+
+Matrix = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class _Association(BaseMeasure):
+    """A measure of the two-way tables; the breakdown has a row for each."""
+
+    kind = "utility"
+    direction = "lower"
+
+    values: Values = "count"
+
+    def tests(self, table: Table, release: Release) -> list[tuple[str, ChiSquareTest, Matrix]]:
+        """Name and test of every true two-way table that varies, with its released form."""
+        found = [
+            (name, chi_square_test(f), g)
+            for name, f, g in two_way_tables(table, release, self.values)
+        ]
+        return [row for row in found if row[1].freedom]
+
+    @property
+    def on(self) -> str:
+        """What the tests are about."""
+        return f"two-way {self.values}s"
+
+
+class ChiSquareShift(_Association):
+    r"""Change of the chi-square statistic per degree of freedom, mean over two-way tables.
+
+    .. math:: |X^2(g) - X^2(f)| / ((r - 1)(c - 1)), \qquad X^2 = \sum(o - e)^2 / e
+
+    Rows and columns without counts are left out; nothing is corrected for a survey design, so
+    weighted counts inflate the statistic by about their average weight. Range: 0 upwards. Lower
+    is better. The breakdown gives statistic, degrees of freedom, p-value and Cramér's V of both.
+
+    >>> from discreet.assess.cells import toy
+    >>> round(ChiSquareShift()(*toy([[20, 10], [10, 20]], [[15, 15], [15, 15]])).value, 4)
+    6.6667
+
+    Args:
+      values: Counts or weighted counts.
+
+    See Shlomo, Krenzke & Li (2019), Figures 2 and 3.
+    """
+
+    name = "chi-square-shift"
+    range = POSITIVE
+
+    def __call__(self, table: Table, release: Release) -> Score:
+        """Take the measure."""
+        rows = _compared(self.tests(table, release))
+        shifts = [abs(g.statistic - f.statistic) / f.freedom for _, f, g in rows]
+        return self.score(np.mean(shifts), self.on, _parts(rows))
+
+
+class CramersVShift(_Association):
+    r"""Change of Cramér's V, :math:`|V(g) - V(f)|`, mean over two-way tables.
+
+    .. math:: V = \sqrt{X^2 / (N \min(r - 1, c - 1))}
+
+    Range: 0 to 1. Lower is better. The breakdown is that of the chi-square shift.
+
+    >>> from discreet.assess.cells import toy
+    >>> round(CramersVShift()(*toy([[20, 10], [10, 20]], [[15, 15], [15, 15]])).value, 4)
+    0.3333
+
+    Args:
+      values: Counts or weighted counts.
+    """
+
+    name = "cramers-v-shift"
+    range = UNIT
+
+    def __call__(self, table: Table, release: Release) -> Score:
+        """Take the measure."""
+        rows = _compared(self.tests(table, release))
+        shifts = [abs(g.cramers_v - f.cramers_v) for _, f, g in rows]
+        return self.score(np.mean(shifts), self.on, _parts(rows))
+
+
+@dataclass(frozen=True)
+class ChangedDecisions(_Association):
+    r"""Share of two-way tables whose test of independence ends otherwise after protection.
+
+    .. math:: \#\{[p(f) < \alpha] \ne [p(g) < \alpha]\} / \#\text{tables}
+
+    Range: 0 to 1. Lower is better. The breakdown is that of the chi-square shift.
+
+    >>> from discreet.assess.cells import toy
+    >>> ChangedDecisions()(*toy([[20, 10], [10, 20]], [[15, 15], [15, 15]])).value
+    1.0
+
+    Args:
+      values: Counts or weighted counts.
+      level: The level of the test, α.
+    """
+
+    name = "changed-decisions"
+    range = UNIT
+
+    level: float = 0.05
+
+    def __call__(self, table: Table, release: Release) -> Score:
+        """Take the measure."""
+        rows = _compared(self.tests(table, release))
+        changed = [(f.p_value < self.level) != (g.p_value < self.level) for _, f, g in rows]
+        return self.score(np.mean(changed), self.on, _parts(rows))
+
+
+@dataclass(frozen=True)
+class AdjustedChiSquare(_Association):
+    r"""Change of the p-value of independence when the user allows for the known noise.
+
+    The mean over two-way tables of :math:`|p^*(g) - p(f)|`, with :math:`p^*` from the chi-square
+    test that adds the mechanism's variance to that of the counts. The naive test of noisy values
+    rejects independence too often; the breakdown shows both p-values side by side.
+    Range: 0 to 1. Lower is better.
+
+    >>> from discreet.assess.cells import toy
+    >>> from discreet.noise import drop_add
+    >>> score = AdjustedChiSquare(mechanism=drop_add())(*toy([[4, 4], [4, 4]], [[5, 3], [3, 5]]))
+    >>> [round(p, 4) for p in score.breakdown.to_pylist()[0].values() if isinstance(p, float)]
+    [1.0, 0.3173, 0.3539, 1.1636]
+
+    Args:
+      mechanism: The transition matrix that was applied to each cell of the two-way tables.
+      values: Counts or weighted counts; the noise of weighted ones is taken to be the average
+        weight times that of the counts.
+
+    See `discreet.assess.utility.chi_square`; Shlomo, Krenzke & Li (2019), Figure 4.
+    """
+
+    name = "adjusted-chi-square"
+    range = UNIT
+
+    mechanism: TransitionMatrix | None = None
+
+    def __call__(self, table: Table, release: Release) -> Score:
+        """Take the measure."""
+        if self.mechanism is None:
+            raise NotApplicableError("name the noise: mechanism=the transition matrix.")
+        weight = 1.0 if self.values == "count" else table.weights.sum() / table.z.sum()
+        rows = [
+            (name, f, chi_square_test(g), chi_square_test(g, self.mechanism, weight))
+            for name, f, g in _required(self.tests(table, release))
+        ]
+        parts = {
+            "table": [name for name, *_ in rows],
+            "true_p": [f.p_value for _, f, _, _ in rows],
+            "naive_p": [naive.p_value for _, _, naive, _ in rows],
+            "adjusted_p": [adjusted.p_value for *_, adjusted in rows],
+            "inflation": [adjusted.inflation for *_, adjusted in rows],
+        }
+        shift = np.abs(np.subtract(parts["adjusted_p"], parts["true_p"]))
+        return self.score(shift.mean(), self.on, parts)
+
+
+def two_way_tables(
+    table: Table, release: Release, values: Values = "count"
+) -> Iterator[tuple[str, Matrix, Matrix]]:
+    """Name, true and released matrix of every published two-way table that is fully shown."""
+    design = release.design
+    if not isinstance(design, StructuredDesign):
+        raise NotApplicableError("a design made from a matrix has no two-way tables.")
+    f = true_values(table, design, "published", values)
+    g = released_values(release, "published", values)
+    for k, block in enumerate(design.blocks):
+        if block.order == 2 and not np.isnan(g[design.slice_of(k)]).any():
+            yield block_name(block), _matrix(design, k, f), _matrix(design, k, g)
+
+
+def _matrix(design: StructuredDesign, k: int, values: Vector) -> Matrix:
+    """A two-way block as rows by columns; cells outside the support are zero."""
+    block = design.blocks[k]
+    flat = np.zeros(block.size, dtype=values.dtype)
+    flat[design.block_cells(k)] = values[design.slice_of(k)]
+    return flat.reshape([len(level) for level in block.levels if level is not None])
+
+
+def _required(tests: list[tuple[str, ChiSquareTest, Matrix]]) -> Any:
+    if not tests:
+        raise NotApplicableError("no two-way table with two filled rows and columns is published.")
+    return tests
+
+
+def _compared(
+    tests: list[tuple[str, ChiSquareTest, Matrix]],
+) -> list[tuple[str, ChiSquareTest, ChiSquareTest]]:
+    return [(name, f, chi_square_test(g)) for name, f, g in _required(tests)]
+
+
+def _parts(rows: list[tuple[str, ChiSquareTest, ChiSquareTest]]) -> dict[str, list[Any]]:
+    columns: dict[str, list[Any]] = {"table": [name for name, _, _ in rows]}
+    for side, place in (("true", 1), ("released", 2)):
+        for name in ("statistic", "freedom", "p_value", "cramers_v"):
+            columns[f"{side}_{name}"] = [getattr(row[place], name) for row in rows]
+    return columns

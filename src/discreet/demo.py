@@ -1,0 +1,47 @@
+"""The census of an invented country, ready to tabulate."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from discreet.design.hierarchy import Hierarchy
+from discreet.microdata.demo import code_lists, generate, structural_zeros, survey, write_parquet
+from discreet.microdata.demo.codes import CodeList
+from discreet.microdata.microdata import Microdata
+from discreet.microdata.open import open as open_records
+
+__all__ = ["census", "sample", "write_parquet"]
+
+
+def census(persons: int = 100_000, seed: int = 1, *, path: str | Path | None = None) -> Microdata:
+    """The people of the country, with hierarchies, labels, ids and structural zeros.
+
+    Args:
+      persons: Number of people.
+      seed: Draws the people; the country stays the same.
+      path: A Parquet file to stream them to and count them from, for more than fit in memory.
+    """
+    return _dressed(persons, seed, path, is_sample=False)
+
+
+def sample(persons: int = 100_000, seed: int = 1, *, path: str | Path | None = None) -> Microdata:
+    """A household survey of the census of as many people, with weights."""
+    return _dressed(persons, seed, path, is_sample=True).with_roles(weight="weight")
+
+
+def _dressed(persons: int, seed: int, path: str | Path | None, *, is_sample: bool) -> Microdata:
+    import pyarrow as pa
+
+    if path is not None:
+        source: object = write_parquet(path, persons, seed, sample=is_sample)
+    else:
+        source = pa.concat_tables((survey if is_sample else generate)(persons, seed))
+    hierarchies = {name: hierarchy(codes) for name, codes in code_lists().items()}
+    records = open_records(source, id="person_id", hierarchies=hierarchies)
+    return records.with_structural_zeros(structural_zeros())
+
+
+def hierarchy(codes: CodeList) -> Hierarchy:
+    """A code list of the country as a hierarchy with labels and named levels."""
+    root = next(entry.code for entry in codes.entries if entry.parent is None)
+    return Hierarchy(root, codes.parents, codes.labels, codes.levels)

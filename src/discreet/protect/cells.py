@@ -1,0 +1,131 @@
+"""The cells that a noise method works on, with the truth about them. Confidential."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.design.product import LARGEST_DENSE
+from discreet.design.structured import StructuredDesign
+from discreet.design.table import Table
+from discreet.design.values import CellValues, Real, Whole
+from discreet.errors import DesignError
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """The published cells of a table, or its inner cells, that get noise of their own.
+
+    Attributes:
+      table: The table they belong to.
+      are_inner: Whether the inner cells get the noise and the published ones are summed from them.
+      on_weighted_scale: Whether whole weighted counts are perturbed instead of counts.
+    """
+
+    table: Table
+    are_inner: bool = False
+    on_weighted_scale: bool = False
+
+    @property
+    def values(self) -> CellValues:
+        """The true values of the cells."""
+        return self.table.require_inner() if self.are_inner else self.table.published
+
+    @cached_property
+    def count(self) -> Whole:
+        """What gets the noise: true counts, or weighted counts rounded to whole numbers."""
+        return nearest_whole(self.weight) if self.on_weighted_scale else self.values.count
+
+    @property
+    def weight(self) -> Real:
+        """True weighted counts."""
+        if self.values.weight is None:
+            raise DesignError(
+                "weighted counts were asked for, but this table has no weights. Name the weight "
+                "column when tabulating, or leave out weighting=."
+            )
+        return self.values.weight
+
+    @cached_property
+    def representative(self) -> NDArray[np.int64]:
+        """For each cell the first one with the same inner cells, itself if there is none."""
+        if self.are_inner:
+            return np.arange(len(self.count))
+        return self.table.design.duplicates()
+
+    @cached_property
+    def distinct(self) -> NDArray[np.int64]:
+        """Positions of the possible cells that are their own representatives."""
+        first = self.representative == np.arange(len(self.representative))
+        return np.flatnonzero(first & ~self.impossible)
+
+    @cached_property
+    def impossible(self) -> NDArray[np.bool_]:
+        """Published cells that no inner cell belongs to: structural zeros.
+
+        Structured designs leave such cells out, so only those made from a matrix have any.
+        """
+        design = self.table.design
+        if self.are_inner or isinstance(design, StructuredDesign):
+            return np.zeros(len(self.count), dtype=bool)
+        return np.asarray(design.column_sizes == 0)
+
+    def once(self, draw: Callable[[NDArray[np.int64]], NDArray[Any]]) -> NDArray[Any]:
+        """Noise drawn once for each distinct cell, shared by those that are the same."""
+        return self.shared(draw(self.distinct))
+
+    def shared(self, drawn: NDArray[Any]) -> NDArray[Any]:
+        """Values of the distinct cells, given to the same cells too; impossible ones get zero."""
+        possible = ~self.impossible
+        values = np.zeros(len(possible), dtype=drawn.dtype)
+        values[possible] = drawn[np.searchsorted(self.distinct, self.representative[possible])]
+        return values
+
+    def published(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Values of the published cells that belong to values of these cells."""
+        return self.table.design.aggregate(values) if self.are_inner else values
+
+
+def nearest_whole(values: Real) -> Whole:
+    """The nearest whole numbers; halves go up, so that whole shifts stay whole shifts."""
+    return np.floor(values + 0.5).astype(np.int64)
+
+
+def on_public_support(table: Table, *, with_inner: bool = False) -> Table:
+    """The table on the full crossing when its support was read from the records.
+
+    Args:
+      table: Any table.
+      with_inner: Whether the inner cells are needed too.
+    """
+    design = table.design
+    if not (isinstance(design, StructuredDesign) and getattr(design, "occurring", False)):
+        return table
+    public, where, inner_where = design.public()
+    inner = None
+    if with_inner:
+        if inner_where is None or public.n_inner > LARGEST_DENSE:
+            raise DesignError(
+                "noise on every inner cell, empty ones included, needs the full crossing in "
+                f"memory, and that has more than {LARGEST_DENSE:,} cells. Tabulate fewer variables."
+            )
+        inner = _placed(table.require_inner(), inner_where, public.n_inner)
+    published = _placed(table.published, where, public.n_published)
+    return replace(table, design=public, published=published, inner=inner)
+
+
+def _placed(values: CellValues, where: NDArray[Any], n: int) -> CellValues:
+    def place(array: NDArray[Any] | None) -> Any:
+        if array is None:
+            return None
+        lifted = np.zeros(n, dtype=array.dtype)
+        lifted[where] = array
+        return lifted
+
+    parts = (values.count, values.weight, values.weight_squared, values.key)
+    return CellValues(*map(place, parts))

@@ -1,0 +1,61 @@
+"""The margins of a requested table: summed, with noise of their own, or adjusted to each other.
+
+The three options of Shlomo, Krenzke & Li (2019), section 2:
+
+* ``"summed"``: the inner cells get noise and every published cell is a sum of them. The table adds
+  up; the same margin may differ between tables over other variables.
+* ``"own"``: every published cell gets noise of its own. The same cell is the same in every table;
+  cells do not add up to their totals.
+* ``"adjusted"``: as ``"own"``, then the table is made to add up.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+import numpy as np
+
+from discreet.design.base import Design
+from discreet.design.table import Table
+from discreet.errors import ParameterError
+from discreet.protect.cells import Cells, on_public_support
+
+Margins = Literal["own", "summed", "adjusted"]
+
+
+def check_margins(choice: str) -> None:
+    """Raise a clear error when the choice is not one of the options at hand."""
+    if choice not in get_args(Margins):
+        raise ParameterError(f"margins must be 'own', 'summed' or 'adjusted', got {choice!r}.")
+    if choice == "adjusted":
+        raise ParameterError(
+            "margins='adjusted' is a step of its own: protect with margins='own', then make the "
+            "release add up with the method Adjust or a fitter (`release.fit(...)`)."
+        )
+
+
+def cells_of(
+    table: Table, margins: Margins, *, touches_zeros: bool, on_weighted_scale: bool = False
+) -> Cells:
+    """The cells that get noise, on public support wherever empty cells matter."""
+    if margins == "summed":
+        table.require_inner()
+        whole = on_public_support(table, with_inner=True) if touches_zeros else table
+        return Cells(whole, True, on_weighted_scale)
+    return Cells(on_public_support(table), False, on_weighted_scale)
+
+
+def shows_inner_cells(design: Design) -> bool:
+    """Whether every inner cell is itself a published cell."""
+    alone = (design.column_sizes == 1).astype(np.int64)
+    return bool((design.adjoint(alone) > 0).all())
+
+
+def margins_sentence(margins: Margins) -> str:
+    """What the choice means for the reader of a release."""
+    if margins == "summed":
+        return (
+            "Totals are sums of perturbed inner cells: the table adds up, but the same total may "
+            "differ in a table over other variables."
+        )
+    return "Totals have noise of their own, so cells need not add up to them."

@@ -1,0 +1,48 @@
+"""What the table builder says no to, and how it says so.
+
+A refusal depends on public things alone: names, the number of variables, and the number of cells of
+the public design. It always says what would be allowed.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from discreet.errors import DiscreetError, ParameterError
+
+GENERIC = "Something went wrong on our side. Nothing was published. Please try again later."
+
+
+class Refusal(ParameterError):
+    """A request that is not answered with a table.
+
+    Args:
+      code: A short name for machines.
+      message: What was asked and why it is refused.
+      allowed: What would be allowed.
+      status: The HTTP status.
+    """
+
+    def __init__(self, code: str, message: str, allowed: str, status: int = 400) -> None:
+        self.code, self.allowed, self.status = code, allowed, status
+        super().__init__(message)
+
+
+def refusal_of(error: Exception) -> Refusal:
+    """Any error as a refusal that may be shown to the public."""
+    if isinstance(error, Refusal):
+        return error
+    if isinstance(error, DiscreetError):
+        return Refusal("not_possible", error.public(), "Choose other variables.", 500)
+    return Refusal("internal", GENERIC, "Every table that the form on the front page offers.", 500)
+
+
+def as_json(refusal: Refusal) -> dict[str, Any]:
+    """The one shape of an error."""
+    return {
+        "error": {
+            "code": refusal.code,
+            "message": refusal.public(),
+            "what_is_allowed": refusal.allowed,
+        }
+    }

@@ -1,0 +1,190 @@
+"""The exact optimum of small problems, by mixed integer programming (HiGHS)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import InfeasibleError, NotConvergedError, ParameterError
+from discreet.solve.integer.bound import _box, _weights
+from discreet.solve.integer.found import Found, describe
+from discreet.solve.integer.problem import Problem, Real
+
+if TYPE_CHECKING:
+    from scipy import sparse
+
+_MOST_KNOTS = 200_000
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """Columns: whole steps and switches of the inner cells, then the losses of published cells."""
+
+    inner: sparse.csr_array
+    offset: Real
+    high: Real
+    cuts: Any
+
+
+def solve_exactly(problem: Problem, start: NDArray[Any], *, seconds: float = 60.0) -> Found:
+    r"""A proven optimum, with the limits kept.
+
+    An inner cell is :math:`y = f b + s v` with a switch :math:`b \in \{0, 1\}` and whole steps
+    :math:`0 \le v \le c\,b`. The loss of a published cell is convex and its value whole, so the
+    chords between neighbouring whole numbers describe it exactly. Groups are lowered one after
+    the other before the loss is minimised.
+
+    Cost: exponential in the worst case; meant for tables of up to a few hundred cells.
+
+    Args:
+      problem: The problem.
+      start: Any feasible point, used for bounds only.
+      seconds: Time limit of each program.
+
+    Raises:
+      InfeasibleError: No point of the domain keeps the limits.
+      NotConvergedError: The time limit was reached.
+    """
+    problem.domain.require(start)
+    tightened = _lowered(problem, start, seconds)
+    program = _program(tightened, start)
+    y = _solve(tightened, program, seconds)
+    loss = problem.loss(problem.deviation(y))
+    return describe(problem, y, loss, is_optimal=True)
+
+
+def _lowered(problem: Problem, start: NDArray[Any], seconds: float) -> Problem:
+    """The problem with the least possible limits of its groups."""
+    if problem.groups is None:
+        return problem
+    low, high = (limit.copy() for limit in problem.limits)
+    for group in range(int(problem.groups.max(initial=-1)) + 1):
+        inside = problem.groups == group
+        present = replace(problem, groups=None, low=low, high=high)
+        least = _least_maximum(present, start, inside, seconds)
+        goal = problem.goals[group] if group < len(problem.goals) else 0.0
+        low[inside] = np.maximum(low[inside], -max(least, goal))
+        high[inside] = np.minimum(high[inside], max(least, goal))
+    return replace(problem, groups=None, low=low, high=high)
+
+
+def _least_maximum(
+    problem: Problem, start: NDArray[Any], inside: NDArray[np.bool_], seconds: float
+) -> float:
+    """The least largest deviation of some published cells, under the limits."""
+    from scipy import sparse
+
+    program = _program(problem, start)
+    X = problem.design.matrix().T.tocsr()[np.flatnonzero(inside)].astype(np.float64)
+    steps, base = X @ program.inner, X @ program.offset - problem.target[inside]
+    ones = sparse.csr_array(np.ones((len(base), 1)))
+    above = (sparse.hstack([-steps, ones], format="csr"), base)
+    below = (sparse.hstack([steps, ones], format="csr"), -base)
+    plain = replace(program, cuts=[above, below])
+    y = _solve(problem, plain, seconds, extra=np.ones(1))
+    return float(np.abs(problem.deviation(y)[inside]).max(initial=0))
+
+
+def _program(problem: Problem, start: NDArray[Any]) -> Program:
+    """Steps, switches and the chords of the losses."""
+    from scipy import sparse
+
+    domain, n = problem.domain, problem.design.n_inner
+    _, top = _box(problem, start)
+    gap = domain.zero & (domain.first > 0)
+    ceiling = np.minimum(domain.high, np.floor(top + 1e-9))
+    count = np.maximum((ceiling - domain.first) // domain.step, 0)
+    usable = ~gap | (ceiling >= domain.first)
+    steps = sparse.diags_array(domain.step.astype(np.float64), format="csr")
+    switches = sparse.diags_array(np.where(gap, domain.first, 0).astype(np.float64), format="csr")
+    inner = sparse.hstack([steps, switches], format="csr")
+    offset = np.where(gap, 0, domain.first).astype(np.float64)
+    high = np.concatenate([np.where(usable, count, 0), (gap & usable).astype(np.int64)])
+    switched = sparse.hstack(
+        [-sparse.identity(n), sparse.diags_array(count.astype(np.float64))], format="csr"
+    )
+    linked = (switched[np.flatnonzero(gap)], np.zeros(int(gap.sum())))
+    chords = _chords(problem, inner, offset, start)
+    return Program(inner, offset, high.astype(np.float64), [linked, chords])
+
+
+def _chords(problem: Problem, inner: Any, offset: Real, start: NDArray[Any]) -> tuple[Any, Real]:
+    """Rows that keep each loss above the chords between neighbouring whole values."""
+    from scipy import sparse
+
+    weights, p = _weights(problem), problem.power
+    loss = problem.loss(problem.deviation(start)) + 1e-9
+    heavy = np.flatnonzero(weights > 0)
+    reach = np.minimum((loss / weights[heavy]) ** (1 / p), 1e9)
+    lowest = np.floor(problem.target[heavy] - reach).astype(np.int64) - 1
+    knots = np.ceil(2 * reach).astype(np.int64) + 4 if p != 1 else np.full(len(heavy), 4)
+    if p == 1:
+        lowest = np.floor(problem.target[heavy]).astype(np.int64) - 2
+    if knots.sum() > _MOST_KNOTS:
+        raise ParameterError(
+            f"an exact solution would need {int(knots.sum()):,} chords; use the search instead."
+        )
+    cell = np.repeat(heavy, knots)
+    left = np.repeat(lowest, knots) + np.arange(len(cell)) - np.repeat(np.cumsum(knots) - knots, knots)
+    at_left, at_right = (
+        weights[cell] * np.abs(value - problem.target[cell]) ** p for value in (left, left + 1)
+    )
+    slope = at_right - at_left
+    X = problem.design.matrix().T.tocsr().astype(np.float64)
+    rows = sparse.diags_array(-slope) @ (X[cell] @ inner)
+    pick = sparse.csr_array(
+        (np.ones(len(cell)), (np.arange(len(cell)), cell)), shape=(len(cell), len(weights))
+    )
+    right = at_left + slope * ((X @ offset)[cell] - left)
+    return sparse.hstack([rows, pick], format="csr"), right
+
+
+def _solve(
+    problem: Problem, program: Program, seconds: float, extra: Real | None = None
+) -> NDArray[np.int64]:
+    """Minimise the sum of the loss columns under the program's rows and the limits."""
+    from scipy import sparse
+    from scipy.optimize import Bounds, LinearConstraint, milp
+
+    losses = np.ones(problem.design.n_published) if extra is None else extra
+    n = len(program.high)
+    rows = [_padded(matrix, n + len(losses)) for matrix, _ in program.cuts]
+    right = [bound for _, bound in program.cuts]
+    constraints = [LinearConstraint(sparse.vstack(rows, format="csc"), np.concatenate(right), np.inf)]
+    low, high = problem.limits
+    X = problem.design.matrix().T.astype(np.float64)
+    base = X @ program.offset - problem.target
+    limited = _padded(X @ program.inner, n + len(losses))
+    constraints.append(LinearConstraint(limited, low - base - 1e-9, high - base + 1e-9))
+    found = milp(
+        np.concatenate([np.zeros(n), losses]),
+        integrality=np.concatenate([np.ones(n), np.zeros(len(losses))]),
+        bounds=Bounds(0, np.concatenate([program.high, np.full(len(losses), np.inf)])),
+        constraints=constraints,
+        options={"time_limit": seconds, "mip_rel_gap": 0.0},
+    )
+    return _read(problem, program, found)
+
+
+def _read(problem: Problem, program: Program, found: Any) -> NDArray[np.int64]:
+    if found.status == 2:
+        raise InfeasibleError("no whole numbers of the domain keep the limits. Widen the bounds.")
+    if found.status != 0:
+        raise NotConvergedError(f"the exact solution was not reached: {found.message}")
+    whole = np.rint(found.x[: len(program.high)])
+    y = np.rint(program.inner @ whole + program.offset).astype(np.int64)
+    problem.domain.require(y)
+    return y
+
+
+def _padded(matrix: Any, width: int) -> Any:
+    """A matrix with empty columns added on the right."""
+    from scipy import sparse
+
+    rest = width - matrix.shape[1]
+    if not rest:
+        return matrix
+    return sparse.hstack([matrix, sparse.csr_array((matrix.shape[0], rest))], format="csr")

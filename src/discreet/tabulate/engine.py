@@ -1,0 +1,92 @@
+"""What an engine is, and the checks every engine makes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.design.values import CellValues
+from discreet.errors import DataError, KeysError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from discreet.microdata.microdata import Microdata
+
+COUNT, WEIGHT, WEIGHT_SQUARED, KEY = PARTS = ("n", "w", "w2", "k")
+
+
+class Engine(Protocol):
+    """What groups records into cells."""
+
+    def group(self, data: Microdata, variables: Sequence[str]) -> pa.Table:
+        r"""The cells that occur: a row for each combination of values of the variables.
+
+        The first columns are the variables, in the order asked for and with any values the engine
+        likes to write them in. Then follow, as far as the data have weights and keys, `n` (the
+        number of records), `w` and `w2` (:math:`\sum w`, :math:`\sum w^2`) and `k` (the exact sum
+        of record keys, not yet reduced). Two rows may be of the same cell; they are added up.
+        Without variables there is one row.
+
+        Raises:
+          DataError: A weight is missing, negative or not finite.
+          KeysError: A record key is missing or outside the range of the convention.
+        """
+
+
+def values_of(cells: pa.Table, n_variables: int) -> CellValues:
+    """The counts and sums of a grouping."""
+    names = cells.column_names[n_variables:]
+    found = {name: as_array(cells.column(n_variables + i)) for i, name in enumerate(names)}
+    weight, squared = (
+        None if name not in found else found[name].astype(np.float64)
+        for name in (WEIGHT, WEIGHT_SQUARED)
+    )
+    key = found[KEY].astype(np.int64) if KEY in found else None
+    return CellValues(found[COUNT], weight, squared, key)
+
+
+def as_array(column: Any) -> NDArray[Any]:
+    """A column of numbers; the sum over no records is zero."""
+    return np.asarray(column.combine_chunks().fill_null(0).to_numpy(zero_copy_only=False))
+
+
+def check_weights(data: Microdata, lowest: float, sums: NDArray[np.float64]) -> None:
+    """Refuse weights that are missing (`lowest` is then −∞), negative or not finite.
+
+    Args:
+      data: The records.
+      lowest: The smallest weight.
+      sums: Sums of weights, which are not finite when a weight is not.
+    """
+    if lowest == -np.inf:
+        raise DataError(
+            f"weight column {data.weight!r} has missing or infinite values; every record needs "
+            "a weight."
+        )
+    if lowest < 0:
+        raise DataError(
+            f"weight column {data.weight!r} has negative values (down to {lowest:g}); weights must "
+            "be at least 0."
+        )
+    if not np.isfinite(sums).all():
+        raise DataError(f"weight column {data.weight!r} has values that are not finite numbers.")
+
+
+def check_keys(data: Microdata, lowest: float, highest: float, limit: float) -> None:
+    """Refuse record keys that are missing (`lowest` is then negative) or not below `limit`."""
+    if lowest >= 0 and highest < limit:
+        return
+    if data.record_keys is not None:
+        raise KeysError(
+            f"some records have no valid key in the side table: their {data.record_keys.id!r} is "
+            "not in it. Make keys for all records (`people.with_keys(secret)`)."
+        )
+    span = "fractions in [0, 1)" if limit == 1 else f"whole numbers in 0..{int(limit) - 1}"
+    raise KeysError(
+        f"record keys of the {data.convention.name!r} convention are {span}, one for every record; "
+        f"in column {data.key!r} some are missing or lie outside."
+    )

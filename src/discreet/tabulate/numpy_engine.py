@@ -1,0 +1,102 @@
+"""The plain engine: loads the records and groups them in NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.design.codes import factorise
+from discreet.errors import DataError
+from discreet.microdata.backend import fetch
+from discreet.tabulate.engine import COUNT, KEY, WEIGHT, WEIGHT_SQUARED, check_keys, check_weights
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from discreet.microdata.microdata import Microdata
+
+
+class NumpyEngine:
+    """A reference for other engines, and a way to count records that are in memory anyway.
+
+    Cost: the columns in use are held in memory, and one sort of the records.
+    """
+
+    name = "numpy"
+
+    def group(self, data: Microdata, variables: Sequence[str]) -> pa.Table:
+        """The cells that occur; see `Engine.group`."""
+        import pyarrow as pa
+
+        table, key = data.keyed()
+        used = [c for c in (*variables, data.weight, key) if c is not None] or table.columns[:1]
+        records = fetch(data.backend, table.select(*dict.fromkeys(used)), data.origin)
+        factors = [factorise(records.column(v)) for v in variables]
+        cell, places = _cells([place for _, place in factors], len(records))
+        columns = [
+            pa.array(codes, pa.string()).take(pa.array(place, mask=place < 0))
+            for (codes, _), place in zip(factors, places, strict=True)
+        ]
+        sums = _sums(data, records, key, cell, len(places[0]) if places else 1)
+        return pa.table(
+            [*columns, *(pa.array(values) for values in sums.values())], [*variables, *sums]
+        )
+
+
+def _cells(
+    places: list[NDArray[np.int32]], n_records: int
+) -> tuple[NDArray[np.intp], list[NDArray[np.int32]]]:
+    """The number of each record's cell, and for each variable the place of each cell's code."""
+    if not places:
+        return np.zeros(n_records, dtype=np.intp), []
+    rows, cell = np.unique(np.stack(places, axis=1), axis=0, return_inverse=True)
+    return cell.ravel(), list(rows.T)
+
+
+def _sums(
+    data: Microdata, records: pa.Table, key: str | None, cell: NDArray[np.intp], n: int
+) -> dict[str, NDArray[Any]]:
+    sums: dict[str, NDArray[Any]] = {COUNT: np.bincount(cell, minlength=n)}
+    if data.weight is not None:
+        w = _weights(data, records.column(data.weight))
+        sums[WEIGHT] = np.bincount(cell, w, minlength=n)
+        sums[WEIGHT_SQUARED] = np.bincount(cell, w * w, minlength=n)
+    if key is not None:
+        sums[KEY] = np.zeros(n, dtype=np.int64)
+        np.add.at(sums[KEY], cell, _keys(data, records.column(key)))
+    return sums
+
+
+def _weights(data: Microdata, column: Any) -> NDArray[np.float64]:
+    w = _numbers(column, missing=-np.inf, role="weight")
+    if len(w):
+        check_weights(data, float(w.min()), w)
+    return w.astype(np.float64)
+
+
+def _keys(data: Microdata, column: Any) -> NDArray[np.int64]:
+    keys = _numbers(column, missing=-1, role="key")
+    is_fraction = keys.dtype.kind == "f"
+    if len(keys):
+        limit = 1 if is_fraction else data.convention.modulus
+        check_keys(data, keys.min(), keys.max(), limit)
+    return data.convention.scale(keys) if is_fraction else keys.astype(np.int64)
+
+
+def _numbers(column: Any, missing: float, role: str) -> NDArray[Any]:
+    """A numeric column; whole numbers stay whole, and text is read as the role asks."""
+    import pyarrow as pa
+
+    kind = column.type
+    if pa.types.is_string(kind):
+        column = column.cast(pa.float64() if role == "weight" else pa.int64())
+    elif pa.types.is_decimal(kind):
+        column = column.cast(pa.float64() if kind.scale else pa.int64())
+    elif not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+        raise DataError(f"{role} column holds {kind}, not numbers.")
+    if role == "weight":
+        column = column.cast(pa.float64(), safe=False)
+    return np.asarray(column.fill_null(missing).to_numpy())

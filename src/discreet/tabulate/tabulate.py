@@ -1,0 +1,110 @@
+"""Records to a table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from discreet import registry
+from discreet.design.assembly import CodedCells, Hierarchies, Support, build_table, variables_of
+from discreet.design.formula import Margins, Term, parse
+from discreet.design.table import Table
+from discreet.errors import ParameterError, UnknownNameError
+from discreet.progress import report
+from discreet.tabulate.cells import Reader
+from discreet.tabulate.engine import Engine
+from discreet.tabulate.margins import margins_table
+from discreet.tabulate.plan import HELD, Variables, holds_inner, largest_sets
+
+if TYPE_CHECKING:
+    from discreet.microdata.microdata import Microdata
+
+
+def tabulate(
+    data: Microdata,
+    margins: Margins,
+    *,
+    hierarchies: Hierarchies,
+    support: Support,
+    structural_zeros: Sequence[Mapping[str, Any]] | None,
+    engine: str | Engine | None,
+) -> Table:
+    """A table of the records; see `Microdata.tabulate`."""
+    if support not in ("all", "occurring"):
+        raise ParameterError(f"support must be 'all' or 'occurring', got {support!r}.")
+    for name in hierarchies:
+        if name not in data.dimensions:
+            raise UnknownNameError("variable", name, data.dimensions)
+    terms, trees = parse(margins), {**data.hierarchies, **hierarchies}
+    variables = variables_of(terms, data.dimensions, trees)
+    given = data.structural_zeros if structural_zeros is None else structural_zeros
+    rules = [rule for rule in given if set(rule) <= set(variables)]
+    needs_inner = support == "occurring" or bool(structural_zeros)
+    reader = Reader(_engine(engine), data, trees)
+    groupings = _read(reader, terms, tuple(variables), needs_inner)
+    if len(groupings) == 1 and (needs_inner or _holds_inner(reader, terms, tuple(variables))):
+        table = build_table(groupings[0], terms, data.convention, support, rules)
+    else:
+        table = margins_table(groupings, terms, data.convention)
+    if data.secret is None or not data.has_keys:
+        return table
+    return table.with_zero_key(partial(data.secret.zero_key, rule=data.convention))
+
+
+def _engine(engine: str | Engine | None) -> Engine:
+    if isinstance(engine, str) or engine is None:
+        built: Engine = registry.build("engine", engine or "ibis")
+        return built
+    return engine
+
+
+def _read(
+    reader: Reader, terms: list[Term], variables: Variables, needs_inner: bool
+) -> list[CodedCells]:
+    """One grouping by all variables, or one for each largest margin."""
+    sets = _sets(reader, terms)
+    if needs_inner or len(sets) == 1 or _asks_once(reader, variables, sets):
+        return [reader.read(variables)]
+    found = []
+    for done, some in enumerate(sets):
+        report("tabulate", done / len(sets))
+        found.append(reader.read(some))
+    report("tabulate", 1.0)
+    return found
+
+
+def _holds_inner(reader: Reader, terms: list[Term], variables: Variables) -> bool:
+    return holds_inner(variables, _sets(reader, terms), _sizes(reader))
+
+
+def _sets(reader: Reader, terms: list[Term]) -> list[Variables]:
+    columns, trees = reader.data.dimensions, reader.hierarchies
+    return largest_sets([tuple(variables_of([term], columns, trees)) for term in terms])
+
+
+def _sizes(reader: Reader) -> dict[str, int]:
+    return {name: len(axis) for name, axis in reader.axes.items()}
+
+
+def _asks_once(reader: Reader, variables: Variables, sets: Sequence[Variables]) -> bool:
+    """Whether grouping by all variables gives few enough cells.
+
+    There are no more than records. When those are many and a variable has no code list, its codes
+    are read first.
+    """
+    bare = Reader(reader.engine, without_sums(reader.data), reader.hierarchies, reader.axes)
+    records = int(bare.read(()).values.count[0])
+    if records <= HELD:
+        return True
+    for name in variables:
+        if name not in reader.hierarchies:
+            bare.read((name,))
+    sizes = {v: len(t[0].leaves) for v, t in reader.hierarchies.items() if v in variables}
+    return holds_inner(variables, sets, {**sizes, **_sizes(reader)})
+
+
+def without_sums(data: Microdata) -> Microdata:
+    """The records without weights and keys, for questions that need none."""
+    return replace(data, weight=None, key=None, record_keys=None)

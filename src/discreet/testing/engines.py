@@ -1,0 +1,234 @@
+"""A battery for engines: does an Ibis back end count as it should?
+
+import ibis
+from discreet.testing.engines import check_engine
+
+print(check_engine(ibis.duckdb.connect()))
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from discreet.design.codes import canonical
+from discreet.errors import EngineError
+from discreet.microdata.microdata import Microdata
+from discreet.microdata.open import open as open_records
+from discreet.microdata.secret import Secret
+from discreet.randomness import stream
+from discreet.tabulate.engine import Engine, values_of
+from discreet.tabulate.ibis_engine import IbisEngine
+
+Sums = tuple[int, float, float, int]
+Counted = dict[tuple[str, ...], Sums]
+_TOLERANCE = 1e-12
+_LARGEST_KEY = 2**32 - 1
+
+
+@dataclass(frozen=True)
+class EngineReport:
+    """What an engine can count.
+
+    Attributes:
+      passed: Names of the cases that came out right.
+      unsupported: Cases whose types the back end does not hold, with its reason.
+    """
+
+    passed: tuple[str, ...]
+    unsupported: Mapping[str, str] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        lines = [f"{len(self.passed)} cases counted as they should."]
+        lines += [f"not supported: {name} ({why})" for name, why in self.unsupported.items()]
+        return "\n".join(lines)
+
+
+def check_engine(
+    backend: Any, *, engine: Engine | None = None, cases: Iterable[str] | None = None
+) -> EngineReport:
+    """Count small tables of every kind on a back end, and compare with counting by hand.
+
+    Counts and key sums must be equal, weight sums equal to 1e-12. Tables are created under random
+    names and dropped.
+
+    Args:
+      backend: An Ibis back end that can create tables.
+      engine: The engine to test on it, Ibis by default.
+      cases: Names of some of `CASES`; all by default.
+
+    Raises:
+      EngineError: A case came out wrong; the message names every one that did.
+    """
+    passed, unsupported, wrong = [], {}, {}
+    for name in CASES if cases is None else cases:
+        frame = CASES[name]()
+        table_name = f"discreet_check_{secrets.token_hex(6)}"
+        try:
+            table = backend.create_table(table_name, frame)
+        except Exception as error:  # whatever the back end says about a type it lacks
+            unsupported[name] = str(error).splitlines()[0][:100]
+            continue
+        try:
+            compare(frame, open_records(table), engine or IbisEngine())
+            passed.append(name)
+        except Exception as error:  # any failure of the engine is a finding
+            wrong[name] = f"{type(error).__name__}: {error}"
+        finally:
+            backend.drop_table(table_name, force=True)
+    if wrong:
+        found = "; ".join(f"{name}: {what}" for name, what in wrong.items())
+        raise EngineError(f"{len(wrong)} cases were counted wrongly. {found}")
+    return EngineReport(tuple(passed), unsupported)
+
+
+def compare(frame: pa.Table, data: Microdata, engine: Engine) -> None:
+    """Group the records by every column, alone and together, and compare with counting by hand."""
+    variables = [c for c in frame.column_names if c not in ("id", "weight", "key")]
+    data = data.with_roles(weight="weight", key="key", id="id")
+    for some in [[], *([v] for v in variables), variables]:
+        check_same(grouped(data, some, engine), counted(frame, some), some)
+    secret = Secret.generate()
+    keys = secret.keys_for_ids(frame.column("id")).tolist()
+    keyed = grouped(data.with_keys(secret), variables, engine)
+    check_same(keyed, counted(frame, variables, keys), variables)
+
+
+def grouped(data: Microdata, variables: Sequence[str], engine: Engine) -> Counted:
+    """An engine's cells by canonical codes; rows of one cell are added up."""
+    cells = engine.group(data, variables)
+    values = values_of(cells, len(variables))
+    codes = [[canonical(v) for v in cells.column(i).to_pylist()] for i in range(len(variables))]
+    rows = list(zip(*codes, strict=True)) if codes else [()]
+    return _added(rows, values.count, values.weight, values.weight_squared, values.key)
+
+
+def counted(
+    frame: pa.Table, variables: Sequence[str], keys: Iterable[int] | None = None
+) -> Counted:
+    """The cells of a frame, counted record by record; slow and obvious."""
+    codes = [[canonical(v) for v in frame.column(name).to_pylist()] for name in variables]
+    n = frame.num_rows
+    rows = list(zip(*codes, strict=True)) if codes else [()] * n
+    w = [float(v) for v in frame.column("weight").to_pylist()]
+    k = [int(v) for v in (frame.column("key").to_pylist() if keys is None else keys)]
+    cells = _added(rows, [1] * n, w, [v * v for v in w], k)
+    return cells or ({} if variables else {(): (0, 0.0, 0.0, 0)})
+
+
+def _added(rows: Sequence[tuple[str, ...]], *columns: Any) -> Counted:
+    sums: Counted = {}
+    for row, n, w, w2, k in zip(rows, *columns, strict=True):
+        a, b, c, d = sums.get(row, (0, 0.0, 0.0, 0))
+        sums[row] = (a + int(n), b + float(w), c + float(w2), d + int(k))
+    return sums
+
+
+def check_same(found: Counted, expected: Counted, variables: Sequence[str]) -> None:
+    """Refuse cells that differ, counts and keys at all, weights by more than 1e-12."""
+    if found.keys() != expected.keys():
+        odd = sorted(found.keys() ^ expected.keys())[:3]
+        raise EngineError(f"grouping by {list(variables)} gives other cells, e.g. {odd}.")
+    for cell, (n, w, w2, k) in expected.items():
+        a, b, c, d = found[cell]
+        close = np.allclose((b, c), (w, w2), rtol=_TOLERANCE, atol=0)
+        if (a, d) != (n, k) or not close:
+            raise EngineError(f"cell {cell} is {found[cell]} and should be {expected[cell]}.")
+
+
+def _frame(columns: Mapping[str, Any], weight: Any = None) -> pa.Table:
+    """A frame with some columns, and an id, a weight and a key for each record."""
+    n = len(next(iter(columns.values())))
+    rng = stream(7, "engine battery")
+    key = rng.integers(0, 2**32, n)
+    key[: n // 2] = _LARGEST_KEY
+    drawn = rng.gamma(2.0, 3.0, n) if weight is None else weight
+    return pa.table({**columns, "id": np.arange(n) + 1, "weight": drawn, "key": key})
+
+
+def _of(kind: pa.DataType, *values: Any) -> Callable[[], pa.Table]:
+    """Some values, each several times, beside a second variable."""
+
+    def make() -> pa.Table:
+        several = [*values, *values, values[0], None]
+        other = ["a", "b", "b"] * len(several)
+        return _frame({"v": pa.array(several, kind), "other": other[: len(several)]})
+
+    return make
+
+
+def _whole(kind: pa.DataType) -> Callable[[], pa.Table]:
+    bounds = np.iinfo(kind.to_pandas_dtype())
+    return _of(kind, 0, 1, int(bounds.min), int(bounds.max))
+
+
+def _weights(kind: pa.DataType) -> Callable[[], pa.Table]:
+    return lambda: _frame({"v": list("abcab")}, pa.array([0, 1, 2, 3, 100]).cast(kind))
+
+
+def _many(n: int) -> pa.Table:
+    rng = stream(8, "engine battery")
+    regions = pa.array([f"R{i:03d}" for i in range(300)])
+    return _frame({"region": regions.take(rng.integers(0, 300, n)), "sex": rng.integers(1, 3, n)})
+
+
+_STRANGE = (
+    "select",
+    "group",
+    "n",
+    "w",
+    "k",
+    "v0",
+    'a"b',
+    "it's",
+    "x; DROP TABLE y; --",
+    "Größe",
+    " ",
+)
+_TEXTS = (
+    "",
+    " ",
+    "a",
+    "A",
+    "ä",
+    "Ä",
+    "a ",
+    "å̊",
+    "ß",
+    "ss",
+    "数",
+    "\N{GRINNING FACE}",
+    "%",
+    "\\",
+    "'",
+)
+
+CASES: Mapping[str, Callable[[], pa.Table]] = {
+    "text": _of(pa.string(), *_TEXTS),
+    "long labels": _of(pa.string(), "x" * 10_000, "x" * 9_999 + "y"),
+    "digits as text": _of(pa.string(), "1", "01", "1.0", "10"),
+    "dictionary": _of(pa.dictionary(pa.int16(), pa.string()), "b", "a", "c"),
+    **{f"{kind}": _whole(kind) for kind in (pa.int8(), pa.int16(), pa.int32(), pa.int64())},
+    **{f"{kind}": _whole(kind) for kind in (pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64())},
+    "boolean": _of(pa.bool_(), True, False),
+    "date": _of(pa.date32(), date(1900, 2, 28), date(2024, 2, 29)),
+    "timestamp": _of(pa.timestamp("us"), datetime(2024, 1, 1), datetime(2024, 1, 1, 12, 30, 1, 5)),
+    "decimal": _of(pa.decimal128(12, 2), Decimal("1.50"), Decimal("-0.01"), Decimal("7.00")),
+    "float": _of(pa.float64(), 1.0, -2.0, 0.5, 0.1, float("nan")),
+    "strange names": lambda: _frame({name: [name, "x", None] for name in _STRANGE}),
+    "all missing": lambda: _frame({"v": pa.array([None, None], pa.string())}),
+    "one record": lambda: _frame({"v": ["a"]}),
+    "no records": lambda: _frame({"v": pa.array([], pa.string()), "u": pa.array([], pa.int64())}),
+    "whole weights": _weights(pa.int32()),
+    "decimal weights": _weights(pa.decimal128(22, 1)),
+    "single precision weights": _weights(pa.float32()),
+    "many records": lambda: _many(20_000),
+}
+"""Frames by name, each with the columns `id`, `weight` and `key` and one or more variables."""

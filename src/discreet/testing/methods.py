@@ -1,0 +1,367 @@
+"""One battery for every method: what it declares is checked on draws, and lies are caught."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.design.release import CellStatus, Release
+from discreet.design.structured import StructuredDesign
+from discreet.design.table import Method, Table
+from discreet.design.values import CellValues
+from discreet.errors import DiscreetError
+from discreet.protect.cells import Cells, on_public_support
+from discreet.protect.claims import Claims
+from discreet.protect.matrix_noise import LARGE_COUNT
+from discreet.randomness import stream
+from discreet.testing.draws import (
+    by_cell,
+    chi_square,
+    chi_square_p,
+    mean_p,
+    releases,
+    retabulated,
+    sample_table,
+    with_fresh_keys,
+)
+
+LEAST_P = 1e-6
+_FEWEST_RELEASES = 8
+
+
+class ClaimingMethod(Method, Protocol):
+    """A method that says what it promises.
+
+    It may also offer `cell_law(table, position)`, the deviations of one published cell and their
+    probabilities (or `None`), which the battery then tests for goodness of fit.
+    """
+
+    @property
+    def claims(self) -> Claims:
+        """What the method promises for every table."""
+
+
+class BrokenPromiseError(AssertionError):
+    """A method does not do what it declares."""
+
+    def __init__(self, name: str, broken: Mapping[str, str]) -> None:
+        self.broken = dict(broken)
+        listed = "".join(f"\n  {check}: {why}" for check, why in broken.items())
+        super().__init__(f"method {name!r} breaks its promises:{listed}")
+
+
+def check_method(
+    method: ClaimingMethod, table: Table | None = None, *, draws: int = 100_000, seed: int = 1
+) -> dict[str, str]:
+    """Hold a method to what it declares, and raise when it does not keep it.
+
+    Checked are: the input stays untouched; the same source gives the same release and the declared
+    source is the one that is used; the statement is complete; every claim (additive, unbiased,
+    zeros, largest move, blocked values, variance, consistency over tables that share a cell);
+    for methods by key that the order of variables has no effect; and the declared law of every
+    cell, where the method offers it. Statistical tests reject at a probability of 10⁻⁶.
+
+    Args:
+      method: The method.
+      table: A table with inner cells; `draws.sample_table` when absent.
+      draws: How many cells are drawn in all; more draws find smaller lies.
+      seed: Seed of the draws.
+
+    Returns:
+      What was found, by check.
+
+    Raises:
+      BrokenPromiseError: With every promise that is broken.
+    """
+    trial = _Trial(method, sample_table() if table is None else table, draws, seed)
+    found, broken = {}, {}
+    for name, check in _CHECKS.items():
+        try:
+            found[name] = check(trial)
+        except _Broken as why:
+            broken[name] = str(why)
+    if broken:
+        raise BrokenPromiseError(method.name, broken)
+    return found
+
+
+class _Broken(Exception):
+    """Why a promise is broken."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Trial:
+    method: ClaimingMethod
+    table: Table
+    draws: int
+    seed: int
+
+    def release(self, table: Table | None = None, stream_name: str = "testing") -> Release:
+        """One release, from a stream of its own where the method draws from one."""
+        chosen = self.table if table is None else table
+        if self.method.source == "seed":
+            return self.method(chosen, rng=stream(self.seed, stream_name))
+        return self.method(chosen)
+
+    @cached_property
+    def cells(self) -> Cells:
+        """The published cells on public support."""
+        return Cells(on_public_support(self.table))
+
+    @cached_property
+    def first(self) -> Release:
+        return self.release()
+
+    @cached_property
+    def truth(self) -> NDArray[Any]:
+        """What the release is to be compared with."""
+        return self.cells.count if self.first.weighted is None else self.cells.weight
+
+    @cached_property
+    def drawn(self) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+        """Released values, a row for each release, and which of them are shown."""
+        n = max(_FEWEST_RELEASES, math.ceil(self.draws / max(len(self.cells.distinct), 1)))
+        made = list(releases(self.method, self.table, n, self.seed))
+        return np.array([r.z for r in made]), np.array([_shown(r) for r in made])
+
+    @cached_property
+    def moves(self) -> NDArray[Any]:
+        """Released minus true values, a row for each release; hidden cells count as unmoved."""
+        z, shown = self.drawn
+        return np.where(shown, z - self.truth, 0)
+
+    @property
+    def distinct(self) -> NDArray[np.int64]:
+        return self.cells.distinct
+
+    def by_count(self, least: int = 0) -> dict[int, NDArray[np.int64]]:
+        """Positions of the distinct cells by their true count."""
+        count = self.cells.count[self.distinct]
+        return {int(c): self.distinct[count == c] for c in np.unique(count) if c >= least}
+
+
+def _shown(release: Release) -> NDArray[np.bool_]:
+    if release.status is None:
+        return np.ones(len(release.z), dtype=bool)
+    return np.asarray(release.status == CellStatus.published)
+
+
+def _untouched(trial: _Trial) -> str:
+    before = _arrays(trial.table)
+    copies = {name: array.copy() for name, array in before.items()}
+    trial.release()
+    for name, array in _arrays(trial.table).items():
+        if not np.array_equal(array, copies[name]):
+            raise _Broken(f"the call changed the table's {name}.")
+    return f"{len(copies)} arrays are as they were"
+
+
+def _arrays(table: Table) -> dict[str, NDArray[Any]]:
+    def named(kind: str, values: CellValues | None) -> dict[str, NDArray[Any]]:
+        parts = {} if values is None else vars(values)
+        return {f"{kind} {name}": a for name, a in parts.items() if a is not None}
+
+    return {**named("published", table.published), **named("inner", table.inner)}
+
+
+def _repeats(trial: _Trial) -> str:
+    same = [np.array_equal(trial.first.z, trial.release().z) for _ in range(3)]
+    if trial.method.source == "system":
+        if any(same):
+            raise _Broken("the source is 'system', but a second call gave the same values.")
+        return "calls differ"
+    if not all(same):
+        raise _Broken("a second call with the same keys or stream gave other values.")
+    return "the same source gives the same values"
+
+
+def _source(trial: _Trial) -> str:
+    method, table = trial.method, trial.table
+    if method.source == "seed":
+        try:
+            method(table)
+        except (DiscreetError, TypeError):
+            others = [trial.release(stream_name=f"other {k}").z for k in range(5)]
+            return _some_differ(trial.first.z, others, "five other streams")
+        raise _Broken("the source is 'seed', but the method draws without a generator.")
+    if method.source not in ("keys", "system"):
+        raise _Broken(f"source must be 'keys', 'seed' or 'system', got {method.source!r}.")
+    first, second = (method(table, rng=stream(1, "testing.effect")).z for _ in range(2))
+    if method.source == "system":
+        if np.array_equal(first, second):
+            raise _Broken("the source is 'system', but a generator decides the values.")
+        return "a generator has no effect"
+    if not np.array_equal(first, trial.first.z):
+        raise _Broken("the source is 'keys', but a generator changes the values.")
+    rng = stream(trial.seed, "testing.source")
+    others = [method(with_fresh_keys(table, rng)).z for _ in range(5)]
+    return _some_differ(trial.first.z, others, "five other sets of keys")
+
+
+def _some_differ(first: NDArray[Any], others: list[NDArray[Any]], what: str) -> str:
+    if all(np.array_equal(first, z) for z in others):
+        raise _Broken(f"{what} gave the same values.")
+    return f"{what} give other values"
+
+
+def _statement(trial: _Trial) -> str:
+    statement = trial.first.statement
+    if not any(trial.method.name in step.name for step in statement.steps):
+        raise _Broken(f"no step of the statement names the method {trial.method.name!r}.")
+    if not statement.text or not statement.version:
+        raise _Broken("the statement has no text or no version.")
+    try:
+        json.dumps([dict(step.parameters) for step in statement.steps])
+    except TypeError as error:
+        raise _Broken(f"the parameters in the statement are not plain data: {error}.") from None
+    return "method, parameters, version and text are there"
+
+
+def _additive(trial: _Trial) -> str:
+    if not trial.method.claims.additive:
+        return "not claimed"
+    from scipy.sparse.linalg import lsmr
+
+    for z in trial.drawn[0][:5]:
+        X = trial.first.design.matrix()
+        y = lsmr(X.T.astype(float), z.astype(float), atol=1e-12, btol=1e-12, maxiter=10_000)[0]
+        worst = float(np.abs(X.T @ y - z).max())
+        if worst > 1e-6 * max(1.0, float(np.abs(z).max())):
+            raise _Broken(f"published cells miss the sums of any inner table by {worst:.3g}.")
+    if trial.first.y is not None:
+        off = trial.first.design.aggregate(trial.first.y) - trial.first.z
+        if np.abs(off).max(initial=0) > 1e-6 * max(1.0, float(np.abs(trial.first.z).max())):
+            raise _Broken("published cells are not the sums of the released inner cells.")
+    return "published cells are sums"
+
+
+def _keeps_zeros(trial: _Trial) -> str:
+    if not trial.method.claims.keeps_zeros:
+        return "not claimed"
+    zeros = trial.cells.count == 0
+    if not zeros.any():
+        return "not exercised: the table has no zero"
+    if trial.moves[:, zeros].any():
+        raise _Broken("a true zero was published as something else.")
+    return f"{int(zeros.sum())} zeros stayed zero"
+
+
+def _max_move(trial: _Trial) -> str:
+    allowed, worst = trial.method.claims.max_move, float(np.abs(trial.moves).max())
+    if worst > allowed:
+        raise _Broken(f"a cell moved by {worst:g}; the largest move claimed is {allowed:g}.")
+    return f"largest move {worst:g}"
+
+
+def _blocked(trial: _Trial) -> str:
+    blocked = trial.method.claims.blocked
+    z, shown = trial.drawn
+    seen = sorted(set(blocked) & set(np.unique(z[shown]).tolist()))
+    if seen:
+        raise _Broken(f"the blocked values {seen} were published.")
+    return f"blocked values absent: {list(blocked)}" if blocked else "not claimed"
+
+
+def _unbiased(trial: _Trial) -> str:
+    if not trial.method.claims.unbiased:
+        return "not claimed"
+    tests = {f"cell {k}": trial.moves[:, k] for k in trial.distinct}
+    tests |= {f"count {c}": trial.moves[:, at].sum(1) for c, at in trial.by_count().items()}
+    tests["all cells"] = trial.moves[:, trial.distinct].sum(axis=1)
+    p = {name: mean_p(values) for name, values in tests.items()}
+    worst = min(p, key=lambda name: p[name])
+    if p[worst] * len(p) < LEAST_P:
+        raise _Broken(
+            f"the mean move of {worst} is {tests[worst].mean():+.4g}, p = {p[worst]:.2g}."
+        )
+    return f"no mean move differs from zero (least p = {p[worst]:.2g})"
+
+
+def _variance(trial: _Trial) -> str:
+    claimed = trial.method.claims.variance
+    if claimed is None:
+        return "not claimed"
+    large = [k for at in trial.by_count(LARGE_COUNT).values() for k in at]
+    if not large:
+        return f"not exercised: the table has no count of {LARGE_COUNT} or more"
+    moves = trial.moves[:, large]
+    squares = (moves - moves.mean(axis=0)) ** 2 * len(moves) / (len(moves) - 1)
+    p = mean_p(squares.mean(axis=1), claimed)
+    if p < LEAST_P:
+        raise _Broken(f"the variance is {squares.mean():.4g}, not {claimed:.4g}, p = {p:.2g}.")
+    return f"variance {squares.mean():.4g} where {claimed:.4g} is claimed (p = {p:.2g})"
+
+
+def _order(trial: _Trial) -> str:
+    if trial.method.source != "keys":
+        return "not claimed"
+    return _agrees(trial, "the order of variables", _terms(trial.table))
+
+
+def _consistent(trial: _Trial) -> str:
+    if not trial.method.claims.consistent:
+        return "not claimed"
+    for term in _terms(trial.table):
+        _agrees(trial, f"a table of {':'.join(term) or 'the total'} alone", [term])
+    return "cells that tables share have the same value"
+
+
+def _agrees(trial: _Trial, what: str, terms: list[tuple[str, ...]]) -> str:
+    if not terms:
+        return "not exercised: the table has no variables"
+    here, there = by_cell(trial.first), by_cell(trial.release(retabulated(trial.table, terms)))
+    differ = [cell for cell, value in there.items() if here[cell] != value]
+    if differ:
+        raise _Broken(f"{what} changes the value of cell {sorted(differ[0]) or 'total'}.")
+    return f"{what} has no effect"
+
+
+def _terms(table: Table) -> list[tuple[str, ...]]:
+    design = table.design
+    return list(design.terms) if isinstance(design, StructuredDesign) and design.axes else []
+
+
+def _law(trial: _Trial) -> str:
+    fits = {}
+    for count, positions in trial.by_count().items():
+        found = [_cell_fit(trial, k) for k in positions.tolist()]
+        if None in found:
+            return "no law declared"
+        fits[f"count {count}"] = np.sum(found, axis=0)
+    fits["all counts"] = np.sum(list(fits.values()), axis=0)
+    p = {name: chi_square_p(float(fit[0]), int(fit[1])) for name, fit in fits.items()}
+    worst = min(p, key=lambda name: p[name])
+    if p[worst] * len(p) < LEAST_P:
+        raise _Broken(f"the moves of {worst} do not follow the law, p = {p[worst]:.2g}.")
+    return f"{trial.moves[:, trial.distinct].size:,} draws follow the law (p = {p[worst]:.2g})"
+
+
+def _cell_fit(trial: _Trial, position: int) -> tuple[float, int] | None:
+    """How well the moves of one cell fit its law, if the method declares one."""
+    cell_law = getattr(trial.method, "cell_law", None)
+    law = None if cell_law is None else cell_law(trial.cells.table, position)
+    return None if law is None else chi_square(trial.moves[:, position], *law)
+
+
+_CHECKS: dict[str, Callable[[_Trial], str]] = {
+    "untouched input": _untouched,
+    "repeatable": _repeats,
+    "source": _source,
+    "statement": _statement,
+    "additive": _additive,
+    "keeps zeros": _keeps_zeros,
+    "largest move": _max_move,
+    "blocked values": _blocked,
+    "unbiased": _unbiased,
+    "variance": _variance,
+    "order of variables": _order,
+    "consistent": _consistent,
+    "law": _law,
+}
