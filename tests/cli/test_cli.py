@@ -18,6 +18,7 @@ ROWS = pd.DataFrame(
         "w": [1.5, 2.5] * 200,
     }
 )
+PTABLE = ["-s", "D=5", "-s", "V=3", "-s", "js=2"]
 HRC = "A\n@A1\n@A2\nB\n@B1\n@B2\n"
 
 
@@ -57,7 +58,7 @@ def test_tabulate_writes_a_confidential_table(folder, capsys):
 
 def test_protect_publishes_what_was_tabulated(folder, capsys):
     keyed()
-    code = run("protect", "table.parquet", "--method", "cell-key", "-s", "D=3", "-s", "V=2",
+    code = run("protect", "table.parquet", "--method", "cell-key", *PTABLE,
                "--out", "release.csv")  # fmt: skip
     assert code == 0
     assert "release.csv" in capsys.readouterr().out
@@ -70,7 +71,7 @@ def test_a_recipe_runs_from_records_to_a_fitted_release(folder, capsys):
     dc.Secret.from_file("keys.secret", create=True)
     (folder / "recipe.toml").write_text(
         "[tabulate]\nmargins = 'town*sex'\nhierarchies = {town = 'town.hrc'}\n"
-        "[protect]\nmethod = 'cell-key'\nparameters = {D = 3, V = 2}\n"
+        "[protect]\nmethod = 'cell-key'\nparameters = {D = 5, V = 3, js = 2}\n"
         "[fit]\nfitter = 'non-negative'\n"
     )
     code = run("run", "recipe.toml", "people.parquet", "--id", "id", "--secret", "keys.secret",
@@ -82,7 +83,7 @@ def test_a_recipe_runs_from_records_to_a_fitted_release(folder, capsys):
 
 def test_fit_makes_a_release_additive(folder):
     keyed()
-    assert run("protect", "table.parquet", "--method", "cell-key", "-s", "D=3", "-s", "V=2",
+    assert run("protect", "table.parquet", "--method", "cell-key", *PTABLE,
                "--out", "r.parquet") == 0  # fmt: skip
     assert run("fit", "r.parquet", "--fitter", "least-squares", "--out", "f.parquet") == 0
     fitted = dc.read_release("f.parquet")
@@ -163,7 +164,7 @@ def test_unknown_methods_parameters_and_formats(folder, capsys):
     assert "'cell-key'" in capsys.readouterr().err
     assert run("protect", "table.parquet", "--method", "cell-key", "-s", "DD=3") == 2
     assert "parameter" in capsys.readouterr().err
-    assert run("protect", "table.parquet", "--method", "cell-key", "-s", "D=3", "-s", "V=2",
+    assert run("protect", "table.parquet", "--method", "cell-key", *PTABLE,
                "--out", "r.docx") == 2  # fmt: skip
     assert ".parquet or .csv" in capsys.readouterr().err
 

@@ -217,10 +217,14 @@ def test_hierarchies_and_labels_survive_the_disk(tmp_path):
 
 def test_a_release_survives_the_disk_and_a_confidential_file_is_refused(tmp_path):
     table = party_table()
-    release = dc.Release(table.design, table.z + 1, STATEMENT, y=table.y.astype(float))
+    precision = np.linspace(1, 2, table.design.n_published)
+    release = dc.Release(
+        table.design, table.z + 1, STATEMENT, y=table.y.astype(float), precision=precision
+    )
     path = release.save(tmp_path / "release.parquet")
     again = dc.read_release(path)
     np.testing.assert_array_equal(again.z, release.z)
+    np.testing.assert_array_equal(again.precision, precision)
     np.testing.assert_array_equal(again.y, release.y)
     assert again.statement == STATEMENT
     confidential = table.save(tmp_path / "table.parquet")

@@ -58,7 +58,10 @@ def save_release(release: Release, path: str | Path) -> Path:
     """Write a public release."""
     import pyarrow as pa
 
-    parts = [_marked(release.to_arrow(), "published")]
+    published = release.to_arrow()
+    if release.precision is not None:
+        published = published.append_column("precision", pa.array(release.precision))
+    parts = [_marked(published, "published")]
     if release.y is not None:
         parts.append(_marked(release.inner_to_arrow(), "inner"))
     header = {
@@ -159,7 +162,7 @@ def _release(content: pa.Table, header: dict[str, Any]) -> Release:
     design, where = _design(inner, header)
     optional = {
         name: _array(published, name)
-        for name in ("weighted", "status", "quality")
+        for name in ("weighted", "status", "quality", "precision")
         if name in published.column_names
     }
     z = _array(published, "count").astype(header["types"][0])

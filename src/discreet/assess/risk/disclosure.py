@@ -109,8 +109,9 @@ class DisclosureProbabilityRefit(RefitMeasure):
 
     For each inner cell with records, :math:`z` is reduced by that cell's row of :math:`X`, inner
     cells are fitted anew, and :math:`\max_s \hat y_s/\sum_s \hat y_s` is taken in the insider's
-    group; the surest guess of each group counts, an outsider's among them. Range: 0 to 1. Lower is safer. The breakdown is
-    that of the outsider. Cost: one fit for each inner cell that is not empty.
+    group; the surest guess of each group counts, an outsider's among them. Range: 0 to 1. Lower is
+    safer. The breakdown is that of the outsider. Cost: one fit for each inner cell that is not
+    empty.
 
     >>> from discreet.assess.cells import toy
     >>> from types import SimpleNamespace as Plain  # inner cells are published: fitted as they are

@@ -21,6 +21,7 @@ from discreet.design.table import Table
 
 Real = NDArray[np.float64]
 Gap = tuple[str, str, Real]
+_SPARE = 4  # a crossing at most this many times larger than its cells is marked in an array
 
 
 @dataclass(frozen=True)
@@ -127,7 +128,7 @@ def common_margin(lattice: Lattice, first: Block, second: Block) -> Block | None
 def _disagreement(design: StructuredDesign, z: Real, pair: tuple[int, int], target: Block) -> Real:
     """Differences of the sums of two tables over the cells of the target that either reaches."""
     places = [_places(design, k, target) for k in pair]
-    cells = np.unique(np.concatenate([place[place != OUTSIDE] for place in places]))
+    cells = _reached(places, target.size)
     sums = []
     for k, place in zip(pair, places, strict=True):
         inside = place != OUTSIDE
@@ -135,6 +136,16 @@ def _disagreement(design: StructuredDesign, z: Real, pair: tuple[int, int], targ
         values = z[design.slice_of(k)][inside]
         sums.append(np.bincount(where, weights=values, minlength=len(cells)))
     return np.abs(np.subtract(*sums))
+
+
+def _reached(places: list[Vector], size: int) -> Vector:
+    """The different positions in increasing order; marked in an array where that is not large."""
+    inside = np.concatenate([place[place != OUTSIDE] for place in places])
+    if size > _SPARE * len(inside) + 1024:
+        return np.unique(inside)
+    mark = np.zeros(size, dtype=bool)
+    mark[inside] = True
+    return np.flatnonzero(mark)
 
 
 def _places(design: StructuredDesign, k: int, target: Block) -> Vector:
