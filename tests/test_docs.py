@@ -1,6 +1,8 @@
 """What is printed runs: Python blocks of the README and the docs, page by page."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -59,6 +61,15 @@ def test_every_dependency_has_its_line():
         assert name in page, f"docs/dependencies.md does not say why {name} is there"
     for extra in project["optional-dependencies"]:
         assert f"`{extra}`" in page
+
+
+def test_the_page_on_the_command_line_is_its_own_help():
+    program = "import sys; sys.path.insert(0, 'tools'); import cli_page; print(cli_page.page(), end='')"
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    shown = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+    assert done.stdout == shown, "run: python tools/cli_page.py"
 
 
 def test_no_registry_host_or_lock_file_is_committed():

@@ -8,9 +8,9 @@ import urllib.request
 
 import pytest
 from selenium import webdriver
+from selenium.common.exceptions import WebDriverException
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
-from selenium.webdriver.support.expected_conditions import staleness_of
 from selenium.webdriver.support.ui import Select, WebDriverWait
 
 from tests.serve.process import started
@@ -28,6 +28,7 @@ FLAGS = (
     "--disable-sync",
     "--window-size=1200,1000",
 )
+READY = "return document.readyState === 'complete'"
 INSTALL = "The browser tests need Chromium: sudo apt-get install chromium chromium-driver"
 
 
@@ -73,11 +74,12 @@ def choose(browser, label, text):
 
 def follow(browser, element):
     """Click, and wait for the next page to be there."""
-    page = browser.find_element(By.TAG_NAME, "html")
+    before = browser.current_url
     element.click()
-    wait = WebDriverWait(browser, 20)
-    wait.until(staleness_of(page))
-    wait.until(lambda b: b.execute_script("return document.readyState") == "complete")
+    # while pages change, the driver may have none to speak of
+    WebDriverWait(browser, 20, ignored_exceptions=[WebDriverException]).until(
+        lambda b: b.current_url != before and b.execute_script(READY)
+    )
 
 
 def show_table(browser):

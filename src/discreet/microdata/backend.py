@@ -17,6 +17,7 @@ _BAD_INPUT = {
     "SerializationException",
     "ArrowInvalid",
 }
+_QUOTES = ("Original Line", "LINE ", "^")  # lines of a message that quote a record or a query
 _LONGEST = 300
 
 
@@ -44,9 +45,9 @@ def fetch(backend: Any, query: Any, origin: str) -> pa.Table:
 
 
 def clear_error(error: Exception, origin: str) -> DiscreetError:
-    """A back end's exception in one line, without the record that some of them quote."""
+    """A back end's exception in one line, without the record or query that some of them quote."""
     lines = [line.strip() for line in str(error).splitlines()]
-    said = "; ".join(line for line in lines if line and not line.startswith("Original Line"))
+    said = "; ".join(line for line in lines if line and not line.startswith(_QUOTES))
     short = said if len(said) <= _LONGEST else said[: _LONGEST - 1] + "…"
     if type(error).__name__ in _BAD_INPUT:
         return DataError(f"{origin} could not be read: {short}")

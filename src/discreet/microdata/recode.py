@@ -181,9 +181,9 @@ def text_of(column: Any) -> Any:
         return column.cast("int64").cast("string")
     if kind.is_floating() or kind.is_decimal():
         number = column.cast("float64")
-        is_whole = (number == number.floor()) & (number.abs() < _EXACT)
-        whole = ibis.ifelse(is_whole, number, 0.0).cast("int64").cast("string")
-        return ibis.ifelse(is_whole, whole, number.cast("string"))
+        in_range = ibis.ifelse(number.abs() < _EXACT, number, 0.5)
+        whole = in_range.floor().cast("int64")
+        return ibis.ifelse(in_range == whole, whole.cast("string"), number.cast("string"))
     raise ParameterError(
         f"column {column.get_name()!r} holds {kind}; codes that are not recoded cannot be kept as "
         "text. Give default= for them."

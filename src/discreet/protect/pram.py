@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -84,7 +85,7 @@ class Pram:
     @property
     def claims(self) -> Claims:
         """What the method promises for every table."""
-        claims = claims_of(self._base(), self.publication, consistent=False)
+        claims = claims_of(self.base, self.publication, consistent=False)
         if not self.invariant:
             return claims
         return replace(
@@ -95,7 +96,7 @@ class Pram:
         """Protect a table with draws from the generator."""
         if rng is None:
             raise ParameterError("post-randomisation draws at random: give it rng= or a seed.")
-        cells = self.publication.cells(table, touches_zeros=not self._base().keeps_zeros)
+        cells = self.publication.cells(table, touches_zeros=not self.base.keeps_zeros)
         change = self._allocated(cells, rng) if self.realised else self._drawn(cells, rng)
         values = self.publication.values(table, cells, change)
         return self.publication.release(cells, values, self._statement())
@@ -103,7 +104,7 @@ class Pram:
     def matrix_for(self, counts: Whole) -> TransitionMatrix:
         """The matrix used for a table with these counts. Confidential when invariant."""
         if not self.invariant:
-            return self._base()
+            return self.base
         if self.matrix is not None:
             return invariant_matrix(self.matrix, counts, self.alpha)
         return invariant_pram(counts, self.epsilon, self.cap, self.alpha)
@@ -116,7 +117,9 @@ class Pram:
         matrix = self.matrix_for(cells.count[cells.distinct])
         return matrix.deviations, matrix.probabilities(int(table.z[position]))
 
-    def _base(self) -> TransitionMatrix:
+    @cached_property
+    def base(self) -> TransitionMatrix:
+        """The public matrix that everything starts from."""
         return pram(self.epsilon, self.cap) if self.matrix is None else self.matrix
 
     def _drawn(self, cells: Cells, rng: np.random.Generator) -> Whole:
@@ -133,18 +136,18 @@ class Pram:
         return cells.once(draw)
 
     def _exchanged_in_parts(self, counts: Whole, rng: np.random.Generator) -> Whole:
-        """Small counts among themselves, larger ones by their residue."""
-        new, small = counts.copy(), counts < self.cap
+        """Small positive counts among themselves, larger ones by their residue; zeros stay."""
+        new, small, large = counts.copy(), (counts > 0) & (counts < self.cap), counts >= self.cap
         P = small_table(self.epsilon, self.cap)
         new[small] = _exchanged(counts[small], _invariant(P, counts[small], self.alpha), rng)
-        residue = counts[~small] % (2 * self.cap + 1)
+        residue = counts[large] % (2 * self.cap + 1)
         P = large_table(self.epsilon, self.cap)
-        new[~small] += _exchanged(residue, _invariant(P, residue, self.alpha), rng) - residue
+        new[large] += _exchanged(residue, _invariant(P, residue, self.alpha), rng) - residue
         return new
 
     def _statement(self) -> Statement:
         parameters = {
-            **matrix_parameters(self._base()),
+            **matrix_parameters(self.base),
             "invariant": self.invariant,
             "alpha": self.alpha if self.invariant else None,
             "realised": self.realised,

@@ -49,8 +49,8 @@ def _odds(epsilon: float, delta: float) -> str:
 
 def _spent(share: Share) -> str:
     n = len(share.cells)
+    who, whom = ("1 cell spends", "it") if n == 1 else (f"{n:,} cells spend", "them")
     return (
-        f"{'1 cell spends' if n == 1 else f'{n:,} cells spend'} ε = {share.epsilon:.6g}: one record "
-        f"changes {'it' if n == 1 else 'them'} by {share.sensitivity:,} in all, so each gets noise "
-        f"of scale {share.scale:.6g}."
+        f"{who} ε = {share.epsilon:.6g}: one record changes {whom} by {share.sensitivity:,} in "
+        f"all, so each gets noise of scale {share.scale:.6g}."
     )

@@ -332,9 +332,10 @@ def _law(trial: _Trial) -> str:
     fits = {}
     for count, positions in trial.by_count().items():
         found = [_cell_fit(trial, k) for k in positions.tolist()]
-        if None in found:
+        known = [fit for fit in found if fit is not None]
+        if len(known) < len(found):
             return "no law declared"
-        fits[f"count {count}"] = np.sum(found, axis=0)
+        fits[f"count {count}"] = np.sum(known, axis=0)
     fits["all counts"] = np.sum(list(fits.values()), axis=0)
     p = {name: chi_square_p(float(fit[0]), int(fit[1])) for name, fit in fits.items()}
     worst = min(p, key=lambda name: p[name])

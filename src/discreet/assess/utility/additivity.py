@@ -100,8 +100,9 @@ def _links(design: StructuredDesign) -> Iterator[tuple[int, int, Block]]:
     published = {block.levels for block in blocks}
     for j, k in combinations(range(n), 2):
         if finer[j, k] or finer[k, j]:
-            if not between[j, k] and not between[k, j]:
-                yield j, k, blocks[k if finer[j, k] else j]
+            fine, coarse = (j, k) if finer[j, k] else (k, j)
+            if not between[fine, coarse]:
+                yield fine, coarse, blocks[coarse]
         else:
             target = common_margin(design.lattice, blocks[j], blocks[k])
             if target is not None and target.levels not in published:

@@ -1,0 +1,40 @@
+"""Small things that several tests of measures need."""
+
+import dataclasses
+
+import numpy as np
+
+import discreet as dc
+from discreet import registry
+from discreet.assess import NotApplicableError
+from discreet.design.release import Statement
+from discreet.noise import drop_add
+
+TEST = Statement((), "Test.")
+
+
+def identity(table):
+    """The release that publishes the truth, inner cells and all."""
+    return dc.Release.of(table.design, table.z, TEST, y=table.y)
+
+
+def perturbed(table, rng, reach=2):
+    """A release of noisy inner cells, never negative."""
+    y = np.maximum(table.y + rng.integers(-reach, reach + 1, len(table.y)), 0)
+    return dc.Release.of(table.design, table.design.aggregate(y), TEST, y=y)
+
+
+def measure(name, table):
+    """A registered measure with the options it needs; the last variable is sensitive."""
+    made = registry.load("measure", name)
+    known = {field.name for field in dataclasses.fields(made)}
+    options = {"sensitive": table.design.axes[-1].name, "mechanism": drop_add(0.05)}
+    return made(**{k: v for k, v in options.items() if k in known})
+
+
+def value(name, table, release):
+    """A measure's value, or None where it does not apply."""
+    try:
+        return measure(name, table)(table, release).value
+    except NotApplicableError:
+        return None

@@ -1,0 +1,46 @@
+"""Tables that several tests of methods use."""
+
+import numpy as np
+
+import discreet as dc
+from discreet.design.values import CellValues
+
+PARTY = {
+    "party": [p for p in "ABC" for _ in range(6)],
+    "age": ["young", "young", "middle", "middle", "old", "old"] * 3,
+    "sex": ["m", "f"] * 9,
+    "n": [0, 0, 8, 4, 4, 1, 0, 1, 3, 5, 1, 0, 2, 3, 9, 6, 2, 7],
+}
+
+
+def party(margins="party*age + party*sex", **options):
+    """Table 1 of Langsrud & Lupp (2021)."""
+    return dc.Table.from_counts(PARTY, count="n", margins=margins, **options)
+
+
+def keyed_party(margins="party*age + party*sex", seed=1, **options):
+    return party(margins, **options).rekeyed(np.random.default_rng(seed))
+
+
+def square(counts, weights=None):
+    """A two-way table without margins from a square of counts, with random keys."""
+    counts = np.asarray(counts)
+    design = dc.Design.product({"a": counts.shape[0], "b": counts.shape[1]}, [("a", "b")])
+    weight = None if weights is None else np.asarray(weights, dtype=float).ravel()
+    values = CellValues(counts.ravel(), weight)
+    return dc.Table.from_inner(design, values)
+
+
+def zero_rule(seed=7, modulus=2**32):
+    """A stand-in for a secret's rule: a key from the sorted pairs of a cell."""
+
+    def rule(cells):
+        texts = [repr((seed, sorted(cell.items()))) for cell in cells]
+        words = [np.frombuffer(t.encode().ljust(400), dtype=np.uint64) for t in texts]
+        mixed = [int(np.bitwise_xor.reduce(w * np.uint64(0x9E3779B97F4A7C15))) for w in words]
+        return (
+            np.array([m * 0xBF58476D1CE4E5B9 % 2**64 >> 20 for m in mixed], dtype=np.int64)
+            % modulus
+        )
+
+    return rule
