@@ -29,18 +29,3 @@ def square(counts, weights=None):
     weight = None if weights is None else np.asarray(weights, dtype=float).ravel()
     values = CellValues(counts.ravel(), weight)
     return dc.Table.from_inner(design, values)
-
-
-def zero_rule(seed=7, modulus=2**32):
-    """A stand-in for a secret's rule: a key from the sorted pairs of a cell."""
-
-    def rule(cells):
-        texts = [repr((seed, sorted(cell.items()))) for cell in cells]
-        words = [np.frombuffer(t.encode().ljust(400), dtype=np.uint64) for t in texts]
-        mixed = [int(np.bitwise_xor.reduce(w * np.uint64(0x9E3779B97F4A7C15))) for w in words]
-        return (
-            np.array([m * 0xBF58476D1CE4E5B9 % 2**64 >> 20 for m in mixed], dtype=np.int64)
-            % modulus
-        )
-
-    return rule

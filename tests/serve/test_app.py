@@ -271,6 +271,12 @@ def test_only_assets_are_served_as_files(client, path):
     assert client.get(path).status_code in (404, 405)
 
 
+def test_an_address_is_written_one_way(client):
+    response = client.get("/table/?rows=sex", headers={"host": "elsewhere.example"})
+    assert response.status_code == 404
+    assert "location" not in response.headers
+
+
 # Hostile input
 
 NASTY = "<script>alert(1)</script>\"'{{7*7}}"
@@ -286,6 +292,14 @@ def test_nothing_a_visitor_sends_becomes_markup(client, name):
         assert "<script>alert" not in response.text or path != "/table"
         assert "49" not in response.text
     assert client.get("/table", params={name: "sex"}).status_code == 400
+
+
+@pytest.mark.parametrize("host", ["[", "a b", "x:y:z", ""])
+@pytest.mark.parametrize("path", ["/", "/table?rows=sex", "/table?rows=x", "/nowhere"])
+def test_a_broken_host_header_breaks_nothing(client, host, path):
+    response = client.get(path, headers={"host": host})
+    assert response.status_code in (200, 400, 404)
+    assert "Content-Security-Policy" in response.headers
 
 
 def test_names_codes_and_labels_of_the_data_are_escaped():

@@ -20,9 +20,9 @@ def test_a_server_answers_over_http_and_lets_its_port_go(source):
 
 
 def test_a_port_that_is_taken_is_a_clear_error():
-    with listen("127.0.0.1", 0) as taken:
-        with pytest.raises(DataError, match="Choose another with --port"):
-            listen("127.0.0.1", taken.getsockname()[1])
+    said = pytest.raises(DataError, match="Choose another with --port")
+    with listen("127.0.0.1", 0) as taken, said:
+        listen("127.0.0.1", taken.getsockname()[1])
 
 
 def test_the_address_can_be_opened():

@@ -37,7 +37,13 @@ class Site:
 def make_app(source: Source, settings: Settings | None = None) -> FastAPI:
     """The application that answers for one source."""
     chosen = settings or Settings()
-    app = FastAPI(title=chosen.title, version=__version__, docs_url=None, redoc_url=None)
+    app = FastAPI(
+        title=chosen.title,
+        version=__version__,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,  # a redirect would repeat whatever host the visitor names
+    )
     app.state.site = Site(source, chosen)
     app.mount("/static", StaticFiles(directory=_STATIC), name="static")
     app.include_router(_router)

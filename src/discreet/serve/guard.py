@@ -52,7 +52,7 @@ def guard(app: FastAPI, settings: Settings) -> None:
 
 
 def _check_length(request: Request) -> None:
-    if len(request.url.query) > LONGEST_QUERY:
+    if len(request.scope["query_string"]) > LONGEST_QUERY:
         message = "The request is too long."
         raise Refusal("too_long", message, f"At most {LONGEST_QUERY:,} characters.", 414)
 
@@ -82,7 +82,7 @@ def _where(error: BaseException) -> str:
 
 
 def _answer(request: Request, refusal: Refusal, settings: Settings) -> Response:
-    if request.url.path.endswith((".json", ".csv", "/health")):
+    if request.scope["path"].endswith((".json", ".csv", "/health")):
         return JSONResponse(as_json(refusal), refusal.status)
     root = request.scope.get("root_path", "")
     return HTMLResponse(error_page(refusal, settings, root), refusal.status)

@@ -91,36 +91,61 @@ def step_down(model: Model, j: int, value: int) -> int:
 
 
 @njit(cache=True, inline="always")
-def cell_loss(model: Model, k: int, deviation: float) -> float:
-    """The loss of one published cell, with the excess over its limits."""
-    size = abs(deviation)
-    if model.power == 2.0:
-        loss = model.weights[k] * size * size
-    elif model.power == 1.0:
-        loss = model.weights[k] * size
-    else:
-        loss = model.weights[k] * size**model.power
-    if model.excess > 0.0:
-        over = max(deviation - model.high[k], model.low[k] - deviation)
-        if over > 0.0:
-            loss += model.excess * over * over
-    return loss
+def over_limits(model: Model, k: int, deviation: float) -> float:
+    """What breaking the limits of one published cell costs."""
+    if model.excess == 0.0:
+        return 0.0
+    over = max(deviation - model.high[k], model.low[k] - deviation, 0.0)
+    return model.excess * over * over
+
+
+@njit(cache=True, inline="always")
+def square(model: Model, k: int, deviation: float) -> float:
+    """The loss of one published cell for power 2."""
+    return model.weights[k] * deviation * deviation + over_limits(model, k, deviation)
+
+
+@njit(cache=True, inline="always")
+def absolute(model: Model, k: int, deviation: float) -> float:
+    """The loss of one published cell for power 1."""
+    return model.weights[k] * abs(deviation) + over_limits(model, k, deviation)
+
+
+@njit(cache=True, inline="always")
+def powered(model: Model, k: int, deviation: float) -> float:
+    """The loss of one published cell for any power."""
+    return model.weights[k] * abs(deviation) ** model.power + over_limits(model, k, deviation)
 
 
 @njit(cache=True, inline="always")
 def change(model: Model, deviation: NDArray[Any], j: int, s: int) -> float:
-    """The change of the loss when `s` is added to inner cell `j`."""
+    """The change of the loss when `s` is added to inner cell `j`.
+
+    One loop for each kind of loss: inside a common loop the compiler would raise to a power for
+    every kind.
+    """
     tables = model.members.shape[1]
+    difference = 0.0
     if model.plain:
         total = deviation[0] - deviation[0]
         for t in range(tables):
             total += deviation[model.members[j, t]]
-        return np.float64(s) * (2.0 * total + np.float64(model.widths[j]) * s)
-    difference = 0.0
-    for t in range(tables):
-        k = model.members[j, t]
-        before = np.float64(deviation[k])
-        difference += cell_loss(model, k, before + s) - cell_loss(model, k, before)
+        difference = np.float64(s) * (2.0 * total + np.float64(model.widths[j]) * s)
+    elif model.power == 2.0:
+        for t in range(tables):
+            k = model.members[j, t]
+            d = np.float64(deviation[k])
+            difference += square(model, k, d + s) - square(model, k, d)
+    elif model.power == 1.0:
+        for t in range(tables):
+            k = model.members[j, t]
+            d = np.float64(deviation[k])
+            difference += absolute(model, k, d + s) - absolute(model, k, d)
+    else:
+        for t in range(tables):
+            k = model.members[j, t]
+            d = np.float64(deviation[k])
+            difference += powered(model, k, d + s) - powered(model, k, d)
     return difference
 
 
@@ -157,7 +182,7 @@ def energy_of(model: Model, deviation: NDArray[Any]) -> float:
     """The loss of all deviations, with the excess over limits."""
     total = 0.0
     for k in range(len(deviation) - 1):
-        total += cell_loss(model, k, np.float64(deviation[k]))
+        total += powered(model, k, np.float64(deviation[k]))
     return total
 
 

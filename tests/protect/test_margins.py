@@ -1,0 +1,97 @@
+import numpy as np
+import pytest
+
+import discreet as dc
+from discreet.errors import DesignError, ParameterError
+from discreet.noise import discrete_laplace
+from discreet.protect.margins import shows_inner_cells
+from tests.protect.tables import keyed_party, party
+
+PTABLE = dc.perturbation_table(D=5, V=3, js=2)
+METHODS = [dc.CellKey, dc.Pram, dc.DropAdd, dc.DiscreteLaplace]
+
+
+def made(kind, **options):
+    first = {dc.CellKey: {"matrix": PTABLE}, dc.DiscreteLaplace: {"epsilon": 3.0}}.get(kind, {})
+    return kind(**first, **options)
+
+
+def protect(table, method):
+    return table.protect(method, seed=1 if method.source == "seed" else None)
+
+
+@pytest.mark.parametrize("kind", METHODS)
+def test_summed_margins_add_up_and_own_ones_do_not(kind):
+    table = keyed_party("party*age*sex")
+    summed = protect(table, made(kind, margins="summed"))
+    np.testing.assert_array_equal(summed.design.aggregate(summed.y), summed.z)
+    assert "the table adds up" in summed.statement.text
+    own = protect(table, made(kind))
+    assert own.y is None
+    inner = own.design.aggregate(own.z[table.design.slice_of(0)])
+    assert not np.array_equal(inner, own.z)
+
+
+def test_summed_margins_are_sums_of_cells_with_their_own_keys():
+    table = keyed_party("party*age*sex")
+    block = table.design.slice_of(0)
+    own, summed = (table.protect(dc.CellKey(PTABLE, margins=m)) for m in ("own", "summed"))
+    np.testing.assert_array_equal(own.z[block], summed.z[block])
+    np.testing.assert_array_equal(summed.y, own.z[block])
+
+
+def test_inner_cells_that_were_not_asked_for_are_not_released():
+    table = keyed_party("party*age + party*sex")
+    assert not shows_inner_cells(table.design)
+    release = table.protect(dc.CellKey(PTABLE, margins="summed"))
+    assert release.y is None
+    assert shows_inner_cells(keyed_party("party*age*sex").design)
+
+
+def test_the_total_agrees_between_tables_when_it_has_its_own_key_only():
+    def totals(margins):
+        for seed in range(8):
+            table = keyed_party("party*age*sex", seed=seed)
+            yield {total(table, variable, margins) for variable in ("party", "age", "sex")}
+
+    def total(table, variable, margins):
+        """The total of a table over one variable, from that variable's cells and their keys."""
+        axis = next(a for a in table.design.axes if a.name == variable)
+        where = [table.design.position({variable: code}) for code in axis.leaves]
+        cells = {"v": axis.leaves, "n": table.z[where], "k": table.cell_keys[where]}
+        narrow = dc.Table.from_counts(cells, count="n", margins="v", key="k")
+        release = narrow.protect(dc.CellKey(PTABLE, margins=margins))
+        return int(release.z[narrow.design.position({})])
+
+    assert all(len(found) == 1 for found in totals("own"))
+    assert any(len(found) > 1 for found in totals("summed"))
+
+
+def test_adjusted_margins_name_the_step_that_adjusts():
+    with pytest.raises(ParameterError, match="Adjust"):
+        dc.CellKey(PTABLE, margins="adjusted")
+
+
+def test_summed_margins_need_inner_cells():
+    table = keyed_party()
+    margins_only = dc.Table(table.design, table.published)
+    with pytest.raises(DesignError, match="published cells only"):
+        margins_only.protect(dc.CellKey(PTABLE, margins="summed"))
+    assert len(margins_only.protect(dc.CellKey(PTABLE)).z) == 24
+
+
+def test_a_crossing_too_large_for_noise_on_empty_cells_is_named():
+    frame = {f"v{i}": [str(j) for j in range(60)] for i in range(6)} | {"n": [1] * 60}
+    margins = [("v0", "v1"), ("v2", "v3"), ("v4", "v5")]
+    table = dc.Table.from_counts(frame, count="n", margins=margins, support="occurring")
+    table = table.rekeyed(np.random.default_rng(1))
+    assert table.protect(dc.CellKey(PTABLE, margins="summed")).design.n_published == 3 * 3600
+    with pytest.raises(DesignError, match="Tabulate fewer variables"):
+        dc.DiscreteLaplace(1.0, margins="summed").simulate(table, np.random.default_rng(1))
+
+
+def test_with_summed_margins_one_record_counts_once():
+    release = party("party*age*sex").protect(dc.DiscreteLaplace(2.0, margins="summed"))
+    assert release.statement.privacy.sensitivity == 1
+    matrix = discrete_laplace(2.0, 7)
+    assert dc.CellKey(matrix, margins="summed").claims.additive
