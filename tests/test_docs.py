@@ -64,7 +64,9 @@ def test_every_dependency_has_its_line():
 
 
 def test_the_page_on_the_command_line_is_its_own_help():
-    program = "import sys; sys.path.insert(0, 'tools'); import cli_page; print(cli_page.page(), end='')"
+    program = (
+        "import sys; sys.path.insert(0, 'tools'); import cli_page; print(cli_page.page(), end='')"
+    )
     done = subprocess.run(
         [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
     )

@@ -16,7 +16,10 @@ def page() -> str:
 
     group = get_command(app)
     context = group.make_context("discreet", ["--version"], resilient_parsing=True)
-    parts = ["# Command line", "Every command ends with exit code 2 and one clear line on bad input."]
+    parts = [
+        "# Command line",
+        "Every command ends with exit code 2 and one clear line on bad input.",
+    ]
     for name in group.list_commands(context):  # type: ignore[attr-defined]
         command = group.get_command(context, name)  # type: ignore[attr-defined]
         inner = command.make_context(f"discreet {name}", [], parent=None, resilient_parsing=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from discreet.design.hierarchy import Hierarchy
 from discreet.microdata.demo import code_lists, generate, structural_zeros, survey, write_parquet
@@ -10,7 +11,7 @@ from discreet.microdata.demo.codes import CodeList
 from discreet.microdata.microdata import Microdata
 from discreet.microdata.open import open as open_records
 
-__all__ = ["census", "sample", "write_parquet"]
+__all__ = ["census", "hierarchies", "opened", "sample", "write_parquet"]
 
 
 def census(persons: int = 100_000, seed: int = 1, *, path: str | Path | None = None) -> Microdata:
@@ -33,15 +34,21 @@ def _dressed(persons: int, seed: int, path: str | Path | None, *, is_sample: boo
     import pyarrow as pa
 
     if path is not None:
-        source: object = write_parquet(path, persons, seed, sample=is_sample)
-    else:
-        source = pa.concat_tables((survey if is_sample else generate)(persons, seed))
-    hierarchies = {name: hierarchy(codes) for name, codes in code_lists().items()}
-    records = open_records(source, id="person_id", hierarchies=hierarchies)
+        return opened(write_parquet(path, persons, seed, sample=is_sample))
+    return opened(pa.concat_tables((survey if is_sample else generate)(persons, seed)))
+
+
+def opened(source: Any) -> Microdata:
+    """People made before, in a file or a frame, with all that is known about their columns."""
+    records = open_records(source, id="person_id", hierarchies=hierarchies())
     return records.with_structural_zeros(structural_zeros())
 
 
-def hierarchy(codes: CodeList) -> Hierarchy:
-    """A code list of the country as a hierarchy with labels and named levels."""
+def hierarchies() -> dict[str, Hierarchy]:
+    """The code lists of the country as hierarchies with labels and named levels."""
+    return {name: _hierarchy(codes) for name, codes in code_lists().items()}
+
+
+def _hierarchy(codes: CodeList) -> Hierarchy:
     root = next(entry.code for entry in codes.entries if entry.parent is None)
     return Hierarchy(root, codes.parents, codes.labels, codes.levels)

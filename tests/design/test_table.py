@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 import discreet as dc
-from discreet.design.release import Statement, Step
+from discreet.design.release import CellStatus, Statement, Step
 from discreet.design.values import CellValues
 from discreet.errors import (
     CodeError,
@@ -325,3 +325,24 @@ def test_lengths_must_fit_the_design():
 def test_a_pickled_table_loses_its_rule_for_zero_keys():
     table = party_table(key="k").with_zero_key(lambda cells: np.zeros(len(cells), dtype=np.int64))
     assert pickle.loads(pickle.dumps(table)).zero_key is None
+
+
+def test_hidden_cells_are_null_in_frames_and_survive_the_disk(tmp_path):
+    table = party_table()
+    status = np.zeros(table.design.n_published, dtype=np.int8)
+    status[2] = CellStatus.below_threshold
+    release = dc.Release(table.design, table.z, STATEMENT, status=status)
+    frame = release.to_arrow()
+    assert frame.column("count").to_pylist()[2] is None
+    assert frame.column("count").null_count == 1
+    assert frame.column("status").to_pylist()[2] == "below threshold"
+    assert ":" in repr(release).split("Made for")[0].splitlines()[4]
+    again = dc.read_release(release.save(tmp_path / "r.parquet"))
+    np.testing.assert_array_equal(again.status, status)
+
+
+def test_the_total_alone_ignores_structural_zeros():
+    table = dc.Table.from_counts(
+        COUNTS, count="n", margins=[()], structural_zeros=[{"party": "A", "age": "young"}]
+    )
+    assert table.z.tolist() == [18]

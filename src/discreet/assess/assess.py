@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from discreet import registry
@@ -148,19 +148,14 @@ def _built(measure: str | Measure) -> Measure:
 
 
 def _options_of(measure: Measure) -> list[str]:
-    try:
-        return [field.name for field in fields(measure)]  # type: ignore[arg-type]
-    except TypeError:  # a measure need not be a dataclass; it then has no options to set
-        return []
+    """Names of the options; a measure that is no dataclass has none."""
+    return [field.name for field in fields(measure)] if is_dataclass(measure) else []
 
 
 def _with_options(measure: Measure, options: Mapping[str, Any]) -> Measure:
     """The measure with those of the options that it has."""
     own = {name: options[name] for name in _options_of(measure) if name in options}
-    if not own:
-        return measure
-    changed: Measure = replace(measure, **own)  # type: ignore[type-var]
-    return changed
+    return replace(measure, **own) if is_dataclass(measure) and own else measure
 
 
 def _check_options(options: Mapping[str, Any], measures: Sequence[Measure]) -> None:

@@ -60,20 +60,15 @@ def demo(
 
 def prepared(folder: Path, persons: int, seed: int) -> Microdata:
     """The census with keys; files that are already there are used again."""
-    from discreet.demo import hierarchy
-    from discreet.microdata.demo import code_lists, structural_zeros
-    from discreet.microdata.open import open as open_records
+    from discreet.demo import hierarchies, opened
     from discreet.microdata.secret import Secret
 
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"census-{persons}-{seed}.parquet"
     if not path.exists():
         _write_census(path, persons, seed)
-    trees = {name: hierarchy(codes) for name, codes in code_lists().items()}
-    _write_code_lists(folder / "codes", trees)
-    people = open_records(path, id="person_id", hierarchies=trees)
-    people = people.with_structural_zeros(structural_zeros())
-    return people.with_keys(Secret.from_file(folder / "keys.secret", create=True))
+    _write_code_lists(folder / "codes", hierarchies())
+    return opened(path).with_keys(Secret.from_file(folder / "keys.secret", create=True))
 
 
 def _write_census(path: Path, persons: int, seed: int) -> None:

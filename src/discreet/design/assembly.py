@@ -182,7 +182,7 @@ def design_for(
         flat = np.unique(_flat(coded)[coded.values.count > 0])
         leaves = np.unravel_index(flat, [len(axis) for axis in coded.axes])
         return SparseDesign(coded.axes, margins, leaves, occurring=True)
-    if not structural_zeros:
+    if not structural_zeros or not coded.axes:
         return ProductDesign(coded.axes, margins)
     if coded.crossing > LARGEST_DENSE:
         raise DesignError(

@@ -148,19 +148,26 @@ class Release:
     def _fit_weights(self) -> NDArray[np.float64] | None:
         if self.status is None:
             return self.precision
-        shown = (self.status == CellStatus.published) | (self.status == CellStatus.structural_zero)
         precision = np.ones(len(self.z)) if self.precision is None else self.precision
-        return np.where(shown, precision, 0.0)
+        return np.where(self._hidden(), 0.0, precision)
 
     def to_arrow(self) -> pa.Table:
-        """Published cells as an Arrow table: code columns and protected values."""
-        columns = {
-            "count": self.z,
-            "weighted": self.weighted,
-            "status": self.status,
-            "quality": self.quality,
-        }
-        return show.frame_of(self.design, {k: v for k, v in columns.items() if v is not None})
+        """Published cells as an Arrow table: code columns and protected values.
+
+        Cells that are not shown are null; their status says why.
+        """
+        columns = {"count": self.z, "weighted": self.weighted, "quality": self.quality}
+        given = {name: values for name, values in columns.items() if values is not None}
+        if self.status is None:
+            return show.frame_of(self.design, given)
+        shown = {name: np.ma.array(v, mask=self._hidden()) for name, v in given.items()}
+        names = np.array([s.name.replace("_", " ") for s in CellStatus])
+        return show.frame_of(self.design, {**shown, "status": names[self.status]})
+
+    def _hidden(self) -> NDArray[np.bool_]:
+        """Published cells whose value is not shown."""
+        hidden = (CellStatus.suppressed, CellStatus.below_threshold)
+        return np.isin(np.zeros(len(self.z)) if self.status is None else self.status, hidden)
 
     def inner_to_arrow(self) -> pa.Table:
         """Protected inner cells that are not zero, as an Arrow table."""
@@ -181,10 +188,15 @@ class Release:
         return storage.save_release(self, path)
 
     def __repr__(self) -> str:
-        return show.text(self.design, self.z, title="Release") + f"\n{self.statement.text}"
+        return show.text(self.design, self._visible(), title="Release") + f"\n{self.statement.text}"
 
     def _repr_html_(self) -> str:
-        return show.html(self.design, self.z, title="Release", note=self.statement.text)
+        return show.html(self.design, self._visible(), title="Release", note=self.statement.text)
+
+    def _visible(self) -> NDArray[Any]:
+        """Published values with NaN where a cell is not shown."""
+        hidden = self._hidden()
+        return np.where(hidden, np.nan, self.z) if hidden.any() else self.z
 
 
 def _lift(values: NDArray[Any], where: NDArray[Any], n: int) -> NDArray[Any]:

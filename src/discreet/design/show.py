@@ -25,7 +25,16 @@ def frame_of(design: Design, columns: Mapping[str, NDArray[Any]]) -> pa.Table:
     """Code columns of the published cells followed by columns of values."""
     import pyarrow as pa
 
-    return pa.table({**design.label_columns(), **{k: pa.array(v) for k, v in columns.items()}})
+    return pa.table({**design.label_columns(), **{k: _column(v) for k, v in columns.items()}})
+
+
+def _column(values: NDArray[Any]) -> pa.Array:
+    """An Arrow column; masked entries are null."""
+    import pyarrow as pa
+
+    if isinstance(values, np.ma.MaskedArray):
+        return pa.array(values.data, mask=np.ma.getmaskarray(values))
+    return pa.array(values)
 
 
 def inner_frame_of(

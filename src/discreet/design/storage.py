@@ -14,6 +14,7 @@ from discreet.design.axis import Axis, Level
 from discreet.design.codes import canonical_array
 from discreet.design.keys import KeyConvention
 from discreet.design.product import ProductDesign
+from discreet.design.show import frame_of
 from discreet.design.sparse import SparseDesign
 from discreet.design.structured import StructuredDesign
 from discreet.design.values import CellValues
@@ -58,10 +59,15 @@ def save_release(release: Release, path: str | Path) -> Path:
     """Write a public release."""
     import pyarrow as pa
 
-    published = release.to_arrow()
-    if release.precision is not None:
-        published = published.append_column("precision", pa.array(release.precision))
-    parts = [_marked(published, "published")]
+    columns = {
+        "count": release.z,
+        "weighted": release.weighted,
+        "status": release.status,
+        "quality": release.quality,
+        "precision": release.precision,
+    }
+    given = {name: values for name, values in columns.items() if values is not None}
+    parts = [_marked(frame_of(release.design, given), "published")]
     if release.y is not None:
         parts.append(_marked(release.inner_to_arrow(), "inner"))
     header = {

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import warnings
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from discreet.errors import DataError, DiscreetError, EngineError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+Answer = TypeVar("Answer")
 _BAD_INPUT = {
     "IOException",
     "InvalidInputException",
@@ -29,15 +32,22 @@ def duckdb(path: str | None = None) -> Any:
 
 
 def fetch(backend: Any, query: Any, origin: str) -> pa.Table:
-    """The answer to a query as an Arrow table; whatever goes wrong is one clear line.
+    """The answer to a query as an Arrow table.
 
     Args:
       backend: The Ibis back end that answers.
       query: An Ibis table expression.
       origin: What the records came from, for the error.
     """
+    return attempt(lambda: backend.to_pyarrow(query), origin)
+
+
+def attempt(work: Callable[[], Answer], origin: str) -> Answer:
+    """Have a back end do something; whatever goes wrong is one clear line."""
     try:
-        return backend.to_pyarrow(query)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # Ibis calls DuckDB's old names
+            return work()
     except DiscreetError:
         raise
     except Exception as error:  # every back end has exceptions of its own

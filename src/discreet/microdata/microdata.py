@@ -58,7 +58,7 @@ class Microdata:
     secret: Secret | None = None
 
     def __post_init__(self) -> None:
-        _check_spelling(self.columns)
+        check_spelling(self.columns)
         for name in (self.weight, self.key, self.id, *self.hierarchies):
             if name is not None and name not in self.columns:
                 raise UnknownNameError("column", name, self.columns)
@@ -296,7 +296,7 @@ def _rule(name: str | KeyConvention) -> KeyConvention:
     return convention(name)
 
 
-def _check_spelling(columns: Sequence[str]) -> None:
+def check_spelling(columns: Sequence[str]) -> None:
     """Some engines take names that differ by case for one; a wrong column must not be read."""
     seen: dict[str, str] = {}
     for name in columns:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,8 @@ from discreet.design.assembly import HierarchiesLike, as_hierarchies
 from discreet.design.frames import to_arrow
 from discreet.design.keys import KeyConvention, convention
 from discreet.errors import DataError, ParameterError, UnknownNameError
-from discreet.microdata.backend import clear_error, duckdb, fetch
-from discreet.microdata.microdata import Microdata
+from discreet.microdata.backend import attempt, duckdb, fetch
+from discreet.microdata.microdata import Microdata, check_spelling
 
 PARQUET = (".parquet", ".pq")
 TEXT = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt")
@@ -83,11 +84,12 @@ def _frame(source: Any) -> tuple[Any, Any, str]:
     import ibis
     import pyarrow as pa
 
-    backend = duckdb()
     try:
-        records = ibis.memtable(to_arrow(source))
-    except (TypeError, ValueError, pa.ArrowException) as error:
+        arrow = to_arrow(source)
+    except (TypeError, pa.ArrowException) as error:
         raise DataError(f"the frame could not be read: {error}") from error
+    check_spelling(arrow.column_names)
+    backend, records = duckdb(), ibis.memtable(arrow)
     fetch(backend, records.limit(0), "the frame")
     return records, backend, "a frame"
 
@@ -97,18 +99,16 @@ def _file(source: str, table: str | None, numeric: list[str]) -> tuple[Any, Any,
     wanted = named if mark else table
     if wanted is not None or path.lower().endswith(DATABASE):
         return _database(path, wanted)
-    backend = duckdb()
-    try:
-        if path.lower().endswith(TEXT):
-            return _csv(backend, _existing(path), numeric), backend, path
-        if path.lower().endswith(PARQUET) or Path(path).is_dir():
-            return backend.read_parquet(_existing(path)), backend, path
-    except Exception as error:  # DuckDB's exceptions have no common base but this
-        raise clear_error(error, path) from error
-    raise ParameterError(
-        f"cannot tell what {path!r} is. Give a file that ends in .parquet, .csv or .duckdb, "
-        "a folder of Parquet files, a frame, or an Ibis table."
-    )
+    if path.lower().endswith(TEXT):
+        backend, read = duckdb(), partial(_csv, numeric=numeric)
+    elif path.lower().endswith(PARQUET) or Path(path).is_dir():
+        backend, read = duckdb(), _parquet
+    else:
+        raise ParameterError(
+            f"cannot tell what {path!r} is. Give a file that ends in .parquet, .csv or .duckdb, "
+            "a folder of Parquet files, a frame, or an Ibis table."
+        )
+    return attempt(lambda: read(backend, _existing(path)), path), backend, path
 
 
 def _existing(path: str) -> str:
@@ -122,28 +122,29 @@ def _existing(path: str) -> str:
     return path
 
 
+def _parquet(backend: Any, path: str) -> Any:
+    return backend.read_parquet(path)
+
+
 def _csv(backend: Any, path: str, numeric: list[str]) -> Any:
     """A CSV file with every column as text but those in a numeric role."""
     sniffed = backend.read_csv(path, header=True).schema()
-    types = {
-        name: str(kind) if name in numeric and kind.is_numeric() else "string"
-        for name, kind in sniffed.items()
-    }
+    types = dict.fromkeys(sniffed, "VARCHAR")
+    for name in numeric:
+        if name in sniffed and sniffed[name].is_numeric():
+            types[name] = "BIGINT" if sniffed[name].is_integer() else "DOUBLE"
     return backend.read_csv(path, header=True, types=types)
 
 
 def _database(path: str, table: str | None) -> tuple[Any, Any, str]:
     if not Path(path).is_file():
         raise DataError(f"there is no file {path}.")
-    try:
-        backend = duckdb(path)
-        known = backend.list_tables()
-    except Exception as error:  # DuckDB's exceptions have no common base but this
-        raise clear_error(error, path) from error
+    backend = attempt(lambda: duckdb(path), path)
+    known = attempt(backend.list_tables, path)
     if table is None and len(known) != 1:
         listed = ", ".join(repr(name) for name in known) or "none"
         raise ParameterError(f"{path} holds these tables: {listed}. Name one with table=.")
     name = table if table is not None else known[0]
     if name not in known:
         raise UnknownNameError(f"table of {path}", name, known)
-    return backend.table(name), backend, f"{path}{_TABLE_MARK}{name}"
+    return attempt(lambda: backend.table(name), path), backend, f"{path}{_TABLE_MARK}{name}"

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.design.frames import to_arrow
-from discreet.design.keys import KeyConvention, convention
+from discreet.design.keys import KeyConvention
 from discreet.errors import DataError, KeysError, UnknownNameError
 from discreet.files import OWNER_ONLY, written_whole
-from discreet.microdata.backend import clear_error, fetch
+from discreet.microdata.backend import attempt, fetch
 from discreet.microdata.recode import fresh_name
 from discreet.randomness import system_integers
 
@@ -146,7 +146,7 @@ def _opened(backend: Any, source: Any) -> tuple[Any, KeyConvention | None]:
         return ibis.memtable(to_arrow(source)), None
     rule = _convention_of(Path(source))
     if backend.name == "duckdb":
-        return backend.read_parquet(str(source)), rule
+        return attempt(lambda: backend.read_parquet(str(source)), str(source)), rule
     import pyarrow.parquet as pq
 
     return ibis.memtable(pq.read_table(source)), rule
@@ -154,16 +154,12 @@ def _opened(backend: Any, source: Any) -> tuple[Any, KeyConvention | None]:
 
 def _convention_of(path: Path) -> KeyConvention | None:
     """What the keys in a file mean, as noted when they were written."""
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
-    try:
-        metadata = pq.read_schema(path).metadata or {}
-    except FileNotFoundError:
-        raise DataError(f"there is no file {path}.") from None
-    except (OSError, pa.ArrowException) as error:
-        raise clear_error(error, str(path)) from error
+    if not path.is_file():
+        raise DataError(f"there is no file {path}.")
+    metadata = attempt(lambda: pq.read_schema(path).metadata or {}, str(path))
     if _HEADER not in metadata:
         return None
     name, modulus, edge = json.loads(metadata[_HEADER])["convention"]
-    return convention(KeyConvention(name, modulus, edge))
+    return KeyConvention(name, modulus, edge)

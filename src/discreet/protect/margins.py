@@ -16,6 +16,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from discreet.design.base import Design
+from discreet.design.structured import StructuredDesign
 from discreet.design.table import Table
 from discreet.errors import ParameterError
 from discreet.protect.cells import Cells, on_public_support
@@ -46,7 +47,9 @@ def cells_of(
 
 
 def shows_inner_cells(design: Design) -> bool:
-    """Whether every inner cell is itself a published cell."""
+    """Whether the inner cells are themselves published, whichever of them occur in the records."""
+    if isinstance(design, StructuredDesign):
+        return any(block.levels == design.inner_block.levels for block in design.blocks)
     alone = (design.column_sizes == 1).astype(np.int64)
     return bool((design.adjoint(alone) > 0).all())
 

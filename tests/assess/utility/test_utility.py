@@ -206,3 +206,16 @@ def test_tables_that_only_overlap_are_compared_on_what_they_share():
     score = AdditivityError()(table, dc.Release(design, z, TEST))
     assert score.breakdown.to_pydict()["sums"] == [2]
     assert score.value == 1.0
+
+
+def test_every_level_of_a_hierarchy_is_checked_against_the_next():
+    tree = dc.Hierarchy.from_dict(
+        {"All": {"N": ["n1", "n2"], "S": {"s1": ["s11", "s12"], "s2": []}}}
+    )
+    frame = {"place": ["n1", "n2", "s11", "s12", "s2"], "n": [1, 2, 3, 4, 5]}
+    table = dc.Table.from_counts(frame, count="n", margins="place", hierarchies={"place": tree})
+    assert AdditivityError()(table, dc.Release(table.design, table.z, TEST)).value == 0
+    for k in range(table.design.n_published):
+        z = table.z.copy()
+        z[k] += 1
+        assert AdditivityError()(table, dc.Release(table.design, z, TEST)).value > 0, k

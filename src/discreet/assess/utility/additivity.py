@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.assess.cells import block_name, refines, without_withheld
+from discreet.assess.cells import block_name, finer, without_withheld
 from discreet.assess.measure import POSITIVE, BaseMeasure, NotApplicableError, Score
 from discreet.design.axis import OUTSIDE, Level
 from discreet.design.base import Vector
@@ -94,19 +94,16 @@ def _gaps(release: Release) -> Iterator[Gap]:
 
 def _links(design: StructuredDesign) -> Iterator[tuple[int, int, Block]]:
     """Pairs of tables and what both sum up to, without pairs that others make superfluous."""
-    blocks, n = design.blocks, len(design.blocks)
-    finer = np.array([[j != k and refines(design, j, k) for k in range(n)] for j in range(n)])
-    between = (finer.astype(np.int64) @ finer.astype(np.int64)) > 0
+    blocks, order = design.blocks, finer(design)
+    steps = order.astype(np.float32)
+    for j, k in np.argwhere(order & ~(steps @ steps > 0)).tolist():
+        yield j, k, blocks[k]
     published = {block.levels for block in blocks}
-    for j, k in combinations(range(n), 2):
-        if finer[j, k] or finer[k, j]:
-            fine, coarse = (j, k) if finer[j, k] else (k, j)
-            if not between[fine, coarse]:
-                yield fine, coarse, blocks[coarse]
-        else:
-            target = common_margin(design.lattice, blocks[j], blocks[k])
-            if target is not None and target.levels not in published:
-                yield j, k, target
+    finest = np.flatnonzero(~order.any(axis=0)).tolist()
+    for j, k in combinations(finest, 2):
+        target = common_margin(design.lattice, blocks[j], blocks[k])
+        if target is not None and target.levels not in published:
+            yield j, k, target
 
 
 def common_margin(lattice: Lattice, first: Block, second: Block) -> Block | None:
