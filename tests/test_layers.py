@@ -81,4 +81,4 @@ def test_every_public_name_loads():
 
     for name in discreet.__all__:
         assert getattr(discreet, name) is not None
-    assert set(discreet.__all__) == {*discreet._HOME, "__version__"}
+    assert set(discreet.__all__) == {*discreet._HOME, *discreet._MODULES, "__version__"}

@@ -7,7 +7,9 @@ import pytest
 import discreet as dc
 from discreet.errors import DiscreetError, KeysError, UnknownNameError
 
-FRAME = pa.table({"person": [1, 2], "region": ["Atlantis", "Lemuria"], "w": [1.25, 2.5], "k": [77, 88]})
+FRAME = pa.table(
+    {"person": [1, 2], "region": ["Atlantis", "Lemuria"], "w": [1.25, 2.5], "k": [77, 88]}
+)
 
 
 @pytest.fixture

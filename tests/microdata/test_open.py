@@ -63,6 +63,7 @@ SOURCES = {
     "dict": lambda tmp: FRAME.to_pydict(),
     "pandas": lambda tmp: FRAME.to_pandas(),
     "polars": lambda tmp: pl.from_arrow(FRAME),
+    "lazy polars": lambda tmp: pl.from_arrow(FRAME).lazy(),
     "ibis": lambda tmp: ibis.duckdb.connect().create_table("people", FRAME),
     "ibis memtable": lambda tmp: ibis.memtable(FRAME),
 }
@@ -79,7 +80,8 @@ def test_every_source_gives_the_same_table(source, tmp_path):
 
 
 def test_importing_the_package_loads_no_engine():
-    code = "import discreet as dc, sys; dc.open; print([m for m in ('ibis', 'duckdb') if m in sys.modules])"
+    engines = "[m for m in ('ibis', 'duckdb') if m in sys.modules]"
+    code = f"import sys, discreet as dc; dc.open; print({engines})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 
@@ -88,14 +90,19 @@ def test_codes_in_csv_keep_their_zeros(tmp_path):
     path = tmp_path / "people.csv"
     path.write_text("region,n,flag\n01,1,true\n1,1,false\n,2,true\n")
     data = dc.open(path)
-    assert data.tabulate("region").to_pandas()["region"].tolist() == ["01", "1", "(missing)", "Total"]
+    assert data.tabulate("region").to_pandas()["region"].tolist() == [
+        "01",
+        "1",
+        "(missing)",
+        "Total",
+    ]
     assert data.tabulate("flag").to_pandas()["flag"].tolist() == ["false", "true", "Total"]
 
 
 def test_roles_of_csv_columns_given_later(tmp_path):
     data = dc.open(csv(tmp_path / "p.csv")).with_roles(**ROLES)
     assert data.tabulate("sex").weights.tolist() == [5.5, 2.0, 7.5]
-    assert data.tabulate("sex").cell_keys.tolist() == [12, 5, 16 + 1 - 0]
+    assert data.tabulate("sex").cell_keys.tolist() == [12, 5, 17]
 
 
 @pytest.mark.parametrize("suffix", ["csv", "tsv"])
@@ -149,7 +156,8 @@ def test_damage_inside_a_parquet_file_shows_when_it_is_counted(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "content", [b"a,b\n1,2\n3\n4,5,6\n", b"\xff\xfe\x00bad,\xff\n\xff,\xff\n", b"", b"\x1f\x8bnotgzip"]
+    "content",
+    [b"a,b\n1,2\n3\n4,5,6\n", b"\xff\xfe\x00bad,\xff\n\xff,\xff\n", b"", b"\x1f\x8bnotgzip"],
 )
 def test_bad_text_files_are_one_clear_line(tmp_path, content):
     path = tmp_path / "p.csv"
@@ -181,7 +189,8 @@ def test_hierarchies_of_missing_columns_are_refused():
 
 
 def test_things_that_are_no_records():
-    for source in (3, object(), [1, 2], pl.LazyFrame({"a": [1]})):
+    mixed = pd.DataFrame({"a": [1, "x", object()]})
+    for source in (3, object(), [1, 2], mixed):
         with pytest.raises(DataError, match="frame"):
             dc.open(source)
     for source in ("people.xlsx", "postgresql://host/db"):

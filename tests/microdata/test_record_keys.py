@@ -44,7 +44,9 @@ def test_keys_in_every_convention(people, secret, name):
     table = data.tabulate("sex")
     rule = CONVENTIONS[name]
     assert table.convention == rule
-    assert table.cell_keys.tolist() == sums(secret.keys_for_ids([11, 12, 13, 14], name), rule.modulus)
+    assert table.cell_keys.tolist() == sums(
+        secret.keys_for_ids([11, 12, 13, 14], name), rule.modulus
+    )
 
 
 def test_keys_stay_with_their_records(people, secret):

@@ -56,7 +56,9 @@ def test_no_ids_no_keys(secret):
     assert secret.zero_key([]).dtype == np.int64
 
 
-@pytest.mark.parametrize("ids", [[1, None], pa.array([1, None]), pa.array(["a", None]), [float("nan")]])
+@pytest.mark.parametrize(
+    "ids", [[1, None], pa.array([1, None]), pa.array(["a", None]), [float("nan")]]
+)
 def test_missing_ids_are_refused(secret, ids):
     with pytest.raises(KeysError, match="missing"):
         secret.keys_for_ids(ids)
@@ -180,7 +182,8 @@ def test_environment_and_file_agree(tmp_path, monkeypatch):
     monkeypatch.setenv("DISCREET_SECRET", MATERIAL.decode())
     ids = [1, 2]
     np.testing.assert_array_equal(
-        Secret.from_file(path).keys_for_ids(ids), Secret.from_env("DISCREET_SECRET").keys_for_ids(ids)
+        Secret.from_file(path).keys_for_ids(ids),
+        Secret.from_env("DISCREET_SECRET").keys_for_ids(ids),
     )
     monkeypatch.delenv("DISCREET_SECRET")
     with pytest.raises(KeysError, match="DISCREET_SECRET"):

@@ -28,7 +28,7 @@ def with_secret(table):
     [
         (dc.DiscreteLaplace(8.0), 20_000),
         (dc.DiscreteLaplace(12.0, cap=9, nonnegative=False), 20_000),
-        (dc.DiscreteLaplace(6.0, margins="summed"), 3_000),
+        (dc.DiscreteLaplace(1.0, margins="summed"), 3_000),
         (dc.DiscreteLaplace(12.0, keyed=True), 100_000),
         (dc.DiscreteLaplace(12.0, keyed=True, sensitivity=24, nonnegative=False), 100_000),
     ],
@@ -184,17 +184,13 @@ def test_levels_of_a_split_margin_share_its_part():
         ({"party:age": 0.5, "party": 0.5}, "leaves out"),
         ({"party:age": 0.5, "party": 0.4}, "sum to one"),
         ({"party:age": 1.5, "party": -0.5}, "positive"),
-        ({"party:age": 0.4, "party": 0.2, "age": 0.2, "1": 0.1, "party[leaves]": 0.1}, "twice"),
+        ({"party:age": 0.4, "party": 0.5, "party[leaves]": 0.1}, "twice"),
         ({"party:sex": 1.0}, "not among the published"),
     ],
 )
 def test_a_wrong_split_is_explained(split, words):
     with pytest.raises(ParameterError, match=words):
-        party("party*age", structural_zeros=[{"sex": "x"}] if False else ()).protect(
-            dc.DiscreteLaplace(1.0, split=split)
-        ) if "party:sex" not in split else party("party*age + sex").protect(
-            dc.DiscreteLaplace(1.0, split=split)
-        )
+        party("party*age + sex").protect(dc.DiscreteLaplace(1.0, split=split))
 
 
 def test_a_margin_of_an_unknown_variable_is_named():

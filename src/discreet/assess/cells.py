@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -12,6 +12,7 @@ import numpy.typing as npt
 from numpy.typing import NDArray
 
 from discreet.assess.measure import BaseMeasure, NotApplicableError
+from discreet.design.axis import Level
 from discreet.design.base import Design, Vector
 from discreet.design.blocks import Block
 from discreet.design.release import CellStatus, Release, Statement
@@ -185,21 +186,29 @@ def finest_parts(design: Design) -> list[Part]:
 
 
 def finer(design: StructuredDesign) -> Mask:
-    """At `[j, k]` whether block `k` is a coarsening of block `j`; of equal ones the first is finer.
+    """At `[j, k]` whether block `j` sums up to block `k`; of equal blocks the first is finer."""
+    refines = related(
+        design, lambda fine, coarse: design.lattice.refines(Block((fine,)), Block((coarse,)))
+    )
+    n = len(design.blocks)
+    before = np.arange(n)[:, None] < np.arange(n)
+    return np.asarray(refines & (before | ~refines.T) & ~np.eye(n, dtype=bool))
+
+
+def related(design: StructuredDesign, holds: Callable[[Level | None, Level | None], bool]) -> Mask:
+    """At `[j, k]` whether a relation holds between the levels of blocks `j` and `k` on every axis.
 
     Cost: a look at every pair of levels of an axis, then array operations on pairs of blocks.
     """
     n = len(design.blocks)
-    refines = np.ones((n, n), dtype=bool)
+    everywhere = np.ones((n, n), dtype=bool)
     for a in range(len(design.axes)):
         of_block = [block.levels[a] for block in design.blocks]
         levels = list(dict.fromkeys(of_block))
         place = [levels.index(level) for level in of_block]
-        alone = [Block((level,)) for level in levels]
-        pairs = np.array([[design.lattice.refines(f, c) for c in alone] for f in alone])
-        refines &= pairs[np.ix_(place, place)]
-    before = np.arange(n)[:, None] < np.arange(n)
-    return np.asarray(refines & (before | ~refines.T) & ~np.eye(n, dtype=bool))
+        pairs = np.array([[holds(first, second) for second in levels] for first in levels])
+        everywhere &= pairs[np.ix_(place, place)]
+    return everywhere
 
 
 def block_name(block: Block) -> str:

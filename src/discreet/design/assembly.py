@@ -133,9 +133,9 @@ def merge_cells(coded: CodedCells, design: StructuredDesign) -> CellValues:
     n = design.n_inner
 
     def scatter(values: NDArray[Any]) -> NDArray[Any]:
-        out = np.zeros(n, dtype=values.dtype)
+        out = np.zeros(n + 1, dtype=values.dtype)
         np.add.at(out, where, values)
-        return out
+        return out[:n]
 
     v = coded.values
     optional = [None if a is None else scatter(a) for a in (v.weight, v.weight_squared, v.key)]
@@ -150,17 +150,21 @@ def _flat(coded: CodedCells) -> NDArray[np.int64]:
 
 
 def _place_among(design: SparseDesign, coded: CodedCells) -> NDArray[np.int64]:
-    """Position of each row among the sparse design's inner cells; empty rows may be outside."""
+    """Position of each row among the sparse design's inner cells, one past the end if outside.
+
+    Only rows without records may be outside.
+    """
     support = design.inner_flat
     if support is None:
         raise DesignError("the crossing of the variables is too large to number.")
     order = np.argsort(support)
     flat = _flat(coded)
-    place = np.minimum(np.searchsorted(support, flat, sorter=order), len(support) - 1)
-    where = order[place]
-    outside = (support[where] != flat) & (coded.values.count > 0)
-    if outside.any():
-        row = int(np.flatnonzero(outside)[0])
+    place = np.searchsorted(support, flat, sorter=order)
+    where = np.append(order, len(support))[place]
+    where[np.append(support, -1)[where] != flat] = len(support)
+    outside = np.flatnonzero((where == len(support)) & (coded.values.count > 0))
+    if len(outside):
+        row = int(outside[0])
         cell = {a.name: a.leaves[p[row]] for a, p in zip(coded.axes, coded.leaves, strict=True)}
         raise CodeError(
             f"records fall into cell {cell}, which was declared a structural zero. "

@@ -76,7 +76,7 @@ class StructuredDesign(Design):
         tables = [_code_table(axis, self.blocks, a) for a, axis in enumerate(self.axes)]
         index = [np.empty(self.n_published, dtype=np.int32) for _ in self.axes]
         for k, block in enumerate(self.blocks):
-            groups = np.unravel_index(self.block_cells(k), block.shape)
+            groups = np.unravel_index(self.block_cells(k), block.shape) if self.axes else ()
             for a, level in enumerate(block.levels):
                 codes, starts = tables[a]
                 where = len(codes) - 1 if level is None else starts[level] + groups[a]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import glob
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -99,16 +98,15 @@ def _file(source: str, table: str | None, numeric: list[str]) -> tuple[Any, Any,
     wanted = named if mark else table
     if wanted is not None or path.lower().endswith(DATABASE):
         return _database(path, wanted)
+    backend = duckdb()
     if path.lower().endswith(TEXT):
-        backend, read = duckdb(), partial(_csv, numeric=numeric)
-    elif path.lower().endswith(PARQUET) or Path(path).is_dir():
-        backend, read = duckdb(), _parquet
-    else:
-        raise ParameterError(
-            f"cannot tell what {path!r} is. Give a file that ends in .parquet, .csv or .duckdb, "
-            "a folder of Parquet files, a frame, or an Ibis table."
-        )
-    return attempt(lambda: read(backend, _existing(path)), path), backend, path
+        return attempt(lambda: _csv(backend, _existing(path), numeric), path), backend, path
+    if path.lower().endswith(PARQUET) or Path(path).is_dir():
+        return attempt(lambda: backend.read_parquet(_existing(path)), path), backend, path
+    raise ParameterError(
+        f"cannot tell what {path!r} is. Give a file that ends in .parquet, .csv or .duckdb, "
+        "a folder of Parquet files, a frame, or an Ibis table."
+    )
 
 
 def _existing(path: str) -> str:
@@ -120,10 +118,6 @@ def _existing(path: str) -> str:
     if not glob.glob(path, recursive=True):
         raise DataError(f"there is no file {path}.")
     return path
-
-
-def _parquet(backend: Any, path: str) -> Any:
-    return backend.read_parquet(path)
 
 
 def _csv(backend: Any, path: str, numeric: list[str]) -> Any:

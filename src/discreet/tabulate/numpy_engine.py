@@ -87,16 +87,16 @@ def _keys(data: Microdata, column: Any) -> NDArray[np.int64]:
 
 
 def _numbers(column: Any, missing: float, role: str) -> NDArray[Any]:
-    """A numeric column; whole numbers stay whole, and text is read as the role asks."""
+    """A numeric column; keys that are whole numbers stay whole, text included."""
     import pyarrow as pa
 
     kind = column.type
-    if pa.types.is_string(kind):
-        column = column.cast(pa.float64() if role == "weight" else pa.int64())
-    elif pa.types.is_decimal(kind):
-        column = column.cast(pa.float64() if kind.scale else pa.int64())
-    elif not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+    is_fraction = pa.types.is_floating(kind) or (pa.types.is_decimal(kind) and kind.scale != 0)
+    is_text = pa.types.is_string(kind)
+    if not (is_fraction or is_text or pa.types.is_integer(kind) or pa.types.is_decimal(kind)):
         raise DataError(f"{role} column holds {kind}, not numbers.")
-    if role == "weight":
-        column = column.cast(pa.float64(), safe=False)
+    try:
+        column = column.cast(pa.float64() if is_fraction or role == "weight" else pa.int64())
+    except pa.ArrowInvalid as error:
+        raise DataError(f"{role} column could not be read as numbers: {error}") from error
     return np.asarray(column.fill_null(missing).to_numpy())

@@ -172,42 +172,48 @@ def _arrays(table: Table) -> dict[str, NDArray[Any]]:
 
 
 def _repeats(trial: _Trial) -> str:
-    same = [np.array_equal(trial.first.z, trial.release().z) for _ in range(3)]
+    again = [trial.release().z for _ in range(_FEWEST_RELEASES)]
     if trial.method.source == "system":
-        if any(same):
-            raise _Broken("the source is 'system', but a second call gave the same values.")
-        return "calls differ"
-    if not all(same):
+        return _some_differ(trial.first.z, again, "calls")
+    if not all(np.array_equal(trial.first.z, z) for z in again):
         raise _Broken("a second call with the same keys or stream gave other values.")
     return "the same source gives the same values"
 
 
 def _source(trial: _Trial) -> str:
-    method, table = trial.method, trial.table
-    if method.source == "seed":
-        try:
-            method(table)
-        except (DiscreetError, TypeError):
-            others = [trial.release(stream_name=f"other {k}").z for k in range(5)]
-            return _some_differ(trial.first.z, others, "five other streams")
-        raise _Broken("the source is 'seed', but the method draws without a generator.")
-    if method.source not in ("keys", "system"):
-        raise _Broken(f"source must be 'keys', 'seed' or 'system', got {method.source!r}.")
-    first, second = (method(table, rng=stream(1, "testing.effect")).z for _ in range(2))
-    if method.source == "system":
-        if np.array_equal(first, second):
-            raise _Broken("the source is 'system', but a generator decides the values.")
-        return "a generator has no effect"
-    if not np.array_equal(first, trial.first.z):
+    if trial.method.source == "seed":
+        return _draws_from_a_stream(trial)
+    if trial.method.source not in ("keys", "system"):
+        raise _Broken(f"source must be 'keys', 'seed' or 'system', got {trial.method.source!r}.")
+    guided = [_guided(trial) for _ in range(_FEWEST_RELEASES)]
+    if trial.method.source == "system":
+        return _some_differ(guided[0], guided[1:], "calls with the same generator")
+    if not all(np.array_equal(z, trial.first.z) for z in guided):
         raise _Broken("the source is 'keys', but a generator changes the values.")
     rng = stream(trial.seed, "testing.source")
-    others = [method(with_fresh_keys(table, rng)).z for _ in range(5)]
-    return _some_differ(trial.first.z, others, "five other sets of keys")
+    tables = (with_fresh_keys(trial.table, rng) for _ in range(_FEWEST_RELEASES))
+    others = [trial.method(table).z for table in tables]
+    return _some_differ(trial.first.z, others, "other keys")
+
+
+def _guided(trial: _Trial) -> NDArray[Any]:
+    """Values when a generator is offered to a method that should not use it."""
+    return trial.method(trial.table, rng=stream(1, "testing.effect")).z
+
+
+def _draws_from_a_stream(trial: _Trial) -> str:
+    try:
+        trial.method(trial.table)
+    except (DiscreetError, TypeError):
+        names = (f"other {k}" for k in range(_FEWEST_RELEASES))
+        others = [trial.release(stream_name=name).z for name in names]
+        return _some_differ(trial.first.z, others, "other streams")
+    raise _Broken("the source is 'seed', but the method draws without a generator.")
 
 
 def _some_differ(first: NDArray[Any], others: list[NDArray[Any]], what: str) -> str:
     if all(np.array_equal(first, z) for z in others):
-        raise _Broken(f"{what} gave the same values.")
+        raise _Broken(f"{len(others)} {what} gave the same values.")
     return f"{what} give other values"
 
 

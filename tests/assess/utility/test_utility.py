@@ -219,3 +219,22 @@ def test_every_level_of_a_hierarchy_is_checked_against_the_next():
         z = table.z.copy()
         z[k] += 1
         assert AdditivityError()(table, dc.Release(table.design, z, TEST)).value > 0, k
+
+
+@settings(max_examples=80)
+@given(designs(), st.integers(0, 2**32 - 1))
+def test_a_disagreement_is_never_a_false_alarm(design, seed):
+    if getattr(design, "occurring", False):
+        design = design.public()[0]
+    rng = np.random.default_rng(seed)
+    table = dc.Table.from_inner(design, rng.integers(0, 9, design.n_inner))
+    z = table.z.copy()
+    z[rng.integers(len(z))] += 1
+    X = design_matrix(design)
+    residual = z - X.T @ np.linalg.lstsq(X.T.astype(float), z.astype(float), rcond=None)[0]
+    try:
+        found = AdditivityError()(table, dc.Release(design, z, TEST)).value
+    except NotApplicableError:
+        found = 0.0
+    if found > 0:
+        assert np.abs(residual).max() > 1e-9

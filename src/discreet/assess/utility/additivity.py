@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.assess.cells import block_name, finer, without_withheld
+from discreet.assess.cells import Mask, block_name, finer, related, without_withheld
 from discreet.assess.measure import POSITIVE, BaseMeasure, NotApplicableError, Score
-from discreet.design.axis import OUTSIDE, Level
+from discreet.design.axis import OUTSIDE, Groups, Level
 from discreet.design.base import Vector
-from discreet.design.blocks import Block, Lattice
+from discreet.design.blocks import Block
 from discreet.design.release import Release
 from discreet.design.structured import StructuredDesign
 from discreet.design.table import Table
@@ -29,8 +29,9 @@ class AdditivityError(BaseMeasure):
     r"""Mean disagreement between sums that should be the same.
 
     With released inner cells, the mean of :math:`|X^\top y - z|`. Without, published tables are
-    summed to what they have in common: each to the next coarser one, and two that only overlap to
-    their common margin; the mean is over all these sums. On complete designs without hierarchies
+    summed to what they have in common: each to the next coarser one (every branch of a hierarchy
+    to the node above it), and two that only overlap to their common margin; the mean is over all
+    these sums. On complete designs without hierarchies
     it is zero exactly when :math:`z = X^\top y` for some :math:`y`. Range: 0 upwards. Lower is
     better. The breakdown gives, for each pair of tables, the sums compared, how many disagree and
     by how much.
@@ -87,53 +88,93 @@ def _gaps(release: Release) -> Iterator[Gap]:
         raise NotApplicableError(
             "a design made from a matrix has no tables to sum; fit inner cells first."
         )
-    for j, k, target in _links(design):
+    steps = _Steps()
+    for j, k, target in _links(design, steps):
         names = block_name(design.blocks[j]), block_name(design.blocks[k])
-        yield *names, _disagreement(design, z, (j, k), target)
+        yield *names, _disagreement(design, z, (j, k), target, steps)
 
 
-def _links(design: StructuredDesign) -> Iterator[tuple[int, int, Block]]:
+class _Steps:
+    """Which groups of one level sum up to which groups of another; found once per pair."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[Level, Level], tuple[Groups, Mask]] = {}
+
+    def __call__(self, fine: Level, coarse: Level) -> tuple[Groups, Mask]:
+        """The coarse group of each fine one (-1: none), and the coarse groups that are covered."""
+        pair = (fine, coarse)
+        if pair not in self._known:
+            self._known[pair] = _step(fine, coarse)
+        return self._known[pair]
+
+    def exists(self, fine: Level | None, coarse: Level | None) -> bool:
+        """Whether some group of the coarse level, or the total, is a sum of fine groups."""
+        if coarse is None:
+            return fine is None or fine.covers_all
+        return fine is not None and bool(self(fine, coarse)[1].any())
+
+
+def _step(fine: Level, coarse: Level) -> tuple[Groups, Mask]:
+    """A coarse group is covered when it is a union of whole fine groups.
+
+    Branches of unequal depth cover some groups of the level above and not others.
+    """
+    inside = fine.group != OUTSIDE
+    low = np.full(len(fine), len(coarse), dtype=np.int32)
+    high = np.full(len(fine), OUTSIDE, dtype=np.int32)
+    np.minimum.at(low, fine.group[inside], coarse.group[inside])
+    np.maximum.at(high, fine.group[inside], coarse.group[inside])
+    whole = np.append(low == high, False)  # the last entry stands for leaves in no fine group
+    broken = coarse.group[~whole[fine.group]]
+    covered = np.ones(len(coarse), dtype=bool)
+    covered[broken[broken != OUTSIDE]] = False
+    up = np.where(whole[:-1], high, OUTSIDE)
+    return np.where((up != OUTSIDE) & covered[up], up, OUTSIDE), covered
+
+
+def _links(design: StructuredDesign, steps: _Steps) -> Iterator[tuple[int, int, Block]]:
     """Pairs of tables and what both sum up to, without pairs that others make superfluous."""
-    blocks, order = design.blocks, finer(design)
-    steps = order.astype(np.float32)
-    for j, k in np.argwhere(order & ~(steps @ steps > 0)).tolist():
+    blocks = design.blocks
+    linked = related(design, steps.exists) & ~np.eye(len(blocks), dtype=bool)
+    strictly = (linked & ~linked.T).astype(np.float32)
+    for j, k in np.argwhere(linked & ~(strictly @ strictly > 0)).tolist():
         yield j, k, blocks[k]
     published = {block.levels for block in blocks}
-    finest = np.flatnonzero(~order.any(axis=0)).tolist()
+    finest = np.flatnonzero(~finer(design).any(axis=0)).tolist()
     for j, k in combinations(finest, 2):
-        target = common_margin(design.lattice, blocks[j], blocks[k])
+        target = None if linked[j, k] or linked[k, j] else common_margin(blocks[j], blocks[k])
         if target is not None and target.levels not in published:
             yield j, k, target
 
 
-def common_margin(lattice: Lattice, first: Block, second: Block) -> Block | None:
-    """The finest block that both sum up to; `None` when their levels leave categories out."""
-    levels: list[Level | None] = []
-    for one, other in zip(first.levels, second.levels, strict=True):
-        if one is not None and other is not None:
-            if lattice.step(one, other) is not None:
-                levels.append(other)
-                continue
-            if lattice.step(other, one) is not None:
-                levels.append(one)
-                continue
-        if any(level is not None and not level.covers_all for level in (one, other)):
-            return None
-        levels.append(None)
+def common_margin(first: Block, second: Block) -> Block | None:
+    """The block of the levels that both have; `None` when a level to be summed has gaps."""
+    levels = [
+        one if one is other else None
+        for one, other in zip(first.levels, second.levels, strict=True)
+    ]
+    for block in (first, second):
+        for own, kept in zip(block.levels, levels, strict=True):
+            if own is not None and kept is None and not own.covers_all:
+                return None
     return Block(tuple(levels))
 
 
-def _disagreement(design: StructuredDesign, z: Real, pair: tuple[int, int], target: Block) -> Real:
-    """Differences of the sums of two tables over the cells of the target that either reaches."""
-    places = [_places(design, k, target) for k in pair]
+def _disagreement(
+    design: StructuredDesign, z: Real, pair: tuple[int, int], target: Block, steps: _Steps
+) -> Real:
+    """Differences of the sums of two tables over the cells of the target that both cover."""
+    places = [_places(design, k, target, steps) for k in pair]
     cells = _reached(places, target.size)
+    covered = np.ones(len(cells), dtype=bool)
     sums = []
     for k, place in zip(pair, places, strict=True):
         inside = place != OUTSIDE
         where = np.searchsorted(cells, place[inside])
         values = z[design.slice_of(k)][inside]
         sums.append(np.bincount(where, weights=values, minlength=len(cells)))
-    return np.abs(np.subtract(*sums))
+        covered &= _covered(design.blocks[k], target, cells, steps)
+    return np.abs(np.subtract(*sums))[covered]
 
 
 def _reached(places: list[Vector], size: int) -> Vector:
@@ -146,7 +187,7 @@ def _reached(places: list[Vector], size: int) -> Vector:
     return np.flatnonzero(mark)
 
 
-def _places(design: StructuredDesign, k: int, target: Block) -> Vector:
+def _places(design: StructuredDesign, k: int, target: Block, steps: _Steps) -> Vector:
     """Where each cell of block `k` lies in the crossing of a coarser one; -1: outside."""
     block = design.blocks[k]
     groups = np.unravel_index(design.block_cells(k), block.shape)
@@ -154,7 +195,17 @@ def _places(design: StructuredDesign, k: int, target: Block) -> Vector:
     inside = np.ones(len(flat), dtype=bool)
     for fine, coarse, group in zip(block.levels, target.levels, groups, strict=True):
         if fine is not None and coarse is not None:
-            up = np.asarray(design.lattice.step(fine, coarse))[group]
+            up = steps(fine, coarse)[0][group]
             inside &= up != OUTSIDE
             flat = flat * len(coarse) + up
     return np.where(inside, flat, OUTSIDE)
+
+
+def _covered(block: Block, target: Block, cells: Vector, steps: _Steps) -> Mask:
+    """Which cells of the target are sums of cells of the block."""
+    whole = np.ones(len(cells), dtype=bool)
+    groups = np.unravel_index(cells, target.shape)
+    for fine, coarse, group in zip(block.levels, target.levels, groups, strict=True):
+        if fine is not None and coarse is not None:
+            whole &= steps(fine, coarse)[1][group]
+    return whole

@@ -1,0 +1,1 @@
+"""Continuous fits: inner cells recovered from published ones, each with a certificate."""
