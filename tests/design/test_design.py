@@ -190,6 +190,13 @@ def test_a_virtual_crossing_is_described_but_not_held():
         design.adjoint(np.zeros(design.n_published))
 
 
+def test_the_total_alone_is_a_design():
+    design = ProductDesign([], [()])
+    assert (design.n_inner, design.n_published, design.cell(0)) == (1, 1, {})
+    assert design.position({}) == 0
+    assert design.published_codes() == []
+
+
 def test_whole_numbers_stay_exact_beyond_floating_point():
     design = dc.Design.sparse({"a": 2, "b": 2}, "a", [[0, 0, 1], [0, 1, 0]])
     y = np.array([2**60 + 1, 2, 3])

@@ -143,7 +143,15 @@ class Release:
         fit = fitter(self.design, self.z, weights=self._fit_weights())
         text = f"Inner cells fitted by {fitter.name}: {fit.status.value}"
         statement = self.statement.then(Step(f"fit:{fitter.name}"), text)
-        return replace(self, z=fit.z, y=fit.y, fit_result=fit, statement=statement, status=None)
+        return replace(
+            self,
+            z=fit.z,
+            y=fit.y,
+            weighted=None if self.weighted is None else fit.z,
+            status=None,
+            fit_result=fit,
+            statement=statement,
+        )
 
     def _fit_weights(self) -> NDArray[np.float64] | None:
         if self.status is None:
