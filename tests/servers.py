@@ -56,7 +56,8 @@ class Postgres:
             for path in (self.folder, secret):
                 shutil.chown(path, "postgres")
         initdb = [str(_postgres_bin() / "initdb"), "-D", str(self.data), "-U", "postgres"]
-        initdb += ["-A", "scram-sha-256", f"--pwfile={secret}", "--encoding=UTF8", "--locale=C.UTF-8"]
+        initdb += ["-A", "scram-sha-256", f"--pwfile={secret}"]
+        initdb += ["--encoding=UTF8", "--locale=C.UTF-8"]
         subprocess.run(_as_postgres(initdb), check=True, stdout=subprocess.DEVNULL)
         self.serve()
 
@@ -81,7 +82,8 @@ class Postgres:
         """Stop the server process, and nothing else."""
         pid_file = self.data / "postmaster.pid"
         if pid_file.exists():
-            stop = [str(_postgres_bin() / "pg_ctl"), "-D", str(self.data), "-m", "immediate", "stop"]
+            stop = [str(_postgres_bin() / "pg_ctl"), "-D", str(self.data)]
+            stop += ["-m", "immediate", "stop"]
             subprocess.run(_as_postgres(stop), stdout=subprocess.DEVNULL)
         if self.process is not None:
             self.process.wait(timeout=30)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -13,6 +13,9 @@ from discreet.files import written_whole
 
 if TYPE_CHECKING:
     from discreet.noise import TransitionMatrix
+
+
+_FORMATS: dict[str, Literal["svg", "png", "html"]] = {".svg": "svg", ".png": "png", ".html": "html"}
 
 
 def ptable(
@@ -67,13 +70,13 @@ def _write(matrix: TransitionMatrix, out: Path) -> None:
 
 
 def _draw(matrix: TransitionMatrix, path: Path) -> None:
-    if path.suffix not in (".svg", ".png", ".html"):
+    if path.suffix not in _FORMATS:
         raise ParameterError(
             f"cannot draw {path.name!r}: the name must end in .svg, .png or .html."
         )
     chart = matrix.plot()
     try:
         with written_whole(path) as temporary:
-            chart.save(str(temporary), format=path.suffix[1:])
+            chart.save(str(temporary), format=_FORMATS[path.suffix])
     except ImportError:
         raise MissingDependencyError("drawing", "vl-convert-python", "plot") from None

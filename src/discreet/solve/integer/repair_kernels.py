@@ -119,7 +119,7 @@ def _next_violated(model: Model, chain: Chain, violated: NDArray[np.int64]) -> i
     return -1
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def _toward(model: Model, j: int, value: int, sign: int, random: NDArray[np.uint64]) -> int:
     """A step of the wanted sign: mostly the shortest, now and then across the gap above zero."""
     first = model.first[j]
