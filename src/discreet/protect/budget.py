@@ -219,6 +219,7 @@ def precision_by_share(cells: Cells, shares: Sequence[Share], cap: int | None) -
 
 
 def _records(cells: Cells, chosen: Whole) -> int:
+    """In how many of the chosen cells one record counts at most."""
     everything = len(chosen) == len(cells.count)
     return cells.table.design.sensitivity(None if everything else chosen)
 

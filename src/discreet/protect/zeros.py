@@ -2,7 +2,9 @@
 
 The sum of no record keys says nothing about a cell, so an empty cell takes a keyed hash of its
 definition: its sorted (variable, code) pairs, totals left out. Two names of the same cell (a
-parent with one child, the total of a variable with one category) are one definition.
+parent with one child, the total of a variable with one category) are one definition. Cells that
+only declared structural zeros make the same share the first of the definitions they have in the
+table at hand; a table that shows another of them may give it another key.
 """
 
 from __future__ import annotations

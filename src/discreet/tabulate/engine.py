@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from discreet.microdata.microdata import Microdata
 
-COUNT, WEIGHT, WEIGHT_SQUARED, KEY = PARTS = ("n", "w", "w2", "k")
+COUNT, WEIGHT, WEIGHT_SQUARED, KEY = "n", "w", "w2", "k"
 
 
 class Engine(Protocol):
@@ -76,17 +76,15 @@ def check_weights(data: Microdata, lowest: float, sums: NDArray[np.float64]) -> 
         raise DataError(f"weight column {data.weight!r} has values that are not finite numbers.")
 
 
-def check_keys(data: Microdata, lowest: float, highest: float, limit: float) -> None:
-    """Refuse record keys that are missing (`lowest` is then negative) or not below `limit`."""
-    if lowest >= 0 and highest < limit:
-        return
+def bad_keys(data: Microdata) -> KeysError:
+    """The error for record keys that are missing or out of range."""
     if data.record_keys is not None:
-        raise KeysError(
+        return KeysError(
             f"some records have no valid key in the side table: their {data.record_keys.id!r} is "
             "not in it. Make keys for all records (`people.with_keys(secret)`)."
         )
-    span = "fractions in [0, 1)" if limit == 1 else f"whole numbers in 0..{int(limit) - 1}"
-    raise KeysError(
-        f"record keys of the {data.convention.name!r} convention are {span}, one for every record; "
+    return KeysError(
+        f"record keys of the {data.convention.name!r} convention are whole numbers in "
+        f"0..{data.convention.modulus - 1}, or fractions in [0, 1), one for every record; "
         f"in column {data.key!r} some are missing or lie outside."
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import DataError
@@ -12,11 +13,10 @@ from discreet.microdata.backend import fetch
 from discreet.tabulate.engine import (
     COUNT,
     KEY,
-    PARTS,
     WEIGHT,
     WEIGHT_SQUARED,
     as_array,
-    check_keys,
+    bad_keys,
     check_weights,
 )
 
@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 
     from discreet.microdata.microdata import Microdata
 
-_LOWEST_WEIGHT, _LOWEST_KEY, _HIGHEST_KEY = "w_low", "k_low", "k_high"
-_SUMS = (*PARTS, _LOWEST_WEIGHT, _LOWEST_KEY, _HIGHEST_KEY)
+_VALID_KEYS = "k_valid"
 
 
 class IbisEngine:
@@ -41,19 +40,17 @@ class IbisEngine:
     def group(self, data: Microdata, variables: Sequence[str]) -> pa.Table:
         """The cells that occur; see `Engine.group`."""
         cells = fetch(data.backend, self.query(data, variables), data.origin)
-        at = {name: place for place, name in enumerate(cells.column_names)}
-        sums = [name for name in at if name in _SUMS]
-        _check(data, {name: as_array(cells.column(name)) for name in sums}, _key_limit(data))
-        kept = [*range(len(variables)), *(at[name] for name in sums if name in PARTS)]
-        chosen = cells.select(kept)
-        return chosen.rename_columns([*variables, *chosen.column_names[len(variables) :]])
+        sums = {name: as_array(cells.column(name)) for name in cells.column_names[len(variables) :]}
+        _check(data, sums)
+        kept = [name for name in cells.column_names if name != _VALID_KEYS]
+        return cells.select(kept).rename_columns([*variables, *kept[len(variables) :]])
 
     def query(self, data: Microdata, variables: Sequence[str]) -> Any:
         """The grouping as an Ibis expression."""
         table, key = data.keyed()
         sums = {COUNT: table.count()}
         if data.weight is not None:
-            sums |= _weight_sums(table[data.weight])
+            sums |= _weight_sums(_weights(table, data))
         if key is not None:
             sums |= _key_sums(table[key], data.convention.modulus)
         if not variables:
@@ -62,50 +59,49 @@ class IbisEngine:
         return table.group_by(**by).aggregate(**sums)
 
 
-def _weight_sums(column: Any) -> dict[str, Any]:
-    """Sums of weights and squares; a missing weight shows as a smallest one of minus infinity."""
+def _weights(table: Any, data: Microdata) -> Any:
+    column = table[data.weight]
     _require_numbers(column, "weight")
-    w = column if column.type().is_float64() else column.cast("float64")
-    return {
-        WEIGHT: w.sum(),
-        WEIGHT_SQUARED: (w * w).sum(),
-        _LOWEST_WEIGHT: w.fill_null(float("-inf")).min(),
-    }
+    return column if column.type().is_float64() else column.cast("float64")
+
+
+def _weight_sums(w: Any) -> dict[str, Any]:
+    """Sums of weights and squares; a weight that is missing or negative makes its sum NaN.
+
+    Beside the sums themselves this costs next to nothing, unlike a smallest weight for each cell.
+    """
+    import ibis
+
+    valid = ibis.ifelse(w >= 0, w, ibis.literal(float("nan")))
+    return {WEIGHT: valid.sum(), WEIGHT_SQUARED: (w * w).sum()}
 
 
 def _key_sums(column: Any, modulus: int) -> dict[str, Any]:
-    """The sum of keys and their range; a missing key shows as a smallest one of -1."""
+    """The sum of valid keys, and how many there are."""
+    import ibis
+
     _require_numbers(column, "key")
+    given = _as_numbers(column)
+    is_fraction = given.type().is_floating()
+    whole = nearest(given * float(modulus)).cast("int64") if is_fraction else given
+    is_valid = (given >= 0) & (given < (1 if is_fraction else modulus))
+    valid = ibis.ifelse(is_valid, whole, ibis.null("int64"))
+    return {KEY: valid.sum(), _VALID_KEYS: valid.count()}
+
+
+def _as_numbers(column: Any) -> Any:
+    """Keys as integers or, when they have decimals, as floats; text holds whole numbers."""
     kind = column.type()
-    if _is_fraction(kind):
-        given = column if kind.is_float64() else column.cast("float64")
-        whole = nearest(given * float(modulus)).cast("int64")
-    else:
-        is_safe = kind.is_integer() and not kind.is_uint64()
-        given = whole = column if is_safe else column.cast("int64")
-    return {
-        KEY: whole.sum(),
-        _LOWEST_KEY: given.fill_null(-1).min(),
-        _HIGHEST_KEY: given.max(),
-    }
-
-
-def _key_limit(data: Microdata) -> float:
-    """Keys are below the modulus, or below one when they are fractions."""
-    column = None if data.key is None else data.table[data.key]
-    is_fraction = column is not None and _is_fraction(column.type())
-    return 1 if is_fraction else data.convention.modulus
+    if kind.is_floating() or (kind.is_decimal() and kind.scale != 0):
+        return column if kind.is_float64() else column.cast("float64")
+    is_safe = kind.is_integer() and not kind.is_uint64()
+    return column if is_safe else column.cast("int64")
 
 
 def _require_numbers(column: Any, role: str) -> None:
     kind = column.type()
     if not (kind.is_numeric() or kind.is_string()) or kind.is_boolean():
         raise DataError(f"{role} column {column.get_name()!r} holds {kind}, not numbers.")
-
-
-def _is_fraction(kind: Any) -> bool:
-    """Whether keys of this type are fractions in [0, 1); text holds whole numbers."""
-    return bool(kind.is_floating() or (kind.is_decimal() and kind.scale != 0))
 
 
 def nearest(number: Any) -> Any:
@@ -117,11 +113,18 @@ def nearest(number: Any) -> Any:
     return ibis.ifelse(is_odd_half, up - 1, up)
 
 
-def _check(data: Microdata, sums: dict[str, NDArray[Any]], limit: float) -> None:
-    """The checks that came back with the cells; where there are no records, nothing to check."""
-    if not sums[COUNT].any():
-        return
-    if _LOWEST_WEIGHT in sums:
-        check_weights(data, float(sums[_LOWEST_WEIGHT].min()), sums[WEIGHT])
-    if _LOWEST_KEY in sums:
-        check_keys(data, sums[_LOWEST_KEY].min(), sums[_HIGHEST_KEY].max(), limit)
+def _check(data: Microdata, sums: dict[str, NDArray[Any]]) -> None:
+    """What the sums say about the weights and keys in them."""
+    if WEIGHT in sums and not np.isfinite(sums[WEIGHT]).all():
+        check_weights(data, _lowest_weight(data), sums[WEIGHT])
+    if _VALID_KEYS in sums and (sums[_VALID_KEYS] != sums[COUNT]).any():
+        raise bad_keys(data)
+
+
+def _lowest_weight(data: Microdata) -> float:
+    """The smallest weight, minus infinity when one is missing; asked only to explain an error."""
+    w = _weights(data.table, data)
+    found = fetch(data.backend, data.table.aggregate(low=w.min(), n=w.count()), data.origin)
+    whole = fetch(data.backend, data.table.aggregate(n=data.table.count()), data.origin)
+    is_missing = found.column("n")[0] != whole.column("n")[0]
+    return float("-inf") if is_missing else float(found.column("low")[0].as_py())

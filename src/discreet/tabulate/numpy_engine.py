@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from discreet.design.codes import factorise
 from discreet.errors import DataError
 from discreet.microdata.backend import fetch
-from discreet.tabulate.engine import COUNT, KEY, WEIGHT, WEIGHT_SQUARED, check_keys, check_weights
+from discreet.tabulate.engine import COUNT, KEY, WEIGHT, WEIGHT_SQUARED, bad_keys, check_weights
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -80,9 +80,9 @@ def _weights(data: Microdata, column: Any) -> NDArray[np.float64]:
 def _keys(data: Microdata, column: Any) -> NDArray[np.int64]:
     keys = _numbers(column, missing=-1, role="key")
     is_fraction = keys.dtype.kind == "f"
-    if len(keys):
-        limit = 1 if is_fraction else data.convention.modulus
-        check_keys(data, keys.min(), keys.max(), limit)
+    limit = 1 if is_fraction else data.convention.modulus
+    if not ((keys >= 0) & (keys < limit)).all():
+        raise bad_keys(data)
     return data.convention.scale(keys) if is_fraction else keys.astype(np.int64)
 
 

@@ -323,10 +323,15 @@ def _agrees(trial: _Trial, what: str, terms: list[tuple[str, ...]]) -> str:
     if not terms:
         return "not exercised: the table has no variables"
     here, there = by_cell(trial.first), by_cell(trial.release(retabulated(trial.table, terms)))
-    differ = [cell for cell, value in there.items() if here[cell] != value]
+    differ = [cell for cell, value in there.items() if not _is_same(here[cell], value)]
     if differ:
         raise _Broken(f"{what} changes the value of cell {sorted(differ[0]) or 'total'}.")
     return f"{what} has no effect"
+
+
+def _is_same(one: float, other: float) -> bool:
+    """Whether two values are equal, sums of weights up to the order of summation."""
+    return math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-9)
 
 
 def _terms(table: Table) -> list[tuple[str, ...]]:

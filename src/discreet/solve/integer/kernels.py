@@ -13,7 +13,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 _FAR = 30.0  # a rise of more than this many temperatures is never accepted
-_NEAR = 8  # partners of a pair are drawn this near in the order of the cells, or anywhere
+_NEAR = 32  # partners of a pair are drawn this near in the order of the cells, or anywhere
 
 
 class Model(NamedTuple):

@@ -15,23 +15,32 @@ from discreet.solve.integer.problem import Real
 from discreet.solve.integer.repair_kernels import EVALUATIONS, collect, repair, violated_cells
 
 _EXCESS = 1e5  # cost of breaking a limit by one, in losses of one published cell
-_HEAT = 2e3  # temperature of the repair in the same unit: spread is free, new breaches are not
+_HEAT = 1e5  # temperature of the repair in the same unit: a new breach of one is often accepted
 _TENURE = 50
 _ROOM = 2000  # members listed for each violated cell
 _SLOTS = 2000  # violated cells treated at a time
-_PATIENCE = 40  # rounds without fewer violations before giving up
+_PATIENCE = 400  # rounds without fewer violations before giving up
 
 
 @dataclass(frozen=True, eq=False)
 class Limits:
-    """Limits of the deviations, and the point that keeps them as well as was possible."""
+    """Limits of the deviations, cell by cell."""
 
     low: Real
     high: Real
 
 
-def keep_limits(form: Compiled, chain: Chain, limits: Limits, stage: Stage) -> int:
+def keep_limits(
+    form: Compiled, chain: Chain, limits: Limits, stage: Stage, until: float = 1.0
+) -> int:
     """Mend violated cells until none is left or patience runs out; the chain ends at the best.
+
+    Args:
+      form: The compiled problem.
+      chain: The chain to mend.
+      limits: What its deviations should keep.
+      stage: The effort that may be spent.
+      until: The fraction of the stage at which to stop.
 
     Returns:
       How many violations are left.
@@ -39,7 +48,7 @@ def keep_limits(form: Compiled, chain: Chain, limits: Limits, stage: Stage) -> i
     strict = form.with_limits(limits.low, limits.high, _EXCESS)
     tabu = np.zeros(len(chain.y), dtype=np.int64)
     best, fewest, waited, clock = chain.y.copy(), -1, 0, 0
-    while not stage.is_over or fewest < 0:
+    while stage.fraction < until or fewest < 0:
         violated = violated_cells(strict.model, chain.deviation)
         waited += 1
         if fewest < 0 or len(violated) < fewest:
@@ -90,23 +99,25 @@ def lower_limits(form: Compiled, chain: Chain, groups: NDArray[np.int8], stage: 
     """Lower the largest deviation of each group in turn, as far as the repair can follow."""
     problem = form.problem
     limits = _present(form, chain, groups)
-    for group in range(len(problem.largest(chain.deviation[:-1]))):
+    count = len(problem.largest(chain.deviation[:-1]))
+    for group in range(count):
+        until = (group + 1) / count
         goal = problem.goals[group] if group < len(problem.goals) else 0.0
         inside = groups == group
-        while not stage.is_over:
+        while stage.fraction < until:
             lower = problem.largest(chain.deviation[:-1])[group] - 1
             wanted = Limits(limits.low.copy(), limits.high.copy())
             wanted.low[inside], wanted.high[inside] = -lower, lower
-            if lower < goal or not _reaches(form, chain, wanted, stage):
+            if lower < goal or not _reaches(form, chain, wanted, stage, until):
                 break
             limits = _present(form, chain, groups)
     return limits
 
 
-def _reaches(form: Compiled, chain: Chain, goal: Limits, stage: Stage) -> bool:
+def _reaches(form: Compiled, chain: Chain, goal: Limits, stage: Stage, until: float) -> bool:
     """Try to keep the limits; on failure the chain stays where it was."""
     before = chain.y.copy()
-    if keep_limits(form, chain, goal, stage) == 0:
+    if keep_limits(form, chain, goal, stage, until) == 0:
         return True
     restart(form, chain, before)
     return False

@@ -1,0 +1,152 @@
+"""One draw, judged: as published, and after it was brought to expected inner frequencies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from numpy.typing import NDArray
+
+from discreet.assess.assess import Assessment, assess
+from discreet.assess.compare.contestants import built_from, label_of
+from discreet.assess.compare.trial import Trial
+from discreet.assess.measure import Measure
+from discreet.design.base import Design
+from discreet.design.release import Release
+from discreet.design.table import Table
+from discreet.errors import ParameterError
+from discreet.solve.fit import Fit, Fitter
+
+PUBLISHED, FITTED = "published", "fitted"
+STAGES = (FITTED, PUBLISHED)
+OWN = "own"
+"""The fitter's name where the inner cells are part of the release."""
+
+DEFAULT_MEASURES = (
+    "exact-disclosure",
+    "exact-disclosure-own",
+    "disclosure-probability",
+    "disclosure-probability-own",
+    "targeted-attribution",
+    "table-disclosure",
+    "unchanged-cells",
+    "unchanged-small-cells",
+    "surviving-small-cells",
+    "certain-nonzero",
+    "repaired-entropy-risk",
+    "hellinger-utility",
+    "mean-absolute-deviation",
+    "max-absolute-deviation",
+    "mean-relative-deviation",
+    "false-zeros",
+    "false-positives",
+    "withheld-cells",
+    "additivity-error",
+    "total-difference",
+    "rank-correlation",
+    "cramers-v-shift",
+    "changed-decisions",
+)
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Judge:
+    """The measures and fitters that every method meets.
+
+    Attributes:
+      table: The true table.
+      measures: What is measured.
+      fitters: What recovers inner cells where they are not part of a release.
+      options: Options of the measures.
+    """
+
+    table: Table
+    measures: tuple[Measure, ...]
+    fitters: tuple[Fitter, ...]
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def __call__(self, trial: Trial) -> Iterator[Row]:
+        """A row for each stage, fitter and measure."""
+        published = self._assessed(trial)
+        yield from _rows(published, PUBLISHED, "", "")
+        if trial.y is not None:
+            yield from _rows(published, FITTED, OWN, "")
+            return
+        for label, fitter in self._prepared.items():
+            fitted = trial.fit(fitter)
+            status = fitted.fit_result.status.name
+            yield from _rows(self._assessed(fitted), FITTED, label, status)
+
+    def _assessed(self, trial: Release) -> Assessment:
+        return assess(self.table, trial, self.measures, **self.options)
+
+    @cached_property
+    def _prepared(self) -> dict[str, PreparedOnce]:
+        return {label_of(fitter): PreparedOnce(fitter) for fitter in self.fitters}
+
+
+class PreparedOnce:
+    """A fitter that does once what depends on the design alone, and then fits many draws."""
+
+    def __init__(self, fitter: Fitter) -> None:
+        self.name = fitter.name
+        self._fitter = fitter
+        self._design: Design | None = None
+
+    def __call__(
+        self, design: Design, z: NDArray[Any], *, weights: NDArray[Any] | None = None
+    ) -> Fit:
+        """Fit one draw."""
+        if design is not self._design:
+            self._design, self._fit = design, self._fitter.prepare(design)
+        return self._fit(z, weights=weights)
+
+
+def _rows(found: Assessment, stage: str, fitter: str, fit: str) -> Iterator[Row]:
+    where = {"stage": stage, "fitter": fitter, "fit": fit}
+    for score in found:
+        yield {
+            **where,
+            "measure": score.name,
+            "kind": score.kind,
+            "on": score.on,
+            "direction": score.direction,
+            "value": score.value,
+        }
+    for skipped in found.skipped:
+        yield {**where, "measure": skipped.name, "kind": skipped.kind, "note": skipped.reason}
+
+
+def measures_from(given: str | Sequence[str | Measure] | None) -> tuple[Measure, ...]:
+    """Measures by name or as they are; a readable choice by default, ``"all"`` for all."""
+    from discreet import registry
+
+    if given is None:
+        given = DEFAULT_MEASURES
+    elif isinstance(given, str):
+        given = list(registry.MEASURES) if given == "all" else [given]
+    built = tuple(built_from("measure", m) for m in given)
+    if not built:
+        raise ParameterError("there is no measure to compare by.")
+    return built
+
+
+def fitters_from(given: Any) -> tuple[Fitter, ...]:
+    """Fitters by name or as they are; the chain of Langsrud & Lupp (2021) by default."""
+    if given is None:
+        return (default_fitter(),)
+    several = isinstance(given, Sequence) and not isinstance(given, str)
+    built = tuple(built_from("fitter", f) for f in (given if several else [given]))
+    labels = [label_of(f) for f in built]
+    if len(set(labels)) < len(labels):
+        raise ParameterError(f"fitters must differ from each other, got {', '.join(labels)}.")
+    return built
+
+
+def default_fitter() -> Fitter:
+    """Additive and non-negative first, then the log-linear fit of what adds up."""
+    raise NotImplementedError

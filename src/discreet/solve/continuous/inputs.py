@@ -1,0 +1,50 @@
+"""Published values and weights as fitters take them: checked, in double precision."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from discreet.design.base import Design
+from discreet.errors import DataError, DesignError, ParameterError
+
+Vector = NDArray[np.float64]
+
+
+def checked_weights(design: Design, weights: ArrayLike | None) -> Vector:
+    """Precisions of the published cells, ones by default; zero leaves a cell out."""
+    if weights is None:
+        return np.ones(design.n_published)
+    w = _vector(design, weights, "weights")
+    if not (np.isfinite(w).all() and (w >= 0).all()):
+        raise ParameterError(
+            "weights are precisions: they must be finite and not negative (zero leaves a cell out)."
+        )
+    return w
+
+
+def checked_values(design: Design, z: ArrayLike, used: NDArray[np.bool_]) -> Vector:
+    """Published values; those that are not used, suppressed ones for example, become zero."""
+    values = _vector(design, z, "published values")
+    missing = np.flatnonzero(used & ~np.isfinite(values))
+    if len(missing):
+        raise DataError(
+            f"published cell {name_of(design, int(missing[0]))} has no value. "
+            "Give cells without a value the weight zero."
+        )
+    return np.where(used, values, 0.0)
+
+
+def name_of(design: Design, position: int) -> str:
+    """A published cell by its codes, or by its position where there are none."""
+    return str(design.cell(position)) if design.axes else f"number {position}"
+
+
+def _vector(design: Design, values: ArrayLike, kind: str) -> Vector:
+    vector = np.asarray(values, dtype=float)
+    if vector.shape != (design.n_published,):
+        raise DesignError(
+            f"the design has {design.n_published:,} published cells, but the {kind} have shape "
+            f"{vector.shape}."
+        )
+    return vector
