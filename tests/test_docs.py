@@ -51,6 +51,18 @@ def test_every_fitter_is_documented(name):
     assert f"`{name}`" in pages, f"fitter {name} is described nowhere in docs/methods"
 
 
+CITATION = re.compile(r"([A-Z][\w'’-]+)(?: et al\.)? \((\d{4}[ab]?)\)")
+
+
+def test_every_citation_is_in_the_bibliography():
+    lines = (ROOT / "docs" / "references.md").read_text(encoding="utf-8").splitlines()
+    sources = [*PAGES, *(ROOT / "src").rglob("*.py")]
+    cited = {c for p in sources for c in CITATION.findall(p.read_text(encoding="utf-8"))}
+    known = {(n, y) for n, y in cited if any(n in line and f"({y})" in line for line in lines)}
+    assert cited
+    assert cited == known, f"not in docs/references.md: {sorted(cited - known)}"
+
+
 def test_every_dependency_has_its_line():
     import tomllib
 

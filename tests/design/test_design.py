@@ -128,6 +128,13 @@ def test_a_term_may_name_a_level():
         ProductDesign(axes, [("region", "county")])
 
 
+def test_unnamed_levels_go_by_their_depth():
+    tree = dc.Hierarchy.from_dict({"All": {"A": ["A1", "A2"], "B": ["B1"]}})
+    axis = Axis.from_hierarchies("geo", [tree])
+    assert axis.level("1").codes == ("A", "B")
+    assert axis.level("2") is axis.level("leaves") is axis.finest
+
+
 def test_leaves_of_unequal_depth_can_be_published_alone():
     design = ProductDesign([Axis.from_hierarchies("geo", [COUNTRIES])], [("geo[leaves]",)])
     np.testing.assert_array_equal(design.aggregate(np.arange(6)), np.arange(6))

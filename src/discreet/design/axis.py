@@ -144,7 +144,10 @@ class Axis:
         return found
 
     def level(self, name: str) -> Level:
-        """The level with this name (`"county"`), number (`"2"`), or `"leaves"`."""
+        """The level with this name (`"county"`), depth (`"2"`, unnamed levels), or `"leaves"`.
+
+        Where two hierarchies name a level alike, the first one's is meant.
+        """
         if name in (LEAVES, self.finest.name):
             return self.finest
         short = {self.short_name(level): level for level in self.levels}
@@ -197,10 +200,8 @@ def _level_from_nodes(
             )
         group[position[leaf]] = of_node.get(ancestor, OUTSIDE)
     short = tree.level_names[depth] if tree.level_names else str(depth)
-    is_leaf_level = nodes == tuple(position)
-    return Level(
-        name if is_leaf_level and not tree.level_names else f"{name}[{short}]", nodes, group
-    )
+    is_flat = tree.depth == 1 and not tree.level_names
+    return Level(name if is_flat else f"{name}[{short}]", nodes, group)
 
 
 def _check_same_meaning(

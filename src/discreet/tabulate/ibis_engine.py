@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from discreet.microdata.microdata import Microdata
 
-_VALID_KEYS = "k_valid"
+_VALID = "valid"
 
 
 class IbisEngine:
@@ -42,21 +42,39 @@ class IbisEngine:
         cells = fetch(data.backend, self.query(data, variables), data.origin)
         sums = {name: as_array(cells.column(name)) for name in cells.column_names[len(variables) :]}
         _check(data, sums)
-        kept = [name for name in cells.column_names if name != _VALID_KEYS]
+        kept = [name for name in cells.column_names if name != _VALID]
         return cells.select(kept).rename_columns([*variables, *kept[len(variables) :]])
 
     def query(self, data: Microdata, variables: Sequence[str]) -> Any:
         """The grouping as an Ibis expression."""
-        table, key = data.keyed()
-        sums = {COUNT: table.count()}
-        if data.weight is not None:
-            sums |= _weight_sums(_weights(table, data))
-        if key is not None:
-            sums |= _key_sums(table[key], data.convention.modulus)
+        table, sums = sums_of(data)
         if not variables:
             return table.aggregate(**sums)
         by = {f"v{i}": table[name] for i, name in enumerate(variables)}
         return table.group_by(**by).aggregate(**sums)
+
+
+def sums_of(data: Microdata) -> tuple[Any, dict[str, Any]]:
+    """The records, and what is summed over them: counts, weights, keys, and valid records.
+
+    One count of records whose weight and key are valid is all the checking there is: it costs next
+    to nothing beside the sums, unlike a smallest and a largest value for each cell.
+    """
+    import ibis
+
+    table, key = data.keyed()
+    sums, is_valid = {COUNT: table.count()}, []
+    if data.weight is not None:
+        w = _weights(table, data)
+        sums |= {WEIGHT: w.sum(), WEIGHT_SQUARED: (w * w).sum()}
+        is_valid.append(w >= 0)
+    if key is not None:
+        whole, in_range = _keys(table[key], data.convention.modulus)
+        sums[KEY] = whole.sum()
+        is_valid.append(in_range)
+    if is_valid:
+        sums[_VALID] = ibis.ifelse(ibis.and_(*is_valid), 1, ibis.null("int64")).count()
+    return table, sums
 
 
 def _weights(table: Any, data: Microdata) -> Any:
@@ -65,28 +83,13 @@ def _weights(table: Any, data: Microdata) -> Any:
     return column if column.type().is_float64() else column.cast("float64")
 
 
-def _weight_sums(w: Any) -> dict[str, Any]:
-    """Sums of weights and squares; a weight that is missing or negative makes its sum NaN.
-
-    Beside the sums themselves this costs next to nothing, unlike a smallest weight for each cell.
-    """
-    import ibis
-
-    valid = ibis.ifelse(w >= 0, w, ibis.literal(float("nan")))
-    return {WEIGHT: valid.sum(), WEIGHT_SQUARED: (w * w).sum()}
-
-
-def _key_sums(column: Any, modulus: int) -> dict[str, Any]:
-    """The sum of valid keys, and how many there are."""
-    import ibis
-
+def _keys(column: Any, modulus: int) -> tuple[Any, Any]:
+    """Keys as whole numbers, and whether they lie in their range."""
     _require_numbers(column, "key")
     given = _as_numbers(column)
-    is_fraction = given.type().is_floating()
-    whole = nearest(given * float(modulus)).cast("int64") if is_fraction else given
-    is_valid = (given >= 0) & (given < (1 if is_fraction else modulus))
-    valid = ibis.ifelse(is_valid, whole, ibis.null("int64"))
-    return {KEY: valid.sum(), _VALID_KEYS: valid.count()}
+    if given.type().is_floating():
+        return nearest(given * float(modulus)).cast("int64"), (given >= 0) & (given < 1)
+    return given, (given >= 0) & (given < modulus)
 
 
 def _as_numbers(column: Any) -> Any:
@@ -114,17 +117,18 @@ def nearest(number: Any) -> Any:
 
 
 def _check(data: Microdata, sums: dict[str, NDArray[Any]]) -> None:
-    """What the sums say about the weights and keys in them."""
-    if WEIGHT in sums and not np.isfinite(sums[WEIGHT]).all():
+    """Refuse records whose weight or key is not valid."""
+    is_finite = WEIGHT not in sums or bool(np.isfinite(sums[WEIGHT]).all())
+    if is_finite and np.array_equal(sums.get(_VALID, sums[COUNT]), sums[COUNT]):
+        return
+    if data.weight is not None:
         check_weights(data, _lowest_weight(data), sums[WEIGHT])
-    if _VALID_KEYS in sums and (sums[_VALID_KEYS] != sums[COUNT]).any():
-        raise bad_keys(data)
+    raise bad_keys(data)
 
 
 def _lowest_weight(data: Microdata) -> float:
     """The smallest weight, minus infinity when one is missing; asked only to explain an error."""
     w = _weights(data.table, data)
-    found = fetch(data.backend, data.table.aggregate(low=w.min(), n=w.count()), data.origin)
-    whole = fetch(data.backend, data.table.aggregate(n=data.table.count()), data.origin)
-    is_missing = found.column("n")[0] != whole.column("n")[0]
-    return float("-inf") if is_missing else float(found.column("low")[0].as_py())
+    query = data.table.aggregate(low=w.min(), some=w.count(), all=data.table.count())
+    low, some, all_ = (c[0].as_py() for c in fetch(data.backend, query, data.origin).columns)
+    return float(low) if some == all_ else float("-inf")

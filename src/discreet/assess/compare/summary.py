@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,10 +14,11 @@ from discreet.assess.measure import Score
 if TYPE_CHECKING:
     import pyarrow as pa
 
-WORDS = ("label", "method", "parameters", "stage", "fitter", "measure", "kind", "on")
+WORDS = ("label", "method", "parameters", "stage", "fitter", "measure", "kind")
 NUMBERS = ("mean", "sd", "standard_error", "lower", "upper")
-_BY = (*WORDS, "direction")
 _QUANTILES = (0.025, 0.975)
+
+Rows = Sequence[Mapping[str, Any]]
 
 
 def summarise(replicates: pa.Table) -> pa.Table:
@@ -32,27 +33,41 @@ def summarise(replicates: pa.Table) -> pa.Table:
     groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
     for row in replicates.to_pylist():
         groups.setdefault(tuple(row[name] for name in WORDS), []).append(row)
-    rows = [_row(dict(zip(WORDS, key, strict=True)), found) for key, found in groups.items()]
-    return pa.Table.from_pylist(_without_gaps(rows), schema=_schema())
+    rows = [
+        {**dict(zip(WORDS, key, strict=True)), **line}
+        for key, found in groups.items()
+        for line in _lines(found)
+    ]
+    return pa.Table.from_pylist(rows, schema=_schema())
 
 
 def _schema() -> pa.Schema:
     import pyarrow as pa
 
-    words = [(name, pa.string()) for name in WORDS]
+    words = [(name, pa.string()) for name in (*WORDS, "on")]
     numbers = [(name, pa.float64()) for name in NUMBERS]
     last = [(name, pa.string()) for name in ("direction", "reading", "note")]
     return pa.schema([*words, *numbers, ("replicates", pa.int32()), *last])
 
 
-def _row(where: dict[str, Any], found: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    values = np.array([row["value"] for row in found if row["value"] is not None])
-    direction = next((row["direction"] for row in found if row["direction"]), None)
-    reading = None
-    if direction is not None:
-        reading = Score("", 0.0, where["kind"], (0, 1), direction).reading
-    facts = {"direction": direction, "reading": reading, "note": _note(found)}
-    return {**where, **spread(values), "replicates": len(values), **facts}
+def _lines(found: Rows) -> Iterator[dict[str, Any]]:
+    """A line for everything that one measure was taken of; one if it never applied."""
+    missing = [row for row in found if row["value"] is None]
+    for on in dict.fromkeys(row["on"] for row in found if row["value"] is not None):
+        taken = [row for row in found if row["value"] is not None and row["on"] == on]
+        yield _line(taken, missing)
+    if len(missing) == len(found):
+        yield _line([], missing)
+
+
+def _line(taken: Rows, missing: Rows) -> dict[str, Any]:
+    values = np.array([row["value"] for row in taken])
+    line = {"on": None, "direction": None, "reading": None}
+    if taken:
+        first = taken[0]
+        score = Score(first["measure"], 0.0, first["kind"], (0, 1), first["direction"])
+        line = {"on": first["on"], "direction": first["direction"], "reading": score.reading}
+    return {**line, **spread(values), "replicates": len(values), "note": _note(taken, missing)}
 
 
 def spread(values: np.ndarray[Any, Any]) -> dict[str, float | None]:
@@ -69,20 +84,14 @@ def spread(values: np.ndarray[Any, Any]) -> dict[str, float | None]:
     return dict(zip(NUMBERS, numbers, strict=True))
 
 
-def _note(found: Sequence[Mapping[str, Any]]) -> str | None:
-    """Why draws have no value, and how many fits did not end as they should."""
-    reasons = Counter(row["note"] for row in found if row["note"])
-    fits = Counter(row["fit"] for row in found if row["fit"] not in ("", "converged"))
+def _note(taken: Rows, missing: Rows) -> str | None:
+    """Why some draws have no value, and how many fits did not end as they should."""
+    draws = len({row["replicate"] for row in (*taken, *missing)})
+    reasons = Counter(row["note"] for row in missing) if len(taken) < draws else {}
+    fits = Counter(row["fit"] for row in taken if row["fit"] not in ("", "converged"))
     lines = [
-        reason if n == len(found) else f"in {n} of {len(found)} draws: {reason}"
+        reason if n == draws else f"in {n} of {draws} draws: {reason}"
         for reason, n in reasons.items()
     ]
-    lines += [f"the fit ended as {fit!r} in {n} of {len(found)} draws." for fit, n in fits.items()]
+    lines += [f"the fit ended as {fit!r} in {n} of {draws} draws." for fit, n in fits.items()]
     return " ".join(lines) or None
-
-
-def _without_gaps(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Draws without a value do not know on what it is; they join the group that does."""
-    place = ("label", "stage", "fitter", "measure")
-    known = {tuple(r[n] for n in place) for r in rows if r["on"]}
-    return [r for r in rows if r["on"] or tuple(r[n] for n in place) not in known]

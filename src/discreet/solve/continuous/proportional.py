@@ -47,7 +47,7 @@ class ProportionalFit:
         self._sums, self._factors = np.zeros(len(self._z)), np.ones(len(self._z))
         self._sum_first_group()
         self._anderson = Anderson(memory, np.sqrt(np.maximum(self._z, 0.0)))
-        self._is_accelerated = memory > 0
+        self._is_plain, self._slack = False, goal
         self.steps = 0
         self.conflict: Vector | None = None
         self._best, self._best_step, self._first = math.inf, 0, 0.0
@@ -64,10 +64,10 @@ class ProportionalFit:
                 if self._is_refuted_by(self.nu - before):
                     return Status.inconsistent
                 if self._is_stuck():
-                    if not self._is_accelerated:
+                    if self._is_plain:
                         return Status.stalled
                     self._go_plain()
-            if self._is_accelerated:
+            if not self._is_plain:
                 self._extrapolate(before)
         return Status.max_steps
 
@@ -113,18 +113,18 @@ class ProportionalFit:
             add_sums(self.members.index[0], self.y, self._sums)
 
     def _is_refuted_by(self, u: Vector) -> bool:
-        r"""Whether `u` proves that no table comes within the goal of these margins.
+        r"""Whether `u` proves that no table comes within the slack of these margins.
 
         A table :math:`y \ge 0` with :math:`|X^\top y - z| \le g` has
         :math:`z^\top u - g\|u\|_1 \le y^\top Xu \le \max(Xu)_+ \sum_k (z_k + g)`. When margins
         contradict each other, what a sweep adds to the multipliers tends to a `u` that breaks this.
         """
-        needed = float(self._z @ u - self.goal * np.abs(u).sum())
+        needed = float(self._z @ u - self._slack * np.abs(u).sum())
         if needed <= 0:
             return False
         exponents = np.empty(self.members.n_inner)
         spread(self.members.index, u, exponents)
-        bound = float(np.sum(self._z[:-1] + self.goal, where=self._counts))
+        bound = float(np.sum(self._z[:-1] + self._slack, where=self._counts))
         if needed <= max(float(exponents.max(initial=0.0)), 0.0) * bound:
             return False
         self.conflict = u
@@ -135,8 +135,11 @@ class ProportionalFit:
         return self.steps - self._best_step > max(_PATIENCE, self.steps // 4)
 
     def _go_plain(self) -> None:
-        """Leave the acceleration: plain sweeps drift along the proof when there is one."""
-        self._is_accelerated = False
+        """Leave the acceleration: plain sweeps drift along the proof when there is one.
+
+        As no better fit was found, margins that contradict each other at all are reported.
+        """
+        self._is_plain, self._slack = True, 0.0
         self._best, self._best_step = math.inf, self.steps
 
     def _report(self, deviation: float) -> None:
