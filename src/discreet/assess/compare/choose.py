@@ -66,7 +66,8 @@ def selected(frame: pa.Table, measure: str) -> Selection:
     if name not in known:
         raise UnknownNameError("measure of this comparison", name, known)
     for wanted in [stage] if stage else STAGES:
-        lines = [r for r in rows if (r["measure"], r["stage"]) == (name, wanted) and r["replicates"]]
+        here = [r for r in rows if r["measure"] == name and r["stage"] == wanted]
+        lines = [r for r in here if r["replicates"]]
         if lines:
             first = lines[0]["on"]
             return Selection(name, wanted, tuple(r for r in lines if r["on"] == first))
@@ -97,3 +98,17 @@ def is_dominated(point: tuple[float, float], others: list[tuple[float, float]]) 
     (True, False)
     """
     return any(a <= point[0] and b <= point[1] and (a, b) != point for a, b in others)
+
+
+def paired(first: Selection, second: Selection) -> list[tuple[Line, Line]]:
+    """Rows of two measures that belong together: same method, same fitter where both have one."""
+    of_second = second.by_method()
+    pairs = []
+    for (label, fitter), line in first.by_method().items():
+        fitting = [
+            other
+            for (name, used), other in of_second.items()
+            if name == label and (used == fitter or "" in (used, fitter))
+        ]
+        pairs += [(line, other) for other in fitting]
+    return pairs

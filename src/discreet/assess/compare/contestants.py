@@ -37,21 +37,26 @@ def contestants(methods: MethodsLike) -> tuple[Contestant, ...]:
     Args:
       methods: Methods or texts such as ``"cell-key:D=5,V=3,js=2"``; a mapping gives the labels.
     """
-    if not isinstance(methods, Mapping):
-        several = isinstance(methods, Sequence) and not isinstance(methods, str)
-        built = [built_from("method", m) for m in (methods if several else [methods])]
-        named = [(label_of(m), m) for m in built]
-    else:
+    if isinstance(methods, Mapping):
         named = [(label, built_from("method", m)) for label, m in methods.items()]
+    else:
+        built = [built_from("method", m) for m in several(methods)]
+        named = [(label_of(m), m) for m in built]
     labels = [label for label, _ in named]
     for label in labels:
         if labels.count(label) > 1:
             raise ParameterError(
-                f"two methods are called {label!r}. Give them labels: {{'weak': ..., 'strong': ...}}."
+                f"two methods are called {label!r}. Give them labels: "
+                "{'weak': ..., 'strong': ...}."
             )
     if not labels:
         raise ParameterError("there is no method to compare.")
     return tuple(Contestant(label, method) for label, method in named)
+
+
+def several(given: Any) -> list[Any]:
+    """A list of what may be one thing or a sequence of them; a text is one thing."""
+    return list(given) if isinstance(given, Sequence) and not isinstance(given, str) else [given]
 
 
 def built_from(kind: str, given: Any) -> Any:

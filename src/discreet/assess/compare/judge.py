@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
 from functools import cached_property
 from typing import Any
 
 from numpy.typing import NDArray
 
 from discreet.assess.assess import Assessment, assess
-from discreet.assess.compare.contestants import built_from, label_of
+from discreet.assess.compare.contestants import built_from, label_of, several
 from discreet.assess.compare.trial import Trial
 from discreet.assess.measure import Measure
 from discreet.design.base import Design
@@ -135,12 +135,17 @@ def measures_from(given: str | Sequence[str | Measure] | None) -> tuple[Measure,
     return built
 
 
+def options_for(measures: Sequence[Measure], options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options that at least one of the measures has."""
+    known = {f.name for m in measures if is_dataclass(m) for f in fields(type(m))}
+    return {name: value for name, value in options.items() if name in known}
+
+
 def fitters_from(given: Any) -> tuple[Fitter, ...]:
     """Fitters by name or as they are; the chain of Langsrud & Lupp (2021) by default."""
     if given is None:
         return (default_fitter(),)
-    several = isinstance(given, Sequence) and not isinstance(given, str)
-    built = tuple(built_from("fitter", f) for f in (given if several else [given]))
+    built = tuple(built_from("fitter", f) for f in several(given))
     labels = [label_of(f) for f in built]
     if len(set(labels)) < len(labels):
         raise ParameterError(f"fitters must differ from each other, got {', '.join(labels)}.")

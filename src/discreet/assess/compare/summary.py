@@ -62,7 +62,7 @@ def _lines(found: Rows) -> Iterator[dict[str, Any]]:
 
 def _line(taken: Rows, missing: Rows) -> dict[str, Any]:
     values = np.array([row["value"] for row in taken])
-    line = {"on": None, "direction": None, "reading": None}
+    line: dict[str, Any] = {"on": None, "direction": None, "reading": None}
     if taken:
         first = taken[0]
         score = Score(first["measure"], 0.0, first["kind"], (0, 1), first["direction"])

@@ -108,9 +108,7 @@ class Sampler:
         return Trial.copy_of(self.method(self.table))
 
 
-def random_zero_keys(
-    rng: np.random.Generator, modulus: int
-) -> Callable[[Sequence[Cell]], Whole]:
+def random_zero_keys(rng: np.random.Generator, modulus: int) -> Callable[[Sequence[Cell]], Whole]:
     """A rule that gives empty cells random keys, the same one to the same definition."""
 
     def rule(cells: Sequence[Cell]) -> Whole:

@@ -18,7 +18,7 @@ from discreet.design.axis import OUTSIDE
 from discreet.design.base import Design, Vector
 from discreet.design.product import ProductDesign
 from discreet.design.structured import StructuredDesign
-from discreet.solve.continuous.kernels import hand_down, sum_up
+from discreet.solve.continuous.kernels import Sums, hand_down, sum_up
 
 Whole = NDArray[np.int32]
 _MASK_FACTOR = 8  # a crossing this many times larger than its cells is numbered by sorting
@@ -26,38 +26,30 @@ _MASK_FACTOR = 8  # a crossing this many times larger than its cells is numbered
 
 @dataclass(frozen=True, eq=False)
 class Incidence:
-    """Edges over a buffer that holds the chosen inner cells first, then the published nodes.
+    """Sums of chosen inner cells; nodes are the published cells they reach.
 
     Attributes:
       n_cells: Number of chosen inner cells.
-      source: Node at which each edge begins.
-      target: Node it adds to.
-      position: Published position of each node after the cells.
+      position: Published position of each node.
+      sums: Rows (`starts`, `columns`) of the nodes each cell counts in directly, and edges
+        (`source`, `target`) from nodes to coarser ones.
     """
 
     n_cells: int
-    source: Whole
-    target: Whole
     position: NDArray[np.int64]
-
-    @property
-    def n_nodes(self) -> int:
-        """Length of the buffer."""
-        return self.n_cells + len(self.position)
+    sums: Sums
 
     def aggregate(self, y: Vector) -> Vector:
         """Sums of the cells, node by node."""
-        nodes = np.zeros(self.n_nodes)
-        nodes[: self.n_cells] = y
-        sum_up(self.source, self.target, nodes)
-        return nodes[self.n_cells :]
+        nodes = np.empty(len(self.position))
+        sum_up(self.sums, y, nodes)
+        return nodes
 
     def adjoint(self, z: Vector) -> Vector:
         """For each cell the sum over the nodes it counts in."""
-        nodes = np.zeros(self.n_nodes)
-        nodes[self.n_cells :] = z
-        hand_down(self.source, self.target, nodes)
-        return nodes[: self.n_cells]
+        cells = np.empty(self.n_cells)
+        hand_down(self.sums, z.copy(), cells)
+        return cells
 
 
 class Restrictor:
@@ -80,12 +72,13 @@ class Restrictor:
     def _general(self, cells: Vector) -> Incidence:
         starts, columns = self._matrix
         lengths = np.diff(starts)[cells]
-        source = np.repeat(np.arange(len(cells), dtype=np.int32), lengths)
-        within = np.arange(len(source)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        begin = np.concatenate([[0], np.cumsum(lengths)])
+        within = np.arange(begin[-1]) - np.repeat(begin[:-1], lengths)
         reached = columns[np.repeat(starts[cells], lengths) + within]
         position, rank = np.unique(reached, return_inverse=True)
-        target = (rank + len(cells)).astype(np.int32)
-        return Incidence(len(cells), source, target, position.astype(np.int64))
+        none = np.empty(0, dtype=np.int32)
+        sums = (begin, rank.astype(np.int32), none, none)
+        return Incidence(len(cells), position.astype(np.int64), sums)
 
     @cached_property
     def _order(self) -> list[tuple[int, int | None]]:
@@ -99,27 +92,59 @@ class Restrictor:
 
     def _structured(self, design: StructuredDesign, cells: Vector) -> Incidence:
         codes = _codes(design, cells)
-        first_node = len(cells)
-        reached: dict[int, NDArray[np.int64]] = {}
-        begin: dict[int, int] = {}
-        sources, targets, positions = [], [], []
+        nodes = _Nodes()
+        rows: list[Whole] = []
         for k, source in self._order:
             if source is None:
                 flat, inside = _flat(design, k, None, codes)
-                start = 0
+                row = np.full(len(cells), OUTSIDE, dtype=np.int32)
+                row[inside] = nodes.add(design, k, flat)
+                rows.append(row)
             else:
-                groups = np.unravel_index(reached[source], design.blocks[source].shape)
+                groups = np.unravel_index(nodes.reached[source], design.blocks[source].shape)
                 flat, inside = _flat(design, k, source, groups)
-                start = begin[source]
-            reached[k], rank = _ranked(flat, design.blocks[k].size)
-            begin[k] = first_node
-            sources.append((inside + start).astype(np.int32))
-            targets.append((rank + first_node).astype(np.int32))
-            positions.append(_positions(design, k, reached[k]))
-            first_node += len(reached[k])
-        return Incidence(
-            len(cells), np.concatenate(sources), np.concatenate(targets), np.concatenate(positions)
-        )
+                begin = nodes.begin[source]
+                nodes.link(inside + begin, nodes.add(design, k, flat))
+        starts, columns = _by_cell(rows)
+        sums = (starts, columns, _joined(nodes.sources), _joined(nodes.targets))
+        return Incidence(len(cells), np.concatenate(nodes.positions), sums)
+
+
+class _Nodes:
+    """The published cells reached so far, and the edges between them."""
+
+    def __init__(self) -> None:
+        self.reached: dict[int, NDArray[np.int64]] = {}
+        self.begin: dict[int, int] = {}
+        self.positions: list[NDArray[np.int64]] = []
+        self.sources: list[Whole] = []
+        self.targets: list[Whole] = []
+        self._count = 0
+
+    def add(self, design: StructuredDesign, k: int, flat: NDArray[np.int64]) -> Whole:
+        """Number the cells of block k that are reached; returns the node of each entry."""
+        cells, rank = _ranked(flat, design.blocks[k].size)
+        self.reached[k], self.begin[k] = cells, self._count
+        self.positions.append(_positions(design, k, cells))
+        self._count += len(cells)
+        return (rank + self.begin[k]).astype(np.int32)
+
+    def link(self, source: NDArray[np.int64], target: Whole) -> None:
+        """Edges from nodes to the coarser nodes they count in."""
+        self.sources.append(source.astype(np.int32))
+        self.targets.append(target)
+
+
+def _joined(parts: Sequence[Whole]) -> Whole:
+    return np.concatenate(parts) if parts else np.empty(0, dtype=np.int32)
+
+
+def _by_cell(rows: Sequence[Whole]) -> tuple[NDArray[np.int64], Whole]:
+    """The nodes of each cell together, cells in order, without those it lies outside of."""
+    table = np.stack(rows, axis=1)
+    inside = table != OUTSIDE
+    starts = np.concatenate([[0], np.cumsum(inside.sum(axis=1))])
+    return starts, table[inside]
 
 
 def _codes(design: StructuredDesign, cells: Vector) -> Sequence[Vector]:
