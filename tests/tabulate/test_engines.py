@@ -8,10 +8,11 @@ from discreet.errors import DataError, EngineError, KeysError
 from discreet.tabulate.engine import values_of
 from discreet.tabulate.ibis_engine import IbisEngine
 from discreet.tabulate.numpy_engine import NumpyEngine
-from discreet.testing.engines import CASES, check_engine
+from discreet.testing import check_engine
+from discreet.testing.engines import CASES, REFUSED
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", [*CASES, *REFUSED])
 def test_battery(place, case):
     assert check_engine(place.backend, engine=place.engine, cases=[case]).passed == (case,)
 
@@ -20,6 +21,7 @@ def test_battery(place, case):
 def test_another_back_end_is_judged_by_its_types():
     backend = ibis.sqlite.connect()
     good = ["text", "strange names", "no records", "one record", "many records", "boolean", "date"]
+    good += REFUSED
     assert check_engine(backend, cases=good).passed == tuple(good)
     with pytest.raises(EngineError, match="int64: "):  # SQLite's integers pass through floats
         check_engine(backend, cases=["int64", "text"])
@@ -59,8 +61,23 @@ def roles(data):
     return {"id": data.id, "weight": data.weight, "key": data.key}
 
 
+class Trusts(IbisEngine):
+    def group(self, data, variables):
+        sums = {"n": data.table.count(), "w": data.table[data.weight].sum()}
+        by = {f"v{i}": data.table[v] for i, v in enumerate(variables)}
+        table = data.table.group_by(**by) if by else data.table
+        return data.backend.to_pyarrow(table.aggregate(**sums))
+
+
 @pytest.mark.parametrize(
-    ("liar", "case"), [(Drops, "text"), (Rounds, "many records"), (Folds, "text")]
+    ("liar", "case"),
+    [
+        (Drops, "text"),
+        (Rounds, "many records"),
+        (Folds, "text"),
+        (Trusts, "negative weight"),
+        (Trusts, "missing key"),
+    ],
 )
 def test_the_battery_catches_engines_that_lie(liar, case):
     with pytest.raises(EngineError, match=case):

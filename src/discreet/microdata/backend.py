@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from discreet.errors import DataError, DiscreetError, EngineError
+from discreet.errors import DataError, DiscreetError, EngineError, ParameterError, UnknownNameError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 Answer = TypeVar("Answer")
+Keyed = Callable[[Any], "pa.Table"]
+"""Gives some ids their keys: both side by side."""
+
 _BAD_INPUT = {
     "IOException",
     "InvalidInputException",
@@ -19,9 +22,80 @@ _BAD_INPUT = {
     "OutOfRangeException",
     "SerializationException",
     "ArrowInvalid",
+    "DataError",  # psycopg: a value that cannot be read as the type asked for
+    "NumberFormatException",  # Spark, this and the next two
+    "ArithmeticException",
+    "DateTimeException",
 }
-_QUOTES = ("Original Line", "LINE ", "^")  # lines of a message that quote a record or a query
+_QUOTES = ("Original Line", "LINE ", "^", "DETAIL:", "CONTEXT:")  # these quote a record or query
+_ENDS = ("== SQL", "JVM stacktrace", "at org.", "at java.")  # only queries and stacks follow
 _LONGEST = 300
+_LISTED = 12
+
+
+class Border:
+    """What passes between this program and a back end, as every Ibis back end can do it.
+
+    Args:
+      backend: The Ibis back end that holds the records.
+    """
+
+    def __init__(self, backend: Any) -> None:
+        self.backend = backend
+
+    def answer(self, query: Any) -> pa.Table:
+        """The answer to a query."""
+        answer: pa.Table = self.backend.to_pyarrow(query)
+        return answer
+
+    def names(self) -> list[str]:
+        """The tables that can be opened."""
+        return list(self.backend.list_tables())
+
+    def has(self, name: str) -> bool:
+        """Whether there is a table of this name."""
+        return name in self.names()
+
+    def table(self, name: str) -> Any:
+        """A table that is there, by its name."""
+        return self.backend.table(name)
+
+    def exact(self, table: Any) -> Any:
+        """A table with texts that are equal only when their characters are."""
+        return table
+
+    def lend(self, frame: pa.Table) -> Any:
+        """A frame as a table of the back end, no longer than the connection."""
+        import ibis
+
+        return ibis.memtable(frame)
+
+    def store(self, name: str, frame: pa.Table) -> Any:
+        """A frame as a new table of the back end."""
+        return self.backend.create_table(name, frame)
+
+    def store_keys(self, name: str, side: Any, keyed: Keyed) -> Any:
+        """A new table of ids and their keys; all of it, or nothing.
+
+        Args:
+          name: The new table.
+          side: A query for the ids, and for a key that is yet to come.
+          keyed: Gives some ids their keys.
+        """
+        return self.store(name, keyed(self.answer(side.select(side[0])).column(0)))
+
+
+def border(backend: Any) -> Border:
+    """The way to and from a back end."""
+    if backend.name == "postgres":
+        from discreet.microdata.postgres import PostgresBorder
+
+        return PostgresBorder(backend)
+    if backend.name == "pyspark":
+        from discreet.microdata.spark import SparkBorder
+
+        return SparkBorder(backend)
+    return Border(backend)
 
 
 def duckdb(path: str | None = None) -> Any:
@@ -29,6 +103,37 @@ def duckdb(path: str | None = None) -> Any:
     import ibis
 
     return ibis.duckdb.connect() if path is None else ibis.duckdb.connect(path, read_only=True)
+
+
+def engine_function(name: str, takes: tuple[type, type], gives: type) -> Callable[..., Any]:
+    """A function of two arguments that an engine brings along, for expressions."""
+    import ibis
+
+    def shape(first: Any, second: Any) -> None:
+        """Ibis wants to know the arguments."""
+
+    made: Callable[..., Any] = ibis.udf.scalar.builtin(shape, name=name, signature=(takes, gives))
+    return made
+
+
+def without_unsigned(frame: pa.Table) -> pa.Table:
+    """A frame in types that databases have: whole numbers with a sign, texts without a dictionary.
+
+    Every value stays what it is.
+    """
+    import pyarrow as pa
+
+    wider = {
+        pa.uint8(): pa.int16(),
+        pa.uint16(): pa.int32(),
+        pa.uint32(): pa.int64(),
+        pa.uint64(): pa.decimal128(20, 0),
+    }
+
+    def plain(kind: pa.DataType) -> pa.DataType:
+        return kind.value_type if pa.types.is_dictionary(kind) else wider.get(kind, kind)
+
+    return frame.cast(pa.schema([(field.name, plain(field.type)) for field in frame.schema]))
 
 
 def fetch(backend: Any, query: Any, origin: str) -> pa.Table:
@@ -39,7 +144,25 @@ def fetch(backend: Any, query: Any, origin: str) -> pa.Table:
       query: An Ibis table expression.
       origin: What the records came from, for the error.
     """
-    return attempt(lambda: backend.to_pyarrow(query), origin)
+    return attempt(lambda: border(backend).answer(query), origin)
+
+
+def table_of(backend: Any, name: str | None, origin: str) -> tuple[Any, str]:
+    """A table of a back end with its name, which may be left out when there is only one."""
+    way = border(backend)
+    if name is None:
+        name = _only(attempt(way.names, origin), origin)
+    elif not attempt(lambda: way.has(name), origin):
+        raise UnknownNameError(f"table of {origin}", name, attempt(way.names, origin))
+    return attempt(lambda: way.exact(way.table(name)), origin), name
+
+
+def _only(names: list[str], origin: str) -> str:
+    if len(names) == 1:
+        return names[0]
+    more = ", …" if len(names) > _LISTED else ""
+    listed = ", ".join(map(repr, names[:_LISTED])) + more or "none"
+    raise ParameterError(f"{origin} holds these tables: {listed}. Name one with table=.")
 
 
 def attempt(work: Callable[[], Answer], origin: str) -> Answer:
@@ -47,6 +170,7 @@ def attempt(work: Callable[[], Answer], origin: str) -> Answer:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)  # Ibis calls DuckDB's old names
+            warnings.filterwarnings("ignore", "PySpark does not yet fully support", FutureWarning)
             return work()
     except DiscreetError:
         raise
@@ -56,9 +180,15 @@ def attempt(work: Callable[[], Answer], origin: str) -> Answer:
 
 def clear_error(error: Exception, origin: str) -> DiscreetError:
     """A back end's exception in one line, without the record or query that some of them quote."""
-    lines = [line.strip() for line in str(error).splitlines()]
-    said = "; ".join(line for line in lines if line and not line.startswith(_QUOTES))
-    short = said if len(said) <= _LONGEST else said[: _LONGEST - 1] + "…"
-    if type(error).__name__ in _BAD_INPUT:
+    short = in_short(str(error).splitlines())
+    if _BAD_INPUT & {kind.__name__ for kind in type(error).__mro__}:
         return DataError(f"{origin} could not be read: {short}")
     return EngineError(f"the engine that holds {origin} did not answer: {short}")
+
+
+def in_short(lines: Sequence[str]) -> str:
+    """What a back end said, on one line of bearable length."""
+    stripped = [line.strip() for line in lines]
+    end = next((i for i, line in enumerate(stripped) if line.startswith(_ENDS)), len(stripped))
+    said = "; ".join(line for line in stripped[:end] if line and not line.startswith(_QUOTES))
+    return said if len(said) <= _LONGEST else said[: _LONGEST - 1] + "…"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -172,7 +173,8 @@ class Microdata:
         rule = _rule(convention)
         name, ids = self._ids(id)
         side = record_keys.side_table(name, ids, secret.keys_for_ids(ids, rule))
-        return replace(self._with_side(record_keys.in_memory(name, side), rule), secret=secret)
+        keys = record_keys.lent(self.backend, name, side)
+        return replace(self._with_side(keys, rule), secret=secret)
 
     def with_random_keys(
         self,
@@ -196,13 +198,39 @@ class Microdata:
         side = record_keys.side_table(name, ids, record_keys.random_keys(len(ids), rule))
         if path is not None:
             record_keys.write(path, side, rule)
-        return self._with_side(record_keys.in_memory(name, side), rule)
+        return self._with_side(record_keys.lent(self.backend, name, side), rule)
 
-    def with_stored_keys(self, source: Any, *, id: str | None = None) -> Microdata:
-        """Record keys from a side table: a Parquet file, a frame, or an Ibis table.
+    def store_keys(
+        self,
+        table: str,
+        secret: Secret,
+        *,
+        id: str | None = None,
+        convention: str | KeyConvention = "discreet",
+    ) -> Microdata:
+        """Record keys as `with_keys` makes them, stored in a new table beside the records.
+
+        Made once; from then on the keys are used by `with_stored_keys("::table")`. Ids are checked
+        by the engine and read batch by batch; the table is there when all keys are.
 
         Args:
-          source: A column of ids and a column `record_key`.
+          table: The new table, with its schema or database if that is not the usual one.
+          secret: The secret; it never becomes part of a query.
+          id: Column of ids, if it is not known yet; none may be missing or occur twice.
+          convention: The range of keys.
+        """
+        rule = _rule(convention)
+        name = self._id_name(id)
+        keys_of = partial(secret.keys_for_ids, rule=rule)
+        keys = record_keys.stored(self.backend, self.table, name, table, keys_of, self.origin)
+        return replace(self._with_side(keys, rule), secret=secret)
+
+    def with_stored_keys(self, source: Any, *, id: str | None = None) -> Microdata:
+        """Record keys from a side table.
+
+        Args:
+          source: A column of ids and a column `record_key`: a Parquet file, a table beside the
+            records (`"::table"`), a frame, or an Ibis table.
           id: Column of ids, if it is not the one beside the keys.
         """
         keys, rule = record_keys.read(self.backend, source, id or self.id)
@@ -260,12 +288,16 @@ class Microdata:
         )
 
     def _ids(self, name: str | None) -> tuple[str, Any]:
+        name = self._id_name(name)
+        return name, record_keys.distinct_ids(self.backend, self.table, name, self.origin)
+
+    def _id_name(self, name: str | None) -> str:
         name = name or self.id
         if name is None:
             raise ParameterError("record keys need ids: name the column, e.g. id='person'.")
         if name not in self.columns:
             raise UnknownNameError("id column", name, self.columns)
-        return name, record_keys.distinct_ids(self.backend, self.table, name, self.origin)
+        return name
 
     def _with_side(self, keys: RecordKeys, rule: KeyConvention) -> Microdata:
         return replace(self, id=keys.id, key=None, record_keys=keys, convention=rule)

@@ -9,14 +9,14 @@ from typing import Any
 from discreet.design.assembly import HierarchiesLike, as_hierarchies
 from discreet.design.frames import to_arrow
 from discreet.design.keys import KeyConvention, convention
-from discreet.errors import DataError, ParameterError, UnknownNameError
-from discreet.microdata.backend import attempt, duckdb, fetch
+from discreet.errors import DataError, ParameterError
+from discreet.microdata import urls
+from discreet.microdata.backend import attempt, border, duckdb, fetch, table_of
 from discreet.microdata.microdata import Microdata, check_spelling
 
 PARQUET = (".parquet", ".pq")
 TEXT = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt")
 DATABASE = (".duckdb", ".ddb", ".db")
-_TABLE_MARK = "::"
 _rule = convention
 
 
@@ -37,13 +37,16 @@ def open(
 
     Args:
       source: A Parquet or CSV file, a pattern or a folder of Parquet files, a DuckDB file
-        (`"file.duckdb::table"`), an Arrow, pandas or polars frame, or an Ibis table.
+        (`"file.duckdb::table"`), a PostgreSQL server (`"postgresql://host/database::table"`), a
+        Spark cluster (`"spark://host:7077::table"`), session or frame, an Arrow, pandas or polars
+        frame, or an Ibis table of any back end.
       key: Column of record keys.
       weight: Column of survey weights.
       id: Column that identifies a record.
       hierarchies: By variable: a `Hierarchy`, several of them, or a file.
-      keys: Record keys in a side table: a Parquet file, a frame or an Ibis table.
-      table: Table of a DuckDB file.
+      keys: Record keys in a side table: a Parquet file, a table beside the records (`"::name"`), a
+        frame or an Ibis table.
+      table: Table of a database, when `source` does not name it.
       convention: What the keys mean.
     """
     records, backend, origin = _found(source, table, [c for c in (key, weight) if c])
@@ -63,12 +66,46 @@ def open(
 def _found(source: Any, table: str | None, numeric: list[str]) -> tuple[Any, Any, str]:
     """The records, their back end, and a name for people."""
     if isinstance(source, (str, Path)):
-        return _file(str(source), table, numeric)
+        return _named(str(source), table, numeric)
+    if type(source).__module__.startswith("pyspark.sql."):
+        return _spark(source, table)
     if table is not None:
-        raise ParameterError("table= goes with a DuckDB file.")
+        raise ParameterError("table= goes with a database: a DuckDB file, PostgreSQL or Spark.")
     if _is_ibis(source):
-        return source, source.get_backend(), "the Ibis table"
+        backend = source.get_backend()
+        exact = attempt(lambda: border(backend).exact(source), "the Ibis table")
+        return exact, backend, "the Ibis table"
     return _frame(source)
+
+
+def _named(source: str, table: str | None, numeric: list[str]) -> tuple[Any, Any, str]:
+    """A file, or a server with an address."""
+    place, named = urls.split_table(source)
+    scheme = urls.scheme_of(place)
+    if scheme in urls.POSTGRES:
+        from discreet.microdata.postgres import connect
+    elif scheme in urls.SPARK:
+        from discreet.microdata.spark import connect
+    else:
+        return _file(place, urls.one_table(named, table), numeric)
+    backend, origin, inside = connect(place)
+    return _table(backend, urls.one_table(named, inside, table), origin)
+
+
+def _table(backend: Any, name: str | None, origin: str) -> tuple[Any, Any, str]:
+    records, name = table_of(backend, name, origin)
+    return records, backend, f"{origin}{urls.TABLE_MARK}{name}"
+
+
+def _spark(source: Any, table: str | None) -> tuple[Any, Any, str]:
+    """A session with a table, or a frame."""
+    from discreet.microdata import spark
+
+    if hasattr(source, "createDataFrame"):
+        return _table(spark.backend_of(source), table, "the Spark session")
+    if table is not None:
+        raise ParameterError("table= goes with a Spark session, not with a frame.")
+    return *spark.view_of(source), "a Spark frame"
 
 
 def _is_ibis(source: Any) -> bool:
@@ -93,11 +130,9 @@ def _frame(source: Any) -> tuple[Any, Any, str]:
     return records, backend, "a frame"
 
 
-def _file(source: str, table: str | None, numeric: list[str]) -> tuple[Any, Any, str]:
-    path, mark, named = source.partition(_TABLE_MARK)
-    wanted = named if mark else table
-    if wanted is not None or path.lower().endswith(DATABASE):
-        return _database(path, wanted)
+def _file(path: str, table: str | None, numeric: list[str]) -> tuple[Any, Any, str]:
+    if table is not None or path.lower().endswith(DATABASE):
+        return _database(path, table)
     backend = duckdb()
     if path.lower().endswith(TEXT):
         return attempt(lambda: _csv(backend, _existing(path), numeric), path), backend, path
@@ -105,7 +140,8 @@ def _file(source: str, table: str | None, numeric: list[str]) -> tuple[Any, Any,
         return attempt(lambda: backend.read_parquet(_existing(path)), path), backend, path
     raise ParameterError(
         f"cannot tell what {path!r} is. Give a file that ends in .parquet, .csv or .duckdb, "
-        "a folder of Parquet files, a frame, or an Ibis table."
+        "a folder of Parquet files, an address (postgresql://…, spark://…), a frame, or an "
+        "Ibis table."
     )
 
 
@@ -133,12 +169,4 @@ def _csv(backend: Any, path: str, numeric: list[str]) -> Any:
 def _database(path: str, table: str | None) -> tuple[Any, Any, str]:
     if not Path(path).is_file():
         raise DataError(f"there is no file {path}.")
-    backend = attempt(lambda: duckdb(path), path)
-    known = attempt(backend.list_tables, path)
-    if table is None and len(known) != 1:
-        listed = ", ".join(repr(name) for name in known) or "none"
-        raise ParameterError(f"{path} holds these tables: {listed}. Name one with table=.")
-    name = table if table is not None else known[0]
-    if name not in known:
-        raise UnknownNameError(f"table of {path}", name, known)
-    return attempt(lambda: backend.table(name), path), backend, f"{path}{_TABLE_MARK}{name}"
+    return _table(attempt(lambda: duckdb(path), path), table, path)

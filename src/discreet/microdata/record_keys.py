@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,8 +15,9 @@ from discreet.design.frames import to_arrow
 from discreet.design.keys import KeyConvention
 from discreet.errors import DataError, KeysError, UnknownNameError
 from discreet.files import OWNER_ONLY, written_whole
-from discreet.microdata.backend import attempt, fetch
+from discreet.microdata.backend import attempt, border, fetch, table_of
 from discreet.microdata.recode import fresh_name
+from discreet.microdata.urls import TABLE_MARK
 from discreet.randomness import system_integers
 
 if TYPE_CHECKING:
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 
 RECORD_KEY = "record_key"
 _HEADER = b"discreet.keys"
+KeysOf = Callable[[Any], NDArray[np.int64]]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -40,7 +43,7 @@ class RecordKeys:
     def join(self, table: Any) -> tuple[Any, str]:
         """The records with their keys, and the name of that column; null where there is no key."""
         key = fresh_name(RECORD_KEY, table.columns)
-        other = fresh_name(f"{self.id}_of_key", [*table.columns, key])
+        other = fresh_name("id_of_key", [*table.columns, key])  # short: PostgreSQL cuts long names
         side = self.side.select(self.side[self.id].name(other), self.side[RECORD_KEY].name(key))
         joined = table.left_join(side, table[self.id] == side[other])
         return joined.drop(other), key
@@ -52,13 +55,17 @@ def distinct_ids(backend: Any, table: Any, name: str, origin: str) -> pa.Chunked
 
     ids = fetch(backend, table.select(table[name]), origin).column(0)
     if ids.null_count:
-        raise DataError(
-            f"id column {name!r} has {ids.null_count:,} missing values; every record needs an id."
-        )
+        raise _missing(name, ids.null_count)
     repeated = len(ids) - pc.count_distinct(ids).as_py()
     if repeated:
         raise _duplicates(name, repeated, "the records")
     return ids
+
+
+def _missing(name: str, missing: int) -> DataError:
+    return DataError(
+        f"id column {name!r} has {missing:,} missing values; every record needs an id."
+    )
 
 
 def _duplicates(name: str, repeated: int, where: str) -> DataError:
@@ -75,11 +82,39 @@ def side_table(name: str, ids: pa.ChunkedArray, keys: NDArray[np.int64]) -> pa.T
     return pa.table({name: ids, RECORD_KEY: pa.array(keys)})
 
 
-def in_memory(name: str, side: pa.Table) -> RecordKeys:
-    """Keys held by this program and handed to the engine as a table."""
+def lent(backend: Any, name: str, side: pa.Table) -> RecordKeys:
+    """Keys held by this program and lent to the engine as a table."""
+    return RecordKeys(name, attempt(lambda: border(backend).lend(side), "the keys"))
+
+
+def stored(
+    backend: Any, table: Any, name: str, target: str, keys_of: KeysOf, origin: str
+) -> RecordKeys:
+    """Keys made here, batch by batch, and stored in a new table of the engine.
+
+    Args:
+      backend: The engine that holds the records.
+      table: The records.
+      name: Their column of ids.
+      target: The new table.
+      keys_of: Gives each of some ids its key.
+      origin: What the records came from.
+    """
+    way = border(backend)
+    if attempt(lambda: way.has(target), origin):
+        raise KeysError(
+            f"{origin} has a table {target!r} beside it already. Keys are made once: use them with "
+            f"keys='{TABLE_MARK}{target}', or store them under another name."
+        )
+    _check_once(backend, table, name, origin, is_complete=True)
     import ibis
 
-    return RecordKeys(name, ibis.memtable(side))
+    side = table.select(table[name], **{RECORD_KEY: ibis.literal(0, "int64")})
+
+    def keyed(ids: Any) -> pa.Table:
+        return side_table(name, ids, keys_of(ids))
+
+    return RecordKeys(name, attempt(lambda: way.store_keys(target, side, keyed), origin))
 
 
 def random_keys(n: int, rule: KeyConvention) -> NDArray[np.int64]:
@@ -101,11 +136,12 @@ def write(path: str | Path, side: pa.Table, rule: KeyConvention) -> Path:
 
 
 def read(backend: Any, source: Any, name: str | None) -> tuple[RecordKeys, KeyConvention | None]:
-    """A side table from a Parquet file, a frame or an Ibis table, checked; and its convention.
+    """A side table from a file, the records' database or a frame, checked; and its convention.
 
     Args:
       backend: The engine that holds the records.
-      source: Two columns: ids, and keys under the name `record_key`.
+      source: Two columns: ids, and keys under the name `record_key`. A Parquet file, `"::table"`
+        for a table beside the records, a frame, or an Ibis table.
       name: The column of ids; by default the one beside the keys.
     """
     side, rule = _opened(backend, source)
@@ -129,12 +165,23 @@ def check_match(backend: Any, table: Any, keys: RecordKeys, origin: str) -> None
     _check_once(backend, table, keys.id, origin)
 
 
-def _check_once(backend: Any, table: Any, name: str, where: str) -> None:
-    ids = table[name]
-    counted = fetch(backend, table.aggregate(some=ids.count(), distinct=ids.nunique()), where)
-    some, distinct = (column[0].as_py() for column in counted.columns)
-    if some != distinct:
-        raise _duplicates(name, some - distinct, where)
+def _check_once(
+    backend: Any, table: Any, name: str, where: str, *, is_complete: bool = False
+) -> None:
+    """No id occurs twice, as the engine counts them; and none is missing if all must be there."""
+    by_id = table.group_by(id=table[name]).aggregate(times=lambda t: t.count())
+    some = by_id.id.notnull()
+    counts = by_id.aggregate(
+        missing=by_id.times.sum(where=~some),
+        records=by_id.times.sum(where=some),
+        ids=by_id.id.count(),
+    )
+    found = fetch(backend, counts, where)
+    missing, records, ids = (int(column[0].as_py() or 0) for column in found.columns)
+    if is_complete and missing:
+        raise _missing(name, missing)
+    if records != ids:
+        raise _duplicates(name, records - ids, where)
 
 
 def _opened(backend: Any, source: Any) -> tuple[Any, KeyConvention | None]:
@@ -143,13 +190,16 @@ def _opened(backend: Any, source: Any) -> tuple[Any, KeyConvention | None]:
     if isinstance(source, ibis.expr.types.Table):
         return source, None
     if not isinstance(source, (str, Path)):
-        return ibis.memtable(to_arrow(source)), None
+        return border(backend).lend(to_arrow(source)), None
+    if str(source).startswith(TABLE_MARK):
+        name = str(source).removeprefix(TABLE_MARK)
+        return table_of(backend, name, "the records' database")[0], None
     rule = _convention_of(Path(source))
     if backend.name == "duckdb":
         return attempt(lambda: backend.read_parquet(str(source)), str(source)), rule
     import pyarrow.parquet as pq
 
-    return ibis.memtable(pq.read_table(source)), rule
+    return border(backend).lend(pq.read_table(source)), rule
 
 
 def _convention_of(path: Path) -> KeyConvention | None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from discreet.design.base import Design
 from discreet.design.release import Release, Statement, Step
@@ -15,9 +16,12 @@ from discreet.design.structured import StructuredDesign
 from discreet.design.table import Table
 from discreet.errors import DataError, InfeasibleError, ParameterError
 from discreet.protect.claims import Claims
-
-if TYPE_CHECKING:
-    from discreet.solve.integer.domain import Domain
+from discreet.solve.integer.derivable import by_elimination, by_leverage
+from discreet.solve.integer.domain import Domain
+from discreet.solve.integer.greedy import choose_cells
+from discreet.solve.integer.problem import Problem, part_of
+from discreet.solve.integer.rounding import systematic
+from discreet.solve.integer.search import Search
 
 Whole = NDArray[np.int64]
 Mask = NDArray[np.bool_]
@@ -195,8 +199,6 @@ class SmallCountRounding:
 
     def _derivable(self, design: Design, y: Whole, z: Whole) -> Mask:
         """Small inner cells that the published cells give away."""
-        from discreet.solve.integer.derivable import by_elimination, by_leverage
-
         small = (y > 0) & (y < self.base)
         if not small.any() or not (self.easy_check or self.leverage_check):
             return np.zeros(len(y), dtype=bool)
@@ -207,63 +209,74 @@ class SmallCountRounding:
         self, table: Table, y: Whole, free: Mask, new: Mask, rng: np.random.Generator
     ) -> Whole:
         """Choose the values of all rounded cells anew, starting with the new ones."""
-        from discreet.solve.integer.problem import Problem
-        from discreet.solve.integer.search import Search
-
-        target = table.z - (0 if self.pre_difference is None else self.pre_difference)
-        start = self._started(table, target, y, new, rng)
+        start = self._started(table, y, new, rng)
         if self.single_random or not self.proposals:
             return start
-        problem = Problem(
-            table.design, target, self._domain(table.y, start, free), weights=self._weights(table.design)
+        rows = np.flatnonzero(free)
+        problem = self._problem(table, start, rows)
+        is_first = bool((free == new).all())
+        search = Search(
+            proposals=self.proposals if is_first else self.proposals / 10,
+            chains=1,
+            hot=0.3 if is_first else 0.05,
+            bounded=False,
         )
-        search = Search(proposals=self.proposals, chains=1, hot=0.3, bounded=False)
-        return search(problem, start, rng=rng).y
+        chosen = start.copy()
+        chosen[rows] = search(problem, start[rows], rng=rng).y
+        return chosen
 
-    def _domain(self, true: Whole, y: Whole, free: Mask) -> Domain:
-        from discreet.solve.integer.domain import Domain
+    def _problem(self, table: Table, y: Whole, rows: NDArray[np.intp]) -> Problem:
+        """The choice between two values for some inner cells, the others as they are.
 
-        low = true // self.base * self.base
-        return Domain.fixed(y).replaced(free, Domain.pair(low, low + self.base))
+        The total counts as one more published cell, so that it is kept as well.
+        """
+        part, cells = part_of(table.design, rows)
+        rest = y.copy()
+        rest[rows] = 0
+        base = np.append(table.design.aggregate(rest)[cells], rest.sum())
+        target = np.append(self._target(table)[cells], table.y.sum()) - base
+        low = table.y[rows] // self.base * self.base
+        weights = self._weights(table.design)
+        if weights is not None:
+            weights = np.append(weights[cells], 1.0)
+        return Problem(
+            part,
+            target,
+            Domain.pair(low, low + self.base),
+            weights=weights,
+            blocked=self.base if self.identify_new else 0,
+            base=base,
+        )
 
-    def _started(
-        self, table: Table, target: Whole, y: Whole, new: Mask, rng: np.random.Generator
-    ) -> Whole:
+    def _target(self, table: Table) -> Whole:
+        return table.z - (0 if self.pre_difference is None else self.pre_difference)
+
+    def _started(self, table: Table, y: Whole, new: Mask, rng: np.random.Generator) -> Whole:
         """A first choice for new cells: how many are raised follows from the total."""
         rows = np.flatnonzero(new)
         rest = table.y[rows] % self.base
         lost = int(table.y.sum() - y.sum())
         count = int(np.clip(np.rint((rest.sum() + lost) / self.base), 0, len(rows)))
+        lowered = y.copy()
+        lowered[rows] -= rest
         if self.single_random:
             raised = np.isin(np.arange(len(rows)), rng.permutation(len(rows))[:count])
         elif len(rows) <= self.max_iter_rows:
-            raised = self._greedy(table.design, target, y, rows, rest, count, rng)
+            raised = self._greedy(self._problem(table, lowered, rows), lowered[rows], count, rng)
         else:
-            raised = _by_chance(rest / self.base, rng)
-        start = y.copy()
-        start[rows] += self.base * raised - rest
-        return start
+            raised = systematic(rest / self.base, rng)
+        lowered[rows] += self.base * raised
+        return lowered
 
     def _greedy(
-        self,
-        design: Design,
-        target: Whole,
-        y: Whole,
-        rows: NDArray[np.intp],
-        rest: Whole,
-        count: int,
-        rng: np.random.Generator,
+        self, problem: Problem, low: Whole, count: int, rng: np.random.Generator
     ) -> Mask:
-        from scipy import sparse
-
-        from discreet.solve.integer.greedy import choose_cells
-
-        lowered = y.copy()
-        lowered[rows] -= rest
-        weights = self._weights(design)
-        root = np.sqrt(np.ones(design.n_published) if weights is None else weights)
-        X = design.matrix()[rows] @ sparse.diags_array(root)
-        residual = root * (target - design.aggregate(lowered))
+        """The greedy choice of cells to raise; the total is kept by their number."""
+        ones = np.ones(problem.design.n_published)
+        root = np.sqrt(ones if problem.weights is None else problem.weights)
+        root[-1] = 0.0
+        X = problem.design.matrix() @ sparse.diags_array(root)
+        residual = root * -problem.deviation(low)
         return choose_cells(X, residual, self.base, count, step=self.step, rng=rng)
 
     def _weights(self, design: Design) -> NDArray[np.float64] | None:
@@ -289,13 +302,3 @@ class SmallCountRounding:
             text = "Small counts were rounded in one pass; published cells add up."
         return Statement((Step(self.name, parameters),), text, version=__version__)
 
-
-def _by_chance(probability: NDArray[np.float64], rng: np.random.Generator) -> Mask:
-    from discreet.solve.integer.rounding import systematic
-
-    return systematic(probability, rng)
-
-
-def parameters_of(method: SmallCountRounding) -> dict[str, Any]:
-    """The method's parameters as plain values, for recipes."""
-    return {k: v for k, v in vars(method).items() if not isinstance(v, np.ndarray)}

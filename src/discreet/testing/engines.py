@@ -19,7 +19,8 @@ import numpy as np
 import pyarrow as pa
 
 from discreet.design.codes import canonical
-from discreet.errors import EngineError
+from discreet.errors import DataError, DiscreetError, EngineError, KeysError
+from discreet.microdata.backend import attempt, border
 from discreet.microdata.microdata import Microdata
 from discreet.microdata.open import open as open_records
 from discreet.microdata.secret import Secret
@@ -62,43 +63,73 @@ def check_engine(
     Args:
       backend: An Ibis back end that can create tables.
       engine: The engine to test on it, Ibis by default.
-      cases: Names of some of `CASES`; all by default.
+      cases: Names of some of `CASES` and `REFUSED`; all by default.
 
     Raises:
       EngineError: A case came out wrong; the message names every one that did.
     """
-    passed, unsupported, wrong = [], {}, {}
-    for name in CASES if cases is None else cases:
-        frame = CASES[name]()
-        table_name = f"discreet_check_{secrets.token_hex(6)}"
-        try:
-            table = backend.create_table(table_name, frame)
-        except Exception as error:  # whatever the back end says about a type it lacks
-            unsupported[name] = str(error).splitlines()[0][:100]
-            continue
-        try:
-            compare(frame, open_records(table), engine or IbisEngine())
+    passed: list[str] = []
+    unsupported: dict[str, str] = {}
+    wrong: dict[str, str] = {}
+    for name in (*CASES, *REFUSED) if cases is None else cases:
+        failed = _tried(backend, name, engine or IbisEngine())
+        if failed is None:
             passed.append(name)
-        except Exception as error:  # any failure of the engine is a finding
-            wrong[name] = f"{type(error).__name__}: {error}"
-        finally:
-            backend.drop_table(table_name, force=True)
+        else:
+            (unsupported if failed.is_unsupported else wrong)[name] = failed.why
     if wrong:
         found = "; ".join(f"{name}: {what}" for name, what in wrong.items())
         raise EngineError(f"{len(wrong)} cases were counted wrongly. {found}")
     return EngineReport(tuple(passed), unsupported)
 
 
+@dataclass(frozen=True)
+class _Failure:
+    """Why a case did not pass, and whether the back end cannot even hold its records."""
+
+    why: str
+    is_unsupported: bool = False
+
+
+def _tried(backend: Any, case: str, engine: Engine) -> _Failure | None:
+    """What went wrong with a case, if anything did."""
+    frame = {**CASES, **REFUSED}[case]()
+    name = f"discreet_check_{secrets.token_hex(6)}"
+    try:
+        table = attempt(lambda: border(backend).store(name, frame), "the case")
+    except DiscreetError as error:
+        return _Failure(str(error.__cause__ or error).splitlines()[0][:100], is_unsupported=True)
+    try:
+        check = refuses if case in REFUSED else compare
+        check(frame, open_records(table), engine)
+    except Exception as error:  # any failure of the engine is a finding
+        return _Failure(f"{type(error).__name__}: {error}")
+    finally:
+        backend.drop_table(name, force=True)
+    return None
+
+
 def compare(frame: pa.Table, data: Microdata, engine: Engine) -> None:
-    """Group the records by every column, alone and together, and compare with counting by hand."""
+    """Group the records by no column, one, and all, and compare with counting by hand."""
     variables = [c for c in frame.column_names if c not in ("id", "weight", "key")]
     data = data.with_roles(weight="weight", key="key", id="id")
-    for some in [[], *([v] for v in variables), variables]:
+    for some in [[], variables[:1], variables]:
         check_same(grouped(data, some, engine), counted(frame, some), some)
     secret = Secret.generate()
     keys = secret.keys_for_ids(frame.column("id")).tolist()
     keyed = grouped(data.with_keys(secret), variables, engine)
     check_same(keyed, counted(frame, variables, keys), variables)
+
+
+def refuses(frame: pa.Table, data: Microdata, engine: Engine) -> None:
+    """Group records that have a weight or key they must not have; the engine must object."""
+    data = data.with_roles(weight="weight", key="key", id="id")
+    for some in ([], ["v"]):
+        try:
+            engine.group(data, some)
+        except (DataError, KeysError):
+            continue
+        raise EngineError(f"grouping by {some} does not object to {frame.to_pylist()}.")
 
 
 def grouped(data: Microdata, variables: Sequence[str], engine: Engine) -> Counted:
@@ -231,4 +262,21 @@ CASES: Mapping[str, Callable[[], pa.Table]] = {
     "single precision weights": _weights(pa.float32()),
     "many records": lambda: _many(20_000),
 }
-"""Frames by name, each with the columns `id`, `weight` and `key` and one or more variables."""
+"""Frames to count, by name: columns `id`, `weight` and `key`, and one or more variables."""
+
+
+def _bad(**roles: list[Any]) -> Callable[[], pa.Table]:
+    right = {"id": [1, 2], "weight": [1.0, 2.0], "key": [1, 2]}
+    return lambda: pa.table({"v": ["a", "b"], **right, **roles})
+
+
+REFUSED: Mapping[str, Callable[[], pa.Table]] = {
+    "negative weight": _bad(weight=[1.0, -0.5]),
+    "missing weight": _bad(weight=[1.0, None]),
+    "infinite weight": _bad(weight=[1.0, float("inf")]),
+    "weight that is no number": _bad(weight=[1.0, float("nan")]),
+    "negative key": _bad(key=[1, -1]),
+    "missing key": _bad(key=[None, 2]),
+    "key out of range": _bad(key=[2**32, 2]),
+}
+"""Frames an engine must refuse, by name."""

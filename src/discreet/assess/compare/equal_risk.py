@@ -108,7 +108,8 @@ def at_equal_risk(
     methods = [s.method_at(t.value) for s, t in zip(searches, tuning, strict=True)]
     labels = _labels(job.contestants, methods)
     named = tuple(replace(t, label=label) for t, label in zip(tuning, labels, strict=True))
-    measures = tuple(dict.fromkeys((*job.measures, chosen)))
+    is_new = all(m is not chosen for m in job.measures)
+    measures = (*job.measures, chosen) if is_new else job.measures
     contestants = tuple(map(Contestant, labels, methods))
     return replace(job, contestants=contestants, measures=measures), named
 

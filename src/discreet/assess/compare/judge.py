@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -137,7 +137,7 @@ def measures_from(given: str | Sequence[str | Measure] | None) -> tuple[Measure,
 
 def options_for(measures: Sequence[Measure], options: Mapping[str, Any]) -> dict[str, Any]:
     """The options that at least one of the measures has."""
-    known = {f.name for m in measures if is_dataclass(m) for f in fields(type(m))}
+    known = {name for m in measures for name in getattr(m, "__dataclass_fields__", {})}
     return {name: value for name, value in options.items() if name in known}
 
 

@@ -28,7 +28,7 @@ Vector = NDArray[np.float64]
 Positions = NDArray[np.int64]
 
 _LOOK_EVERY = 50
-_MARGIN = 0.25  # slopes below minus this share of the largest weight keep a zero cell out
+_MARGIN = 0.005  # slopes below minus this share of the largest weight keep a zero cell out
 _WORTHWHILE = 0.7  # share of cells above which leaving some out saves nothing
 
 
@@ -69,18 +69,23 @@ class SaddlePoint:
         np.add.at(sums, coarse, sums[fine])
         return sums[:-1]
 
-    def iterate(self, steps: int) -> None:
+    def set_ridge(self, ridge: float) -> None:
+        """Go on from the current point with another ridge."""
+        self.ridge, self.steps = ridge, 0
+        self._restart()
+
+    def iterate(self, steps: int) -> int:
         """Take so many steps, restarting where it pays; `y` and `u` hold the result."""
         end = self.steps + steps
         while self.steps < end:
-            limit = min(_LOOK_EVERY, end - self.steps)
-            due = self._advance(limit)
+            due = self._advance(min(_LOOK_EVERY, end - self.steps))
             self._store()
             if due:
                 self._tune()
                 self._restart()
             elif self._is_partial:
                 self._let_in()
+        return steps
 
     def _advance(self, limit: int) -> bool:
         before = self._age

@@ -142,7 +142,7 @@ def advance(
 
 
 @njit(cache=True)
-def repair(row: Index, z: Vector, slopes: Vector, u: Vector) -> None:
+def repair(row: Index, slopes: Vector, u: Vector) -> None:
     """Lower the dual values of one group just enough that no slope of its cells is positive."""
     worst = np.zeros_like(u)
     for i in range(len(row)):

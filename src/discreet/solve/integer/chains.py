@@ -16,6 +16,8 @@ from discreet.solve.integer.problem import Problem, members_of
 _SLACK = 1e-3  # limits are held in single precision; whole steps are far larger
 _GRID = 2.0**20  # real targets are held on this grid, so that whole steps stay exact
 _LARGEST_EXACT = 2**30
+_TABULATED = 4096  # deviations whose powers are tabulated, where the power is neither 1 nor 2
+_BLOCKED_COST = 10.0  # what a forbidden published value costs, in losses of one published cell
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,11 +96,16 @@ def compiled(problem: Problem) -> Compiled:
         weights=_published(ones if given is None else given, 0.0),
         low=_published(low - _SLACK, -np.inf),
         high=_published(high + _SLACK, np.inf),
+        value=np.append(problem.full_target if problem.blocked else (), 0).astype(np.int32),
+        blocked=problem.blocked,
+        powers=np.arange(2 if problem.power in (1, 2) else _TABULATED, dtype=float) ** problem.power,
         power=float(problem.power),
         excess=0.0,
         plain=problem.power == 2 and (given is None or bool((given == 1).all())),
     )
     scale, unit = _scales(model)
+    if problem.blocked:
+        model = model._replace(plain=False, excess=_BLOCKED_COST * unit)
     rest = problem.domain.low.astype(np.int64)
     rest[rows] = 0
     return Compiled(problem, model, _grid_target(problem), rest, scale, unit)

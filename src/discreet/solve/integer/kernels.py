@@ -17,7 +17,10 @@ _NEAR = 32  # partners of a pair are drawn this near in the order of the cells, 
 
 
 class Model(NamedTuple):
-    """A problem in arrays. Published arrays have one entry more, for cells that are in no table."""
+    """A problem in arrays. Published arrays have one entry more, for cells that are in no table.
+
+    `value` are whole targets, needed where published values in 1..blocked-1 are forbidden.
+    """
 
     members: NDArray[np.int32]
     widths: NDArray[np.int32]
@@ -28,6 +31,9 @@ class Model(NamedTuple):
     weights: NDArray[np.float32]
     low: NDArray[np.float32]
     high: NDArray[np.float32]
+    value: NDArray[np.int32]
+    blocked: int
+    powers: NDArray[np.float64]
     power: float
     excess: float
     plain: bool
@@ -92,60 +98,49 @@ def step_down(model: Model, j: int, value: int) -> int:
 
 @njit(cache=True, inline="always")
 def over_limits(model: Model, k: int, deviation: float) -> float:
-    """What breaking the limits of one published cell costs."""
+    """What it costs that one published cell breaks its limits or takes a forbidden value."""
     if model.excess == 0.0:
         return 0.0
     over = max(deviation - model.high[k], model.low[k] - deviation, 0.0)
-    return model.excess * over * over
+    cost = model.excess * over * over
+    if model.blocked > 0:
+        value = deviation + model.value[k]
+        if 0.0 < value < model.blocked:
+            cost += model.excess * min(value, model.blocked - value)
+    return cost
 
 
 @njit(cache=True, inline="always")
-def square(model: Model, k: int, deviation: float) -> float:
-    """The loss of one published cell for power 2."""
-    return model.weights[k] * deviation * deviation + over_limits(model, k, deviation)
+def cell_loss(model: Model, k: int, deviation: float) -> float:
+    """The loss of one published cell, with what its limits cost.
 
-
-@njit(cache=True, inline="always")
-def absolute(model: Model, k: int, deviation: float) -> float:
-    """The loss of one published cell for power 1."""
-    return model.weights[k] * abs(deviation) + over_limits(model, k, deviation)
-
-
-@njit(cache=True, inline="always")
-def powered(model: Model, k: int, deviation: float) -> float:
-    """The loss of one published cell for any power."""
-    return model.weights[k] * abs(deviation) ** model.power + over_limits(model, k, deviation)
+    Powers other than 1 and 2 are read from a table of whole deviations, with chords between and
+    beyond them: raising to a power in this place would slow every other loss down as well.
+    """
+    size = abs(deviation)
+    if model.power == 2.0:
+        size *= size
+    elif model.power != 1.0:
+        left = min(np.int64(size), len(model.powers) - 2)
+        slope = model.powers[left + 1] - model.powers[left]
+        size = model.powers[left] + (size - left) * slope
+    return model.weights[k] * size + over_limits(model, k, deviation)
 
 
 @njit(cache=True, inline="always")
 def change(model: Model, deviation: NDArray[Any], j: int, s: int) -> float:
-    """The change of the loss when `s` is added to inner cell `j`.
-
-    One loop for each kind of loss: inside a common loop the compiler would raise to a power for
-    every kind.
-    """
+    """The change of the loss when `s` is added to inner cell `j`."""
     tables = model.members.shape[1]
-    difference = 0.0
     if model.plain:
         total = deviation[0] - deviation[0]
         for t in range(tables):
             total += deviation[model.members[j, t]]
-        difference = np.float64(s) * (2.0 * total + np.float64(model.widths[j]) * s)
-    elif model.power == 2.0:
-        for t in range(tables):
-            k = model.members[j, t]
-            d = np.float64(deviation[k])
-            difference += square(model, k, d + s) - square(model, k, d)
-    elif model.power == 1.0:
-        for t in range(tables):
-            k = model.members[j, t]
-            d = np.float64(deviation[k])
-            difference += absolute(model, k, d + s) - absolute(model, k, d)
-    else:
-        for t in range(tables):
-            k = model.members[j, t]
-            d = np.float64(deviation[k])
-            difference += powered(model, k, d + s) - powered(model, k, d)
+        return np.float64(s) * (2.0 * total + np.float64(model.widths[j]) * s)
+    difference = 0.0
+    for t in range(tables):
+        k = model.members[j, t]
+        before = np.float64(deviation[k])
+        difference += cell_loss(model, k, before + s) - cell_loss(model, k, before)
     return difference
 
 
@@ -182,7 +177,7 @@ def energy_of(model: Model, deviation: NDArray[Any]) -> float:
     """The loss of all deviations, with the excess over limits."""
     total = 0.0
     for k in range(len(deviation) - 1):
-        total += powered(model, k, np.float64(deviation[k]))
+        total += cell_loss(model, k, np.float64(deviation[k]))
     return total
 
 

@@ -37,7 +37,8 @@ class Problem:
               \quad\text{with}\quad y_j \in \mathcal D_j,\quad
               l_k \le x_k^\top y - t_k \le u_k.
 
-    The limits are wanted, not assumed: a search reports how many it could not keep. With
+    Limits and forbidden values of published cells are wanted, not assumed: a search reports how
+    many it could not keep. With
     `groups` the limits are found by the search itself: it lowers the largest deviation of group
     0 as far as it can, then that of group 1, and so on.
 
@@ -52,6 +53,9 @@ class Problem:
       groups: For each published cell the group whose largest deviation is lowered together
         (-1: none).
       goals: For each group the largest deviation that is low enough; 0 when absent.
+      blocked: Published values in 1..blocked-1 are forbidden (needs whole targets).
+      base: What inner cells outside the design add to each published cell; only forbidden
+        values depend on it.
       relaxed: A point of the relaxed problem with loss zero, when one is known.
     """
 
@@ -64,6 +68,8 @@ class Problem:
     high: Real | None = None
     groups: NDArray[np.int8] | None = None
     goals: tuple[float, ...] = ()
+    blocked: int = 0
+    base: NDArray[np.int64] | None = None
     relaxed: Vector | None = None
 
     def __post_init__(self) -> None:
@@ -74,12 +80,14 @@ class Problem:
                 f"the design has {self.design.n_inner:,} inner cells, "
                 f"but domains were given for {len(self.domain):,}."
             )
-        for name in ("target", "weights", "low", "high", "groups"):
+        for name in ("target", "weights", "low", "high", "groups", "base"):
             self._check_length(name)
         if self.weights is not None and not (self.weights >= 0).all():
             raise ParameterError("weights must not be negative.")
         if not np.isfinite(self.target).all():
             raise ParameterError("targets must be finite numbers.")
+        if self.blocked and not (self.target == np.rint(self.target)).all():
+            raise ParameterError("forbidden values need whole targets.")
         self._check_limits()
 
     def _check_length(self, name: str) -> None:
@@ -119,6 +127,12 @@ class Problem:
         """The inner cells that have a choice."""
         return np.flatnonzero(self.domain.is_free)
 
+    @property
+    def full_target(self) -> Vector:
+        """What the published cells should be, inner cells outside the design included."""
+        full: Vector = self.target if self.base is None else self.target + self.base
+        return full
+
     def largest(self, deviation: Vector) -> tuple[float, ...]:
         """The largest deviation of each group."""
         if self.groups is None:
@@ -137,9 +151,12 @@ class Problem:
         return float(size.sum() if self.weights is None else (self.weights * size).sum())
 
     def violations(self, deviation: Vector) -> NDArray[np.bool_]:
-        """Which published cells break their limits."""
+        """Which published cells break their limits, or take a forbidden value."""
         low, high = self.limits
         broken: NDArray[np.bool_] = (deviation < low - 1e-9) | (deviation > high + 1e-9)
+        if self.blocked:
+            value = deviation + self.full_target
+            broken |= (value > 0) & (value < self.blocked)
         return broken
 
 
@@ -167,6 +184,23 @@ def _packed(design: Design, rows: NDArray[np.intp]) -> NDArray[np.int32]:
     place = np.arange(X.nnz) - np.repeat(X.indptr[:-1], counts)
     columns[np.repeat(np.arange(len(rows)), counts), place] = X.indices
     return columns
+
+
+def part_of(design: Design, rows: NDArray[np.intp]) -> tuple[Design, NDArray[np.int64]]:
+    """A design on some inner cells and the published cells they reach, and which those are.
+
+    The last published cell is the total of the chosen inner cells; it is not among those listed.
+    """
+    from scipy import sparse
+
+    members = members_of(design, rows)
+    inside = members < design.n_published
+    cells, place = np.unique(members[inside], return_inverse=True)
+    row = np.broadcast_to(np.arange(len(rows))[:, None], members.shape)[inside]
+    i = np.concatenate([row, np.arange(len(rows))])
+    k = np.concatenate([place, np.full(len(rows), len(cells))])
+    X = sparse.csr_array((np.ones(len(i), dtype=np.int64), (i, k)), shape=(len(rows), len(cells) + 1))
+    return Design.from_matrix(X), cells.astype(np.int64)
 
 
 def cell_name(design: Design, k: int) -> str:
