@@ -153,6 +153,20 @@ def test_occurring_support_is_confidential_and_is_lifted_on_release():
     np.testing.assert_array_equal(release.y, full.y)
 
 
+def test_listed_zeros_join_the_occurring_cells():
+    zero = pd.DataFrame({"party": ["A"], "age": ["young"], "sex": ["m"], "n": [0]})
+    frame = pd.concat([COUNTS[["party", "age", "sex", "n"]], zero])
+    sizes = {
+        support: dc.Table.from_counts(
+            frame, count="n", margins="party*age + party*sex", support=support
+        ).design.n_inner
+        for support in ("occurring", "listed", "all")
+    }
+    assert sizes == {"occurring": 5, "listed": 6, "all": 8}
+    with pytest.raises(ParameterError, match="'listed'"):
+        party_table(support="some")
+
+
 def test_published_cells_can_be_read_back_from_a_frame():
     table = party_table(key="k")
     again = dc.Table.from_frame(

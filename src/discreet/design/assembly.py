@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from discreet.design.table import Table
 
-Support = Literal["all", "occurring"]
+Support = Literal["all", "occurring", "listed"]
 HierarchyLike = Hierarchy | str | Path | Sequence[Hierarchy | str | Path]
 HierarchiesLike = Mapping[str, HierarchyLike]
 Hierarchies = dict[str, tuple[Hierarchy, ...]]
@@ -179,11 +179,16 @@ def design_for(
     support: Support = "all",
     structural_zeros: Sequence[Mapping[str, Any]] = (),
 ) -> StructuredDesign:
-    """The design for coded cells: everything, everything that is possible, or what occurs."""
-    if support not in ("all", "occurring"):
-        raise ParameterError(f"support must be 'all' or 'occurring', got {support!r}.")
-    if support == "occurring":
-        flat = np.unique(_flat(coded)[coded.values.count > 0])
+    """The design for coded cells.
+
+    Its inner cells are all combinations (but structural zeros), those that occur, or those that
+    are listed: the ones that occur and the zeros that were given beside them.
+    """
+    if support not in get_args(Support):
+        raise ParameterError(f"support must be 'all', 'occurring' or 'listed', got {support!r}.")
+    if support != "all":
+        chosen = coded.values.count > 0 if support == "occurring" else slice(None)
+        flat = np.unique(_flat(coded)[chosen])
         leaves = np.unravel_index(flat, [len(axis) for axis in coded.axes])
         return SparseDesign(coded.axes, margins, leaves, occurring=True)
     if not structural_zeros or not coded.axes:

@@ -106,7 +106,8 @@ class Table:
           key: Column of cell keys (whole numbers of the convention, or fractions).
           weight: Column of weight sums.
           hierarchies: By variable: a `Hierarchy`, several of them, or a file.
-          support: Which combinations are inner cells, `"all"` or `"occurring"`.
+          support: Which combinations are inner cells: `"all"`, those `"occurring"`, or those
+            `"listed"` (the occurring ones and the zeros that have a row).
           structural_zeros: Combinations that cannot occur, as {variable: codes}.
           convention: What the keys mean.
         """
