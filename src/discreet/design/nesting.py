@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from discreet.design.codes import canonical_array, natural_order
-from discreet.design.formats.frames import chosen_columns, distinct_rows, open_frame
+from discreet.design.formats.frames import chosen_columns, distinct_rows
 from discreet.design.formats.tables import tree_of_rows
+from discreet.design.frames import open_frame
 from discreet.design.hierarchy import Hierarchy
 
 if TYPE_CHECKING:
