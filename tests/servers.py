@@ -8,10 +8,13 @@ import subprocess
 import sys
 import tempfile
 import time
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 PASSWORD = "only-for-tests"
+_QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # short lives need no careful compiler
 
 
 def free_port() -> int:
@@ -47,6 +50,12 @@ class Postgres:
     def url(self) -> str:
         """Address with user and password."""
         return f"postgresql://postgres:{PASSWORD}@127.0.0.1:{self.port}/postgres"
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The same for libpq, as people give it."""
+        who = {"PGUSER": "postgres", "PGPASSWORD": PASSWORD, "PGDATABASE": "postgres"}
+        return {**who, "PGHOST": "127.0.0.1", "PGPORT": str(self.port)}
 
     def start(self) -> None:
         """Make the cluster and wait until it answers."""
@@ -105,34 +114,106 @@ def postgres() -> Iterator[Postgres]:
         server.remove()
 
 
-@contextlib.contextmanager
-def spark(workers: int = 2) -> Iterator[object]:
-    """A Spark session whose executors are worker processes of their own."""
+def _spark_home() -> Path:
     if shutil.which("java") is None:
         raise RuntimeError("Spark needs Java: sudo apt-get install default-jre-headless")
-    import pyspark
-    from pyspark.sql import SparkSession
-
-    os.environ["SPARK_HOME"] = str(Path(pyspark.__file__).parent)
+    with quiet_pyspark():
+        import pyspark
+    home = Path(pyspark.__file__).parent
+    os.environ["SPARK_HOME"] = str(home)
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    return home
+
+
+@contextlib.contextmanager
+def quiet_pyspark() -> Iterator[None]:
+    """PySpark warns of every pandas after 2; what we use of it is Arrow."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "PySpark does not yet fully support", FutureWarning)
+        yield
+
+
+@contextlib.contextmanager
+def spark(workers: int = 2, cores: int = 1, **settings: str) -> Iterator[Any]:
+    """A Spark session whose executors are worker processes of their own."""
+    _spark_home()
+    with quiet_pyspark():
+        from pyspark.sql import SparkSession
+
     folder = tempfile.mkdtemp(prefix="discreet-spark-")
-    session = (
-        SparkSession.builder.master(f"local-cluster[{workers},1,1024]")
-        .appName("discreet-tests")
-        .config("spark.ui.enabled", "false")
-        .config("spark.driver.memory", "2g")
-        .config("spark.executor.memory", "1g")
-        .config("spark.sql.shuffle.partitions", "4")
-        .config("spark.sql.warehouse.dir", f"{folder}/warehouse")
-        .config("spark.local.dir", folder)
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.driver.host", "127.0.0.1")
-        .getOrCreate()
-    )
+    chosen = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.driver.memory": "2g",
+        "spark.executor.memory": "1g",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.warehouse.dir": f"{folder}/warehouse",
+        "spark.local.dir": folder,
+        "spark.driver.extraJavaOptions": _QUICK,
+        "spark.executor.extraJavaOptions": _QUICK,
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+        **settings,
+    }
+    builder = SparkSession.builder.master(f"local-cluster[{workers},{cores},1024]")
+    with quiet_pyspark():
+        session = builder.appName("discreet-tests").config(map=chosen).getOrCreate()
     try:
-        session.sparkContext.setLogLevel("ERROR")
+        session.sparkContext.setLogLevel("OFF")
         yield session
     finally:
         session.stop()
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def executors(parent: int) -> list[int]:
+    """Ids of the executor processes that descend from a process."""
+    listed = subprocess.run(["ps", "-eo", "pid=,ppid=,args="], capture_output=True, text=True)
+    rows = [line.split(None, 2) for line in listed.stdout.splitlines()]
+    family, found = {parent}, []
+    for _ in rows:  # parents may be listed after their children
+        family |= {int(pid) for pid, above, _ in rows if int(above) in family}
+    for pid, _, command in rows:
+        if int(pid) in family and "CoarseGrainedExecutorBackend" in command:
+            found.append(int(pid))
+    return found
+
+
+@contextlib.contextmanager
+def standalone_spark() -> Iterator[str]:
+    """The address of a Spark cluster of one worker, both processes of their own."""
+    launcher = str(_spark_home() / "bin" / "spark-class")
+    folder = Path(tempfile.mkdtemp(prefix="discreet-spark-"))
+    port, address = free_port(), "127.0.0.1"
+    package = "org.apache.spark.deploy"
+    master = [f"{package}.master.Master", "--host", address, "--port", str(port)]
+    worker = [f"{package}.worker.Worker", "--cores", "1", "--memory", "1g"]
+    worker += ["--work-dir", str(folder), f"spark://{address}:{port}"]
+    running = []
+    os.environ["JDK_JAVA_OPTIONS"] = _QUICK  # for whoever uses the cluster, too
+    try:
+        for command in (master, worker):
+            options = [*command, "--webui-port", "0"]
+            running.append(_logged([launcher, *options], folder / "spark.log"))
+        _wait_for("Registering worker", folder / "spark.log")
+        yield f"spark://{address}:{port}"
+    finally:
+        for process in reversed(running):
+            process.terminate()
+            process.wait(timeout=30)
+        del os.environ["JDK_JAVA_OPTIONS"]
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _logged(command: list[str], log: Path) -> subprocess.Popen[bytes]:
+    with log.open("ab") as file:
+        return subprocess.Popen(command, stdout=file, stderr=file)
+
+
+def _wait_for(words: str, log: Path, seconds: float = 90) -> None:
+    deadline = time.monotonic() + seconds
+    while words not in log.read_text():
+        if time.monotonic() > deadline:
+            raise RuntimeError(f"Spark did not start: {log.read_text()[-2000:]}")
+        time.sleep(0.2)

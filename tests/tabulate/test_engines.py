@@ -185,3 +185,25 @@ def test_a_lost_engine_is_a_clear_error():
     with pytest.raises(EngineError, match="did not answer") as caught:
         data.tabulate("a")
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("value", "code"),
+    [
+        ("'ok'::mood", "ok"),
+        ("'6c6ccfcd-0c25-4a43-9aae-1d3c0f4e3a11'::uuid", "6c6ccfcd-0c25-4a43-9aae-1d3c0f4e3a11"),
+        ("170141183460469231731687303715884105727::hugeint", str(2**127 - 1)),
+        ("'12:00:01'::time", "12:00:01"),
+        ("'\\xAA'::blob", "aa"),
+        ("'2020-01-01'::timestamp_s", "2020-01-01T00:00:00"),
+        ("'2020-01-01 00:00:00.000000001'::timestamp_ns", "2020-01-01T00:00:00.000000001"),
+        ("1.5::float", "1.5"),
+    ],
+)
+@pytest.mark.parametrize("engine", ["ibis", "numpy"])
+def test_types_of_duckdb_alone(value, code, engine):
+    backend = ibis.duckdb.connect()
+    backend.con.sql("CREATE TYPE mood AS ENUM ('sad', 'ok')")
+    backend.con.sql(f"CREATE TABLE t AS SELECT {value} AS v UNION ALL SELECT NULL")
+    table = dc.open(backend.sql("SELECT * FROM t")).tabulate("v", engine=engine)
+    assert table.to_pandas()["v"].tolist() == [code, "(missing)", "Total"]

@@ -1,4 +1,5 @@
 import itertools
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pyarrow as pa
@@ -353,6 +354,19 @@ def test_lists_cannot_be_codes(place):
     nested = dc.open(pa.table({"v": [[1], [2]]}))
     with pytest.raises(CodeError, match="cannot be"):
         nested.tabulate("v")
+
+
+def test_threads_take_turns():
+    """Two queries at once on one connection of DuckDB would never end."""
+    data = dc.open(frame(2000), **ROLES)
+    expected = {m: data.tabulate(m).z.tolist() for m in ("region*age", "sex*job", "age*job")}
+
+    def work(margins):
+        return margins, [data.tabulate(margins).z.tolist() for _ in range(4)]
+
+    with ThreadPoolExecutor(6) as pool:
+        for margins, found in pool.map(work, list(expected) * 2, timeout=120):
+            assert found == [expected[margins]] * 4
 
 
 def test_levels_of_two_axes_cross(place):

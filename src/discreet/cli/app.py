@@ -6,7 +6,18 @@ import importlib
 
 import typer
 
-COMMANDS = ("tabulate", "protect", "fit", "run", "ptable", "keys", "demo", "serve")
+COMMANDS = (
+    "tabulate",
+    "protect",
+    "fit",
+    "assess",
+    "compare",
+    "run",
+    "ptable",
+    "keys",
+    "demo",
+    "serve",
+)
 
 app = typer.Typer(
     name="discreet",

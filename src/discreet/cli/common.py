@@ -25,6 +25,10 @@ Parameters = Annotated[
     list[str] | None,
     typer.Option("--set", "-s", help="A parameter, as NAME=VALUE (may be repeated)."),
 ]
+Keys = Annotated[
+    str | None,
+    typer.Option(help="Side table of record keys: a file, or ::TABLE beside the records."),
+]
 _PATIENCE = 1.0
 
 
@@ -91,16 +95,25 @@ def open_source(
     weight: str | None = None,
     key: str | None = None,
     id: str | None = None,
+    keys: str | None = None,
     secret: Path | None = None,
     hierarchies: list[str] | None = None,
 ) -> Microdata:
-    """The microdata a command works on."""
+    """The microdata a command works on.
+
+    A secret makes the keys; beside keys that are there it serves cells without records alone.
+    """
     from discreet.microdata.open import open as open_microdata
     from discreet.microdata.secret import Secret
 
     trees = pairs(hierarchies, "a hierarchy")
-    data = open_microdata(source, weight=weight, key=key, id=id, hierarchies=trees or None)
-    return data if secret is None else data.with_keys(Secret.from_file(secret))
+    data = open_microdata(
+        source, weight=weight, key=key, id=id, keys=keys, hierarchies=trees or None
+    )
+    if secret is None:
+        return data
+    found = Secret.from_file(secret)
+    return data.with_keys(found) if keys is None else data.with_zero_keys(found)
 
 
 def write_release(release: Release, out: Path) -> Path:

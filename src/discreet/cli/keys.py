@@ -8,22 +8,39 @@ from typing import Annotated
 import typer
 
 from discreet.cli.common import Json, answer, open_source, progress_bar
+from discreet.errors import ParameterError
 
 
 def keys(
     source: Annotated[str, typer.Argument(help="Records: a file or a database.")],
     id: Annotated[str, typer.Option(help="Column of stable, unique ids.")],
     secret: Annotated[Path, typer.Option(help="Secret file; made when it does not exist.")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="Side table of ids and keys.")],
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Side table of ids and keys, a file.")
+    ] = None,
+    into: Annotated[
+        str | None, typer.Option(help="Side table of ids and keys, new in the records' database.")
+    ] = None,
     json: Json = False,
 ) -> None:
-    """Make a record key for every id and store them in a side table only its owner can read.
+    """Make a record key for every id and store them in a side table of their owner's.
 
     Example: discreet keys people.parquet --id person_id --secret keys.secret --out keys.parquet
+
+    Example: discreet keys postgresql://host/census::people --id person_id --secret keys.secret
+    --into people_keys
     """
     from discreet.microdata.secret import Secret
 
-    data = open_source(source, id=id).with_keys(Secret.from_file(secret, create=True))
+    if (out is None) == (into is None):
+        raise ParameterError("say where the keys go: a file with --out, or a table with --into.")
+    data = open_source(source, id=id)
+    found = Secret.from_file(secret, create=True)
     with progress_bar():
-        data.write_keys(out)
-    answer({"file": str(out), "side": "confidential"}, json, f"{out}: record keys (owner only)")
+        if into is not None:
+            data.store_keys(into, found)
+        elif out is not None:
+            data.with_keys(found).write_keys(out)
+    place = {"file": str(out)} if into is None else {"table": into}
+    text = f"{out}: record keys (owner only)" if into is None else f"{into}: record keys (a table)"
+    answer({**place, "side": "confidential"}, json, text)

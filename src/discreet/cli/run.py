@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from discreet.cli.common import Json, answer, open_source, progress_bar, write_release
+from discreet.cli.common import Json, Keys, answer, open_source, progress_bar, write_release
 
 
 def run(
@@ -17,6 +17,7 @@ def run(
     weight: Annotated[str | None, typer.Option(help="Column of survey weights.")] = None,
     key: Annotated[str | None, typer.Option(help="Column of record keys.")] = None,
     id: Annotated[str | None, typer.Option(help="Column of stable ids, for keys.")] = None,
+    keys: Keys = None,
     secret: Annotated[Path | None, typer.Option(help="Secret file that makes the keys.")] = None,
     json: Json = False,
 ) -> None:
@@ -28,7 +29,7 @@ def run(
     from discreet.recipe import Recipe
 
     plan = Recipe.read(recipe)
-    data = open_source(source, weight=weight, key=key, id=id, secret=secret)
+    data = open_source(source, weight=weight, key=key, id=id, keys=keys, secret=secret)
     with progress_bar():
         release = plan.run(data)
         write_release(release, out)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from discreet.cli.common import open_source, progress_bar, say
+from discreet.cli.common import Keys, open_source, progress_bar, say
 from discreet.errors import ParameterError
 from discreet.recipe import Choice, Recipe
 from discreet.serve.settings import Settings, help_of
@@ -34,6 +34,7 @@ def serve(
     ] = None,
     key: Annotated[str | None, typer.Option(help="Column of record keys.")] = None,
     id: Annotated[str | None, typer.Option(help="Column of stable ids, for keys.")] = None,
+    keys: Keys = None,
     secret: Annotated[Path | None, typer.Option(help="Secret file that makes the keys.")] = None,
     config: Annotated[Path | None, typer.Option(help="A TOML file with settings.")] = None,
     host: Annotated[str | None, _option("host")] = None,
@@ -62,7 +63,7 @@ def serve(
         "kept_tables": kept_tables,
     }
     settings = (Settings() if config is None else Settings.read(config)).changed(given)
-    data = open_source(source, key=key, id=id, secret=secret, hierarchies=hierarchy)
+    data = open_source(source, key=key, id=id, keys=keys, secret=secret, hierarchies=hierarchy)
     with progress_bar():
         app = site(data, plan(data, recipe, by), settings)
     listening = listen(settings.host, settings.port)

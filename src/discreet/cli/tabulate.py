@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from discreet.cli.common import Json, answer, open_source, progress_bar
+from discreet.cli.common import Json, Keys, answer, open_source, progress_bar
 
 
 def tabulate(
@@ -21,6 +21,7 @@ def tabulate(
     weight: Annotated[str | None, typer.Option(help="Column of survey weights.")] = None,
     key: Annotated[str | None, typer.Option(help="Column of record keys.")] = None,
     id: Annotated[str | None, typer.Option(help="Column of stable ids, for keys.")] = None,
+    keys: Keys = None,
     secret: Annotated[Path | None, typer.Option(help="Secret file that makes the keys.")] = None,
     support: Annotated[str, typer.Option(help="Inner cells: 'all' or 'occurring'.")] = "all",
     json: Json = False,
@@ -30,7 +31,9 @@ def tabulate(
     Example: discreet tabulate people.parquet --by "region*age + region*sex"
     --hierarchy region=region.hrc --id person_id --secret keys.secret --out table.parquet
     """
-    data = open_source(source, weight=weight, key=key, id=id, secret=secret, hierarchies=hierarchy)
+    data = open_source(
+        source, weight=weight, key=key, id=id, keys=keys, secret=secret, hierarchies=hierarchy
+    )
     with progress_bar():
         table = data.tabulate(by, support=support)  # type: ignore[arg-type]  # checked there
         table.save(out)

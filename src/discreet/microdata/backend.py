@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import warnings
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -31,6 +32,7 @@ _QUOTES = ("Original Line", "LINE ", "^", "DETAIL:", "CONTEXT:")  # these quote 
 _ENDS = ("== SQL", "JVM stacktrace", "at org.", "at java.")  # only queries and stacks follow
 _LONGEST = 300
 _LISTED = 12
+_turns: dict[int, threading.Lock] = {}
 
 
 class Border:
@@ -137,14 +139,17 @@ def without_unsigned(frame: pa.Table) -> pa.Table:
 
 
 def fetch(backend: Any, query: Any, origin: str) -> pa.Table:
-    """The answer to a query as an Arrow table.
+    """The answer to a query as an Arrow table; threads that share a back end take turns.
+
+    Two queries at once on one DuckDB connection lock each other out for good.
 
     Args:
       backend: The Ibis back end that answers.
       query: An Ibis table expression.
       origin: What the records came from, for the error.
     """
-    return attempt(lambda: border(backend).answer(query), origin)
+    with _turns.setdefault(id(backend), threading.Lock()):
+        return attempt(lambda: border(backend).answer(query), origin)
 
 
 def table_of(backend: Any, name: str | None, origin: str) -> tuple[Any, str]:

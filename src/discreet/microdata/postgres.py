@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import weakref
 from collections.abc import Iterable
 from decimal import Decimal
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 _AT_ONCE = 100_000  # ids that are read, given keys and written together
 _BLOCK = 1 << 24
 _FORM = "(FORMAT csv, ENCODING 'UTF8')"
+_PORTS = re.compile(r"[\d,]*")
 _HIDDEN = ("pg_catalog", "information_schema", "pg_toast")
 
 _TABLES = """
@@ -78,13 +80,19 @@ def _parts(address: str) -> dict[str, Any]:
     from psycopg.conninfo import conninfo_to_dict
 
     try:
-        return dict(conninfo_to_dict(address))
+        parts = dict(conninfo_to_dict(address))
     except ProgrammingError:  # its message quotes the address, perhaps with a password
+        parts = {"port": "unreadable"}
+    port, database = str(parts.get("port", "")), str(parts.get("dbname", ""))
+    if (
+        not _PORTS.fullmatch(port) or "@" in database
+    ):  # part of a password, taken for something else
         raise ParameterError(
             "the address of the PostgreSQL server cannot be read. It should look like "
             "postgresql://user@host:5432/database::table, with special characters "
             "percent-encoded; leave the password to PGPASSWORD or the password file."
-        ) from None
+        )
+    return parts
 
 
 def _shown(parts: dict[str, Any], database: str) -> str:

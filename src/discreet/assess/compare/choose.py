@@ -55,24 +55,26 @@ class Selection:
 def selected(frame: pa.Table, measure: str) -> Selection:
     """The rows of a measure; ``name@published`` or ``name@fitted`` names the stage.
 
-    Without a stage, values after fitting are taken where there are any: all methods are then
-    compared by the same thing.
+    Without a stage, the one at which most methods have values is taken, after fitting before as
+    published: methods are then compared by the same thing.
     """
     name, _, stage = measure.partition("@")
     if stage and stage not in STAGES:
         raise ParameterError(f"a stage is one of {' and '.join(STAGES)}; got {stage!r}.")
-    rows = frame.to_pylist()
-    known = dict.fromkeys(row["measure"] for row in rows)
-    if name not in known:
-        raise UnknownNameError("measure of this comparison", name, known)
-    for wanted in [stage] if stage else STAGES:
-        here = [r for r in rows if r["measure"] == name and r["stage"] == wanted]
-        lines = [r for r in here if r["replicates"]]
-        if lines:
-            first = lines[0]["on"]
-            return Selection(name, wanted, tuple(r for r in lines if r["on"] == first))
-    note = next((row["note"] for row in rows if row["measure"] == name), "")
-    raise ParameterError(f"measure {name!r} has no values in this comparison: {note}")
+    rows = [row for row in frame.to_pylist() if row["measure"] == name]
+    if not rows:
+        raise UnknownNameError("measure of this comparison", name, _measures(frame))
+    usable = [row for row in rows if row["replicates"] and stage in ("", row["stage"])]
+    if not usable:
+        note = next((row["note"] for row in rows if row["note"]), "it was not taken there.")
+        raise ParameterError(f"measure {measure!r} has no values in this comparison: {note}")
+    chosen = max(STAGES, key=lambda s: len({r["label"] for r in usable if r["stage"] == s}))
+    lines = [row for row in usable if row["stage"] == chosen]
+    return Selection(name, chosen, tuple(r for r in lines if r["on"] == lines[0]["on"]))
+
+
+def _measures(frame: pa.Table) -> dict[str, None]:
+    return dict.fromkeys(frame["measure"].to_pylist())
 
 
 def first_of(frame: pa.Table, names: tuple[str, ...], kind: str) -> Selection:

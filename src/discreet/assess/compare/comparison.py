@@ -174,6 +174,7 @@ def compare(
       tune: For `equal_risk`, by label or method name: which parameter to tune and over which
         values, such as ``{"laplace": ("epsilon", 0.1, 10)}`` or ``("cap", [1, 2, 5])``.
       resume: Directory of finished draws: an interrupted comparison goes on where it stopped.
+        Draws made to find an equal risk are kept beside it.
       workers: Number of processes; by default all cores when the work is worth it.
       **options: Given to every measure that has an option of this name, such as
         `sensitive="party"`.

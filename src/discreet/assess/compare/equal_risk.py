@@ -97,7 +97,7 @@ def at_equal_risk(
     _check_names(tune, job.contestants)
     chosen = _measure_of(job, measure)
     judged = replace(job, measures=(chosen,), options=options_for([chosen], job.options))
-    folder = None if how.resume is None else how.resume / "tuning"
+    folder = None if how.resume is None else how.resume.with_name(f"{how.resume.name}-tuning")
     within = Execution(how.replicates, how.workers, folder)
     searches = [Search(c, _range_of(c, tune), measure, target) for c in job.contestants]
     while asked := [(s, value) for s in searches for value in s.next_values()]:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,7 @@ from discreet.design.product import ProductDesign
 from discreet.design.sparse import SparseDesign
 from discreet.design.structured import StructuredDesign
 from discreet.errors import DesignError
-from discreet.solve.continuous.anova import AnovaBasis, chains_of
+from discreet.solve.continuous.anova import AnovaBasis, Chains, chains_of
 
 Real = NDArray[np.float64]
 LARGEST_DENSE = 3_000
@@ -75,21 +75,27 @@ class Workload:
         return self.wide.duplicates()
 
     @cached_property
+    def chains(self) -> Chains | None:
+        """The nested levels of every axis, where all margins share eigenvectors."""
+        chains = chains_of(self.wide) if isinstance(self.wide, ProductDesign) else None
+        return chains if chains is not None and chains.equal_groups else None
+
+    @cached_property
     def spectrum(self) -> tuple[Real, Real] | None:
         """Eigenvalues by block and effect and ranks of the effects, where margins share them."""
-        bases = [self.basis(one) for one in np.eye(len(self.wide.blocks))]
-        found = [basis for basis in bases if basis is not None]
-        if len(found) < len(bases):
+        if self.chains is None:
             return None
-        return np.array([basis.eigenvalues.ravel() for basis in found]), found[0].ranks.ravel()
+        bases = [self.basis(one) for one in np.eye(len(self.wide.blocks))]
+        gains = [basis.eigenvalues.ravel() for basis in bases if basis is not None]
+        sizes = [[1 if v is None else len(v) for v in chain] for chain in self.chains.of_axis]
+        ranks = reduce(np.multiply.outer, [np.diff(s, prepend=0) for s in sizes], np.ones(()))
+        return np.array(gains), ranks.ravel()
 
     def basis(self, block_weights: Real) -> AnovaBasis | None:
         """The common eigenvectors of all margins, if they have any."""
-        chains = chains_of(self.wide) if isinstance(self.wide, ProductDesign) else None
-        if chains is None or not isinstance(self.wide, ProductDesign):
+        if self.chains is None or not isinstance(self.wide, ProductDesign):
             return None
-        basis = AnovaBasis(self.wide, chains, block_weights)
-        return basis if basis.is_exact else None
+        return AnovaBasis(self.wide, self.chains, block_weights)
 
     @cached_property
     def matrix(self) -> Real:

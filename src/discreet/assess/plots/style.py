@@ -94,10 +94,11 @@ def to_svg(chart: Any) -> str:
 
 
 def _drawn(chart: Any, kind: str) -> bytes:
-    stream: Any = io.BytesIO() if kind == "png" else io.StringIO()
     try:
-        chart.save(stream, format=kind, **_SETTINGS.get(kind, {}))
+        import vl_convert  # noqa: F401  (its absence is an error with a remedy)
     except ImportError:
         raise MissingDependencyError("drawing", "vl-convert-python", "plot") from None
+    stream: Any = io.BytesIO() if kind == "png" else io.StringIO()
+    chart.save(stream, format=kind, **_SETTINGS.get(kind, {}))
     content = stream.getvalue()
     return content if isinstance(content, bytes) else content.encode()

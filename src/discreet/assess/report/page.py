@@ -57,15 +57,16 @@ def _body(found: Comparison, advice: Recommendation) -> list[str]:
         + paragraph(f"{len(found.labels)} methods on one table, {today}.", "quiet")
         + "</header>"
     )
+    drawn = pictures.draws_to_show(found)
     parts: list[Callable[[], str]] = [
         lambda: sections.decision(advice),
         lambda: pictures.risk_utility(found),
         lambda: sections.data(found),
-        lambda: sections.methods(found),
+        lambda: sections.methods(found, {k: v[0].statement.text for k, v in drawn.items()}),
         lambda: sections.procedure(found),
         lambda: sections.scores(found, "risk", "Risk"),
         lambda: sections.scores(found, "utility", "Utility"),
-        lambda: pictures.noise(found, advice.chosen or found.labels[0]),
+        lambda: pictures.noise(found, drawn, advice.chosen or found.labels[0]),
         lambda: sections.meanings(found),
         lambda: sections.blind_spots(found),
         lambda: sections.provenance(found),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from discreet.assess.compare.choose import Line
@@ -81,18 +81,17 @@ def _margins(design: Any) -> str:
     return paragraph(f"Published tables: {'; '.join(named)}.")
 
 
-def methods(found: Comparison) -> str:
+def methods(found: Comparison, statements: Mapping[str, str]) -> str:
     """What was compared, with all parameters and the statement each release would carry."""
     parts = []
-    for contestant, sampler in zip(found.job.contestants, found.job.samplers, strict=True):
-        statement = sampler(0).statement
+    for contestant in found.job.contestants:
         chosen = json.dumps(contestant.parameters, ensure_ascii=False).strip("{}").replace('"', "")
         noise = {"keys": "cell keys", "seed": "a seed", "system": "the operating system"}
         rows = [
             ("method", contestant.method.name),
-            ("parameters chosen", chosen or "all by default"),
+            ("parameters", chosen or "all by default"),
             ("noise from", noise.get(contestant.method.source, contestant.method.source)),
-            ("statement", statement.text),
+            ("statement", statements[contestant.label]),
         ]
         parts.append(f"<h3>{text(contestant.label)}</h3>{facts(rows)}")
     return section("Methods", *parts, _tuning(found))

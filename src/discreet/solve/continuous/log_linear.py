@@ -13,8 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.design.base import Design
-from discreet.errors import DataError, ParameterError
-from discreet.solve.continuous.inputs import checked_values, checked_weights, name_of
+from discreet.errors import ParameterError
+from discreet.solve.continuous.inputs import (
+    checked_start,
+    checked_values,
+    checked_weights,
+    non_negative,
+)
 from discreet.solve.continuous.membership import Membership
 from discreet.solve.continuous.proportional import ProportionalFit
 from discreet.solve.continuous.reduction import Reduction, reduce_table
@@ -85,24 +90,10 @@ class LogLinear:
 
     def prepare(self, design: Design) -> Prepared:
         """Index the inner cells once for many right-hand sides."""
-        return partial(_fit, self, design, Membership.of(design), _start_of(self, design))
+        return partial(fit_members, self, design, Membership.of(design), checked_start(design, self.start))
 
 
-def _start_of(options: LogLinear, design: Design) -> Vector:
-    if options.start is None:
-        return np.ones(design.n_inner)
-    start = np.asarray(options.start, dtype=float)
-    if start.shape != (design.n_inner,):
-        raise ParameterError(
-            f"the starting table needs {design.n_inner:,} values, one per inner cell, "
-            f"but has shape {start.shape}."
-        )
-    if not (np.isfinite(start).all() and (start >= 0).all()):
-        raise ParameterError("the starting table holds negative or missing values.")
-    return start
-
-
-def _fit(
+def fit_members(
     options: LogLinear,
     design: Design,
     members: Membership,
@@ -111,9 +102,12 @@ def _fit(
     *,
     weights: NDArray[np.generic] | None = None,
 ) -> Fit:
+    """`LogLinear` on a design whose inner cells are indexed already."""
     began = time.perf_counter()
     used = checked_weights(design, weights) > 0
-    target = _non_negative(design, checked_values(design, z, used), options.tolerance)
+    target = non_negative(
+        design, checked_values(design, z, used), options.tolerance, options.name
+    )
     scale = float(target.max(initial=0.0)) or 1.0
     goal = max(options.tolerance, _RESOLUTION * scale)
     groups = members.using(used, _implied(members, target, used, goal))
@@ -132,17 +126,6 @@ def _fit(
         status = Status.stalled
     seconds = time.perf_counter() - began
     return Fit(y, design.aggregate(y), status, certificate, run.steps, seconds, notes)
-
-
-def _non_negative(design: Design, z: Vector, tolerance: float) -> Vector:
-    """Published values with negative rounding errors set to zero."""
-    if len(z) and z.min() < -tolerance:
-        worst = int(z.argmin())
-        raise DataError(
-            f"a log-linear fit needs published values that are not negative, but cell "
-            f"{name_of(design, worst)} is {z[worst]:g}. Fit with `NonNegative` first."
-        )
-    return np.maximum(z, 0.0)
 
 
 def _implied(members: Membership, z: Vector, used: Marks, goal: float) -> Marks:
@@ -191,8 +174,9 @@ def certify(
     """
     scale = float(z.max(initial=0.0)) or 1.0
     deviation = np.abs(design.aggregate(y) - z)[used].max(initial=0.0)
+    model, possible = np.zeros_like(y), start > 0
     with np.errstate(over="ignore"):
-        model = start * np.exp(design.adjoint(multipliers))
+        model[possible] = start[possible] * np.exp(design.adjoint(multipliers)[possible])
     return Certificate(
         stationarity=float(np.abs(model - y).max(initial=0.0)) / scale,
         feasibility=float(deviation) / scale,

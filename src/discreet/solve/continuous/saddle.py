@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from discreet.solve.continuous.membership import Membership
 from discreet.solve.continuous.membership_kernels import add_sums, spread
-from discreet.solve.continuous.saddle_kernels import advance
+from discreet.solve.continuous.saddle_kernels import advance, repair
 
 Vector = NDArray[np.float64]
 Positions = NDArray[np.int64]
@@ -48,7 +48,8 @@ class SaddlePoint:
         self.rows = np.maximum(self.slopes(np.append(np.ones(len(z)), 0.0)), 1.0)
         self.y = np.full(members.n_inner, _mean_cell(members, z))
         self.u = np.zeros(len(z) + 1)
-        self.ridge, self.omega, self.steps = 0.0, 1.0, 0
+        self.ridge, self.steps = 0.0, 0
+        self.omega = (float(weights.max(initial=0.0)) or 1.0) / (float(self.y.max(initial=0.0)) or 1.0)
         self._restart()
 
     def slopes(self, u: Vector) -> Vector:
@@ -68,6 +69,22 @@ class SaddlePoint:
         fine, coarse = self.members.edges
         np.add.at(sums, coarse, sums[fine])
         return sums[:-1]
+
+    def feasible_duals(self, upper: Vector) -> Iterator[Vector]:
+        r"""Vectors near `u` with :math:`Xu \le 0` and :math:`-w \le u \le` `upper`.
+
+        Positive slopes are taken off one group of published cells, then off the next for inner
+        cells outside the first; the result is shrunk into the bounds. Each group has its turn.
+        """
+        all_slopes = self.slopes(self.u)
+        rows = self.members.index
+        for first in range(len(rows)):
+            slopes, v = all_slopes.copy(), self.u.copy()
+            for g in range(first, first + len(rows)):
+                if slopes.max(initial=0.0) > 0.0:
+                    repair(rows[g % len(rows)], slopes, v)
+            if slopes.max(initial=0.0) <= 0.0:
+                yield _shrunk(v[:-1], self.weights[:-1], upper)
 
     def set_ridge(self, ridge: float) -> None:
         """Go on from the current point with another ridge."""
@@ -152,6 +169,13 @@ class SaddlePoint:
         fine, coarse = self.members.edges
         np.add.at(sizes, coarse, sizes[fine])
         self._columns = np.append(np.maximum(sizes, 1.0), 1.0)
+
+
+def _shrunk(v: Vector, lower: Vector, upper: Vector) -> Vector:
+    """`v` times the largest factor up to one that keeps it between `-lower` and `upper`."""
+    low, high = v < -lower, v > upper
+    by = min((-lower[low] / v[low]).min(initial=1.0), (upper[high] / v[high]).min(initial=1.0))
+    return np.asarray(by * v)
 
 
 def _mean_cell(members: Membership, z: Vector) -> float:

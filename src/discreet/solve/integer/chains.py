@@ -10,13 +10,26 @@ from numpy.typing import NDArray
 
 from discreet.errors import DesignError
 from discreet.solve.integer.domain import Whole
-from discreet.solve.integer.kernels import Chain, Model, energy_of
+from discreet.solve.integer.kernels import (
+    FIRST,
+    HIGH,
+    LAST,
+    LOW,
+    STEP,
+    VALUE,
+    WEIGHT,
+    WIDTH,
+    ZERO,
+    Chain,
+    Model,
+    Rule,
+    energy_of,
+)
 from discreet.solve.integer.problem import Problem, members_of
 
 _SLACK = 1e-3  # limits are held in single precision; whole steps are far larger
 _GRID = 2.0**20  # real targets are held on this grid, so that whole steps stay exact
 _LARGEST_EXACT = 2**30
-_TABULATED = 4096  # deviations whose powers are tabulated, where the power is neither 1 nor 2
 _BLOCKED_COST = 10.0  # what a forbidden published value costs, in losses of one published cell
 
 
@@ -48,23 +61,19 @@ class Compiled:
         inner[self.problem.rows] = y
         return inner
 
-    def with_limits(
-        self, low: NDArray[Any], high: NDArray[Any], excess: float, spread: float = 1.0
-    ) -> Compiled:
-        """The same problem with limits that cost `excess` units, and the loss times `spread`."""
-        model = self.model._replace(
-            low=_published(low - _SLACK, -np.inf),
-            high=_published(high + _SLACK, np.inf),
-            weights=(self.model.weights * spread).astype(np.float32),
-            excess=float(excess * self.unit),
-            plain=False,
-        )
-        return replace(self, model=model)
+    def with_limits(self, low: NDArray[Any], high: NDArray[Any], excess: float) -> Compiled:
+        """The same problem with limits that cost `excess` units when they are broken by one."""
+        plain = self.model.rule.plain
+        cells = self.model.cells.copy()
+        cells[:-1, LOW], cells[:-1, HIGH] = low - _SLACK, high + _SLACK
+        cost = float(excess * self.unit)
+        rule = self.model.rule._replace(excess=cost, plain=False, screened=plain)
+        return replace(self, model=self.model._replace(cells=cells, rule=rule))
 
     def chain(self, y: NDArray[np.int32], seed: np.uint64) -> Chain:
         """A chain that starts at a point."""
         deviation = self.deviation(y)
-        energy = energy_of(self.model, deviation)
+        energy = energy_of(self.model.cells, self.model.rule, deviation)
         numbers = np.array([energy, energy])
         return Chain(y.copy(), y.copy(), deviation, numbers, np.array([seed], dtype=np.uint64))
 
@@ -80,49 +89,49 @@ class Compiled:
 def compiled(problem: Problem) -> Compiled:
     """The model of a problem; inner cells without a choice are left out of it."""
     rows = problem.rows
-    part = problem.domain.take(rows)
     members = members_of(problem.design, rows)
-    widths = (members < problem.design.n_published).sum(axis=1, dtype=np.int32)
-    given = problem.weights
-    ones = np.ones(problem.design.n_published)
-    low, high = problem.limits
-    model = Model(
-        members=members,
-        widths=widths,
-        first=part.first,
-        last=part.last,
-        step=part.step,
-        zero=part.zero,
-        weights=_published(ones if given is None else given, 0.0),
-        low=_published(low - _SLACK, -np.inf),
-        high=_published(high + _SLACK, np.inf),
-        value=np.append(problem.full_target if problem.blocked else (), 0).astype(np.int32),
-        blocked=problem.blocked,
-        powers=np.arange(2 if problem.power in (1, 2) else _TABULATED, dtype=float) ** problem.power,
-        power=float(problem.power),
-        excess=0.0,
-        plain=problem.power == 2 and (given is None or bool((given == 1).all())),
-    )
+    plain = problem.power == 2 and (problem.weights is None or bool((problem.weights == 1).all()))
+    rule = Rule(float(problem.power), 0.0, problem.blocked, plain and not problem.blocked, False)
+    model = Model(members, _places(problem, members), _cells(problem), rule)
     scale, unit = _scales(model)
     if problem.blocked:
-        model = model._replace(plain=False, excess=_BLOCKED_COST * unit)
+        model = model._replace(rule=rule._replace(excess=_BLOCKED_COST * unit))
     rest = problem.domain.low.astype(np.int64)
     rest[rows] = 0
     return Compiled(problem, model, _grid_target(problem), rest, scale, unit)
 
 
-def _published(values: NDArray[Any], spare: float) -> NDArray[np.float32]:
-    return np.append(values, spare).astype(np.float32)
+def _places(problem: Problem, members: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Domain and number of published cells of each inner cell that has a choice."""
+    part = problem.domain.take(problem.rows)
+    places = np.empty((len(members), 5), dtype=np.int32)
+    places[:, FIRST], places[:, LAST] = part.first, part.last
+    places[:, STEP], places[:, ZERO] = part.step, part.zero
+    places[:, WIDTH] = 0
+    for column in members.T:
+        places[:, WIDTH] += column < problem.design.n_published
+    return places
+
+
+def _cells(problem: Problem) -> NDArray[np.float32]:
+    """Weight, limits and whole target of each published cell, and a spare row."""
+    cells = np.zeros((problem.design.n_published + 1, 4), dtype=np.float32)
+    low, high = problem.limits
+    cells[:-1, WEIGHT] = 1.0 if problem.weights is None else problem.weights
+    cells[:-1, LOW], cells[:-1, HIGH] = low - _SLACK, high + _SLACK
+    if problem.blocked:
+        cells[:-1, VALUE] = problem.full_target
+    return cells
 
 
 def _scales(model: Model) -> tuple[float, float]:
     """Typical loss of the smallest step, for all published cells of an inner cell and for one."""
     sample = slice(None, None, max(len(model.members) // 10_000, 1))
-    weight = model.weights[model.members[sample]].sum(axis=1, dtype=np.float64)
-    costs = weight * model.step[sample].astype(np.float64) ** model.power
+    weight = model.cells[model.members[sample], WEIGHT].sum(axis=1, dtype=np.float64)
+    costs = weight * model.places[sample, STEP].astype(np.float64) ** model.rule.power
     scale = float(np.median(costs)) if len(costs) else 1.0
     scale = scale if scale > 0 else 1.0
-    return scale, scale / max(float(np.mean(model.widths[sample])) if len(costs) else 1.0, 1.0)
+    return scale, scale / max(float(np.mean(model.places[sample, WIDTH])) if len(costs) else 1.0, 1.0)
 
 
 def _grid_target(problem: Problem) -> NDArray[Any]:

@@ -65,9 +65,9 @@ def _lowered(problem: Problem, start: NDArray[Any], seconds: float) -> Problem:
         inside = problem.groups == group
         present = replace(problem, groups=None, low=low, high=high)
         least = _least_maximum(present, start, inside, seconds)
-        goal = problem.goals[group] if group < len(problem.goals) else 0.0
-        low[inside] = np.maximum(low[inside], -max(least, goal))
-        high[inside] = np.minimum(high[inside], max(least, goal))
+        least = max(least, problem.goal(group))
+        low[inside] = np.maximum(low[inside], -least)
+        high[inside] = np.minimum(high[inside], least)
     return replace(problem, groups=None, low=low, high=high)
 
 

@@ -1,6 +1,8 @@
 """The compiled search: one inner cell, or a pair of them, at a time.
 
-A step changes one row of the index array, so it costs as many look-ups as there are tables.
+A step changes one row of the index array, so it costs as many look-ups as there are tables. The
+functions take arrays, not the tuples that hold them: reading an array from a tuple counts
+references, which would cost more than the work itself.
 """
 
 from __future__ import annotations
@@ -12,45 +14,60 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+Random = NDArray[np.uint64]
+Members = NDArray[np.int32]
+Places = NDArray[np.int32]
+Cells = NDArray[np.float32]
+
+FIRST, LAST, STEP, ZERO, WIDTH = range(5)  # columns of `Model.places`
+WEIGHT, LOW, HIGH, VALUE = range(4)  # columns of `Model.cells`
 _FAR = 30.0  # a rise of more than this many temperatures is never accepted
 _NEAR = 32  # partners of a pair are drawn this near in the order of the cells, or anywhere
 
 
-class Model(NamedTuple):
-    """A problem in arrays. Published arrays have one entry more, for cells that are in no table.
+class Rule(NamedTuple):
+    """How deviations are judged.
 
-    `value` are whole targets, needed where published values in 1..blocked-1 are forbidden.
+    `plain` is the sum of squares without weights and limits. Breaking a limit by one, or being
+    one away from an allowed value, costs `excess`; values in 1..blocked-1 are forbidden.
+    `screened` is the sum of squares with limits that are kept at the start: what the squares
+    alone refuse need not be looked at closely.
     """
 
-    members: NDArray[np.int32]
-    widths: NDArray[np.int32]
-    first: NDArray[np.int32]
-    last: NDArray[np.int32]
-    step: NDArray[np.int32]
-    zero: NDArray[np.bool_]
-    weights: NDArray[np.float32]
-    low: NDArray[np.float32]
-    high: NDArray[np.float32]
-    value: NDArray[np.int32]
-    blocked: int
-    powers: NDArray[np.float64]
     power: float
     excess: float
+    blocked: int
     plain: bool
+    screened: bool
+
+
+class Model(NamedTuple):
+    """A problem in arrays.
+
+    `members` lists the published cells of each inner cell. A row of `places` holds what belongs
+    to an inner cell (its domain, and how many published cells it has), a row of `cells` what
+    belongs to a published cell (its weight, its limits, and its target where values are
+    forbidden). There is one published cell more, for tables in which an inner cell has none.
+    """
+
+    members: Members
+    places: Places
+    cells: Cells
+    rule: Rule
 
 
 class Chain(NamedTuple):
-    """The state of one search: the point, its deviations, the best point, energies, generator."""
+    """The state of one search: the point, the best one, deviations, energies, generator."""
 
     y: NDArray[np.int32]
     best: NDArray[np.int32]
     deviation: NDArray[Any]
     energy: NDArray[np.float64]
-    random: NDArray[np.uint64]
+    random: Random
 
 
 @njit(cache=True, inline="always")
-def word(random: NDArray[np.uint64]) -> np.uint64:
+def word(random: Random) -> np.uint64:
     """The next 64 random bits (splitmix64)."""
     random[0] += np.uint64(0x9E3779B97F4A7C15)
     z = random[0]
@@ -60,101 +77,115 @@ def word(random: NDArray[np.uint64]) -> np.uint64:
 
 
 @njit(cache=True, inline="always")
-def below(random: NDArray[np.uint64], n: int) -> int:
+def below(random: Random, n: int) -> int:
     """A whole number from 0 to `n - 1`."""
     return np.int64(((word(random) >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32))
 
 
 @njit(cache=True, inline="always")
-def uniform(random: NDArray[np.uint64]) -> float:
+def uniform(random: Random) -> float:
     """A number in [0, 1)."""
     return np.float64(word(random) >> np.uint64(11)) * (1.0 / 9007199254740992.0)
 
 
 @njit(cache=True, inline="always")
-def is_allowed(model: Model, j: int, value: int) -> bool:
+def is_allowed(places: Places, j: int, value: int) -> bool:
     """Whether an inner cell may take a value."""
-    if value == 0 and model.zero[j]:
+    if value == 0 and places[j, ZERO]:
         return True
-    first = model.first[j]
-    return first <= value <= model.last[j] and (value - first) % model.step[j] == 0
+    first = places[j, FIRST]
+    return first <= value <= places[j, LAST] and (value - first) % places[j, STEP] == 0
 
 
 @njit(cache=True, inline="always")
-def step_up(model: Model, j: int, value: int) -> int:
+def step_up(places: Places, j: int, value: int) -> int:
     """The distance to the next larger allowed value, or 0."""
-    if value < model.first[j]:
-        return model.first[j] - value if model.first[j] <= model.last[j] else 0
-    return model.step[j] if np.int64(value) + model.step[j] <= model.last[j] else 0
+    first, last = places[j, FIRST], places[j, LAST]
+    step = places[j, STEP]
+    if value < first:
+        return first - value if first <= last else 0
+    return step if np.int64(value) + step <= last else 0
 
 
 @njit(cache=True, inline="always")
-def step_down(model: Model, j: int, value: int) -> int:
+def step_down(places: Places, j: int, value: int) -> int:
     """The distance to the next smaller allowed value, as a negative number, or 0."""
-    if value > model.first[j]:
-        return -model.step[j]
-    return -value if model.zero[j] else 0
+    if value > places[j, FIRST]:
+        return -places[j, STEP]
+    return -value if places[j, ZERO] else 0
 
 
 @njit(cache=True, inline="always")
-def over_limits(model: Model, k: int, deviation: float) -> float:
-    """What it costs that one published cell breaks its limits or takes a forbidden value."""
-    if model.excess == 0.0:
-        return 0.0
-    over = max(deviation - model.high[k], model.low[k] - deviation, 0.0)
-    cost = model.excess * over * over
-    if model.blocked > 0:
-        value = deviation + model.value[k]
-        if 0.0 < value < model.blocked:
-            cost += model.excess * min(value, model.blocked - value)
+def raised(size: float, power: float) -> float:
+    """A size to the power of the loss."""
+    if power == 2.0:
+        return size * size
+    return size if power == 1.0 else size**power
+
+
+@njit(cache=True, inline="always")
+def breach(cells: Cells, rule: Rule, k: int, deviation: float) -> float:
+    """How far one published cell breaks its limits, or lies from the nearest allowed value."""
+    cost = 0.0
+    if deviation > cells[k, HIGH]:
+        cost = (deviation - cells[k, HIGH]) ** 2
+    elif deviation < cells[k, LOW]:
+        cost = (deviation - cells[k, LOW]) ** 2
+    if rule.blocked > 0:
+        value = deviation + cells[k, VALUE]
+        if 0.0 < value < rule.blocked:
+            cost += min(value, rule.blocked - value)
     return cost
 
 
 @njit(cache=True, inline="always")
-def cell_loss(model: Model, k: int, deviation: float) -> float:
-    """The loss of one published cell, with what its limits cost.
-
-    Powers other than 1 and 2 are read from a table of whole deviations, with chords between and
-    beyond them: raising to a power in this place would slow every other loss down as well.
-    """
-    size = abs(deviation)
-    if model.power == 2.0:
-        size *= size
-    elif model.power != 1.0:
-        left = min(np.int64(size), len(model.powers) - 2)
-        slope = model.powers[left + 1] - model.powers[left]
-        size = model.powers[left] + (size - left) * slope
-    return model.weights[k] * size + over_limits(model, k, deviation)
+def change_of_squares(
+    members: Members, places: Places, deviation: NDArray[Any], j: int, s: int
+) -> float:
+    """The change of the sum of squares when `s` is added to inner cell `j`."""
+    total = deviation[0] - deviation[0]
+    for t in range(members.shape[1]):
+        total += deviation[members[j, t]]
+    return np.float64(s) * (2.0 * total + np.float64(places[j, WIDTH]) * s)
 
 
 @njit(cache=True, inline="always")
-def change(model: Model, deviation: NDArray[Any], j: int, s: int) -> float:
+def change(
+    members: Members,
+    places: Places,
+    cells: Cells,
+    rule: Rule,
+    deviation: NDArray[Any],
+    j: int,
+    s: int,
+) -> float:
     """The change of the loss when `s` is added to inner cell `j`."""
-    tables = model.members.shape[1]
-    if model.plain:
-        total = deviation[0] - deviation[0]
-        for t in range(tables):
-            total += deviation[model.members[j, t]]
-        return np.float64(s) * (2.0 * total + np.float64(model.widths[j]) * s)
-    difference = 0.0
-    for t in range(tables):
-        k = model.members[j, t]
+    if rule.plain:
+        return change_of_squares(members, places, deviation, j, s)
+    loss, breaches = 0.0, 0.0
+    for t in range(members.shape[1]):
+        k = members[j, t]
         before = np.float64(deviation[k])
-        difference += cell_loss(model, k, before + s) - cell_loss(model, k, before)
-    return difference
+        after = before + s
+        loss += cells[k, WEIGHT] * (raised(abs(after), rule.power) - raised(abs(before), rule.power))
+        if rule.excess > 0.0:
+            breaches += breach(cells, rule, k, after) - breach(cells, rule, k, before)
+    return loss + rule.excess * breaches
 
 
 @njit(cache=True, inline="always")
-def move(model: Model, chain: Chain, j: int, s: int) -> None:
+def move(
+    members: Members, y: NDArray[np.int32], deviation: NDArray[Any], j: int, s: int
+) -> None:
     """Add `s` to inner cell `j` and carry it into the deviations."""
-    chain.y[j] += s
-    for t in range(model.members.shape[1]):
-        chain.deviation[model.members[j, t]] += s
-    chain.deviation[-1] = 0
+    y[j] += s
+    for t in range(members.shape[1]):
+        deviation[members[j, t]] += s
+    deviation[-1] = 0
 
 
 @njit(cache=True, inline="always")
-def accepts(rise: float, temperature: float, random: NDArray[np.uint64]) -> bool:
+def accepts(rise: float, temperature: float, random: Random) -> bool:
     """The rule of annealing: always downhill, uphill with probability exp(-rise/temperature)."""
     if rise <= 0.0:
         return True
@@ -162,7 +193,7 @@ def accepts(rise: float, temperature: float, random: NDArray[np.uint64]) -> bool
 
 
 @njit(cache=True, inline="always")
-def partner(random: NDArray[np.uint64], j: int, n: int) -> int:
+def partner(random: Random, j: int, n: int) -> int:
     """Another inner cell: half the time a neighbour in the order of the cells."""
     bits = word(random)
     if bits & np.uint64(1):
@@ -173,11 +204,14 @@ def partner(random: NDArray[np.uint64], j: int, n: int) -> int:
 
 
 @njit(cache=True)
-def energy_of(model: Model, deviation: NDArray[Any]) -> float:
-    """The loss of all deviations, with the excess over limits."""
+def energy_of(cells: Cells, rule: Rule, deviation: NDArray[Any]) -> float:
+    """The loss of all deviations, with what broken limits and forbidden values cost."""
     total = 0.0
     for k in range(len(deviation) - 1):
-        total += cell_loss(model, k, np.float64(deviation[k]))
+        d = np.float64(deviation[k])
+        total += cells[k, WEIGHT] * raised(abs(d), rule.power)
+        if rule.excess > 0.0:
+            total += rule.excess * breach(cells, rule, k, d)
     return total
 
 
@@ -191,49 +225,48 @@ def sweep(model: Model, chain: Chain, temperatures: NDArray[np.float64], pairs: 
     Returns:
       How many proposals were accepted.
     """
-    n = len(chain.y)
-    accepted = 0
+    members, places, cells, rule = model
+    y, best, deviation, energy, random = chain
+    n, accepted = len(y), 0
     limit = np.uint64(pairs * 4294967295.0)
     for temperature in temperatures:
         for j in range(n):
-            bits = word(chain.random)
-            s = _proposal(model, j, chain.y[j], (bits >> np.uint64(63)) != 0)
-            rise = change(model, chain.deviation, j, s)
-            if accepts(rise, temperature, chain.random):
-                move(model, chain, j, s)
-                chain.energy[0] += rise
+            bits = word(random)
+            s = _proposal(places, j, y[j], (bits >> np.uint64(63)) != 0)
+            if rule.screened:
+                squares = change_of_squares(members, places, deviation, j, s)
+                if squares > _FAR * temperature:
+                    continue
+            rise = change(members, places, cells, rule, deviation, j, s)
+            if accepts(rise, temperature, random):
+                move(members, y, deviation, j, s)
+                energy[0] += rise
                 accepted += 1
-            elif (bits & np.uint64(0xFFFFFFFF)) < limit:
-                accepted += _pair(model, chain, j, s, rise, temperature)
-        if chain.energy[0] < chain.energy[1] - 1e-9:
-            chain.energy[1] = chain.energy[0]
-            chain.best[:] = chain.y
+                continue
+            if (bits & np.uint64(0xFFFFFFFF)) >= limit:
+                continue
+            i = partner(random, j, n)
+            if i == j or not is_allowed(places, i, y[i] - s):
+                continue
+            move(members, y, deviation, j, s)
+            rise += change(members, places, cells, rule, deviation, i, -s)
+            if accepts(rise, temperature, random):
+                move(members, y, deviation, i, -s)
+                energy[0] += rise
+                accepted += 1
+            else:
+                move(members, y, deviation, j, -s)
+        if energy[0] < energy[1] - 1e-9:
+            energy[1] = energy[0]
+            best[:] = y
     return accepted
 
 
 @njit(cache=True, inline="always")
-def _proposal(model: Model, j: int, value: int, up: bool) -> int:
+def _proposal(places: Places, j: int, value: int, up: bool) -> int:
     """A step to a neighbouring allowed value, in the direction asked for if there is one."""
     if up:
-        s = step_up(model, j, value)
-        return s if s != 0 else step_down(model, j, value)
-    s = step_down(model, j, value)
-    return s if s != 0 else step_up(model, j, value)
-
-
-@njit(cache=True)
-def _pair(
-    model: Model, chain: Chain, j: int, s: int, rise: float, temperature: float
-) -> int:
-    """Try a rejected step together with the opposite step of a partner."""
-    i = partner(chain.random, j, len(chain.y))
-    if i == j or not is_allowed(model, i, chain.y[i] - s):
-        return 0
-    move(model, chain, j, s)
-    both = rise + change(model, chain.deviation, i, -s)
-    if accepts(both, temperature, chain.random):
-        move(model, chain, i, -s)
-        chain.energy[0] += both
-        return 1
-    move(model, chain, j, -s)
-    return 0
+        s = step_up(places, j, value)
+        return s if s != 0 else step_down(places, j, value)
+    s = step_down(places, j, value)
+    return s if s != 0 else step_up(places, j, value)

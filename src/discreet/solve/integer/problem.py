@@ -141,6 +141,10 @@ class Problem:
         count = int(self.groups.max(initial=-1)) + 1
         return tuple(float(size[self.groups == g].max(initial=0)) for g in range(count))
 
+    def goal(self, group: int) -> float:
+        """The largest deviation of a group that is low enough."""
+        return self.goals[group] if group < len(self.goals) else 0.0
+
     def deviation(self, y: Vector) -> Vector:
         """Deviations of the published cells from their targets."""
         return self.design.aggregate(y) - self.target

@@ -126,7 +126,7 @@ class Search:
 
     def _stage(self, form: Compiled, share: float) -> Stage:
         seconds = None if self.seconds is None else share * self.seconds
-        return Stage(len(form.model.first), share * self.proposals, seconds)
+        return Stage(len(form.model.members), share * self.proposals, seconds)
 
 
 def _mended(form: Compiled, chain: Chain, stage: Stage) -> Limits:

@@ -15,7 +15,7 @@ from discreet.solve.integer.problem import Real
 from discreet.solve.integer.repair_kernels import EVALUATIONS, collect, repair, violated_cells
 
 _EXCESS = 1e5  # cost of breaking a limit by one, in losses of one published cell
-_HEAT = 1e5  # temperature of the repair in the same unit: a new breach of one is often accepted
+_HEAT = 4e5  # temperature of the repair in the same unit: the best of many steps is mostly taken
 _TENURE = 50
 _ROOM = 2000  # members listed for each violated cell
 _SLOTS = 2000  # violated cells treated at a time
@@ -49,7 +49,7 @@ def keep_limits(
     tabu = np.zeros(len(chain.y), dtype=np.int64)
     best, fewest, waited, clock = chain.y.copy(), -1, 0, 0
     while stage.fraction < until or fewest < 0:
-        violated = violated_cells(strict.model, chain.deviation)
+        violated = violated_cells(strict.model.cells, chain.deviation)
         waited += 1
         if fewest < 0 or len(violated) < fewest:
             best, fewest, waited = chain.y.copy(), len(violated), 0
@@ -96,22 +96,23 @@ def _round(
 
 
 def lower_limits(form: Compiled, chain: Chain, groups: NDArray[np.int8], stage: Stage) -> Limits:
-    """Lower the largest deviation of each group in turn, as far as the repair can follow."""
+    """Lower the largest deviation of each group in turn, as far as the repair can follow.
+
+    While one group is lowered those after it may grow by one; their turn comes.
+    """
     problem = form.problem
-    limits = _present(form, chain, groups)
     count = len(problem.largest(chain.deviation[:-1]))
     for group in range(count):
         until = (group + 1) / count
-        goal = problem.goals[group] if group < len(problem.goals) else 0.0
-        inside = groups == group
         while stage.fraction < until:
-            lower = problem.largest(chain.deviation[:-1])[group] - 1
-            wanted = Limits(limits.low.copy(), limits.high.copy())
-            wanted.low[inside], wanted.high[inside] = -lower, lower
-            if lower < goal or not _reaches(form, chain, wanted, stage, until):
+            largest = np.array(problem.largest(chain.deviation[:-1]))
+            if largest[group] - 1 < problem.goal(group):
                 break
-            limits = _present(form, chain, groups)
-    return limits
+            largest[group] -= 1
+            largest[group + 1 :] += 1
+            if not _reaches(form, chain, _limits(largest, groups), stage, until):
+                break
+    return _limits(np.array(problem.largest(chain.deviation[:-1])), groups)
 
 
 def _reaches(form: Compiled, chain: Chain, goal: Limits, stage: Stage, until: float) -> bool:
@@ -123,7 +124,7 @@ def _reaches(form: Compiled, chain: Chain, goal: Limits, stage: Stage, until: fl
     return False
 
 
-def _present(form: Compiled, chain: Chain, groups: NDArray[np.int8]) -> Limits:
-    """The largest deviation of each group at present, as limits for its cells."""
-    largest = np.array([*form.problem.largest(chain.deviation[:-1]), np.inf])
-    return Limits(-largest[groups], largest[groups])
+def _limits(largest: Real, groups: NDArray[np.int8]) -> Limits:
+    """One limit for the cells of each group; none for cells without a group."""
+    high = np.append(largest, np.inf)[groups]
+    return Limits(-high, high)
