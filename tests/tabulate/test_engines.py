@@ -1,3 +1,4 @@
+import duckdb
 import ibis
 import numpy as np
 import pyarrow as pa
@@ -201,9 +202,9 @@ def test_a_lost_engine_is_a_clear_error():
     ],
 )
 @pytest.mark.parametrize("engine", ["ibis", "numpy"])
-def test_types_of_duckdb_alone(value, code, engine):
-    backend = ibis.duckdb.connect()
-    backend.con.sql("CREATE TYPE mood AS ENUM ('sad', 'ok')")
-    backend.con.sql(f"CREATE TABLE t AS SELECT {value} AS v UNION ALL SELECT NULL")
-    table = dc.open(backend.sql("SELECT * FROM t")).tabulate("v", engine=engine)
+def test_types_of_duckdb_alone(value, code, engine, tmp_path):
+    with duckdb.connect(str(tmp_path / "odd.duckdb")) as con:
+        con.sql("CREATE TYPE mood AS ENUM ('sad', 'ok')")
+        con.sql(f"CREATE TABLE t AS SELECT {value} AS v UNION ALL SELECT NULL")
+    table = dc.open(tmp_path / "odd.duckdb").tabulate("v", engine=engine)
     assert table.to_pandas()["v"].tolist() == [code, "(missing)", "Total"]

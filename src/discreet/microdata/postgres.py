@@ -84,9 +84,7 @@ def _parts(address: str) -> dict[str, Any]:
     except ProgrammingError:  # its message quotes the address, perhaps with a password
         parts = {"port": "unreadable"}
     port, database = str(parts.get("port", "")), str(parts.get("dbname", ""))
-    if (
-        not _PORTS.fullmatch(port) or "@" in database
-    ):  # part of a password, taken for something else
+    if not _PORTS.fullmatch(port) or "@" in database:  # a password, misread
         raise ParameterError(
             "the address of the PostgreSQL server cannot be read. It should look like "
             "postgresql://user@host:5432/database::table, with special characters "

@@ -44,7 +44,10 @@ class RecordKeys:
         """The records with their keys, and the name of that column; null where there is no key."""
         key = fresh_name(RECORD_KEY, table.columns)
         other = fresh_name("id_of_key", [*table.columns, key])  # short: PostgreSQL cuts long names
-        side = self.side.select(self.side[self.id].name(other), self.side[RECORD_KEY].name(key))
+        ids = self.side[self.id]
+        if table[self.id].type().is_uuid() and ids.type().is_string():
+            ids = ids.cast("uuid")
+        side = self.side.select(ids.name(other), self.side[RECORD_KEY].name(key))
         joined = table.left_join(side, table[self.id] == side[other])
         return joined.drop(other), key
 
@@ -109,7 +112,7 @@ def stored(
     _check_once(backend, table, name, origin, is_complete=True)
     import ibis
 
-    side = table.select(table[name], **{RECORD_KEY: ibis.literal(0, "int64")})
+    side = table.select(table[name], **{RECORD_KEY: ibis.null("int64")})
 
     def keyed(ids: Any) -> pa.Table:
         return side_table(name, ids, keys_of(ids))
@@ -158,11 +161,15 @@ def check_match(backend: Any, table: Any, keys: RecordKeys, origin: str) -> None
     if keys.id not in table.columns:
         raise UnknownNameError("id column", keys.id, table.columns)
     here, there = table[keys.id].type(), keys.side[keys.id].type()
-    if here.is_string() != there.is_string():
+    if _is_text(here) != _is_text(there):
         raise KeysError(
             f"id {keys.id!r} holds {here} in the records but {there} in the side table of keys."
         )
     _check_once(backend, table, keys.id, origin)
+
+
+def _is_text(kind: Any) -> bool:
+    return bool(kind.is_string() or kind.is_uuid())
 
 
 def _check_once(

@@ -107,12 +107,11 @@ class SparkBorder(Border):
 
     def exact(self, table: Any) -> Any:
         """A table with texts that are equal only when their characters are."""
-        collate = engine_function("collate", (str, str), str)
         trim = engine_function("rtrim", (str, str), str)
         changed = {}
         for field in self._frame(table.limit(0)).schema.fields:
             if getattr(field.dataType, "collation", _BINARY) != _BINARY:
-                changed[field.name] = collate(table[field.name], _BINARY)
+                changed[field.name] = table[field.name].cast("binary").cast("string")
             elif field.metadata.get(_DECLARED, "").startswith("char("):
                 changed[field.name] = trim(" ", table[field.name])
         return table.mutate(**changed)

@@ -21,7 +21,7 @@ QUICK = ["exact-disclosure-own", "hellinger-utility"]
 
 def compare(methods, **settings):
     given = {"fitters": FIT, "measures": QUICK, "sensitive": "party", "replicates": 5, **settings}
-    return dc.compare(party.table(), methods, **given)
+    return dc.compare(party.table(), methods, **{k: v for k, v in given.items() if v is not None})
 
 
 def values(found, **where):
@@ -147,6 +147,20 @@ def test_fits_that_did_not_converge_are_reported():
     trial = next(found.trials(found.labels[0], 1)).fit(Stalled())
     with pytest.raises(NotConvergedError):
         trial.fit_result.require()
+
+
+def test_measures_of_the_noise_know_the_law_of_each_method():
+    matrices = {"strong": PTABLE, "weak": dc.perturbation_table(D=5, V=2, js=2)}
+    found = compare(
+        {**{k: dc.CellKey(m) for k, m in matrices.items()}, "none": dc.Pram()},
+        measures=["mechanism-epsilon", "proven-nonzero"],
+        sensitive=None,
+    )
+    lines = found["mechanism-epsilon"].by_method()
+    assert lines.keys() == {("strong", ""), ("weak", "")}
+    for label, matrix in matrices.items():
+        assert lines[label, ""]["mean"] == pytest.approx(matrix.audit().epsilon)
+    assert found["proven-nonzero"].stage == "published"
 
 
 def test_measures_can_be_all_or_one():

@@ -108,6 +108,15 @@ def label_of(thing: Any) -> str:
     return " ".join([str(thing.name), *shown])
 
 
+def law_of(method: Method) -> TransitionMatrix | None:
+    """The transition matrix that a method applies to each published count as it stands, if any."""
+    publication, law = getattr(method, "publication", None), getattr(method, "matrix", None)
+    if publication is None or not isinstance(law, TransitionMatrix):
+        return None
+    is_changed = getattr(method, "invariant", False) or publication.threshold is not None
+    return law if publication.is_plain and not is_changed else None
+
+
 def _matrix_parameters(matrix: TransitionMatrix) -> dict[str, Any]:
     usual = {"mono": True, "variant": "discreet"}
     given = {

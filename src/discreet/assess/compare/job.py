@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from discreet.assess.compare.contestants import Contestant, label_of
+from discreet.assess.compare.contestants import Contestant, label_of, law_of
 from discreet.assess.compare.fingerprint import digest, table_digest
 from discreet.assess.compare.judge import Judge, Row
 from discreet.assess.compare.trial import Sampler
@@ -58,8 +58,9 @@ class Job:
         return pa.Table.from_pylist(list(self._rows(k, draws)), schema=schema())
 
     def _rows(self, k: int, draws: Sequence[int]) -> Iterator[Row]:
+        law = law_of(self.contestants[k].method)
         for i in draws:
-            for row in self.judge(self.samplers[k](i)):
+            for row in self.judge(self.samplers[k](i), law):
                 yield {"replicate": i, **row}
 
     def description(self) -> dict[str, Any]:

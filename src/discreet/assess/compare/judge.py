@@ -9,14 +9,15 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from discreet import registry
 from discreet.assess.assess import Assessment, assess
 from discreet.assess.compare.contestants import built_from, label_of, several
 from discreet.assess.compare.trial import Trial
 from discreet.assess.measure import Measure
 from discreet.design.base import Design
-from discreet.design.release import Release
 from discreet.design.table import Table
 from discreet.errors import ParameterError
+from discreet.noise.matrix import TransitionMatrix
 from discreet.solve.fit import Fit, Fitter
 
 PUBLISHED, FITTED = "published", "fitted"
@@ -69,9 +70,16 @@ class Judge:
     fitters: tuple[Fitter, ...]
     options: Mapping[str, Any] = field(default_factory=dict)
 
-    def __call__(self, trial: Trial) -> Iterator[Row]:
-        """A row for each stage, fitter and measure."""
-        published = self._assessed(trial)
+    def __call__(self, trial: Trial, law: TransitionMatrix | None = None) -> Iterator[Row]:
+        """A row for each stage, fitter and measure.
+
+        Args:
+          trial: The draw.
+          law: What its method did to each published cell, for measures of the noise itself. After
+            a fit it no longer holds.
+        """
+        known = {} if law is None else options_for(self.measures, {"mechanism": law})
+        published = assess(self.table, trial, self.measures, **{**known, **self.options})
         yield from _rows(published, PUBLISHED, "", "")
         if trial.y is not None:
             yield from _rows(published, FITTED, OWN, "")
@@ -79,10 +87,8 @@ class Judge:
         for label, fitter in self._prepared.items():
             fitted = trial.fit(fitter)
             status = fitted.fit_result.status.name
-            yield from _rows(self._assessed(fitted), FITTED, label, status)
-
-    def _assessed(self, trial: Release) -> Assessment:
-        return assess(self.table, trial, self.measures, **self.options)
+            found = assess(self.table, fitted, self.measures, **self.options)
+            yield from _rows(found, FITTED, label, status)
 
     @cached_property
     def _prepared(self) -> dict[str, PreparedOnce]:
@@ -123,8 +129,6 @@ def _rows(found: Assessment, stage: str, fitter: str, fit: str) -> Iterator[Row]
 
 def measures_from(given: str | Sequence[str | Measure] | None) -> tuple[Measure, ...]:
     """Measures by name or as they are; a readable choice by default, ``"all"`` for all."""
-    from discreet import registry
-
     if given is None:
         given = DEFAULT_MEASURES
     elif isinstance(given, str):

@@ -39,19 +39,20 @@ Done = tuple[Batch, "pa.Table"]
 def run(job: Job, missing: Sequence[Sequence[int]], workers: int | None) -> Iterator[Done]:
     """Run the missing draws of every contestant, batch by batch, in the order they finish.
 
-    The first two draws of everybody are made here: mistakes show at once, and the time of the
-    second tells whether other processes are worth starting.
+    A first draw of everybody is made here, and a second where that was quick: mistakes show at
+    once, and the time of the last one tells whether other processes are worth starting.
     """
-    seconds = []
+    seconds, rest = [], []
     for k, draws in enumerate(missing):
-        took = 0.0
-        for i in draws[:2]:
+        took, made = 0.0, 0
+        while made < min(2, len(draws)) and took < BATCH_SECONDS:
             started = time.perf_counter()
-            found = _first(job, k, i)
+            found = _first(job, k, draws[made])
             took = time.perf_counter() - started
-            yield Batch(k, (i,)), found
+            yield Batch(k, (draws[made],)), found
+            made += 1
         seconds.append(took)
-    rest = [draws[2:] for draws in missing]
+        rest.append(draws[made:])
     left = sum(s * len(draws) for s, draws in zip(seconds, rest, strict=True))
     processes = _processes(job, workers, left)
     batches = _batches(rest, seconds, processes)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from discreet.assess.compare.contestants import law_of
 from discreet.assess.compare.trial import Trial
 from discreet.assess.plots.cells import before_after
 from discreet.assess.plots.deviations import deviations
 from discreet.assess.plots.style import to_svg
 from discreet.assess.plots.transitions import transitions
 from discreet.assess.report.markup import figure, section
-from discreet.noise.matrix import TransitionMatrix
 
 if TYPE_CHECKING:
     from discreet.assess.compare.comparison import Comparison
@@ -53,7 +53,7 @@ def noise(found: Comparison, drawn: Drawn, label: str) -> str:
     numbers = ", ".join(f"{name}: {len(trials)}" for name, trials in drawn.items())
     parts = [figure(to_svg(deviations(table, drawn)), f"Draws shown: {numbers}.")]
     for contestant in found.job.contestants:
-        law = designed_law(contestant.method)
+        law = law_of(contestant.method)
         if law is not None:
             trials = drawn[contestant.label]
             chart = transitions(law, table, trials)
@@ -62,12 +62,3 @@ def noise(found: Comparison, drawn: Drawn, label: str) -> str:
     cells = before_after(table, drawn[label][0])
     parts.append(figure(to_svg(cells), f"One draw of {label}; the release will be another one."))
     return section("What happens to the cells", *parts)
-
-
-def designed_law(method: Any) -> TransitionMatrix | None:
-    """The transition matrix that a method applies to each published count as it stands, if any."""
-    publication, law = getattr(method, "publication", None), getattr(method, "matrix", None)
-    if publication is None or not isinstance(law, TransitionMatrix):
-        return None
-    is_changed = getattr(method, "invariant", False) or publication.threshold is not None
-    return law if publication.is_plain and not is_changed else None

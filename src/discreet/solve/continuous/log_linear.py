@@ -4,7 +4,7 @@ Kullback–Leibler distance to a starting table."""
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -115,8 +115,9 @@ def fit_members(
     run = ProportionalFit(
         groups.restricted(reduced.left), reduced.rest, start[reduced.left], goal, options.memory
     )
-    status = _solve(run, reduced, options)
-    y, nu = _assembled(run, reduced, groups, start)
+    assembled = partial(_assembled, run, reduced, len(start))
+    status = _solve(run, reduced, options, lambda: _deviation(design, target, used, assembled()))
+    y, nu = assembled(), _multipliers(run, reduced, groups, start)
     notes: dict[str, Any] = {"open_cells": len(reduced.left), "multipliers": nu}
     if status is Status.inconsistent:
         u = run.conflict if reduced.conflict is None else reduced.conflict
@@ -129,34 +130,53 @@ def fit_members(
 
 
 def _implied(members: Membership, z: Vector, used: Marks, goal: float) -> Marks:
-    """Nested blocks that say nothing new: their group is in use, and sums to their values."""
+    """Nested blocks that say nothing new: their source is in use, and sums to their values."""
     implied = np.zeros(len(members.nested), dtype=bool)
     for b, block in enumerate(members.nested):
-        fine = members.cells[block.group]
-        sums = np.bincount(block.parent[fine], weights=z[fine], minlength=len(z) + 1)
+        sums = np.bincount(block.coarse, weights=z[block.fine], minlength=len(z))
         error = np.abs(sums[block.cells] - z[block.cells]) * used[block.cells]
-        implied[b] = used[fine].all() and error.max(initial=0.0) <= goal / 2
+        implied[b] = used[block.fine].all() and error.max(initial=0.0) <= goal / 2
     return implied
 
 
-def _solve(run: ProportionalFit, reduced: Reduction, options: LogLinear) -> Status:
-    """Sweep; a table that is refuted already gets only a rough fit."""
+def _solve(
+    run: ProportionalFit, reduced: Reduction, options: LogLinear, deviation: Callable[[], float]
+) -> Status:
+    """Sweep until all published cells deviate by at most the goal, coarse ones included.
+
+    A table that is refuted already gets only a rough fit.
+    """
     if reduced.conflict is not None:
         run.run(min(options.max_steps, _SWEEPS_AFTER_CONFLICT))
         return Status.inconsistent
-    return run.run(options.max_steps)
+    goal = run.goal
+    status = run.run(options.max_steps)
+    while status is Status.converged and deviation() > goal and run.goal > _RESOLUTION * goal:
+        run.goal /= 4
+        status = run.run(options.max_steps)
+    return status
 
 
-def _assembled(
-    run: ProportionalFit, reduced: Reduction, groups: Membership, start: Vector
-) -> tuple[Vector, Vector]:
-    """Open and settled cells together, and the multipliers of both."""
-    y = np.zeros(len(start))
+def _assembled(run: ProportionalFit, reduced: Reduction, n_inner: int) -> Vector:
+    """Open and settled cells together."""
+    y = np.zeros(n_inner)
     y[reduced.left] = run.y
     for stage in reduced.stages:
         y[stage.inner] = stage.values
+    return y
+
+
+def _multipliers(
+    run: ProportionalFit, reduced: Reduction, groups: Membership, start: Vector
+) -> Vector:
+    """Multipliers that give both."""
     log_start = np.log(start, out=np.zeros_like(start), where=start > 0)
-    return y, reduced.multipliers(groups, log_start, run.nu)[:-1]
+    return reduced.multipliers(groups, log_start, run.nu)[:-1]
+
+
+def _deviation(design: Design, z: Vector, used: Marks, y: Vector) -> float:
+    """Largest deviation of a published cell in use."""
+    return float(np.abs(design.aggregate(y) - z)[used].max(initial=0.0))
 
 
 def certify(
@@ -173,12 +193,11 @@ def certify(
     Both differences are relative to the largest published value.
     """
     scale = float(z.max(initial=0.0)) or 1.0
-    deviation = np.abs(design.aggregate(y) - z)[used].max(initial=0.0)
     model, possible = np.zeros_like(y), start > 0
     with np.errstate(over="ignore"):
         model[possible] = start[possible] * np.exp(design.adjoint(multipliers)[possible])
     return Certificate(
         stationarity=float(np.abs(model - y).max(initial=0.0)) / scale,
-        feasibility=float(deviation) / scale,
+        feasibility=_deviation(design, z, used, y) / scale,
         tolerance=goal / scale,
     )

@@ -14,6 +14,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.design.axis import OUTSIDE
 from discreet.design.base import Design
 from discreet.design.structured import StructuredDesign
 from discreet.solve.continuous.membership_kernels import pack_columns
@@ -24,17 +25,19 @@ Marks = NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class Nested:
-    """A coarser block: sums over the cells of one group.
+    """A coarser block: sums over the cells of a finer one.
 
     Attributes:
-      group: The group it is summed from.
-      cells: Its published positions.
-      parent: For every published position the coarser one it adds to, `n_published` for none.
+      source: Number of the finer block; groups are numbered first, then nested blocks.
+      cells: The block's published positions.
+      fine: Published positions in the finer block.
+      coarse: The position in this block that each of them adds to.
     """
 
-    group: int
+    source: int
     cells: Index
-    parent: Index
+    fine: Index
+    coarse: Index
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +47,7 @@ class Membership:
     Attributes:
       index: Groups × inner cells; `n_published` where an inner cell counts in no cell of a group.
       cells: The published positions of each group.
-      nested: Coarser blocks that are sums over a group.
+      nested: Coarser blocks, each after the block it is summed from.
       n_published: Number of published cells, and the position that stands for none.
     """
 
@@ -62,22 +65,23 @@ class Membership:
 
     @classmethod
     def _structured(cls, design: StructuredDesign) -> Membership:
-        source = _sources(design)
-        finest = [k for k, s in enumerate(source) if s is None]
-        group_of = {k: g for g, k in enumerate(finest)}
-        index = np.empty((len(finest), design.n_inner), dtype=np.int32)
+        sizes = np.diff(design.offsets).tolist()
+        sources = design.lattice.sources(design.blocks, sizes)
+        groups = [k for k, source in enumerate(sources) if source is None]
+        by_size = sorted(range(len(sizes)), key=lambda k: (-sizes[k], k))
+        number = {k: place for place, k in enumerate(groups)}
+        index = np.empty((len(groups), design.n_inner), dtype=np.int32)
         for k, (where, _) in enumerate(design.member_blocks()):
-            if k in group_of:
-                index[group_of[k]] = np.where(where < 0, design.n_published, where)
-        cells = [_positions(design, k) for k in range(len(source))]
+            if k in number:
+                index[number[k]] = np.where(where < 0, design.n_published, where)
         nested = []
-        for k, (where, _) in enumerate(design.member_blocks() if len(finest) < len(source) else ()):
-            if (s := source[k]) is not None:
-                parent = np.full(design.n_published + 1, design.n_published, dtype=np.int32)
-                inside = where >= 0
-                parent[index[group_of[s]][inside]] = where[inside]
-                nested.append(Nested(group_of[s], cells[k], parent))
-        return cls(index, tuple(cells[k] for k in finest), tuple(nested), design.n_published)
+        for k in by_size:
+            if (source := sources[k]) is not None:
+                fine, coarse = _coarsened(design, source, k)
+                nested.append(Nested(number[source], _positions(design, k), fine, coarse))
+                number[k] = len(number)
+        cells = tuple(_positions(design, k) for k in groups)
+        return cls(index, cells, tuple(nested), design.n_published)
 
     @classmethod
     def _packed(cls, design: Design) -> Membership:
@@ -107,14 +111,10 @@ class Membership:
 
     @cached_property
     def edges(self) -> tuple[Index, Index]:
-        """Fine and coarse positions: every published cell with each coarser one it adds to."""
-        fine, coarse = [np.empty(0, np.int32)], [np.empty(0, np.int32)]
-        for block in self.nested:
-            within = self.cells[block.group]
-            within = within[block.parent[within] < self.n_published]
-            fine.append(within)
-            coarse.append(block.parent[within])
-        return np.concatenate(fine), np.concatenate(coarse)
+        """Fine and coarse positions of all nested sums, in the order in which to add them up."""
+        none = [np.empty(0, np.int32)]
+        fine = np.concatenate(none + [block.fine for block in self.nested])
+        return fine, np.concatenate(none + [block.coarse for block in self.nested])
 
     def sizes(self) -> NDArray[np.int64]:
         """Number of inner cells in each published cell of the groups."""
@@ -135,34 +135,44 @@ class Membership:
 
         Args:
           used: Which published cells count.
-          implied: For each nested block whether its group says all that it says.
+          implied: For each nested block whether the block it is summed from says it all.
         """
         if used.all() and implied.all():
             return Membership(self.index, self.cells, (), self.n_published)
         lookup = np.where(np.append(used, False), np.arange(len(used) + 1), len(used))
-        rows, cells = list(self.index), list(self.cells)
-        for block, skip in zip(self.nested, implied, strict=True):
-            if not skip:
-                rows.append(block.parent[self.index[block.group]])
-                cells.append(block.cells)
-        kept = [g for g, positions in enumerate(cells) if used[positions].any()]
+        cells = [*self.cells, *(block.cells for block in self.nested)]
+        needed = [*([True] * len(self.cells)), *~implied]
+        kept = [g for g, c in enumerate(cells) if needed[g] and used[c].any()]
         index = np.empty((len(kept), self.n_inner), dtype=np.int32)
         for row, g in zip(index, kept, strict=True):
-            row[:] = lookup[rows[g]]
+            row[:] = lookup[self._row(g)]
         return Membership(index, tuple(cells[g][used[cells[g]]] for g in kept), (), len(used))
 
+    def _row(self, number: int) -> Index:
+        """The published cell of every inner cell in a group or nested block."""
+        if number < len(self.cells):
+            return self.index[number]
+        block = self.nested[number - len(self.cells)]
+        up = np.full(self.n_published + 1, self.n_published, dtype=np.int32)
+        up[block.fine] = block.coarse
+        return up[self._row(block.source)]
 
-def _sources(design: StructuredDesign) -> list[int | None]:
-    """For each block one that refines it and is refined by no other; `None` if there is none."""
-    sizes = np.diff(design.offsets).tolist()
-    direct = design.lattice.sources(design.blocks, sizes)
-    found: list[int | None] = []
-    for k in range(len(direct)):
-        top, above = None, direct[k]
-        while above is not None:
-            top, above = above, direct[above]
-        found.append(top)
-    return found
+
+def _coarsened(design: StructuredDesign, source: int, target: int) -> tuple[Index, Index]:
+    """Published positions of a block, and the positions in a coarser one that they add to."""
+    fine, coarse = design.blocks[source], design.blocks[target]
+    groups = np.unravel_index(design.block_cells(source), fine.shape)
+    flat = np.zeros(len(design.block_cells(source)), dtype=np.int64)
+    inside = np.ones(len(flat), dtype=bool)
+    for from_level, to_level, group in zip(fine.levels, coarse.levels, groups, strict=True):
+        if from_level is None or to_level is None:
+            continue
+        above = np.asarray(design.lattice.step(from_level, to_level))[group]
+        inside &= above != OUTSIDE
+        flat = flat * len(to_level) + above
+    place = np.searchsorted(design.block_cells(target), flat[inside])
+    within = _positions(design, source)[inside]
+    return within, (place + design.offsets[target]).astype(np.int32)
 
 
 def _positions(design: StructuredDesign, k: int) -> Index:

@@ -52,6 +52,20 @@ def spread(index: Index, v: Vector, out: Vector) -> None:
 
 
 @njit(cache=True)
+def lift(fine: Index, coarse: Index, sums: Vector) -> None:
+    """Sum published cells into the coarser ones, finest first."""
+    for e in range(len(fine)):
+        sums[coarse[e]] += sums[fine[e]]
+
+
+@njit(cache=True)
+def lower(fine: Index, coarse: Index, v: Vector) -> None:
+    """The adjoint of `lift`: published cells take on the values of the coarser ones."""
+    for e in range(len(fine) - 1, -1, -1):
+        v[fine[e]] += v[coarse[e]]
+
+
+@njit(cache=True)
 def add_sums(row: Index, y: Vector, sums: Vector) -> None:
     """Add the inner cells to the published cells of one group."""
     last = 0

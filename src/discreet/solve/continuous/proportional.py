@@ -18,6 +18,7 @@ Vector = NDArray[np.float64]
 
 _CHECK_EVERY = 10
 _PATIENCE = 200
+_FARTHEST = 1e4  # beyond this, sums of multipliers lose digits that the table needs
 _NOISE = 1e-13  # relative error of a sum, by which the likelihood may seem to fall
 
 
@@ -95,7 +96,7 @@ class ProportionalFit:
     def _extrapolate(self, before: Vector) -> None:
         """Move on to the accelerated multipliers unless the likelihood falls."""
         proposal = self._anderson.propose(before, self.nu)
-        if proposal is None:
+        if proposal is None or np.abs(proposal).max() > _FARTHEST:
             return
         y = np.empty_like(self.y)
         total = tilt(self.members.index, proposal, self._log_start, y)

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.solve.continuous.membership import Membership
-from discreet.solve.continuous.membership_kernels import add_sums, spread
+from discreet.solve.continuous.membership_kernels import add_sums, lift, lower, spread
 from discreet.solve.continuous.saddle_kernels import advance, repair
 
 Vector = NDArray[np.float64]
@@ -55,9 +55,8 @@ class SaddlePoint:
     def slopes(self, u: Vector) -> Vector:
         """The slopes :math:`Xu` of all inner cells."""
         out = np.empty(self.members.n_inner)
-        fine, coarse = self.members.edges
         v = u.copy()
-        np.add.at(v, fine, u[coarse])
+        lower(*self.members.edges, v)
         spread(self.members.index, v, out)
         return out
 
@@ -66,8 +65,7 @@ class SaddlePoint:
         sums = np.zeros(len(self.z))
         for row in self.members.index:
             add_sums(row, y, sums)
-        fine, coarse = self.members.edges
-        np.add.at(sums, coarse, sums[fine])
+        lift(*self.members.edges, sums)
         return sums[:-1]
 
     def feasible_duals(self, upper: Vector) -> Iterator[Vector]:
@@ -165,10 +163,9 @@ class SaddlePoint:
         self._cells = cells
         self._members = self.members.restricted(cells)
         self._rows = self.rows[cells]
-        sizes = self._members.sizes().astype(float)
-        fine, coarse = self.members.edges
-        np.add.at(sizes, coarse, sizes[fine])
-        self._columns = np.append(np.maximum(sizes, 1.0), 1.0)
+        sizes = np.append(self._members.sizes(), 0).astype(float)
+        lift(*self.members.edges, sizes)
+        self._columns = np.maximum(sizes, 1.0)
 
 
 def _shrunk(v: Vector, lower: Vector, upper: Vector) -> Vector:

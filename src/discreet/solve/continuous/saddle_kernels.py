@@ -8,6 +8,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from discreet.solve.continuous.membership_kernels import lift, lower
+
 Index = NDArray[np.int32]
 Vector = NDArray[np.float64]
 
@@ -119,12 +121,10 @@ def advance(
     sums = np.empty_like(u)
     for step in range(limit):
         v[:] = u
-        for e in range(len(fine)):
-            v[fine[e]] += u[coarse[e]]
+        lower(fine, coarse, v)
         mix = (age + 1.0) / (age + 2.0)
         moved = _primal(index, v, rows, omega, ridge, mix, y, y_anchor, y_new, sums)
-        for e in range(len(fine)):
-            sums[coarse[e]] += sums[fine[e]]
+        lift(fine, coarse, sums)
         moved += _dual(loss, z, weights, columns, omega, mix, sums, u, u_anchor, u_new)
         error = math.sqrt(moved)
         if age == 0:

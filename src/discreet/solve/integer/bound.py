@@ -35,17 +35,18 @@ def lower_bound(problem: Problem, start: NDArray[Any]) -> float:
         return 0.0
     if not len(problem.rows):
         return problem.loss(problem.deviation(start))
-    low, high = _box(problem, start)
+    loss = problem.loss(problem.deviation(start))
+    low, high = box(problem, loss)
     if problem.power == 1 and _entries(problem.design) <= _LARGEST_PROGRAM:
         multipliers = _by_program(problem, low, high)
     else:
         multipliers = _by_descent(problem, low, high, start)
-    return max(dual_value(problem, multipliers, low, high), 0.0)
+    return min(max(dual_value(problem, multipliers, low, high), 0.0), loss)
 
 
 def dual_value(problem: Problem, multipliers: Real, low: Real, high: Real) -> float:
     """The bound that multipliers prove over the box `low <= y <= high`."""
-    weights, p = _weights(problem), problem.power
+    weights, p = weights_of(problem), problem.power
     if p == 1:
         chosen = np.clip(multipliers, -weights, weights)
         conjugate = 0.0
@@ -64,7 +65,8 @@ def _fits(problem: Problem, relaxed: NDArray[Any]) -> bool:
     return bool(inside.all()) and problem.loss(problem.deviation(relaxed)) <= 1e-9
 
 
-def _weights(problem: Problem) -> Real:
+def weights_of(problem: Problem) -> Real:
+    """One weight for each published cell."""
     if problem.weights is None:
         return np.ones(problem.design.n_published)
     return np.asarray(problem.weights, dtype=np.float64)
@@ -74,10 +76,9 @@ def _entries(design: Design) -> int:
     return int(design.row_sums().sum())
 
 
-def _box(problem: Problem, start: NDArray[Any]) -> tuple[Real, Real]:
-    """Bounds of the inner cells that every point as good as the start keeps."""
-    weights = _weights(problem)
-    loss = problem.loss(problem.deviation(start))
+def box(problem: Problem, loss: float) -> tuple[Real, Real]:
+    """Bounds of the inner cells that every point with at most this loss keeps."""
+    weights = weights_of(problem)
     heavy = weights > 0
     reach = np.full(problem.design.n_published, np.inf)
     reach[heavy] = problem.target[heavy] + (loss / weights[heavy]) ** (1 / problem.power)
@@ -94,7 +95,7 @@ def _by_program(problem: Problem, low: Real, high: Real) -> Real:
     from scipy import sparse
     from scipy.optimize import linprog
 
-    X, weights = problem.design.matrix().astype(np.float64), _weights(problem)
+    X, weights = problem.design.matrix().astype(np.float64), weights_of(problem)
     identity = sparse.identity(problem.design.n_published, format="csr")
     found = linprog(
         np.concatenate([np.zeros(len(low)), weights, weights]),
@@ -118,7 +119,7 @@ def _by_descent(problem: Problem, low: Real, high: Real, start: NDArray[Any]) ->
     """Multipliers from an approximate minimum of the (smoothed) relaxation."""
     from scipy.optimize import Bounds, minimize
 
-    weights, p = _weights(problem), problem.power
+    weights, p = weights_of(problem), problem.power
 
     def slopes(y: Real) -> tuple[Real, Real]:
         deviation = problem.design.aggregate(y) - problem.target

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 
-MOST_SWEEPS = 4000
 FEWEST_SWEEPS = 20
+MOST_SWEEPS = 4000
+SMALL = 1_000_000  # proposals up to which small problems may be swept more often
 
 
 class Stage:
@@ -17,7 +18,8 @@ class Stage:
 
     def __init__(self, cells: int, proposals: float, seconds: float | None) -> None:
         self.cells = max(cells, 1)
-        self.sweeps = int(min(max(proposals // self.cells, FEWEST_SWEEPS), MOST_SWEEPS))
+        most = max(MOST_SWEEPS, SMALL // self.cells)
+        self.sweeps = int(min(max(proposals // self.cells, FEWEST_SWEEPS), most))
         self.seconds = seconds
         self.begin = time.monotonic()
         self.done = 0

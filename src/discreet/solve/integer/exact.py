@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InfeasibleError, NotConvergedError, ParameterError
-from discreet.solve.integer.bound import _box, _weights
+from discreet.solve.integer.bound import box, weights_of
 from discreet.solve.integer.found import Found, describe
 from discreet.solve.integer.problem import Problem, Real
 
@@ -17,16 +17,25 @@ if TYPE_CHECKING:
     from scipy import sparse
 
 _MOST_KNOTS = 200_000
+_GENEROUS = 10.0  # how much more loss is allowed where limits leave no point with less
+_HOPELESS = 1e7
 
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """Columns: whole steps and switches of the inner cells, then the losses of published cells."""
+    """A mixed integer program in whole columns: steps and switches of inner cells, and further ones.
+
+    Attributes:
+      inner: Inner cells × whole columns; with `offset` it gives the inner cells.
+      offset: What the inner cells are when all whole columns are zero.
+      high: Upper bounds of the whole columns.
+      cuts: Pairs of a matrix over all columns and a vector that its product must not fall below.
+    """
 
     inner: sparse.csr_array
     offset: Real
     high: Real
-    cuts: Any
+    cuts: list[tuple[Any, Real]]
 
 
 def solve_exactly(problem: Problem, start: NDArray[Any], *, seconds: float = 60.0) -> Found:
@@ -49,14 +58,26 @@ def solve_exactly(problem: Problem, start: NDArray[Any], *, seconds: float = 60.
       NotConvergedError: The time limit was reached.
     """
     problem.domain.require(start)
-    tightened = _lowered(problem, start, seconds)
-    program = _program(tightened, start)
-    y = _solve(tightened, program, seconds)
-    loss = problem.loss(problem.deviation(y))
-    return describe(problem, y, loss, is_optimal=True)
+    most = problem.loss(problem.deviation(start)) + 1.0
+    tightened = _lowered(problem, most * _GENEROUS, seconds)
+    while True:
+        y = _optimum(tightened, most, seconds)
+        loss = np.inf if y is None else problem.loss(problem.deviation(y))
+        if y is not None and loss <= most + 1e-6:
+            return describe(problem, y, loss, is_optimal=True)
+        if y is None and most > _HOPELESS:
+            raise InfeasibleError("no whole numbers of the domain keep the limits. Widen the bounds.")
+        most = most * _GENEROUS if y is None else loss
 
 
-def _lowered(problem: Problem, start: NDArray[Any], seconds: float) -> Problem:
+def _optimum(problem: Problem, most: float, seconds: float) -> NDArray[np.int64] | None:
+    """The best point with at most this loss; a worse one, or none, when there is no such point."""
+    program = _program(problem, most)
+    chords = _chords(problem, program, most)
+    return _solve(problem, replace(program, cuts=[*program.cuts, chords]), seconds)
+
+
+def _lowered(problem: Problem, most: float, seconds: float) -> Problem:
     """The problem with the least possible limits of its groups."""
     if problem.groups is None:
         return problem
@@ -64,7 +85,7 @@ def _lowered(problem: Problem, start: NDArray[Any], seconds: float) -> Problem:
     for group in range(int(problem.groups.max(initial=-1)) + 1):
         inside = problem.groups == group
         present = replace(problem, groups=None, low=low, high=high)
-        least = _least_maximum(present, start, inside, seconds)
+        least = _least_maximum(present, most, inside, seconds)
         least = max(least, problem.goal(group))
         low[inside] = np.maximum(low[inside], -least)
         high[inside] = np.minimum(high[inside], least)
@@ -72,28 +93,30 @@ def _lowered(problem: Problem, start: NDArray[Any], seconds: float) -> Problem:
 
 
 def _least_maximum(
-    problem: Problem, start: NDArray[Any], inside: NDArray[np.bool_], seconds: float
+    problem: Problem, most: float, inside: NDArray[np.bool_], seconds: float
 ) -> float:
     """The least largest deviation of some published cells, under the limits."""
     from scipy import sparse
 
-    program = _program(problem, start)
+    program = _program(problem, most)
     X = problem.design.matrix().T.tocsr()[np.flatnonzero(inside)].astype(np.float64)
     steps, base = X @ program.inner, X @ program.offset - problem.target[inside]
     ones = sparse.csr_array(np.ones((len(base), 1)))
     above = (sparse.hstack([-steps, ones], format="csr"), base)
     below = (sparse.hstack([steps, ones], format="csr"), -base)
-    plain = replace(program, cuts=[above, below])
+    plain = replace(program, cuts=[*program.cuts, above, below])
     y = _solve(problem, plain, seconds, extra=np.ones(1))
+    if y is None:
+        raise InfeasibleError("no whole numbers of the domain keep the limits. Widen the bounds.")
     return float(np.abs(problem.deviation(y)[inside]).max(initial=0))
 
 
-def _program(problem: Problem, start: NDArray[Any]) -> Program:
-    """Steps, switches and the chords of the losses."""
+def _program(problem: Problem, most: float) -> Program:
+    """Steps and switches of the inner cells, for points with at most a given loss."""
     from scipy import sparse
 
     domain, n = problem.domain, problem.design.n_inner
-    _, top = _box(problem, start)
+    _, top = box(problem, most)
     gap = domain.zero & (domain.first > 0)
     ceiling = np.minimum(domain.high, np.floor(top + 1e-9))
     count = np.maximum((ceiling - domain.first) // domain.step, 0)
@@ -107,18 +130,36 @@ def _program(problem: Problem, start: NDArray[Any]) -> Program:
         [-sparse.identity(n), sparse.diags_array(count.astype(np.float64))], format="csr"
     )
     linked = (switched[np.flatnonzero(gap)], np.zeros(int(gap.sum())))
-    chords = _chords(problem, inner, offset, start)
-    return Program(inner, offset, high.astype(np.float64), [linked, chords])
+    program = Program(inner, offset, high.astype(np.float64), [linked])
+    return _without_blocked(problem, program) if problem.blocked else program
 
 
-def _chords(problem: Problem, inner: Any, offset: Real, start: NDArray[Any]) -> tuple[Any, Real]:
+def _without_blocked(problem: Problem, program: Program) -> Program:
+    """A switch for each published cell: it is zero, or at least the smallest allowed value."""
+    from scipy import sparse
+
+    m, n = problem.design.n_published, program.inner.shape[1]
+    X = problem.design.matrix().T.tocsr().astype(np.float64)
+    base = 0 if problem.base is None else problem.base
+    constant = X @ program.offset + base
+    steps = X @ program.inner
+    most = constant + steps @ program.high
+    on = sparse.identity(m, format="csr")
+    above = sparse.hstack([steps, -problem.blocked * on], format="csr")
+    below = sparse.hstack([-steps, sparse.diags_array(most)], format="csr")
+    inner = sparse.hstack([program.inner, sparse.csr_array((problem.design.n_inner, m))], format="csr")
+    cuts = [(_padded(matrix, n + m), right) for matrix, right in program.cuts]
+    cuts += [(above, -constant), (below, constant)]
+    return Program(inner, program.offset, np.append(program.high, np.ones(m)), cuts)
+
+
+def _chords(problem: Problem, program: Program, most: float) -> tuple[Any, Real]:
     """Rows that keep each loss above the chords between neighbouring whole values."""
     from scipy import sparse
 
-    weights, p = _weights(problem), problem.power
-    loss = problem.loss(problem.deviation(start)) + 1e-9
+    weights, p = weights_of(problem), problem.power
     heavy = np.flatnonzero(weights > 0)
-    reach = np.minimum((loss / weights[heavy]) ** (1 / p), 1e9)
+    reach = np.minimum((most / weights[heavy]) ** (1 / p), 1e9)
     lowest = np.floor(problem.target[heavy] - reach).astype(np.int64) - 1
     knots = np.ceil(2 * reach).astype(np.int64) + 4 if p != 1 else np.full(len(heavy), 4)
     if p == 1:
@@ -134,18 +175,18 @@ def _chords(problem: Problem, inner: Any, offset: Real, start: NDArray[Any]) -> 
     )
     slope = at_right - at_left
     X = problem.design.matrix().T.tocsr().astype(np.float64)
-    rows = sparse.diags_array(-slope) @ (X[cell] @ inner)
+    rows = sparse.diags_array(-slope) @ (X[cell] @ program.inner)
     pick = sparse.csr_array(
         (np.ones(len(cell)), (np.arange(len(cell)), cell)), shape=(len(cell), len(weights))
     )
-    right = at_left + slope * ((X @ offset)[cell] - left)
+    right = at_left + slope * ((X @ program.offset)[cell] - left)
     return sparse.hstack([rows, pick], format="csr"), right
 
 
 def _solve(
     problem: Problem, program: Program, seconds: float, extra: Real | None = None
-) -> NDArray[np.int64]:
-    """Minimise the sum of the loss columns under the program's rows and the limits."""
+) -> NDArray[np.int64] | None:
+    """Minimise the sum of the loss columns under the program's rows and the limits, if possible."""
     from scipy import sparse
     from scipy.optimize import Bounds, LinearConstraint, milp
 
@@ -169,9 +210,9 @@ def _solve(
     return _read(problem, program, found)
 
 
-def _read(problem: Problem, program: Program, found: Any) -> NDArray[np.int64]:
+def _read(problem: Problem, program: Program, found: Any) -> NDArray[np.int64] | None:
     if found.status == 2:
-        raise InfeasibleError("no whole numbers of the domain keep the limits. Widen the bounds.")
+        return None
     if found.status != 0:
         raise NotConvergedError(f"the exact solution was not reached: {found.message}")
     whole = np.rint(found.x[: len(program.high)])

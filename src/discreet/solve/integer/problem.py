@@ -111,8 +111,9 @@ class Problem:
 
     @property
     def is_limited(self) -> bool:
-        """Whether there are limits to keep or to find."""
-        return self.groups is not None or self.low is not None or self.high is not None
+        """Whether there are limits to keep or to find, or forbidden values."""
+        given = (self.groups, self.low, self.high)
+        return self.blocked > 0 or any(limit is not None for limit in given)
 
     @property
     def limits(self) -> tuple[Real, Real]:

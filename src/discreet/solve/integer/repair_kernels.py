@@ -13,6 +13,7 @@ from discreet.solve.integer.kernels import (
     FIRST,
     HIGH,
     LOW,
+    VALUE,
     ZERO,
     Cells,
     Chain,
@@ -20,6 +21,7 @@ from discreet.solve.integer.kernels import (
     Model,
     Places,
     Random,
+    Rule,
     below,
     change,
     is_allowed,
@@ -28,6 +30,7 @@ from discreet.solve.integer.kernels import (
     step_down,
     step_up,
     uniform,
+    word,
 )
 
 _TRIES = 8  # member cells tried for each violated cell
@@ -36,18 +39,20 @@ EVALUATIONS = _TRIES * (1 + _PARTNERS)
 
 
 @njit(cache=True, inline="always")
-def is_violated(cells: Cells, deviation: NDArray[Any], k: int) -> bool:
-    """Whether a published cell breaks its limits."""
-    return deviation[k] > cells[k, HIGH] or deviation[k] < cells[k, LOW]
+def is_violated(cells: Cells, rule: Rule, deviation: NDArray[Any], k: int) -> bool:
+    """Whether a published cell breaks its limits or takes a forbidden value."""
+    if deviation[k] > cells[k, HIGH] or deviation[k] < cells[k, LOW]:
+        return True
+    return 0 < deviation[k] + cells[k, VALUE] < rule.blocked
 
 
 @njit(cache=True)
-def violated_cells(cells: Cells, deviation: NDArray[Any]) -> NDArray[np.int64]:
-    """The published cells that break their limits."""
+def violated_cells(cells: Cells, rule: Rule, deviation: NDArray[Any]) -> NDArray[np.int64]:
+    """The published cells that break their limits or take a forbidden value."""
     found = np.empty(len(deviation), dtype=np.int64)
     count = 0
     for k in range(len(deviation) - 1):
-        if is_violated(cells, deviation, k):
+        if is_violated(cells, rule, deviation, k):
             found[count] = k
             count += 1
     return found[:count].copy()
@@ -102,11 +107,10 @@ def repair(
     members, places, cells, rule = model
     y, _, deviation, _, random = chain
     for now in range(clock, clock + iterations):
-        q = _next_violated(cells, deviation, violated, random)
+        q = _next_violated(cells, rule, deviation, violated, random)
         if q < 0:
             return now
-        above = deviation[violated[q]] > cells[violated[q], HIGH]
-        sign = -1 if above else 1
+        sign = _direction(cells, deviation, violated[q], random)
         count = min(counts[q], lists.shape[1])
         best, best_j, best_s, best_i, best_r = np.inf, -1, 0, -1, 0
         for _ in range(_TRIES):
@@ -141,16 +145,26 @@ def repair(
 
 @njit(cache=True, inline="always")
 def _next_violated(
-    cells: Cells, deviation: NDArray[Any], violated: NDArray[np.int64], random: Random
+    cells: Cells, rule: Rule, deviation: NDArray[Any], violated: NDArray[np.int64], random: Random
 ) -> int:
     """A random place in the list whose cell still breaks its limits, or -1."""
     n = len(violated)
     q = below(random, n)
     for _ in range(n):
-        if is_violated(cells, deviation, violated[q]):
+        if is_violated(cells, rule, deviation, violated[q]):
             return q
         q = q + 1 if q + 1 < n else 0
     return -1
+
+
+@njit(cache=True, inline="always")
+def _direction(cells: Cells, deviation: NDArray[Any], k: int, random: Random) -> int:
+    """Where a violated cell should go: back to its limits, or either way from a forbidden value."""
+    if deviation[k] > cells[k, HIGH]:
+        return -1
+    if deviation[k] < cells[k, LOW]:
+        return 1
+    return 1 if word(random) & np.uint64(1) else -1
 
 
 @njit(cache=True, inline="always")

@@ -112,6 +112,8 @@ class Search:
 
         def mend(place: int) -> None:
             chain, stage = chains[place], self._stage(form, 0.15)
+            if form.problem.groups is None and not _is_violated(form.problem, chain):
+                return
             limits = _mended(form, chain, stage)
             polish = form.with_limits(limits.low, limits.high, _POLISH_EXCESS)
             stage_two = self._stage(form, 0.15)
@@ -127,6 +129,10 @@ class Search:
     def _stage(self, form: Compiled, share: float) -> Stage:
         seconds = None if self.seconds is None else share * self.seconds
         return Stage(len(form.model.members), share * self.proposals, seconds)
+
+
+def _is_violated(problem: Problem, chain: Chain) -> bool:
+    return bool(problem.violations(chain.deviation[:-1]).any())
 
 
 def _mended(form: Compiled, chain: Chain, stage: Stage) -> Limits:

@@ -49,7 +49,7 @@ def keep_limits(
     tabu = np.zeros(len(chain.y), dtype=np.int64)
     best, fewest, waited, clock = chain.y.copy(), -1, 0, 0
     while stage.fraction < until or fewest < 0:
-        violated = violated_cells(strict.model.cells, chain.deviation)
+        violated = violated_cells(strict.model.cells, strict.model.rule, chain.deviation)
         waited += 1
         if fewest < 0 or len(violated) < fewest:
             best, fewest, waited = chain.y.copy(), len(violated), 0
