@@ -169,7 +169,7 @@ def spark(workers: int = 2, cores: int = 1, **settings: str) -> Iterator[Any]:
 
 def executors(parent: int) -> list[int]:
     """Ids of the executor processes that descend from a process."""
-    listed = subprocess.run(["ps", "-eo", "pid=,ppid=,args="], capture_output=True, text=True)
+    listed = subprocess.run(["ps", "-ewwo", "pid=,ppid=,args="], capture_output=True, text=True)
     rows = [line.split(None, 2) for line in listed.stdout.splitlines()]
     family, found = {parent}, []
     for _ in rows:  # parents may be listed after their children

@@ -20,6 +20,7 @@ _HOME = {
     "Hierarchy": "discreet.design.hierarchy",
     "KeyConvention": "discreet.design.keys",
     "Laplace": "discreet.protect.laplace",
+    "LeastSquares": "discreet.solve.continuous.least_squares",
     "Microdata": "discreet.microdata.microdata",
     "Pram": "discreet.protect.pram",
     "Release": "discreet.design.release",
@@ -67,6 +68,7 @@ if TYPE_CHECKING:
     from discreet.protect.drop_add import DropAdd
     from discreet.protect.laplace import Laplace
     from discreet.protect.pram import Pram
+    from discreet.solve.continuous.least_squares import LeastSquares
 
 __all__ = [
     "Axis",
@@ -78,6 +80,7 @@ __all__ = [
     "Hierarchy",
     "KeyConvention",
     "Laplace",
+    "LeastSquares",
     "Microdata",
     "Pram",
     "Release",

@@ -20,7 +20,9 @@ METHODS: dict[str, str] = {
     "laplace": "discreet.protect.laplace:Laplace",
     "pram": "discreet.protect.pram:Pram",
 }
-FITTERS: dict[str, str] = {}
+FITTERS: dict[str, str] = {
+    "least-squares": "discreet.solve.continuous.least_squares:LeastSquares",
+}
 MEASURES: dict[str, str] = {
     "hellinger-utility": "discreet.assess.utility.hellinger:HellingerUtility",
     "hellinger-distance": "discreet.assess.utility.hellinger:HellingerDistance",
