@@ -72,7 +72,7 @@ def test_a_recipe_runs_from_records_to_a_fitted_release(folder, capsys):
     (folder / "recipe.toml").write_text(
         "[tabulate]\nmargins = 'town*sex'\nhierarchies = {town = 'town.hrc'}\n"
         "[protect]\nmethod = 'cell-key'\nparameters = {D = 5, V = 3, js = 2}\n"
-        "[fit]\nfitter = 'non-negative'\n"
+        "[fit]\nfitter = 'least-squares'\n"
     )
     code = run("run", "recipe.toml", "people.parquet", "--id", "id", "--secret", "keys.secret",
                "--out", "release.parquet")  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import re
 import warnings
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -30,6 +31,7 @@ _BAD_INPUT = {
 }
 _QUOTES = ("Original Line", "LINE ", "^", "DETAIL:", "CONTEXT:")  # these quote a record or query
 _ENDS = ("== SQL", "JVM stacktrace", "at org.", "at java.")  # only queries and stacks follow
+_CAUSE = re.compile(r"^Caused by: (?:[\w$]+\.)*([\w$]+): (.*)", re.MULTILINE)
 _LONGEST = 300
 _LISTED = 12
 _turns: dict[int, threading.Lock] = {}
@@ -185,8 +187,11 @@ def attempt(work: Callable[[], Answer], origin: str) -> Answer:
 
 def clear_error(error: Exception, origin: str) -> DiscreetError:
     """A back end's exception in one line, without the record or query that some of them quote."""
-    short = in_short(str(error).splitlines())
-    if _BAD_INPUT & {kind.__name__ for kind in type(error).__mro__}:
+    text, kinds = str(error), {kind.__name__ for kind in type(error).__mro__}
+    for kind, said in _CAUSE.findall(text):  # the last one is where it began
+        text, kinds = said, {kind}
+    short = in_short(text.splitlines())
+    if _BAD_INPUT & kinds:
         return DataError(f"{origin} could not be read: {short}")
     return EngineError(f"the engine that holds {origin} did not answer: {short}")
 

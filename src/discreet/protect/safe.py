@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 from discreet.design.base import Design
 from discreet.design.formula import Margins
 from discreet.design.product import LARGEST_DENSE
-from discreet.design.release import Release, Statement, Step
+from discreet.design.release import Release, Statement
 from discreet.design.sparse import SparseDesign
 from discreet.design.structured import StructuredDesign
 from discreet.design.table import Table
 from discreet.errors import DesignError, ParameterError
 from discreet.protect.claims import Claims
+from discreet.protect.statements import statement_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -86,9 +87,7 @@ class Safe:
     def claims(self) -> Claims:
         """What every release of this method keeps."""
         blocked = tuple(range(1, self.min_count))
-        return Claims(
-            additive=True, unbiased=False, keeps_zeros=True, blocked=blocked, consistent=True
-        )
+        return Claims(additive=True, unbiased=False, keeps_zeros=True, blocked=blocked)
 
     def __call__(self, table: Table, *, rng: np.random.Generator | None = None) -> Release:
         """Protect the table; its inner cells become part of the release."""
@@ -155,21 +154,21 @@ class Safe:
             )
 
     def _statement(self, found: Found) -> Statement:
-        from discreet import __version__
-
-        parameters = {"min_count": self.min_count, "bounds": dict(self.bounds or {})}
-        if isinstance(self.controlled, str):
-            parameters["controlled"] = self.controlled
-        text = (
-            f"SAFE: counts of 1 to {self.min_count - 1} were removed from all inner cells, so no "
-            "table made from this release has one; tables add up and agree with each other. "
+        chosen = self.controlled if isinstance(self.controlled, str | None) else list(self.controlled)
+        parameters = {"min_count": self.min_count, "bounds": self.bounds, "controlled": chosen}
+        sentences = [
+            f"Counts of 1 to {self.min_count - 1} were removed from all inner cells, so no table "
+            "made from this release has one; such tables add up and agree with each other. Zeros "
+            "stay zero.",
             f"In the {len(found.deviation):,} non-empty controlled cells the largest deviation "
             f"from the truth is {found.maximum:g}, the mean {np.abs(found.deviation).mean():.2f}; "
-            "in other tables deviations can be larger."
-        )
+            "in other tables deviations can be larger.",
+        ]
         if found.violations:
-            text += f" {found.violations:,} controlled cells lie outside the bounds asked for."
-        return Statement((Step(self.name, parameters),), text, version=__version__)
+            sentences.append(
+                f"{found.violations:,} controlled cells lie outside the bounds asked for."
+            )
+        return statement_of(self.name, parameters, sentences)
 
 
 def compare_margins(table: Table, release: Release, margins: Margins) -> tuple[Whole, Whole]:

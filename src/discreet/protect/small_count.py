@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from discreet.design.base import Design
-from discreet.design.release import Release, Statement, Step
+from discreet.design.release import Release, Statement
 from discreet.design.structured import StructuredDesign
 from discreet.design.table import Table
 from discreet.errors import DataError, InfeasibleError, ParameterError
 from discreet.protect.claims import Claims
+from discreet.protect.statements import statement_of
 from discreet.solve.integer.derivable import by_elimination, by_leverage
 from discreet.solve.integer.domain import Domain
 from discreet.solve.integer.greedy import choose_cells
@@ -288,17 +289,16 @@ class SmallCountRounding:
         return np.asarray(order, dtype=np.float64)[design.block_of_cell()]
 
     def _statement(self) -> Statement:
-        from discreet import __version__
-
-        parameters = {"base": self.base, "zero_candidates": self.zero_candidates}
-        if self.max_round is not None:
-            parameters["max_round"] = self.max_round
-        text = (
-            f"Small counts were rounded: no published value lies between 1 and {self.base - 1}. "
-            "Published cells are sums of one rounded inner table, so they add up; "
-            "most of them are true counts."
-        )
-        if not self.identify_new:
-            text = "Small counts were rounded in one pass; published cells add up."
-        return Statement((Step(self.name, parameters),), text, version=__version__)
-
+        parameters = {
+            "base": self.base,
+            "max_round": self.max_round,
+            "zero_candidates": self.zero_candidates,
+        }
+        kept = f"no published value lies between 1 and {self.base - 1}"
+        sentences = [
+            "Some small inner counts were rounded to a multiple of "
+            f"{self.base}{': ' + kept if self.identify_new else ' in a single pass'}.",
+            "Published cells are sums of one rounded inner table, which is not published, so they "
+            "add up; many of them are true counts.",
+        ]
+        return statement_of(self.name, parameters, sentences)

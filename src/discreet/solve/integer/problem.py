@@ -88,6 +88,8 @@ class Problem:
             raise ParameterError("targets must be finite numbers.")
         if self.blocked and not (self.target == np.rint(self.target)).all():
             raise ParameterError("forbidden values need whole targets.")
+        if self.blocked and self.groups is not None:
+            raise ParameterError("forbidden values and groups of limits to lower exclude each other.")
         self._check_limits()
 
     def _check_length(self, name: str) -> None:
