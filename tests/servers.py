@@ -37,9 +37,10 @@ def _as_postgres(command: list[str]) -> list[str]:
 
 
 class Postgres:
-    """A temporary cluster on a free port, with a log of every query."""
+    """A temporary cluster on a free port, with a log of every query unless set otherwise."""
 
-    def __init__(self) -> None:
+    def __init__(self, **settings: str) -> None:
+        self.settings = {"log_statement": "all", "fsync": "off", **settings}
         self.folder = Path(tempfile.mkdtemp(prefix="discreet-pg-"))
         self.port = free_port()
         self.data = self.folder / "data"
@@ -65,15 +66,21 @@ class Postgres:
             for path in (self.folder, secret):
                 shutil.chown(path, "postgres")
         initdb = [str(_postgres_bin() / "initdb"), "-D", str(self.data), "-U", "postgres"]
-        initdb += ["-A", "scram-sha-256", f"--pwfile={secret}"]
+        initdb += ["-A", "scram-sha-256", f"--pwfile={secret}", "--no-sync"]
         initdb += ["--encoding=UTF8", "--locale=C.UTF-8"]
         subprocess.run(_as_postgres(initdb), check=True, stdout=subprocess.DEVNULL)
         self.serve()
 
+    @property
+    def is_running(self) -> bool:
+        """Whether the server process is there."""
+        return self.process is not None and self.process.poll() is None
+
     def serve(self) -> None:
         """Start the server process on the cluster."""
         options = ["-p", str(self.port), "-k", str(self.folder), "-h", "127.0.0.1"]
-        options += ["-c", "log_statement=all", "-c", "fsync=off"]
+        for name, value in self.settings.items():
+            options += ["-c", f"{name}={value}"]
         command = [str(_postgres_bin() / "postgres"), "-D", str(self.data), *options]
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(_as_postgres(command), stdout=log, stderr=log)
@@ -103,9 +110,9 @@ class Postgres:
 
 
 @contextlib.contextmanager
-def postgres() -> Iterator[Postgres]:
+def postgres(**settings: str) -> Iterator[Postgres]:
     """A running PostgreSQL for the length of the block."""
-    server = Postgres()
+    server = Postgres(**settings)
     try:
         server.start()
         yield server

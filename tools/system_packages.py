@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import shutil
 import subprocess
 import sys
 
-# program the tests call -> Debian packages that bring it
+# program the tests call, by name or by place -> Debian packages that bring it
 NEEDED = {
     "chromium": ["chromium", "chromium-driver"],
     "chromedriver": ["chromium-driver"],
+    "java": ["default-jre-headless"],
+    "/usr/lib/postgresql/*/bin/initdb": ["postgresql"],
 }
+
+
+def is_there(program: str) -> bool:
+    """Whether a program can be called; Debian keeps PostgreSQL's server off the path."""
+    return bool(glob.glob(program) if program.startswith("/") else shutil.which(program))
 
 
 def main() -> int:
     """Install what is missing; 1 when that is not possible."""
     missing = sorted(
-        {p for program, packages in NEEDED.items() if not shutil.which(program) for p in packages}
+        {p for program, packages in NEEDED.items() if not is_there(program) for p in packages}
     )
     if not missing:
         return 0

@@ -45,16 +45,23 @@ def until(condition, seconds=60):
         time.sleep(0.05)
 
 
-@pytest.fixture
-def fragile():
-    """A PostgreSQL of its own, which may be stopped, with people that are counted slowly."""
+@pytest.fixture(scope="module")
+def spare():
+    """A PostgreSQL of its own, with people that are counted slowly."""
     with servers.postgres() as server:
         with psycopg.connect(server.url, autocommit=True) as connection:
-            connection.execute(
-                "CREATE TABLE people AS SELECT i AS id, 'f' AS sex FROM generate_series(1, 200) i"
-            )
+            connection.execute("CREATE TABLE people (id int, sex text)")
+            connection.execute("INSERT INTO people SELECT i, 'f' FROM generate_series(1, 200) i")
             connection.execute(f"CREATE VIEW slow AS SELECT * FROM people {SLOWLY}")
         yield server
+
+
+@pytest.fixture
+def fragile(spare):
+    """A server that may be stopped."""
+    if not spare.is_running:
+        spare.serve()
+    return spare
 
 
 def activity(server, condition):
@@ -159,12 +166,12 @@ def test_reading_needs_no_right_to_write(server, sql):
 HARD_WORK = """
 SELECT id % 7 AS a, sha2(sha2(sha2(CAST(id AS STRING), 512), 512), 512) > '8' AS b,
   CAST(1 + id % 3 AS DOUBLE) AS w, id % 4294967296 AS k
-FROM range(0, {n}, 1, 24)
+FROM range(0, {n}, 1, {parts})
 """
 
 
-def hard(session, n):
-    return dc.open(session.sql(HARD_WORK.format(n=n)), weight="w", key="k")
+def hard(session, n, parts=24):
+    return dc.open(session.sql(HARD_WORK.format(n=n, parts=parts)), weight="w", key="k")
 
 
 def busy(session):
@@ -195,7 +202,7 @@ def test_an_executor_that_dies_changes_nothing(on_spark, session):
 
 
 def test_a_job_of_spark_that_is_cancelled(on_spark, session):
-    data = hard(session, 30_000_000)
+    data = hard(session, 10_000_000, parts=400)
 
     def cancel():
         until(lambda: busy(session))

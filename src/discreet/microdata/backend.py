@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 import re
+import threading
 import warnings
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar

@@ -73,7 +73,7 @@ class Safe:
     def __post_init__(self) -> None:
         if self.min_count < 2:
             raise ParameterError(
-                f"min_count must be at least 2 (no small counts are left at 1), got {self.min_count}."
+                f"min_count must be at least 2 (with 1 nothing is small), got {self.min_count}."
             )
         for name in ("bounds", "weights"):
             object.__setattr__(self, name, _by_order(getattr(self, name), name))
@@ -100,8 +100,10 @@ class Safe:
         return _release(table.design, y, self._statement(found))
 
     def search(self, table: Table, *, rng: np.random.Generator) -> Found:
-        """The search behind the release, on the non-empty inner cells. **Confidential**: it
-        holds deviations from the truth."""
+        """The search behind the release, on the non-empty inner cells.
+
+        **Confidential**: it holds deviations from the truth.
+        """
         from discreet.solve.integer.search import Search
 
         support = np.flatnonzero(table.y)
@@ -154,7 +156,9 @@ class Safe:
             )
 
     def _statement(self, found: Found) -> Statement:
-        chosen = self.controlled if isinstance(self.controlled, str | None) else list(self.controlled)
+        chosen = (
+            self.controlled if isinstance(self.controlled, str | None) else list(self.controlled)
+        )
         parameters = {"min_count": self.min_count, "bounds": self.bounds, "controlled": chosen}
         sentences = [
             f"Counts of 1 to {self.min_count - 1} were removed from all inner cells, so no table "
@@ -172,7 +176,7 @@ class Safe:
 
 
 def compare_margins(table: Table, release: Release, margins: Margins) -> tuple[Whole, Whole]:
-    """True and protected counts of the non-empty cells of any margins. **Confidential.**"""
+    """True and protected counts of the non-empty cells of any margins; confidential."""
     if release.y is None:
         raise DesignError("inner cells are not part of this release; fit them first.")
     support = np.flatnonzero(table.y)
@@ -192,7 +196,8 @@ def transition_shares(true: Whole, protected: Whole, largest: int = 8) -> NDArra
     shares = np.zeros((largest + 1, int(protected[chosen].max(initial=0)) + 1))
     np.add.at(shares, (true[chosen], protected[chosen]), 1.0)
     cells = shares.sum(axis=1, keepdims=True)
-    return np.divide(shares, cells, out=np.zeros_like(shares), where=cells > 0)
+    shares /= np.where(cells > 0, cells, 1.0)
+    return shares
 
 
 def deviations_by_size(

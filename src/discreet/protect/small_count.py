@@ -27,6 +27,22 @@ from discreet.solve.integer.search import Search
 Whole = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 Weights = Mapping[int, float] | NDArray[np.float64]
+_MOST_SWEEPS = 4000
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """How a rounding is found.
+
+    Attributes:
+      searches: Whether the first choice is improved by a search.
+      avoids: Whether the search avoids making other published cells small.
+      relative: Whether deviations of small published cells weigh more, by 1/(z + 1).
+    """
+
+    searches: bool = True
+    avoids: bool = True
+    relative: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,8 +55,8 @@ class SmallCountRounding:
     .. math:: \min_y \sum_k w_k (x_k^\top y - z_k)^2.
 
     Few cells start from a greedy choice of the cells that are raised, many from systematic
-    sampling; then single cells and pairs are exchanged while that helps. Rounding can make other
-    published cells small; their inner cells join in, until none is left.
+    sampling; then a search improves on the start. Rounding can make other published cells small;
+    their inner cells join in, until none is left.
 
     Promise: additive and consistent over the published tables; no published value in 1..base-1
     (unless `identify_new=False`); an inner cell moves by less than `base`; zeros stay zero unless
@@ -146,23 +162,56 @@ class SmallCountRounding:
         return replace(self, pre_rounded=changed).inner(table, rng=rng)
 
     def inner(self, table: Table, *, rng: np.random.Generator | None = None) -> Whole:
-        """The rounded inner cells. **Confidential**: most of them are true."""
+        """The rounded inner cells. **Confidential**: most of them are true.
+
+        Few cells are rounded greedily, and by searches of several kinds; a search's result is
+        taken when its loss is smaller and neither its largest deviation nor its Hellinger
+        distance is larger. Many cells are left to one search.
+        """
         if rng is None:
             raise ParameterError(f"method {self.name!r} draws at random: give it a seed=.")
-        true, design = table.y, table.design
-        kept = self._kept(true)
-        y = np.where(kept, true if self.pre_rounded is None else self.pre_rounded, true)
-        free = np.zeros(len(y), dtype=bool)
+        first = self._first_rows(table.design, table.y, table.z) & ~self._kept(table.y)
+        if self.single_random or not self.proposals:
+            return self._passes(table, first, _Plan(searches=False), rng)
+        if np.count_nonzero(first) > self.max_iter_rows:
+            return self._passes(table, first, _Plan(), rng)
+        best = self._passes(table, first, _Plan(searches=False), rng)
+        for plan in (_Plan(avoids=False), _Plan(), _Plan(relative=True)):
+            other = self._passes(table, first, plan, rng)
+            if self._is_better(table, other, best):
+                best = other
+        return best
+
+    def _passes(self, table: Table, first: Mask, plan: _Plan, rng: np.random.Generator) -> Whole:
+        """Round the first cells, then those of published cells that have become small."""
+        kept = self._kept(table.y)
+        y = table.y if self.pre_rounded is None else np.where(kept, self.pre_rounded, table.y)
+        free, new = np.zeros(len(y), dtype=bool), first
         for _ in range(self.max_iter):
-            new = self._rows(design, true, y, free) & ~kept & ~free
             if not new.any():
                 return y
-            free |= new
-            y = self._rounded(table, y, free, new, rng)
+            free = free | new
+            y = self._rounded(table, y, free, new, plan, rng)
+            new = self._new_rows(table.design, y) & ~kept & ~free
         raise InfeasibleError(
             f"published cells are still small after {self.max_iter} rounds. Raise max_iter, or "
             "publish fewer cells."
         )
+
+    def _is_better(self, table: Table, one: Whole, other: Whole) -> bool:
+        """Whether one rounding has less loss, and no larger maximum or Hellinger distance."""
+        ours, theirs = self._judged(table, one), self._judged(table, other)
+        return ours[0] < theirs[0] - 1e-9 and all(
+            a <= b + 1e-9 for a, b in zip(ours, theirs, strict=True)
+        )
+
+    def _judged(self, table: Table, y: Whole) -> tuple[float, float, float]:
+        """Loss, largest deviation and squared Hellinger distance."""
+        z, weights = table.design.aggregate(y), self._weights(table.design)
+        size = np.abs(z - self._target(table)).astype(np.float64)
+        loss = (size**2).sum() if weights is None else (weights * size**2).sum()
+        apart = (np.sqrt(z) - np.sqrt(table.z)) ** 2
+        return float(loss), float(size.max(initial=0)), float(apart.sum())
 
     def _kept(self, true: Whole) -> Mask:
         """Inner cells whose value was given."""
@@ -174,18 +223,14 @@ class SmallCountRounding:
             )
         return np.asarray(self.pre_rounded) >= 0
 
-    def _rows(self, design: Design, true: Whole, y: Whole, free: Mask) -> Mask:
-        """Inner cells to be rounded: at first those of small published cells, then new ones."""
-        z = design.aggregate(y)
-        if not free.any():
-            return self._first_rows(design, true, z)
+    def _new_rows(self, design: Design, y: Whole) -> Mask:
+        """Small inner cells that count in small published cells, or are given away."""
         if not self.identify_new:
             return np.zeros(len(y), dtype=bool)
+        z = design.aggregate(y)
         small = design.adjoint(((z > 0) & (z < self.base)).astype(np.int64)) > 0
         rows: Mask = small & (y > 0) & (y < self.base)
-        if not rows.any():
-            rows = self._derivable(design, y, z)
-        return rows
+        return rows if rows.any() else self._derivable(design, y, z)
 
     def _first_rows(self, design: Design, true: Whole, z: Whole) -> Mask:
         limit = self.first_kept
@@ -207,26 +252,31 @@ class SmallCountRounding:
         return small & known
 
     def _rounded(
-        self, table: Table, y: Whole, free: Mask, new: Mask, rng: np.random.Generator
+        self,
+        table: Table,
+        y: Whole,
+        free: Mask,
+        new: Mask,
+        plan: _Plan,
+        rng: np.random.Generator,
     ) -> Whole:
         """Choose the values of all rounded cells anew, starting with the new ones."""
-        start = self._started(table, y, new, rng)
-        if self.single_random or not self.proposals:
+        start = self._started(table, y, new, plan, rng)
+        if not plan.searches:
             return start
         rows = np.flatnonzero(free)
-        problem = self._problem(table, start, rows)
         is_first = bool((free == new).all())
+        effort = min(self.proposals, _MOST_SWEEPS * len(rows))
         search = Search(
-            proposals=self.proposals if is_first else self.proposals / 10,
+            proposals=effort if is_first else effort / 10,
             chains=1,
             hot=0.3 if is_first else 0.05,
             bounded=False,
         )
-        chosen = start.copy()
-        chosen[rows] = search(problem, start[rows], rng=rng).y
-        return chosen
+        start[rows] = search(self._problem(table, start, rows, plan), start[rows], rng=rng).y
+        return start
 
-    def _problem(self, table: Table, y: Whole, rows: NDArray[np.intp]) -> Problem:
+    def _problem(self, table: Table, y: Whole, rows: NDArray[np.intp], plan: _Plan) -> Problem:
         """The choice between two values for some inner cells, the others as they are.
 
         The total counts as one more published cell, so that it is kept as well.
@@ -240,19 +290,23 @@ class SmallCountRounding:
         weights = self._weights(table.design)
         if weights is not None:
             weights = np.append(weights[cells], 1.0)
+        if plan.relative:
+            weights = 1.0 / np.append(table.z[cells] + 1.0, table.y.sum() + 1.0)
         return Problem(
             part,
             target,
             Domain.pair(low, low + self.base),
             weights=weights,
-            blocked=self.base if self.identify_new else 0,
+            blocked=self.base if self.identify_new and plan.avoids else 0,
             base=base,
         )
 
     def _target(self, table: Table) -> Whole:
         return table.z - (0 if self.pre_difference is None else self.pre_difference)
 
-    def _started(self, table: Table, y: Whole, new: Mask, rng: np.random.Generator) -> Whole:
+    def _started(
+        self, table: Table, y: Whole, new: Mask, plan: _Plan, rng: np.random.Generator
+    ) -> Whole:
         """A first choice for new cells: how many are raised follows from the total."""
         rows = np.flatnonzero(new)
         rest = table.y[rows] % self.base
@@ -263,15 +317,14 @@ class SmallCountRounding:
         if self.single_random:
             raised = np.isin(np.arange(len(rows)), rng.permutation(len(rows))[:count])
         elif len(rows) <= self.max_iter_rows:
-            raised = self._greedy(self._problem(table, lowered, rows), lowered[rows], count, rng)
+            problem = self._problem(table, lowered, rows, plan)
+            raised = self._greedy(problem, lowered[rows], count, rng)
         else:
             raised = systematic(rest / self.base, rng)
         lowered[rows] += self.base * raised
         return lowered
 
-    def _greedy(
-        self, problem: Problem, low: Whole, count: int, rng: np.random.Generator
-    ) -> Mask:
+    def _greedy(self, problem: Problem, low: Whole, count: int, rng: np.random.Generator) -> Mask:
         """The greedy choice of cells to raise; the total is kept by their number."""
         ones = np.ones(problem.design.n_published)
         root = np.sqrt(ones if problem.weights is None else problem.weights)

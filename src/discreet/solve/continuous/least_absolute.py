@@ -1,4 +1,4 @@
-r"""Least absolute deviation with non-negative inner cells: maximum likelihood under Laplace noise."""
+"""Least absolute deviation, non-negative: maximum likelihood under Laplace noise."""
 
 from __future__ import annotations
 
@@ -100,8 +100,8 @@ def _fit(
     )
     status = Status.converged if certificate.holds else search.status
     notes = {"dual": search.dual, "ridge": search.ridge, "ridge_dual": search.ridge_dual}
-    seconds = time.perf_counter() - began
-    return Fit(search.y, design.aggregate(search.y), status, certificate, search.steps, seconds, notes)
+    y, seconds = search.y, time.perf_counter() - began
+    return Fit(y, design.aggregate(y), status, certificate, search.steps, seconds, notes)
 
 
 class _Search:

@@ -1,5 +1,8 @@
-r"""Log-linear fits by iterative proportional fitting: the table with given margins nearest in
-Kullback–Leibler distance to a starting table."""
+"""Log-linear fits by iterative proportional fitting, accelerated.
+
+The fit is the table with the given margins that is nearest to a starting table in
+Kullback–Leibler distance.
+"""
 
 from __future__ import annotations
 
@@ -90,7 +93,8 @@ class LogLinear:
 
     def prepare(self, design: Design) -> Prepared:
         """Index the inner cells once for many right-hand sides."""
-        return partial(fit_members, self, design, Membership.of(design), checked_start(design, self.start))
+        start = checked_start(design, self.start)
+        return partial(fit_members, self, design, Membership.of(design), start)
 
 
 def fit_members(
@@ -105,9 +109,7 @@ def fit_members(
     """`LogLinear` on a design whose inner cells are indexed already."""
     began = time.perf_counter()
     used = checked_weights(design, weights) > 0
-    target = non_negative(
-        design, checked_values(design, z, used), options.tolerance, options.name
-    )
+    target = non_negative(design, checked_values(design, z, used), options.tolerance, options.name)
     scale = float(target.max(initial=0.0)) or 1.0
     goal = max(options.tolerance, _RESOLUTION * scale)
     groups = members.using(used, _implied(members, target, used, goal))

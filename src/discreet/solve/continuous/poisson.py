@@ -198,7 +198,7 @@ class _Search:
 
 
 def poisson_loss(z: Vector, mu: Vector, weights: Vector) -> float:
-    r""":math:`\sum_k w_k(z_k\log(z_k/\mu_k) - z_k + \mu_k)`, infinite where a positive cell has none."""
+    r"""The loss :math:`\sum_k w_k(z_k\log(z_k/\mu_k) - z_k + \mu_k)`; it may be infinite."""
     counts = (z > 0) & (weights > 0)
     if (mu[counts] <= 0).any():
         return math.inf

@@ -85,9 +85,7 @@ class ProportionalFit:
         if not len(m.index):
             return 0.0
         deviation = float(
-            sweep(
-                self.y, m.index, m.ordered, m.starts, self._z, self._sums, self._factors, self.nu
-            )
+            sweep(self.y, m.index, m.ordered, m.starts, self._z, self._sums, self._factors, self.nu)
         )
         if deviation < 0.9 * self._best:
             self._best, self._best_step = deviation, self.steps

@@ -89,9 +89,7 @@ class Reduction:
         return v
 
 
-def reduce_table(
-    members: Membership, z: Vector, open_cells: Positions, slack: float
-) -> Reduction:
+def reduce_table(members: Membership, z: Vector, open_cells: Positions, slack: float) -> Reduction:
     """Settle what zeros and lone cells settle.
 
     Args:

@@ -46,10 +46,12 @@ class SaddlePoint:
         self.members, self.loss = members, loss
         self.z, self.weights = np.append(z, 0.0), np.append(weights, 0.0)
         self.rows = np.maximum(self.slopes(np.append(np.ones(len(z)), 0.0)), 1.0)
-        self.y = np.full(members.n_inner, _mean_cell(members, z))
+        mean = _mean_cell(members, z)
+        self.y = np.full(members.n_inner, mean)
         self.u = np.zeros(len(z) + 1)
         self.ridge, self.steps = 0.0, 0
-        self.omega = (float(weights.max(initial=0.0)) or 1.0) / (float(self.y.max(initial=0.0)) or 1.0)
+        self.omega = (float(weights.max(initial=0.0)) or 1.0) / (mean or 1.0)
+        self._age, self._first, self._last = 0, 0.0, math.inf
         self._restart()
 
     def slopes(self, u: Vector) -> Vector:
@@ -61,7 +63,7 @@ class SaddlePoint:
         return out
 
     def margins(self, y: Vector) -> Vector:
-        """The published cells :math:`X^\\top y`."""
+        """The published cells of a table."""
         sums = np.zeros(len(self.z))
         for row in self.members.index:
             add_sums(row, y, sums)
@@ -157,7 +159,8 @@ class SaddlePoint:
         new = np.flatnonzero(slopes > 0)
         if len(new):
             self._take(np.concatenate([self._cells, new]))
-            self._primal = tuple(np.append(part, np.zeros(len(new))) for part in self._primal)
+            y, anchor, point = (np.append(part, np.zeros(len(new))) for part in self._primal)
+            self._primal = (y, anchor, point)
 
     def _take(self, cells: Positions) -> None:
         self._cells = cells

@@ -66,12 +66,21 @@ def quench(form: Compiled, chains: Sequence[Chain], pairs: float, run: Map) -> i
 
 def restart(form: Compiled, chain: Chain, y: NDArray[np.int32]) -> None:
     """Put a chain at a point, with deviations and energy computed anew."""
-    fresh = form.chain(y, chain.random[0])
-    for kept, new in zip(chain, fresh, strict=True):
+    overwrite(chain, form.chain(y, chain.random[0]))
+
+
+def overwrite(chain: Chain, other: Chain) -> None:
+    """Give a chain the state of another."""
+    kept: NDArray[Any]
+    for kept, new in zip(chain, other, strict=True):
         kept[:] = new
 
 
 def _sweep_all(
-    form: Compiled, chains: Sequence[Chain], temperatures: NDArray[np.float64], pairs: float, run: Map
+    form: Compiled,
+    chains: Sequence[Chain],
+    temperatures: NDArray[np.float64],
+    pairs: float,
+    run: Map,
 ) -> None:
     run(lambda chain: sweep(form.model, chain, temperatures, pairs), chains)

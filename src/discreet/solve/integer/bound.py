@@ -97,16 +97,15 @@ def _by_program(problem: Problem, low: Real, high: Real) -> Real:
 
     X, weights = problem.design.matrix().astype(np.float64), weights_of(problem)
     identity = sparse.identity(problem.design.n_published, format="csr")
+    rest = np.zeros(2 * len(weights))
+    bounds: Any = np.column_stack(
+        [np.concatenate([low, rest]), np.concatenate([high, rest + np.inf])]
+    )
     found = linprog(
         np.concatenate([np.zeros(len(low)), weights, weights]),
         A_eq=sparse.hstack([X.T, -identity, identity], format="csc"),
         b_eq=problem.target,
-        bounds=np.column_stack(
-            [
-                np.concatenate([low, np.zeros(2 * len(weights))]),
-                np.concatenate([high, np.full(2 * len(weights), np.inf)]),
-            ]
-        ),
+        bounds=bounds,
         method="highs",
     )
     if found.x is None:

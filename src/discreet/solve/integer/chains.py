@@ -131,7 +131,9 @@ def _scales(model: Model) -> tuple[float, float]:
     costs = weight * model.places[sample, STEP].astype(np.float64) ** model.rule.power
     scale = float(np.median(costs)) if len(costs) else 1.0
     scale = scale if scale > 0 else 1.0
-    return scale, scale / max(float(np.mean(model.places[sample, WIDTH])) if len(costs) else 1.0, 1.0)
+    return scale, scale / max(
+        float(np.mean(model.places[sample, WIDTH])) if len(costs) else 1.0, 1.0
+    )
 
 
 def _grid_target(problem: Problem) -> NDArray[Any]:

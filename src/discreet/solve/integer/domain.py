@@ -119,7 +119,8 @@ class Domain:
     def contains(self, y: NDArray[Any]) -> NDArray[np.bool_]:
         """Which of the values are allowed."""
         inside = (y >= self.first) & (y <= self.last) & ((y - self.first) % self.step == 0)
-        return inside | (self.zero & (y == 0))
+        allowed: NDArray[np.bool_] = inside | (self.zero & (y == 0))
+        return allowed
 
     def require(self, y: NDArray[Any], name_of: Callable[[int], str] = str) -> None:
         """Raise an error that names the first cell with a value outside its domain."""

@@ -23,7 +23,7 @@ _HOPELESS = 1e7
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """A mixed integer program in whole columns: steps and switches of inner cells, and further ones.
+    """A mixed integer program in whole columns: steps and switches of inner cells, and more.
 
     Attributes:
       inner: Inner cells × whole columns; with `offset` it gives the inner cells.
@@ -66,7 +66,9 @@ def solve_exactly(problem: Problem, start: NDArray[Any], *, seconds: float = 60.
         if y is not None and loss <= most + 1e-6:
             return describe(problem, y, loss, is_optimal=True)
         if y is None and most > _HOPELESS:
-            raise InfeasibleError("no whole numbers of the domain keep the limits. Widen the bounds.")
+            raise InfeasibleError(
+                "no whole numbers of the domain keep the limits. Widen the bounds."
+            )
         most = most * _GENEROUS if y is None else loss
 
 
@@ -147,7 +149,9 @@ def _without_blocked(problem: Problem, program: Program) -> Program:
     on = sparse.identity(m, format="csr")
     above = sparse.hstack([steps, -problem.blocked * on], format="csr")
     below = sparse.hstack([-steps, sparse.diags_array(most)], format="csr")
-    inner = sparse.hstack([program.inner, sparse.csr_array((problem.design.n_inner, m))], format="csr")
+    inner = sparse.hstack(
+        [program.inner, sparse.csr_array((problem.design.n_inner, m))], format="csr"
+    )
     cuts = [(_padded(matrix, n + m), right) for matrix, right in program.cuts]
     cuts += [(above, -constant), (below, constant)]
     return Program(inner, program.offset, np.append(program.high, np.ones(m)), cuts)
@@ -169,7 +173,9 @@ def _chords(problem: Problem, program: Program, most: float) -> tuple[Any, Real]
             f"an exact solution would need {int(knots.sum()):,} chords; use the search instead."
         )
     cell = np.repeat(heavy, knots)
-    left = np.repeat(lowest, knots) + np.arange(len(cell)) - np.repeat(np.cumsum(knots) - knots, knots)
+    left = (
+        np.repeat(lowest, knots) + np.arange(len(cell)) - np.repeat(np.cumsum(knots) - knots, knots)
+    )
     at_left, at_right = (
         weights[cell] * np.abs(value - problem.target[cell]) ** p for value in (left, left + 1)
     )
@@ -194,7 +200,9 @@ def _solve(
     n = len(program.high)
     rows = [_padded(matrix, n + len(losses)) for matrix, _ in program.cuts]
     right = [bound for _, bound in program.cuts]
-    constraints = [LinearConstraint(sparse.vstack(rows, format="csc"), np.concatenate(right), np.inf)]
+    constraints = [
+        LinearConstraint(sparse.vstack(rows, format="csc"), np.concatenate(right), np.inf)
+    ]
     low, high = problem.limits
     X = problem.design.matrix().T.astype(np.float64)
     base = X @ program.offset - problem.target
@@ -216,7 +224,7 @@ def _read(problem: Problem, program: Program, found: Any) -> NDArray[np.int64] |
     if found.status != 0:
         raise NotConvergedError(f"the exact solution was not reached: {found.message}")
     whole = np.rint(found.x[: len(program.high)])
-    y = np.rint(program.inner @ whole + program.offset).astype(np.int64)
+    y: NDArray[np.int64] = np.rint(program.inner @ whole + program.offset).astype(np.int64)
     problem.domain.require(y)
     return y
 

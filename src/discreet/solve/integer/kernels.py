@@ -2,7 +2,8 @@
 
 A step changes one row of the index array, so it costs as many look-ups as there are tables. The
 functions take arrays, not the tuples that hold them: reading an array from a tuple counts
-references, which would cost more than the work itself.
+references, which would cost more than the work itself. (`Any` stands for a whole number whose
+width the compiler chooses.)
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ class Chain(NamedTuple):
 
 
 @njit(cache=True, inline="always")
-def word(random: Random) -> np.uint64:
+def word(random: Random) -> Any:
     """The next 64 random bits (splitmix64)."""
     random[0] += np.uint64(0x9E3779B97F4A7C15)
     z = random[0]
@@ -77,19 +78,19 @@ def word(random: Random) -> np.uint64:
 
 
 @njit(cache=True, inline="always")
-def below(random: Random, n: int) -> int:
+def below(random: Random, n: int) -> Any:
     """A whole number from 0 to `n - 1`."""
     return np.int64(((word(random) >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32))
 
 
 @njit(cache=True, inline="always")
-def uniform(random: Random) -> float:
+def uniform(random: Random) -> Any:
     """A number in [0, 1)."""
     return np.float64(word(random) >> np.uint64(11)) * (1.0 / 9007199254740992.0)
 
 
 @njit(cache=True, inline="always")
-def is_allowed(places: Places, j: int, value: int) -> bool:
+def is_allowed(places: Places, j: int, value: int) -> Any:
     """Whether an inner cell may take a value."""
     if value == 0 and places[j, ZERO]:
         return True
@@ -98,7 +99,7 @@ def is_allowed(places: Places, j: int, value: int) -> bool:
 
 
 @njit(cache=True, inline="always")
-def step_up(places: Places, j: int, value: int) -> int:
+def step_up(places: Places, j: int, value: int) -> Any:
     """The distance to the next larger allowed value, or 0."""
     first, last = places[j, FIRST], places[j, LAST]
     step = places[j, STEP]
@@ -108,7 +109,7 @@ def step_up(places: Places, j: int, value: int) -> int:
 
 
 @njit(cache=True, inline="always")
-def step_down(places: Places, j: int, value: int) -> int:
+def step_down(places: Places, j: int, value: int) -> Any:
     """The distance to the next smaller allowed value, as a negative number, or 0."""
     if value > places[j, FIRST]:
         return -places[j, STEP]
@@ -141,7 +142,7 @@ def breach(cells: Cells, rule: Rule, k: int, deviation: float) -> float:
 @njit(cache=True, inline="always")
 def change_of_squares(
     members: Members, places: Places, deviation: NDArray[Any], j: int, s: int
-) -> float:
+) -> Any:
     """The change of the sum of squares when `s` is added to inner cell `j`."""
     total = deviation[0] - deviation[0]
     for t in range(members.shape[1]):
@@ -158,7 +159,7 @@ def change(
     deviation: NDArray[Any],
     j: int,
     s: int,
-) -> float:
+) -> Any:
     """The change of the loss when `s` is added to inner cell `j`."""
     if rule.plain:
         return change_of_squares(members, places, deviation, j, s)
@@ -167,16 +168,16 @@ def change(
         k = members[j, t]
         before = np.float64(deviation[k])
         after = before + s
-        loss += cells[k, WEIGHT] * (raised(abs(after), rule.power) - raised(abs(before), rule.power))
+        loss += cells[k, WEIGHT] * (
+            raised(abs(after), rule.power) - raised(abs(before), rule.power)
+        )
         if rule.excess > 0.0:
             breaches += breach(cells, rule, k, after) - breach(cells, rule, k, before)
     return loss + rule.excess * breaches
 
 
 @njit(cache=True, inline="always")
-def move(
-    members: Members, y: NDArray[np.int32], deviation: NDArray[Any], j: int, s: int
-) -> None:
+def move(members: Members, y: NDArray[np.int32], deviation: NDArray[Any], j: int, s: int) -> None:
     """Add `s` to inner cell `j` and carry it into the deviations."""
     y[j] += s
     for t in range(members.shape[1]):
@@ -193,7 +194,7 @@ def accepts(rise: float, temperature: float, random: Random) -> bool:
 
 
 @njit(cache=True, inline="always")
-def partner(random: Random, j: int, n: int) -> int:
+def partner(random: Random, j: int, n: int) -> Any:
     """Another inner cell: half the time a neighbour in the order of the cells."""
     bits = word(random)
     if bits & np.uint64(1):
@@ -263,7 +264,7 @@ def sweep(model: Model, chain: Chain, temperatures: NDArray[np.float64], pairs: 
 
 
 @njit(cache=True, inline="always")
-def _proposal(places: Places, j: int, value: int, up: bool) -> int:
+def _proposal(places: Places, j: int, value: int, up: bool) -> Any:
     """A step to a neighbouring allowed value, in the direction asked for if there is one."""
     if up:
         s = step_up(places, j, value)

@@ -89,7 +89,9 @@ class Problem:
         if self.blocked and not (self.target == np.rint(self.target)).all():
             raise ParameterError("forbidden values need whole targets.")
         if self.blocked and self.groups is not None:
-            raise ParameterError("forbidden values and groups of limits to lower exclude each other.")
+            raise ParameterError(
+                "forbidden values and groups of limits to lower exclude each other."
+            )
         self._check_limits()
 
     def _check_length(self, name: str) -> None:
@@ -206,7 +208,9 @@ def part_of(design: Design, rows: NDArray[np.intp]) -> tuple[Design, NDArray[np.
     row = np.broadcast_to(np.arange(len(rows))[:, None], members.shape)[inside]
     i = np.concatenate([row, np.arange(len(rows))])
     k = np.concatenate([place, np.full(len(rows), len(cells))])
-    X = sparse.csr_array((np.ones(len(i), dtype=np.int64), (i, k)), shape=(len(rows), len(cells) + 1))
+    X = sparse.csr_array(
+        (np.ones(len(i), dtype=np.int64), (i, k)), shape=(len(rows), len(cells) + 1)
+    )
     return Design.from_matrix(X), cells.astype(np.int64)
 
 
@@ -216,4 +220,3 @@ def cell_name(design: Design, k: int) -> str:
         return str(k)
     codes = design.cell(k)
     return str(codes) if codes else "the total"
-

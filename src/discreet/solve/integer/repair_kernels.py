@@ -39,7 +39,7 @@ EVALUATIONS = _TRIES * (1 + _PARTNERS)
 
 
 @njit(cache=True, inline="always")
-def is_violated(cells: Cells, rule: Rule, deviation: NDArray[Any], k: int) -> bool:
+def is_violated(cells: Cells, rule: Rule, deviation: NDArray[Any], k: int) -> Any:
     """Whether a published cell breaks its limits or takes a forbidden value."""
     if deviation[k] > cells[k, HIGH] or deviation[k] < cells[k, LOW]:
         return True
@@ -111,42 +111,67 @@ def repair(
         if q < 0:
             return now
         sign = _direction(cells, deviation, violated[q], random)
-        count = min(counts[q], lists.shape[1])
-        best, best_j, best_s, best_i, best_r = np.inf, -1, 0, -1, 0
-        for _ in range(_TRIES):
-            j = lists[q, below(random, count)]
-            s = _toward(places, j, y[j], sign, random)
-            if s == 0 or tabu[j] > now:
-                continue
-            alone = change(members, places, cells, rule, deviation, j, s)
-            if alone < best:
-                best, best_j, best_s, best_i, best_r = alone, j, s, -1, 0
-            move(members, y, deviation, j, s)
-            for _ in range(_PARTNERS):
-                i = partner(random, j, len(y))
-                if i == j or tabu[i] > now:
-                    continue
-                r = -s if is_allowed(places, i, y[i] - s) else _toward(places, i, y[i], -sign, random)
-                if r == 0:
-                    continue
-                both = alone + change(members, places, cells, rule, deviation, i, r)
-                if both < best:
-                    best, best_j, best_s, best_i, best_r = both, j, s, i, r
-            move(members, y, deviation, j, -s)
-        if best_j < 0 or (best > 0.0 and uniform(random) >= math.exp(-best / temperature)):
+        rise, j, s, i, r = _best_step(
+            members, places, cells, rule, y, deviation, lists[q], counts[q], sign, tabu, now, random
+        )
+        if j < 0 or (rise > 0.0 and uniform(random) >= math.exp(-rise / temperature)):
             continue
-        move(members, y, deviation, best_j, best_s)
-        tabu[best_j] = now + tenure
-        if best_i >= 0:
-            move(members, y, deviation, best_i, best_r)
-            tabu[best_i] = now + tenure
+        move(members, y, deviation, j, s)
+        tabu[j] = now + tenure
+        if i >= 0:
+            move(members, y, deviation, i, r)
+            tabu[i] = now + tenure
     return clock + iterations
+
+
+@njit(cache=True, inline="always")
+def _best_step(
+    members: Members,
+    places: Places,
+    cells: Cells,
+    rule: Rule,
+    y: NDArray[np.int32],
+    deviation: NDArray[Any],
+    candidates: NDArray[np.int32],
+    count: int,
+    sign: int,
+    tabu: NDArray[np.int64],
+    now: int,
+    random: Random,
+) -> Any:
+    """The best of many steps in one direction, each alone and with a compensating one.
+
+    Returns:
+      The change of the loss, cell and step, and partner (-1: none) and its step.
+    """
+    best, best_j, best_s, best_i, best_r = np.inf, -1, 0, -1, 0
+    for _ in range(_TRIES):
+        j = candidates[below(random, min(count, len(candidates)))]
+        s = _toward(places, j, y[j], sign, random)
+        if s == 0 or tabu[j] > now:
+            continue
+        alone = change(members, places, cells, rule, deviation, j, s)
+        if alone < best:
+            best, best_j, best_s, best_i, best_r = alone, j, s, -1, 0
+        move(members, y, deviation, j, s)
+        for _ in range(_PARTNERS):
+            i = partner(random, j, len(y))
+            if i == j or tabu[i] > now:
+                continue
+            r = -s if is_allowed(places, i, y[i] - s) else _toward(places, i, y[i], -sign, random)
+            if r == 0:
+                continue
+            both = alone + change(members, places, cells, rule, deviation, i, r)
+            if both < best:
+                best, best_j, best_s, best_i, best_r = both, j, s, i, r
+        move(members, y, deviation, j, -s)
+    return best, best_j, best_s, best_i, best_r
 
 
 @njit(cache=True, inline="always")
 def _next_violated(
     cells: Cells, rule: Rule, deviation: NDArray[Any], violated: NDArray[np.int64], random: Random
-) -> int:
+) -> Any:
     """A random place in the list whose cell still breaks its limits, or -1."""
     n = len(violated)
     q = below(random, n)
@@ -168,7 +193,7 @@ def _direction(cells: Cells, deviation: NDArray[Any], k: int, random: Random) ->
 
 
 @njit(cache=True, inline="always")
-def _toward(places: Places, j: int, value: int, sign: int, random: Random) -> int:
+def _toward(places: Places, j: int, value: int, sign: int, random: Random) -> Any:
     """A step of the wanted sign: mostly the shortest, now and then across the gap above zero."""
     first = places[j, FIRST]
     if sign > 0:

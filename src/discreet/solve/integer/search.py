@@ -14,7 +14,7 @@ import numpy as np
 
 from discreet.errors import ParameterError
 from discreet.progress import report
-from discreet.solve.integer.anneal import anneal
+from discreet.solve.integer.anneal import anneal, overwrite
 from discreet.solve.integer.bound import lower_bound
 from discreet.solve.integer.chains import Compiled, compiled
 from discreet.solve.integer.domain import Whole
@@ -100,7 +100,9 @@ class Search:
         heat = (self.hot, self.cold)
         with _workers(form, len(chains)) as pool:
             run = map_serially if pool is None else _in_threads(pool)
-            made = anneal(form, chains, self._stage(form, 0.7 if limited else 1.0), heat, self.pairs, run)
+            made = anneal(
+                form, chains, self._stage(form, 0.7 if limited else 1.0), heat, self.pairs, run
+            )
             if limited:
                 made += self._mend(form, chains, run)
         report("search", 1.0)
@@ -119,8 +121,7 @@ class Search:
             stage_two = self._stage(form, 0.15)
             again = polish.chain(chain.y, chain.random[0])
             spent = anneal(polish, [again], stage_two, _POLISH_HEAT, self.pairs, map_serially)
-            for kept, new in zip(chain, again, strict=True):
-                kept[:] = new
+            overwrite(chain, again)
             made[place] = stage.done + spent
 
         run(mend, range(len(chains)))
@@ -156,13 +157,17 @@ def map_serially(work: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
     return [work(item) for item in items]
 
 
-def _in_threads(pool: ThreadPoolExecutor) -> Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]:
+def _in_threads(
+    pool: ThreadPoolExecutor,
+) -> Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]:
     return lambda work, items: list(pool.map(work, items))
 
 
 def _workers(form: Compiled, chains: int) -> Any:
     """Threads for the chains, when there are several and enough to do; the kernels hold no lock."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    cores = (
+        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    )
     if min(chains, cores) == 1 or form.model.members.size < _SERIAL:
         return nullcontext(None)
     return ThreadPoolExecutor(max_workers=min(chains, cores))
