@@ -1,8 +1,8 @@
 """Records in DuckDB, PostgreSQL and Spark to a table, beside the engine's own SQL.
 
 The same records, four string columns of the demo census with a weight and a 32-bit key, lie in a
-Parquet file (DuckDB, Spark with two executors) and in a table of a temporary PostgreSQL. Each engine
-has a process of its own, in which the contenders take turns:
+Parquet file (DuckDB, Spark with two executors) and in a table of a temporary PostgreSQL. Each
+engine has a process of its own, in which the contenders take turns:
 
 - `sql`: counts, sums of weights, squared weights and keys, grouped by the four columns, fetched as
   fast as the engine hands them over and thrown away;
@@ -38,8 +38,10 @@ Figures = dict[str, dict[str, float]]
 GOAL = 1.2
 BY = ", ".join(VARIABLES)
 SUMS = "count(*) AS n, sum(weight) AS w, sum(weight * weight) AS w2, sum(key) AS k"
-LOWEST = "min(coalesce(weight, cast('-infinity' AS double precision)))"
-CHECKS = f"{LOWEST} AS w_low, min(coalesce(key, -1)) AS k_low, max(key) AS k_high"
+CHECKS = "min(coalesce(weight, -1e300)) AS w, min(coalesce(key, -1)) AS k_low, max(key) AS k_high"
+COMPILER = dict.fromkeys(
+    ["spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions"], "-XX:+UseParallelGC"
+)
 SERVER = {"shared_buffers": "1GB", "work_mem": "512MB", "log_statement": "none"}
 
 
@@ -91,7 +93,7 @@ def on_postgres(path: Path, address: str) -> Iterator[Contenders]:
 @contextmanager
 def on_spark(path: Path, address: str) -> Iterator[Contenders]:
     """Spark with two executors in processes of their own, on the file."""
-    with servers.spark(**{"spark.sql.shuffle.partitions": "4"}) as session:
+    with servers.spark(**COMPILER, **{"spark.sql.shuffle.partitions": "4"}) as session:
 
         def ask(query: str) -> int:
             return int(session.sql(query).toArrow().num_rows)

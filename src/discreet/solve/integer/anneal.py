@@ -71,8 +71,8 @@ def restart(form: Compiled, chain: Chain, y: NDArray[np.int32]) -> None:
 
 def overwrite(chain: Chain, other: Chain) -> None:
     """Give a chain the state of another."""
-    kept: NDArray[Any]
-    for kept, new in zip(chain, other, strict=True):
+    pairs: Any = zip(chain, other, strict=True)
+    for kept, new in pairs:
         kept[:] = new
 
 
