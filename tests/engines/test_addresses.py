@@ -217,6 +217,7 @@ def test_every_way_into_a_spark_session(on_spark):
 
 def test_tables_that_spark_does_not_have(on_spark, session):
     on_spark.stored(FRAME, "households")
+    on_spark.stored(FRAME, "dwellings")
     with pytest.raises(UnknownNameError, match="Did you mean 'households'"):
         dc.open(session, table="housholds")
     with pytest.raises(ParameterError, match="Name one with table="):

@@ -31,7 +31,7 @@ Marks = NDArray[np.bool_]
 _SHRINK = 0.3  # first factor between two ridges
 _FASTEST, _SLOWEST = 1e-3, 0.7  # limits of that factor
 _QUICK, _LONG = 5, 10  # rounds below which the ridge shrinks faster, above which slower
-_LOOSE, _TIGHT, _TIGHTEST = 0.3, 0.02, 1e-6  # residuals, in units of the ridge times a typical cell
+_LOOSE, _TIGHT, _TIGHTEST = 0.3, 0.02, 1e-3  # residuals, in units of the ridge times a typical cell
 _FEW = 0.01  # share of positive cells in doubt below which solves are tight
 _SETTLED = 2e-3  # share in doubt at which the next ridge is tried
 _PATIENCE = 3  # full steps without progress before a damped one
@@ -200,7 +200,7 @@ class RidgePath:
     def _negligible_ridge(self) -> float:
         """The ridge whose gradient lies well below the tolerance."""
         pull = float(np.abs(self.problem.prior.steps(self.y)).max(initial=0.0))
-        return 0.3 * self.tolerance * self.problem.scale / max(pull, np.finfo(float).tiny)
+        return 0.5 * self.tolerance * self.problem.scale / max(pull, np.finfo(float).tiny)
 
     def _report(self, goal: float) -> None:
         done = math.log(self.first_ridge / self.ridge)

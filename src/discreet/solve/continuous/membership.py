@@ -155,8 +155,7 @@ class Membership:
         block = self.nested[number - len(self.cells)]
         up = np.full(self.n_published + 1, self.n_published, dtype=np.int32)
         up[block.fine] = block.coarse
-        row: Index = up[self._row(block.source)]
-        return row
+        return up.take(self._row(block.source))
 
 
 def _coarsened(design: StructuredDesign, source: int, target: int) -> tuple[Index, Index]:

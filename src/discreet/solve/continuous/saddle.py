@@ -29,6 +29,7 @@ Positions = NDArray[np.int64]
 
 _LOOK_EVERY = 50
 _MARGIN = 0.005  # slopes below minus this share of the largest weight keep a zero cell out
+_LARGEST_TURN = 2.0  # factor by which the balance of the steps may change at a restart
 _WORTHWHILE = 0.7  # share of cells above which leaving some out saves nothing
 
 
@@ -138,8 +139,9 @@ class SaddlePoint:
         _, u0, u = self._dual
         moved_y = math.sqrt(float(((y - y0) ** 2 * self._rows).sum()))
         moved_u = math.sqrt(float(((u - u0) ** 2 * self._columns).sum()))
-        if moved_y > 1e-10 * math.sqrt(float(self.z @ self.z)) and moved_u > 1e-10:
-            self.omega = math.sqrt(self.omega * moved_u / moved_y)
+        if moved_y > 0 and moved_u > 0:
+            wanted = math.sqrt(moved_u / moved_y / self.omega)
+            self.omega *= min(max(wanted, 1 / _LARGEST_TURN), _LARGEST_TURN)
 
     def _restart(self) -> None:
         """Choose the inner cells to work on, and begin anew at the current point."""

@@ -13,6 +13,9 @@ from discreet.solve.integer.kernels import Random, uniform
 Index = NDArray[np.int64]
 Real = NDArray[np.float64]
 _EPS = 1e-9
+_DEPENDENT = 1e-7
+_ROOM = 8  # sums that can be held in one move, for each cell of the window
+_FEW = 3  # cells added to a move for each sum that must be held
 
 
 @njit(cache=True)
@@ -41,11 +44,13 @@ def fly(
     n, m = len(starts) - 1, len(sums)
     place = np.full(m, -1, dtype=np.int64)
     queued = np.full(n, -1, dtype=np.int64)
+    cursor = column_starts.copy()
+    reduced, mix = np.zeros((window, _ROOM * window)), np.zeros((window, window))
     alone = 0
     for first in range(n):
         while _EPS < part[first] < 1 - _EPS:
             chosen, weight = _direction(
-                starts, cells, column_starts, rows, part, sums, loose, window, first, place, queued
+                starts, cells, column_starts, rows, part, sums, loose, first, place, queued, cursor, reduced, mix
             )
             if len(chosen) == 0:
                 alone += 1
@@ -71,60 +76,60 @@ def _direction(
     part: Real,
     sums: Real,
     loose: NDArray[np.bool_],
-    window: int,
     first: int,
     place: Index,
     queued: Index,
+    cursor: Index,
+    reduced: Real,
+    mix: Real,
 ) -> Any:
     """Inner cells around `first`, with weights under which every held sum stays as it is.
 
     Cells are added one by one, each reduced by those before it, until one is dependent on them.
     """
+    window, room = reduced.shape
     order = np.empty(window, dtype=np.int64)
-    touched = np.empty(window * 64 + 64, dtype=np.int64)
+    touched = np.empty(room, dtype=np.int64)
+    pivot = np.empty(window, dtype=np.int64)
+    answer, weight = order[:0], mix[0, :0].copy()
     order[0] = first
     queued[first] = first
-    length, known = 1, 0
-    reduced = np.zeros((window, 16))
-    mix = np.zeros((window, window))
-    pivot = np.empty(window, dtype=np.int64)
-    answer = np.empty(0, dtype=np.int64)
-    weight = np.empty(0)
-    at = 0
-    while at < length:
+    at, length, known = 0, 1, 0
+    while at < length and known + starts[order[at] + 1] - starts[order[at]] <= room:
         j = order[at]
-        for e in range(starts[j], starts[j + 1]):
-            k = cells[e]
-            if _is_held(sums, loose, k) and place[k] < 0 and known < len(touched):
-                place[k] = known
-                touched[known] = k
-                known += 1
-        if known > reduced.shape[1]:
-            wider = np.zeros((window, 2 * known))
-            wider[:, : reduced.shape[1]] = reduced
-            reduced = wider
         row = reduced[at]
         for e in range(starts[j], starts[j + 1]):
-            if place[cells[e]] >= 0:
-                row[place[cells[e]]] = 1.0
+            k = cells[e]
+            if _is_held(sums, loose, k):
+                if place[k] < 0:
+                    place[k] = known
+                    touched[known] = k
+                    known += 1
+                row[place[k]] = 1.0
         mix[at, at] = 1.0
         for b in range(at):
             factor = row[pivot[b]]
             if factor != 0.0:
-                row -= factor * reduced[b]
-                mix[at] -= factor * mix[b]
-        largest = np.argmax(np.abs(row))
-        if np.abs(row[largest]) < 1e-7:
+                row[:known] -= factor * reduced[b, :known]
+                mix[at, : b + 1] -= factor * mix[b, : b + 1]
+        largest = 0
+        for q in range(1, known):
+            if abs(row[q]) > abs(row[largest]):
+                largest = q
+        if abs(row[largest]) < _DEPENDENT:
             answer, weight = order[: at + 1].copy(), mix[at, : at + 1].copy()
+            at += 1
             break
         scale = row[largest]
-        row /= scale
-        mix[at] /= scale
+        row[:known] /= scale
+        mix[at, : at + 1] /= scale
         pivot[at] = largest
         length = _enlarge(
-            starts, cells, column_starts, rows, part, sums, loose, order, length, j, first, queued
+            starts, cells, column_starts, rows, part, sums, loose, order, length, j, first, queued, cursor
         )
         at += 1
+    reduced[:at, :known] = 0.0
+    mix[:at, :at] = 0.0
     for q in range(known):
         place[touched[q]] = -1
     for q in range(length):
@@ -146,20 +151,25 @@ def _enlarge(
     j: int,
     first: int,
     queued: Index,
+    cursor: Index,
 ) -> int:
-    """Queue the fractional cells that share a held sum with cell `j`."""
+    """Queue a few fractional cells for each held sum of cell `j`, past those that are whole."""
     for e in range(starts[j], starts[j + 1]):
         k = cells[e]
         if not _is_held(sums, loose, k):
             continue
-        for c in range(column_starts[k], column_starts[k + 1]):
+        c, end, taken = cursor[k], column_starts[k + 1], 0
+        while c < end and not _EPS < part[rows[c]] < 1 - _EPS:
+            c += 1
+        cursor[k] = c
+        while c < end and taken < _FEW and length < len(order):
             i = rows[c]
-            if length == len(order):
-                return length
             if queued[i] != first and _EPS < part[i] < 1 - _EPS:
                 queued[i] = first
                 order[length] = i
                 length += 1
+                taken += 1
+            c += 1
     return length
 
 
