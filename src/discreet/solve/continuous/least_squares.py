@@ -13,7 +13,7 @@ from discreet.design.base import Design
 from discreet.errors import ParameterError
 from discreet.progress import report
 from discreet.solve.continuous.conjugate import preconditioned
-from discreet.solve.continuous.problem import Prior, Problem
+from discreet.solve.continuous.problem import Problem
 from discreet.solve.continuous.structure import Structure, analyse
 from discreet.solve.fit import Certificate, Fit, Status
 
@@ -75,7 +75,7 @@ class PreparedLeastSquares:
     def __call__(self, z: NDArray[Any], *, weights: NDArray[Any] | None = None) -> Fit:
         """Fit one right-hand side."""
         started = time.perf_counter()
-        problem = Problem.of(self.structure.design, z, weights, Prior())
+        problem = Problem.of(self.structure.design, z, weights)
         if self.structure.is_exact_for(problem.weights):
             y, steps = self._closed_form(problem), 0
         else:
