@@ -131,6 +131,24 @@ def test_bad_input_is_one_clear_line_and_leaves_nothing(folder, capsys, argument
     assert sorted(p.name for p in folder.iterdir()) == before
 
 
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["tabulate", "people.parquet", "--by", "town"], "--out"),
+        (["tabulate"], "source"),
+        (["tabulte"], "tabulte"),
+        (["ptable", "--D", "five", "--V", "3"], "--D"),
+        (["ptable", "--D", "5", "--V", "3", "--jss", "2"], "--jss"),
+    ],
+)
+def test_wrong_use_of_a_command_is_one_clear_line(folder, capsys, arguments, words):
+    assert run(*arguments) == 2
+    shown = capsys.readouterr().err
+    assert shown.startswith("error: ")
+    assert len(shown.strip().splitlines()) == 1
+    assert words in shown
+
+
 def bad_data(**columns):
     ROWS.assign(**columns).to_parquet("people.parquet")
 

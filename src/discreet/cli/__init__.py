@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import sys
 
-import click
-
 from discreet.errors import DiscreetError
 
 BAD_INPUT, INTERRUPTED = 2, 130
@@ -19,12 +17,25 @@ def main(arguments: list[str] | None = None) -> None:
         code = app(args=arguments, standalone_mode=False)
     except DiscreetError as error:
         _fail(" ".join(str(error).split()))
-    except click.ClickException as error:
-        _fail(error.format_message())
-    except (KeyboardInterrupt, click.Abort):
-        sys.stderr.write("stopped; nothing was left half-written.\n")
-        sys.exit(INTERRUPTED)
+    except KeyboardInterrupt:
+        _stopped()
+    except Exception as error:
+        _usage(error)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _usage(error: Exception) -> None:
+    """Wrong use of a command, which typer reports by a click of its own; anything else goes on."""
+    if type(error).__name__ == "Abort":
+        _stopped()
+    if not hasattr(error, "format_message"):
+        raise error
+    _fail(" ".join(error.format_message().split()))
+
+
+def _stopped() -> None:
+    sys.stderr.write("stopped; nothing was left half-written.\n")
+    sys.exit(INTERRUPTED)
 
 
 def _fail(message: str) -> None:

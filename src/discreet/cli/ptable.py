@@ -75,8 +75,9 @@ def _draw(matrix: TransitionMatrix, path: Path) -> None:
             f"cannot draw {path.name!r}: the name must end in .svg, .png or .html."
         )
     chart = matrix.plot()
+    inline = path.suffix == ".html"  # the page loads nothing from elsewhere
     try:
         with written_whole(path) as temporary:
-            chart.save(str(temporary), format=_FORMATS[path.suffix])
+            chart.save(str(temporary), format=_FORMATS[path.suffix], inline=inline)
     except ImportError:
         raise MissingDependencyError("drawing", "vl-convert-python", "plot") from None
