@@ -11,6 +11,7 @@ COMMANDS = (
     "protect",
     "fit",
     "assess",
+    "compare",
     "run",
     "ptable",
     "keys",
