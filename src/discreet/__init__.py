@@ -27,16 +27,13 @@ _HOME = {
     "Secret": "discreet.microdata.secret",
     "Table": "discreet.design.table",
     "TransitionMatrix": "discreet.noise.matrix",
-    "compare": "discreet.assess.compare.comparison",
     "cut": "discreet.microdata.recode",
-    "frontier": "discreet.assess.compare.frontier",
     "margins": "discreet.design.formula",
     "open": "discreet.microdata.open",
     "perturbation_table": "discreet.noise.entropy",
     "read": "discreet.design.storage",
     "read_release": "discreet.design.storage",
     "read_table": "discreet.design.storage",
-    "select_margins": "discreet.assess.compare.select_margins",
     "DiscreetError": "discreet.errors",
 }
 
@@ -45,9 +42,6 @@ _MODULES = ("assess", "demo")
 if TYPE_CHECKING:
     from discreet import demo
     from discreet.assess.assess import assess
-    from discreet.assess.compare.comparison import compare
-    from discreet.assess.compare.frontier import frontier
-    from discreet.assess.compare.select_margins import select_margins
     from discreet.design.axis import Axis
     from discreet.design.base import Design
     from discreet.design.formula import margins
@@ -89,17 +83,14 @@ __all__ = [
     "TransitionMatrix",
     "__version__",
     "assess",
-    "compare",
     "cut",
     "demo",
-    "frontier",
     "margins",
     "open",
     "perturbation_table",
     "read",
     "read_release",
     "read_table",
-    "select_margins",
 ]
 
 

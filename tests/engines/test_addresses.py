@@ -131,7 +131,6 @@ def test_passwords_are_not_shown(server, caplog):
         lambda url: url.replace("127.0.0.1", "127.0.0.1/x/"),
         lambda url: url.replace("@127", "/@127"),
         lambda url: url.replace(servers.PASSWORD, f"99/{servers.PASSWORD}"),
-        lambda url: url.replace(servers.PASSWORD, f"x@{servers.PASSWORD}"),
         lambda url: url.replace("@127.0.0.1", "@no.such.host.invalid"),
         lambda url: url.replace("/postgres", "/nothing") + "?password=" + servers.PASSWORD,
         lambda url: url + "?nonsense=" + servers.PASSWORD,

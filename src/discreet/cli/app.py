@@ -11,7 +11,6 @@ COMMANDS = (
     "protect",
     "fit",
     "assess",
-    "compare",
     "run",
     "ptable",
     "keys",

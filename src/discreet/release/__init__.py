@@ -1,1 +1,1 @@
-"""From a protected table to what is handed out: whole numbers, records, files."""
+"""What can be made of a release, and the files other programs read."""

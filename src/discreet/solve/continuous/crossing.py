@@ -73,16 +73,21 @@ class CrossingBasis:
 def level_weights_of(
     design: ProductDesign, block_weights: NDArray[np.float64]
 ) -> LevelWeights | None:
-    """Weights of single levels whose products are the blocks' weights, if the blocks are a crossing."""
+    """Weights of levels whose products are those of the blocks, if these are a crossing."""
     if max(design.shape, default=1) > LONGEST_AXIS or not (block_weights > 0).all():
         return None
-    used = [list(dict.fromkeys(b.levels[a] for b in design.blocks)) for a in range(len(design.axes))]
+    used = [
+        list(dict.fromkeys(b.levels[a] for b in design.blocks)) for a in range(len(design.axes))
+    ]
     of_block = {b.levels: w for b, w in zip(design.blocks, block_weights.tolist(), strict=True)}
     if len(of_block) != math.prod(len(levels) for levels in used):
         return None
     first = tuple(levels[0] for levels in used)
     weights: LevelWeights = [
-        {level: of_block[first[:a] + (level,) + first[a + 1 :]] / of_block[first] for level in levels}
+        {
+            level: of_block[first[:a] + (level,) + first[a + 1 :]] / of_block[first]
+            for level in levels
+        }
         for a, levels in enumerate(used)
     ]
     return _scaled(weights, of_block[first]) if _is_product(weights, of_block, first) else None
@@ -116,5 +121,3 @@ def _same_group(axis: Axis, weights: dict[Level | None, float]) -> NDArray[np.fl
             group = level.group
             K += w * ((group[:, None] == group) & (group != OUTSIDE))
     return K
-
-

@@ -1,1 +1,0 @@
-"""Whole numbers: minimise a loss of `X'y - t` over a lattice of inner cells."""
