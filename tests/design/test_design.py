@@ -220,3 +220,14 @@ def test_permuting_categories_permutes_the_result():
     z, z_moved = plain.aggregate(y.ravel()), moved.aggregate(y[order].ravel())
     for k in range(plain.n_published):
         assert z[k] == z_moved[moved.position(plain.cell(k))]
+
+
+def test_a_sparse_cell_may_lie_outside_every_group_of_two_partial_hierarchies():
+    axes = []
+    for name in "ab":
+        codes = [f"{name}{i}" for i in range(3)]
+        whole = dc.Hierarchy.from_dict({"All": codes})
+        partial = dc.Hierarchy.from_dict({f"{name}-any": {f"{name}-low": codes[:1]}})
+        axes.append(Axis.from_hierarchies(name, [whole, partial]))
+    design = SparseDesign(axes, "a:b", [[2], [2]])
+    np.testing.assert_array_equal(design.matrix().toarray(), design_matrix(design))

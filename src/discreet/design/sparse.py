@@ -213,15 +213,13 @@ def _compact(
     """The different positions in increasing order, and the rank of each entry among them."""
     if size > _MASK_FACTOR * len(flat) + 1024:
         return _compact_by_sorting(flat, inside)
+    chosen = flat if inside is None else flat[inside]
     reached = np.zeros(size, dtype=bool)
-    reached[flat if inside is None else flat[inside]] = True
+    reached[chosen] = True
     cells = np.flatnonzero(reached)
-    rank = np.full(size, len(cells), dtype=np.int32)
+    rank = np.empty(size, dtype=np.int32)
     rank[cells] = np.arange(len(cells), dtype=np.int32)
-    index = rank[flat]
-    if inside is not None:
-        index[~inside] = len(cells)
-    return cells, index
+    return cells, _placed(rank[chosen], inside, len(cells))
 
 
 def _compact_by_sorting(
@@ -229,11 +227,18 @@ def _compact_by_sorting(
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     chosen = flat if inside is None else flat[inside]
     cells, rank = np.unique(chosen, return_inverse=True)
+    return cells, _placed(rank.astype(np.int32), inside, len(cells))
+
+
+def _placed(
+    rank: NDArray[np.int32], inside: NDArray[np.bool_] | None, n: int
+) -> NDArray[np.int32]:
+    """Ranks of the entries inside; the others get `n`."""
     if inside is None:
-        return cells, rank.astype(np.int32)
-    index = np.full(len(flat), len(cells), dtype=np.int32)
+        return rank
+    index = np.full(len(inside), n, dtype=np.int32)
     index[inside] = rank
-    return cells, index
+    return index
 
 
 def _narrow(codes: NDArray[Any], axis: Axis) -> NDArray[np.integer[Any]]:

@@ -40,6 +40,8 @@ class Certificate:
       feasibility: Largest violation of bounds and exact margins.
       gap: Duality gap relative to the objective, where the certificate is a pair of bounds.
       tolerance: What the fitter was asked to reach.
+      selection: Distance from the form that singles out one of several optima, such as the
+        smallest norm.
     """
 
     stationarity: float = 0.0
@@ -47,11 +49,15 @@ class Certificate:
     feasibility: float = 0.0
     gap: float | None = None
     tolerance: float = 0.0
+    selection: float = 0.0
 
     @property
     def worst(self) -> float:
         """The largest of its numbers."""
-        return max(self.stationarity, self.complementarity, self.feasibility, self.gap or 0.0)
+        gap = self.gap or 0.0
+        return max(
+            self.stationarity, self.complementarity, self.feasibility, gap, self.selection
+        )
 
     @property
     def holds(self) -> bool:

@@ -1,6 +1,7 @@
 """Public batteries that hold methods, fitters and engines to their promises; slow references."""
 
 from discreet.testing.engines import EngineReport, check_engine
+from discreet.testing.fitters import check_fitter
 from discreet.testing.methods import BrokenPromiseError, check_method
 
-__all__ = ["BrokenPromiseError", "EngineReport", "check_engine", "check_method"]
+__all__ = ["BrokenPromiseError", "EngineReport", "check_engine", "check_fitter", "check_method"]

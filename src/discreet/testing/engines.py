@@ -218,6 +218,7 @@ _STRANGE = (
     "k",
     "v0",
     'a"b',
+    "a`b",
     "it's",
     "x; DROP TABLE y; --",
     "Größe",

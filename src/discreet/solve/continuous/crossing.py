@@ -73,7 +73,7 @@ class CrossingBasis:
 def level_weights_of(
     design: ProductDesign, block_weights: NDArray[np.float64]
 ) -> LevelWeights | None:
-    """Weights of levels whose products are those of the blocks, if these are a crossing."""
+    """Level weights whose products are the blocks' weights, if the blocks are a crossing."""
     if max(design.shape, default=1) > LONGEST_AXIS or not (block_weights > 0).all():
         return None
     used = [

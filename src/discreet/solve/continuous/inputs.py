@@ -35,6 +35,33 @@ def checked_values(design: Design, z: ArrayLike, used: NDArray[np.bool_]) -> Vec
     return np.where(used, values, 0.0)
 
 
+def non_negative(design: Design, z: Vector, tolerance: float, fitter: str) -> Vector:
+    """Published values with negative rounding errors set to zero; other negatives are refused."""
+    if len(z) and z.min() < -tolerance:
+        worst = int(z.argmin())
+        raise DataError(
+            f"a {fitter} fit needs published values that are not negative, but cell "
+            f"{name_of(design, worst)} is {z[worst]:g}. Fit with `NonNegative` or "
+            "`LeastAbsolute` first."
+        )
+    return np.maximum(z, 0.0)
+
+
+def checked_start(design: Design, start: ArrayLike | None) -> Vector:
+    """A starting table, ones by default; zeros mark structural zeros."""
+    if start is None:
+        return np.ones(design.n_inner)
+    table = np.asarray(start, dtype=float)
+    if table.shape != (design.n_inner,):
+        raise ParameterError(
+            f"the starting table needs {design.n_inner:,} values, one per inner cell, "
+            f"but has shape {table.shape}."
+        )
+    if not (np.isfinite(table).all() and (table >= 0).all()):
+        raise ParameterError("the starting table holds negative or missing values.")
+    return table
+
+
 def name_of(design: Design, position: int) -> str:
     """A published cell by its codes, or by its position where there are none."""
     return str(design.cell(position)) if design.axes else f"number {position}"

@@ -1,58 +1,69 @@
-"""Least squares with the smallest norm."""
+r"""Minimum-norm least squares (Method A of Langsrud 2019b)."""
 
 from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from functools import partial
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from discreet.design.base import Design
 from discreet.errors import ParameterError
 from discreet.progress import report
-from discreet.solve.continuous.conjugate import preconditioned
-from discreet.solve.continuous.problem import Problem
-from discreet.solve.continuous.structure import Structure, analyse
-from discreet.solve.fit import Certificate, Fit, Status
+from discreet.solve.continuous.certificate import certify_least_squares
+from discreet.solve.continuous.conjugate import Operator, preconditioned, solve_on_cells
+from discreet.solve.continuous.incidence import Restrictor
+from discreet.solve.continuous.problem import Prior, Problem
+from discreet.solve.continuous.structure import Basis, Structure, analyse
+from discreet.solve.fit import Fit, Prepared, Status
 
 Vector = NDArray[np.float64]
-_ZERO = 1e-12  # relative size below which an eigenvalue is rounding error
+
+_MARGIN = 0.1  # residuals are brought this far below the tolerance
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class LeastSquares:
-    r"""The table nearest to the published cells, and among such tables the smallest.
+    r"""The least squares fit of smallest norm.
 
-    .. math:: \hat y = (X W X^\top)^+ X W z
+    .. math:: \hat y = \arg\min_y \sum_k w_k (x_k^\top y - z_k)^2, \quad
+              \text{of these the one with the smallest } \sum_i \frac{(y_i - s_i)^2}{q_i}
 
-    minimises :math:`\sum_k w_k (x_k^\top y - z_k)^2` and has the least :math:`\lVert y \rVert`
-    of all minimisers. This is linear calibration with equal weights.
+    With `s = 0` and `q = 1` this is :math:`\hat y = (X^\top)^+ z`, the generalised inverse. With a
+    starting table it is linear calibration.
 
-    Promise: the fitted cells add up; additive published cells are met exactly. Inner cells may be
-    negative. The certificate is the gradient, relative to the largest entry of :math:`XWz`.
-    Cost: a few passes over the inner cells where the design is complete with equal groups or with
-    every combination of levels published and weights are constant within blocks; otherwise one
-    pass for each step of conjugate gradients.
+    Promise: published cells that add up are met exactly; the result is unique and linear in `z`;
+    inner cells may be negative. Certified by the normal equations and by :math:`y = s + qX\nu`.
+
+    Cost: on complete designs with flat variables, or with every combination of levels published,
+    a few passes over the inner cells. Otherwise conjugate gradients, one pass there and one back
+    for each step.
 
     Args:
-      rtol: Largest entry of the gradient, relative to that of :math:`XWz`.
-      max_steps: Most steps of conjugate gradients.
+      tolerance: Largest entry of :math:`XW(X^\top y - z)` relative to that of :math:`XWz`.
+      max_steps: Conjugate gradient steps after which the fit gives up.
+      start: Starting table `s`, one value per inner cell; zeros by default.
+      variance: How far each cell may move, `q`; the starting table where there is one, else ones.
+        Cells with variance zero keep their starting value.
 
-    See Langsrud (2019b), method A.
+    See Langsrud (2019b), Deville & Särndal (1992).
     """
 
-    name: ClassVar[str] = "least-squares"
-
-    rtol: float = 1e-10
-    max_steps: int = 10_000
+    tolerance: float = 1e-10
+    max_steps: int = 20_000
+    start: ArrayLike | None = None
+    variance: ArrayLike | None = None
 
     def __post_init__(self) -> None:
-        if not 0 < self.rtol < 1:
-            raise ParameterError(f"rtol must lie in (0, 1), got {self.rtol}.")
-        if self.max_steps < 1:
-            raise ParameterError(f"max_steps must be at least 1, got {self.max_steps}.")
+        check_options(self.tolerance, self.max_steps)
+
+    @property
+    def name(self) -> str:
+        """The fitter's name in the registry."""
+        return "least-squares"
 
     def __call__(
         self, design: Design, z: NDArray[Any], *, weights: NDArray[Any] | None = None
@@ -60,72 +71,128 @@ class LeastSquares:
         """Fit the design to the published values."""
         return self.prepare(design)(z, weights=weights)
 
-    def prepare(self, design: Design) -> PreparedLeastSquares:
-        """Find the structure of the design once, for many right-hand sides."""
-        return PreparedLeastSquares(self, analyse(design))
+    def prepare(self, design: Design) -> Prepared:
+        """Find the structure of the design once for many right-hand sides."""
+        prior = Prior.of(design, self.start, self.variance)
+        return partial(_fit, self, analyse(design), Restrictor(design), prior)
 
 
-@dataclass(frozen=True, eq=False)
-class PreparedLeastSquares:
-    """Least squares on one design."""
-
-    options: LeastSquares
-    structure: Structure
-
-    def __call__(self, z: NDArray[Any], *, weights: NDArray[Any] | None = None) -> Fit:
-        """Fit one right-hand side."""
-        started = time.perf_counter()
-        problem = Problem.of(self.structure.design, z, weights)
-        if self.structure.is_exact_for(problem.weights):
-            y, steps = self._closed_form(problem), 0
-        else:
-            y, steps = self._iterated(problem)
-        fitted = problem.design.aggregate(y)
-        gradient = problem.design.adjoint(problem.misfit(fitted))
-        certificate = Certificate(
-            stationarity=float(np.abs(gradient).max(initial=0.0)) / problem.scale,
-            tolerance=self.options.rtol,
-        )
-        return Fit(
-            y,
-            fitted,
-            Status.converged if certificate.holds else Status.max_steps,
-            certificate,
-            steps,
-            time.perf_counter() - started,
-            {"structure": self.structure.kind.value},
-        )
-
-    def _closed_form(self, problem: Problem) -> Vector:
-        basis = self.structure.basis(problem.weights)
-        if basis is None:
-            raise ParameterError("this design has no basis of axis means.")
-        y: Vector = basis.function(_inverse)(problem.pull)
-        return y
-
-    def _iterated(self, problem: Problem) -> tuple[Vector, int]:
-        """Conjugate gradients from zero stay in the range of X, so their limit is the smallest."""
-        design, w = problem.design, problem.weights
-
-        def normal(y: Vector) -> Vector:
-            return design.adjoint(w * design.aggregate(y))
-
-        def watch(step: int) -> None:
-            report("least squares", step / self.options.max_steps)
-
-        return preconditioned(
-            normal,
-            problem.pull,
-            np.zeros(design.n_inner),
-            lambda r: r,
-            tolerance=0.5 * self.options.rtol * problem.scale,
-            max_steps=self.options.max_steps,
-            watch=watch,
-        )
+def check_options(tolerance: float, max_steps: int) -> None:
+    """Refuse a tolerance or a number of steps that makes no sense."""
+    if not 0 < tolerance < 1:
+        raise ParameterError(f"tolerance must lie in (0, 1), got {tolerance}.")
+    if max_steps < 1:
+        raise ParameterError(f"max_steps must be at least 1, got {max_steps}.")
 
 
-def _inverse(eigenvalues: Vector) -> Vector:
-    """Reciprocals, zero for eigenvalues that are zero."""
-    largest = eigenvalues.max(initial=0.0)
-    positive = eigenvalues > _ZERO * largest
-    return np.divide(1.0, eigenvalues, out=np.zeros_like(eigenvalues), where=positive)
+def _fit(
+    options: LeastSquares,
+    structure: Structure,
+    restrict: Restrictor,
+    prior: Prior,
+    z: NDArray[Any],
+    *,
+    weights: NDArray[Any] | None = None,
+) -> Fit:
+    began = time.perf_counter()
+    problem = Problem.of(structure.design, z, weights, prior)
+    y, row_space, steps, how = nearest_solution(
+        problem, structure, restrict, options.tolerance, options.max_steps
+    )
+    certificate = certify_least_squares(problem, y, row_space, options.tolerance)
+    status = _status(certificate.holds, steps, options.max_steps)
+    notes = {"structure": structure.kind.value, "solver": how}
+    y = problem.complete(y)
+    seconds = time.perf_counter() - began
+    return Fit(y, structure.design.aggregate(y), status, certificate, steps, seconds, notes)
+
+
+def _status(holds: bool, steps: int, max_steps: int) -> Status:
+    if holds:
+        return Status.converged
+    return Status.max_steps if steps >= max_steps else Status.stalled
+
+
+def nearest_solution(
+    problem: Problem, structure: Structure, restrict: Restrictor, tolerance: float, max_steps: int
+) -> tuple[Vector, Vector, int, str]:
+    """The fit, its row space form for the certificate, the steps taken, and how it was found."""
+    basis = structure.basis(problem.weights) if problem.prior.is_plain else None
+    if basis is not None and structure.is_exact_for(problem.weights):
+        y = _in_closed_form(problem, basis.function(pseudo_inverse), tolerance)
+        return y, row_space_part(basis, y), 0, "closed form"
+    if basis is not None and (problem.weights > 0).all():
+        y, steps = _by_preconditioning(problem, basis, tolerance, max_steps)
+        return y, row_space_part(basis, y), steps, "preconditioned conjugate gradients"
+    cells = np.flatnonzero(problem.prior.movable(problem.design.n_inner))
+    dual = np.zeros(problem.design.n_published)
+    y, steps = solve_on_support(
+        problem, restrict, cells, dual, tolerance=tolerance, max_steps=max_steps
+    )
+    row_space = problem.prior.moved(problem.design.adjoint(dual))
+    return y, row_space, steps, "conjugate gradients"
+
+
+def _in_closed_form(problem: Problem, inverse: Operator, tolerance: float) -> Vector:
+    """The pseudo-inverse applied, and once more to what rounding errors left over."""
+    y = inverse(problem.pull)
+    left = problem.design.adjoint(problem.misfit(problem.design.aggregate(y)))
+    if np.abs(left).max(initial=0.0) > _MARGIN * tolerance * problem.scale:
+        y += inverse(left)
+    return y
+
+
+def solve_on_support(
+    problem: Problem,
+    restrict: Restrictor,
+    cells: NDArray[np.int64],
+    dual: Vector,
+    *,
+    tolerance: float,
+    max_steps: int,
+) -> tuple[Vector, int]:
+    """The nearest least squares solution in which only some cells move; `dual` is updated."""
+    y = np.zeros(problem.design.n_inner)
+    if len(cells) == 0:
+        return y, 0
+    solved = solve_on_cells(
+        problem,
+        restrict(cells),
+        cells,
+        dual,
+        ridge=0.0,
+        tolerance=_MARGIN * tolerance * problem.scale,
+        max_steps=max_steps,
+    )
+    y[cells] = solved.y
+    return y, solved.steps
+
+
+def pseudo_inverse(eigenvalues: Vector) -> Vector:
+    """One over what is not zero."""
+    return np.divide(1.0, eigenvalues, out=np.zeros_like(eigenvalues), where=eigenvalues > 0)
+
+
+def row_space_part(basis: Basis, y: Vector) -> Vector:
+    """The projection of a table on the row space of the design."""
+    return basis.function(lambda eigenvalues: (eigenvalues > 0).astype(np.float64))(y)
+
+
+def _by_preconditioning(
+    problem: Problem, basis: Basis, tolerance: float, max_steps: int
+) -> tuple[Vector, int]:
+    design, weights = problem.design, problem.weights
+
+    def apply(y: Vector) -> Vector:
+        product: Vector = design.adjoint(weights * design.aggregate(y))
+        return product
+
+    return preconditioned(
+        apply,
+        problem.pull,
+        np.zeros(design.n_inner),
+        basis.function(pseudo_inverse),
+        tolerance=_MARGIN * tolerance * problem.scale,
+        max_steps=max_steps,
+        watch=lambda step: report("fit", step / (step + 20)),
+    )

@@ -10,6 +10,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -93,6 +94,12 @@ class Structure:
             return False
         starts = self.design.offsets[:-1]
         return bool((weights == np.repeat(weights[starts], np.diff(self.design.offsets))).all())
+
+    @cached_property
+    def single(self) -> NDArray[np.bool_]:
+        """Which published cells consist of one inner cell."""
+        single: NDArray[np.bool_] = self.design.column_sizes == 1
+        return single
 
 
 def analyse(design: Design) -> Structure:

@@ -1,0 +1,250 @@
+r"""Non-negative least squares by active sets along a shrinking ridge.
+
+For a ridge :math:`\lambda > 0` the optimum is :math:`y = \max(0, s + qX\nu)` with
+:math:`\nu = W(z - X^\top y)/\lambda`, and it is found by guessing which cells are positive, solving
+on those, and guessing again from the signs (a semismooth Newton method on the dual). Full steps
+are taken while they settle more cells than they unsettle; otherwise the step is damped by an exact
+line search on the dual, which is convex, so the iteration cannot cycle. The ridge is then lowered,
+and the cells that were positive are the next guess. As :math:`\lambda \to 0` the optimum tends to
+the non-negative least squares solution nearest to the starting table.
+
+The limit is reached without small ridges, whose systems are ill-conditioned: the misfit that the
+ridge causes is carried over to the targets, :math:`\tilde z \leftarrow \tilde z + (z - X^\top y)`,
+and the same ridge is solved again. Every iterate keeps the form :math:`\max(0, s + qX\nu)`, so the
+choice among equal fits is not disturbed (Bregman iteration).
+
+See Hintermüller, Ito & Kunisch (2003); Osher et al. (2005); Langsrud (2019b) for the problem.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.progress import report
+from discreet.solve.continuous.conjugate import Solved, solve_on_cells
+from discreet.solve.continuous.incidence import Restrictor
+from discreet.solve.continuous.problem import Problem
+
+Vector = NDArray[np.float64]
+Marks = NDArray[np.bool_]
+
+_SHRINK = 0.4  # first factor between two ridges
+_FASTEST, _SLOWEST = 0.3, 0.7  # limits of that factor
+_QUICK, _LONG = 3, 10  # rounds below which the ridge shrinks faster, above which slower
+_LOOSE, _TIGHT, _TIGHTEST = 0.3, 0.02, 1e-3  # residuals, in units of the ridge times a typical cell
+_CARRIED = 40.0  # times the tolerance: gradient of the last ridge
+_FEW = 0.01  # share of positive cells in doubt below which solves are tight
+_SETTLED = 2e-3  # share in doubt at which the next ridge is tried
+_PATIENCE = 3  # full steps without progress before a damped one
+_ROUNDS = 200
+_ROUNDING = 1e-15
+_BISECTIONS = 40
+
+
+class RidgePath:
+    """The optimum as a function of the ridge, followed downwards.
+
+    Args:
+      problem: Targets, weights and prior.
+      restrict: The design's sums over chosen cells.
+      first: Inner cells that are positive in the first guess.
+      tolerance: Projected gradient to reach, relative to the problem's scale.
+      max_steps: Conjugate gradient steps after which to give up.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        restrict: Restrictor,
+        first: Marks,
+        tolerance: float,
+        max_steps: int,
+    ) -> None:
+        self.problem, self.tolerance, self.max_steps = problem, tolerance, max_steps
+        self._restrict = restrict
+        self._movable = problem.prior.movable(problem.design.n_inner)
+        self.u = np.where(first & self._movable, 1.0, -1.0)
+        self.y = np.zeros(problem.design.n_inner)
+        self.fitted = np.zeros(problem.design.n_published)
+        self.dual = np.zeros(problem.design.n_published)
+        self._carried = np.zeros(problem.design.n_published)
+        self.ridge = self.first_ridge = typical_curvature(problem)
+        self.steps = 0
+        self.is_settled = False
+        self._typical = 0.0
+
+    def follow(self, last_ridge: float | None, between: Callable[[], None] | None = None) -> None:
+        """Lower the ridge to the last one, or until it no longer matters.
+
+        Args:
+          last_ridge: Where to end; `None` for the limit zero.
+          between: Called after every ridge; may replace `problem` by one with other targets.
+        """
+        shrink, goal = _SHRINK, last_ridge or 0.0
+        self.ridge = max(self.ridge, goal)
+        while True:
+            is_last = self.ridge <= goal
+            rounds = self.settle(exactly=is_last and last_ridge is not None)
+            if is_last or self.steps >= self.max_steps:
+                return
+            shrink = _next_factor(shrink, rounds)
+            goal = self._negligible_ridge() if last_ridge is None else last_ridge
+            lower = max(self.ridge * shrink, goal)
+            if last_ridge is None:
+                self.carry(lower)
+            if between is not None:
+                between()
+            self.ridge = lower
+            self._report(goal)
+
+    def carry(self, ridge: float) -> None:
+        """Carry the misfit over to the targets of the next ridge, so that it undoes the present."""
+        misfit = self.problem.z + self._carried - self.fitted
+        self._carried = ridge / self.ridge * misfit
+
+    def proof(self) -> Vector:
+        r"""A vector :math:`\nu` with :math:`y = \max(0, s + qX\nu)`, as nearly as can be had.
+
+        The vector behind the last solve is exact on positive cells, the scaled misfit is right
+        about the signs of the others; between the two lies the best.
+        """
+        problem, y = self._shifted, np.maximum(self.y, 0.0)
+        force = problem.misfit(self.fitted) / self.ridge
+        near, far = (problem.prior.moved(problem.design.adjoint(v)) for v in (self.dual, force))
+        positive = self._movable & (y > 0)
+        others = self._movable & ~positive
+        low, high = 0.0, 1.0
+        for _ in range(_BISECTIONS):
+            t = (low + high) / 2
+            wrong_sign = (near + t * (far - near))[others].max(initial=0.0)
+            off = t * np.abs(far - near)[positive].max(initial=0.0)
+            low, high = (t, high) if wrong_sign > off else (low, t)
+        return self.dual + high * (force - self.dual)
+
+    def settle(self, *, exactly: bool, tight: float = _LOOSE) -> int:
+        """Solve for the present ridge, exactly or until few cells are in doubt; returns rounds."""
+        in_doubt: list[int] = []
+        accuracy = min(_LOOSE, tight)
+        self.is_settled = False
+        for rounds in range(1, _ROUNDS + 1):
+            positive = self.u > 0
+            y, u, fitted = self._solved_on(positive, accuracy, exactly=exactly)
+            in_doubt.append(self._changes(positive, u, accuracy))
+            n_positive = int(positive.sum())
+            few = in_doubt[-1] <= _FEW * n_positive
+            if in_doubt[-1] <= (0 if exactly else _SETTLED * n_positive) and (
+                accuracy <= _TIGHT or not exactly
+            ):
+                self.u, self.y, self.fitted, self.is_settled = u, y, fitted, True
+                return rounds
+            full = _progress(in_doubt)
+            t = 1.0 if full else self._damping(u, y)
+            self.u, self.y = _between(self.u, u, t), _between(self.y, y, t)
+            self.fitted = fitted if t == 1.0 else self.problem.design.aggregate(self.y)
+            if self.steps >= self.max_steps:
+                return rounds
+            accuracy = _next_accuracy(accuracy, few, in_doubt)
+        return _ROUNDS
+
+    def _solved_on(
+        self, positive: Marks, accuracy: float, *, exactly: bool
+    ) -> tuple[Vector, Vector, Vector]:
+        """The optimum when just these cells may differ from zero, and what it says of all cells."""
+        problem, cells = self._shifted, np.flatnonzero(positive)
+        y = np.zeros_like(self.y)
+        residual = accuracy * self.ridge * self._typical
+        if exactly:
+            residual = min(residual, 0.1 * self.tolerance * problem.scale)
+        solved = self._solve(problem, cells, residual)
+        y[cells] = solved.y
+        step = problem.design.adjoint(problem.misfit(solved.z)) / self.ridge
+        u = problem.prior.moved(step)
+        u[cells] = solved.y
+        u[~self._movable] = -1.0
+        return y, u, solved.z
+
+    @property
+    def _shifted(self) -> Problem:
+        return self.problem.aiming(self.problem.z + self._carried)
+
+    def _solve(self, problem: Problem, cells: NDArray[np.int64], residual: float) -> Solved:
+        if len(cells) == 0:
+            return Solved(np.zeros(0), np.zeros(problem.design.n_published), 0, 0.0)
+        solved = solve_on_cells(
+            problem,
+            self._restrict(cells),
+            cells,
+            self.dual,
+            ridge=self.ridge,
+            tolerance=max(residual, _ROUNDING * problem.scale),
+            max_steps=self.max_steps - self.steps,
+        )
+        self.steps += solved.steps
+        self._typical = float(np.abs(solved.y).mean())
+        return solved
+
+    def _changes(self, positive: Marks, u: Vector, accuracy: float) -> int:
+        """How many cells the solution would move across zero by more than its own error."""
+        clear = max(self.tolerance * float(u.max(initial=0.0)), accuracy * self._typical)
+        leave, enter = positive & (u < -clear), ~positive & (u > clear)
+        return int(leave.sum()) + int(enter.sum())
+
+    def _damping(self, u: Vector, y: Vector) -> float:
+        """The exact minimum of the dual between the present state (0) and the solution (1)."""
+        du, dy = u - self.u, y - self.y
+        weight = self.problem.prior.per_variance(du)
+        low, high = 0.0, 1.0
+        for _ in range(_BISECTIONS):
+            t = (low + high) / 2
+            slope = weight @ (np.maximum(self.u + t * du, 0.0) - self.y - t * dy)
+            low, high = (low, t) if slope > 0 else (t, high)
+        return max(low, 1e-3)
+
+    def _negligible_ridge(self) -> float:
+        """The ridge whose gradient is small enough for the misfit to be carried over."""
+        pull = float(np.abs(self.problem.prior.steps(self.y)).max(initial=0.0))
+        return _CARRIED * self.tolerance * self.problem.scale / max(pull, np.finfo(float).tiny)
+
+    def _report(self, goal: float) -> None:
+        done = math.log(self.first_ridge / self.ridge)
+        report("fit", done / max(math.log(self.first_ridge / goal), 1e-9))
+
+
+def typical_curvature(problem: Problem) -> float:
+    r"""Mean diagonal entry of :math:`DXWX^\top D`."""
+    diagonal = problem.design.adjoint(problem.weights)
+    variance = problem.prior.variance
+    if variance is not None:
+        diagonal = diagonal * variance
+    return float(diagonal.mean()) or 1.0
+
+
+def _between(a: Vector, b: Vector, t: float) -> Vector:
+    return b if t == 1.0 else a + t * (b - a)
+
+
+def _progress(in_doubt: list[int]) -> bool:
+    """Whether fewer cells were in doubt lately than ever before."""
+    recent, earlier = in_doubt[-_PATIENCE:], in_doubt[:-_PATIENCE]
+    return not earlier or min(recent) < min(earlier)
+
+
+def _next_accuracy(accuracy: float, few: bool, in_doubt: list[int]) -> float:
+    """Tighter solves when few cells are left in doubt, or when their number does not fall."""
+    if few:
+        accuracy = min(accuracy, _TIGHT)
+    if len(in_doubt) > 1 and in_doubt[-1] > 0.6 * in_doubt[-2]:
+        accuracy = max(0.2 * accuracy, _TIGHTEST)
+    return accuracy
+
+
+def _next_factor(shrink: float, rounds: int) -> float:
+    if rounds <= _QUICK:
+        shrink = shrink**1.5
+    elif rounds > _LONG:
+        shrink = shrink**0.7
+    return min(max(shrink, _FASTEST), _SLOWEST)

@@ -1,0 +1,93 @@
+r"""Exact margins and very heavy ones, met by shifting their targets.
+
+A margin that must be met exactly, or whose weight :math:`w` exceeds the others' by far, would make
+the equations stiff. It gets an ordinary weight :math:`\kappa` instead, and its target is shifted to
+:math:`z + e` until the force on it, :math:`f = \kappa(z + e - x^\top y)`, is the one it should be:
+
+.. math:: e \leftarrow e + (z - x^\top y) - f / w,
+
+with :math:`f / w = 0` for an exact margin. This is the method of multipliers; see Bertsekas (1982).
+A margin all of whose cells are at zero does not answer to small forces: its steps are doubled until
+one of them gives way.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.solve.continuous.problem import Problem
+
+Vector = NDArray[np.float64]
+
+_GAP = 30.0  # factor between one weight and the next from which the upper ones are stiff
+_WORKING = 5.0  # times the median of the other weights: what a stiff margin weighs instead
+
+
+class StiffMargins:
+    """The margins of a problem that are met by shifting.
+
+    Args:
+      problem: Targets and weights.
+      exact: Published positions that must be met; their weights do not matter.
+
+    Attributes:
+      asked: The problem with its own targets and working weights.
+      problem: The same with the targets shifted.
+      at: Published positions of the stiff margins.
+      slack: Deviation that a unit of multiplier allows there: one over the weight, zero if exact.
+    """
+
+    def __init__(self, problem: Problem, exact: NDArray[np.int64]) -> None:
+        weights = problem.weights.copy()
+        weights[exact] = np.inf
+        self.at = np.flatnonzero(weights >= _first_stiff(weights))
+        soft = weights[(weights > 0) & (weights < weights[self.at].min(initial=np.inf))]
+        typical = float(np.median(soft)) if len(soft) else 1.0
+        self.slack = 1.0 / weights[self.at]
+        self._weight = _WORKING * typical
+        self._stride = np.ones(len(self.at))
+        self.asked = self.problem = problem
+        if len(self.at):
+            self.asked = self.problem = self._softened(problem, typical)
+
+    def _softened(self, problem: Problem, typical: float) -> Problem:
+        """Working weights; gradients are measured as if stiff margins had a typical one."""
+        plain, working = problem.weights.copy(), problem.weights.copy()
+        plain[self.at], working[self.at] = typical, self._weight
+        return replace(problem.weighing(plain), weights=working)
+
+    def __bool__(self) -> bool:
+        return len(self.at) > 0
+
+    def multipliers(self, fitted: Vector) -> Vector:
+        """The forces that hold the stiff margins in a fit to the shifted targets."""
+        return self._weight * (self.problem.z[self.at] - fitted[self.at])
+
+    def deviation(self, fitted: Vector) -> float:
+        """How far a fit to the shifted targets is from what was asked, relative to the largest."""
+        return float(np.abs(self._missing(fitted)).max(initial=0.0)) / self.asked.size
+
+    def update(self, fitted: Vector) -> Problem:
+        """Shift the targets after a fit."""
+        z = self.problem.z.copy()
+        is_stuck = (fitted[self.at] <= 0) & (self.asked.z[self.at] > 0)
+        self._stride = np.where(is_stuck, 2 * self._stride, 1.0)
+        z[self.at] += self._stride * self._missing(fitted)
+        self.problem = self.problem.aiming(z)
+        return self.problem
+
+    def _missing(self, fitted: Vector) -> Vector:
+        true = self.asked.z[self.at]
+        return true - fitted[self.at] - self.slack * self.multipliers(fitted)
+
+
+def _first_stiff(weights: Vector) -> float:
+    """The smallest weight above the widest gap between weights."""
+    different = np.unique(weights[(weights > 0) & np.isfinite(weights)])
+    ratios = different[1:] / different[:-1]
+    if len(ratios) and ratios.max() >= _GAP:
+        return float(different[ratios.argmax() + 1])
+    return np.inf
