@@ -94,6 +94,10 @@ class SparseDesign(StructuredDesign):
         """The full crossing when the support is confidential; this design when it was declared."""
         if not self.occurring:
             return self, np.arange(self.n_published), np.arange(self.n_inner)
+        return self.completed()
+
+    def completed(self) -> tuple[ProductDesign, NDArray[np.int64], NDArray[np.int64] | None]:
+        """The full crossing, and where this design's published and inner cells lie in it."""
         full = ProductDesign(self.axes, [*self.terms])
         where = [self._cells[k] + full.offsets[k] for k in self._block_range]
         return full, np.concatenate(where), self.inner_flat
@@ -230,9 +234,7 @@ def _compact_by_sorting(
     return cells, _placed(rank.astype(np.int32), inside, len(cells))
 
 
-def _placed(
-    rank: NDArray[np.int32], inside: NDArray[np.bool_] | None, n: int
-) -> NDArray[np.int32]:
+def _placed(rank: NDArray[np.int32], inside: NDArray[np.bool_] | None, n: int) -> NDArray[np.int32]:
     """Ranks of the entries inside; the others get `n`."""
     if inside is None:
         return rank

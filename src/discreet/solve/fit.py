@@ -55,9 +55,7 @@ class Certificate:
     def worst(self) -> float:
         """The largest of its numbers."""
         gap = self.gap or 0.0
-        return max(
-            self.stationarity, self.complementarity, self.feasibility, gap, self.selection
-        )
+        return max(self.stationarity, self.complementarity, self.feasibility, gap, self.selection)
 
     @property
     def holds(self) -> bool:

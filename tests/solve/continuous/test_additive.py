@@ -71,7 +71,8 @@ def slow(X, z, limit=1e-10):
 @settings(max_examples=100)
 def test_the_fit_is_the_scheme_word_by_word(design, seed):
     rng = np.random.default_rng(seed)
-    z = np.round(design.aggregate(rng.poisson(2, design.n_inner)) + rng.laplace(0, 3, design.n_published))
+    counts = design.aggregate(rng.poisson(2, design.n_inner))
+    z = np.round(counts + rng.laplace(0, 3, design.n_published))
     fit = dc.Additive()(design, z).require()
     np.testing.assert_allclose(fit.z, slow(design.matrix().toarray(), z), atol=1e-6)
     assert (fit.z > -1e-6).all()

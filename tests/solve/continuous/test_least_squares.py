@@ -111,7 +111,9 @@ def test_the_four_by_four_example_of_the_regression_paper():
     weights = np.ones(design.n_published)
     hidden = [(1, 1), (1, 2), (2, 1), (2, 2), (2, 3), (3, 3), (3, 4), (4, 1), (4, 4)]
     weights[[design.position({"a": a, "b": b}) for a, b in hidden]] = 0
-    fit = dc.LeastSquares(tolerance=1e-13)(design, design.aggregate(counts.ravel()), weights=weights)
+    fit = dc.LeastSquares(tolerance=1e-13)(
+        design, design.aggregate(counts.ravel()), weights=weights
+    )
     expected = [
         [4.17391304347826, 9.82608695652174, 32, 30],
         [4.52173913043478, 10.1739130434783, 8.30434782608696, 8],

@@ -213,11 +213,38 @@ def test_splitting_and_active_sets_agree_where_every_inner_cell_is_published():
     z = noisy(design, 3, scale=2.0)
     fit = dc.NonNegative(tolerance=1e-8)(design, z).require()
     assert fit.notes["solver"] == "splitting"
-    codes = np.unravel_index(np.arange(design.n_inner), (30, 30, 30))
-    sparse = dc.Design.sparse(variables, "a:b:c + a:b + a:c + b:c + a + b + c + 1", codes)
-    other = dc.NonNegative(tolerance=1e-8)(sparse, z).require()
+    matrix = MatrixDesign(design.matrix())
+    other = dc.NonNegative(tolerance=1e-8)(matrix, z).require()
     assert other.notes["solver"] != "splitting"
     np.testing.assert_allclose(other.y, fit.y, atol=1e-3)
+
+
+def test_structural_zeros_are_only_a_bound_to_splitting():
+    variables = {"a": 30, "b": 30, "c": 30}
+    margins = "a:b:c + a:b + a:c + b:c + a + b + c + 1"
+    allowed = np.random.default_rng(4).random(27_000) < 0.8
+    codes = np.unravel_index(np.flatnonzero(allowed), (30, 30, 30))
+    design = dc.Design.sparse(variables, margins, codes)
+    z = noisy(design, 3, scale=2.0)
+    fit = dc.NonNegative(tolerance=1e-8)(design, z).require()
+    assert fit.notes["solver"] == "splitting"
+    other = dc.NonNegative(tolerance=1e-8)(MatrixDesign(design.matrix()), z).require()
+    np.testing.assert_allclose(other.y, fit.y, atol=1e-3)
+    free = dc.LeastSquares()(design, z).require()
+    assert free.notes["solver"] == "preconditioned by the complete table"
+    np.testing.assert_allclose(
+        free.y, dc.LeastSquares()(MatrixDesign(design.matrix()), z).require().y, atol=1e-5
+    )
+
+
+def test_splitting_meets_exact_margins():
+    variables = {"a": 30, "b": 30, "c": 30}
+    design = dc.Design.product(variables, "a:b:c + a:b + a + 1")
+    z = noisy(design, 3, scale=2.0)
+    z[design.position({})] = 20_000
+    fit = dc.NonNegative(tolerance=1e-8, exact=[()])(design, z).require()
+    assert fit.notes["solver"] == "splitting"
+    assert fit.y.sum() == pytest.approx(20_000, abs=1e-2)
 
 
 def test_one_design_serves_many_right_hand_sides():

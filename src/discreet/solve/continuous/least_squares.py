@@ -122,8 +122,13 @@ def nearest_solution(
         y = _in_closed_form(problem, basis.function(pseudo_inverse), tolerance)
         return y, row_space_part(basis, y), 0, "closed form"
     if basis is not None and (problem.weights > 0).all():
-        y, steps = _by_preconditioning(problem, basis, tolerance, max_steps)
+        y, steps = _by_preconditioning(
+            problem, basis.function(pseudo_inverse), tolerance, max_steps
+        )
         return y, row_space_part(basis, y), steps, "preconditioned conjugate gradients"
+    found = _by_completion(problem, structure, tolerance, max_steps)
+    if found is not None:
+        return found[0], found[0], found[1], "preconditioned by the complete table"
     cells = np.flatnonzero(problem.prior.movable(problem.design.n_inner))
     dual = np.zeros(problem.design.n_published)
     y, steps = solve_on_support(
@@ -179,7 +184,7 @@ def row_space_part(basis: Basis, y: Vector) -> Vector:
 
 
 def _by_preconditioning(
-    problem: Problem, basis: Basis, tolerance: float, max_steps: int
+    problem: Problem, inverse: Operator, tolerance: float, max_steps: int
 ) -> tuple[Vector, int]:
     design, weights = problem.design, problem.weights
 
@@ -191,8 +196,26 @@ def _by_preconditioning(
         apply,
         problem.pull,
         np.zeros(design.n_inner),
-        basis.function(pseudo_inverse),
+        inverse,
         tolerance=_MARGIN * tolerance * problem.scale,
         max_steps=max_steps,
         watch=lambda step: report("fit", step / (step + 20)),
     )
+
+
+def _by_completion(
+    problem: Problem, structure: Structure, tolerance: float, max_steps: int
+) -> tuple[Vector, int] | None:
+    """Conjugate gradients on chosen cells all of which are published."""
+    if not problem.prior.is_plain or structure.completed is None:
+        return None
+    completion, whole = structure.completed
+    basis = whole.basis(completion.problem(problem).weights)
+    if basis is None or basis.smallest <= 0 or not structure.sees_every_cell(problem.weights):
+        return None
+    inverse = basis.function(pseudo_inverse)
+
+    def on_chosen(r: Vector) -> Vector:
+        return inverse(completion.embedded(r))[completion.inner]
+
+    return _by_preconditioning(problem, on_chosen, tolerance, max_steps)

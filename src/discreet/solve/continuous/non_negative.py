@@ -26,12 +26,13 @@ from discreet.solve.continuous.problem import (
 )
 from discreet.solve.continuous.splitting import Splitting
 from discreet.solve.continuous.stiff import StiffMargins
-from discreet.solve.continuous.structure import Structure, analyse
+from discreet.solve.continuous.structure import Kind, Structure, analyse
 from discreet.solve.fit import Certificate, Fit, Prepared, Status
 
 Vector = NDArray[np.float64]
 
 _LARGE = 20_000  # inner cells from which splitting beats active sets on a unique fit
+_WORKING_WEIGHT = 5.0  # of an exact margin, times that of others
 _SHIFT_BELOW = 0.1  # share of the first ridge below which exact margins are shifted
 _MOST_CORRECTIONS = 200
 _TIGHT = 0.02  # residual of the first solve after the path, in units of the ridge
@@ -120,6 +121,13 @@ class _Prepared:
         return cls(options, analyse(design), Restrictor(design), prior, exact)
 
     @property
+    def working_weight(self) -> float:
+        """What an exact margin weighs; full crossings need equal weights to stay a product."""
+        completed = self.structure.completed
+        whole = self.structure if completed is None else completed[1]
+        return 1.0 if whole.kind is Kind.crossing else _WORKING_WEIGHT
+
+    @property
     def penalty(self) -> float:
         """The factor of half the squared norm in half the objective."""
         return 0.0 if self.options.ridge is None else self.options.ridge**2
@@ -146,7 +154,7 @@ class _Answer:
 
 def _fit(prepared: _Prepared, z: NDArray[Any], *, weights: NDArray[Any] | None = None) -> Fit:
     began = time.perf_counter()
-    stiff = StiffMargins(_problem(prepared, z, weights), prepared.exact)
+    stiff = StiffMargins(_problem(prepared, z, weights), prepared.exact, prepared.working_weight)
     answer = _closed_form(prepared, stiff) or _by_splitting(prepared, stiff)
     if answer is None or not _certificate(prepared, stiff, answer).holds:
         answer = _by_active_sets(prepared, stiff)
@@ -202,21 +210,23 @@ def _closed_form(prepared: _Prepared, stiff: StiffMargins) -> _Answer | None:
 
 def _by_splitting(prepared: _Prepared, stiff: StiffMargins) -> _Answer | None:
     """Splitting, for large tables all of whose inner cells are published."""
-    problem, structure, options = stiff.problem, prepared.structure, prepared.options
+    problem, options = stiff.problem, prepared.options
     if not problem.prior.is_plain or prepared.penalty or problem.design.n_inner < _LARGE:
         return None
-    basis = structure.basis(problem.weights)
-    seen = np.where(structure.single, problem.weights, 0.0)
-    if basis is None or basis.smallest <= 0 or problem.design.adjoint(seen).min() <= 0:
+    completion, whole = prepared.structure.completed or (None, prepared.structure)
+    full = problem if completion is None else completion.problem(problem)
+    basis = whole.basis(full.weights)
+    if basis is None or basis.smallest <= 0:
         return None
-    splitting = Splitting(problem, basis, structure.is_exact_for(problem.weights))
-
-    def meet(fitted: Vector) -> bool:
-        splitting.aim(stiff.update(fitted))
-        return stiff.deviation(fitted) <= options.tolerance
-
-    splitting.run(options.tolerance, options.max_steps, meet if stiff else None)
-    return _Answer(splitting.x, _held(stiff, splitting.x), None, splitting.steps, "splitting")
+    if not prepared.structure.sees_every_cell(problem.weights):
+        return None
+    support = None if completion is None else completion.embedded(np.ones(len(completion.inner)))
+    at = stiff.at if completion is None else completion.published[stiff.at]
+    splitting = Splitting(full, basis, whole.is_exact_for(full.weights), support, at, stiff.missing)
+    splitting.run(options.tolerance, options.max_steps)
+    stiff.aim(splitting.targets)
+    x = splitting.x if completion is None else splitting.x[completion.inner]
+    return _Answer(x, _held(stiff, x), None, splitting.steps, "splitting")
 
 
 def _by_active_sets(prepared: _Prepared, stiff: StiffMargins) -> _Answer:

@@ -7,7 +7,8 @@ not negative, and draws them together (Boyd et al. 2011):
           x \leftarrow \max(0, y + v), \quad v \leftarrow v + y - x.
 
 When every inner cell is published the fit is unique and the method converges linearly at a rate
-that does not depend on the size of the table. Support that is not complete is only another bound:
+that does not depend on the size of the table; Anderson's method makes it faster. The state of the
+method is the one table :math:`u = x + v`. Support that is not complete is only another bound:
 cells outside it are held at zero.
 """
 
@@ -21,17 +22,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.progress import report
+from discreet.solve.continuous.acceleration import Anderson
+from discreet.solve.continuous.certificate import projected
 from discreet.solve.continuous.conjugate import preconditioned
 from discreet.solve.continuous.problem import Problem
 from discreet.solve.continuous.structure import Basis
 
 Vector = NDArray[np.float64]
-Marks = NDArray[np.bool_]
 
 _RELAXATION = 1.7
 _CHECK_EVERY = 10
 _IMBALANCE = 1.5  # factor by which the penalty must be off before it is changed
 _LARGEST_CHANGE = 5.0
+_LAST_BALANCE = 60  # rounds after which the penalty stays
+_MEMORY = 10  # rounds the extrapolation looks back on
+_WORSE = 1.5  # times the smallest step so far: beyond it the extrapolation starts afresh
 _TINY = 1e-300
 _INNER_STEPS = 50
 _INNER_GAIN = 0.1
@@ -42,53 +47,63 @@ class Splitting:
     """The state of the method.
 
     Attributes:
-      problem: Targets and weights; replaced by `meet` when margins are exact.
+      problem: Targets and weights.
       basis: In which the sums of squares are diagonal, exactly or for a preconditioner.
       is_exact: Whether they are exactly.
-      support: Cells that may differ from zero.
-      x: The copy that is not negative.
-      fitted: Its published cells.
+      support: Ones where cells may differ from zero, zeros elsewhere.
+      held: Published positions whose targets are shifted in every round.
+      missing: By how much, given their fitted values and present targets.
       steps: Rounds taken.
     """
 
     problem: Problem
     basis: Basis
     is_exact: bool
-    support: Marks | None = None
+    support: Vector | None
+    held: NDArray[np.int64]
+    missing: Callable[[Vector, Vector], Vector]
 
     def __post_init__(self) -> None:
         n = self.problem.design.n_inner
-        self.x, self.y, self._v = np.zeros(n), np.zeros(n), np.zeros(n)
-        self.fitted = np.zeros(self.problem.design.n_published)
+        self.y = np.zeros(n)
+        self._state = np.concatenate([np.zeros(n), self.problem.z[self.held]])
         curvature = float(self.problem.design.adjoint(self.problem.weights).mean())
         self.penalty = math.sqrt(self.basis.smallest * curvature)
         self.steps = 0
-        self.aim(self.problem)
+        self._anderson = Anderson(_MEMORY, np.ones(len(self._state)))
+        self._residual = self._off = math.inf
+        self._pull = self.problem.pull
         self._factorise()
 
-    def aim(self, problem: Problem) -> None:
-        """Take other targets."""
-        self.problem, self._pull = problem, problem.pull
+    @property
+    def _u(self) -> Vector:
+        return self._state[: self.problem.design.n_inner]
 
-    def run(
-        self, tolerance: float, max_steps: int, meet: Callable[[Vector], bool] | None = None
-    ) -> bool:
-        """Go on until the projected gradient is small; returns whether it is.
+    @property
+    def targets(self) -> Vector:
+        """The targets of the margins that are held."""
+        return self._state[self.problem.design.n_inner :]
+
+    @property
+    def x(self) -> Vector:
+        """The copy that is not negative."""
+        x = np.maximum(self._u, 0.0)
+        return x if self.support is None else x * self.support
+
+    def run(self, tolerance: float, max_steps: int) -> bool:
+        """Go on until the projected gradient is small and held margins are met; returns whether.
 
         Args:
-          tolerance: Projected gradient to reach, relative to the problem's scale.
+          tolerance: Projected gradient to reach, relative to the problem's scale, and deviation of
+            held margins, relative to its size.
           max_steps: Rounds after which to give up.
-          meet: Given the published cells of the fitting copy, may replace `problem` to bring
-            exact margins closer; says whether they are met.
         """
         while self.steps < max_steps:
             before = self.x
             self._round()
-            is_met = True if meet is None else meet(self.problem.design.aggregate(self.y))
             if self.steps % _CHECK_EVERY == 0:
-                self.fitted = self.problem.design.aggregate(self.x)
-                reached = self._gradient()
-                if reached <= tolerance and is_met:
+                reached = max(self._gradient(), self._off / self.problem.size)
+                if reached <= tolerance:
                     return True
                 report("fit", math.log(max(reached, tolerance)) / math.log(tolerance))
                 self._balance(before)
@@ -99,13 +114,42 @@ class Splitting:
         self._inverse = self.basis.function(lambda eigenvalue: 1.0 / (eigenvalue + rho))
 
     def _round(self) -> None:
-        self.y = self._fitting(self._pull + self.penalty * (self.x - self._v))
-        relaxed = _RELAXATION * self.y + (1.0 - _RELAXATION) * self.x
-        self.x = np.maximum(relaxed + self._v, 0.0)
-        if self.support is not None:
-            self.x[~self.support] = 0.0
-        self._v += relaxed - self.x
+        """One step of the plain method, extrapolated while that helps."""
+        x = self.x
+        v = self._u - x
+        self._aim()
+        self.y = self._fitting(self._pull + self.penalty * (x - v))
+        u = _RELAXATION * self.y + (1.0 - _RELAXATION) * x + v
+        image = np.concatenate([u, self.targets + self._shift()])
+        residual = _norm(image - self._state)
+        proposal = self._anderson.propose(self._state, image)
+        if residual > _WORSE * self._residual:
+            self._start_afresh()
+            proposal = None
+        self._state = image if proposal is None else proposal
+        self._residual = min(residual, self._residual)
         self.steps += 1
+
+    def _aim(self) -> None:
+        """Bring the present targets of held margins into the problem."""
+        if len(self.held):
+            z = self.problem.z.copy()
+            z[self.held] = self.targets
+            self.problem = self.problem.aiming(z)
+            self._pull = self.problem.pull
+
+    def _shift(self) -> Vector:
+        if len(self.held) == 0:
+            self._off = 0.0
+            return np.zeros(0)
+        fitted = self.problem.design.aggregate(self.y)[self.held]
+        shift = self.missing(fitted, self.targets)
+        self._off = float(np.abs(shift).max())
+        return shift
+
+    def _start_afresh(self) -> None:
+        self._anderson.forget()
+        self._residual = math.inf
 
     def _fitting(self, rhs: Vector) -> Vector:
         if self.is_exact:
@@ -124,22 +168,26 @@ class Splitting:
 
     def _gradient(self) -> float:
         """Largest entry of the projected gradient at x, relative to the scale."""
-        g = self.problem.design.adjoint(-self.problem.misfit(self.fitted))
-        projected = np.where(self.x > 0, np.abs(g), np.maximum(-g, 0.0))
+        x = self.x
+        fitted = self.problem.design.aggregate(x)
+        g = projected(-self.problem.design.adjoint(self.problem.misfit(fitted)), x)
         if self.support is not None:
-            projected = projected[self.support]
-        return float(projected.max(initial=0.0)) / self.problem.scale
+            g *= self.support
+        return float(np.abs(g).max(initial=0.0)) / self.problem.scale
 
     def _balance(self, before: Vector) -> None:
         """Change the penalty when one relative residual is much larger than the other."""
-        apart = _norm(self.y - self.x) / max(_norm(self.y), _norm(self.x), _TINY)
-        moved = _norm(self.x - before) / max(_norm(self._v), _TINY)
+        x = self.x
+        v = self._u - x
+        apart = _norm(self.y - x) / max(_norm(self.y), _norm(x), _TINY)
+        moved = _norm(x - before) / max(_norm(v), _TINY)
         factor = math.sqrt(max(apart, _TINY) / max(moved, _TINY))
-        if 1 / _IMBALANCE < factor < _IMBALANCE:
+        if self.steps > _LAST_BALANCE or 1 / _IMBALANCE < factor < _IMBALANCE:
             return
         factor = min(max(factor, 1 / _LARGEST_CHANGE), _LARGEST_CHANGE)
         self.penalty *= factor
-        self._v /= factor
+        self._state = np.concatenate([x + v / factor, self.targets])
+        self._start_afresh()
         self._factorise()
 
 

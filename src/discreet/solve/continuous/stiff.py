@@ -23,7 +23,6 @@ from discreet.solve.continuous.problem import Problem
 Vector = NDArray[np.float64]
 
 _GAP = 30.0  # factor between one weight and the next from which the upper ones are stiff
-_WORKING = 5.0  # times the median of the other weights: what a stiff margin weighs instead
 
 
 class StiffMargins:
@@ -32,6 +31,7 @@ class StiffMargins:
     Args:
       problem: Targets and weights.
       exact: Published positions that must be met; their weights do not matter.
+      factor: What a stiff margin weighs instead, times the median of the other weights.
 
     Attributes:
       asked: The problem with its own targets and working weights.
@@ -40,14 +40,14 @@ class StiffMargins:
       slack: Deviation that a unit of multiplier allows there: one over the weight, zero if exact.
     """
 
-    def __init__(self, problem: Problem, exact: NDArray[np.int64]) -> None:
+    def __init__(self, problem: Problem, exact: NDArray[np.int64], factor: float) -> None:
         weights = problem.weights.copy()
         weights[exact] = np.inf
         self.at = np.flatnonzero(weights >= _first_stiff(weights))
         soft = weights[(weights > 0) & (weights < weights[self.at].min(initial=np.inf))]
         typical = float(np.median(soft)) if len(soft) else 1.0
         self.slack = 1.0 / weights[self.at]
-        self._weight = _WORKING * typical
+        self._weight = factor * typical
         self._stride = np.ones(len(self.at))
         self.asked = self.problem = problem
         if len(self.at):
@@ -72,16 +72,24 @@ class StiffMargins:
 
     def update(self, fitted: Vector) -> Problem:
         """Shift the targets after a fit."""
-        z = self.problem.z.copy()
         is_stuck = (fitted[self.at] <= 0) & (self.asked.z[self.at] > 0)
         self._stride = np.where(is_stuck, 2 * self._stride, 1.0)
-        z[self.at] += self._stride * self._missing(fitted)
-        self.problem = self.problem.aiming(z)
-        return self.problem
+        return self.aim(self.problem.z[self.at] + self._stride * self._missing(fitted))
 
     def _missing(self, fitted: Vector) -> Vector:
-        true = self.asked.z[self.at]
-        return true - fitted[self.at] - self.slack * self.multipliers(fitted)
+        return self.missing(fitted[self.at], self.problem.z[self.at])
+
+    def missing(self, fitted: Vector, targets: Vector) -> Vector:
+        """By how much the targets of the stiff margins should be shifted, given their fit."""
+        force = self._weight * (targets - fitted)
+        return self.asked.z[self.at] - fitted - self.slack * force
+
+    def aim(self, targets: Vector) -> Problem:
+        """Take shifted targets for the stiff margins."""
+        z = self.asked.z.copy()
+        z[self.at] = targets
+        self.problem = self.asked.aiming(z)
+        return self.problem
 
 
 def _first_stiff(weights: Vector) -> float:

@@ -20,6 +20,7 @@ from discreet.design.base import Design, Vector
 from discreet.design.product import LARGEST_DENSE, ProductDesign
 from discreet.design.structured import StructuredDesign
 from discreet.solve.continuous.anova import AnovaBasis, Chains, Spectrum, chains_of
+from discreet.solve.continuous.completion import Completion, block_means
 from discreet.solve.continuous.crossing import CrossingBasis, level_weights_of
 
 
@@ -96,6 +97,17 @@ class Structure:
         return bool((weights == np.repeat(weights[starts], np.diff(self.design.offsets))).all())
 
     @cached_property
+    def completed(self) -> tuple[Completion, Structure] | None:
+        """The complete design around chosen inner cells, and its structure."""
+        completion = Completion.of(self.design)
+        return None if completion is None else (completion, analyse(completion.full))
+
+    def sees_every_cell(self, weights: NDArray[np.float64]) -> bool:
+        """Whether every inner cell is published, so that a fit is unique."""
+        seen = np.where(self.single, weights, 0.0)
+        return bool(self.design.adjoint(seen).min(initial=1.0) > 0)
+
+    @cached_property
     def single(self) -> NDArray[np.bool_]:
         """Which published cells consist of one inner cell."""
         single: NDArray[np.bool_] = self.design.column_sizes == 1
@@ -117,10 +129,3 @@ def analyse(design: Design) -> Structure:
     if level_weights_of(design, np.ones(len(design.blocks))) is not None:
         return Structure(design, Kind.crossing, chains)
     return Structure(design, Kind.complete if chains is None else Kind.nested, chains)
-
-
-def block_means(design: StructuredDesign, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Mean weight of each block."""
-    sums = np.add.reduceat(weights, design.offsets[:-1])
-    means: NDArray[np.float64] = sums / np.diff(design.offsets)
-    return means

@@ -1,0 +1,262 @@
+r"""Poisson likelihood fits: log-linear tables from weighted margins that contradict each other."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.design.base import Design
+from discreet.errors import ParameterError
+from discreet.progress import report
+from discreet.solve.continuous.inputs import (
+    checked_start,
+    checked_values,
+    checked_weights,
+    non_negative,
+)
+from discreet.solve.continuous.log_linear import LogLinear, fit_members
+from discreet.solve.continuous.membership import Membership
+from discreet.solve.continuous.saddle import SaddlePoint
+from discreet.solve.continuous.saddle_kernels import POISSON
+from discreet.solve.fit import Certificate, Fit, Prepared, Status
+
+Vector = NDArray[np.float64]
+
+_CHECK_EVERY = 200
+_SMALL = 1e-4  # a loss below this share of the weighted data is measured against that share
+_FACE = 10.0  # slopes within so many times the accuracy count as zero
+_SHARPER = 0.1
+_SHARPEST = 1e-12
+_SHARE = 0.1  # of the accuracy, for the deviation of the log-linear table's margins
+_SWEEPS = 1_000
+
+
+@dataclass(frozen=True, eq=False)
+class Poisson:
+    r"""The Poisson likelihood optimum for weighted margins, consistent or not.
+
+    .. math:: \min_{y \ge 0} \sum_k w_k\Big(z_k \log\frac{z_k}{\mu_k} - z_k + \mu_k\Big),
+              \qquad \mu = X^\top y
+
+    The optimum fixes :math:`\mu_k` wherever :math:`z_k > 0`, and the inner cells that must be zero,
+    those with a positive score :math:`\big(Xw(1 - z/\mu)\big)_i`. Of all tables that agree with
+    this the fit takes the log-linear one, :math:`\hat y = s\,e^{X\nu}` on the other cells: the one
+    of largest entropy, or nearest to the starting table `s` in Kullback–Leibler distance. With
+    margins that add up it is the fit of `LogLinear`.
+
+    Promise: the duality gap, the difference between the loss and
+    :math:`\sum_k w_k z_k\log(1 + u_k/w_k)` for a vector `u` with :math:`Xu \le 0`, is at most
+    `tolerance` times the loss, or times 1e-4 of :math:`\sum_k w_k z_k` where that is more. The
+    notes hold `u` and the multipliers :math:`\nu`.
+
+    Cost: a few hundred to a few thousand passes over the inner cells, then a log-linear fit.
+
+    Args:
+      tolerance: Relative duality gap to reach.
+      max_steps: Steps after which the fit gives up.
+      start: Starting table `s`; zeros stay zero. Ones by default.
+
+    See Csiszár & Tusnády (1984) on the loss; `SaddlePoint` for the iteration.
+    """
+
+    tolerance: float = 1e-6
+    max_steps: int = 100_000
+    start: Sequence[float] | NDArray[np.floating] | None = None
+
+    def __post_init__(self) -> None:
+        if not 0 < self.tolerance < 1:
+            raise ParameterError(f"tolerance must lie in (0, 1), got {self.tolerance}.")
+        if self.max_steps < 1:
+            raise ParameterError(f"max_steps must be at least 1, got {self.max_steps}.")
+
+    @property
+    def name(self) -> str:
+        """The fitter's name in the registry."""
+        return "poisson"
+
+    def __call__(
+        self, design: Design, z: NDArray[np.generic], *, weights: NDArray[np.generic] | None = None
+    ) -> Fit:
+        """Fit the design to the published values."""
+        return self.prepare(design)(z, weights=weights)
+
+    def prepare(self, design: Design) -> Prepared:
+        """Index the inner cells once for many right-hand sides."""
+        return partial(_fit, self, design, Membership.of(design), checked_start(design, self.start))
+
+
+def _fit(
+    options: Poisson,
+    design: Design,
+    members: Membership,
+    start: Vector,
+    z: NDArray[np.generic],
+    *,
+    weights: NDArray[np.generic] | None = None,
+) -> Fit:
+    began = time.perf_counter()
+    w = checked_weights(design, weights)
+    target = non_negative(design, checked_values(design, z, w > 0), options.tolerance, options.name)
+    reachable = design.aggregate((start > 0).astype(np.int64)) > 0
+    search = _Search(design, members, target, np.where(reachable, w, 0.0), start, options)
+    table = search.run()
+    certificate = certify(design, target, w * reachable, table, search.dual, options.tolerance)
+    status = Status.converged if certificate.holds else search.status
+    if bool((~reachable & (w > 0) & (target > 0)).any()):
+        status = Status.inconsistent
+    notes = {"dual": search.dual, "multipliers": table.notes["multipliers"]}
+    steps, seconds = search.steps + table.iterations, time.perf_counter() - began
+    return Fit(table.y, table.z, status, certificate, steps, seconds, notes)
+
+
+class _Search:
+    """First the optimal margins and a dual vector that proves them, then the log-linear table."""
+
+    def __init__(
+        self,
+        design: Design,
+        members: Membership,
+        z: Vector,
+        weights: Vector,
+        start: Vector,
+        options: Poisson,
+    ) -> None:
+        self._design, self._members = design, members
+        self._tolerance, self._max_steps = options.tolerance, options.max_steps
+        self._z, self._weights, self._start = z, weights, start
+        self._cells, used = np.flatnonzero(start > 0), weights > 0
+        groups = members if used.all() else members.using(used, np.zeros(len(members.nested), bool))
+        self._state = SaddlePoint(groups.restricted(self._cells), z, weights, POISSON)
+        self._top = float(weights.max(initial=0.0)) or 1.0
+        self._bound, self.dual = 0.0, np.zeros(len(z))
+        self._slopes = np.zeros(len(self._cells))
+        self.steps, self.status = 0, Status.stalled
+
+    def run(self) -> Fit:
+        """Sharpen the margins until the log-linear table made from them is an optimum."""
+        accuracy = self._tolerance
+        while True:
+            reached = self._minimise(accuracy)
+            table = self._log_linear(accuracy)
+            gap = self._gap(poisson_loss(self._z, table.z, self._weights))
+            if gap <= self._tolerance or not reached or accuracy < _SHARPEST:
+                return table
+            accuracy *= _SHARPER
+
+    def _minimise(self, accuracy: float) -> bool:
+        """Iterate until gap and slopes are known to the accuracy, if steps suffice."""
+        while self._distance() > accuracy:
+            left = self._max_steps - self.steps
+            if left <= 0:
+                self.status = Status.max_steps
+                return False
+            self.steps += self._state.iterate(min(_CHECK_EVERY, left))
+            self._raise_bound()
+        return True
+
+    def _raise_bound(self) -> None:
+        """Keep the best dual vector met that is feasible."""
+        for dual in self._state.feasible_duals(np.full(len(self._z), np.inf)):
+            if (value := dual_value(self._z, dual, self._weights)) > self._bound:
+                self._bound, self.dual = value, dual
+
+    def _distance(self) -> float:
+        """The larger of the relative gap and the uncertainty of the slopes.
+
+        At the optimum the dual vector equals the score of the margins wherever a published cell is
+        positive, so their difference tells how well both are known.
+        """
+        state, mu = self._state, self._state.margins(self._state.y)
+        gap = 2 * self._gap(poisson_loss(self._z, mu, self._weights))
+        report("Poisson fit", math.log(min(max(gap, 1e-300), 1.0)) / math.log(self._tolerance))
+        if not math.isfinite(gap):
+            return math.inf
+        score = score_of(self._z, mu, self._weights)
+        doubt = state.slopes(np.append(np.where(self._z > 0, state.u[:-1] - score, 0.0), 0.0))
+        self._slopes = state.slopes(np.append(score, 0.0))
+        worst = max(float(np.abs(doubt).max(initial=0.0)), float(self._slopes.max(initial=0.0)))
+        return max(gap, worst / self._top)
+
+    def _gap(self, loss: float) -> float:
+        if math.isinf(loss):
+            return math.inf
+        return (loss - self._bound) / size_of(loss, self._z, self._weights)
+
+    def _log_linear(self, accuracy: float) -> Fit:
+        """The log-linear table with the optimal margins on the cells that need not be zero."""
+        state, z, w = self._state, self._z, self._weights
+        face = self._cells[self._slopes >= -_FACE * accuracy * self._top]
+        y = np.zeros(self._design.n_inner)
+        y[self._cells] = state.y
+        mass, start = np.zeros_like(y), np.zeros_like(y)
+        mass[face], start[face] = y[face], self._start[face]
+        margins = self._design.aggregate(mass)
+        options = LogLinear(tolerance=self._harmless(accuracy), max_steps=_SWEEPS)
+        keep = (w > 0) & (z > 0)
+        return fit_members(options, self._design, self._members, start, margins, weights=keep)
+
+    def _harmless(self, accuracy: float) -> float:
+        """A deviation of the margins that changes the loss by less than the accuracy."""
+        z, w, mu = self._z, self._weights, self._state.margins(self._state.y)
+        largest, loss = float(z.max(initial=0.0)) or 1.0, poisson_loss(z, mu, w)
+        if math.isinf(loss):
+            return accuracy * largest
+        slope = float(np.abs(score_of(z, mu, w)).sum())
+        return accuracy * min(_SHARE * size_of(loss, z, w) / max(slope, 1e-300), largest)
+
+
+def poisson_loss(z: Vector, mu: Vector, weights: Vector) -> float:
+    r"""The loss :math:`\sum_k w_k(z_k\log(z_k/\mu_k) - z_k + \mu_k)`; it may be infinite."""
+    counts = (z > 0) & (weights > 0)
+    if (mu[counts] <= 0).any():
+        return math.inf
+    log_ratio = np.zeros_like(z)
+    log_ratio[counts] = np.log(z[counts] / mu[counts])
+    return float(weights @ (z * log_ratio - z + mu))
+
+
+def score_of(z: Vector, mu: Vector, weights: Vector) -> Vector:
+    """Minus the derivative of the loss by the margins."""
+    counts = (z > 0) & (weights > 0)
+    score = -weights
+    score[counts] += (weights * z)[counts] / mu[counts]
+    return score
+
+
+def dual_value(z: Vector, u: Vector, weights: Vector) -> float:
+    r"""The bound :math:`\sum_k w_k z_k\log(1 + u_k/w_k)` on the loss."""
+    counts = (z > 0) & (weights > 0)
+    ratio = u[counts] / weights[counts]
+    if (ratio <= -1).any():
+        return -math.inf
+    return float((weights * z)[counts] @ np.log1p(ratio))
+
+
+def size_of(loss: float, z: Vector, weights: Vector) -> float:
+    """What gaps are relative to."""
+    return max(loss, _SMALL * float(weights @ z)) or 1.0
+
+
+def certify(
+    design: Design, z: Vector, weights: Vector, table: Fit, dual: Vector, tolerance: float
+) -> Certificate:
+    """The duality gap and the bounds, with the design alone; `stationarity` is the table's own."""
+    loss = poisson_loss(z, design.aggregate(table.y), weights)
+    gap = math.inf
+    if math.isfinite(loss):
+        gap = (loss - dual_value(z, dual, weights)) / size_of(loss, z, weights)
+    top = float(weights.max(initial=0.0)) or 1.0
+    below = np.maximum(-weights - dual, np.where(weights > 0, -np.inf, np.abs(dual)))
+    outside = max(float(v.max(initial=0.0)) for v in (below, design.adjoint(dual))) / top
+    return Certificate(
+        stationarity=table.certificate.stationarity,
+        feasibility=max(outside, -float(table.y.min(initial=0.0)), 0.0),
+        gap=max(gap, 0.0),
+        tolerance=tolerance,
+    )

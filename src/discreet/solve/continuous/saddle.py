@@ -1,0 +1,201 @@
+r"""A primal-dual iteration for losses of the published cells with non-negative inner cells.
+
+.. math:: \min_{y\ge0} \max_u\; y^\top(-Xu) - \sum_k \phi_k^*(-u_k) + \tfrac{\rho}{2}\|y\|^2
+
+A step moves each side against the other and needs one compiled pass over the inner cells. Steps
+are averaged with the point of the last restart (Halpern), which makes the distance to a solution
+fall as one over the steps; restarts make it fall geometrically. Inner cells that are zero and
+whose slope :math:`(Xu)_i` is clearly negative are left out of the passes and looked at again
+from time to time.
+
+See Chambolle & Pock (2011), Pock & Chambolle (2011) for the step sizes, Lu & Yang (2024) for the
+restarts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.solve.continuous.membership import Membership
+from discreet.solve.continuous.membership_kernels import add_sums, lift, lower, spread
+from discreet.solve.continuous.saddle_kernels import POISSON, advance, repair
+
+Vector = NDArray[np.float64]
+Positions = NDArray[np.int64]
+
+_LOOK_EVERY = 50
+_MARGIN = 0.005  # slopes below minus this share of the largest weight keep a zero cell out
+_LARGEST_TURN = 2.0  # factor by which the balance of the steps may change at a restart
+_WORTHWHILE = 0.7  # share of cells above which leaving some out saves nothing
+
+
+class SaddlePoint:
+    """The state of one run.
+
+    Args:
+      members: Published cells of the inner cells.
+      z: Published values.
+      weights: Weights of the loss; zero leaves a published cell out.
+      loss: `ABSOLUTE` or `POISSON`.
+    """
+
+    def __init__(self, members: Membership, z: Vector, weights: Vector, loss: int) -> None:
+        self.members, self.loss = members, loss
+        self.z, self.weights = np.append(z, 0.0), np.append(weights, 0.0)
+        self.rows = np.maximum(self.slopes(np.append(np.ones(len(z)), 0.0)), 1.0)
+        mean = _mean_cell(members, z)
+        self.y = np.full(members.n_inner, mean)
+        self.u = np.zeros(len(z) + 1)
+        self.ridge, self.steps = 0.0, 0
+        self.omega = (float(weights.max(initial=0.0)) or 1.0) / (mean or 1.0)
+        self._age, self._first, self._last = 0, 0.0, math.inf
+        self._restart()
+
+    def slopes(self, u: Vector) -> Vector:
+        """The slopes :math:`Xu` of all inner cells."""
+        out = np.empty(self.members.n_inner)
+        v = u.copy()
+        lower(*self.members.edges, v)
+        spread(self.members.index, v, out)
+        return out
+
+    def margins(self, y: Vector) -> Vector:
+        """The published cells of a table."""
+        sums = np.zeros(len(self.z))
+        for row in self.members.index:
+            add_sums(row, y, sums)
+        lift(*self.members.edges, sums)
+        return sums[:-1]
+
+    def feasible_duals(self, upper: Vector) -> Iterator[Vector]:
+        r"""Vectors near `u` with :math:`Xu \le 0` and :math:`-w \le u \le` `upper`.
+
+        Positive slopes are taken off the published cells of one group as far as its bounds allow,
+        then off those of the next, coarser blocks last; what is left is taken off regardless, and
+        the result shrunk into the bounds. Each group has its turn to be first, with and without
+        regard to its bounds.
+        """
+        u, all_slopes = self.u, self.slopes(self.u)
+        bad = np.flatnonzero(all_slopes > 0.0)
+        groups = range(len(self.members.cells))
+        blocks = range(len(groups), len(groups) + len(self.members.nested))
+        rows = [self.members.row(g, bad) for g in (*groups, *blocks)]
+        lowest, unbounded = self._lowest(u), np.full(len(u), -np.inf)
+        lowered = np.zeros(len(u))
+        for first in groups:
+            order = [(first + g) % len(groups) for g in groups]
+            for careful in ([], [*order, *blocks]):
+                slopes, v = all_slopes[bad], u.copy()
+                for g in careful:
+                    repair(rows[g], lowest, lowered, slopes, v)
+                for g in order:
+                    repair(rows[g], unbounded, lowered, slopes, v)
+                if slopes.max(initial=0.0) <= 0.0:
+                    yield _shrunk(v[:-1], self.weights[:-1], upper)
+
+    def _lowest(self, u: Vector) -> Vector:
+        """How low dual values may go; only halfway there where the bound itself is worthless."""
+        halfway = (self.z > 0) & (self.loss == POISSON)
+        return np.where(halfway, 0.5 * (u - self.weights), -self.weights)
+
+    def set_ridge(self, ridge: float) -> None:
+        """Go on from the current point with another ridge."""
+        self.ridge, self.steps = ridge, 0
+        self._restart()
+
+    def iterate(self, steps: int) -> int:
+        """Take so many steps, restarting where it pays; `y` and `u` hold the result."""
+        end = self.steps + steps
+        while self.steps < end:
+            due = self._advance(min(_LOOK_EVERY, end - self.steps))
+            self._store()
+            if due:
+                self._tune()
+                self._restart()
+            elif self._is_partial:
+                self._let_in()
+        return steps
+
+    def _advance(self, limit: int) -> bool:
+        before = self._age
+        self._age, self._first, self._last, due = advance(
+            self._members.index,
+            *self.members.edges,
+            self.loss,
+            self.z,
+            self.weights,
+            self._rows,
+            self._columns,
+            self.omega,
+            self.ridge,
+            *self._primal,
+            *self._dual,
+            self._age,
+            self._first,
+            self._last,
+            self.steps,
+            limit,
+        )
+        self.steps += self._age - before
+        return due
+
+    def _store(self) -> None:
+        """Copy the current point to `y` and `u`."""
+        self.y[self._cells] = self._primal[2]
+        self.u[:] = self._dual[2]
+
+    def _tune(self) -> None:
+        """Balance the step sizes by how far each side has moved since the last restart."""
+        _, y0, y = self._primal
+        _, u0, u = self._dual
+        moved_y = math.sqrt(float(((y - y0) ** 2 * self._rows).sum()))
+        moved_u = math.sqrt(float(((u - u0) ** 2 * self._columns).sum()))
+        if moved_y > 0 and moved_u > 0:
+            wanted = math.sqrt(moved_u / moved_y / self.omega)
+            self.omega *= min(max(wanted, 1 / _LARGEST_TURN), _LARGEST_TURN)
+
+    def _restart(self) -> None:
+        """Choose the inner cells to work on, and begin anew at the current point."""
+        slopes = self.slopes(self.u)
+        wanted = (self.y > 0) | (slopes > -_MARGIN * self.weights.max(initial=0.0))
+        self._is_partial = wanted.mean() < _WORTHWHILE
+        self._take(np.flatnonzero(wanted) if self._is_partial else np.arange(len(wanted)))
+        y = self.y[self._cells]
+        self._primal = (y.copy(), y.copy(), y.copy())
+        self._dual = (self.u.copy(), self.u.copy(), self.u.copy())
+        self._age, self._first, self._last = 0, 0.0, math.inf
+
+    def _let_in(self) -> None:
+        """Let in the cells whose slope has become positive; they begin at zero."""
+        slopes = self.slopes(self.u)
+        slopes[self._cells] = 0.0
+        new = np.flatnonzero(slopes > 0)
+        if len(new):
+            self._take(np.concatenate([self._cells, new]))
+            y, anchor, point = (np.append(part, np.zeros(len(new))) for part in self._primal)
+            self._primal = (y, anchor, point)
+
+    def _take(self, cells: Positions) -> None:
+        self._cells = cells
+        self._members = self.members.restricted(cells)
+        self._rows = self.rows[cells]
+        sizes = np.append(self._members.sizes(), 0).astype(float)
+        lift(*self.members.edges, sizes)
+        self._columns = np.maximum(sizes, 1.0)
+
+
+def _shrunk(v: Vector, lower: Vector, upper: Vector) -> Vector:
+    """`v` times the largest factor up to one that keeps it between `-lower` and `upper`."""
+    low, high = v < -lower, v > upper
+    by = min((-lower[low] / v[low]).min(initial=1.0), (upper[high] / v[high]).min(initial=1.0))
+    return np.asarray(by * v)
+
+
+def _mean_cell(members: Membership, z: Vector) -> float:
+    """The inner cell of a constant table with the published total."""
+    covered = max((len(c) and float(z[c].sum()) for c in members.cells), default=0.0)
+    return max(covered, 0.0) / max(members.n_inner, 1)

@@ -1,0 +1,1 @@
+"""Whole numbers: minimise a loss of `X'y - t` over a lattice of inner cells."""

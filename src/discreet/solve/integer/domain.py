@@ -1,0 +1,171 @@
+"""Which whole numbers each inner cell may take."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from discreet.errors import InfeasibleError, ParameterError
+
+Whole = NDArray[np.int64]
+Small = NDArray[np.int32]
+LARGEST = 2**31 - 1
+
+
+class LimitError(InfeasibleError):
+    """A limit on a cell that no table can keep.
+
+    The full text names the cell and, through it, something about its count: it stays inside.
+    """
+
+    def public(self) -> str:
+        """A text that names no cell."""
+        return "The limits on cells cannot all be kept. Widen them."
+
+
+@dataclass(frozen=True, eq=False)
+class Domain:
+    r"""For each inner cell an arithmetic progression, with zero besides where that is allowed.
+
+    .. math:: y_j \in \{f_j, f_j + s_j, f_j + 2s_j, \dots \le l_j\} \ (\cup \{0\})
+
+    Intervals, two-point sets, multiples of a base, fixed values and :math:`\{0\} \cup \{k, \dots\}`
+    are all of this form.
+
+    Args:
+      first: Smallest value of the progression.
+      last: Upper limit of the progression.
+      step: Distance of its values, at least 1.
+      zero: Whether zero is allowed besides.
+    """
+
+    first: Small
+    last: Small
+    step: Small
+    zero: NDArray[np.bool_]
+
+    def __post_init__(self) -> None:
+        shape = np.broadcast_shapes(*(np.shape(a) for a in self._parts()))
+        for name, kind in (("first", np.int32), ("last", np.int32), ("step", np.int32)):
+            object.__setattr__(self, name, _fitted(getattr(self, name), shape, kind, name))
+        zero = np.ascontiguousarray(np.broadcast_to(np.asarray(self.zero, dtype=bool), shape))
+        object.__setattr__(self, "zero", zero)
+        if len(shape) != 1:
+            raise ParameterError(f"a domain is given cell by cell, got shape {shape}.")
+        if (self.step < 1).any():
+            raise ParameterError("the values of a domain must be at least 1 apart.")
+        if (self.first < 0).any():
+            raise ParameterError("cells cannot be asked to be negative.")
+        empty = (self.first > self.last) & ~self.zero
+        if empty.any():
+            j = int(np.flatnonzero(empty)[0])
+            raise LimitError(
+                f"inner cell {j} may take no value at all: its lower bound {self.first[j]} lies "
+                f"above its upper bound {self.last[j]}. Widen the bounds."
+            )
+
+    def _parts(self) -> tuple[Any, Any, Any, Any]:
+        return self.first, self.last, self.step, self.zero
+
+    @classmethod
+    def interval(cls, low: ArrayLike, high: ArrayLike) -> Domain:
+        """Every whole number from `low` to `high`."""
+        return cls(*_arrays(low, high, 1, False))
+
+    @classmethod
+    def gapped(cls, smallest: int, high: ArrayLike) -> Domain:
+        """Zero, and every whole number from `smallest` to `high`."""
+        return cls(*_arrays(smallest, high, 1, True))
+
+    @classmethod
+    def multiples(cls, base: int, high: ArrayLike) -> Domain:
+        """Zero, `base`, twice `base`, … up to `high`."""
+        return cls(*_arrays(0, high, base, False))
+
+    @classmethod
+    def pair(cls, low: ArrayLike, high: ArrayLike) -> Domain:
+        """One of two values, `low` or `high`."""
+        apart = np.maximum(np.asarray(high) - np.asarray(low), 1)
+        return cls(*_arrays(low, high, apart, False))
+
+    @classmethod
+    def fixed(cls, values: ArrayLike) -> Domain:
+        """The values as they are."""
+        return cls.interval(values, values)
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+    @property
+    def is_free(self) -> NDArray[np.bool_]:
+        """Which cells have more than one value to choose from."""
+        several = self.first.astype(np.int64) + self.step <= self.last
+        return several | (self.zero & (self.first > 0) & (self.first <= self.last))
+
+    @property
+    def low(self) -> Small:
+        """The smallest value of each cell."""
+        return np.where(self.zero, 0, self.first).astype(np.int32)
+
+    @property
+    def high(self) -> Small:
+        """The largest value of each cell."""
+        steps = np.maximum(self.last.astype(np.int64) - self.first, 0) // self.step
+        largest = self.first + steps * self.step
+        return np.where(self.first <= self.last, largest, 0).astype(np.int32)
+
+    def take(self, rows: NDArray[Any]) -> Domain:
+        """The domain of some of the cells."""
+        return Domain(self.first[rows], self.last[rows], self.step[rows], self.zero[rows])
+
+    def replaced(self, rows: NDArray[Any], other: Domain) -> Domain:
+        """This domain, with that of `other` for the cells where `rows` is true."""
+        pairs = zip(other._parts(), self._parts(), strict=True)
+        return Domain(*(np.where(rows, new, old) for new, old in pairs))
+
+    def contains(self, y: NDArray[Any]) -> NDArray[np.bool_]:
+        """Which of the values are allowed."""
+        inside = (y >= self.first) & (y <= self.last) & ((y - self.first) % self.step == 0)
+        allowed: NDArray[np.bool_] = inside | (self.zero & (y == 0))
+        return allowed
+
+    def require(self, y: NDArray[Any], name_of: Callable[[int], str] = str) -> None:
+        """Raise an error that names the first cell with a value outside its domain."""
+        outside = np.flatnonzero(~self.contains(y))
+        if len(outside):
+            j = int(outside[0])
+            raise LimitError(
+                f"the start gives inner cell {name_of(j)} a value outside its domain "
+                f"({self.describe(j)}). Start from `domain.nearest(values)`."
+            )
+
+    def describe(self, j: int) -> str:
+        """The allowed values of one cell, in words."""
+        first, last, step = int(self.first[j]), int(self.last[j]), int(self.step[j])
+        end = "…" if last == LARGEST else str(last)
+        values = f"{first}, {first + step}, … up to {end}" if first < last else str(first)
+        return f"0, or {values}" if self.zero[j] and first > 0 else values
+
+    def nearest(self, values: ArrayLike) -> Whole:
+        """The allowed value nearest to each of the given ones, the lower one of two."""
+        x = np.asarray(values, dtype=np.float64)
+        steps = np.ceil((x - self.first) / self.step - 0.5)
+        y = self.first + np.clip(steps, 0, (self.high - self.first) // self.step) * self.step
+        nearer_zero = self.zero & ((np.abs(x) <= np.abs(x - y)) | (self.first > self.last))
+        return np.where(nearer_zero, 0, y).astype(np.int64)
+
+
+def _arrays(first: ArrayLike, last: ArrayLike, step: ArrayLike, zero: bool) -> tuple[Any, ...]:
+    return np.asarray(first), np.asarray(last), np.asarray(step), np.asarray(zero)
+
+
+def _fitted(values: Any, shape: tuple[int, ...], kind: type, name: str) -> Small:
+    given = np.asarray(values)
+    if given.dtype.kind not in "iu":
+        raise ParameterError(f"`{name}` of a domain must be whole numbers, got {given.dtype}.")
+    clipped = np.minimum(given, LARGEST)
+    return np.ascontiguousarray(np.broadcast_to(clipped, shape).astype(kind))

@@ -1,0 +1,125 @@
+"""Poisson fits against a general minimiser, against the log-linear fit, laws, and wrong input."""
+
+import numpy as np
+import pytest
+
+import discreet as dc
+from discreet import registry
+from discreet.errors import DataError, ParameterError
+from discreet.solve.continuous.poisson import certify, poisson_loss
+from discreet.solve.fit import Status
+from tests.solve.continuous.slow import (
+    HARD,
+    counts,
+    dense,
+    naive_ipf,
+    noisy,
+    poisson_minimum,
+    some_weights,
+)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("name", HARD)
+def test_contradicting_margins_give_the_likelihood_optimum(name, weighted):
+    design = HARD[name]()
+    z = np.maximum(noisy(design, 1), 0)
+    z = np.where(dense(design).any(axis=0), z, 0)
+    w = some_weights(design, 1) if weighted else np.ones(design.n_published)
+    fit = dc.Poisson(tolerance=1e-8)(design, z, weights=w).require()
+    least, mu, used = poisson_minimum(dense(design), z, w)
+    size = max(least, w @ z, 1.0)
+    assert abs(poisson_loss(z, fit.z, np.where(used, w, 0.0)) - least) <= 1e-6 * size
+    counted = z[used] > 0
+    np.testing.assert_allclose(fit.z[used][counted], mu[counted], atol=2e-3 * max(z.max(), 1))
+
+
+@pytest.mark.parametrize("name", ["dependent margins", "tree linked", "overlap", "wide matrix"])
+def test_of_all_optima_the_log_linear_one_is_taken(name):
+    design = HARD[name]()
+    w = some_weights(design, 2)
+    z = np.where(dense(design).any(axis=0), np.maximum(noisy(design, 2), 1), 0)
+    start = np.random.default_rng(2).gamma(2.0, size=design.n_inner)
+    fit = dc.Poisson(tolerance=1e-8, start=start)(design, z, weights=w).require()
+    expected = naive_ipf(dense(design), fit.z, np.where(fit.y > 0, start, 0), w > 0, sweeps=3_000)
+    np.testing.assert_allclose(fit.y, expected, atol=1e-3)
+
+
+@pytest.mark.parametrize("name", HARD)
+def test_margins_that_add_up_give_the_log_linear_fit(name):
+    design = HARD[name]()
+    z = design.aggregate(counts(design, 4, mean=4))
+    weights = np.random.default_rng(4).integers(1, 4, design.n_published)
+    fit = dc.Poisson()(design, z, weights=weights).require()
+    assert fit.certificate.gap <= 1e-6
+    np.testing.assert_allclose(fit.y, dc.LogLinear()(design, z).require().y, atol=0.02)
+
+
+def test_one_total_and_one_row_have_a_closed_form():
+    """Two weighted observations of the same sum: the optimum is their weighted mean."""
+    design = dc.Design.from_matrix(np.ones((3, 2), dtype=int))
+    fit = dc.Poisson(tolerance=1e-9)(design, [6.0, 12.0], weights=[2.0, 1.0]).require()
+    np.testing.assert_allclose(fit.y, np.full(3, 8 / 3), atol=1e-5)
+
+
+def test_scale_of_values_and_of_weights():
+    design = HARD["all pairs"]()
+    z, w = np.maximum(noisy(design, 6), 0), some_weights(design, 6)
+    fit = dc.Poisson(tolerance=1e-8)(design, z, weights=w).require()
+    larger = dc.Poisson(tolerance=1e-8)(design, 5 * z, weights=w).require()
+    np.testing.assert_allclose(larger.z, 5 * fit.z, atol=1e-2)
+    heavier = dc.Poisson(tolerance=1e-8)(design, z, weights=3 * w).require()
+    np.testing.assert_allclose(heavier.z, fit.z, atol=1e-2)
+
+
+def test_structural_zeros_stay_and_what_they_make_impossible_is_reported():
+    design = dc.Design.product({"a": 2, "b": 2}, "a + b")
+    start = np.array([1.0, 2.0, 0.0, 1.0])
+    possible = dc.Poisson(start=start)(design, [5, 3, 2, 7, 8]).require()
+    assert possible.y[2] == 0
+    blocked = dc.Poisson(start=[0, 0, 1, 1])(design, [5, 3, 2, 7, 8])
+    assert blocked.status is Status.inconsistent
+    assert np.isfinite(blocked.y).all()
+
+
+def test_the_certificate_proves_the_optimum_and_refuses_others():
+    design = HARD["dependent margins"]()
+    z, w = np.maximum(noisy(design, 7), 0), np.ones(design.n_published)
+    fit = dc.Poisson()(design, z).require()
+    u = fit.notes["dual"]
+    assert (design.adjoint(u) <= 1e-9).all()
+    assert (u >= -1).all()
+    assert certify(design, z, w, fit, u, 1e-6).holds
+    other = dc.LogLinear()(design, design.aggregate(fit.y + 0.2))
+    assert not certify(design, z, w, other, u, 1e-6).holds
+    assert not certify(design, z, w, fit, u + 0.01, 1e-6).holds
+
+
+def test_few_steps_are_reported():
+    design = HARD["dependent margins"]()
+    fit = dc.Poisson(max_steps=1)(design, np.maximum(noisy(design, 7), 0))
+    assert fit.status is Status.max_steps
+
+
+def test_one_preparation_serves_many_right_hand_sides():
+    design = HARD["tree linked"]()
+    prepared = dc.Poisson().prepare(design)
+    for seed in range(3):
+        z = np.maximum(noisy(design, seed), 0)
+        np.testing.assert_array_equal(prepared(z).y, dc.Poisson()(design, z).y)
+
+
+def test_wrong_input_is_refused():
+    design = dc.Design.product({"a": 2, "b": 2}, "a + b")
+    with pytest.raises(ParameterError, match="tolerance must lie"):
+        dc.Poisson(tolerance=1)
+    with pytest.raises(ParameterError, match="max_steps"):
+        dc.Poisson(max_steps=0)
+    with pytest.raises(DataError, match="not negative"):
+        dc.Poisson()(design, [5, -3, 2, 7, 8])
+    with pytest.raises(ParameterError, match="not negative"):
+        dc.Poisson()(design, [5, 3, 2, 7, 8], weights=[-1, 1, 1, 1, 1])
+
+
+def test_it_is_in_the_registry():
+    assert registry.build("fitter", "poisson", {"tolerance": 1e-3}).name == "poisson"
