@@ -5,6 +5,7 @@ import discreet as dc
 from discreet.errors import DesignError, ParameterError
 from discreet.noise import discrete_laplace
 from discreet.protect.margins import shows_inner_cells
+from discreet.testing import check_method
 from tests.protect.tables import keyed_party, party
 
 PTABLE = dc.perturbation_table(D=5, V=3, js=2)
@@ -67,9 +68,54 @@ def test_the_total_agrees_between_tables_when_it_has_its_own_key_only():
     assert any(len(found) > 1 for found in totals("summed"))
 
 
-def test_adjusted_margins_name_the_step_that_adjusts():
-    with pytest.raises(ParameterError, match="Adjust"):
-        dc.CellKey(PTABLE, margins="adjusted")
+ADJUSTED = [
+    dc.CellKey(PTABLE, margins="adjusted"),
+    dc.DropAdd(margins="adjusted"),
+    dc.Pram(margins="adjusted"),
+]
+
+
+@pytest.mark.parametrize("method", ADJUSTED, ids=lambda m: m.name)
+def test_adjusted_margins_keep_every_promise(method):
+    check_method(method, draws=300)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_inner_cells_are_adjusted_to_margins_that_move_only_where_they_contradict(seed):
+    table = keyed_square(seed)
+    own, adjusted = (table.protect(dc.CellKey(PTABLE, margins=m)) for m in ("own", "adjusted"))
+    np.testing.assert_array_equal(adjusted.design.aggregate(adjusted.y), adjusted.z)
+    block = table.design.block_of_cell()
+    moved = np.bincount(block, np.abs(adjusted.z - own.z))
+    orders = [b.order for b in table.design.blocks]
+    total = orders.index(0)
+    for k in (k for k, order in enumerate(orders) if order == 1):
+        contradiction = own.z[block == k].sum() - own.z[block == total][0]
+        assert moved[k] <= abs(contradiction) + 1e-9
+    assert moved[total] == 0
+    assert moved[orders.index(2)] > 0
+
+
+def keyed_square(seed):
+    rng = np.random.default_rng(seed)
+    design = dc.Design.product({"a": 6, "b": 7}, "a*b")
+    counts = rng.poisson(rng.gamma(1.5, 12.0, design.n_inner))
+    return dc.Table.from_inner(design, counts).rekeyed(rng)
+
+
+def test_adjusted_margins_say_so_and_are_nearer_to_consistent_than_summed_ones():
+    table = keyed_party("party*age*sex")
+    release = table.protect(dc.CellKey(PTABLE, margins="adjusted"))
+    assert [s.name for s in release.statement.steps] == ["protect:cell-key", "protect:adjust"]
+    assert "need not add up" not in release.statement.text
+    assert "so that the table adds up" in release.statement.text
+
+
+def test_adjusted_margins_are_for_counts_and_show_every_cell():
+    with pytest.raises(ParameterError, match="whole counts"):
+        dc.CellKey(PTABLE, margins="adjusted", weighting="mean")
+    with pytest.raises(ParameterError, match="threshold needs"):
+        dc.CellKey(PTABLE, margins="adjusted", threshold=10)
 
 
 def test_summed_margins_need_inner_cells():

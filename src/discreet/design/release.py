@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from discreet.design import show, storage
 from discreet.design.base import Design
 from discreet.errors import ConfidentialError, DesignError
+from discreet.randomness import stream
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -152,6 +153,25 @@ class Release:
             fit_result=fit,
             statement=statement,
         )
+
+    def round(self, method: str = "margins", *, seed: int) -> Release:
+        """Round the inner cells down or up to whole numbers; published cells are their sums.
+
+        Args:
+          method: ``"margins"`` (published cells within one wherever possible), ``"unbiased"``,
+            ``"total"`` (unbiased, the total kept) or ``"cube"`` (unbiased, sums kept as far as
+            possible).
+          seed: Seed of the random choices.
+        """
+        from discreet.release.rounding import round_release
+
+        return round_release(self, method, rng=stream(seed, f"round:{method}"))
+
+    def to_microdata(self) -> pa.Table:
+        """Released inner cells as records: a row for each person, with a code for each variable."""
+        from discreet.release.microdata import to_microdata
+
+        return to_microdata(self)
 
     def _fit_weights(self) -> NDArray[np.float64] | None:
         if self.status is None:

@@ -16,6 +16,7 @@ from discreet.design.values import Real, Whole
 from discreet.errors import DataError, KeysError, ParameterError
 from discreet.noise.entropy import perturbation_table
 from discreet.noise.matrix import TransitionMatrix
+from discreet.protect.adjust import with_adjusted_margins
 from discreet.protect.cells import Cells
 from discreet.protect.claims import Claims
 from discreet.protect.margins import Margins
@@ -50,7 +51,7 @@ class CellKey:
       convention: What the keys mean; the table's own when absent, otherwise one with the same
         range of keys.
       threshold: Published counts below it are hidden (10 in the rule of the ONS).
-      margins: ``"own"`` or ``"summed"``.
+      margins: ``"own"``, ``"summed"`` or ``"adjusted"``.
       weighting: How noise carries over to weighted counts; counts are published when absent.
       mean_weight: The public mean weight; taken from the table when absent.
       folded: Whether keys are folded to a byte first, for tables drawn in advance.
@@ -134,6 +135,8 @@ class CellKey:
 
     def __call__(self, table: Table, *, rng: np.random.Generator | None = None) -> Release:
         """Protect a table by its cell keys; a generator is taken and has no effect."""
+        if self.margins == "adjusted":
+            return with_adjusted_margins(self, table, rng)
         publication = self.publication
         cells = publication.cells(table, touches_zeros=not self.matrix.keeps_zeros)
         values = publication.values(table, cells, self.noise(cells))

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from discreet.design.release import Release, Statement
 from discreet.design.table import Table
 from discreet.design.values import Real, Whole
+from discreet.errors import ParameterError
 from discreet.noise.checks import whole
 from discreet.protect.budget import Budget, Margin, Share, noise_of, precision_by_share
 from discreet.protect.cells import Cells
@@ -79,6 +80,11 @@ class DiscreteLaplace:
     def __post_init__(self) -> None:
         if self.cap is not None:
             whole("cap", self.cap, 1)
+        if self.margins == "adjusted":
+            raise ParameterError(
+                "margins='adjusted' keeps true zeros, as Adjust does, and that would undo the "
+                "guarantee. Use margins='own' and a fitter (`release.fit(...)`)."
+            )
         _ = self.budget, self.publication, self.record_weight
 
     @property

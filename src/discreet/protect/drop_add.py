@@ -14,6 +14,7 @@ from discreet.design.values import Real, Whole
 from discreet.errors import ParameterError
 from discreet.noise.drop_add import drop_add
 from discreet.noise.matrix import TransitionMatrix
+from discreet.protect.adjust import with_adjusted_margins
 from discreet.protect.cells import Cells
 from discreet.protect.claims import Claims
 from discreet.protect.margins import Margins
@@ -39,7 +40,7 @@ class DropAdd:
       share: The share `s` of the count, in (0, 1].
       cap: The largest move `c`.
       source: ``"keys"`` or ``"seed"``.
-      margins: ``"own"`` or ``"summed"``.
+      margins: ``"own"``, ``"summed"`` or ``"adjusted"``.
       weighting: How noise carries over to weighted counts; counts are published when absent.
       mean_weight: The public mean weight; taken from the table when absent.
 
@@ -77,6 +78,8 @@ class DropAdd:
 
     def __call__(self, table: Table, *, rng: np.random.Generator | None = None) -> Release:
         """Protect a table by its cell keys, or with draws from the generator."""
+        if self.margins == "adjusted":
+            return with_adjusted_margins(self, table, rng)
         publication = self.publication
         cells = publication.cells(table, touches_zeros=False)
         values = publication.values(table, cells, self._noise(cells, rng))

@@ -6,7 +6,9 @@ The three options of Shlomo, Krenzke & Li (2019), section 2:
   up; the same margin may differ between tables over other variables.
 * ``"own"``: every published cell gets noise of its own. The same cell is the same in every table;
   cells do not add up to their totals.
-* ``"adjusted"``: as ``"own"``, then the table is made to add up.
+* ``"adjusted"``: as ``"own"``, then inner cells are adjusted to the margins (`Adjust`), which move
+  only as far as they contradict each other. The table adds up; the same cell may differ a little
+  between tables.
 """
 
 from __future__ import annotations
@@ -25,14 +27,9 @@ Margins = Literal["own", "summed", "adjusted"]
 
 
 def check_margins(choice: str) -> None:
-    """Raise a clear error when the choice is not one of the options at hand."""
+    """Raise a clear error when the choice is not one of the three."""
     if choice not in get_args(Margins):
         raise ParameterError(f"margins must be 'own', 'summed' or 'adjusted', got {choice!r}.")
-    if choice == "adjusted":
-        raise ParameterError(
-            "margins='adjusted' is a step of its own: protect with margins='own', then make the "
-            "release add up with the method Adjust or a fitter (`release.fit(...)`)."
-        )
 
 
 def cells_of(

@@ -66,8 +66,11 @@ def claims_of(matrix: TransitionMatrix, publication: Publication, *, consistent:
     large = variance[min(int(matrix.row_of(LARGE_COUNT)), len(variance) - matrix.period) :]
     fixed = plain and shown_as_drawn and np.ptp(large) < _SAME
     return Claims(
-        additive=publication.margins == "summed",
-        unbiased=counts and shown_as_drawn and bool(np.abs(mean).max() < _SAME),
+        additive=publication.margins != "own",
+        unbiased=publication.margins != "adjusted"
+        and counts
+        and shown_as_drawn
+        and bool(np.abs(mean).max() < _SAME),
         keeps_zeros=matrix.keeps_zeros,
         max_move=matrix.max_move if plain else math.inf,
         blocked=tuple(range(1, matrix.blocked + 1)) if counts else (),

@@ -18,6 +18,7 @@ from discreet.noise.checks import FloatArray, positive, whole
 from discreet.noise.invariant import invariant_matrix, two_stage
 from discreet.noise.matrix import TransitionMatrix
 from discreet.noise.pram import invariant_pram, large_table, pram, small_table
+from discreet.protect.adjust import with_adjusted_margins
 from discreet.protect.cells import Cells
 from discreet.protect.claims import Claims
 from discreet.protect.margins import Margins
@@ -48,7 +49,7 @@ class Pram:
       cap: Largest move of the folded law.
       matrix: A designed matrix to use instead of the folded law.
       realised: Whether frequencies are kept in the table itself, not only in expectation.
-      margins: ``"own"`` or ``"summed"``.
+      margins: ``"own"``, ``"summed"`` or ``"adjusted"``.
       weighting: How noise carries over to weighted counts; counts are published when absent.
       mean_weight: The public mean weight; taken from the table when absent.
 
@@ -96,6 +97,8 @@ class Pram:
         """Protect a table with draws from the generator."""
         if rng is None:
             raise ParameterError("post-randomisation draws at random: give it rng= or a seed.")
+        if self.margins == "adjusted":
+            return with_adjusted_margins(self, table, rng)
         cells = self.publication.cells(table, touches_zeros=not self.base.keeps_zeros)
         change = self._allocated(cells, rng) if self.realised else self._drawn(cells, rng)
         values = self.publication.values(table, cells, change)

@@ -35,7 +35,7 @@ class Publication:
     """The choices that noise methods share.
 
     Attributes:
-      margins: ``"own"`` or ``"summed"``.
+      margins: ``"own"``, ``"summed"`` or ``"adjusted"``.
       weighting: How noise carries over to weighted counts; counts are published when absent.
       mean_weight: The public mean weight; taken from the table when absent.
       threshold: Published counts below it are hidden.
@@ -49,6 +49,11 @@ class Publication:
     def __post_init__(self) -> None:
         check_margins(self.margins)
         check_weighting(self.weighting, self.mean_weight)
+        if self.margins == "adjusted" and self.weighting is not None:
+            raise ParameterError(
+                "margins='adjusted' makes whole counts add up; it cannot go with weighting=. "
+                "Use margins='own' and a fitter (`release.fit(...)`)."
+            )
         if self.threshold is not None:
             self._check_threshold(self.threshold)
 

@@ -1,1 +1,1 @@
-"""What can be made of a release, and the files other programs read."""
+"""From a protected table to what is handed out: whole numbers, records, files."""

@@ -1,0 +1,160 @@
+"""The additive table next to a perturbed one. Confidential: it knows which cells are empty."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.design.base import Design
+from discreet.design.structured import StructuredDesign
+from discreet.design.table import Table
+from discreet.errors import ParameterError
+
+if TYPE_CHECKING:
+    from discreet.solve.integer.problem import Problem
+
+Whole = NDArray[np.int64]
+Real = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """The inner cells that may hold records and the published cells they count in.
+
+    Cells are in an order that does not depend on the order of the table's variables, so that what
+    is made of them does not either.
+
+    Attributes:
+      design: A design on these cells alone.
+      rows: The inner cells' places in the table's design.
+      cells: The published cells' places in the table's design.
+      order: Number of variables of each published cell; empty when the design has none.
+    """
+
+    design: Design
+    rows: NDArray[np.intp]
+    cells: NDArray[np.int64]
+    order: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, table: Table) -> Frame:
+        """The cells of a table that no published zero keeps empty."""
+        from scipy import sparse
+
+        from discreet.solve.integer.problem import members_of
+
+        design = table.design
+        empty = design.adjoint((table.z == 0).astype(np.int64))
+        rows = _in_order(design, np.flatnonzero(empty == 0))
+        blocks = _blocks_in_order(design)
+        members = members_of(design, rows)
+        members = members if blocks is None else members[:, blocks]
+        turned = members.T.astype(np.int64)
+        inside = turned < design.n_published
+        cells, first, place = np.unique(turned[inside], return_index=True, return_inverse=True)
+        rank = np.argsort(np.argsort(first))
+        row = np.broadcast_to(np.arange(len(rows)), inside.shape)[inside]
+        X = sparse.csr_array(
+            (np.ones(len(row), dtype=np.int64), (row, rank[place])), shape=(len(rows), len(cells))
+        )
+        cells = cells[np.argsort(first)]
+        return cls(Design.from_matrix(X), rows, cells, _orders(design, cells))
+
+    @property
+    def own(self) -> NDArray[np.int64] | None:
+        """For each inner cell a published cell that holds nothing else, if all of them have one."""
+        X = self.design.matrix().tocoo()
+        alone = self.design.column_sizes[X.col] == 1
+        own = np.full(self.design.n_inner, -1)
+        own[X.row[alone]] = X.col[alone]
+        return None if (own < 0).any() else own
+
+
+def adjustment(
+    frame: Frame,
+    perturbed: Whole,
+    truth: Whole,
+    *,
+    min_count: int,
+    max_move: float,
+    weights: Mapping[int, float] | None,
+) -> tuple[Problem, Whole]:
+    """The problem of the nearest additive table, and a start.
+
+    Args:
+      frame: The cells.
+      perturbed: Perturbed counts of the published cells.
+      truth: Their true counts.
+      min_count: The smallest positive count allowed.
+      max_move: Largest move wanted of a published cell.
+      weights: Weight of a published cell by the number of its variables; one where not given.
+    """
+    from discreet.solve.integer.domain import LARGEST, Domain
+    from discreet.solve.integer.problem import Problem
+
+    limited = np.isfinite(max_move)
+    if limited:
+        perturbed = np.clip(perturbed, truth - int(max_move), truth + int(max_move))
+    domain = Domain.gapped(min_count, np.full(frame.design.n_inner, LARGEST))
+    problem = Problem(
+        frame.design,
+        perturbed,
+        domain,
+        power=1,
+        weights=_weights(frame, weights),
+        low=np.subtract(truth - perturbed, max_move, dtype=np.float64) if limited else None,
+        high=np.add(truth - perturbed, max_move, dtype=np.float64) if limited else None,
+    )
+    own = frame.own
+    return problem, domain.nearest(_fitted(frame, perturbed) if own is None else perturbed[own])
+
+
+def _fitted(frame: Frame, perturbed: Whole) -> Real:
+    """Inner cells from a fit, where they are not published themselves."""
+    from discreet.solve.continuous.least_squares import LeastSquares
+
+    return np.maximum(LeastSquares()(frame.design, perturbed.astype(np.float64)).y, 0.0)
+
+
+def _weights(frame: Frame, weights: Mapping[int, float] | None) -> Real | None:
+    if weights is None:
+        return None
+    if not len(frame.order):
+        raise ParameterError(
+            "weights go by the number of variables, but this table's design was made from a "
+            "matrix and has none."
+        )
+    return np.array([weights.get(k, 1.0) for k in range(int(frame.order.max()) + 1)])[frame.order]
+
+
+def _in_order(design: Design, rows: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Inner cells sorted by their codes, variables by name."""
+    if not isinstance(design, StructuredDesign):
+        return rows
+    named = sorted(zip(design.axes, design.inner_codes(), strict=True), key=lambda p: p[0].name)
+    return rows[np.lexsort([codes[rows] for _, codes in reversed(named)])] if named else rows
+
+
+def _blocks_in_order(design: Design) -> NDArray[np.intp] | None:
+    """The tables of a design in an order that does not depend on that of its variables."""
+    if not isinstance(design, StructuredDesign):
+        return None
+    keys = [
+        sorted(
+            (axis.name, len(level), level.codes[0])
+            for axis, level in zip(design.axes, block.levels, strict=True)
+            if level is not None
+        )
+        for block in design.blocks
+    ]
+    return np.array(sorted(range(len(keys)), key=lambda k: (len(keys[k]), keys[k])))
+
+
+def _orders(design: Design, cells: NDArray[np.int64]) -> NDArray[np.int64]:
+    if not isinstance(design, StructuredDesign):
+        return np.zeros(0, dtype=np.int64)
+    return np.array([block.order for block in design.blocks])[design.block_of_cell()[cells]]

@@ -1,0 +1,151 @@
+"""What protection did to any table that can be made from released inner cells."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.design.base import Design
+from discreet.design.formula import Margins
+from discreet.design.product import ProductDesign
+from discreet.design.release import Release
+from discreet.design.sparse import SparseDesign
+from discreet.design.structured import StructuredDesign
+from discreet.design.table import Table
+from discreet.errors import DesignError, ParameterError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Whole = NDArray[np.int64]
+SIZE_CLASSES = (1, 3, 6, 10, 20, 50, 100, 300, 500, 1000, 5000)
+
+
+@dataclass(frozen=True, eq=False)
+class Effect:
+    """**Confidential.** True and protected counts of the same cells.
+
+    Attributes:
+      true: Counts before protection.
+      protected: Counts after it.
+    """
+
+    true: Whole
+    protected: Whole
+
+    @property
+    def deviation(self) -> Whole:
+        """Protected less true counts."""
+        return self.protected - self.true
+
+    @property
+    def largest(self) -> int:
+        """The largest deviation in size."""
+        return int(np.abs(self.deviation).max(initial=0))
+
+    @property
+    def mean(self) -> float:
+        """The mean size of the deviations."""
+        return float(np.abs(self.deviation).mean()) if len(self.true) else 0.0
+
+    def transitions(self, largest: int = 8) -> NDArray[np.float64]:
+        """The share of the cells with true count `i` that became `j`, for `i` up to `largest`.
+
+        Rows without cells are zero.
+        """
+        chosen = self.true <= largest
+        shares = np.zeros((largest + 1, int(self.protected[chosen].max(initial=0)) + 1))
+        np.add.at(shares, (self.true[chosen], self.protected[chosen]), 1.0)
+        cells = shares.sum(axis=1, keepdims=True)
+        shares /= np.where(cells > 0, cells, 1.0)
+        return shares
+
+    def shares(self, smallest: int = 1, largest: int | None = None) -> dict[int, float]:
+        """How often each deviation occurs among true counts from `smallest` to `largest`."""
+        chosen = self.true >= smallest
+        if largest is not None:
+            chosen &= self.true <= largest
+        found, counts = np.unique(self.deviation[chosen], return_counts=True)
+        return dict(zip(found.tolist(), (counts / max(counts.sum(), 1)).tolist(), strict=True))
+
+    def by_size(self, edges: Sequence[int] = SIZE_CLASSES) -> pa.Table:
+        """Number of cells, mean and largest deviation, by classes of the true count."""
+        import pyarrow as pa
+
+        size = np.abs(self.deviation)
+        place = np.searchsorted(np.asarray(edges), self.true, side="right")
+        names = [f"{a}-{b - 1}" for a, b in zip(edges, edges[1:], strict=False)]
+        members = [size[place == k] for k in range(1, len(edges) + 1)]
+        return pa.table(
+            {
+                "count": [*names, f"{edges[-1]}+"],
+                "cells": [len(m) for m in members],
+                "mean": [float(m.mean()) if len(m) else None for m in members],
+                "largest": [int(m.max()) if len(m) else None for m in members],
+            }
+        )
+
+
+def effect(table: Table, release: Release, margins: Margins | None = None) -> Effect:
+    """True and protected counts of the non-empty cells of any margins of the inner cells.
+
+    **Confidential.** The margins need not be among the published ones, so that it shows what
+    happens in tables that a method did not control.
+
+    Args:
+      table: The table before protection.
+      release: Its release, with inner cells.
+      margins: Whose cells to compare; the table's own when absent.
+    """
+    if release.y is None:
+        raise DesignError("inner cells are not part of this release; fit them first.")
+    support = np.flatnonzero(table.y)
+    design, _ = over_support(table.design, support, margins)
+    protected = _protected(table.design, release, support)
+    return Effect(design.aggregate(table.y[support]), design.aggregate(protected))
+
+
+def over_support(
+    design: Design, support: NDArray[np.intp], margins: Margins | None
+) -> tuple[Design, NDArray[np.int64]]:
+    """Cells of margins over some of the inner cells, and the number of variables of each."""
+    if not isinstance(design, StructuredDesign):
+        if margins is not None:
+            raise ParameterError("a design made from a matrix has no margins to choose.")
+        chosen = Design.from_matrix(design.matrix()[support])
+        return chosen, np.full(chosen.n_published, 2)
+    if margins is None and isinstance(design, SparseDesign) and len(support) == design.n_inner:
+        sub = design
+    else:
+        codes = _codes(design, support)
+        sub = SparseDesign(design.axes, margins or design.terms, codes, occurring=True)
+    order = np.array([block.order for block in sub.blocks])
+    return sub, order[sub.block_of_cell()]
+
+
+def _codes(design: StructuredDesign, support: NDArray[np.intp]) -> list[NDArray[Any]]:
+    """Leaf positions of some inner cells, without listing those of all."""
+    if isinstance(design, ProductDesign) and design.axes:
+        return [codes.astype(np.int32) for codes in np.unravel_index(support, design.shape)]
+    return [codes[support] for codes in design.inner_codes()]
+
+
+def _protected(inside: Design, release: Release, support: NDArray[np.intp]) -> NDArray[Any]:
+    """Released counts of some inner cells of a table's design; zero where they have none."""
+    released, y = release.design, np.asarray(release.y)
+    if not isinstance(inside, SparseDesign) or not inside.occurring:
+        return y[support]
+    flat = inside.inner_flat
+    if flat is None or getattr(released, "shape", None) != inside.shape:
+        raise DesignError("the release was made on another support; compare smaller tables.")
+    if not isinstance(released, SparseDesign):
+        return y[flat[support]]
+    public = np.asarray(released.inner_flat)
+    _, here, there = np.intersect1d(flat, public, assume_unique=True, return_indices=True)
+    protected = np.zeros(inside.n_inner, dtype=y.dtype)
+    protected[here] = y[there]
+    return protected[support]

@@ -1,0 +1,243 @@
+"""SAFE: change the records so that no table made from them has a small cell."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.design.base import Design
+from discreet.design.formula import Margins
+from discreet.design.product import LARGEST_DENSE
+from discreet.design.release import Release, Statement
+from discreet.design.sparse import SparseDesign
+from discreet.design.table import Table
+from discreet.errors import ParameterError
+from discreet.protect.claims import Claims
+from discreet.protect.effect import over_support
+from discreet.protect.statements import statement_of
+
+if TYPE_CHECKING:
+    from discreet.solve.integer.found import Found
+    from discreet.solve.integer.problem import Problem
+
+Whole = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Safe:
+    r"""Inner cells without small counts, as near as possible to the truth in controlled tables.
+
+    .. math:: \min_y \max_k |x_k^\top y - z_k|, \quad\text{then}\quad
+              \min_y \sum_k w_k (x_k^\top y - z_k)^2,
+              \qquad y_j \in \{0\} \cup \{m, m + 1, \dots\}
+
+    over the controlled cells `k`; empty inner cells stay empty, and none moves by more than
+    `max_move`. Sums of such numbers are such
+    numbers, so no table that is computed from the result, controlled or not, has a count in
+    :math:`1..m-1`.
+
+    Promise: additive and consistent over all tables for ever, no count in 1..m-1, true zeros
+    stay zero. The deviation of controlled cells is small (reported in the statement), that of
+    other tables is not bounded.
+    Cost: `proposals` × controlled tables look-ups for each of two chains; memory 4 bytes for
+    each non-empty inner cell and controlled table.
+
+    Args:
+      min_count: The smallest positive count allowed, :math:`m`.
+      controlled: Margins whose cells are kept near the truth; the table's own when absent.
+      bounds: Largest deviation wanted for cells of at most one variable (key 1) and for all
+        others (key 2). Without a bound the largest deviation is lowered as far as possible.
+      max_move: Largest move of an inner cell; `min_count` when absent, infinity for no limit. A
+        small one hardly changes controlled tables and keeps others much nearer to the truth.
+      weights: Weight of a controlled cell in the spread, by the number of its variables.
+      seconds: Search for this long; the result then depends on the machine.
+      proposals: Effort of the search when no seconds are given.
+
+    See Giessing & Höhne (2011), section 2.
+    """
+
+    min_count: int = 3
+    controlled: Margins | None = None
+    bounds: Mapping[int, float] | None = None
+    max_move: float | None = None
+    weights: Mapping[int, float] | None = None
+    seconds: float | None = None
+    proposals: float = 2e8
+
+    name: ClassVar[str] = "safe"
+    source: ClassVar[str] = "seed"
+
+    def __post_init__(self) -> None:
+        if self.min_count < 2:
+            raise ParameterError(
+                f"min_count must be at least 2 (with 1 nothing is small), got {self.min_count}."
+            )
+        if self.max_move is not None and not self.max_move >= self.min_count - 1:
+            raise ParameterError(
+                f"max_move must be at least min_count - 1 = {self.min_count - 1}, or small cells "
+                f"cannot leave; got {self.max_move:g}."
+            )
+        if self.proposals < 1:
+            raise ParameterError(f"proposals must be at least 1, got {self.proposals:g}.")
+        if self.seconds is not None and not self.seconds > 0:
+            raise ParameterError(f"seconds must be positive, got {self.seconds:g}.")
+        for name in ("bounds", "weights"):
+            object.__setattr__(self, name, _by_order(getattr(self, name), name))
+        if self.bounds is not None and not self.bounds.keys() <= {1, 2}:
+            raise ParameterError(
+                f"bounds take the keys 1 (cells of one variable) and 2 (all others), "
+                f"got {sorted(self.bounds)}."
+            )
+
+    @property
+    def claims(self) -> Claims:
+        """What every release of this method keeps."""
+        blocked = tuple(range(1, self.min_count))
+        return Claims(additive=True, unbiased=False, keeps_zeros=True, blocked=blocked)
+
+    @property
+    def reach(self) -> int:
+        """How far an inner cell may move, as a whole number."""
+        from discreet.solve.integer.domain import LARGEST
+
+        wanted = self.min_count if self.max_move is None else self.max_move
+        return int(min(wanted, LARGEST))
+
+    def __call__(self, table: Table, *, rng: np.random.Generator | None = None) -> Release:
+        """Protect the table; its inner cells become part of the release."""
+        if rng is None:
+            raise ParameterError("method 'safe' draws at random: give it a seed=.")
+        support = np.flatnonzero(table.y)
+        found = self.search(table, rng=rng)
+        y = np.zeros(table.design.n_inner, dtype=np.int64)
+        y[support] = found.y
+        return _release(table.design, y, self._statement(found))
+
+    def search(self, table: Table, *, rng: np.random.Generator) -> Found:
+        """The search behind the release, on the non-empty inner cells.
+
+        **Confidential**: it holds deviations from the truth.
+        """
+        from discreet.solve.integer.search import Search
+
+        support = np.flatnonzero(table.y)
+        problem = self._problem(table, support)
+        start = _start(table.y[support], self.min_count, rng)
+        search = Search(proposals=self.proposals, seconds=self.seconds)
+        return search(problem, start, rng=rng)
+
+    def _problem(self, table: Table, support: NDArray[np.intp]) -> Problem:
+        from discreet.solve.integer.domain import Domain
+        from discreet.solve.integer.problem import Problem
+
+        design, order = over_support(table.design, support, self.controlled)
+        y = table.y[support]
+        target = design.aggregate(y)
+        bound = self._bound_of(order)
+        self._check_bounds(design, target, bound)
+        limited = np.isfinite(bound)
+        groups = np.where(order <= 1, 1, 0).astype(np.int8)
+        groups[limited] = -1
+        first = np.maximum(y - self.reach, self.min_count)
+        last = np.maximum(y + self.reach, self.min_count)
+        return Problem(
+            design,
+            target,
+            Domain(first, last, np.array(1), y <= self.reach),
+            weights=None if self.weights is None else _looked_up(self.weights, order, 1.0),
+            low=-bound,
+            high=bound,
+            groups=groups if (groups >= 0).any() else None,
+            goals=(0.0, 1.0),
+            relaxed=y,
+        )
+
+    def _bound_of(self, order: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The wanted bound of each controlled cell; infinite where none was given."""
+        return _looked_up(self.bounds or {}, np.where(order <= 1, 1, 2), np.inf)
+
+    def _check_bounds(self, design: Design, target: Whole, bound: NDArray[np.float64]) -> None:
+        """Refuse a bound that a single cell cannot keep whatever the others do."""
+        from discreet.solve.integer.domain import LimitError
+        from discreet.solve.integer.problem import cell_name
+
+        small = (target > 0) & (target < self.min_count)
+        least = np.where(small, np.minimum(target, self.min_count - target), 0)
+        broken = np.flatnonzero(least > bound)
+        if len(broken):
+            k = int(broken[0])
+            raise LimitError(
+                f"controlled cell {cell_name(design, k)} has a small count, which becomes 0 or at "
+                f"least {self.min_count}: it moves by {least[k]} or more, but the bound is "
+                f"{bound[k]:g}. Raise the bound."
+            )
+
+    def _statement(self, found: Found) -> Statement:
+        chosen = (
+            self.controlled if isinstance(self.controlled, str | None) else list(self.controlled)
+        )
+        parameters = {
+            "min_count": self.min_count,
+            "max_move": self.reach,
+            "bounds": self.bounds,
+            "controlled": chosen,
+        }
+        sentences = [
+            f"Counts of 1 to {self.min_count - 1} were removed from all inner cells, so no table "
+            "made from this release has one; such tables add up and agree with each other. Zeros "
+            "stay zero.",
+            f"In controlled cells the largest deviation from the truth is {found.maximum:g}, the "
+            f"mean {_mean_size(found):.1f}; in other tables deviations can be larger.",
+        ]
+        if found.violations:
+            sentences.append("Some controlled cells lie outside the bounds asked for.")
+        return statement_of(self.name, parameters, sentences)
+
+
+def _mean_size(found: Found) -> float:
+    return float(np.abs(found.deviation).mean()) if len(found.deviation) else 0.0
+
+
+def _by_order(given: Mapping[Any, Any] | None, name: str) -> dict[int, float] | None:
+    """A mapping from numbers of variables; recipes give the keys as text."""
+    if given is None:
+        return None
+    found = {int(k): float(v) for k, v in given.items()}
+    if any(v < 0 for v in found.values()):
+        raise ParameterError(f"{name} must not be negative, got {dict(given)}.")
+    return found
+
+
+def _looked_up(
+    values: Mapping[int, float], order: NDArray[np.int64], other: float
+) -> NDArray[np.float64]:
+    table = np.array([values.get(k, other) for k in range(int(order.max(initial=0)) + 1)])
+    return table[order]
+
+
+def _start(y: Whole, min_count: int, rng: np.random.Generator) -> Whole:
+    """Small counts become 0 or `min_count` by chance, so that their sum hardly changes."""
+    from discreet.solve.integer.rounding import systematic
+
+    small = np.flatnonzero(y < min_count)
+    start = y.copy()
+    start[small] = min_count * systematic(y[small] / min_count, rng)
+    return start
+
+
+def _release(design: Design, y: Whole, statement: Statement) -> Release:
+    """A release with its inner cells, on the protected support where the crossing is too large."""
+    if isinstance(design, SparseDesign) and design.occurring:
+        crossing = design.inner_flat
+        full = int(np.prod([len(axis) for axis in design.axes], dtype=object))
+        if crossing is None or full > LARGEST_DENSE:
+            kept = np.flatnonzero(y)
+            public = SparseDesign(
+                design.axes, design.terms, [c[kept] for c in design.inner_codes()]
+            )
+            return Release(public, public.aggregate(y[kept]), statement, y=y[kept])
+    return Release.of(design, design.aggregate(y), statement, y=y)

@@ -1,0 +1,397 @@
+"""Small count rounding: round a few inner cells so that no published cell is small."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from discreet.design.base import Design
+from discreet.design.release import Release, Statement
+from discreet.design.structured import StructuredDesign
+from discreet.design.table import Table
+from discreet.errors import DataError, InfeasibleError, ParameterError
+from discreet.protect.claims import Claims
+from discreet.protect.statements import statement_of
+from discreet.solve.integer.derivable import by_elimination, by_leverage
+from discreet.solve.integer.domain import Domain
+from discreet.solve.integer.greedy import choose_cells
+from discreet.solve.integer.problem import Problem, part_of
+from discreet.solve.integer.rounding import systematic
+from discreet.solve.integer.search import Search
+
+Whole = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+Weights = Mapping[int, float] | NDArray[np.float64]
+_MOST_SWEEPS = 4000
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """How a rounding is found.
+
+    Attributes:
+      searches: Whether the first choice is improved by a search.
+      avoids: Whether the search avoids making other published cells small.
+      relative: Whether deviations of small published cells weigh more, by 1/(z + 1).
+    """
+
+    searches: bool = True
+    avoids: bool = True
+    relative: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class SmallCountRounding:
+    r"""Round few inner cells to a multiple of `base`, so that no published cell lies in 1..base-1.
+
+    The inner cells that count in a small published cell, and are small themselves, become 0 or
+    `base` (a larger one the multiple of `base` below or above it), so that
+
+    .. math:: \min_y \sum_k w_k (x_k^\top y - z_k)^2.
+
+    Few cells start from a greedy choice of the cells that are raised, many from systematic
+    sampling; then a search improves on the start. Rounding can make other published cells small;
+    their inner cells join in, until none is left.
+
+    Promise: additive and consistent over the published tables; no published value in 1..base-1
+    (unless `identify_new=False`); an inner cell moves by less than `base`; zeros stay zero unless
+    `zero_candidates`. The rounded inner cells stay hidden: some of them are true.
+    Cost: sweeps over the rounded cells, a few tenths of a second for 25,000 of them.
+
+    Args:
+      base: The rounding base, at least 2.
+      max_round: Inner cells of published cells up to this value are rounded; `base - 1` when
+        absent.
+      zero_candidates: Whether zeros (and multiples of `base`) may be raised too.
+      force_inner: Round every inner cell that is not a multiple of `base`.
+      all_small: Round every inner cell up to `max_round`.
+      weights: Weight of each published cell in the loss, or by its number of variables.
+      pre_rounded: Values of inner cells that were rounded before; -1 where they were not.
+      pre_difference: Deviation of each published cell that another part of the data has caused.
+      identify_new: Whether published cells that become small are dealt with.
+      step: Stepwise greedy start: after so many picks, up to half of them are put back.
+      max_iter_rows: Up to this many cells start from the greedy choice.
+      max_iter: Rounds of dealing with new small cells.
+      single_random: Choose the raised cells by chance, without a search.
+      easy_check: Round small inner cells that are given away by zeros and single cells, too.
+      leverage_check: Round small inner cells that are a linear combination of published ones, too.
+      proposals: Effort of the search; 0 keeps the start.
+
+    See Langsrud & Heldal (2018); Langsrud & Lupp (2021).
+    """
+
+    base: int = 3
+    max_round: int | None = None
+    zero_candidates: bool = False
+    force_inner: bool = False
+    all_small: bool = False
+    weights: Weights | None = None
+    pre_rounded: Whole | None = None
+    pre_difference: Whole | None = None
+    identify_new: bool = True
+    step: int = 0
+    max_iter_rows: int = 1000
+    max_iter: int = 100
+    single_random: bool = False
+    easy_check: bool = True
+    leverage_check: bool = False
+    proposals: float = 5e6
+
+    name: ClassVar[str] = "small-count-rounding"
+    source: ClassVar[str] = "seed"
+
+    def __post_init__(self) -> None:
+        if self.base < 2:
+            raise ParameterError(f"the rounding base must be at least 2, got {self.base}.")
+        if self.max_round is not None and self.max_round < 1:
+            raise ParameterError(f"max_round must be at least 1, got {self.max_round}.")
+        if self.step < 0 or self.max_iter < 1 or self.max_iter_rows < 0 or self.proposals < 0:
+            raise ParameterError("step, max_iter, max_iter_rows and proposals are not negative.")
+        for name in ("pre_rounded", "pre_difference"):
+            given = getattr(self, name)
+            if given is not None:
+                object.__setattr__(self, name, np.asarray(given, dtype=np.int64))
+        object.__setattr__(self, "weights", _plain_weights(self.weights))
+
+    @property
+    def claims(self) -> Claims:
+        """What every release of this method keeps."""
+        blocked = tuple(range(1, self.base)) if self.identify_new else ()
+        return Claims(
+            additive=True,
+            unbiased=False,
+            keeps_zeros=not self.zero_candidates,
+            blocked=blocked,
+            consistent=False,
+        )
+
+    @property
+    def first_kept(self) -> int:
+        """Counts from here on are not small."""
+        return self.base if self.max_round is None else self.max_round + 1
+
+    def __call__(self, table: Table, *, rng: np.random.Generator | None = None) -> Release:
+        """Protect the table; the rounded inner cells are not part of the release."""
+        return self.publish(table.design, self.inner(table, rng=rng))
+
+    def publish(self, design: Design, inner: Whole) -> Release:
+        """A release of any table over inner cells that were rounded before."""
+        z = design.aggregate(inner)
+        if self.identify_new and ((z > 0) & (z < self.base)).any():
+            raise DataError(
+                "these inner cells make small published cells in this table. Round the other ones "
+                "for it as well: `method.further(table, inner, rng=...)`; values that were given "
+                "are never changed."
+            )
+        return Release.of(design, z, self._statement())
+
+    def several(
+        self, tables: Mapping[str, Table], *, rng: np.random.Generator
+    ) -> dict[str, Release]:
+        """Releases of several count variables, each with its own draws."""
+        streams = rng.spawn(len(tables))
+        pairs = zip(tables.items(), streams, strict=True)
+        return {name: self(table, rng=stream) for (name, table), stream in pairs}
+
+    def further(self, table: Table, inner: Whole, *, rng: np.random.Generator) -> Whole:
+        """Rounded inner cells for another table, where those that were changed before stay.
+
+        **Confidential.** Tables made from the result agree with those made from `inner` as far as
+        the same inner cells are rounded.
+        """
+        changed = np.where(inner != table.y, inner, -1)
+        return replace(self, pre_rounded=changed).inner(table, rng=rng)
+
+    def inner(self, table: Table, *, rng: np.random.Generator | None = None) -> Whole:
+        """The rounded inner cells. **Confidential**: most of them are true.
+
+        Few cells are rounded greedily, and by searches of several kinds; a search's result is
+        taken when its loss is smaller and neither its largest deviation nor its Hellinger
+        distance is larger. Many cells are left to one search.
+        """
+        if rng is None:
+            raise ParameterError(f"method {self.name!r} draws at random: give it a seed=.")
+        first = self._first_rows(table.design, table.y, table.z) & ~self._kept(table.y)
+        if self.single_random or not self.proposals:
+            return self._passes(table, first, _Plan(searches=False), rng)
+        if np.count_nonzero(first) > self.max_iter_rows:
+            return self._passes(table, first, _Plan(), rng)
+        best = self._passes(table, first, _Plan(searches=False), rng)
+        for plan in (_Plan(avoids=False), _Plan(), _Plan(relative=True)):
+            other = self._passes(table, first, plan, rng)
+            if self._is_better(table, other, best):
+                best = other
+        return best
+
+    def _passes(self, table: Table, first: Mask, plan: _Plan, rng: np.random.Generator) -> Whole:
+        """Round the first cells, then those of published cells that have become small."""
+        kept = self._kept(table.y)
+        y = table.y if self.pre_rounded is None else np.where(kept, self.pre_rounded, table.y)
+        free, new = np.zeros(len(y), dtype=bool), first
+        for _ in range(self.max_iter):
+            if new.any():
+                free = free | new
+                y = self._rounded(table, y, free, new, plan, rng)
+            new = self._new_rows(table.design, y) & ~kept & ~free
+            if not new.any():
+                return y
+        raise InfeasibleError(
+            f"published cells are still small after {self.max_iter} rounds. Raise max_iter, or "
+            "publish fewer cells."
+        )
+
+    def _is_better(self, table: Table, one: Whole, other: Whole) -> bool:
+        """Whether one rounding has less loss, and no larger maximum or Hellinger distance."""
+        ours, theirs = self._judged(table, one), self._judged(table, other)
+        return ours[0] < theirs[0] - 1e-9 and all(
+            a <= b + 1e-9 for a, b in zip(ours, theirs, strict=True)
+        )
+
+    def _judged(self, table: Table, y: Whole) -> tuple[float, float, float]:
+        """Loss, largest deviation and squared Hellinger distance."""
+        z, weights = table.design.aggregate(y), self._weights(table.design)
+        target = self._target(table)
+        size = np.abs(z - target).astype(np.float64)
+        loss = (size**2).sum() if weights is None else (weights * size**2).sum()
+        apart = (np.sqrt(z) - np.sqrt(np.maximum(target, 0))) ** 2
+        return float(loss), float(size.max(initial=0)), float(apart.sum())
+
+    def _kept(self, true: Whole) -> Mask:
+        """Inner cells whose value was given."""
+        if self.pre_rounded is None:
+            return np.zeros(len(true), dtype=bool)
+        _check_length("pre_rounded", self.pre_rounded, len(true), "inner")
+        kept: Mask = self.pre_rounded >= 0
+        return kept
+
+    def _new_rows(self, design: Design, y: Whole) -> Mask:
+        """Small inner cells that count in small published cells, or are given away."""
+        if not self.identify_new:
+            return np.zeros(len(y), dtype=bool)
+        z = design.aggregate(y)
+        small = design.adjoint(((z > 0) & (z < self.base)).astype(np.int64)) > 0
+        rows: Mask = small & (y > 0) & (y < self.base)
+        return rows if rows.any() else self._derivable(design, y, z)
+
+    def _first_rows(self, design: Design, true: Whole, z: Whole) -> Mask:
+        limit = self.first_kept
+        small: Mask = design.adjoint(((z > 0) & (z < limit)).astype(np.int64)) > 0
+        candidate = (true < limit) & ((true % self.base > 0) | self.zero_candidates)
+        rows = small & candidate
+        if self.all_small:
+            rows |= (true > 0) & (true < limit) & (true % self.base > 0)
+        if self.force_inner:
+            rows |= true % self.base > 0
+        return rows if rows.any() else self._derivable(design, true, z)
+
+    def _derivable(self, design: Design, y: Whole, z: Whole) -> Mask:
+        """Small inner cells that the published cells give away."""
+        small = (y > 0) & (y < self.base)
+        if not small.any() or not (self.easy_check or self.leverage_check):
+            return np.zeros(len(y), dtype=bool)
+        known = by_leverage(design, z) if self.leverage_check else by_elimination(design, z)
+        return small & known
+
+    def _rounded(
+        self,
+        table: Table,
+        y: Whole,
+        free: Mask,
+        new: Mask,
+        plan: _Plan,
+        rng: np.random.Generator,
+    ) -> Whole:
+        """Choose the values of all rounded cells anew, starting with the new ones."""
+        start = self._started(table, y, new, plan, rng)
+        if not plan.searches:
+            return start
+        rows = np.flatnonzero(free)
+        is_first = bool((free == new).all())
+        effort = min(self.proposals, _MOST_SWEEPS * len(rows))
+        search = Search(
+            proposals=effort if is_first else effort / 10,
+            chains=1,
+            hot=0.3 if is_first else 0.05,
+            bounded=False,
+        )
+        start[rows] = search(self._problem(table, start, rows, plan), start[rows], rng=rng).y
+        return start
+
+    def _problem(self, table: Table, y: Whole, rows: NDArray[np.intp], plan: _Plan) -> Problem:
+        """The choice between two values for some inner cells, the others as they are.
+
+        The total counts as one more published cell, so that it is kept as well.
+        """
+        part, cells = part_of(table.design, rows)
+        rest = y.copy()
+        rest[rows] = 0
+        base = np.append(table.design.aggregate(rest)[cells], rest.sum())
+        target = np.append(self._target(table)[cells], self._total(table)) - base
+        low = table.y[rows] // self.base * self.base
+        weights = self._weights(table.design)
+        if weights is not None:
+            weights = np.append(weights[cells], 1.0)
+        if plan.relative:
+            weights = 1.0 / np.append(table.z[cells] + 1.0, table.y.sum() + 1.0)
+        return Problem(
+            part,
+            target,
+            Domain.pair(low, low + self.base),
+            weights=weights,
+            blocked=self.base if self.identify_new and plan.avoids else 0,
+            base=base,
+        )
+
+    def _target(self, table: Table) -> Whole:
+        if self.pre_difference is None:
+            return table.z
+        _check_length("pre_difference", self.pre_difference, len(table.z), "published")
+        target: Whole = table.z - self.pre_difference
+        return target
+
+    def _total(self, table: Table) -> int:
+        """What the rounded cells should add up to: the total, less its part of the differences."""
+        total = int(table.y.sum())
+        if self.pre_difference is None:
+            return total
+        whole = np.flatnonzero(table.design.column_sizes == table.design.n_inner)
+        return int(self._target(table)[whole[0]]) if len(whole) else total
+
+    def _started(
+        self, table: Table, y: Whole, new: Mask, plan: _Plan, rng: np.random.Generator
+    ) -> Whole:
+        """A first choice for new cells: how many are raised follows from the total."""
+        rows = np.flatnonzero(new)
+        rest = table.y[rows] % self.base
+        lost = self._total(table) - int(y.sum())
+        count = int(np.clip(np.rint((rest.sum() + lost) / self.base), 0, len(rows)))
+        lowered = y.copy()
+        lowered[rows] -= rest
+        if self.single_random:
+            raised = np.isin(np.arange(len(rows)), rng.permutation(len(rows))[:count])
+        elif len(rows) <= self.max_iter_rows:
+            problem = self._problem(table, lowered, rows, plan)
+            raised = self._greedy(problem, lowered[rows], count, rng)
+        else:
+            raised = systematic(rest / self.base, rng)
+        lowered[rows] += self.base * raised
+        return lowered
+
+    def _greedy(self, problem: Problem, low: Whole, count: int, rng: np.random.Generator) -> Mask:
+        """The greedy choice of cells to raise; the total is kept by their number."""
+        ones = np.ones(problem.design.n_published)
+        root = np.sqrt(ones if problem.weights is None else problem.weights)
+        root[-1] = 0.0
+        X = problem.design.matrix() @ sparse.diags_array(root)
+        residual = root * -problem.deviation(low)
+        return choose_cells(X, residual, self.base, count, step=self.step, rng=rng)
+
+    def _weights(self, design: Design) -> NDArray[np.float64] | None:
+        if self.weights is None:
+            return None
+        if not isinstance(self.weights, Mapping):
+            _check_length("weights", self.weights, design.n_published, "published")
+            return self.weights
+        if not isinstance(design, StructuredDesign):
+            raise ParameterError("weights by number of variables need a design with variables.")
+        order = [self.weights.get(block.order, 1.0) for block in design.blocks]
+        return np.asarray(order, dtype=np.float64)[design.block_of_cell()]
+
+    def _statement(self) -> Statement:
+        parameters = {
+            "base": self.base,
+            "max_round": self.max_round,
+            "zero_candidates": self.zero_candidates,
+        }
+        kept = f"no published value lies between 1 and {self.base - 1}"
+        sentences = [
+            "Some small inner counts were rounded to a multiple of "
+            f"{self.base}{': ' + kept if self.identify_new else ' in a single pass'}.",
+            "Published cells are sums of one rounded inner table, which is not published, so they "
+            "add up; many of them are true counts.",
+        ]
+        return statement_of(self.name, parameters, sentences)
+
+
+def _check_length(name: str, given: NDArray[np.generic], wanted: int, kind: str) -> None:
+    if len(given) != wanted:
+        raise ParameterError(f"{name} has {len(given):,} values for {wanted:,} {kind} cells.")
+
+
+def _plain_weights(given: Weights | None) -> Weights | None:
+    """Weights as numbers; recipes give keys as text and arrays as lists."""
+    if given is None:
+        return None
+    if isinstance(given, Mapping):
+        by_order = {int(order): float(weight) for order, weight in given.items()}
+        values = np.array(list(by_order.values()))
+    else:
+        values = np.asarray(given, dtype=np.float64)
+    if (values < 0).any():
+        raise ParameterError("weights must not be negative.")
+    return by_order if isinstance(given, Mapping) else values

@@ -1,0 +1,184 @@
+"""Controlled tabular adjustment around a perturbing method."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import discreet as dc
+from discreet import registry
+from discreet.errors import DesignError, InfeasibleError, KeysError, ParameterError
+from discreet.noise import discrete_laplace
+from discreet.noise.linear import linear_table
+from discreet.protect.adjustment import Frame
+from discreet.testing import check_method
+from discreet.testing.draws import sample_table
+from tests.protect.tables import keyed_party
+from tests.strategies import designs
+
+PTABLE = dc.perturbation_table(D=5, V=3, js=2)
+NOISE = dc.CellKey(PTABLE)
+
+
+def census(seed=1, shape=(12, 8, 6)):
+    rng = np.random.default_rng(seed)
+    design = dc.Design.product(dict(zip("abc", shape, strict=True)), "a*b*c")
+    return dc.Table.from_inner(
+        design, rng.poisson(rng.gamma(0.5, 8.0, design.n_inner))
+    ).rekeyed(rng)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "table",
+    [sample_table(), keyed_party(), keyed_party("party*age")],
+    ids=["three", "linked", "two"],
+)
+@pytest.mark.parametrize(
+    "method", [NOISE, dc.DropAdd(), dc.Pram(invariant=False)], ids=lambda m: m.name
+)
+def test_the_battery_finds_nothing_to_complain_of(method, table):
+    check_method(dc.Adjust(method), table, draws=300)
+
+
+def test_a_three_way_table_adds_up_without_small_cells_and_hardly_moves():
+    table, noise = census(), dc.CellKey(linear_table(3, 2.0, 2))
+    perturbed, release = table.protect(noise), table.protect(dc.Adjust(noise))
+    np.testing.assert_array_equal(release.design.aggregate(release.y), release.z)
+    assert not np.isin(release.z, [1, 2]).any()
+    assert not release.z[table.z == 0].any()
+    some = table.z > 0
+    before, after = (np.abs(r.z - table.z)[some] for r in (perturbed, release))
+    assert after.max() == before.max() == 3
+    assert after.mean() - before.mean() < 0.15
+    assert "No cell lies further than 3" in release.statement.text
+
+
+def test_the_bound_is_below_and_the_search_is_the_one_behind_the_release():
+    table = census(shape=(6, 5, 4))
+    found = dc.Adjust(NOISE).search(table)
+    perturbed, release = table.protect(NOISE), table.protect(dc.Adjust(NOISE))
+    assert np.abs(release.z - perturbed.z).sum() == found.loss
+    assert 0 < found.lower_bound <= found.loss
+
+
+def test_more_weight_on_a_margin_keeps_it():
+    table = census()
+    perturbed = table.protect(NOISE)
+    block = [b.order for b in table.design.blocks].index(0)
+    total = table.design.slice_of(block)
+    heavy = table.protect(dc.Adjust(NOISE, weights={0: 1000.0}))
+    assert heavy.z[total] == perturbed.z[total]
+    assert list(heavy.statement.steps[-1].parameters) == ["min_count", "weights"]
+
+
+def test_what_the_records_do_not_show_makes_no_difference():
+    """On occurring support, with the full crossing and from a matrix the result is the same."""
+    full = census(shape=(5, 4, 3))
+    frame = full.inner_to_arrow()
+    sparse = dc.Table.from_counts(
+        frame, count="count", margins="a*b*c", key="cell_key", support="occurring"
+    )
+    here, there = (t.protect(dc.Adjust(NOISE)) for t in (full, sparse))
+    for k in np.flatnonzero(there.z):
+        assert here.z[here.design.position(there.design.cell(k))] == there.z[k]
+
+
+def test_a_table_of_margins_alone_needs_no_inner_cells():
+    table = keyed_party("party*age + party*sex")
+    bare = dc.Table(table.design, table.published)
+    release = bare.protect(dc.Adjust(NOISE))
+    np.testing.assert_array_equal(release.z, table.protect(dc.Adjust(NOISE)).z)
+    assert release.y is None
+
+
+def test_a_design_from_a_matrix_is_adjusted_too():
+    X = np.array([[1, 1, 0, 0], [1, 0, 1, 0], [1, 0, 0, 1]])
+    table = dc.Table.from_inner(dc.Design.from_matrix(X), np.array([4, 9, 6]))
+    release = table.protect(dc.Adjust(dc.DropAdd(share=0.5, source="seed")), seed=3)
+    assert release.z[0] == release.z[1:].sum()
+    with pytest.raises(ParameterError, match="made from a matrix"):
+        table.protect(dc.Adjust(dc.DropAdd(source="seed"), weights={1: 2.0}), seed=3)
+
+
+@settings(max_examples=25, deadline=None)
+@given(designs(), st.integers(0, 2**20))
+def test_random_designs_add_up_keep_zeros_and_have_no_small_cells(design, seed):
+    rng = np.random.default_rng(seed)
+    table = dc.Table.from_inner(design, rng.poisson(2.0, design.n_inner)).rekeyed(rng)
+    release = table.protect(dc.Adjust(NOISE, proposals=1e4))
+    assert not np.isin(release.z, [1, 2]).any()
+    frame = Frame.of(table)
+    values = release.z if not getattr(design, "occurring", False) else release.z[design.public()[1]]
+    assert not np.delete(values, frame.cells).any()
+    if release.y is not None:
+        np.testing.assert_array_equal(release.design.aggregate(release.y), release.z)
+
+
+def test_an_empty_table_stays_empty():
+    design = dc.Design.product({"a": 2, "b": 2}, "a*b")
+    table = dc.Table.from_inner(design, np.zeros(4, dtype=int)).rekeyed(np.random.default_rng(1))
+    assert not table.protect(dc.Adjust(NOISE)).z.any()
+
+
+def test_it_is_built_from_plain_values():
+    built = registry.build(
+        "method", "adjust",
+        {"method": "cell-key", "parameters": {"D": 5, "V": 3, "js": 2}, "weights": {"0": 9}},
+    )  # fmt: skip
+    assert built.source == "keys"
+    with pytest.raises(ParameterError, match="named values"):
+        registry.build("method", "adjust", {"parameters": "D=5"})
+    assert built.weights == {0: 9.0}
+    assert built.claims.blocked == (1, 2)
+    assert dc.Adjust(dc.DropAdd()).claims.blocked == ()
+    assert dc.Adjust(dc.DropAdd(), min_count=3).claims.blocked == (1, 2)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"method": dc.DiscreteLaplace(1.0)}, "differentially private"),
+        ({"method": "cell-key"}, "wraps a perturbing method"),
+        ({"min_count": 0}, "min_count"),
+        ({"max_move": -1.0}, "max_move"),
+        ({"weights": {1: -2.0}}, "positive numbers"),
+        ({"proposals": 0}, "proposals"),
+        ({"seconds": 0.0}, "seconds"),
+    ],
+)
+def test_wrong_options_are_refused(options, words):
+    with pytest.raises(ParameterError, match=words):
+        dc.Adjust(**{"method": NOISE, **options})
+
+
+def test_tables_that_cannot_be_adjusted_say_why():
+    table = sample_table(weights=True)
+    with pytest.raises(DesignError, match="hidden"):
+        table.protect(dc.Adjust(dc.CellKey(PTABLE, threshold=10)))
+    with pytest.raises(DesignError, match="whole counts"):
+        table.protect(dc.Adjust(dc.CellKey(PTABLE, weighting="mean")))
+    with pytest.raises(KeysError, match="no cell keys"):
+        dc.Table.from_inner(table.design, table.y).protect(dc.Adjust(NOISE))
+    with pytest.raises(ParameterError, match="seed"):
+        table.protect(dc.Adjust(dc.Pram()))
+
+
+def test_a_largest_move_that_a_cell_cannot_keep_names_the_cell():
+    table = keyed_party("party*age")
+    with pytest.raises(InfeasibleError, match="'A', 'age': 'old'.*moves by 5") as caught:
+        table.protect(dc.Adjust(NOISE, min_count=11, max_move=4))
+    assert "old" not in caught.value.public()
+
+
+def test_a_smaller_largest_move_is_kept():
+    table = census(shape=(6, 5, 4))
+    release = table.protect(dc.Adjust(NOISE, max_move=3))
+    assert np.abs(release.z - table.z).max() <= 3
+    assert np.abs(table.protect(NOISE).z - table.z).max() > 3
+
+
+def test_noise_on_empty_cells_is_taken_back():
+    table = sample_table()
+    noise = dc.CellKey(discrete_laplace(2.0, 7))
+    release = table.protect(dc.Adjust(noise))
+    assert not release.z[table.z == 0].any()

@@ -1,0 +1,277 @@
+"""SAFE: no small count anywhere, ever; near the truth where it is controlled."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pandas
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import discreet as dc
+from discreet import registry
+from discreet.design.values import CellValues
+from discreet.errors import DataError, DesignError, ParameterError
+from discreet.protect.effect import Effect, effect
+from discreet.solve.integer.domain import LimitError
+from discreet.testing import check_method
+from discreet.testing.draws import sample_table
+from tests.protect.tables import party
+from tests.strategies import designs
+
+FIVE_WAY = Path(__file__).parents[3] / "shared" / "data" / "lfs_like_agg.csv.gz"
+QUICK = {"proposals": 2e4}
+
+
+def census(margins=None, support="all"):
+    rng = np.random.default_rng(5)
+    shape = {"region": 8, "age": 7, "sex": 2, "work": 4}
+    codes = np.array(list(np.ndindex(*shape.values())))
+    counts = rng.poisson(rng.gamma(0.4, 5.0, len(codes)))
+    frame = {name: [f"{name}{c}" for c in codes[:, k]] for k, name in enumerate(shape)}
+    chosen = dc.margins(list(shape), order=2, lower=True) if margins is None else margins
+    return dc.Table.from_counts({**frame, "n": counts}, "n", chosen, support=support)
+
+
+def is_safe(counts, smallest=3):
+    return not ((counts > 0) & (counts < smallest)).any()
+
+
+def test_the_battery_of_promises_holds():
+    found = check_method(dc.Safe(**QUICK), draws=2_000)
+    assert found["keeps zeros"] == "5 zeros stayed zero"
+    assert "[1, 2]" in found["blocked values"]
+
+
+@given(designs(), st.integers(0, 2**32 - 1), st.integers(2, 5))
+@settings(max_examples=40, deadline=None)
+def test_whatever_the_design_no_cell_is_small_and_zeros_stay(design, seed, smallest):
+    rng = np.random.default_rng(seed)
+    table = dc.Table.from_inner(design, CellValues(rng.poisson(2.0, design.n_inner)))
+    release = dc.Safe(smallest, proposals=2e3)(table, rng=rng)
+    assert is_safe(release.y, smallest)
+    assert is_safe(release.z, smallest)
+    np.testing.assert_array_equal(release.z, release.design.aggregate(release.y))
+    assert not effect(table, release).protected[effect(table, release).true == 0].any()
+    if not getattr(design, "occurring", False):
+        assert not release.y[table.y == 0].any()
+
+
+def test_no_table_made_from_the_result_has_a_small_cell():
+    table = census()
+    release = table.protect(dc.Safe(**QUICK), seed=1)
+    for order in range(5):
+        for margins in dc.margins(["region", "age", "sex", "work"], order=order):
+            found = effect(table, release, [margins])
+            assert is_safe(found.protected)
+
+
+@pytest.mark.parametrize("support", ["all", "occurring"])
+def test_controlled_tables_are_near_the_truth_and_others_less(support):
+    table = census(support=support)
+    release = table.protect(dc.Safe(proposals=1e6), seed=1)
+    inside = effect(table, release)
+    outside = effect(table, release, [("region", "age", "sex")])
+    assert inside.largest <= 2
+    assert inside.mean < outside.mean
+    assert "largest deviation from the truth is" in release.statement.text
+    assert release.design.n_inner == 8 * 7 * 2 * 4
+
+
+@pytest.mark.parametrize("most", [2, 4, None])
+def test_inner_cells_do_not_move_far(most):
+    table = census()
+    release = table.protect(dc.Safe(max_move=most, **QUICK), seed=1)
+    assert np.abs(release.y - table.y).max() <= (3 if most is None else most)
+
+
+def test_short_moves_keep_other_tables_nearer():
+    table = census()
+    near, far = (
+        effect(table, table.protect(dc.Safe(max_move=m, proposals=1e6), seed=1), "region*age*sex")
+        for m in (None, math.inf)
+    )
+    assert near.mean < far.mean
+    assert near.largest < far.largest
+
+
+def test_only_controlled_margins_are_kept_near():
+    table = census()
+    few = table.protect(dc.Safe(controlled=[("region",), ()], **QUICK), seed=1)
+    assert effect(table, few, [("region",), ()]).largest == 0
+    assert effect(table, few).largest > 2
+    by_formula = table.protect(dc.Safe(controlled="region", **QUICK), seed=1)
+    np.testing.assert_array_equal(by_formula.z, few.z)
+
+
+def test_bounds_are_kept_for_cells_of_one_variable_and_for_the_others():
+    table = census()
+    wide = table.protect(dc.Safe(bounds={1: 0, 2: 6}, proposals=1e6), seed=1)
+    ones = [("region",), ("age",), ("sex",), ("work",), ()]
+    assert effect(table, wide, ones).largest == 0
+    assert effect(table, wide).largest <= 6
+    half = table.protect(dc.Safe(bounds={1: 0}, proposals=1e6), seed=1)
+    assert effect(table, half, ones).largest == 0
+    assert effect(table, half).largest <= 3
+
+
+def test_bounds_that_could_not_be_kept_are_admitted():
+    table = census()
+    with pytest.raises(LimitError):
+        table.protect(dc.Safe(bounds={2: 0}, **QUICK), seed=1)
+    tight = dc.Safe(controlled=[("region",), ("age", "work")], bounds={2: 1}, proposals=2e3)
+    found = tight.search(table, rng=np.random.default_rng(1))
+    admitted = "outside the bounds" in table.protect(tight, seed=1).statement.text
+    assert admitted == (found.violations > 0)
+
+
+def test_an_impossible_bound_names_the_cell_and_the_bound_inside_only():
+    table = party("party*age*sex")
+    with pytest.raises(LimitError) as caught:
+        table.protect(dc.Safe(bounds={2: 0.5}, **QUICK), seed=1)
+    assert "'party': 'A', 'age': 'old', 'sex': 'f'" in str(caught.value)
+    assert "moves by 1 or more, but the bound is 0.5" in str(caught.value)
+    assert "party" not in caught.value.public()
+
+
+def test_weights_draw_the_search_to_some_cells():
+    table = census()
+
+    def spread(weights):
+        method = dc.Safe(weights=weights, bounds={1: 50, 2: 50}, proposals=3e5)
+        release = table.protect(method, seed=1)
+        two = effect(table, release, dc.margins(["region", "age", "sex", "work"], order=2))
+        one = effect(table, release, dc.margins(["region", "age", "sex", "work"], order=1))
+        return (one.deviation**2).mean(), (two.deviation**2).mean()
+
+    heavy, light = spread({1: 100.0, 2: 1.0}), spread({1: 0.01, 2: 1.0})
+    assert heavy[0] <= light[0]
+    assert heavy[1] >= light[1]
+
+
+@pytest.mark.skipif(not FIVE_WAY.exists(), reason="the five-way data are not here")
+def test_a_short_search_on_a_large_table_is_already_good():
+    """Giessing & Höhne (2011) report 7 and 1.49 on a table of theirs."""
+    frame = pandas.read_csv(FIVE_WAY, dtype=dict.fromkeys("abcde", str))
+    margins = dc.margins(list("abcde"), order=3, lower=True)
+    table = dc.Table.from_counts(frame, "freq", margins, support="occurring")
+    release = table.protect(dc.Safe(proposals=1e7), seed=1)
+    found = effect(table, release)
+    assert found.largest <= 4
+    assert found.mean < 1.1
+    ones = effect(table, release, dc.margins(list("abcde"), order=1, lower=True))
+    assert ones.largest <= 2
+
+
+def test_the_same_seed_gives_the_same_release():
+    table = census()
+    first, again, other = (table.protect(dc.Safe(**QUICK), seed=s) for s in (1, 1, 2))
+    np.testing.assert_array_equal(first.y, again.y)
+    assert not np.array_equal(first.y, other.y)
+
+
+def test_records_and_whole_weights_come_with_the_tables():
+    table = census()
+    release = table.protect(dc.Safe(**QUICK), seed=1)
+    weights = release.inner_to_arrow().to_pandas()
+    assert weights["count"].min() >= 3
+    records = release.to_microdata().to_pandas()
+    assert len(records) == release.y.sum() == weights["count"].sum()
+    again = dc.open(records).tabulate("region*age")
+    true = release.z[release.design.position({"region": "region1", "age": "age2"})]
+    assert again.z[again.design.position({"region": "region1", "age": "age2"})] == true
+
+
+def test_a_hierarchy_is_controlled_at_every_level():
+    table = sample_table()
+    found = effect(table, table.protect(dc.Safe(**QUICK), seed=1))
+    assert found.largest <= 3
+    assert is_safe(found.protected)
+
+
+def test_a_general_design_is_protected_too():
+    X = np.array([[1, 0, 1], [1, 1, 0], [0, 1, 1], [0, 1, 0]])
+    table = dc.Table.from_inner(dc.Design.from_matrix(X), CellValues(np.array([2, 4, 1, 0])))
+    release = table.protect(dc.Safe(**QUICK), seed=1)
+    assert is_safe(release.z)
+    assert release.y[3] == 0
+    with pytest.raises(ParameterError, match="no margins to choose"):
+        table.protect(dc.Safe(controlled="a", **QUICK), seed=1)
+
+
+def test_an_empty_table_stays_empty():
+    table = dc.Table.from_inner(dc.Design.product({"a": 3}, "a"), CellValues(np.zeros(3, int)))
+    release = table.protect(dc.Safe(**QUICK), seed=1)
+    assert not release.z.any()
+
+
+def test_a_release_on_a_crossing_too_large_to_hold_keeps_the_protected_support(monkeypatch):
+    monkeypatch.setattr("discreet.protect.safe.LARGEST_DENSE", 10)
+    table = census(support="occurring")
+    release = table.protect(dc.Safe(**QUICK), seed=1)
+    assert release.design.n_inner == np.count_nonzero(release.y) == len(release.y)
+    assert not getattr(release.design, "occurring", False)
+    full = census().protect(dc.Safe(**QUICK), seed=1)
+    np.testing.assert_array_equal(effect(table, release).true, effect(table, full).true)
+    assert effect(table, release).protected.sum() == 11 * release.z[release.design.position({})]
+    assert effect(table, release).largest <= 4
+    other = party().protect(dc.Safe(**QUICK), seed=1)
+    with pytest.raises(DesignError, match="another support"):
+        effect(table, other)
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"min_count": 1}, "at least 2"),
+        ({"bounds": {3: 1}}, "keys 1 .* and 2"),
+        ({"bounds": {1: -1}}, "bounds must not be negative"),
+        ({"weights": {1: -1}}, "weights must not be negative"),
+        ({"max_move": 1}, "max_move must be at least min_count - 1 = 2"),
+        ({"proposals": 0}, "proposals must be at least 1"),
+        ({"seconds": -1.0}, "seconds must be positive"),
+    ],
+)
+def test_nonsense_is_refused_when_it_is_written(options, why):
+    with pytest.raises(ParameterError, match=why):
+        dc.Safe(**options)
+
+
+def test_negative_counts_and_missing_seeds_are_refused():
+    with pytest.raises(DataError, match="must not be negative"):
+        CellValues(np.array([3, -1]))
+    with pytest.raises(ParameterError, match="give it a seed"):
+        census().protect(dc.Safe(**QUICK))
+    with pytest.raises(ParameterError, match="give it a seed"):
+        dc.Safe(**QUICK)(census())
+
+
+def test_recipes_give_plain_values():
+    method = registry.build("method", "safe", {"bounds": {"1": 2, "2": 4}, "min_count": 3})
+    assert method == dc.Safe(bounds={1: 2, 2: 4})
+
+
+EFFECT = Effect(np.array([1, 1, 2, 5, 30]), np.array([0, 3, 3, 4, 37]))
+
+
+def test_the_effect_of_protection_in_figures():
+    assert EFFECT.largest == 7
+    assert math.isclose(EFFECT.mean, (1 + 2 + 1 + 1 + 7) / 5)
+    shares = EFFECT.transitions(largest=5)
+    np.testing.assert_allclose(shares[1], [0.5, 0, 0, 0.5, 0])
+    np.testing.assert_allclose(shares.sum(axis=1), [0, 1, 1, 0, 0, 1])
+    assert EFFECT.shares(1, 2) == {-1: 1 / 3, 1: 1 / 3, 2: 1 / 3}
+    sizes = EFFECT.by_size([1, 3, 10]).to_pylist()
+    assert sizes == [
+        {"count": "1-2", "cells": 3, "mean": pytest.approx(4 / 3), "largest": 2},
+        {"count": "3-9", "cells": 1, "mean": 1.0, "largest": 1},
+        {"count": "10+", "cells": 1, "mean": 7.0, "largest": 7},
+    ]
+
+
+def test_an_effect_needs_inner_cells():
+    table = party()
+    release = table.protect(dc.SmallCountRounding(), seed=1)
+    with pytest.raises(DesignError, match="inner cells are not part"):
+        effect(table, release)

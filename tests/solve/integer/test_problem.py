@@ -1,0 +1,86 @@
+"""Problems: what they check, and the index arrays made from designs."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+import discreet as dc
+from discreet.errors import ParameterError
+from discreet.solve.integer.domain import Domain, LimitError
+from discreet.solve.integer.problem import Problem, cell_name, members_of, part_of
+from tests.strategies import designs
+
+DESIGN = dc.Design.product({"a": 2, "b": 2}, "a*b")
+
+
+def problem(**changes):
+    m, n = DESIGN.n_published, DESIGN.n_inner
+    given = {"target": np.full(m, 4), "domain": Domain.gapped(3, np.full(n, 9)), **changes}
+    return Problem(DESIGN, **given)
+
+
+@given(designs())
+@settings(max_examples=60)
+def test_members_are_the_rows_of_the_matrix(design):
+    rows = np.arange(0, design.n_inner, 2)
+    expected = design.matrix().toarray()[rows]
+    for members in (members_of(design, rows), members_of(as_matrix(design), rows)):
+        counts = np.zeros((len(rows), design.n_published + 1), dtype=np.int64)
+        np.add.at(counts, (np.arange(len(rows))[:, None], members), 1)
+        np.testing.assert_array_equal(counts[:, :-1], expected)
+
+
+def as_matrix(design):
+    return dc.Design.from_matrix(design.matrix())
+
+
+@given(designs())
+@settings(max_examples=40)
+def test_a_part_of_a_design_has_the_cells_it_reaches_and_the_total(design):
+    rows = np.arange(0, design.n_inner, 2)
+    part, cells = part_of(design, rows)
+    y = np.zeros(design.n_inner, dtype=np.int64)
+    y[rows] = np.arange(1, len(rows) + 1)
+    np.testing.assert_array_equal(
+        part.aggregate(y[rows]), np.append(design.aggregate(y)[cells], y.sum())
+    )
+    rest = np.setdiff1d(np.arange(design.n_published), cells)
+    assert not design.aggregate(y)[rest].any()
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"power": 0.5}, "power must be at least 1"),
+        ({"domain": Domain.gapped(3, [9])}, "4 inner cells, but domains were given for 1"),
+        ({"target": np.zeros(3)}, "9 published cells, but `target` has 3"),
+        ({"weights": np.full(9, -1.0)}, "weights must not be negative"),
+        ({"target": np.full(9, np.nan)}, "finite"),
+        ({"target": np.full(9, 0.5), "blocked": 3}, "whole targets"),
+        ({"blocked": 3, "groups": np.zeros(9, dtype=np.int8)}, "exclude each other"),
+    ],
+)
+def test_what_does_not_fit_is_refused(changes, why):
+    with pytest.raises(ParameterError, match=why):
+        problem(**changes)
+
+
+def test_crossed_limits_name_the_cell_inside_and_not_outside():
+    low, high = np.full(9, -1.0), np.full(9, 1.0)
+    low[3], high[3] = 0.2, 0.8
+    with pytest.raises(LimitError, match="may deviate by 0.2 to 0.8") as caught:
+        problem(low=low, high=high)
+    assert cell_name(DESIGN, 3) in str(caught.value)
+    assert cell_name(DESIGN, 3) not in caught.value.public()
+
+
+def test_breaches_and_forbidden_values_are_counted():
+    limited = problem(low=np.full(9, -2.0), high=np.full(9, 1.0), blocked=3)
+    deviation = np.array([0, 1, 2, -2, -3, -4, 0, 0, 0])
+    np.testing.assert_array_equal(np.flatnonzero(limited.violations(deviation)), [2, 3, 4, 5])
+
+
+def test_cells_have_names():
+    assert cell_name(DESIGN, DESIGN.position({})) == "the total"
+    assert "'a'" in cell_name(DESIGN, DESIGN.position({"a": "1"}))
+    assert cell_name(as_matrix(DESIGN), 2) == "2"
