@@ -15,6 +15,7 @@ import pytest
 import discreet as dc
 from discreet.errors import EngineError, MissingDependencyError, ParameterError, UnknownNameError
 from discreet.microdata.urls import one_table, scheme_of, split_table
+from discreet.recipe import Choice, Recipe
 from tests import servers
 
 FRAME = pa.table({"id": [1, 2, 3], "sex": ["f", "m", "f"], "w": [1.0, 2.0, 4.0]})
@@ -124,6 +125,20 @@ def test_passwords_are_not_shown(server, caplog):
     assert servers.PASSWORD not in f"{data!r}{data.origin}{table!r}{caplog.text}{vars(data)}"
 
 
+def test_nothing_that_is_written_says_where_the_records_were(server, tmp_path):
+    recipe = Recipe("sex", Choice("laplace", {"epsilon": 1.0}))
+    data = dc.open(f"{server.url}::people", weight="w")
+    recipe.write(tmp_path / "recipe.toml")
+    recipe.tabulate(data).save(tmp_path / "table.parquet")
+    recipe.run(data).save(tmp_path / "release.parquet")
+    files = list(tmp_path.iterdir())
+    assert len(files) == 3
+    for path in files:
+        content = path.read_bytes()
+        for trace in (servers.PASSWORD, "127.0.0.1", "postgres"):
+            assert trace.encode() not in content
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -131,6 +146,7 @@ def test_passwords_are_not_shown(server, caplog):
         lambda url: url.replace("127.0.0.1", "127.0.0.1/x/"),
         lambda url: url.replace("@127", "/@127"),
         lambda url: url.replace(servers.PASSWORD, f"99/{servers.PASSWORD}"),
+        lambda url: url.replace(servers.PASSWORD, f"x@{servers.PASSWORD}"),
         lambda url: url.replace("@127.0.0.1", "@no.such.host.invalid"),
         lambda url: url.replace("/postgres", "/nothing") + "?password=" + servers.PASSWORD,
         lambda url: url + "?nonsense=" + servers.PASSWORD,

@@ -8,6 +8,7 @@ import discreet as dc
 from discreet.randomness import stream
 from discreet.tabulate.numpy_engine import NumpyEngine
 from discreet.testing.engines import CASES, REFUSED, check_engine
+from tests import servers
 
 
 @pytest.mark.parametrize("case", [*CASES, *REFUSED])
@@ -75,3 +76,13 @@ def test_recodes_and_side_tables_are_the_same_elsewhere(place):
     here, there = table(dc.open(frame)), table(place.people(frame))
     np.testing.assert_array_equal(there.z, here.z)
     np.testing.assert_array_equal(there.cell_keys, here.cell_keys)
+
+
+def test_missing_servers_say_what_to_install(monkeypatch):
+    """A test without its server fails with this line; it is never left out."""
+    monkeypatch.setattr(servers.shutil, "which", lambda program: None)
+    with pytest.raises(RuntimeError, match="apt-get install default-jre-headless"):
+        servers.spark().__enter__()
+    monkeypatch.setattr(servers.Path, "glob", lambda self, pattern: [])
+    with pytest.raises(RuntimeError, match="apt-get install postgresql"):
+        servers.postgres().__enter__()

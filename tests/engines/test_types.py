@@ -2,6 +2,7 @@
 
 import datetime
 
+import ibis
 import pyarrow as pa
 import pytest
 
@@ -92,6 +93,20 @@ def test_missing_values_alone_are_a_row(place):
     from discreet.microdata.backend import fetch
 
     assert fetch(people.backend, query, "x").column(0).null_count == 2
+
+
+def test_texts_of_duckdb_that_fold_case(tmp_path):
+    import duckdb
+
+    path = tmp_path / "folded.duckdb"
+    with duckdb.connect(str(path)) as connection:
+        connection.sql("CREATE TABLE folded (a VARCHAR COLLATE NOCASE, n INT)")
+        connection.sql("INSERT INTO folded VALUES ('ä', 1), ('Ä', 1), ('ä', 2), (NULL, 3)")
+    for source in (path, ibis.duckdb.connect(path, read_only=True).table("folded")):
+        people = dc.open(source)
+        expected = {"ä": 2, "Ä": 1, "(missing)": 1, "Total": 4}
+        assert counts(people.tabulate("a"), "a") == expected
+        assert people.tabulate("n").z[-1] == 4
 
 
 def test_texts_of_spark_that_fold_case_or_pad(session, on_spark):

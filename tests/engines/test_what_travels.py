@@ -234,14 +234,24 @@ def test_a_file_opened_to_be_read_says_where_keys_can_go(tmp_path, capsys, secre
 
 
 def test_hostile_names_do_nothing(server, sql, on_postgres):
-    evil = 'x"; DROP TABLE victim; --'
-    sql.execute("CREATE TABLE victim (a int)")
+    evil = 'x"; DROP TABLE other_victim; --'
+    sql.execute("CREATE TABLE other_victim (a int)")
     on_postgres.stored(pa.table({evil: ["a", "b"], "id": [1, 2]}), evil)
     data = dc.open(server.url, table=evil, id="id")
     keyed = data.store_keys(f"{evil} keys", dc.Secret(SECRET.encode()))
     assert keyed.tabulate([(evil,)]).z.tolist() == [1, 1]
     assert keyed.recode({evil: {"a": "b"}}).tabulate([(evil,)]).z.tolist() == [2]
-    assert sql.execute("SELECT count(*) FROM victim").fetchone() == (0,)
+    assert sql.execute("SELECT count(*) FROM other_victim").fetchone() == (0,)
+
+
+@pytest.mark.parametrize("evil", ['x"; DROP TABLE victim; --', "x`; DROP TABLE victim; --"])
+def test_hostile_columns_do_nothing(place, evil):
+    place.stored(pa.table({"a": [1]}), "victim")
+    people = place.people(pa.table({evil: ["a", "b"], "id": [1, 2]}), id="id")
+    keyed = people.with_keys(dc.Secret(SECRET.encode())).recode({evil: {"a": "b"}})
+    assert keyed.tabulate([(evil,)]).z.tolist() == [2]
+    assert dc.open(place.backend.table("victim")).tabulate("a").z.tolist() == [1, 1]
+    place.backend.drop_table("victim")
 
 
 def test_nothing_is_left_in_the_working_folder():

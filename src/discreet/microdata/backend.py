@@ -89,8 +89,35 @@ class Border:
         return self.store(name, keyed(self.answer(side.select(side[0])).column(0)))
 
 
+class DuckDBBorder(Border):
+    """DuckDB, whose columns may have a collation too."""
+
+    def exact(self, table: Any) -> Any:
+        """A table with texts that are equal only when their characters are.
+
+        Only the statement that made a table tells of a collation, and then every text goes through
+        bytes.
+        """
+        import ibis.expr.operations as ops
+
+        source = table.op()
+        if not isinstance(source, ops.DatabaseTable) or not self._has_collation(source.name):
+            return table
+        to_bytes = engine_function("encode", (str,), bytes)
+        to_text = engine_function("decode", (bytes,), str)
+        texts = [name for name, kind in table.schema().items() if kind.is_string()]
+        return table.mutate(**{name: to_text(to_bytes(table[name])) for name in texts})
+
+    def _has_collation(self, table: str) -> bool:
+        made = "SELECT sql FROM duckdb_tables() WHERE table_name = ?"
+        found = self.backend.con.execute(made, [table]).fetchall()
+        return any("COLLATE" in sql.upper() for (sql,) in found)
+
+
 def border(backend: Any) -> Border:
     """The way to and from a back end."""
+    if backend.name == "duckdb":
+        return DuckDBBorder(backend)
     if backend.name == "postgres":
         from discreet.microdata.postgres import PostgresBorder
 
@@ -109,15 +136,21 @@ def duckdb(path: str | None = None) -> Any:
     return ibis.duckdb.connect() if path is None else ibis.duckdb.connect(path, read_only=True)
 
 
-def engine_function(name: str, takes: tuple[type, type], gives: type) -> Callable[..., Any]:
-    """A function of two arguments that an engine brings along, for expressions."""
+def engine_function(name: str, takes: tuple[type, ...], gives: type) -> Callable[..., Any]:
+    """A function of one or two arguments that an engine brings along, for expressions."""
     import ibis
 
-    def shape(first: Any, second: Any) -> None:
-        """Ibis wants to know the arguments."""
-
+    shape = _of_one if len(takes) == 1 else _of_two
     made: Callable[..., Any] = ibis.udf.scalar.builtin(shape, name=name, signature=(takes, gives))
     return made
+
+
+def _of_one(first: Any) -> None:
+    """What Ibis is shown of a function of one argument."""
+
+
+def _of_two(first: Any, second: Any) -> None:
+    """What Ibis is shown of a function of two arguments."""
 
 
 def without_unsigned(frame: pa.Table) -> pa.Table:

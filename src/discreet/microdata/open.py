@@ -67,7 +67,7 @@ def _found(source: Any, table: str | None, numeric: list[str]) -> tuple[Any, Any
     """The records, their back end, and a name for people."""
     if isinstance(source, (str, Path)):
         return _named(str(source), table, numeric)
-    if type(source).__module__.startswith("pyspark.sql."):
+    if _is_session(source) or _is_spark_frame(source):
         return _spark(source, table)
     if table is not None:
         raise ParameterError("table= goes with a database: a DuckDB file, PostgreSQL or Spark.")
@@ -101,11 +101,23 @@ def _spark(source: Any, table: str | None) -> tuple[Any, Any, str]:
     """A session with a table, or a frame."""
     from discreet.microdata import spark
 
-    if hasattr(source, "createDataFrame"):
+    if _is_session(source):
         return _table(spark.backend_of(source), table, "the Spark session")
     if table is not None:
         raise ParameterError("table= goes with a Spark session, not with a frame.")
     return *spark.view_of(source), "a Spark frame"
+
+
+def _is_session(source: Any) -> bool:
+    return _is_of_spark(source) and hasattr(source, "createDataFrame")
+
+
+def _is_spark_frame(source: Any) -> bool:
+    return _is_of_spark(source) and hasattr(source, "createOrReplaceTempView")
+
+
+def _is_of_spark(source: Any) -> bool:
+    return type(source).__module__.startswith("pyspark.sql.")
 
 
 def _is_ibis(source: Any) -> bool:

@@ -26,12 +26,13 @@ _AT_ONCE = 100_000  # ids that are read, given keys and written together
 _BLOCK = 1 << 24
 _FORM = "(FORMAT csv, ENCODING 'UTF8')"
 _PORTS = re.compile(r"[\d,]*")
-_HIDDEN = ("pg_catalog", "information_schema", "pg_toast")
 
 _TABLES = """
 SELECT n.nspname, c.relname, pg_table_is_visible(c.oid)
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-WHERE c.relkind IN ('r', 'v', 'm', 'p', 'f') AND n.nspname <> ALL(%s)
+WHERE c.relkind IN ('r', 'v', 'm', 'p', 'f')
+AND n.nspname NOT IN ('pg_catalog', 'information_schema')
+AND (n.nspname !~ '^pg_' OR pg_table_is_visible(c.oid))
 ORDER BY 3 DESC, 1, 2
 """
 
@@ -83,8 +84,8 @@ def _parts(address: str) -> dict[str, Any]:
         parts = dict(conninfo_to_dict(address))
     except ProgrammingError:  # its message quotes the address, perhaps with a password
         parts = {"port": "unreadable"}
-    port, database = str(parts.get("port", "")), str(parts.get("dbname", ""))
-    if not _PORTS.fullmatch(port) or "@" in database:  # a password, misread
+    host, port, database = (str(parts.get(part, "")) for part in ("host", "port", "dbname"))
+    if not _PORTS.fullmatch(port) or "@" in host + database:  # part of a password, misread
         raise ParameterError(
             "the address of the PostgreSQL server cannot be read. It should look like "
             "postgresql://user@host:5432/database::table, with special characters "
@@ -144,7 +145,7 @@ class PostgresBorder(Border):
     def _tables(self) -> list[tuple[str, str, bool]]:
         with self.backend.con.transaction():
             rows: list[tuple[str, str, bool]]
-            rows = self.backend.con.execute(_TABLES, [list(_HIDDEN)]).fetchall()
+            rows = self.backend.con.execute(_TABLES).fetchall()
             return rows
 
     def _expression(self, schema: str | None, table: str) -> Any:

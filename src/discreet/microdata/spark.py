@@ -54,11 +54,6 @@ def _session(master: str) -> Any:
     return SparkSession.builder.master(master).appName("discreet").getOrCreate()
 
 
-def is_spark(source: Any) -> bool:
-    """Whether something is a session or a frame of Spark's."""
-    return type(source).__module__.startswith("pyspark.sql.")
-
-
 def backend_of(session: Any) -> Any:
     """An Ibis back end on a session, whose time zone becomes UTC."""
     import ibis
