@@ -11,6 +11,8 @@ COMMANDS = (
     "protect",
     "fit",
     "assess",
+    "compare",
+    "study",
     "run",
     "ptable",
     "keys",

@@ -42,14 +42,14 @@ def assess(
 
     Example: discreet assess table.parquet release.parquet --sensitive party
     """
-    from discreet import registry
     from discreet.assess.assess import assess as measure_all
+    from discreet.assess.compare.contestants import built_from
     from discreet.design.storage import read_release, read_table
 
     options = options_of(set, sensitive, ptable)
     if fitter is not None:
-        options["fitter"] = registry.build("fitter", fitter)
-    chosen = None if measure is None else [registry.build("measure", name) for name in measure]
+        options["fitter"] = built_from("fitter", fitter)
+    chosen = None if measure is None else [built_from("measure", name) for name in measure]
     truth, public = read_table(table), read_release(release)
     with progress_bar():
         found = measure_all(truth, public, chosen, **options)

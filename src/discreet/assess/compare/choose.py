@@ -1,0 +1,116 @@
+"""Which rows of a comparison speak for a measure, and which method they speak for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from discreet.assess.compare.judge import STAGES
+from discreet.errors import ParameterError, UnknownNameError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+RISKS = (
+    "exact-disclosure-own",
+    "disclosure-probability-own",
+    "unchanged-small-cells",
+    "unchanged-cells",
+)
+UTILITIES = ("hellinger-utility", "mean-absolute-deviation")
+
+Line = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Selection:
+    """A measure at one stage: after fitting, unless it is taken of published tables only.
+
+    Attributes:
+      measure: The measure's name.
+      stage: `"fitted"` or `"published"`.
+      lines: Its rows that have values, one for each method and fitter.
+    """
+
+    measure: str
+    stage: str
+    lines: tuple[Line, ...]
+
+    @property
+    def title(self) -> str:
+        """Measure and stage in words."""
+        return f"{self.measure} ({self.stage})"
+
+    @property
+    def direction(self) -> str:
+        """Whether higher or lower values, or values near zero, are better."""
+        return str(self.lines[0]["direction"])
+
+    def by_method(self) -> dict[tuple[str, str], Line]:
+        """Rows by label and fitter; as published, the fitter is empty."""
+        return {(line["label"], line["fitter"]): line for line in self.lines}
+
+
+def selected(frame: pa.Table, measure: str) -> Selection:
+    """The rows of a measure; ``name@published`` or ``name@fitted`` names the stage.
+
+    Without a stage, the one at which most methods have values is taken, after fitting before as
+    published: methods are then compared by the same thing.
+    """
+    name, _, stage = measure.partition("@")
+    if stage and stage not in STAGES:
+        raise ParameterError(f"a stage is one of {' and '.join(STAGES)}; got {stage!r}.")
+    rows = [row for row in frame.to_pylist() if row["measure"] == name]
+    if not rows:
+        raise UnknownNameError("measure of this comparison", name, _measures(frame))
+    usable = [row for row in rows if row["replicates"] and stage in ("", row["stage"])]
+    if not usable:
+        note = next((row["note"] for row in rows if row["note"]), "it was not taken there.")
+        raise ParameterError(f"measure {measure!r} has no values in this comparison: {note}")
+    chosen = max(STAGES, key=lambda s: len({r["label"] for r in usable if r["stage"] == s}))
+    lines = [row for row in usable if row["stage"] == chosen]
+    return Selection(name, chosen, tuple(r for r in lines if r["on"] == lines[0]["on"]))
+
+
+def _measures(frame: pa.Table) -> dict[str, None]:
+    return dict.fromkeys(frame["measure"].to_pylist())
+
+
+def first_of(frame: pa.Table, names: tuple[str, ...], kind: str) -> Selection:
+    """The first measure of a list that has values, or else the first of its kind that has."""
+    taken = [r["measure"] for r in frame.to_pylist() if r["replicates"] and r["kind"] == kind]
+    for name in (*names, *taken):
+        if name in taken:
+            return selected(frame, name)
+    raise ParameterError(f"no measure of {kind} has values in this comparison.")
+
+
+def loss(mean: float, direction: str) -> float:
+    """The value turned so that smaller is better for every measure."""
+    if direction == "zero":
+        return abs(mean)
+    return -mean if direction == "higher" else mean
+
+
+def is_dominated(point: tuple[float, float], others: list[tuple[float, float]]) -> bool:
+    """Whether another point is at least as good in both losses and better in one.
+
+    >>> is_dominated((1, 2), [(1, 2), (0, 2)]), is_dominated((1, 2), [(1, 2), (0, 3)])
+    (True, False)
+    """
+    return any(a <= point[0] and b <= point[1] and (a, b) != point for a, b in others)
+
+
+def paired(first: Selection, second: Selection) -> list[tuple[Line, Line]]:
+    """Rows of two measures that belong together: same method, same fitter where both have one."""
+    of_second = second.by_method()
+    pairs = []
+    for (label, fitter), line in first.by_method().items():
+        fitting = [
+            other
+            for (name, used), other in of_second.items()
+            if name == label and (used == fitter or "" in (used, fitter))
+        ]
+        pairs += [(line, other) for other in fitting]
+    return pairs

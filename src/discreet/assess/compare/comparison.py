@@ -1,0 +1,205 @@
+"""Methods side by side on the same table, by the same measures, with uncertainty."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from discreet.assess.compare.choose import (
+    RISKS,
+    UTILITIES,
+    Line,
+    Selection,
+    first_of,
+    is_dominated,
+    loss,
+    paired,
+    selected,
+)
+from discreet.assess.compare.contestants import MethodsLike, contestants
+from discreet.assess.compare.equal_risk import Tuned, at_equal_risk
+from discreet.assess.compare.execution import Execution
+from discreet.assess.compare.job import Job
+from discreet.assess.compare.judge import fitters_from, measures_from
+from discreet.assess.compare.summary import summarise
+from discreet.assess.compare.trial import Trial
+from discreet.assess.compare.tunable import Range
+from discreet.assess.measure import Measure
+from discreet.design import show
+from discreet.design.table import Table
+from discreet.errors import ParameterError, UnknownNameError
+
+if TYPE_CHECKING:
+    import altair
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Comparison:
+    """**Confidential.** Scores of several methods with their uncertainty.
+
+    Attributes:
+      frame: A row per method, stage, fitter and measure: label, method, parameters, stage,
+        fitter, measure, kind, on, mean, sd, standard_error, lower, upper (2.5 % and 97.5 %
+        quantiles of the draws), replicates, direction, reading, note.
+      replicates: The score of every draw.
+      job: What was compared.
+      tuning: What was done to bring the methods to equal risk, if that was asked for.
+    """
+
+    frame: pa.Table
+    replicates: pa.Table
+    job: Job
+    tuning: tuple[Tuned, ...] = ()
+
+    @property
+    def labels(self) -> list[str]:
+        """The methods' labels."""
+        return [c.label for c in self.job.contestants]
+
+    def risk(self, measure: str | None = None) -> Selection:
+        """Rows of a measure of risk: the one that was tuned to, or the first of a short list."""
+        if measure is None and self.tuning:
+            measure = self.tuning[0].measure
+        return first_of(self.frame, RISKS, "risk") if measure is None else self[measure]
+
+    def utility(self, measure: str | None = None) -> Selection:
+        """Rows of a measure of utility; Hellinger's by default."""
+        return first_of(self.frame, UTILITIES, "utility") if measure is None else self[measure]
+
+    def __getitem__(self, measure: str) -> Selection:
+        """Rows of a measure; ``name@published`` or ``name@fitted`` names the stage."""
+        return selected(self.frame, measure)
+
+    def ranking(self, utility: str | None = None) -> list[Line]:
+        """Rows of a measure of utility, the best first; methods above an equal risk come last."""
+        chosen = self.utility(utility)
+        late = {t.label for t in self.tuning if not t.reached}
+        return sorted(
+            chosen.lines,
+            key=lambda line: (line["label"] in late, loss(line["mean"], chosen.direction)),
+        )
+
+    def efficient(self, risk: str | None = None, utility: str | None = None) -> list[Line]:
+        """Rows of risk whose method no other one beats in risk and utility together (means)."""
+        first, second = self.risk(risk), self.utility(utility)
+        pairs = paired(first, second)
+        points = [
+            (loss(a["mean"], first.direction), loss(b["mean"], second.direction)) for a, b in pairs
+        ]
+        found = zip(pairs, points, strict=True)
+        return [line for (line, _), point in found if not is_dominated(point, points)]
+
+    def plot(self, risk: str | None = None, utility: str | None = None) -> altair.LayerChart:
+        """The risk–utility map: means with 95 % intervals of the draws."""
+        from discreet.assess.plots.risk_utility import risk_utility_map
+
+        return risk_utility_map(self, risk, utility)
+
+    def report(self, path: str | Path, thresholds: Mapping[str, float] | None = None) -> Path:
+        """Write a self-contained, confidential HTML page for a review board.
+
+        Args:
+          path: Where to write it; only its owner will be able to read it.
+          thresholds: By measure what is acceptable, such as ``{"exact-disclosure-own": 0.5,
+            "hellinger-utility": 0.9}``; a recommendation is made by these.
+        """
+        from discreet.assess.report.page import write_report
+
+        return write_report(self, path, thresholds or {})
+
+    def trials(self, label: str, draws: int) -> Iterator[Trial]:
+        """The first draws of a method, made again. They can be looked at, not released."""
+        if label not in self.labels:
+            raise UnknownNameError("method of this comparison", label, self.labels)
+        sampler = self.job.samplers[self.labels.index(label)]
+        yield from map(sampler, range(draws))
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The frame for pandas."""
+        return show.to_pandas(self.frame)
+
+    def to_polars(self) -> pl.DataFrame:
+        """The frame for polars."""
+        return show.to_polars(self.frame)
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self.frame.__arrow_c_stream__(requested_schema)
+
+    def __repr__(self) -> str:
+        from discreet.assess.compare.text import comparison_text
+
+        return comparison_text(self)
+
+
+def compare(
+    table: Table,
+    methods: MethodsLike,
+    *,
+    fitters: Any = None,
+    measures: str | Sequence[str | Measure] | None = None,
+    replicates: int = 100,
+    seed: int = 1,
+    equal_risk: tuple[str, float] | None = None,
+    tune: Mapping[str, Range | Sequence[Any]] | None = None,
+    resume: str | Path | None = None,
+    workers: int | None = None,
+    **options: Any,
+) -> Comparison:
+    r"""Compare methods on one table by risk and utility, over many draws.
+
+    Methods that use cell keys get new keys for every draw, methods that draw get a named stream
+    of the seed, and differentially private ones are simulated; no draw can be released. Every
+    draw is judged twice: *published*, as it stands, and *fitted*, after it was brought to
+    expected inner frequencies, which are those of the release where it has them and otherwise
+    those of the fitter. Risk to a sensitive variable is then comparable whatever the method.
+
+    Promise: the same scores for the same seed, whatever the number of workers and the order of
+    the methods; draw `i` of a method does not depend on the other methods.
+    Cost: draws × methods × (protection + fits + twice the measures).
+
+    Args:
+      table: The true table.
+      methods: Methods, or texts such as ``"cell-key:D=5,V=3,js=2"``; a mapping gives labels.
+      fitters: A fitter or several, objects or names; by default the first that there is of the
+        chain of a non-negative and a log-linear fit, ``"auto"``, ``"non-negative"`` and
+        ``"least-squares"``. None at all for an empty list.
+      measures: Measures, objects or names; a readable choice by default, ``"all"`` for all.
+      replicates: Number of draws of every method.
+      seed: Root of all streams.
+      equal_risk: A measure of risk and a target: every method is first tuned to this risk.
+      tune: For `equal_risk`, by label or method name: which parameter to tune and over which
+        values, such as ``{"laplace": ("epsilon", 0.1, 10)}`` or ``("cap", [1, 2, 5])``.
+      resume: Directory of finished draws: an interrupted comparison goes on where it stopped.
+        Draws made to find an equal risk are kept beside it.
+      workers: Number of processes; by default all cores when the work is worth it.
+      **options: Given to every measure that has an option of this name, such as
+        `sensitive="party"`.
+
+    See Langsrud & Lupp (2021).
+    """
+    job = Job(
+        table,
+        contestants(methods),
+        fitters_from(fitters),
+        measures_from(measures),
+        options,
+        seed,
+    )
+    how = Execution(replicates, workers, None if resume is None else Path(resume))
+    tuning: tuple[Tuned, ...] = ()
+    if equal_risk is not None:
+        job, tuning = at_equal_risk(job, equal_risk, tune or {}, how)
+    elif tune is not None:
+        raise ParameterError("tune= says how to reach an equal risk; give equal_risk= as well.")
+    return compared(job, how, tuning)
+
+
+def compared(job: Job, how: Execution, tuning: tuple[Tuned, ...] = ()) -> Comparison:
+    """Run a job and gather its scores."""
+    scores = how.scores(job)
+    return Comparison(summarise(scores), scores, job, tuning)

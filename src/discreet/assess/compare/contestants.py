@@ -1,0 +1,155 @@
+"""Who takes part in a comparison: methods and fitters, their labels and their parameters."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
+from typing import Any
+
+from discreet import registry
+from discreet.design.table import Method
+from discreet.errors import ParameterError
+from discreet.noise.matrix import TransitionMatrix
+
+MethodLike = Method | str
+MethodsLike = Mapping[str, MethodLike] | Sequence[MethodLike] | MethodLike
+_COMMA = re.compile(r",(?=\s*[A-Za-z_][\w-]*\s*=)")
+
+
+@dataclass(frozen=True)
+class Contestant:
+    """A method under the label it has in tables and pictures."""
+
+    label: str
+    method: Method
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The parameters that were chosen, as plain data."""
+        return parameters_of(self.method)
+
+
+def contestants(methods: MethodsLike) -> tuple[Contestant, ...]:
+    """The methods with different labels.
+
+    Args:
+      methods: Methods or texts such as ``"cell-key:D=5,V=3,js=2"``; a mapping gives the labels.
+    """
+    if isinstance(methods, Mapping):
+        named = [(label, built_from("method", m)) for label, m in methods.items()]
+    else:
+        built = [built_from("method", m) for m in several(methods)]
+        named = [(label_of(m), m) for m in built]
+    labels = [label for label, _ in named]
+    for label in labels:
+        if labels.count(label) > 1:
+            raise ParameterError(
+                f"two methods are called {label!r}. Give them labels: "
+                "{'weak': ..., 'strong': ...}."
+            )
+    if not labels:
+        raise ParameterError("there is no method to compare.")
+    return tuple(Contestant(label, method) for label, method in named)
+
+
+def several(given: Any) -> list[Any]:
+    """A list of what may be one thing or a sequence of them; a text is one thing."""
+    return list(given) if isinstance(given, Sequence) and not isinstance(given, str) else [given]
+
+
+def built_from(kind: str, given: Any) -> Any:
+    """A method, fitter or measure from a text ``NAME:PARAMETER=VALUE,…``; objects pass through.
+
+    >>> built_from("method", "drop-add:share=0.1,cap=3").cap
+    3
+    """
+    if not isinstance(given, str):
+        return given
+    name, _, rest = given.partition(":")
+    return registry.build(kind, name.strip(), _values(rest))
+
+
+def _values(text: str) -> dict[str, Any]:
+    """Parameters from ``A=1,B=[1, 2]``; values are read as JSON where they are."""
+    found: dict[str, Any] = {}
+    for part in filter(None, _COMMA.split(text.strip())):
+        name, separator, value = part.partition("=")
+        if not separator or not value.strip():
+            raise ParameterError(f"parameters are written NAME=VALUE,NAME=VALUE; got {part!r}.")
+        try:
+            found[name.strip().replace("-", "_")] = json.loads(value)
+        except json.JSONDecodeError:
+            found[name.strip().replace("-", "_")] = value.strip()
+    return found
+
+
+def parameters_of(thing: Any) -> dict[str, Any]:
+    """What was chosen otherwise than by default, as plain data; a matrix by how it was made."""
+    found: dict[str, Any] = {}
+    for field in fields(thing) if is_dataclass(thing) else ():
+        value = getattr(thing, field.name)
+        if isinstance(value, TransitionMatrix):
+            found |= _matrix_parameters(value)
+        elif not _is_default(field, value):
+            found[field.name] = _plain(value)
+    return found
+
+
+def label_of(thing: Any) -> str:
+    """Name and chosen parameters.
+
+    >>> from discreet.protect.drop_add import DropAdd
+    >>> label_of(DropAdd(share=0.1)), label_of(DropAdd())
+    ('drop-add share=0.1', 'drop-add')
+    """
+    shown = [f"{name}={_short(value)}" for name, value in parameters_of(thing).items()]
+    return " ".join([str(thing.name), *shown])
+
+
+def law_of(method: Method) -> TransitionMatrix | None:
+    """The transition matrix that a method applies to each published count as it stands, if any."""
+    publication, law = getattr(method, "publication", None), getattr(method, "matrix", None)
+    if publication is None or not isinstance(law, TransitionMatrix):
+        return None
+    is_changed = getattr(method, "invariant", False) or publication.threshold is not None
+    return law if publication.is_plain and not is_changed else None
+
+
+def _matrix_parameters(matrix: TransitionMatrix) -> dict[str, Any]:
+    usual = {"mono": True, "variant": "discreet"}
+    given = {
+        name: _plain(value)
+        for name, value in matrix.parameters.items()
+        if value is not None and usual.get(name) != value
+    }
+    return given or {"matrix": matrix.name}
+
+
+def _is_default(field: Field[Any], value: Any) -> bool:
+    if field.default_factory is not MISSING:
+        return bool(value == field.default_factory())
+    return bool(value is field.default or (_is_plain(value) and value == field.default))
+
+
+def _is_plain(value: Any) -> bool:
+    return value is None or isinstance(value, (bool, int, float, str, tuple))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(k): _plain(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(v) for v in value]
+    if hasattr(value, "item") and getattr(value, "ndim", 0) == 0:
+        return value.item()
+    if isinstance(value, (bool, int, float, str)) or value is None:
+        return value
+    return label_of(value) if hasattr(value, "name") else type(value).__name__
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

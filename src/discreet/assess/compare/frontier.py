@@ -1,0 +1,200 @@
+"""One method over a grid of settings: which of them no other one beats."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from discreet import registry
+from discreet.assess.compare.choose import RISKS, Line, Selection, paired
+from discreet.assess.compare.comparison import Comparison, compare
+from discreet.assess.compare.text import aligned, number
+from discreet.assess.measure import Measure
+from discreet.design import show
+from discreet.design.table import Method, Table
+from discreet.errors import DiscreetError, ParameterError
+
+if TYPE_CHECKING:
+    import altair
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Frontier:
+    """**Confidential.** Settings of one method by risk and utility.
+
+    Attributes:
+      comparison: All settings, compared.
+      risk: The measure of risk.
+      utility: The measure of utility.
+      failed: Settings that the method refuses, with the reason.
+    """
+
+    comparison: Comparison
+    risk: str
+    utility: str
+    failed: Mapping[str, str]
+
+    @property
+    def pairs(self) -> list[tuple[Line, Line]]:
+        """Rows of risk and utility of every setting."""
+        return paired(self._risk, self._utility)
+
+    @property
+    def efficient(self) -> list[str]:
+        """Settings that no other one beats in mean risk and mean utility together."""
+        return [line["label"] for line in self.comparison.efficient(self.risk, self.utility)]
+
+    @property
+    def frame(self) -> pa.Table:
+        """A row per setting: its parameters, risk and utility with intervals, and `efficient`."""
+        import pyarrow as pa
+
+        best = set(self.efficient)
+        rows = [
+            {
+                **json.loads(a["parameters"]),
+                "setting": a["label"],
+                "fitter": a["fitter"] or b["fitter"],
+                **_numbers("risk", a),
+                **_numbers("utility", b),
+                "efficient": a["label"] in best,
+            }
+            for a, b in self.pairs
+        ]
+        names = dict.fromkeys(name for row in rows for name in row)
+        return pa.table({name: [row.get(name) for row in rows] for name in names})
+
+    def plot(self) -> altair.LayerChart:
+        """The settings on the risk–utility map, those that none beats joined by a line."""
+        from discreet.assess.plots.risk_utility import frontier_map
+
+        return frontier_map(self)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The frame for pandas."""
+        return show.to_pandas(self.frame)
+
+    def to_polars(self) -> pl.DataFrame:
+        """The frame for polars."""
+        return show.to_polars(self.frame)
+
+    def __repr__(self) -> str:
+        best = set(self.efficient)
+        header = ("setting", "risk", "95 % of draws", "utility", "95 % of draws", "")
+        rows = [
+            (a["label"], *number(a), *number(b), "efficient" if a["label"] in best else "")
+            for a, b in self.pairs
+        ]
+        title = f"Frontier (confidential): {self._risk.title} against {self._utility.title}"
+        refused = [f"  {label}: {reason}" for label, reason in self.failed.items()]
+        return "\n".join([title, *aligned([header, *rows]), *refused])
+
+    @property
+    def _risk(self) -> Selection:
+        return self.comparison[self.risk]
+
+    @property
+    def _utility(self) -> Selection:
+        return self.comparison[self.utility]
+
+
+def frontier(
+    method: str | type[Method],
+    grid: Mapping[str, Sequence[Any]],
+    table: Table,
+    *,
+    risk: str | None = None,
+    utility: str = "hellinger-utility",
+    fitters: Any = None,
+    measures: Sequence[str | Measure] = (),
+    replicates: int = 100,
+    seed: int = 1,
+    resume: str | Path | None = None,
+    workers: int | None = None,
+    **options: Any,
+) -> Frontier:
+    """Every setting of a method on a grid, by risk and utility.
+
+    A setting is efficient when no other one has at most its risk and at least its utility, and is
+    better in one of them; means over the draws decide, and all settings see the same random
+    numbers. Settings that the method refuses are listed with the reason.
+
+    Cost: a comparison of as many methods as the grid has points.
+
+    Args:
+      method: A method's name or class.
+      grid: Values by parameter, such as ``{"D": [5], "V": [2, 3], "js": [1, 2]}``.
+      table: The true table.
+      risk: The measure of risk; that of an insider's exact disclosures where a sensitive variable
+        is named, of unchanged small cells otherwise.
+      utility: The measure of utility. ``name@published`` or ``name@fitted`` names the stage.
+      fitters: As for `compare`.
+      measures: Further measures to take.
+      replicates: Number of draws of every setting.
+      seed: Root of all streams.
+      resume: Directory of finished draws.
+      workers: Number of processes.
+      **options: Options of the measures, such as `sensitive="party"`.
+    """
+    chosen = risk or (RISKS[0] if "sensitive" in options else "unchanged-small-cells")
+    made, failed = _settings(method, grid)
+    names = dict.fromkeys(m.partition("@")[0] for m in (chosen, utility))
+    found = compare(
+        table,
+        made,
+        fitters=fitters,
+        measures=[*names, *measures],
+        replicates=replicates,
+        seed=seed,
+        resume=resume,
+        workers=workers,
+        **options,
+    )
+    return Frontier(found, chosen, utility, failed)
+
+
+def _settings(
+    method: str | type[Method], grid: Mapping[str, Sequence[Any]]
+) -> tuple[dict[str, Method], dict[str, str]]:
+    """Methods by setting, and the settings that cannot be made with the reason."""
+    if not grid or any(not values for values in grid.values()):
+        raise ParameterError("the grid needs at least one value for at least one parameter.")
+    made: dict[str, Method] = {}
+    failed: dict[str, str] = {}
+    for values in itertools.product(*grid.values()):
+        setting = dict(zip(grid, values, strict=True))
+        label = " ".join(f"{name}={value}" for name, value in setting.items())
+        try:
+            made[label] = _made(method, setting)
+        except DiscreetError as error:
+            failed[label] = str(error)
+    if not made:
+        raise ParameterError(f"no setting of the grid can be used: {next(iter(failed.values()))}")
+    return made, failed
+
+
+def _made(method: str | type[Method], setting: Mapping[str, Any]) -> Method:
+    """The method at a setting, from plain values as in the registry."""
+    if isinstance(method, str):
+        built: Method = registry.build("method", method, setting)
+        return built
+    maker = getattr(method, "from_parameters", method)
+    try:
+        inspect.signature(maker).bind(**setting)
+    except TypeError as error:
+        raise ParameterError(f"{method.__name__}: {error}.") from None
+    found: Method = maker(**setting)
+    return found
+
+
+def _numbers(name: str, line: Line) -> dict[str, float]:
+    ends = {f"{name}_{end}": line[end] for end in ("standard_error", "lower", "upper")}
+    return {name: line["mean"], **ends}

@@ -1,0 +1,170 @@
+"""One draw, judged: as published, and after it was brought to expected inner frequencies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from numpy.typing import NDArray
+
+from discreet import registry
+from discreet.assess.assess import Assessment, assess
+from discreet.assess.compare.contestants import built_from, label_of, several
+from discreet.assess.compare.trial import Trial
+from discreet.assess.measure import Measure
+from discreet.design.base import Design
+from discreet.design.table import Table
+from discreet.errors import ParameterError
+from discreet.noise.matrix import TransitionMatrix
+from discreet.solve.fit import Fit, Fitter
+
+PUBLISHED, FITTED = "published", "fitted"
+STAGES = (FITTED, PUBLISHED)
+OWN = "own"
+"""The fitter's name where the inner cells are part of the release."""
+
+DEFAULT_MEASURES = (
+    "exact-disclosure",
+    "exact-disclosure-own",
+    "disclosure-probability",
+    "disclosure-probability-own",
+    "targeted-attribution",
+    "table-disclosure",
+    "unchanged-cells",
+    "unchanged-small-cells",
+    "surviving-small-cells",
+    "certain-nonzero",
+    "repaired-entropy-risk",
+    "hellinger-utility",
+    "mean-absolute-deviation",
+    "max-absolute-deviation",
+    "mean-relative-deviation",
+    "false-zeros",
+    "false-positives",
+    "withheld-cells",
+    "additivity-error",
+    "total-difference",
+    "cramers-v-shift",
+    "changed-decisions",
+)
+
+PREFERRED_FITTERS = ("chain", "auto", "non-negative", "least-squares")
+"""What brings releases to expected inner frequencies, the best first (Langsrud & Lupp 2021)."""
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Judge:
+    """The measures and fitters that every method meets.
+
+    Attributes:
+      table: The true table.
+      measures: What is measured.
+      fitters: What recovers inner cells where they are not part of a release.
+      options: Options of the measures.
+    """
+
+    table: Table
+    measures: tuple[Measure, ...]
+    fitters: tuple[Fitter, ...]
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def __call__(self, trial: Trial, law: TransitionMatrix | None = None) -> Iterator[Row]:
+        """A row for each stage, fitter and measure.
+
+        Args:
+          trial: The draw.
+          law: What its method did to each published cell, for measures of the noise itself. After
+            a fit it no longer holds.
+        """
+        known = {} if law is None else options_for(self.measures, {"mechanism": law})
+        published = assess(self.table, trial, self.measures, **{**known, **self.options})
+        yield from _rows(published, PUBLISHED, "", "")
+        if trial.y is not None:
+            yield from _rows(published, FITTED, OWN, "")
+            return
+        for label, fitter in self._prepared.items():
+            fitted = trial.fit(fitter)
+            status = fitted.fit_result.status.name
+            found = assess(self.table, fitted, self.measures, **self.options)
+            yield from _rows(found, FITTED, label, status)
+
+    @cached_property
+    def _prepared(self) -> dict[str, PreparedOnce]:
+        return {label_of(fitter): PreparedOnce(fitter) for fitter in self.fitters}
+
+
+class PreparedOnce:
+    """A fitter that does once what depends on the design alone, and then fits many draws."""
+
+    def __init__(self, fitter: Fitter) -> None:
+        self.name = fitter.name
+        self._fitter = fitter
+        self._design: Design | None = None
+
+    def __call__(
+        self, design: Design, z: NDArray[Any], *, weights: NDArray[Any] | None = None
+    ) -> Fit:
+        """Fit one draw."""
+        if design is not self._design:
+            self._design, self._fit = design, self._fitter.prepare(design)
+        return self._fit(z, weights=weights)
+
+
+def _rows(found: Assessment, stage: str, fitter: str, fit: str) -> Iterator[Row]:
+    where = {"stage": stage, "fitter": fitter, "fit": fit}
+    for score in found:
+        yield {
+            **where,
+            "measure": score.name,
+            "kind": score.kind,
+            "on": score.on,
+            "direction": score.direction,
+            "value": score.value,
+        }
+    for skipped in found.skipped:
+        yield {**where, "measure": skipped.name, "kind": skipped.kind, "note": skipped.reason}
+
+
+def measures_from(given: str | Sequence[str | Measure] | None) -> tuple[Measure, ...]:
+    """Measures by name or as they are; a readable choice by default, ``"all"`` for all."""
+    if given is None:
+        given = DEFAULT_MEASURES
+    elif isinstance(given, str):
+        given = list(registry.MEASURES) if given == "all" else [given]
+    built = tuple(built_from("measure", m) for m in given)
+    if not built:
+        raise ParameterError("there is no measure to compare by.")
+    return built
+
+
+def options_for(measures: Sequence[Measure], options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options that at least one of the measures has."""
+    known = {name for m in measures for name in getattr(m, "__dataclass_fields__", {})}
+    return {name: value for name, value in options.items() if name in known}
+
+
+def fitters_from(given: Any) -> tuple[Fitter, ...]:
+    """Fitters by name or as they are; a preferred one by default."""
+    if given is None:
+        return (default_fitter(),)
+    built = tuple(built_from("fitter", f) for f in several(given))
+    labels = [label_of(f) for f in built]
+    if len(set(labels)) < len(labels):
+        raise ParameterError(f"fitters must differ from each other, got {', '.join(labels)}.")
+    return built
+
+
+def default_fitter() -> Fitter:
+    """The first of the preferred fitters that is registered and needs no parameters."""
+    for name in PREFERRED_FITTERS:
+        if name in registry.FITTERS:
+            try:
+                built: Fitter = registry.build("fitter", name)
+            except ParameterError:
+                continue
+            return built
+    raise ParameterError("no fitter is registered: name one with fitters=.")

@@ -1,0 +1,223 @@
+r"""Expected error of least squares on some margins, in closed form.
+
+On a complete design whose levels have groups of equal size, all margins share eigenvectors: with
+:math:`g_{bS}` the eigenvalue of block `b` on effect `S` (of rank :math:`r_S`) and precisions
+:math:`w_b`, the sum of squared errors of target block `t` is
+
+.. math:: \sum_S r_S\, g_{tS} \Big/ \sum_b w_b\, g_{bS},
+
+effects of exact margins left out. Other designs are decomposed as dense matrices.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, reduce
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.design.base import Vector
+from discreet.design.blocks import resolve
+from discreet.design.formula import Term
+from discreet.design.product import ProductDesign
+from discreet.design.sparse import SparseDesign
+from discreet.design.structured import StructuredDesign
+from discreet.errors import DesignError
+from discreet.solve.continuous.anova import AnovaBasis, Chains, chains_of
+
+Real = NDArray[np.float64]
+LARGEST_DENSE = 3_000
+_TINY = 1e-9
+
+
+@dataclass(frozen=True)
+class Error:
+    """Expected root mean square error of the published cells.
+
+    Attributes:
+      noise: The part that comes from noise.
+      bias: The part that no chosen margin tells; 0 when all is determined, `None` when unknown.
+    """
+
+    noise: float
+    bias: float | None
+
+    @property
+    def rmse(self) -> float:
+        """Both parts together; the noise alone when the bias is unknown."""
+        return math.hypot(self.noise, self.bias or 0.0)
+
+
+class Workload:
+    """The published cells of a design, and a wider design that holds all margins of all plans."""
+
+    def __init__(self, design: StructuredDesign, terms: Sequence[Term]) -> None:
+        self.wide = _with_margins(design, [*design.terms, *terms])
+        self.target = self.columns(design.terms)
+
+    def columns(self, terms: Sequence[Term]) -> NDArray[np.int64]:
+        """Published positions of margins in the wide design."""
+        blocks = self.blocks(terms)
+        parts = [np.arange(*self.wide.slice_of(k).indices(self.wide.n_published)) for k in blocks]
+        return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
+
+    def blocks(self, terms: Sequence[Term]) -> list[int]:
+        """Blocks of margins in the wide design."""
+        wanted = {block.levels for block in resolve(self.wide.axes, terms)} if terms else set()
+        return [k for k, block in enumerate(self.wide.blocks) if block.levels in wanted]
+
+    @cached_property
+    def representative(self) -> NDArray[np.int64]:
+        """For each published cell the first one with the same inner cells."""
+        return self.wide.duplicates()
+
+    @cached_property
+    def chains(self) -> Chains | None:
+        """The nested levels of every axis, where all margins share eigenvectors."""
+        chains = chains_of(self.wide) if isinstance(self.wide, ProductDesign) else None
+        return chains if chains is not None and chains.equal_groups else None
+
+    @cached_property
+    def spectrum(self) -> tuple[Real, Real] | None:
+        """Eigenvalues by block and effect and ranks of the effects, where margins share them."""
+        if self.chains is None:
+            return None
+        bases = [self.basis(one) for one in np.eye(len(self.wide.blocks))]
+        gains = [basis.eigenvalues.ravel() for basis in bases if basis is not None]
+        sizes = [[1 if v is None else len(v) for v in chain] for chain in self.chains.of_axis]
+        ranks = reduce(np.multiply.outer, [np.diff(s, prepend=0) for s in sizes], np.ones(()))
+        return np.array(gains), ranks.ravel()
+
+    def basis(self, block_weights: Real) -> AnovaBasis | None:
+        """The common eigenvectors of all margins, if they have any."""
+        if self.chains is None or not isinstance(self.wide, ProductDesign):
+            return None
+        return AnovaBasis(self.wide, self.chains, block_weights)
+
+    @cached_property
+    def matrix(self) -> Real:
+        """The wide design as a dense matrix."""
+        if self.wide.n_inner > LARGEST_DENSE:
+            raise DesignError(
+                f"the expected error of a design with declared zeros or groups of unequal size "
+                f"needs at most {LARGEST_DENSE:,} inner cells, and this one has "
+                f"{self.wide.n_inner:,}. Leave out levels or zeros, or compare by simulation."
+            )
+        return np.asarray(self.wide.matrix().toarray(), dtype=np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class Strategy:
+    """Cells that get noise and cells that are kept exact.
+
+    Attributes:
+      workload: What is published in the end.
+      noisy: Positions of the cells that get noise, each once.
+      exact: Positions of the exact cells.
+    """
+
+    workload: Workload
+    noisy: NDArray[np.int64]
+    exact: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, workload: Workload, perturbed: Sequence[Term], exact: Sequence[Term]) -> Strategy:
+        """The cells of margins; cells that are the same count once, exact ones get no noise."""
+        first = workload.representative
+        kept = np.unique(first[workload.columns(exact)])
+        noisy = np.setdiff1d(first[workload.columns(perturbed)], kept)
+        return cls(workload, noisy, kept)
+
+    @property
+    def sensitivity(self) -> int:
+        """In how many of the noisy cells one record counts."""
+        return self.workload.wide.sensitivity(self.noisy)
+
+    def error(self, variance: float, y: Real | None) -> Error:
+        """Expected error with noise of this variance; the bias needs the inner counts `y`."""
+        if not len(self.noisy):
+            variance = 1.0  # nothing has noise, so its variance does not matter
+        spectrum = self.workload.spectrum
+        weights = self._block_weights()
+        if spectrum is None or weights is None:
+            return self._dense_error(variance, y)
+        noisy, exact = weights
+        gains, ranks = spectrum
+        strength = noisy @ gains / variance
+        known = exact @ gains > 0
+        target = self._target_blocks @ gains
+        open_ = ~known & (strength > 0)
+        noise = float((ranks * target)[open_] @ (1 / strength[open_]))
+        lost = ~known & (strength == 0) & (ranks * target > 0)
+        return self._error(noise, bool(lost.any()), y, self._lost_part(noisy + exact, y))
+
+    def _block_weights(self) -> tuple[Real, Real] | None:
+        """For each block whether its cells are noisy and exact; `None` where only some are."""
+        wide, found = self.workload.wide, []
+        for cells in (self.noisy, self.exact):
+            marks = np.zeros(wide.n_published)
+            marks[cells] = 1.0
+            sizes = np.diff(wide.offsets)
+            each = np.bincount(wide.block_of_cell(), marks, minlength=len(sizes))
+            if ((each > 0) & (each < sizes)).any():
+                return None
+            found.append(each / sizes)
+        return found[0], found[1]
+
+    @property
+    def _target_blocks(self) -> Real:
+        """The number of times each block is published."""
+        wide = self.workload.wide
+        of_cell = wide.block_of_cell()[self.workload.target]
+        return np.bincount(np.unique(of_cell), minlength=len(wide.blocks)).astype(np.float64)
+
+    def _lost_part(self, weights: Real, y: Real | None) -> Real | None:
+        """What no chosen margin tells of the inner cells."""
+        basis = self.workload.basis(weights)
+        if y is None or basis is None:
+            return None
+        return basis.function(lambda v: (v <= 0).astype(np.float64))(y)
+
+    def _dense_error(self, variance: float, y: Real | None) -> Error:
+        X = self.workload.matrix
+        free = _null_space(X[:, self.exact])
+        eigenvalues, vectors = np.linalg.eigh(_gram(free.T @ X[:, self.noisy]) / variance)
+        some = eigenvalues > _TINY * max(1.0, float(eigenvalues.max(initial=0.0)))
+        seen, unseen = free @ vectors[:, some], free @ vectors[:, ~some]
+        targets = X[:, self.workload.target].T
+        noise = float((((targets @ seen) ** 2) / eigenvalues[some]).sum())
+        lost = bool(np.abs(targets @ unseen).max(initial=0.0) > _TINY * len(X))
+        return self._error(noise, lost, y, None if y is None else unseen @ (unseen.T @ y))
+
+    def _error(self, noise: float, lost: bool, y: Real | None, part: Real | None) -> Error:
+        cells = len(self.workload.target)
+        bias: float | None = 0.0
+        if lost:
+            bias = None if y is None or part is None else self._bias(part)
+        return Error(math.sqrt(noise / cells), bias)
+
+    def _bias(self, part: Real) -> float:
+        missed: Vector = self.workload.wide.aggregate(part)[self.workload.target]
+        return float(np.sqrt((missed**2).mean()))
+
+
+def _with_margins(design: StructuredDesign, terms: Sequence[Term]) -> StructuredDesign:
+    """The same inner cells with other margins published."""
+    if isinstance(design, SparseDesign):
+        return SparseDesign(design.axes, list(terms), design.inner_codes())
+    return ProductDesign(design.axes, list(terms))
+
+
+def _null_space(columns: Real) -> Real:
+    """An orthonormal basis of the tables that have zeros in all these cells."""
+    if not columns.shape[1]:
+        return np.eye(len(columns))
+    eigenvalues, vectors = np.linalg.eigh(_gram(columns))
+    return np.asarray(vectors[:, eigenvalues <= _TINY * max(1.0, float(eigenvalues.max()))])
+
+
+def _gram(columns: Real) -> Real:
+    return np.asarray(columns @ columns.T)

@@ -1,0 +1,19 @@
+"""Pictures of risk, utility and noise. Confidential: they are drawn from true counts."""
+
+from __future__ import annotations
+
+from discreet.assess.plots.cells import before_after
+from discreet.assess.plots.deviations import deviations
+from discreet.assess.plots.risk_utility import frontier_map, risk_utility_map
+from discreet.assess.plots.style import save, to_svg
+from discreet.assess.plots.transitions import transitions
+
+__all__ = [
+    "before_after",
+    "deviations",
+    "frontier_map",
+    "risk_utility_map",
+    "save",
+    "to_svg",
+    "transitions",
+]

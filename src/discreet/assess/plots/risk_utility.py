@@ -1,0 +1,170 @@
+"""The risk–utility map: where methods stand, and which settings none beats."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from discreet.assess.compare.choose import Line, Selection, paired
+from discreet.assess.plots.style import (
+    PALETTE,
+    QUIET,
+    STRONG,
+    altair_module,
+    colours,
+    shapes,
+    styled,
+)
+
+if TYPE_CHECKING:
+    import altair
+
+    from discreet.assess.compare.comparison import Comparison
+    from discreet.assess.compare.frontier import Frontier
+
+WIDTH, HEIGHT = 460, 340
+_ROOM = 0.06
+_INTERVALS, _MEANS = ("_low", "_high"), ("", "")
+
+
+def risk_utility_map(
+    found: Comparison, risk: str | None = None, utility: str | None = None
+) -> altair.LayerChart:
+    """Mean risk and mean utility of every method, with 95 % intervals of its draws.
+
+    Args:
+      found: The comparison.
+      risk: The measure of risk.
+      utility: The measure of utility; ``name@published`` or ``name@fitted`` names the stage.
+    """
+    alt = altair_module()
+    x, y = found.risk(risk), found.utility(utility)
+    points = [_point(a, b) for a, b in paired(x, y)]
+    labels = _named(points)
+    data = alt.Chart(alt.InlineData(values=points))
+    colour = alt.Color("name:N", scale=colours(labels), title="method", sort=labels)
+    across, up = _axes(x, y, points)
+    bars = [
+        data.mark_rule(strokeWidth=1.5, opacity=0.55).encode(
+            x=alt.X("risk_low:Q", **across), x2="risk_high:Q", y=alt.Y("utility:Q"), color=colour
+        ),
+        data.mark_rule(strokeWidth=1.5, opacity=0.55).encode(
+            x=alt.X("risk:Q"), y=alt.Y("utility_low:Q", **up), y2="utility_high:Q", color=colour
+        ),
+    ]
+    marks = data.mark_point(size=110, filled=True, opacity=1, stroke="white", strokeWidth=0.8)
+    shape = alt.Shape("name:N", scale=shapes(labels), title="method", sort=labels)
+    shown = marks.encode(
+        x="risk:Q", y="utility:Q", color=colour, shape=shape, tooltip=_tooltip(alt)
+    )
+    draws = max(line["replicates"] for line in x.lines)
+    title = alt.Title("Risk and utility", subtitle=[_hint(x, y), _bars(draws)])
+    layers: altair.LayerChart = styled(
+        alt.layer(*bars, shown, title=title).properties(width=WIDTH, height=HEIGHT)
+    )
+    return layers
+
+
+def frontier_map(found: Frontier) -> altair.LayerChart:
+    """Settings of one method; those that none beats are filled, named and joined."""
+    alt = altair_module()
+    x, y = found.comparison[found.risk], found.comparison[found.utility]
+    best = set(found.efficient)
+    points = [{**_point(a, b), "efficient": a["label"] in best} for a, b in paired(x, y)]
+    across, up = _axes(x, y, points, _MEANS)
+    where = {"x": alt.X("risk:Q", **across), "y": alt.Y("utility:Q", **up)}
+    data = alt.Chart(alt.InlineData(values=points)).encode(**where, tooltip=_tooltip(alt))
+    good = data.transform_filter("datum.efficient")
+    title = alt.Title(
+        f"Settings of {x.lines[0]['method']}",
+        subtitle=[_hint(x, y), "Filled and joined: no other setting is better in both."],
+    )
+    layers: altair.LayerChart = styled(
+        alt.layer(
+            good.mark_line(color=PALETTE[0], strokeWidth=1.5, opacity=0.6).encode(order="risk:Q"),
+            data.transform_filter("!datum.efficient").mark_point(
+                size=70, color=QUIET, filled=False, strokeWidth=1.5
+            ),
+            good.mark_point(size=90, color=PALETTE[0], filled=True, opacity=1),
+            *_names(alt, [p for p in points if p["efficient"]], where),
+            title=title,
+        ).properties(width=WIDTH, height=HEIGHT)
+    )
+    return layers
+
+
+def _names(alt: Any, points: list[dict[str, Any]], where: dict[str, Any]) -> list[Any]:
+    """Names beside the points, towards the middle of the picture; equal points share a text."""
+    spots: dict[tuple[float, float], list[str]] = {}
+    for point in points:
+        spots.setdefault((point["risk"], point["utility"]), []).append(point["name"])
+    texts: list[dict[str, Any]] = [
+        {"risk": risk, "utility": utility, "name": " or ".join(names)}
+        for (risk, utility), names in spots.items()
+    ]
+    ends = [risk for risk, _ in spots]
+    middle = (min(ends) + max(ends)) / 2
+    left = [text for text in texts if text["risk"] <= middle]
+    right = [text for text in texts if text["risk"] > middle]
+    sides = (("left", 9, 9, left), ("right", -9, -7, right))
+    return [
+        alt.Chart(alt.InlineData(values=chosen))
+        .mark_text(align=align, dx=dx, dy=dy, fontSize=11, color=STRONG)
+        .encode(**where, text="name:N")
+        for align, dx, dy, chosen in sides
+        if chosen
+    ]
+
+
+def _point(risk: Line, utility: Line) -> dict[str, Any]:
+    return {
+        "name": risk["label"],
+        "fitter": risk["fitter"] or utility["fitter"],
+        "risk": risk["mean"],
+        "risk_low": risk["lower"],
+        "risk_high": risk["upper"],
+        "utility": utility["mean"],
+        "utility_low": utility["lower"],
+        "utility_high": utility["upper"],
+    }
+
+
+def _named(points: list[dict[str, Any]]) -> list[str]:
+    """Names of the points in order; with several fitters, the fitter is part of them."""
+    if len({p["name"] for p in points}) < len(points):
+        for point in points:
+            point["name"] = f"{point['name']}, {point['fitter']}"
+    return list(dict.fromkeys(str(p["name"]) for p in points))
+
+
+def _axes(
+    x: Selection, y: Selection, points: list[dict[str, Any]], ends: tuple[str, str] = _INTERVALS
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Titles and domains that leave room around the intervals, or around the means."""
+    alt = altair_module()
+    axes = []
+    for name, chosen in (("risk", x), ("utility", y)):
+        low = min(p[name + ends[0]] for p in points)
+        high = max(p[name + ends[1]] for p in points)
+        room = _ROOM * (high - low or abs(high) or 1.0)
+        scale = alt.Scale(domain=[low - room, high + room], zero=False, nice=False)
+        title = f"{name}: {chosen.title}"
+        axes.append({"title": title, "scale": scale, "axis": alt.Axis(tickCount=7)})
+    return axes[0], axes[1]
+
+
+def _hint(x: Selection, y: Selection) -> str:
+    side = {"lower": "to the left", "higher": "to the right", "zero": "towards zero"}
+    level = {"lower": "downwards", "higher": "upwards", "zero": "towards zero"}
+    return f"Safer {side[x.direction]}, more useful {level[y.direction]}."
+
+
+def _bars(draws: int) -> str:
+    return f"Points: means of {draws:,} draws. Bars: 95 % of the draws."
+
+
+def _tooltip(alt: Any) -> list[Any]:
+    numbers = ("risk", "risk_low", "risk_high", "utility", "utility_low", "utility_high")
+    shown = [
+        alt.Tooltip(f"{name}:Q", format=".4f", title=name.replace("_", " ")) for name in numbers
+    ]
+    return [alt.Tooltip("name:N", title="method"), alt.Tooltip("fitter:N"), *shown]

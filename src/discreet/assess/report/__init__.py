@@ -1,0 +1,1 @@
+"""A page that a disclosure review board can read. Confidential."""

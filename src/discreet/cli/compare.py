@@ -1,0 +1,135 @@
+"""`discreet compare`: methods side by side on one table, by risk and utility."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from discreet.cli.assess import (
+    MeasureOptions,
+    Measures,
+    Ptable,
+    Sensitive,
+    finite_rows,
+    options_of,
+)
+from discreet.cli.common import Json, answer, pairs, progress_bar
+from discreet.errors import ParameterError
+from discreet.files import OWNER_ONLY, written_whole
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def compare(
+    table: Annotated[Path, typer.Argument(help="A table made by `discreet tabulate`.")],
+    method: Annotated[
+        list[str],
+        typer.Option(help="NAME or NAME:PARAMETER=VALUE,… of a method (repeat for each)."),
+    ],
+    sensitive: Sensitive = None,
+    fitter: Annotated[
+        list[str] | None, typer.Option(help="What recovers inner cells (may be repeated).")
+    ] = None,
+    measure: Measures = None,
+    ptable: Ptable = None,
+    set: MeasureOptions = None,
+    replicates: Annotated[int, typer.Option(help="Draws of every method.")] = 100,
+    seed: Annotated[int, typer.Option(help="Root of all streams of random numbers.")] = 1,
+    equal_risk: Annotated[
+        str | None, typer.Option(help="Tune every method to this risk first: MEASURE=TARGET.")
+    ] = None,
+    threshold: Annotated[
+        list[str] | None,
+        typer.Option(help="What is acceptable, for the report: MEASURE=VALUE (may be repeated)."),
+    ] = None,
+    report: Annotated[
+        Path | None, typer.Option(help="Write a page for the review board: .html.")
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw the risk-utility map: .svg, .png or .html.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Write all scores: .parquet or .csv.")
+    ] = None,
+    resume: Annotated[
+        Path | None, typer.Option(help="Directory of finished draws, to go on from.")
+    ] = None,
+    workers: Annotated[int | None, typer.Option(help="Number of processes.")] = None,
+    json: Json = False,
+) -> None:
+    """Compare methods on a table, over many draws. Everything it writes is confidential.
+
+    Example: discreet compare table.parquet --method cell-key:D=5,V=3,js=2 --method pram
+    --sensitive party --replicates 100 --seed 1 --report out.html
+    """
+    from discreet.assess.compare.comparison import compare as compare_methods
+    from discreet.design.storage import read_table
+
+    _check_names(report, plot, out)
+    limits = _numbers(threshold, "a threshold")
+    goal = next(iter(_numbers([equal_risk], "an equal risk").items())) if equal_risk else None
+    options = options_of(set, sensitive, ptable)
+    truth = read_table(table)
+    with progress_bar():
+        found = compare_methods(
+            truth,
+            method,
+            fitters=fitter,
+            measures=measure,
+            replicates=replicates,
+            seed=seed,
+            equal_risk=goal,
+            resume=resume,
+            workers=workers,
+            **options,
+        )
+        if report is not None:
+            found.report(report, limits)
+        if plot is not None:
+            from discreet.assess.plots.style import save
+
+            save(found.plot(), plot)
+    if out is not None:
+        _write(found.frame, out)
+    written = [str(path) for path in (report, plot, out) if path is not None]
+    summary = {"side": "confidential", "files": written, "scores": finite_rows(found.frame)}
+    text = f"{found}" + "".join(f"\nwritten (confidential): {path}" for path in written)
+    answer(summary, json, text)
+
+
+def _check_names(report: Path | None, plot: Path | None, out: Path | None) -> None:
+    """Refuse file names that will not do before hours of work."""
+    wanted = (
+        (report, (".html", ".htm")),
+        (plot, (".svg", ".png", ".html")),
+        (out, (".parquet", ".csv")),
+    )
+    for path, endings in wanted:
+        if path is not None and path.suffix not in endings:
+            raise ParameterError(
+                f"cannot write {path.name!r}: the name must end in {' or '.join(endings)}."
+            )
+
+
+def _numbers(given: list[str] | None, what: str) -> dict[str, float]:
+    found = {}
+    for name, value in pairs(given, what).items():
+        try:
+            found[name] = float(value)
+        except ValueError:
+            raise ParameterError(f"{what} needs a number: {name}={value}.") from None
+    return found
+
+
+def _write(frame: pa.Table, out: Path) -> None:
+    import pyarrow.csv as csv
+    import pyarrow.parquet as pq
+
+    with written_whole(out, OWNER_ONLY) as temporary:
+        if out.suffix == ".csv":
+            csv.write_csv(frame, temporary)
+        else:
+            pq.write_table(frame, temporary)

@@ -1,0 +1,51 @@
+"""Small methods for tests of comparisons; in a module, so that other processes can load them."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+import discreet as dc
+from discreet.design.release import Statement, Step
+from discreet.solve.fit import Certificate, Fit, Status
+
+
+@dataclass(frozen=True)
+class Shift:
+    """Adds a whole number to every inner cell that is not empty, and publishes inner cells."""
+
+    by: int = 0
+    name = "shift"
+    source = "seed"
+
+    def __call__(self, table, *, rng=None):
+        y = np.where(table.y > 0, table.y + self.by, 0)
+        statement = Statement((Step("protect:shift"),), "Shifted.")
+        return dc.Release.of(table.design, table.design.aggregate(y), statement, y=y)
+
+
+@dataclass(frozen=True)
+class Secretive:
+    """Draws from the operating system and cannot be simulated."""
+
+    name = "secretive"
+    source = "system"
+
+    def __call__(self, table, *, rng=None):
+        return Shift()(table)
+
+
+@dataclass(frozen=True)
+class Stalled:
+    """A fitter that spreads the total evenly and says that it stalled."""
+
+    name = "stalled"
+
+    def __call__(self, design, z, *, weights=None):
+        return self.prepare(design)(z, weights=weights)
+
+    def prepare(self, design):
+        def fit(z, *, weights=None):
+            y = np.full(design.n_inner, float(np.max(z)) / design.n_inner)
+            return Fit(y, design.aggregate(y), Status.stalled, Certificate())
+
+        return fit

@@ -1,0 +1,134 @@
+"""The commands `assess` and `compare`."""
+
+import json
+
+import pyarrow.parquet as pq
+import pytest
+
+import discreet as dc
+from discreet.cli import main
+from discreet.cli.assess import finite_rows
+from tests.assess import party
+
+METHODS = ["--method", "cell-key:D=5,V=3,js=2,margins=summed", "--method", "pram:margins=summed"]
+QUICK = ["-m", "unchanged-cells", "-m", "hellinger-utility", "--replicates", "3"]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    table = party.table()
+    table.save("table.parquet")
+    party.RELEASES["ckm"].save("release.parquet")
+    return tmp_path
+
+
+def run(*arguments):
+    with pytest.raises(SystemExit) as stop:
+        main([str(a) for a in arguments])
+    return stop.value.code
+
+
+def failed(capsys, *arguments):
+    assert run(*arguments) == 2
+    shown = capsys.readouterr().err
+    assert shown.startswith("error: ")
+    assert len(shown.strip().splitlines()) == 1
+    return shown
+
+
+def test_assess_prints_risk_and_utility(folder, capsys):
+    assert run("assess", "table.parquet", "release.parquet", "--sensitive", "party") == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith("Assessment (confidential)")
+    assert "party given age, sex  0.5556" in shown
+
+
+def test_assess_speaks_json(folder, capsys):
+    dc.perturbation_table(D=5, V=3, js=2).to_ptable_csv("ptable.csv")
+    assert run("assess", "table.parquet", "release.parquet", "--json", "--ptable", "ptable.csv",
+               "-m", "mechanism-delta", "-m", "unchanged-small-cells",
+               "-s", "small=3") == 0  # fmt: skip
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["side"] == "confidential"
+    assert [s["measure"] for s in answer["scores"]] == ["mechanism-delta", "unchanged-small-cells"]
+    assert all(s["value"] is not None for s in answer["scores"])
+
+
+def test_assess_refuses_what_it_cannot_use(folder, capsys):
+    assert "'party'" in failed(
+        capsys, "assess", "table.parquet", "release.parquet", "--sensitive", "partei"
+    )
+    assert "unchanged-cells" in failed(
+        capsys, "assess", "table.parquet", "release.parquet", "-m", "unchanged-cell"
+    )
+    assert "release" in failed(capsys, "assess", "release.parquet", "table.parquet")
+
+
+def test_compare_prints_a_table_and_writes_confidential_files(folder, capsys):
+    code = run("compare", "table.parquet", *METHODS, *QUICK, "--seed", 2,
+               "--report", "out.html", "--plot", "map.svg", "--out", "scores.parquet",
+               "--threshold", "unchanged-cells=0.9")  # fmt: skip
+    assert code == 0
+    shown = capsys.readouterr().out
+    assert "Comparison (confidential): 2 methods, 3 draws each" in shown
+    assert "written (confidential): out.html" in shown
+    for name in ("out.html", "map.svg", "scores.parquet"):
+        assert (folder / name).stat().st_mode & 0o777 == 0o600
+    scores = pq.read_table("scores.parquet")
+    assert set(scores["measure"].to_pylist()) == {"unchanged-cells", "hellinger-utility"}
+    again = dc.compare(
+        dc.read_table("table.parquet"),
+        [m for m in METHODS if m != "--method"],
+        measures=["unchanged-cells", "hellinger-utility"],
+        replicates=3,
+        seed=2,
+    )
+    assert scores.equals(again.frame)
+
+
+def test_compare_speaks_json(folder, capsys):
+    assert run("compare", "table.parquet", *METHODS, *QUICK, "--replicates", 1, "--json",
+               "--out", "scores.csv") == 0  # fmt: skip
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["files"] == ["scores.csv"]
+    assert {s["label"] for s in answer["scores"]} == {
+        "cell-key D=5 V=3 js=2 margins=summed",
+        "pram margins=summed",
+    }
+
+
+def test_compare_tunes_to_equal_risk_and_goes_on(folder, capsys):
+    command = ["compare", "table.parquet", "--method", "laplace:epsilon=1", *QUICK,
+               "--equal-risk", "unchanged-cells@published=0.3", "--resume", "kept"]  # fmt: skip
+    assert run(*command) == 0
+    first = capsys.readouterr().out
+    assert "the target is 0.3" in first
+    assert run(*command) == 0
+    assert capsys.readouterr().out == first
+
+
+WRONG = {
+    "method": (["--method", "prom"], "'pram'"),
+    "parameter": (["--method", "pram:alpa=1"], "alpha"),
+    "value": (["--method", "pram:alpha"], "NAME=VALUE"),
+    "report": (["--method", "pram", "--report", "out.pdf"], ".html"),
+    "plot": (["--method", "pram", "--plot", "out.pdf"], ".svg"),
+    "out": (["--method", "pram", "--out", "out.xlsx"], ".parquet"),
+    "threshold": (["--method", "pram", "--threshold", "unchanged-cells=low"], "number"),
+    "replicates": (["--method", "pram", "--replicates", "0"], "replicates"),
+}
+
+
+@pytest.mark.parametrize(("arguments", "words"), WRONG.values(), ids=WRONG)
+def test_wrong_input_is_one_clear_line_and_leaves_nothing(folder, capsys, arguments, words):
+    before = sorted(p.name for p in folder.iterdir())
+    assert words in failed(capsys, "compare", "table.parquet", *arguments)
+    assert sorted(p.name for p in folder.iterdir()) == before
+
+
+def test_json_has_no_infinite_numbers():
+    import pyarrow as pa
+
+    rows = finite_rows(pa.table({"a": [1.5, float("inf"), float("nan")], "b": ["x", None, "y"]}))
+    assert [row["a"] for row in rows] == [1.5, None, None]

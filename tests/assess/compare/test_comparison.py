@@ -1,0 +1,288 @@
+import math
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+import discreet as dc
+from discreet.assess.compare.judge import DEFAULT_MEASURES, default_fitter
+from discreet.errors import NotConvergedError, ParameterError, UnknownNameError
+from discreet.progress import listening
+from tests.assess import party
+from tests.assess.compare.fitting import SlowChain
+from tests.assess.compare.methods import Shift, Stalled
+
+PTABLE = dc.perturbation_table(D=5, V=3, js=2)
+CELL_KEY = dc.CellKey(PTABLE)
+FIT = SlowChain()
+QUICK = ["exact-disclosure-own", "hellinger-utility"]
+
+
+def compare(methods, **settings):
+    given = {"fitters": FIT, "measures": QUICK, "sensitive": "party", "replicates": 5, **settings}
+    return dc.compare(party.table(), methods, **{k: v for k, v in given.items() if v is not None})
+
+
+def values(found, **where):
+    mask = pa.array([True] * len(found.replicates))
+    for name, wanted in where.items():
+        mask = pc.and_(mask, pc.equal(found.replicates[name], wanted))
+    return found.replicates.filter(mask)["value"].to_numpy()
+
+
+@pytest.fixture(scope="module")
+def published_example():
+    measures = ["hellinger-utility", "exact-disclosure", "exact-disclosure-own"]
+    return compare(CELL_KEY, measures=measures, replicates=600, workers=1)
+
+
+def test_the_intervals_of_langsrud_and_lupp(published_example):
+    """Section 5: 95 % of redrawn keys give utilities in these intervals."""
+    as_published = published_example["hellinger-utility@published"].lines[0]
+    assert as_published["lower"] == pytest.approx(0.8871, abs=0.003)
+    assert as_published["upper"] == pytest.approx(0.9392, abs=0.003)
+    restored = published_example["hellinger-utility@fitted"].lines[0]
+    assert restored["lower"] == pytest.approx(0.8920, abs=0.006)
+    assert restored["upper"] == pytest.approx(0.9659, abs=0.003)
+
+
+@pytest.mark.parametrize(
+    ("measure", "shares"),
+    [
+        ("exact-disclosure", {0: 0.49, 0.5556: 0.48}),
+        ("exact-disclosure-own", {0: 0.36, 0.7143: 0.08, 0.9091: 0.51, 1: 0.04}),
+    ],
+)
+def test_the_shares_of_langsrud_and_lupp(published_example, measure, shares):
+    """Section 6: how often redrawn keys give which risk."""
+    risk = values(published_example, measure=measure, stage="fitted")
+    for value, share in shares.items():
+        found = np.mean(np.abs(risk - value) < 1e-3)
+        assert found == pytest.approx(share, abs=5 * math.sqrt(share * (1 - share) / 600) + 0.005)
+
+
+def test_scores_are_those_of_an_assessment():
+    found = compare([CELL_KEY, dc.Pram()], measures=None)
+    for label in found.labels:
+        for i, trial in enumerate(found.trials(label, 5)):
+            for stage, release in (("published", trial), ("fitted", trial.fit(FIT))):
+                expected = dc.assess(party.table(), release, DEFAULT_MEASURES, sensitive="party")
+                for score in expected:
+                    ours = values(found, label=label, replicate=i, stage=stage, measure=score.name)
+                    assert ours.tolist() == [score.value]
+
+
+def test_the_frame_summarises_the_replicates():
+    found = compare([CELL_KEY, dc.Pram()], replicates=12)
+    for row in found.frame.to_pylist():
+        if not row["replicates"]:
+            continue
+        where = {k: row[k] for k in ("label", "stage", "fitter", "measure")}
+        drawn = values(found, **where)
+        assert row["replicates"] == len(drawn) == 12
+        assert row["mean"] == pytest.approx(drawn.mean())
+        assert row["sd"] == pytest.approx(drawn.std(ddof=1))
+        assert row["standard_error"] == pytest.approx(row["sd"] / math.sqrt(12))
+        assert [row["lower"], row["upper"]] == pytest.approx(np.quantile(drawn, [0.025, 0.975]))
+
+
+def test_the_frame_says_what_every_row_is():
+    found = compare({"mine": CELL_KEY})
+    row = next(r for r in found.frame.to_pylist() if r["stage"] == "fitted")
+    assert (row["label"], row["method"], row["fitter"]) == ("mine", "cell-key", "slow-chain")
+    assert row["parameters"] == '{"D": 5, "V": 3.0, "js": 2}'
+    assert row["reading"] in ("lower is safer", "higher is better")
+    assert pa.table(found).equals(found.frame)
+    assert len(found.to_pandas()) == len(found.to_polars()) == len(found.frame)
+
+
+def test_what_does_not_apply_has_a_reason():
+    found = compare(CELL_KEY)
+    row = next(
+        r
+        for r in found.frame.to_pylist()
+        if r["stage"] == "published" and r["measure"] == "exact-disclosure-own"
+    )
+    assert row["mean"] is None
+    assert row["replicates"] == 0
+    assert "Fit them first" in row["note"]
+
+
+def test_draws_do_not_depend_on_other_methods_or_on_how_many_there_are():
+    one = compare([CELL_KEY], replicates=3)
+    two = compare([dc.Pram(), CELL_KEY], replicates=6)
+    label = one.labels[0]
+    for measure in QUICK:
+        few = values(one, label=label, measure=measure, stage="fitted")
+        many = values(two, label=label, measure=measure, stage="fitted")
+        assert few.tolist() == many[:3].tolist()
+
+
+def test_another_seed_gives_other_draws():
+    first, second = compare(CELL_KEY, seed=1), compare(CELL_KEY, seed=2)
+    assert not first.replicates["value"].equals(second.replicates["value"])
+
+
+def test_inner_cells_of_a_release_are_used_as_they_are():
+    found = compare(Shift(2), measures=["hellinger-utility", "exact-disclosure"])
+    fitted = [r for r in found.frame.to_pylist() if r["stage"] == "fitted"]
+    assert {r["fitter"] for r in fitted} == {"own"}
+    assert values(found, stage="fitted").tolist() == values(found, stage="published").tolist()
+
+
+def test_several_fitters_see_the_same_draws():
+    found = compare(CELL_KEY, fitters=[FIT, SlowChain(sweeps=1)])
+    assert len(found["hellinger-utility"].lines) == 2
+    as_published = values(found, stage="published", measure="hellinger-utility")
+    assert len(as_published) == 5
+    with pytest.raises(ParameterError, match="differ"):
+        compare(CELL_KEY, fitters=[FIT, FIT])
+
+
+HERE = "tests.assess.compare.methods:Stalled"
+NEEDY = "tests.assess.compare.fitting:additive"  # cannot be made without parameters
+
+
+@pytest.mark.parametrize(
+    "names", [{"least-squares": HERE, "x": NEEDY}, {"chain": NEEDY, "auto": HERE}]
+)
+def test_the_usual_fitter_is_the_best_there_is(monkeypatch, names):
+    with_only(monkeypatch, names)
+    assert default_fitter() == Stalled()
+
+
+def test_without_fitters_one_must_be_named(monkeypatch):
+    with_only(monkeypatch, {})
+    with pytest.raises(ParameterError, match="fitters="):
+        compare(dc.Pram(), fitters=None)
+
+
+def with_only(monkeypatch, names):
+    for name in list(dc.registry.FITTERS):
+        monkeypatch.delitem(dc.registry.FITTERS, name)
+    for name, home in names.items():
+        monkeypatch.setitem(dc.registry.FITTERS, name, home)
+
+
+def test_fits_that_did_not_converge_are_reported():
+    found = compare(CELL_KEY, fitters=Stalled())
+    notes = [r["note"] for r in found.frame.to_pylist() if r["stage"] == "fitted"]
+    assert notes == ["the fit ended as 'stalled' in 5 of 5 draws."] * 2
+    trial = next(found.trials(found.labels[0], 1)).fit(Stalled())
+    with pytest.raises(NotConvergedError):
+        trial.fit_result.require()
+
+
+def test_measures_of_the_noise_know_the_law_of_each_method():
+    matrices = {"strong": PTABLE, "weak": dc.perturbation_table(D=5, V=2, js=2)}
+    found = compare(
+        {**{k: dc.CellKey(m) for k, m in matrices.items()}, "none": dc.Pram()},
+        measures=["mechanism-epsilon", "proven-nonzero"],
+        sensitive=None,
+    )
+    lines = found["mechanism-epsilon"].by_method()
+    assert lines.keys() == {("strong", ""), ("weak", "")}
+    for label, matrix in matrices.items():
+        assert lines[label, ""]["mean"] == pytest.approx(matrix.audit().epsilon)
+    assert found["proven-nonzero"].stage == "published"
+
+
+def test_measures_can_be_all_or_one():
+    found = compare(Shift(), measures="all", replicates=1)
+    assert set(found.frame["measure"].to_pylist()) == set(dc.registry.MEASURES)
+    assert set(compare(Shift(), measures="exact-disclosure").frame["measure"].to_pylist()) == {
+        "exact-disclosure"
+    }
+    with pytest.raises(ParameterError, match="no measure"):
+        compare(Shift(), measures=[])
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"replicates": 0}, "replicates"),
+        ({"replicates": 2.5}, "replicates"),
+        ({"workers": 0}, "workers"),
+        ({"seed": -1}, "seed"),
+        ({"tune": {"pram": ("alpha", 0.1, 1.0)}}, "equal_risk"),
+    ],
+)
+def test_wrong_settings_are_refused(wrong, words):
+    with pytest.raises(ParameterError, match=words):
+        compare(dc.Pram(), **wrong)
+
+
+def test_options_that_no_measure_has_are_refused():
+    with pytest.raises(UnknownNameError, match="sensitive"):
+        compare(Shift(), sensitiv="party")
+    with pytest.raises(UnknownNameError, match="'party'") as caught:
+        compare({"mine": Shift()}, sensitive="partei")
+    assert "mine" in caught.value.__notes__[0]
+
+
+def test_rows_of_a_measure_are_found_by_name_and_stage():
+    found = compare([CELL_KEY, Shift(1)])
+    assert found["hellinger-utility"].stage == "fitted"
+    assert found["hellinger-utility@published"].title == "hellinger-utility (published)"
+    with pytest.raises(ParameterError, match="stage"):
+        found["hellinger-utility@fited"]
+    with pytest.raises(UnknownNameError, match="hellinger-utility"):
+        found["helinger-utility"]
+    assert compare(CELL_KEY)["exact-disclosure-own"].stage == "fitted"
+    with pytest.raises(ParameterError, match="no values"):
+        compare(CELL_KEY)["exact-disclosure-own@published"]
+
+
+def test_the_ranking_follows_the_utility():
+    found = compare({"bad": Shift(5), "good": Shift(0), "middling": Shift(1)})
+    assert [line["label"] for line in found.ranking()] == ["good", "middling", "bad"]
+    by_deviation = compare(
+        {"bad": Shift(5), "good": Shift(0)}, measures=["mean-absolute-deviation", *QUICK]
+    )
+    ranked = by_deviation.ranking("mean-absolute-deviation")
+    assert [line["label"] for line in ranked] == ["good", "bad"]
+
+
+def test_methods_that_none_beats_are_efficient():
+    found = compare({"truth": Shift(0), "noise": Shift(3)}, measures=["unchanged-cells", *QUICK])
+    risk = "unchanged-cells"
+    assert {r["label"] for r in found.efficient(risk)} == {"truth", "noise"}
+    worse = compare({"a": Shift(2), "b": Shift(4)}, measures=["unchanged-cells", *QUICK])
+    assert [r["label"] for r in worse.efficient(risk)] == ["a"]
+
+
+def test_it_reads_well_and_says_that_it_is_confidential():
+    text = repr(compare([CELL_KEY, Shift(1)]))
+    assert text.startswith("Comparison (confidential): 2 methods, 5 draws each")
+    assert "exact-disclosure-own (fitted), lower is safer" in text
+    assert "shift by=1" in text
+
+
+def test_progress_is_reported():
+    heard = []
+    with listening(lambda task, share: heard.append((task, share))):
+        compare(CELL_KEY)
+    assert heard[-1] == ("comparing methods", 1.0)
+    assert [share for _, share in heard] == sorted(share for _, share in heard)
+
+
+def test_trials_of_an_unknown_method_are_refused():
+    with pytest.raises(UnknownNameError, match="pram"):
+        next(compare(dc.Pram()).trials("pran", 1))
+
+
+def test_weighted_releases_are_compared_by_their_weights():
+    frame = {"a": ["x", "x", "y", "y"], "b": ["u", "v", "u", "v"], "n": [4, 5, 6, 3]}
+    frame["w"] = [40.0, 55.0, 58.0, 33.0]
+    table = dc.Table.from_counts(frame, count="n", margins="a*b", weight="w")
+    found = dc.compare(
+        table,
+        dc.DropAdd(weighting="mean"),
+        fitters=FIT,
+        measures=["mean-absolute-deviation"],
+        replicates=3,
+    )
+    rows = [r for r in found.frame.to_pylist() if r["replicates"]]
+    assert {r["on"] for r in rows} == {"published weights"}
+    assert all(r["note"] is None for r in rows)
