@@ -8,7 +8,7 @@ STAMP  := $(VENV)/.ready
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint bench docs system clean
+.PHONY: help setup demo test lint bench studies docs system clean
 
 help:  ## Say what can be made
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -43,6 +43,9 @@ system: setup  ## Install the Debian packages the tests need, or say which they 
 
 bench: setup  ## Run the benchmarks; ONLY=name runs one
 	@$(BIN)/python -m benchmarks $(ONLY)
+
+studies: setup  ## Run the papers again; STUDY=name runs one
+	@$(BIN)/discreet study run $(or $(STUDY),all)
 
 docs: setup  ## Build the documentation
 	@$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build

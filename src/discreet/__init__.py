@@ -12,28 +12,42 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _HOME = {
+    "Adjust": "discreet.protect.adjust",
+    "Additive": "discreet.solve.continuous.additive",
+    "Auto": "discreet.solve.continuous.auto",
     "Axis": "discreet.design.axis",
     "CellKey": "discreet.protect.cell_key",
+    "ControlledRounding": "discreet.protect.controlled_rounding",
+    "Chain": "discreet.solve.continuous.chain",
     "Design": "discreet.design.base",
     "DiscreteLaplace": "discreet.protect.discrete_laplace",
     "DropAdd": "discreet.protect.drop_add",
     "Hierarchy": "discreet.design.hierarchy",
     "KeyConvention": "discreet.design.keys",
     "Laplace": "discreet.protect.laplace",
+    "LeastAbsolute": "discreet.solve.continuous.least_absolute",
     "LeastSquares": "discreet.solve.continuous.least_squares",
+    "LogLinear": "discreet.solve.continuous.log_linear",
     "Microdata": "discreet.microdata.microdata",
+    "NonNegative": "discreet.solve.continuous.non_negative",
+    "Poisson": "discreet.solve.continuous.poisson",
     "Pram": "discreet.protect.pram",
     "Release": "discreet.design.release",
+    "Safe": "discreet.protect.safe",
     "Secret": "discreet.microdata.secret",
+    "SmallCountRounding": "discreet.protect.small_count",
     "Table": "discreet.design.table",
     "TransitionMatrix": "discreet.noise.matrix",
+    "compare": "discreet.assess.compare.comparison",
     "cut": "discreet.microdata.recode",
+    "frontier": "discreet.assess.compare.frontier",
     "margins": "discreet.design.formula",
     "open": "discreet.microdata.open",
     "perturbation_table": "discreet.noise.entropy",
     "read": "discreet.design.storage",
     "read_release": "discreet.design.storage",
     "read_table": "discreet.design.storage",
+    "select_margins": "discreet.assess.compare.select_margins",
     "DiscreetError": "discreet.errors",
 }
 
@@ -42,6 +56,9 @@ _MODULES = ("assess", "demo")
 if TYPE_CHECKING:
     from discreet import demo
     from discreet.assess.assess import assess
+    from discreet.assess.compare.comparison import compare
+    from discreet.assess.compare.frontier import frontier
+    from discreet.assess.compare.select_margins import select_margins
     from discreet.design.axis import Axis
     from discreet.design.base import Design
     from discreet.design.formula import margins
@@ -57,16 +74,32 @@ if TYPE_CHECKING:
     from discreet.microdata.secret import Secret
     from discreet.noise.entropy import perturbation_table
     from discreet.noise.matrix import TransitionMatrix
+    from discreet.protect.adjust import Adjust
     from discreet.protect.cell_key import CellKey
+    from discreet.protect.controlled_rounding import ControlledRounding
     from discreet.protect.discrete_laplace import DiscreteLaplace
     from discreet.protect.drop_add import DropAdd
     from discreet.protect.laplace import Laplace
     from discreet.protect.pram import Pram
+    from discreet.protect.safe import Safe
+    from discreet.protect.small_count import SmallCountRounding
+    from discreet.solve.continuous.additive import Additive
+    from discreet.solve.continuous.auto import Auto
+    from discreet.solve.continuous.chain import Chain
+    from discreet.solve.continuous.least_absolute import LeastAbsolute
     from discreet.solve.continuous.least_squares import LeastSquares
+    from discreet.solve.continuous.log_linear import LogLinear
+    from discreet.solve.continuous.non_negative import NonNegative
+    from discreet.solve.continuous.poisson import Poisson
 
 __all__ = [
+    "Adjust",
+    "Additive",
+    "Auto",
     "Axis",
     "CellKey",
+    "Chain",
+    "ControlledRounding",
     "Design",
     "DiscreetError",
     "DiscreteLaplace",
@@ -74,23 +107,32 @@ __all__ = [
     "Hierarchy",
     "KeyConvention",
     "Laplace",
+    "LeastAbsolute",
     "LeastSquares",
+    "LogLinear",
     "Microdata",
+    "NonNegative",
+    "Poisson",
     "Pram",
     "Release",
+    "Safe",
     "Secret",
+    "SmallCountRounding",
     "Table",
     "TransitionMatrix",
     "__version__",
     "assess",
+    "compare",
     "cut",
     "demo",
+    "frontier",
     "margins",
     "open",
     "perturbation_table",
     "read",
     "read_release",
     "read_table",
+    "select_margins",
 ]
 
 

@@ -14,14 +14,25 @@ from typing import Any
 from discreet.errors import ParameterError, UnknownNameError
 
 METHODS: dict[str, str] = {
+    "adjust": "discreet.protect.adjust:Adjust",
     "cell-key": "discreet.protect.cell_key:CellKey",
+    "controlled-rounding": "discreet.protect.controlled_rounding:ControlledRounding",
     "discrete-laplace": "discreet.protect.discrete_laplace:DiscreteLaplace",
     "drop-add": "discreet.protect.drop_add:DropAdd",
     "laplace": "discreet.protect.laplace:Laplace",
     "pram": "discreet.protect.pram:Pram",
+    "safe": "discreet.protect.safe:Safe",
+    "small-count-rounding": "discreet.protect.small_count:SmallCountRounding",
 }
 FITTERS: dict[str, str] = {
+    "least-absolute": "discreet.solve.continuous.least_absolute:LeastAbsolute",
+    "auto": "discreet.solve.continuous.auto:Auto",
+    "chain": "discreet.solve.continuous.chain:Chain",
+    "non-negative": "discreet.solve.continuous.non_negative:NonNegative",
+    "additive": "discreet.solve.continuous.additive:Additive",
     "least-squares": "discreet.solve.continuous.least_squares:LeastSquares",
+    "log-linear": "discreet.solve.continuous.log_linear:LogLinear",
+    "poisson": "discreet.solve.continuous.poisson:Poisson",
 }
 MEASURES: dict[str, str] = {
     "hellinger-utility": "discreet.assess.utility.hellinger:HellingerUtility",

@@ -1,0 +1,1 @@
+"""Papers run again: every printed figure beside the computed one, with a verdict."""

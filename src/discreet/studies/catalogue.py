@@ -1,0 +1,40 @@
+"""The studies by name; nothing is imported until it is asked for."""
+
+from __future__ import annotations
+
+import importlib
+import time
+from dataclasses import replace
+
+from discreet.errors import UnknownNameError
+from discreet.studies.model import Options, Study
+
+STUDIES: dict[str, tuple[str, str]] = {
+    "three-approaches": (
+        "discreet.studies.three_approaches.study",
+        "Three post-tabular approaches for survey weighted tables (Shlomo, Krenzke & Li 2019)",
+    ),
+    "fair-comparison": (
+        "discreet.studies.fair_comparison.study",
+        "Fair risk-utility comparison by expected frequencies (Langsrud & Lupp 2021)",
+    ),
+    "inner-frequencies": (
+        "discreet.studies.inner_frequencies.study",
+        "Releasable inner cell frequencies from protected tables (Langsrud 2019b)",
+    ),
+}
+"""Module and one line about each study; a module has a function `run(options)`."""
+
+
+def run_study(name: str, options: Options | None = None) -> Study:
+    """Run a study.
+
+    Args:
+      name: One of `STUDIES`.
+      options: What it is told; the paper's own settings by default.
+    """
+    if name not in STUDIES:
+        raise UnknownNameError("study", name, STUDIES)
+    started = time.perf_counter()
+    found: Study = importlib.import_module(STUDIES[name][0]).run(options or Options())
+    return replace(found, seconds=time.perf_counter() - started)

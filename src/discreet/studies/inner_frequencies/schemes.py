@@ -1,0 +1,202 @@
+"""Nine ways of releasing a table with Laplace noise, and what each does to its margins."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet import registry
+from discreet.assess.utility.hellinger import hellinger
+from discreet.design.axis import Axis
+from discreet.design.base import Design
+from discreet.design.structured import StructuredDesign
+from discreet.errors import DataError
+from discreet.progress import report
+
+Real = NDArray[np.float64]
+
+PARTS = ("inner", "2-way", "3-way")
+ACCEPTED = 1e-5  # certificate of a fit, relative to the scale of the data
+HEAVY = 25.0
+"""Weight of margins that are to be exact, in tables without zeros."""
+_SIGHT = 0.01  # fitted cells below this are shown as zero
+
+
+@dataclass(frozen=True, eq=False)
+class Data:
+    """A table of several variables, with or without its empty cells.
+
+    Attributes:
+      axes: The variables.
+      y: Counts of the inner cells.
+      codes: Their categories, where empty cells are left out.
+    """
+
+    axes: Sequence[Axis]
+    y: Real
+    codes: Sequence[NDArray[Any]] | None = None
+
+    @classmethod
+    def of(cls, design: Design, y: NDArray[np.generic]) -> Data:
+        """A complete table."""
+        if not isinstance(design, StructuredDesign) or len(design.axes) < 4:
+            raise DataError("the study needs a table of at least four variables.")
+        return cls(design.axes, y.astype(np.float64))
+
+    def without_zeros(self) -> Data:
+        """The same table with its non-empty cells alone."""
+        kept = np.flatnonzero(self.y)
+        codes = np.unravel_index(kept, [len(axis) for axis in self.axes])
+        return Data(self.axes, self.y[kept], codes)
+
+    def margins(self, order: int) -> list[tuple[str, ...]]:
+        """All margins with so many variables."""
+        return list(combinations([axis.name for axis in self.axes], order))
+
+    def design(self, margins: list[tuple[str, ...]]) -> Design:
+        """The margins, published, on the cells that the table has."""
+        if self.codes is None:
+            return Design.product(self.axes, margins)
+        return Design.sparse(self.axes, margins, self.codes)
+
+    @cached_property
+    def two(self) -> Design:
+        """All two-way margins."""
+        return self.design(self.margins(2))
+
+    @cached_property
+    def three(self) -> Design:
+        """All three-way margins."""
+        return self.design(self.margins(3))
+
+    @cached_property
+    def both(self) -> Design:
+        """All two-way and three-way margins."""
+        return self.design(self.margins(2) + self.margins(3))
+
+    @cached_property
+    def order(self) -> NDArray[np.int64]:
+        """Number of variables of each published cell of `both`."""
+        design = self.both
+        if not isinstance(design, StructuredDesign):
+            raise DataError("the design has no margins.")
+        return np.array([block.order for block in design.blocks])[design.block_of_cell()]
+
+    @cached_property
+    def true(self) -> Released:
+        """The true values."""
+        return self.released(self.y)
+
+    @cached_property
+    def from_two_way(self) -> Released:
+        """What follows from the true two-way margins alone."""
+        return fitted(self, self.two, self.true["2-way"])
+
+    def released(self, y: Real) -> Released:
+        """Inner values with the margins that they add up to."""
+        return {"inner": y, "2-way": self.two.aggregate(y), "3-way": self.three.aggregate(y)}
+
+
+Released = dict[str, Real]
+"""Released values of some of the parts."""
+
+
+def fitted(
+    data: Data, design: Design, z: Real, weights: Real | None = None, **options: Any
+) -> Released:
+    """Inner cells estimated without negative values, and their margins."""
+    fitter = registry.build("fitter", "non-negative", {"tolerance": ACCEPTED, **options})
+    return data.released(fitter(design, z, weights=weights).require().y)
+
+
+def utility(f: Real, g: Real) -> float:
+    """Hellinger utility, with a sign for negative values."""
+    return 1 - hellinger(f, g) / float(np.sqrt(f.sum()))
+
+
+def deviation(f: Real, g: Real) -> float:
+    """Mean absolute deviation."""
+    return float(np.abs(f - g).mean())
+
+
+@dataclass(frozen=True, eq=False)
+class Schemes:
+    """All schemes on one table at one ε, with the same noise wherever they share it.
+
+    Attributes:
+      data: The table.
+      epsilon: The privacy budget.
+      source: A stream of random numbers for each of the parts.
+    """
+
+    data: Data
+    epsilon: float
+    source: Callable[[str], np.random.Generator]
+
+    def all(self) -> Iterator[tuple[str, Released]]:
+        """Every scheme's name and what it releases, in the paper's order."""
+        noisy = {"2-way": self.noisy_two, "3-way": self.noisy_three}
+        steps: list[tuple[str, Callable[[], Released]]] = [
+            ("inner cells", self._inner),
+            ("3-way (no fitting)", lambda: {"3-way": noisy["3-way"]}),
+            ("3-way (zero replace)", lambda: {"3-way": np.maximum(noisy["3-way"], 0)}),
+            ("3-way", lambda: fitted(self.data, self.data.three, noisy["3-way"])),
+            ("3-way (2-way exact)", self._two_way_exact),
+            ("nothing (2-way exact)", lambda: self.data.from_two_way),
+            ("2-way", lambda: fitted(self.data, self.data.two, noisy["2-way"])),
+            ("2-way (no fitting)", lambda: {"2-way": noisy["2-way"]}),
+            ("2-way (zero replace)", lambda: {"2-way": np.maximum(noisy["2-way"], 0)}),
+        ]
+        for done, (name, release) in enumerate(steps, start=1):
+            yield name, release()
+            report(f"schemes at ε = {self.epsilon}", done / len(steps))
+
+    def _noisy(self, part: str, tables: int) -> Real:
+        """A part with Laplace noise for tables in each of which everybody is once."""
+        true = self.data.true[part]
+        noise = self.source(part).laplace(scale=tables / self.epsilon, size=len(true))
+        return np.asarray(true + noise)
+
+    @cached_property
+    def noisy_two(self) -> Real:
+        """Two-way margins with noise."""
+        return self._noisy("2-way", len(self.data.margins(2)))
+
+    @cached_property
+    def noisy_three(self) -> Real:
+        """Three-way margins with noise."""
+        return self._noisy("3-way", len(self.data.margins(3)))
+
+    def _inner(self) -> Released:
+        return self.data.released(self._noisy("inner", 1))
+
+    def _both(self) -> Real:
+        """True two-way and noisy three-way margins."""
+        z = np.empty(self.data.both.n_published)
+        z[self.data.order == 2] = self.data.true["2-way"]
+        z[self.data.order == 3] = self.noisy_three
+        return z
+
+    def _two_way_exact(self) -> Released:
+        if self.data.codes is not None:
+            return self.weighted(HEAVY)
+        return fitted(self.data, self.data.both, self._both(), exact=self.data.margins(2))
+
+    def weighted(self, weight: float) -> Released:
+        """Noisy three-way margins, and true two-way margins with a weight (Table 14)."""
+        if weight == 0:
+            return fitted(self.data, self.data.three, self.noisy_three)
+        weights = np.where(self.data.order == 2, weight, 1.0)
+        return fitted(self.data, self.data.both, self._both(), weights)
+
+
+def zeros_kept(data: Data, released: Released) -> tuple[int, int]:
+    """How many empty inner cells stay empty, of how many."""
+    empty = data.y == 0
+    return int(np.count_nonzero(released["inner"][empty] < _SIGHT)), int(np.count_nonzero(empty))

@@ -1,0 +1,57 @@
+"""The study of the fair comparison, with few draws."""
+
+import numpy as np
+import pytest
+
+from discreet.studies.catalogue import run_study
+from discreet.studies.fair_comparison import printed
+from discreet.studies.fair_comparison.example import Example, inner_values
+from discreet.studies.fair_comparison.study import _is_possible
+from discreet.studies.model import Options, Verdict
+
+
+@pytest.fixture(scope="module")
+def study():
+    return run_study("fair-comparison", Options(replicates=120))
+
+
+def test_every_figure_agrees(study):
+    assert study.failures == []
+    numbered = [table.title for table in study.tables if table.title.startswith("Table")]
+    assert numbered == [f"Table {k}" for k in (2, 4, 5, 6, 7, 8, 9, 10)]
+    assert sum(len(table.figures) for table in study.tables) == 203
+
+
+def test_the_only_known_difference_is_a_rounding(study):
+    (explained,) = [f for f in study.figures if f.verdict is Verdict.explained]
+    assert (explained.row, explained.printed) == ("SCR (Table 4)", "0.9456")
+
+
+def test_pictures_can_be_drawn(study):
+    from discreet.assess.plots.style import to_svg
+
+    for picture in study.pictures:
+        assert to_svg(picture.draw()).startswith("<svg")
+
+
+def test_other_data_are_noticed(monkeypatch):
+    """One person more, and the tables no longer agree."""
+    changed = printed.TABLE_1.replace("B 0 1 3 5 1 0", "B 0 1 3 6 1 0")
+    monkeypatch.setattr(printed, "TABLE_1", changed)
+    study = run_study("fair-comparison", Options(replicates=20))
+    assert any(line.startswith("Table 2, B, middle") for line in study.failures)
+
+
+def test_impossible_draws_are_noticed(monkeypatch):
+    example = Example.of_the_paper()
+    assert _is_possible(example)
+    monkeypatch.setattr(printed, "TABLE_3", printed.TABLE_3.replace("A 0 16", "A 0 1"))
+    assert not _is_possible(example)
+    monkeypatch.setattr(printed, "TABLE_3", printed.TABLE_3.replace("A 0 1 ", "A 0 90 "))
+    assert not _is_possible(example)
+
+
+def test_the_printed_layout_is_read_as_it_is():
+    example = Example.of_the_paper()
+    np.testing.assert_array_equal(example.published(printed.TABLE_2), example.table.z)
+    assert inner_values(printed.TABLE_1).sum() == 56

@@ -1,0 +1,165 @@
+"""The study of inner frequencies: the small example in full, the large one on few records."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import csv
+
+from discreet.cli import main
+from discreet.errors import DataError, InfeasibleError
+from discreet.studies.catalogue import run_study
+from discreet.studies.inner_frequencies import standin
+from discreet.studies.inner_frequencies.example import small_tables
+from discreet.studies.inner_frequencies.schemes import Data, utility, zeros_kept
+from discreet.studies.inner_frequencies.standin import LABOUR_FORCE, Shape, stand_in
+from discreet.studies.model import Options, Verdict
+
+SMALL = Shape(
+    sizes={"a": 4, "b": 6, "c": 4, "d": 8, "e": 3},
+    skews=(0.8, 2.5, 0.8, 0.0, 0.6),
+    interaction=0.7,
+    flat="d",
+    records=8_000,
+    inner=600,
+    two_way=240,
+    three_way=930,
+)
+
+
+def test_the_small_example_agrees():
+    tables = small_tables()
+    assert [table.title for table in tables] == [f"Table {k}" for k in range(2, 8)]
+    assert [len(table.figures) for table in tables] == [20, 25, 16, 25, 25, 25]
+    assert {f.verdict for table in tables for f in table.figures} == {Verdict.agrees}
+
+
+@pytest.fixture(scope="module")
+def table():
+    return stand_in(SMALL)
+
+
+def test_the_stand_in_has_exactly_the_sparsity_asked_for(table):
+    assert table.y.sum() == SMALL.records
+    assert np.count_nonzero(table.y) == SMALL.inner
+    assert np.count_nonzero(SMALL.design(2).aggregate(table.y)) == SMALL.two_way
+    assert np.count_nonzero(table.z) == SMALL.three_way
+    np.testing.assert_array_equal(stand_in(SMALL).y, table.y)
+    assert (stand_in(SMALL, seed=2).y != table.y).any()
+
+
+def test_the_paper_s_sizes():
+    assert [LABOUR_FORCE.design(k).n_published for k in (2, 3)] == [2_961, 39_262]
+    assert LABOUR_FORCE.design(2).n_inner == 497_952
+
+
+def test_a_sparsity_that_cannot_be_reached_is_an_error():
+    from dataclasses import replace
+
+    with pytest.raises(InfeasibleError):
+        stand_in(replace(SMALL, two_way=10_000))
+
+
+@pytest.fixture(scope="module")
+def records(table, tmp_path_factory):
+    """The stand-in as a file of records."""
+    codes = np.unravel_index(
+        np.repeat(np.arange(len(table.y)), table.y), list(SMALL.sizes.values())
+    )
+    columns = zip(SMALL.sizes, codes, strict=True)
+    frame = pa.table({name: pa.array([f"{name}{i}" for i in code]) for name, code in columns})
+    path = tmp_path_factory.mktemp("records") / "records.csv"
+    csv.write_csv(frame, path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def study(records):
+    return run_study("inner-frequencies", Options(data=str(records), by="a*b*c*d*e"))
+
+
+def test_any_records_will_do(study):
+    assert study.failures == []
+    assert [table.title for table in study.tables] == [f"Table {k}" for k in range(2, 15)]
+    assert study.is_confidential
+    assert [f.is_judged for f in study.findings] == [False] * 7
+    held = " ".join(f.text for f in study.findings if f.holds)
+    for beginning in ("Fitting", "Non-negative", "Exact two-way margins improve", "A larger"):
+        assert beginning in held
+    verdicts = {f.verdict for table in study.tables[6:] for f in table.figures}
+    assert verdicts == {Verdict.other_data}
+
+
+def figure(study, title, row, column):
+    (table,) = [table for table in study.tables if table.title == title]
+    (found,) = [f for f in table.figures if (f.row, f.column) == (row, column)]
+    return found.computed
+
+
+def test_noise_has_the_scale_that_the_budget_asks_for(study):
+    """Mean |Laplace| is its scale: ten margins at ε = 0.5 make 20, inner cells 2."""
+    found = [
+        figure(study, "Table 11", "3-way (no fitting)", "3-way, with zeros"),
+        figure(study, "Table 11", "2-way (no fitting)", "2-way, with zeros"),
+        figure(study, "Table 11", "inner cells", "inner, with zeros"),
+        figure(study, "Table 12", "inner cells", "inner, with zeros"),
+    ]
+    assert found == pytest.approx([20, 20, 2, 2 / 3], rel=0.15)
+
+
+def test_weight_zero_is_the_scheme_without_exact_margins(study):
+    for part in ("inner", "2-way", "3-way"):
+        plain = figure(study, "Table 12", "3-way", f"{part}, without zeros")
+        assert figure(study, "Table 14", "weight 0", part) == plain
+
+
+def test_pictures_can_be_drawn(study):
+    from discreet.assess.plots.style import to_svg
+
+    for picture in study.pictures:
+        assert to_svg(picture.draw()).startswith("<svg")
+
+
+def test_the_command_line_takes_records(records, tmp_path, monkeypatch, capsys):
+    from discreet.studies.inner_frequencies import study as module
+
+    seen = []
+
+    def stop(data, seed):
+        seen.append((len(data.y), seed))
+        raise DataError("enough.")
+
+    monkeypatch.setattr(module, "all_results", stop)
+    command = ["study", "run", "inner-frequencies", "--data", str(records), "--by", "a*b*c*d"]
+    with pytest.raises(SystemExit) as ended:
+        main([*command, "--seed", "4", "--folder", str(tmp_path)])
+    assert ended.value.code == 2
+    assert seen == [(4 * 6 * 4 * 8, 4)]
+    assert "enough" in capsys.readouterr().err
+
+
+def test_tables_that_are_too_large_or_too_small(records, monkeypatch):
+    from discreet.studies.inner_frequencies import study as module
+
+    with pytest.raises(DataError, match="at least four variables"):
+        run_study("inner-frequencies", Options(data=str(records), by="a*b*c"))
+    monkeypatch.setattr(module, "_MOST_CELLS", 100)
+    with pytest.raises(DataError, match="2,304 inner cells"):
+        run_study("inner-frequencies", Options(data=str(records), by="a*b*c*d*e"))
+
+
+def test_data_with_and_without_zeros(table):
+    complete = Data.of(table.design, table.y)
+    dense = complete.without_zeros()
+    assert len(dense.y) == SMALL.inner
+    assert dense.two.n_published == SMALL.two_way
+    assert dense.three.n_published == SMALL.three_way
+    for data in (complete, dense):
+        z = data.both.aggregate(data.y)
+        np.testing.assert_array_equal(z[data.order == 2], data.true["2-way"])
+        np.testing.assert_array_equal(z[data.order == 3], data.true["3-way"])
+        assert utility(data.true["3-way"], data.true["3-way"]) == 1
+
+
+def test_zeros_that_are_kept():
+    data = Data(standin.LABOUR_FORCE.design(2).axes, np.array([0.0, 0, 0, 5]))
+    assert zeros_kept(data, {"inner": np.array([0.0, 0.001, 1.0, 4.0])}) == (2, 3)
