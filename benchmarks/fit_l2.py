@@ -6,6 +6,7 @@ region (four levels), age, occupation and sex, all levels published.
 """
 
 import itertools
+import os
 import sys
 import time
 from pathlib import Path
@@ -20,6 +21,7 @@ SHARED = Path(__file__).parents[2] / "shared" / "data"
 FIVE_WAY = {"a": 7, "b": 19, "c": 12, "d": 52, "e": 6}
 PAIRS = list(itertools.combinations(FIVE_WAY, 2))
 TRIPLES = list(itertools.combinations(FIVE_WAY, 3))
+DRAW = os.environ.get("DRAW")  # where to draw the growth curves
 HEADER = ["fit", "inner", "published", "seconds", "CPU s", "peak GiB"]
 HEADER += ["gradient", "complementarity", "feasibility", "selection", "status", "times the peer"]
 
@@ -78,6 +80,37 @@ def warm_up() -> None:
         fitter(design, z)
 
 
+def eurostat() -> tuple[dict[str, int], np.ndarray] | None:
+    """Age, hours, occupation, week and industry of the labour force survey's public use file."""
+    file = SHARED / "eurostat_lfs_puf_fr_50k.csv.gz"
+    if not file.exists():
+        return None
+    from pyarrow import csv
+
+    names = ["AGE", "HOURREAS", "ISCO1D", "REFWEEK", "NACE1D"]
+    options = csv.ConvertOptions(include_columns=names, column_types=dict.fromkeys(names, "string"))
+    table = csv.read_csv(file, convert_options=options)
+    columns = [table[v].to_numpy(zero_copy_only=False).astype(str) for v in names]
+    codes = [np.unique(c, return_inverse=True)[1] for c in columns]
+    sizes = {v: int(c.max()) + 1 for v, c in zip(names, codes, strict=True)}
+    counts = np.zeros(tuple(sizes.values()), dtype=np.int64)
+    np.add.at(counts, tuple(codes), 1)
+    return sizes, counts.ravel()
+
+
+def eurostat_rows() -> list:
+    """The same on real records, from three-way margins."""
+    found = eurostat()
+    if found is None:
+        print("the labour force survey's file is not here: left out.")
+        return []
+    sizes, counts = found
+    three = dc.Design.product(sizes, list(itertools.combinations(sizes, 3)))
+    z = noisy(three, counts, 20.0)
+    fitters = {"A": dc.LeastSquares(), "B": dc.NonNegative(), "Additive": dc.Additive()}
+    return [measured(f"Eurostat: {n}, 3-way", f, three, z, None) for n, f in fitters.items()]
+
+
 def five_way_rows() -> list:
     """Methods A, B and C and the peers' repair on the five-way table; peers' times are recorded."""
     counts = five_way_counts()
@@ -114,16 +147,51 @@ def hierarchical_rows() -> list:
 
 
 def growth_rows() -> list:
-    """Method B from all two-way margins against the number of inner cells."""
-    rows = []
-    for side in (10, 18, 32, 56):
-        design = dc.Design.product(dict.fromkeys("abcd", side), dc.margins(list("abcd"), 2))
-        rng = stream(side, "growth")
-        counts = rng.poisson(rng.gamma(0.1, 5.0, design.n_inner))
-        z = noisy(design, counts, 6.0)
-        rows.append(measured(f"growth A, {side}^4", dc.LeastSquares(), design, z, None))
-        rows.append(measured(f"growth B, {side}^4", dc.NonNegative(), design, z, None))
-    return rows
+    """Against the number of inner cells and the number of margins; drawn where DRAW says."""
+    sizes = [(side, 6) for side in (10, 18, 32, 56)]
+    margins = [(24, k) for k in range(1, 7)]
+    found = {case: _growth(*case) for case in [*sizes, *margins]}
+    if DRAW is not None:
+        _draw_growth(found, sizes, margins, Path(DRAW))
+    return [row for rows in found.values() for row in rows]
+
+
+def _growth(side: int, n_margins: int) -> list:
+    """Two fits of a four-way table from two-way margins with much noise."""
+    pairs = list(itertools.combinations("abcd", 2))[:n_margins]
+    design = dc.Design.product(dict.fromkeys("abcd", side), pairs)
+    rng = stream(side, "growth")
+    z = noisy(design, rng.poisson(rng.gamma(0.1, 5.0, design.n_inner)), 0.15 * side**2)
+    name = f"{side}^4, {n_margins} margins"
+    return [
+        measured(f"A, {name}", dc.LeastSquares(), design, z, None),
+        measured(f"B, {name}", dc.NonNegative(), design, z, None),
+    ]
+
+
+def _draw_growth(found: dict, sizes: list, margins: list, path: Path) -> None:
+    import altair as alt
+
+    def curve(cases: list, x: str, at: int) -> alt.Chart:
+        rows = [
+            {x: case[at] ** 4 if at == 0 else case[at], "seconds": row[4], "fitter": fitter}
+            for case in cases
+            for fitter, row in zip(("least-squares", "non-negative"), found[case], strict=True)
+        ]
+        scale = alt.Scale(type="log") if at == 0 else alt.Scale(zero=False)
+        return (
+            alt.Chart(alt.Data(values=rows), width=320, height=240)
+            .mark_line(point=True)
+            .encode(
+                x=alt.X(x, type="quantitative", scale=scale, title=x),
+                y=alt.Y("seconds", type="quantitative", scale=alt.Scale(type="log")),
+                color=alt.Color("fitter", type="nominal"),
+                strokeDash=alt.StrokeDash("fitter", type="nominal"),
+            )
+        )
+
+    both = curve(sizes, "inner cells", 0) | curve(margins, "two-way margins", 1)
+    both.save(path)
 
 
 def replicate_rows() -> list:
@@ -139,6 +207,7 @@ def replicate_rows() -> list:
 
 PARTS = {
     "five-way": five_way_rows,
+    "eurostat": eurostat_rows,
     "hierarchy": hierarchical_rows,
     "growth": growth_rows,
     "replicates": replicate_rows,

@@ -32,6 +32,7 @@ _HOME = {
     "NonNegative": "discreet.solve.continuous.non_negative",
     "Poisson": "discreet.solve.continuous.poisson",
     "Pram": "discreet.protect.pram",
+    "Quality": "discreet.protect.quality",
     "Release": "discreet.design.release",
     "Safe": "discreet.protect.safe",
     "Secret": "discreet.microdata.secret",
@@ -81,6 +82,7 @@ if TYPE_CHECKING:
     from discreet.protect.drop_add import DropAdd
     from discreet.protect.laplace import Laplace
     from discreet.protect.pram import Pram
+    from discreet.protect.quality import Quality
     from discreet.protect.safe import Safe
     from discreet.protect.small_count import SmallCountRounding
     from discreet.solve.continuous.additive import Additive
@@ -114,6 +116,7 @@ __all__ = [
     "NonNegative",
     "Poisson",
     "Pram",
+    "Quality",
     "Release",
     "Safe",
     "Secret",

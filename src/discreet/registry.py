@@ -21,6 +21,7 @@ METHODS: dict[str, str] = {
     "drop-add": "discreet.protect.drop_add:DropAdd",
     "laplace": "discreet.protect.laplace:Laplace",
     "pram": "discreet.protect.pram:Pram",
+    "quality": "discreet.protect.quality:Quality",
     "safe": "discreet.protect.safe:Safe",
     "small-count-rounding": "discreet.protect.small_count:SmallCountRounding",
 }

@@ -216,6 +216,7 @@ from discreet.assess import assess, Assessment
 from discreet.assess.measure import Score
 assert isinstance(assess(table, release), Assessment)
 assert callable(dc.assess) and dc.assess.Assessment is Assessment
+assert callable(dc.assess.plots.save) and not hasattr(dc.assess, "plot")
 import inspect
 assert list(inspect.signature(dc.assess).parameters) == list(inspect.signature(assess).parameters)
 """

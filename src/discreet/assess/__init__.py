@@ -6,6 +6,7 @@ Whatever it says is confidential until somebody decides otherwise: it is a funct
 
 from __future__ import annotations
 
+import importlib
 import sys
 from collections.abc import Sequence
 from types import ModuleType
@@ -33,6 +34,12 @@ class _CallablePackage(ModuleType):
     ) -> Assessment:
         """Every measure that applies; see `discreet.assess.assess`."""
         return assess(table, release, measures, **options)
+
+
+def __getattr__(name: str) -> Any:
+    if name != "plots":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return importlib.import_module("discreet.assess.plots")
 
 
 sys.modules[__name__].__class__ = _CallablePackage

@@ -13,14 +13,14 @@ from discreet.cli.common import write_release as write
 
 def fit(
     release: Annotated[Path, typer.Argument(help="A release made by `discreet protect`.")],
-    fitter: Annotated[str, typer.Option(help="The fitter's name.")] = "least-squares",
+    fitter: Annotated[str, typer.Option(help="The fitter's name.")] = "auto",
     out: Out = None,
     set: Parameters = None,
     json: Json = False,
 ) -> None:
     """Fit inner cells to a release; the result is additive and public.
 
-    Example: discreet fit release.parquet --fitter least-squares --out fitted.parquet
+    Example: discreet fit release.parquet --fitter non-negative --out fitted.parquet
     """
     from discreet import registry
     from discreet.design.storage import read_release

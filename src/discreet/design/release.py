@@ -5,11 +5,12 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet import registry
 from discreet.design import show, storage
 from discreet.design.base import Design
 from discreet.errors import ConfidentialError, DesignError
@@ -92,7 +93,7 @@ class Release:
       y: Protected inner cells, where they are part of the release.
       weighted: Protected weighted counts of the published cells.
       status: A `CellStatus` for each published cell; all published when absent.
-      quality: Publishable quality of each published cell.
+      quality: Perturbed size of each published cell's deviation; −1 where none is given.
       precision: Relative precision of each published value, from public facts only.
       fit_result: The fit that made `y`, with its certificate.
     """
@@ -136,11 +137,16 @@ class Release:
             lifted["y"] = _lift(parts["y"], inner_where, public.n_inner)
         return cls(public, _lift(z, where, public.n_published), statement, **lifted)
 
-    def fit(self, fitter: Fitter) -> Release:
+    def fit(self, fitter: Fitter | str = "auto") -> Release:
         """Recover inner cells from the released ones; the result adds up.
 
         Cells that are not published have weight zero; the others weigh by their public precision.
+
+        Args:
+          fitter: A fitter, or the name of a registered one with its defaults.
         """
+        if isinstance(fitter, str):
+            fitter = cast("Fitter", registry.build("fitter", fitter))
         fit = fitter(self.design, self.z, weights=self._fit_weights())
         text = f"Inner cells fitted by {fitter.name}: {fit.status.value}"
         statement = self.statement.then(Step(f"fit:{fitter.name}"), text)
@@ -150,6 +156,7 @@ class Release:
             y=fit.y,
             weighted=None if self.weighted is None else fit.z,
             status=None,
+            quality=None,
             fit_result=fit,
             statement=statement,
         )
@@ -184,11 +191,15 @@ class Release:
 
         Cells that are not shown are null; their status says why.
         """
-        columns = {"count": self.z, "weighted": self.weighted, "quality": self.quality}
+        quality = show.graded(self.quality)
+        columns = {"count": self.z, "weighted": self.weighted, "quality": quality}
         given = {name: values for name, values in columns.items() if values is not None}
         if self.status is None:
             return show.frame_of(self.design, given)
-        shown = {name: np.ma.array(v, mask=self._hidden()) for name, v in given.items()}
+        hidden = self._hidden()
+        shown = {
+            name: np.ma.array(v, mask=hidden | np.ma.getmaskarray(v)) for name, v in given.items()
+        }
         names = np.array([s.name.replace("_", " ") for s in CellStatus])
         return show.frame_of(self.design, {**shown, "status": names[self.status]})
 

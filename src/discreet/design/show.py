@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from discreet.design.base import Design
 
 HEAD = 12
+NO_QUALITY = -1
+"""In place of the quality of a cell that has none."""
 
 
 def frame_of(design: Design, columns: Mapping[str, NDArray[Any]]) -> pa.Table:
@@ -35,6 +37,11 @@ def _column(values: NDArray[Any]) -> pa.Array:
     if isinstance(values, np.ma.MaskedArray):
         return pa.array(values.data, mask=np.ma.getmaskarray(values))
     return pa.array(values)
+
+
+def graded(quality: NDArray[Any] | None) -> NDArray[Any] | None:
+    """Quality with the cells masked that have none."""
+    return None if quality is None else np.ma.array(quality, mask=quality == NO_QUALITY)
 
 
 def inner_frame_of(

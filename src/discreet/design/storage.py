@@ -14,7 +14,7 @@ from discreet.design.axis import Axis, Level
 from discreet.design.codes import canonical_array
 from discreet.design.keys import KeyConvention
 from discreet.design.product import ProductDesign
-from discreet.design.show import frame_of
+from discreet.design.show import NO_QUALITY, frame_of, graded
 from discreet.design.sparse import SparseDesign
 from discreet.design.structured import StructuredDesign
 from discreet.design.values import CellValues
@@ -63,7 +63,7 @@ def save_release(release: Release, path: str | Path) -> Path:
         "count": release.z,
         "weighted": release.weighted,
         "status": release.status,
-        "quality": release.quality,
+        "quality": graded(release.quality),
         "precision": release.precision,
     }
     given = {name: values for name, values in columns.items() if values is not None}
@@ -168,9 +168,12 @@ def _release(content: pa.Table, header: dict[str, Any]) -> Release:
     design, where = _design(inner, header)
     optional = {
         name: _array(published, name)
-        for name in ("weighted", "status", "quality", "precision")
+        for name in ("weighted", "status", "precision")
         if name in published.column_names
     }
+    if "quality" in published.column_names:
+        quality = published.column("quality").fill_null(NO_QUALITY)
+        optional["quality"] = quality.to_numpy()
     z = _array(published, "count").astype(header["types"][0])
     statement = statement_from_json(header["statement"])
     if not header["inner"]:

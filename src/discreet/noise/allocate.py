@@ -57,19 +57,32 @@ def allocate(
 
 
 def blurred_deviations(
-    deviations: npt.ArrayLike, *, q: float = 0.15, alpha: float = 0.4, rng: np.random.Generator
+    deviations: npt.ArrayLike,
+    *,
+    q: float = 0.15,
+    alpha: float = 0.4,
+    keys: npt.ArrayLike | None = None,
+    rng: np.random.Generator | None = None,
 ) -> IntArray:
     """Perturbed perturbations: a measure of cell quality that can be published as `|·|`.
 
-    The deviations of a protected table go through an invariant matrix on the states
-    `-D..D`; how often each deviation occurs is kept exactly.
+    The deviations of a protected table go through an invariant matrix on those that occur, in
+    increasing order; how often each deviation occurs is kept exactly.
+
+    Args:
+      deviations: Whole deviations of the cells.
+      q: Probability of a move to each neighbour in the starting matrix.
+      alpha: Strength.
+      keys: Numbers that decide which cells of a state move.
+      rng: A generator, instead of keys.
 
     See Giessing & Höhne (2011), section 7.
     """
     d = whole_counts(deviations)
-    reach = int(np.abs(d).max(initial=0))
-    if reach == 0:
+    occurring, state = np.unique(d, return_inverse=True)
+    if len(occurring) < 2:
         return d.copy()
-    t = np.bincount((d + reach).ravel(), minlength=2 * reach + 1)
+    t = np.bincount(state.ravel())
     R = two_stage(tridiagonal(len(t), q), t, alpha)
-    return allocate(d + reach, controlled_flows(R, t), rng=rng) - reach
+    new = allocate(state.ravel(), controlled_flows(R, t), keys=keys, rng=rng)
+    return np.asarray(occurring[new].reshape(d.shape))

@@ -54,7 +54,14 @@ def round_release(
     statement = release.statement.then(Step(f"round:{method}"), text)
     weighted = None if release.weighted is None else z.astype(np.float64)
     return replace(
-        release, z=z, y=y, weighted=weighted, status=None, statement=statement, fit_result=None
+        release,
+        z=z,
+        y=y,
+        weighted=weighted,
+        status=None,
+        quality=None,
+        statement=statement,
+        fit_result=None,
     )
 
 

@@ -6,7 +6,7 @@ import pyarrow.compute as pc
 import pytest
 
 import discreet as dc
-from discreet.assess.compare.judge import DEFAULT_MEASURES, default_fitter
+from discreet.assess.compare.judge import DEFAULT_MEASURES
 from discreet.errors import NotConvergedError, ParameterError, UnknownNameError
 from discreet.progress import listening
 from tests.assess import party
@@ -140,29 +140,42 @@ def test_several_fitters_see_the_same_draws():
         compare(CELL_KEY, fitters=[FIT, FIT])
 
 
-HERE = "tests.assess.compare.methods:Stalled"
-NEEDY = "tests.assess.compare.fitting:additive"  # cannot be made without parameters
+def test_the_fit_of_the_paper_is_a_chain_by_name():
+    """Clamp and refit, then proportional fitting: every draw as in the slow reference."""
+    named = compare(CELL_KEY, fitters=dc.Chain(["additive", "log-linear"]))
+    slow = compare(CELL_KEY)
+    assert values(named, stage="fitted") == pytest.approx(values(slow, stage="fitted"), abs=1e-6)
 
 
-@pytest.mark.parametrize(
-    "names", [{"least-squares": HERE, "x": NEEDY}, {"chain": NEEDY, "auto": HERE}]
-)
-def test_the_usual_fitter_is_the_best_there_is(monkeypatch, names):
-    with_only(monkeypatch, names)
-    assert default_fitter() == Stalled()
+def test_the_usual_fitter_gives_expected_inner_frequencies():
+    """Non-negative least squares first: never further from what was published than another."""
+    found = compare(CELL_KEY, fitters=None)
+    assert {r["fitter"] for r in found.frame.to_pylist() if r["stage"] == "fitted"} == {"chain"}
+    for trial in found.trials(found.labels[0], 5):
+        best, other = trial.fit(dc.Chain()), trial.fit(FIT)
+        assert (best.y >= 0).all()
+        assert np.square(best.z - trial.z).sum() <= np.square(other.z - trial.z).sum() + 1e-6
 
 
-def test_without_fitters_one_must_be_named(monkeypatch):
-    with_only(monkeypatch, {})
-    with pytest.raises(ParameterError, match="fitters="):
-        compare(dc.Pram(), fitters=None)
+EVERY_METHOD = [
+    'adjust:method=cell-key,parameters={"D": 5, "V": 3, "js": 2}',
+    "cell-key:D=5,V=3,js=2",
+    "controlled-rounding",
+    "discrete-laplace:epsilon=1",
+    "drop-add",
+    "laplace:epsilon=1",
+    "pram",
+    "safe:proposals=1e4",
+    "small-count-rounding",
+]
 
 
-def with_only(monkeypatch, names):
-    for name in list(dc.registry.FITTERS):
-        monkeypatch.delitem(dc.registry.FITTERS, name)
-    for name, home in names.items():
-        monkeypatch.setitem(dc.registry.FITTERS, name, home)
+def test_every_registered_method_takes_part_with_the_usual_fitter():
+    assert {text.partition(":")[0] for text in EVERY_METHOD} == set(dc.registry.METHODS)
+    found = compare(EVERY_METHOD, fitters=None, replicates=2)
+    for measure in QUICK:
+        assert len(found[f"{measure}@fitted"].lines) == len(EVERY_METHOD)
+    assert not any("ended as" in (r["note"] or "") for r in found.frame.to_pylist())
 
 
 def test_fits_that_did_not_converge_are_reported():

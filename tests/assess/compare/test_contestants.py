@@ -75,3 +75,9 @@ def test_equal_labels_and_no_methods_are_refused():
 def test_a_matrix_of_another_origin_has_its_name():
     matrix = dc.TransitionMatrix.from_law("made by hand", [[0, 1, 0], [0.2, 0.6, 0.2]])
     assert label_of(dc.CellKey(matrix)) == "cell-key matrix=made by hand"
+
+
+def test_defaults_are_not_named_even_where_names_became_objects():
+    assert label_of(dc.Chain()) == label_of(dc.Chain(["non-negative", "log-linear"])) == "chain"
+    named = label_of(dc.Chain([dc.NonNegative(tolerance=1e-3), "log-linear"]))
+    assert named == 'chain fitters=["non-negative tolerance=0.001", "log-linear"]'

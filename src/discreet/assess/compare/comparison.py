@@ -165,9 +165,8 @@ def compare(
     Args:
       table: The true table.
       methods: Methods, or texts such as ``"cell-key:D=5,V=3,js=2"``; a mapping gives labels.
-      fitters: A fitter or several, objects or names; by default the first that there is of the
-        chain of a non-negative and a log-linear fit, ``"auto"``, ``"non-negative"`` and
-        ``"least-squares"``. None at all for an empty list.
+      fitters: A fitter or several, objects or names; by default the chain of a non-negative and
+        a log-linear fit, which gives expected inner frequencies. None at all for an empty list.
       measures: Measures, objects or names; a readable choice by default, ``"all"`` for all.
       replicates: Number of draws of every method.
       seed: Root of all streams.

@@ -130,11 +130,7 @@ def _matrix_parameters(matrix: TransitionMatrix) -> dict[str, Any]:
 def _is_default(field: Field[Any], value: Any) -> bool:
     if field.default_factory is not MISSING:
         return bool(value == field.default_factory())
-    return bool(value is field.default or (_is_plain(value) and value == field.default))
-
-
-def _is_plain(value: Any) -> bool:
-    return value is None or isinstance(value, (bool, int, float, str, tuple))
+    return bool(_plain(value) == _plain(field.default))
 
 
 def _plain(value: Any) -> Any:

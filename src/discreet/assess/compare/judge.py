@@ -50,8 +50,8 @@ DEFAULT_MEASURES = (
     "changed-decisions",
 )
 
-PREFERRED_FITTERS = ("chain", "auto", "non-negative", "least-squares")
-"""What brings releases to expected inner frequencies, the best first (Langsrud & Lupp 2021)."""
+DEFAULT_FITTER = "chain"
+"""What brings releases to expected inner frequencies (Langsrud & Lupp 2021)."""
 
 Row = dict[str, Any]
 
@@ -148,23 +148,11 @@ def options_for(measures: Sequence[Measure], options: Mapping[str, Any]) -> dict
 
 
 def fitters_from(given: Any) -> tuple[Fitter, ...]:
-    """Fitters by name or as they are; a preferred one by default."""
-    if given is None:
-        return (default_fitter(),)
-    built = tuple(built_from("fitter", f) for f in several(given))
+    """Fitters by name or as they are; the chain to expected inner frequencies by default."""
+    built = tuple(
+        built_from("fitter", f) for f in several(DEFAULT_FITTER if given is None else given)
+    )
     labels = [label_of(f) for f in built]
     if len(set(labels)) < len(labels):
         raise ParameterError(f"fitters must differ from each other, got {', '.join(labels)}.")
     return built
-
-
-def default_fitter() -> Fitter:
-    """The first of the preferred fitters that is registered and needs no parameters."""
-    for name in PREFERRED_FITTERS:
-        if name in registry.FITTERS:
-            try:
-                built: Fitter = registry.build("fitter", name)
-            except ParameterError:
-                continue
-            return built
-    raise ParameterError("no fitter is registered: name one with fitters=.")

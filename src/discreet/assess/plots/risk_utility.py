@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from discreet.assess.compare.choose import Line, Selection, paired
+from discreet.assess.plots.labels import HEIGHT, WIDTH, Text, apart
 from discreet.assess.plots.style import (
     PALETTE,
     QUIET,
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
     from discreet.assess.compare.comparison import Comparison
     from discreet.assess.compare.frontier import Frontier
 
-WIDTH, HEIGHT = 460, 340
 _ROOM = 0.06
+_BESIDE = 9
 _INTERVALS, _MEANS = ("_low", "_high"), ("", "")
 
 
@@ -85,32 +86,34 @@ def frontier_map(found: Frontier) -> altair.LayerChart:
                 size=70, color=QUIET, filled=False, strokeWidth=1.5
             ),
             good.mark_point(size=90, color=PALETTE[0], filled=True, opacity=1),
-            *_names(alt, [p for p in points if p["efficient"]], where),
+            *_names(alt, _texts(points, across, up), where),
             title=title,
         ).properties(width=WIDTH, height=HEIGHT)
     )
     return layers
 
 
-def _names(alt: Any, points: list[dict[str, Any]], where: dict[str, Any]) -> list[Any]:
-    """Names beside the points, towards the middle of the picture; equal points share a text."""
+def _texts(points: list[dict[str, Any]], across: dict[str, Any], up: dict[str, Any]) -> list[Text]:
+    """Names beside efficient points, towards the middle of the picture; equal points share one."""
     spots: dict[tuple[float, float], list[str]] = {}
     for point in points:
-        spots.setdefault((point["risk"], point["utility"]), []).append(point["name"])
-    texts: list[dict[str, Any]] = [
-        {"risk": risk, "utility": utility, "name": " or ".join(names)}
+        if point["efficient"]:
+            spots.setdefault((point["risk"], point["utility"]), []).append(point["name"])
+    low, high = across["scale"].domain
+    texts = [
+        Text(" or ".join(names), risk, utility, "left" if 2 * risk <= low + high else "right")
         for (risk, utility), names in spots.items()
     ]
-    ends = [risk for risk, _ in spots]
-    middle = (min(ends) + max(ends)) / 2
-    left = [text for text in texts if text["risk"] <= middle]
-    right = [text for text in texts if text["risk"] > middle]
-    sides = (("left", 9, 9, left), ("right", -9, -7, right))
+    return apart(texts, (low, high), up["scale"].domain)
+
+
+def _names(alt: Any, texts: list[Text], where: dict[str, Any]) -> list[Any]:
+    sides = {side: [t._asdict() for t in texts if t.side == side] for side in ("left", "right")}
     return [
         alt.Chart(alt.InlineData(values=chosen))
-        .mark_text(align=align, dx=dx, dy=dy, fontSize=11, color=STRONG)
-        .encode(**where, text="name:N")
-        for align, dx, dy, chosen in sides
+        .mark_text(align=side, dx=_BESIDE if side == "left" else -_BESIDE, fontSize=11)
+        .encode(**where, text="name:N", color=alt.value(STRONG))
+        for side, chosen in sides.items()
         if chosen
     ]
 

@@ -35,11 +35,12 @@ class LeastAbsolute:
 
     .. math:: \min_{y \ge 0} \sum_k w_k\,|x_k^\top y - z_k|
 
-    The minimum is rarely unique. Of all inner tables that attain it the fit takes the one with the
-    smallest :math:`\|y\|^2`: it minimises the loss plus :math:`\tfrac{\rho}{2}\|y\|^2`, and for
-    every `\rho` that is small enough the solution of that problem *is* the minimiser of smallest
-    norm (Mangasarian & Meyer 1979). `\rho` is lowered until the loss is at its minimum within the
-    tolerance.
+    with :math:`w_k` one over the scale of the noise, the square root of the precision that is
+    given as weight. The minimum is rarely unique. Of all inner tables that attain it the fit takes
+    the one with the smallest :math:`\|y\|^2`: it minimises the loss plus
+    :math:`\tfrac{\rho}{2}\|y\|^2`, and for every `\rho` that is small enough the solution of that
+    problem *is* the minimiser of smallest norm (Mangasarian & Meyer 1979). `\rho` is lowered until
+    the loss is at its minimum within the tolerance.
 
     Promise: the relative duality gap, the difference between the loss and the value of a dual
     vector `u` with :math:`|u_k| \le w_k` and :math:`Xu \le 0`, divided by the loss, is at most
@@ -90,7 +91,7 @@ def _fit(
     weights: NDArray[np.generic] | None = None,
 ) -> Fit:
     began = time.perf_counter()
-    w = checked_weights(design, weights)
+    w = np.sqrt(checked_weights(design, weights))
     target = checked_values(design, z, w > 0)
     none = np.zeros(len(members.nested), dtype=bool)
     search = _Search(members if (w > 0).all() else members.using(w > 0, none), target, w, options)

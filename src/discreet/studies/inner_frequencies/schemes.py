@@ -23,6 +23,7 @@ Real = NDArray[np.float64]
 
 PARTS = ("inner", "2-way", "3-way")
 ACCEPTED = 1e-5  # certificate of a fit, relative to the scale of the data
+_NO_NOISE = 1e-6  # margins without noise are met, and a coarser fit would show
 HEAVY = 25.0
 """Weight of margins that are to be exact, in tables without zeros."""
 _SIGHT = 0.01  # fitted cells below this are shown as zero
@@ -96,7 +97,7 @@ class Data:
     @cached_property
     def from_two_way(self) -> Released:
         """What follows from the true two-way margins alone."""
-        return fitted(self, self.two, self.true["2-way"])
+        return fitted(self, self.two, self.true["2-way"], tolerance=_NO_NOISE)
 
     def released(self, y: Real) -> Released:
         """Inner values with the margins that they add up to."""

@@ -1,0 +1,1 @@
+"""Giessing & Höhne (2011), run again."""
