@@ -3,6 +3,7 @@ r"""What every fitter returns: the fit, how it ended, and a certificate that oth
 from __future__ import annotations
 
 import enum
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -122,5 +123,19 @@ class Fitter(Protocol):
     ) -> Fit:
         """Fit the design to the published values."""
 
+    def prepare(self, design: Design) -> Prepared:
+        """Do once what depends on the design alone."""
+
+
+class FitterBase(ABC):
+    """A fitter that is called by preparing it first; what there is to write is `prepare`."""
+
+    def __call__(
+        self, design: Design, z: NDArray[Any], *, weights: NDArray[Any] | None = None
+    ) -> Fit:
+        """Fit the design to the published values."""
+        return self.prepare(design)(z, weights=weights)
+
+    @abstractmethod
     def prepare(self, design: Design) -> Prepared:
         """Do once what depends on the design alone."""

@@ -18,14 +18,14 @@ from discreet.solve.continuous.incidence import Restrictor
 from discreet.solve.continuous.least_squares import check_options, nearest_solution
 from discreet.solve.continuous.problem import Prior, Problem
 from discreet.solve.continuous.structure import Structure, analyse
-from discreet.solve.fit import Certificate, Fit, Prepared, Status
+from discreet.solve.fit import Certificate, Fit, FitterBase, Prepared, Status
 
 Vector = NDArray[np.float64]
 Marks = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
-class Additive:
+class Additive(FitterBase):
     r"""Least squares, with published cells that come out negative set to zero for good.
 
     The published cells are projected on the tables that add up. Cells that come out below `limit`
@@ -61,12 +61,6 @@ class Additive:
     def name(self) -> str:
         """The fitter's name in the registry."""
         return "additive"
-
-    def __call__(
-        self, design: Design, z: NDArray[Any], *, weights: NDArray[Any] | None = None
-    ) -> Fit:
-        """Fit the design to the published values."""
-        return self.prepare(design)(z, weights=weights)
 
     def prepare(self, design: Design) -> Prepared:
         """Find the structure of the design once for many right-hand sides."""

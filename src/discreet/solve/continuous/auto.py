@@ -17,13 +17,13 @@ from discreet.solve.continuous.inputs import checked_values, checked_weights
 from discreet.solve.continuous.least_squares import LeastSquares
 from discreet.solve.continuous.log_linear import LogLinear
 from discreet.solve.continuous.non_negative import NonNegative
-from discreet.solve.fit import Fit, Fitter, Prepared
+from discreet.solve.fit import Fit, Fitter, FitterBase, Prepared
 
 _ROUNDING = 1e-9  # relative deviation up to which published cells add up
 
 
 @dataclass(frozen=True, eq=False)
-class Auto:
+class Auto(FitterBase):
     """Expected inner frequencies by the simplest fit that serves, with the reason in the notes.
 
     Where every inner cell is published there is nothing to spread: cells that add up are taken as
@@ -52,12 +52,6 @@ class Auto:
     def name(self) -> str:
         """The fitter's name in the registry."""
         return "auto"
-
-    def __call__(
-        self, design: Design, z: NDArray[Any], *, weights: NDArray[Any] | None = None
-    ) -> Fit:
-        """Fit the design to the published values."""
-        return self.prepare(design)(z, weights=weights)
 
     def prepare(self, design: Design) -> Prepared:
         """Prepare what may be needed, when it is needed first."""

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from discreet.design.base import Design
 from discreet.errors import ParameterError
 from discreet.registry import load
-from discreet.solve.fit import Certificate, Fit, Fitter, Prepared, Status
+from discreet.solve.fit import Certificate, Fit, Fitter, FitterBase, Prepared, Status
 
 
 @dataclass(frozen=True, eq=False)
-class Chain:
+class Chain(FitterBase):
     """Perturbed margins to a table that adds up, then to expected inner frequencies, in one call.
 
     By default non-negative least squares makes the margins consistent, and the log-linear model
@@ -49,12 +49,6 @@ class Chain:
     def name(self) -> str:
         """The fitter's name in the registry."""
         return "chain"
-
-    def __call__(
-        self, design: Design, z: NDArray[Any], *, weights: NDArray[Any] | None = None
-    ) -> Fit:
-        """Fit the design to the published values."""
-        return self.prepare(design)(z, weights=weights)
 
     def prepare(self, design: Design) -> Prepared:
         """Prepare every fitter of the chain."""

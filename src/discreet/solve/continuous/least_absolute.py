@@ -17,7 +17,7 @@ from discreet.solve.continuous.inputs import checked_values, checked_weights
 from discreet.solve.continuous.membership import Membership
 from discreet.solve.continuous.saddle import SaddlePoint
 from discreet.solve.continuous.saddle_kernels import ABSOLUTE
-from discreet.solve.fit import Certificate, Fit, Prepared, Status
+from discreet.solve.fit import Certificate, Fit, FitterBase, Prepared, Status
 
 Vector = NDArray[np.float64]
 
@@ -30,7 +30,7 @@ _SMALL = 1e-4  # a loss below this share of the weighted data is measured agains
 
 
 @dataclass(frozen=True, eq=False)
-class LeastAbsolute:
+class LeastAbsolute(FitterBase):
     r"""Maximum likelihood under Laplace noise.
 
     .. math:: \min_{y \ge 0} \sum_k w_k\,|x_k^\top y - z_k|
@@ -70,12 +70,6 @@ class LeastAbsolute:
     def name(self) -> str:
         """The fitter's name in the registry."""
         return "least-absolute"
-
-    def __call__(
-        self, design: Design, z: NDArray[np.generic], *, weights: NDArray[np.generic] | None = None
-    ) -> Fit:
-        """Fit the design to the published values."""
-        return self.prepare(design)(z, weights=weights)
 
     def prepare(self, design: Design) -> Prepared:
         """Index the inner cells once for many right-hand sides."""

@@ -18,7 +18,7 @@ from discreet.solve.continuous.conjugate import Operator, preconditioned, solve_
 from discreet.solve.continuous.incidence import Restrictor
 from discreet.solve.continuous.problem import Prior, Problem
 from discreet.solve.continuous.structure import Basis, Structure, analyse
-from discreet.solve.fit import Fit, Prepared, Status
+from discreet.solve.fit import Fit, FitterBase, Prepared, Status
 
 Vector = NDArray[np.float64]
 
@@ -26,7 +26,7 @@ _MARGIN = 0.1  # residuals are brought this far below the tolerance
 
 
 @dataclass(frozen=True, eq=False)
-class LeastSquares:
+class LeastSquares(FitterBase):
     r"""The least squares fit of smallest norm.
 
     .. math:: \hat y = \arg\min_y \sum_k w_k (x_k^\top y - z_k)^2, \quad
@@ -64,12 +64,6 @@ class LeastSquares:
     def name(self) -> str:
         """The fitter's name in the registry."""
         return "least-squares"
-
-    def __call__(
-        self, design: Design, z: NDArray[Any], *, weights: NDArray[Any] | None = None
-    ) -> Fit:
-        """Fit the design to the published values."""
-        return self.prepare(design)(z, weights=weights)
 
     def prepare(self, design: Design) -> Prepared:
         """Find the structure of the design once for many right-hand sides."""

@@ -26,7 +26,7 @@ from discreet.solve.continuous.inputs import (
 from discreet.solve.continuous.membership import Membership
 from discreet.solve.continuous.proportional import ProportionalFit
 from discreet.solve.continuous.reduction import Reduction, reduce_table
-from discreet.solve.fit import Certificate, Fit, Prepared, Status
+from discreet.solve.fit import Certificate, Fit, FitterBase, Prepared, Status
 
 Vector = NDArray[np.float64]
 Marks = NDArray[np.bool_]
@@ -36,7 +36,7 @@ _SWEEPS_AFTER_CONFLICT = 10
 
 
 @dataclass(frozen=True, eq=False)
-class LogLinear:
+class LogLinear(FitterBase):
     r"""The maximum likelihood fit of the log-linear model whose sufficient margins are `z`.
 
     .. math:: \min_{y \ge 0} \sum_i y_i \log\frac{y_i}{s_i} - y_i + s_i
@@ -84,12 +84,6 @@ class LogLinear:
     def name(self) -> str:
         """The fitter's name in the registry."""
         return "log-linear"
-
-    def __call__(
-        self, design: Design, z: NDArray[np.generic], *, weights: NDArray[np.generic] | None = None
-    ) -> Fit:
-        """Fit the design to the published values."""
-        return self.prepare(design)(z, weights=weights)
 
     def prepare(self, design: Design) -> Prepared:
         """Index the inner cells once for many right-hand sides."""

@@ -27,7 +27,7 @@ from discreet.solve.continuous.problem import (
 from discreet.solve.continuous.splitting import Splitting
 from discreet.solve.continuous.stiff import StiffMargins
 from discreet.solve.continuous.structure import Kind, Structure, analyse
-from discreet.solve.fit import Certificate, Fit, Prepared, Status
+from discreet.solve.fit import Certificate, Fit, FitterBase, Prepared, Status
 
 Vector = NDArray[np.float64]
 
@@ -41,7 +41,7 @@ _FEASIBLE = 1e-8  # tolerance at which feasibility is decided
 
 
 @dataclass(frozen=True, eq=False)
-class NonNegative:
+class NonNegative(FitterBase):
     r"""The least squares fit with no negative cell, of these the one of smallest norm.
 
     .. math:: \hat y = \arg\min_{y \ge 0} \sum_k w_k (x_k^\top y - z_k)^2
@@ -92,12 +92,6 @@ class NonNegative:
     def name(self) -> str:
         """The fitter's name in the registry."""
         return "non-negative"
-
-    def __call__(
-        self, design: Design, z: NDArray[Any], *, weights: NDArray[Any] | None = None
-    ) -> Fit:
-        """Fit the design to the published values."""
-        return self.prepare(design)(z, weights=weights)
 
     def prepare(self, design: Design) -> Prepared:
         """Find the structure of the design once for many right-hand sides."""

@@ -24,7 +24,7 @@ from discreet.solve.continuous.log_linear import LogLinear, fit_members
 from discreet.solve.continuous.membership import Membership
 from discreet.solve.continuous.saddle import SaddlePoint
 from discreet.solve.continuous.saddle_kernels import POISSON
-from discreet.solve.fit import Certificate, Fit, Prepared, Status
+from discreet.solve.fit import Certificate, Fit, FitterBase, Prepared, Status
 
 Vector = NDArray[np.float64]
 
@@ -38,7 +38,7 @@ _SWEEPS = 1_000
 
 
 @dataclass(frozen=True, eq=False)
-class Poisson:
+class Poisson(FitterBase):
     r"""The Poisson likelihood optimum for weighted margins, consistent or not.
 
     .. math:: \min_{y \ge 0} \sum_k w_k\Big(z_k \log\frac{z_k}{\mu_k} - z_k + \mu_k\Big),
@@ -79,12 +79,6 @@ class Poisson:
     def name(self) -> str:
         """The fitter's name in the registry."""
         return "poisson"
-
-    def __call__(
-        self, design: Design, z: NDArray[np.generic], *, weights: NDArray[np.generic] | None = None
-    ) -> Fit:
-        """Fit the design to the published values."""
-        return self.prepare(design)(z, weights=weights)
 
     def prepare(self, design: Design) -> Prepared:
         """Index the inner cells once for many right-hand sides."""
