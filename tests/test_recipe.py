@@ -45,12 +45,21 @@ def test_a_recipe_is_replayed_exactly(table):
     assert set(first.z - table.z) <= {0, 2}
 
 
+def test_a_recipe_may_end_in_whole_numbers(table):
+    recipe = Recipe("a*b", Choice("add-one"), Choice("non-negative"), "margins", seed=7)
+    release = recipe.run(table)
+    assert release.y.dtype.kind == "i"
+    np.testing.assert_array_equal(release.z, release.design.aggregate(release.y))
+    with pytest.raises(ParameterError, match="name a fitter"):
+        Recipe("a*b", Choice("add-one"), rounding="margins")
+
+
 @pytest.mark.parametrize(
     "recipe",
     [
         RECIPE,
         Recipe([("a", "b"), ()], Choice("add-one"), support="occurring"),
-        Recipe("a", Choice("add-one"), Choice("auto", {"x": 1}), 3, {"a": "a.hrc"}),
+        Recipe("a", Choice("add-one"), Choice("auto", {"x": 1}), "total", 3, {"a": "a.hrc"}),
     ],
 )
 def test_recipes_survive_toml_and_pickling(recipe, tmp_path):

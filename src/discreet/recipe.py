@@ -48,6 +48,7 @@ class Recipe:
       margins: What is published: a formula or a list of tuples.
       method: How it is protected.
       fitter: How inner cells are recovered afterwards, if at all.
+      rounding: How fitted inner cells become whole numbers, if at all; drawn from the seed.
       seed: Required by methods that draw from an experiment's stream, refused by the others.
       hierarchies: Files with hierarchies, by variable.
       support: Which combinations are inner cells.
@@ -56,12 +57,15 @@ class Recipe:
     margins: Margins
     method: Choice
     fitter: Choice | None = None
+    rounding: str | None = None
     seed: int | None = None
     hierarchies: Mapping[str, str] = field(default_factory=dict)
     support: Support = "all"
 
     def __post_init__(self) -> None:
         parse(self.margins)
+        if self.rounding is not None and self.fitter is None:
+            raise ParameterError("only fitted inner cells can be rounded: name a fitter.")
         object.__setattr__(self, "hierarchies", MappingProxyType(dict(self.hierarchies)))
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -77,10 +81,21 @@ class Recipe:
         """Tabulate (unless a table is given), protect and fit."""
         table = data if isinstance(data, Table) else self.tabulate(data)
         method = registry.build("method", self.method.name, self.method.parameters)
-        release = table.protect(method, seed=self.seed)
+        release = table.protect(method, seed=self._seed_for(method))
         if self.fitter is None:
             return release
-        return release.fit(registry.build("fitter", self.fitter.name, self.fitter.parameters))
+        fitted = release.fit(registry.build("fitter", self.fitter.name, self.fitter.parameters))
+        return fitted if self.rounding is None else self._rounded(fitted, self.rounding)
+
+    def _seed_for(self, method: Any) -> int | None:
+        """The seed, unless it is there for the rounding alone."""
+        for_rounding = self.rounding is not None and method.source != "seed"
+        return None if for_rounding else self.seed
+
+    def _rounded(self, fitted: Release, rounding: str) -> Release:
+        if self.seed is None:
+            raise ParameterError("rounding draws at random: give the recipe a seed in [protect].")
+        return fitted.round(rounding, seed=self.seed)
 
     def of(self, margins: Margins) -> Recipe:
         """The same recipe for other margins."""
@@ -103,6 +118,8 @@ class Recipe:
             spec["fit"] = {"fitter": self.fitter.name}
             if self.fitter.parameters:
                 spec["fit"]["parameters"] = dict(self.fitter.parameters)
+            if self.rounding is not None:
+                spec["fit"]["round"] = self.rounding
         return spec
 
     @classmethod
@@ -113,13 +130,14 @@ class Recipe:
         protect = _section(spec, "protect", ("method", "seed", "parameters"))
         fit = spec.get("fit")
         if fit is not None:
-            _only(fit, ("fitter", "parameters"), "entry of [fit]")
+            _only(fit, ("fitter", "parameters", "round"), "entry of [fit]")
         return cls(
             margins=_required(tabulate, "margins", "tabulate"),
             method=Choice(_required(protect, "method", "protect"), protect.get("parameters", {})),
             fitter=None
             if fit is None
             else Choice(_required(fit, "fitter", "fit"), fit.get("parameters", {})),
+            rounding=None if fit is None else fit.get("round"),
             seed=protect.get("seed"),
             hierarchies=tabulate.get("hierarchies", {}),
             support=tabulate.get("support", "all"),

@@ -105,10 +105,13 @@ def build(kind: str, name: str, parameters: Mapping[str, Any] | None = None) -> 
     """
     target = load(kind, name)
     maker = getattr(target, "from_parameters", target)
-    known = list(inspect.signature(maker).parameters)
+    known = inspect.signature(maker).parameters
     for given in parameters or {}:
         if given not in known:
             raise UnknownNameError(f"parameter of {kind} {name!r}", given, known)
+    needed = [p.name for p in known.values() if p.default is p.empty]
+    if missing := [name for name in needed if name not in (parameters or {})]:
+        raise ParameterError(f"{kind} {name!r} needs a value of {' and '.join(missing)}.")
     try:
         return maker(**(parameters or {}))
     except TypeError as error:

@@ -197,3 +197,13 @@ def test_every_command_shows_an_example():
         )  # fmt: skip
         assert f"discreet {command}" in done.stdout.replace("\n", " "), command
         assert "Example" in done.stdout, command
+
+
+def test_fit_rounds_to_whole_numbers_with_a_seed(folder, capsys):
+    keyed()
+    assert run("protect", "table.parquet", "--method", "cell-key", *PTABLE,
+               "--out", "r.parquet") == 0  # fmt: skip
+    assert run("fit", "r.parquet", "--round", "total") == 2
+    assert "--seed" in capsys.readouterr().err
+    assert run("fit", "r.parquet", "--round", "total", "--seed", "1", "--out", "whole.csv") == 0
+    assert pd.read_csv("whole.csv")["count"].dtype.kind == "i"

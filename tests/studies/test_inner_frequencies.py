@@ -10,6 +10,8 @@ from discreet.errors import DataError, InfeasibleError
 from discreet.studies.catalogue import run_study
 from discreet.studies.inner_frequencies import standin
 from discreet.studies.inner_frequencies.example import small_tables
+from discreet.studies.inner_frequencies.findings import _exact_margins_remove_it
+from discreet.studies.inner_frequencies.results import EPSILONS, KINDS, Results, Scores
 from discreet.studies.inner_frequencies.schemes import Data, utility, zeros_kept
 from discreet.studies.inner_frequencies.standin import LABOUR_FORCE, Shape, stand_in
 from discreet.studies.model import Options, Verdict
@@ -163,3 +165,20 @@ def test_data_with_and_without_zeros(table):
 def test_zeros_that_are_kept():
     data = Data(standin.LABOUR_FORCE.design(2).axes, np.array([0.0, 0, 0, 5]))
     assert zeros_kept(data, {"inner": np.array([0.0, 0.001, 1.0, 4.0])}) == (2, 3)
+
+
+@pytest.mark.parametrize(
+    ("kind", "left", "holds"),
+    [
+        ("with zeros", 0.004, True),
+        ("with zeros", 0.006, False),
+        ("without zeros", 0.006, True),
+        ("without zeros", -0.2, False),
+    ],
+)
+def test_a_bias_that_is_left_is_noticed(kind, left, holds):
+    plain, gone = Scores({}, {}, bias=0.76), Scores({}, {}, bias=0.0)
+    schemes = {"3-way": plain, "3-way (2-way exact)": gone}
+    scores = {(k, e): dict(schemes) for k in KINDS for e in EPSILONS}
+    scores[kind, 0.5]["3-way (2-way exact)"] = Scores({}, {}, bias=left)
+    assert _exact_margins_remove_it(Results(scores, {}, (0, 0))).holds is holds

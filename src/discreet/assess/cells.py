@@ -157,8 +157,8 @@ def _released_inner(release: Release, values: Values) -> Vector:
                 z = released_values(release, "published", values)[design.slice_of(k)]
                 return z[np.searchsorted(design.block_cells(k), inner_flat(design))]
     raise NotApplicableError(
-        "inner cells are not part of the release. Fit them first: "
-        "`release.fit(discreet.NonNegative())`."
+        "inner cells are not part of the release. Fit them first: `release.fit()`, or "
+        "`discreet fit` on the command line."
     )
 
 

@@ -25,6 +25,9 @@ Direction = Literal["higher", "lower", "zero"]
 UNIT = (0.0, 1.0)
 POSITIVE = (0.0, math.inf)
 
+NO_MECHANISM = "name the noise: mechanism= a transition matrix, or --ptable on the command line."
+NO_SENSITIVE = "name the sensitive variable: sensitive=, or --sensitive on the command line."
+
 
 class NotApplicableError(DiscreetError):
     """A measure cannot be taken of this table and release; the message says why."""

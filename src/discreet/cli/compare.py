@@ -16,7 +16,7 @@ from discreet.cli.assess import (
     options_of,
 )
 from discreet.cli.common import Json, answer, pairs, progress_bar
-from discreet.errors import ParameterError
+from discreet.errors import ParameterError, UnknownNameError
 from discreet.files import OWNER_ONLY, written_whole
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def compare(
     ] = None,
     threshold: Annotated[
         list[str] | None,
-        typer.Option(help="What is acceptable, for the report: MEASURE=VALUE (may be repeated)."),
+        typer.Option(help="What is acceptable, to recommend by: MEASURE=VALUE (may be repeated)."),
     ] = None,
     report: Annotated[
         Path | None, typer.Option(help="Write a page for the review board: .html.")
@@ -66,10 +66,12 @@ def compare(
     --sensitive party --replicates 100 --seed 1 --report out.html
     """
     from discreet.assess.compare.comparison import compare as compare_methods
+    from discreet.assess.compare.recommend import recommend
     from discreet.design.storage import read_table
 
     _check_names(report, plot, out)
     limits = _numbers(threshold, "a threshold")
+    _check_measures(limits, measure)
     goal = next(iter(_numbers([equal_risk], "an equal risk").items())) if equal_risk else None
     options = options_of(set, sensitive, ptable)
     truth = read_table(table)
@@ -86,18 +88,24 @@ def compare(
             workers=workers,
             **options,
         )
+        if out is not None:
+            _write(found.frame, out)
+        advice = recommend(found, limits).sentence if limits else None
         if report is not None:
             found.report(report, limits)
         if plot is not None:
             from discreet.assess.plots.style import save
 
             save(found.plot(), plot)
-    if out is not None:
-        _write(found.frame, out)
     written = [str(path) for path in (report, plot, out) if path is not None]
-    summary = {"side": "confidential", "files": written, "scores": finite_rows(found.frame)}
-    text = f"{found}" + "".join(f"\nwritten (confidential): {path}" for path in written)
-    answer(summary, json, text)
+    summary = {
+        "side": "confidential",
+        "files": written,
+        "recommendation": advice,
+        "scores": finite_rows(found.frame),
+    }
+    text = f"{found}" + ("" if advice is None else f"\n\nrecommended: {advice}")
+    answer(summary, json, text + "".join(f"\nwritten (confidential): {p}" for p in written))
 
 
 def _check_names(report: Path | None, plot: Path | None, out: Path | None) -> None:
@@ -112,6 +120,19 @@ def _check_names(report: Path | None, plot: Path | None, out: Path | None) -> No
             raise ParameterError(
                 f"cannot write {path.name!r}: the name must end in {' or '.join(endings)}."
             )
+        if path is not None and not path.parent.is_dir():
+            raise ParameterError(f"cannot write {path}: there is no directory {path.parent}.")
+
+
+def _check_measures(thresholds: dict[str, float], chosen: list[str] | None) -> None:
+    """Refuse thresholds of measures that will not be taken, before hours of work."""
+    from discreet.assess.compare.judge import DEFAULT_MEASURES
+
+    taken = DEFAULT_MEASURES if chosen is None else [name.partition(":")[0] for name in chosen]
+    for threshold in thresholds:
+        name = threshold.partition("@")[0]
+        if name not in taken:
+            raise UnknownNameError("measure of this comparison", name, taken)
 
 
 def _numbers(given: list[str] | None, what: str) -> dict[str, float]:

@@ -9,6 +9,7 @@ import typer
 
 from discreet.cli.common import Json, Out, Parameters, answer, plain_values, progress_bar
 from discreet.cli.common import write_release as write
+from discreet.errors import ParameterError
 
 
 def fit(
@@ -16,6 +17,11 @@ def fit(
     fitter: Annotated[str, typer.Option(help="The fitter's name.")] = "auto",
     out: Out = None,
     set: Parameters = None,
+    round: Annotated[
+        str | None,
+        typer.Option(help="Make whole numbers: margins, unbiased, total or cube. Needs --seed."),
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of the rounding.")] = None,
     json: Json = False,
 ) -> None:
     """Fit inner cells to a release; the result is additive and public.
@@ -29,10 +35,11 @@ def fit(
     chosen = registry.build("fitter", fitter, plain_values(set))
     with progress_bar():
         fitted = public.fit(chosen)
-    fitted.fit_result.require()
+    result = fitted.fit_result.require()
+    if round is not None:
+        fitted = fitted.round(round, seed=_seed_of(seed))
     if out is not None:
         write(fitted, out)
-    result = fitted.fit_result
     summary = {
         "file": None if out is None else str(out),
         "side": "public",
@@ -43,3 +50,9 @@ def fit(
     }
     text = f"{result.status.value} Certificate {result.certificate.worst:.1e}."
     answer(summary, json, f"{fitted}\n{text}" if out is None else f"{out}: {text}")
+
+
+def _seed_of(seed: int | None) -> int:
+    if seed is None:
+        raise ParameterError("rounding draws at random: give it a --seed.")
+    return seed

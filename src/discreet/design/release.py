@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from discreet import registry
 from discreet.design import show, storage
 from discreet.design.base import Design
-from discreet.errors import ConfidentialError, DesignError
+from discreet.errors import ConfidentialError, DesignError, ParameterError
 from discreet.randomness import stream
 
 if TYPE_CHECKING:
@@ -147,6 +147,8 @@ class Release:
         """
         if isinstance(fitter, str):
             fitter = cast("Fitter", registry.build("fitter", fitter))
+        if not callable(fitter):
+            raise ParameterError(f"a fitter or its name was expected, got {fitter!r}.")
         fit = fitter(self.design, self.z, weights=self._fit_weights())
         text = f"Inner cells fitted by {fitter.name}: {fit.status.value}"
         statement = self.statement.then(Step(f"fit:{fitter.name}"), text)

@@ -22,6 +22,10 @@ STUDIES: dict[str, tuple[str, str]] = {
         "discreet.studies.inner_frequencies.study",
         "Releasable inner cell frequencies from protected tables (Langsrud 2019b)",
     ),
+    "eliminating-small-cells": (
+        "discreet.studies.eliminating_small_cells.study",
+        "Eliminating small cells from census counts tables (Giessing & Höhne 2011)",
+    ),
 }
 """Module and one line about each study; a module has a function `run(options)`."""
 

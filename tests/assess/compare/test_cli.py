@@ -72,6 +72,7 @@ def test_compare_prints_a_table_and_writes_confidential_files(folder, capsys):
     assert code == 0
     shown = capsys.readouterr().out
     assert "Comparison (confidential): 2 methods, 3 draws each" in shown
+    assert "recommended: cell-key" in shown or "recommended: pram" in shown
     assert "written (confidential): out.html" in shown
     for name in ("out.html", "map.svg", "scores.parquet"):
         assert (folder / name).stat().st_mode & 0o777 == 0o600
@@ -98,6 +99,15 @@ def test_compare_speaks_json(folder, capsys):
     }
 
 
+@pytest.mark.parametrize("measure", ["unchanged-cells", "hellinger-utility"])
+def test_compare_shows_what_there_is_of_risk_and_utility(folder, capsys, measure):
+    assert run("compare", "table.parquet", *METHODS, "-m", measure, "--replicates", 2) == 0
+    shown = capsys.readouterr().out
+    assert shown.count("95 % of draws") == 1
+    assert measure in shown
+    assert len(shown.strip().splitlines()) == 6
+
+
 def test_compare_tunes_to_equal_risk_and_goes_on(folder, capsys):
     command = ["compare", "table.parquet", "--method", "laplace:epsilon=1", *QUICK,
                "--equal-risk", "unchanged-cells@published=0.3", "--resume", "kept"]  # fmt: skip
@@ -108,6 +118,7 @@ def test_compare_tunes_to_equal_risk_and_goes_on(folder, capsys):
     assert capsys.readouterr().out == first
 
 
+ONE_RISK = ["--replicates", "1", "--equal-risk", "exact-disclosure-own=0.5"]
 WRONG = {
     "method": (["--method", "prom"], "'pram'"),
     "parameter": (["--method", "pram:alpa=1"], "alpha"),
@@ -115,7 +126,12 @@ WRONG = {
     "report": (["--method", "pram", "--report", "out.pdf"], ".html"),
     "plot": (["--method", "pram", "--plot", "out.pdf"], ".svg"),
     "out": (["--method", "pram", "--out", "out.xlsx"], ".parquet"),
+    "folder": (["--method", "pram", "--report", "none/out.html"], "no directory none"),
+    "strength": (["--method", "laplace"], "needs a value of epsilon"),
+    "twice": (["--method", "pram", "--method", "pram"], "change a parameter"),
     "threshold": (["--method", "pram", "--threshold", "unchanged-cells=low"], "number"),
+    "threshold's measure": (["--method", "pram", "--threshold", "uniqueness=0"], "uniqueness"),
+    "equal risk": (["--method", "pram", *ONE_RISK], "--sensitive"),
     "replicates": (["--method", "pram", "--replicates", "0"], "replicates"),
 }
 

@@ -83,7 +83,9 @@ def first_of(frame: pa.Table, names: tuple[str, ...], kind: str) -> Selection:
     for name in (*names, *taken):
         if name in taken:
             return selected(frame, name)
-    raise ParameterError(f"no measure of {kind} has values in this comparison.")
+    raise ParameterError(
+        f"no measure of {kind} has values in this comparison; take one such as {names[-1]!r}."
+    )
 
 
 def loss(mean: float, direction: str) -> float:

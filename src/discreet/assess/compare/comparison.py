@@ -61,6 +61,11 @@ class Comparison:
         """The methods' labels."""
         return [c.label for c in self.job.contestants]
 
+    @property
+    def kinds(self) -> set[str]:
+        """Of risk and utility what has values."""
+        return {row["kind"] for row in self.frame.to_pylist() if row["replicates"]}
+
     def risk(self, measure: str | None = None) -> Selection:
         """Rows of a measure of risk: the one that was tuned to, or the first of a short list."""
         if measure is None and self.tuning:

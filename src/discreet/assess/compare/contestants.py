@@ -46,8 +46,8 @@ def contestants(methods: MethodsLike) -> tuple[Contestant, ...]:
     for label in labels:
         if labels.count(label) > 1:
             raise ParameterError(
-                f"two methods are called {label!r}. Give them labels: "
-                "{'weak': ..., 'strong': ...}."
+                f"two methods are called {label!r}. Leave one out or change a parameter; in "
+                "Python, {'weak': ..., 'strong': ...} gives labels."
             )
     if not labels:
         raise ParameterError("there is no method to compare.")

@@ -5,34 +5,42 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from discreet.assess.compare.choose import Line
+    from discreet.assess.compare.choose import Line, Selection
     from discreet.assess.compare.comparison import Comparison
 
-_HEADER = ("method", "fitter", "risk", "95 % of draws", "utility", "95 % of draws")
+_DRAWS = "95 % of draws"
 
 
 def comparison_text(found: Comparison) -> str:
     """Risk and utility of every method, and how an equal risk was reached."""
     from discreet.assess.compare.choose import paired
 
-    risk, utility = found.risk(), found.utility()
-    draws = max(line["replicates"] for line in risk.lines)
-    rows = [_row(a, b) for a, b in paired(risk, utility)]
+    chosen = _chosen(found)
+    first, last = chosen[0], chosen[-1]
+    draws = max(line["replicates"] for line in first[1].lines)
+    header = ("method", "fitter", *(cell for kind, _ in chosen for cell in (kind, _DRAWS)))
+    rows = [_row(*lines[: len(chosen)]) for lines in paired(first[1], last[1])]
     lines = [
         f"Comparison (confidential): {len(found.labels)} methods, {draws:,} draws each",
-        f"risk: {risk.title}, {risk.lines[0]['reading']}; "
-        f"utility: {utility.title}, {utility.lines[0]['reading']}",
+        "; ".join(f"{kind}: {s.title}, {s.lines[0]['reading']}" for kind, s in chosen),
         "",
-        *aligned([_HEADER, *rows]),
+        *aligned([header, *rows]),
     ]
     if found.tuning:
         lines += ["", *(f"  {t.sentence}" for t in found.tuning)]
     return "\n".join(lines)
 
 
-def _row(risk: Line, utility: Line) -> tuple[str, ...]:
-    fitter = risk["fitter"] or utility["fitter"] or "–"
-    return risk["label"], fitter, *number(risk), *number(utility)
+def _chosen(found: Comparison) -> list[tuple[str, Selection]]:
+    """The measure of risk and the one of utility, or what there is of them."""
+    kinds = {"risk": found.risk, "utility": found.utility}
+    chosen = [(kind, choose()) for kind, choose in kinds.items() if kind in found.kinds]
+    return chosen or [("risk", found.risk())]
+
+
+def _row(*lines: Line) -> tuple[str, ...]:
+    fitter = next((line["fitter"] for line in lines if line["fitter"]), "–")
+    return lines[0]["label"], fitter, *(cell for line in lines for cell in number(line))
 
 
 def number(line: Line) -> tuple[str, str]:

@@ -53,14 +53,14 @@ def data(found: Comparison) -> str:
     design, z = table.design, table.z
     lines = [
         f"{design.n_published:,} published cells, {design.n_inner:,} inner cells.",
-        f"Of the published cells {int((z == 0).sum()):,} are empty and "
-        f"{int(((z > 0) & (z < 3)).sum()):,} hold a true count of 1 or 2.",
+        f"Empty published cells: {int((z == 0).sum()):,}; with a true count of 1 or 2: "
+        f"{int(((z > 0) & (z < 3)).sum()):,}.",
     ]
     if table.inner is not None:
         y = table.y
         lines.append(
-            f"{int(y.sum()):,} records; of the inner cells {int((y == 0).sum()):,} are empty and "
-            f"{int((y == 1).sum()):,} hold a single record."
+            f"{int(y.sum()):,} records. Empty inner cells: {int((y == 0).sum()):,}; with a single "
+            f"record: {int((y == 1).sum()):,}."
         )
     header = ("variable", "categories", "levels published")
     rows = [(axis.name, f"{len(axis):,}", _levels(design, a)) for a, axis in enumerate(design.axes)]

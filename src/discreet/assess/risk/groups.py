@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.assess.cells import released_values, true_values
-from discreet.assess.measure import BaseMeasure, NotApplicableError
+from discreet.assess.measure import NO_SENSITIVE, BaseMeasure, NotApplicableError
 from discreet.design.base import Design, Vector
 from discreet.design.release import Release
 from discreet.design.table import Table
@@ -110,6 +110,7 @@ class GroupMeasure(BaseMeasure):
 
     def groups(self, table: Table, release: Release) -> Groups:
         """True and released inner frequencies, laid out; refuses a table without records."""
+        check_named(self.sensitive)
         y = _shown(release)
         where = self.layout(release.design)
         f = true_values(table, release.design, "inner")
@@ -119,10 +120,16 @@ class GroupMeasure(BaseMeasure):
         return found
 
 
+def check_named(sensitive: str | None) -> str:
+    """The sensitive variable; refuses to go on without one."""
+    if sensitive is None:
+        raise NotApplicableError(NO_SENSITIVE)
+    return sensitive
+
+
 def layout(design: Design, sensitive: str | None, quasi: Sequence[str] | None = None) -> Layout:
     """Groups and categories of the inner cells of a design."""
-    if sensitive is None:
-        raise NotApplicableError("name the sensitive variable: sensitive='...'.")
+    sensitive = check_named(sensitive)
     if not design.axes:
         raise NotApplicableError("the design has no variables.")
     names = [axis.name for axis in design.axes]

@@ -5,7 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from discreet.assess.measure import POSITIVE, UNIT, BaseMeasure, NotApplicableError, Score
+from discreet.assess.measure import (
+    NO_MECHANISM,
+    POSITIVE,
+    UNIT,
+    BaseMeasure,
+    NotApplicableError,
+    Score,
+)
 from discreet.design.release import Release
 from discreet.design.table import Table
 
@@ -26,7 +33,7 @@ class _Mechanism(BaseMeasure):
     def stated(self, release: Release, figure: str) -> Score:
         """The figure that the release states for itself."""
         if release.statement.privacy is None:
-            raise NotApplicableError("name the noise: mechanism=the transition matrix.")
+            raise NotApplicableError(NO_MECHANISM)
         return self.score(getattr(release.statement.privacy, figure), "the whole release")
 
 

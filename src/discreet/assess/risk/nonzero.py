@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from discreet.assess.cells import CLASS_STARTS, PairMeasure, count_classes
-from discreet.assess.measure import UNIT, NotApplicableError, Score
+from discreet.assess.measure import NO_MECHANISM, UNIT, NotApplicableError, Score
 from discreet.design.base import Vector
 from discreet.design.release import Release
 from discreet.design.table import Table
@@ -99,7 +99,7 @@ class ProvenNonzero(PairMeasure):
     def __call__(self, table: Table, release: Release) -> Score:
         """Take the measure."""
         if self.mechanism is None:
-            raise NotApplicableError("name the noise: mechanism=the transition matrix.")
+            raise NotApplicableError(NO_MECHANISM)
         pair = self.pairs(table, release)
         if (pair.g != np.rint(pair.g)).any():
             raise NotApplicableError("released values have decimals; assess them before fitting.")

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.assess.cells import block_name, true_values, without_withheld
-from discreet.assess.measure import UNIT, NotApplicableError, Score
+from discreet.assess.measure import NO_SENSITIVE, UNIT, NotApplicableError, Score
 from discreet.assess.risk.exact import Exact
 from discreet.assess.risk.groups import GroupMeasure
 from discreet.design.base import Vector
@@ -80,7 +80,7 @@ class TableDisclosure(GroupMeasure):
     def _axes(self, design: StructuredDesign) -> tuple[int, set[int]]:
         names = [axis.name for axis in design.axes]
         if self.sensitive is None:
-            raise NotApplicableError("name the sensitive variable: sensitive='...'.")
+            raise NotApplicableError(NO_SENSITIVE)
         for name in (self.sensitive, *(self.quasi or ())):
             if name not in names:
                 raise UnknownNameError("variable", name, names)

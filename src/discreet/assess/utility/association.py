@@ -10,7 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.assess.cells import Values, block_name, released_values, true_values
-from discreet.assess.measure import POSITIVE, UNIT, BaseMeasure, NotApplicableError, Score
+from discreet.assess.measure import (
+    NO_MECHANISM,
+    POSITIVE,
+    UNIT,
+    BaseMeasure,
+    NotApplicableError,
+    Score,
+)
 from discreet.assess.utility.chi_square import ChiSquareTest, chi_square_test
 from discreet.design.base import Vector
 from discreet.design.release import Release
@@ -160,7 +167,7 @@ class AdjustedChiSquare(_Association):
     def __call__(self, table: Table, release: Release) -> Score:
         """Take the measure."""
         if self.mechanism is None:
-            raise NotApplicableError("name the noise: mechanism=the transition matrix.")
+            raise NotApplicableError(NO_MECHANISM)
         weight = 1.0 if self.values == "count" else table.weights.sum() / table.z.sum()
         rows = [
             (name, f, chi_square_test(g), chi_square_test(g, self.mechanism, weight))

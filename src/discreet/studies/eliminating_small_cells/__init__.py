@@ -1,1 +1,1 @@
-"""Giessing & Höhne (2011), run again."""
+"""Eliminating small cells from census counts tables (Giessing & Höhne 2011)."""
