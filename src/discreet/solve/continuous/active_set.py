@@ -75,14 +75,14 @@ class RidgePath:
         self.ridge = self.first_ridge = typical_curvature(problem)
         self.steps = 0
         self.is_settled = False
-        self._typical = 0.0
+        self._typical = float(np.abs(problem.pull).mean()) / self.ridge
 
     def follow(self, last_ridge: float | None, between: Callable[[], None] | None = None) -> None:
         """Lower the ridge to the last one, or until it no longer matters.
 
         Args:
           last_ridge: Where to end; `None` for the limit zero.
-          between: Called after every ridge; may replace `problem` by one with other targets.
+          between: Called after every ridge; may `aim` at other targets.
         """
         shrink, goal = _SHRINK, last_ridge or 0.0
         self.ridge = max(self.ridge, goal)
@@ -100,6 +100,12 @@ class RidgePath:
                 between()
             self.ridge = lower
             self._report(goal)
+
+    def aim(self, problem: Problem) -> None:
+        """Take other targets and weights; what was carried over keeps its force."""
+        old, new = self.problem.weights, problem.weights
+        self._carried *= np.divide(old, new, out=np.ones_like(old), where=new > 0)
+        self.problem = problem
 
     def carry(self, ridge: float) -> None:
         """Carry the misfit over to the targets of the next ridge, so that it undoes the present."""
@@ -207,7 +213,9 @@ class RidgePath:
     def _negligible_ridge(self) -> float:
         """The ridge whose gradient is small enough for the misfit to be carried over."""
         pull = float(np.abs(self.problem.prior.steps(self.y)).max(initial=0.0))
-        return _CARRIED * self.tolerance * self.problem.scale / max(pull, np.finfo(float).tiny)
+        if pull == 0.0:
+            return self.ridge
+        return min(_CARRIED * self.tolerance * self.problem.scale / pull, self.ridge)
 
     def _report(self, goal: float) -> None:
         done = math.log(self.first_ridge / self.ridge)

@@ -236,7 +236,7 @@ def _by_active_sets(prepared: _Prepared, stiff: StiffMargins) -> _Answer:
 
     def shift() -> None:
         if path.ridge < _SHIFT_BELOW * path.first_ridge:
-            path.problem = stiff.update(path.fitted)
+            path.aim(stiff.update(path.fitted))
 
     path.follow(prepared.penalty or None, shift if stiff else None)
     tight = _TIGHT
@@ -258,7 +258,7 @@ def _correct(prepared: _Prepared, path: RidgePath, stiff: StiffMargins) -> None:
     if not prepared.penalty:
         path.carry(path.ridge)
     if stiff:
-        path.problem = stiff.update(path.fitted)
+        path.aim(stiff.update(path.fitted))
 
 
 def _first_guess(prepared: _Prepared, problem: Problem) -> NDArray[np.bool_]:
@@ -305,5 +305,7 @@ def _is_feasible(prepared: _Prepared, asked: Problem) -> bool:
         prepared.options.max_steps,
     )
     path.follow(None)
+    if path.steps >= path.max_steps:
+        return True  # not known to be infeasible
     off = np.abs(asked.z - asked.design.aggregate(np.maximum(path.y, 0.0)))[prepared.exact]
     return bool(off.max(initial=0.0) <= 10 * prepared.options.tolerance * asked.size)

@@ -7,8 +7,8 @@ the equations stiff. It gets an ordinary weight :math:`\kappa` instead, and its 
 .. math:: e \leftarrow e + (z - x^\top y) - f / w,
 
 with :math:`f / w = 0` for an exact margin. This is the method of multipliers; see Bertsekas (1982).
-A margin all of whose cells are at zero does not answer to small forces: its steps are doubled until
-one of them gives way.
+Where the deviation does not become smaller, because cells at zero do not answer to small forces,
+:math:`\kappa` is raised.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ from discreet.solve.continuous.problem import Problem
 
 Vector = NDArray[np.float64]
 
+_SLOW = 0.8  # share of the last deviation that is too much of it
+_RAISE, _HEAVIEST = 3.0, 500.0  # by how much weights are raised then, and up to which, times others
 _GAP = 30.0  # factor between one weight and the next from which the upper ones are stiff
 
 
@@ -48,7 +50,8 @@ class StiffMargins:
         typical = float(np.median(soft)) if len(soft) else 1.0
         self.slack = 1.0 / weights[self.at]
         self._weight = factor * typical
-        self._stride = np.ones(len(self.at))
+        self._heaviest = _HEAVIEST * typical
+        self._last = np.inf
         self.asked = self.problem = problem
         if len(self.at):
             self.asked = self.problem = self._softened(problem, typical)
@@ -71,10 +74,22 @@ class StiffMargins:
         return float(np.abs(self._missing(fitted)).max(initial=0.0)) / self.asked.size
 
     def update(self, fitted: Vector) -> Problem:
-        """Shift the targets after a fit."""
-        is_stuck = (fitted[self.at] <= 0) & (self.asked.z[self.at] > 0)
-        self._stride = np.where(is_stuck, 2 * self._stride, 1.0)
-        return self.aim(self.problem.z[self.at] + self._stride * self._missing(fitted))
+        """Shift the targets after a fit, and weigh them more where that did not help."""
+        deviation = self.deviation(fitted)
+        self.aim(self.problem.z[self.at] + self._missing(fitted))
+        if deviation > _SLOW * self._last and self._weight < self._heaviest:
+            self._weigh_more(fitted)
+        self._last = deviation
+        return self.problem
+
+    def _weigh_more(self, fitted: Vector) -> None:
+        """Raise the working weight; the forces stay what they are."""
+        force = self.multipliers(fitted)
+        self._weight = min(_RAISE * self._weight, self._heaviest)
+        weights = self.asked.weights.copy()
+        weights[self.at] = self._weight
+        self.asked = replace(self.asked, weights=weights)
+        self.aim(fitted[self.at] + force / self._weight)
 
     def _missing(self, fitted: Vector) -> Vector:
         return self.missing(fitted[self.at], self.problem.z[self.at])
