@@ -16,7 +16,11 @@ from discreet.solve.continuous.active_set import RidgePath, typical_curvature
 from discreet.solve.continuous.certificate import Held, certify_non_negative
 from discreet.solve.continuous.incidence import Restrictor
 from discreet.solve.continuous.inputs import checked_weights
-from discreet.solve.continuous.least_squares import check_options, pseudo_inverse
+from discreet.solve.continuous.least_squares import (
+    check_options,
+    nearest_solution,
+    pseudo_inverse,
+)
 from discreet.solve.continuous.problem import (
     Exact,
     Prior,
@@ -36,6 +40,7 @@ _WORKING_WEIGHT = 5.0  # of an exact margin, times that of others
 _SHIFT_BELOW = 0.1  # share of the first ridge below which exact margins are shifted
 _MOST_CORRECTIONS = 200
 _TIGHT = 0.02  # residual of the first solve after the path, in units of the ridge
+_PROJECTION = 1e-12  # accuracy at which contradictions among heavy margins are taken out
 _ROUNDING = 1e-12
 _FEASIBLE = 1e-8  # tolerance at which feasibility is decided
 
@@ -148,7 +153,12 @@ class _Answer:
 
 def _fit(prepared: _Prepared, z: NDArray[Any], *, weights: NDArray[Any] | None = None) -> Fit:
     began = time.perf_counter()
-    stiff = StiffMargins(_problem(prepared, z, weights), prepared.exact, prepared.working_weight)
+    stiff = StiffMargins(
+        _problem(prepared, z, weights),
+        prepared.exact,
+        prepared.working_weight,
+        partial(_projected, prepared),
+    )
     answer = _closed_form(prepared, stiff) or _by_splitting(prepared, stiff)
     if answer is None or not _certificate(prepared, stiff, answer).holds:
         answer = _by_active_sets(prepared, stiff)
@@ -165,6 +175,15 @@ def _fit(prepared: _Prepared, z: NDArray[Any], *, weights: NDArray[Any] | None =
     return Fit(
         y, stiff.asked.design.aggregate(y), status, certificate, answer.steps, seconds, notes
     )
+
+
+def _projected(prepared: _Prepared, problem: Problem) -> Vector:
+    """Published cells of the fit without bounds."""
+    y, *_ = nearest_solution(
+        problem, prepared.structure, prepared.restrict, _PROJECTION, prepared.options.max_steps
+    )
+    fitted: Vector = problem.design.aggregate(y)
+    return fitted
 
 
 def _problem(prepared: _Prepared, z: NDArray[Any], weights: NDArray[Any] | None) -> Problem:
@@ -239,10 +258,12 @@ def _by_active_sets(prepared: _Prepared, stiff: StiffMargins) -> _Answer:
             path.aim(stiff.update(path.fitted))
 
     path.follow(prepared.penalty or None, shift if stiff else None)
-    tight = _TIGHT
+    best, reached, tight = _answer(prepared, path, stiff), np.inf, _TIGHT
     for _ in range(_MOST_CORRECTIONS):
         answer = _answer(prepared, path, stiff)
         certificate = _certificate(prepared, stiff, answer)
+        if certificate.worst < reached:
+            best, reached = answer, certificate.worst
         if certificate.holds or path.steps >= path.max_steps:
             break
         if max(certificate.stationarity, certificate.feasibility) > options.tolerance:
@@ -250,7 +271,7 @@ def _by_active_sets(prepared: _Prepared, stiff: StiffMargins) -> _Answer:
         else:
             tight *= 0.1
         path.settle(exactly=True, tight=tight)
-    return _answer(prepared, path, stiff)
+    return best
 
 
 def _correct(prepared: _Prepared, path: RidgePath, stiff: StiffMargins) -> None:

@@ -13,6 +13,7 @@ Where the deviation does not become smaller, because cells at zero do not answer
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -34,6 +35,7 @@ class StiffMargins:
       problem: Targets and weights.
       exact: Published positions that must be met; their weights do not matter.
       factor: What a stiff margin weighs instead, times the median of the other weights.
+      project: The published cells of the least squares fit of a problem, without bounds.
 
     Attributes:
       asked: The problem with its own targets and working weights.
@@ -42,10 +44,18 @@ class StiffMargins:
       slack: Deviation that a unit of multiplier allows there: one over the weight, zero if exact.
     """
 
-    def __init__(self, problem: Problem, exact: NDArray[np.int64], factor: float) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        exact: NDArray[np.int64],
+        factor: float,
+        project: Callable[[Problem], Vector],
+    ) -> None:
         weights = problem.weights.copy()
         weights[exact] = np.inf
         self.at = np.flatnonzero(weights >= _first_stiff(weights))
+        if len(self.at) and len(exact) == 0:
+            problem = self._without_contradictions(problem, project)
         soft = weights[(weights > 0) & (weights < weights[self.at].min(initial=np.inf))]
         typical = float(np.median(soft)) if len(soft) else 1.0
         self.slack = 1.0 / weights[self.at]
@@ -55,6 +65,16 @@ class StiffMargins:
         self.asked = self.problem = problem
         if len(self.at):
             self.asked = self.problem = self._softened(problem, typical)
+
+    def _without_contradictions(
+        self, problem: Problem, project: Callable[[Problem], Vector]
+    ) -> Problem:
+        """Heavy targets as some table has them; the loss changes by a constant."""
+        only = np.zeros_like(problem.weights)
+        only[self.at] = problem.weights[self.at]
+        z = problem.z.copy()
+        z[self.at] = project(problem.weighing(only))[self.at]
+        return problem.aiming(z)
 
     def _softened(self, problem: Problem, typical: float) -> Problem:
         """Working weights; gradients are measured as if stiff margins had a typical one."""
