@@ -68,6 +68,7 @@ def measured(name: str, fitter, design: dc.Design, z: np.ndarray, peer: float | 
     c = fit.certificate
     quality = [c.stationarity, c.complementarity, c.feasibility, c.selection]
     ratio = "" if peer is None else f"{peer / seconds:.0f}"
+    print(f"{name}: {seconds:.3g} s, {used:.3g} s CPU, {fit.status.name}", file=sys.stderr)
     sizes = [name, design.n_inner, design.n_published, seconds, used, peak_gib()]
     return [*sizes, *quality, fit.status.name, ratio]
 

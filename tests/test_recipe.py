@@ -6,7 +6,7 @@ import pytest
 import discreet as dc
 from discreet import registry
 from discreet.design.release import Statement, Step
-from discreet.errors import DataError, ParameterError, UnknownNameError
+from discreet.errors import DataError, NotConvergedError, ParameterError, UnknownNameError
 from discreet.recipe import Choice, Recipe
 
 
@@ -54,6 +54,19 @@ def test_a_recipe_may_end_in_whole_numbers(table):
         Recipe("a*b", Choice("add-one"), rounding="margins")
 
 
+def test_an_unknown_rounding_is_refused_before_anything_runs():
+    with pytest.raises(UnknownNameError, match="'margins'") as caught:
+        Recipe("a*b", Choice("add-one"), Choice("non-negative"), "margin", seed=7)
+    assert caught.value.known == ["margins", "unbiased", "total", "cube"]
+
+
+@pytest.mark.parametrize("rounding", [None, "total"])
+def test_a_fit_that_did_not_converge_is_not_released(table, rounding):
+    fitter = Choice("poisson", {"max_steps": 1, "tolerance": 1e-12})
+    with pytest.raises(NotConvergedError, match="max_steps"):
+        Recipe("a*b", Choice("add-one"), fitter, rounding, seed=7).run(table)
+
+
 @pytest.mark.parametrize(
     "recipe",
     [
@@ -78,6 +91,8 @@ def test_recipes_survive_toml_and_pickling(recipe, tmp_path):
         ("[tabulate]\nmargins='a'\n[protect]\nmethod='x'\n[fitt]", UnknownNameError, "'fit'"),
         ("[tabulate]\nmargins='a +'\n[protect]\nmethod='x'", ParameterError, "ends too early"),
         ("[tabulate\n", DataError, "not valid TOML"),
+        ("[tabulate]\nmargins='a'\n[protect]\nmethod='x'\nparameters=3", ParameterError, "got 3"),
+        ("fit=3\n[tabulate]\nmargins='a'\n[protect]\nmethod='x'", ParameterError, "no \\[fit\\]"),
     ],
 )
 def test_a_wrong_recipe_is_explained(text, error, words, tmp_path):

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from discreet import registry
 from discreet.design.assembly import Support
@@ -34,7 +34,9 @@ class Choice:
     parameters: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "parameters", MappingProxyType(dict(self.parameters)))
+        object.__setattr__(
+            self, "parameters", _frozen(self.parameters, f"parameters of {self.name!r}")
+        )
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Choice, (self.name, dict(self.parameters))
@@ -66,7 +68,9 @@ class Recipe:
         parse(self.margins)
         if self.rounding is not None and self.fitter is None:
             raise ParameterError("only fitted inner cells can be rounded: name a fitter.")
-        object.__setattr__(self, "hierarchies", MappingProxyType(dict(self.hierarchies)))
+        if self.rounding is not None:
+            _check_rounding(self.rounding)
+        object.__setattr__(self, "hierarchies", _frozen(self.hierarchies, "hierarchies"))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Recipe.from_dict, (self.to_dict(),)
@@ -78,13 +82,17 @@ class Recipe:
         )
 
     def run(self, data: Microdata | Table) -> Release:
-        """Tabulate (unless a table is given), protect and fit."""
+        """Tabulate (unless a table is given), protect and fit.
+
+        Promise: a fit that did not converge is an error, never part of the release.
+        """
         table = data if isinstance(data, Table) else self.tabulate(data)
         method = registry.build("method", self.method.name, self.method.parameters)
         release = table.protect(method, seed=self._seed_for(method))
         if self.fitter is None:
             return release
         fitted = release.fit(registry.build("fitter", self.fitter.name, self.fitter.parameters))
+        fitted.fit_result.require()
         return fitted if self.rounding is None else self._rounded(fitted, self.rounding)
 
     def _seed_for(self, method: Any) -> int | None:
@@ -128,9 +136,8 @@ class Recipe:
         _only(spec, ("tabulate", "protect", "fit"), "section")
         tabulate = _section(spec, "tabulate", ("margins", "support", "hierarchies"))
         protect = _section(spec, "protect", ("method", "seed", "parameters"))
-        fit = spec.get("fit")
-        if fit is not None:
-            _only(fit, ("fitter", "parameters", "round"), "entry of [fit]")
+        has_fit = spec.get("fit") is not None
+        fit = _section(spec, "fit", ("fitter", "parameters", "round")) if has_fit else None
         return cls(
             margins=_required(tabulate, "margins", "tabulate"),
             method=Choice(_required(protect, "method", "protect"), protect.get("parameters", {})),
@@ -162,6 +169,19 @@ class Recipe:
         with written_whole(path) as temporary:
             temporary.write_text(tomli_w.dumps(self.to_dict()), encoding="utf-8")
         return Path(path)
+
+
+def _check_rounding(rounding: str) -> None:
+    from discreet.release.rounding import Rounding
+
+    if rounding not in get_args(Rounding):
+        raise UnknownNameError("rounding", rounding, get_args(Rounding))
+
+
+def _frozen(entries: Mapping[str, Any], kind: str) -> Mapping[str, Any]:
+    if not isinstance(entries, Mapping):
+        raise ParameterError(f"{kind} must be a table of names and values, got {entries!r}.")
+    return MappingProxyType(dict(entries))
 
 
 def _only(spec: Mapping[str, Any], known: tuple[str, ...], kind: str) -> None:

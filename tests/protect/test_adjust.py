@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import discreet as dc
 from discreet import registry
-from discreet.errors import DesignError, InfeasibleError, KeysError, ParameterError
+from discreet.errors import DataError, DesignError, InfeasibleError, KeysError, ParameterError
 from discreet.noise import discrete_laplace
 from discreet.noise.linear import linear_table
 from discreet.protect.adjustment import Frame
@@ -114,6 +114,14 @@ def test_random_designs_add_up_keep_zeros_and_have_no_small_cells(design, seed):
         np.testing.assert_array_equal(release.design.aggregate(release.y), release.z)
 
 
+@pytest.mark.parametrize("margins", ["a*b", "a + b"])
+def test_counts_that_the_search_cannot_hold_are_refused(margins):
+    design = dc.Design.product({"a": 2, "b": 2}, margins)
+    table = dc.Table.from_inner(design, np.array([7, 5, 2**33, 4]))
+    with pytest.raises(DataError, match="hold up to 2,147,483,647"):
+        table.protect(dc.Adjust(dc.DropAdd(source="seed")), seed=1)
+
+
 def test_an_empty_table_stays_empty():
     design = dc.Design.product({"a": 2, "b": 2}, "a*b")
     table = dc.Table.from_inner(design, np.zeros(4, dtype=int)).rekeyed(np.random.default_rng(1))
@@ -141,7 +149,9 @@ def test_it_is_built_from_plain_values():
         ({"method": "cell-key"}, "wraps a perturbing method"),
         ({"min_count": 0}, "min_count"),
         ({"max_move": -1.0}, "max_move"),
-        ({"weights": {1: -2.0}}, "positive numbers"),
+        ({"weights": {1: 0.0}}, "weights must be positive"),
+        ({"weights": {"x": 2.0}}, "keys of weights are numbers of variables"),
+        ({"proposals": float("nan")}, "proposals: a finite number"),
         ({"proposals": 0}, "proposals"),
         ({"seconds": 0.0}, "seconds"),
     ],

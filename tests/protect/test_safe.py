@@ -14,7 +14,7 @@ from discreet import registry
 from discreet.design.values import CellValues
 from discreet.errors import DataError, DesignError, ParameterError
 from discreet.protect.effect import Effect, effect
-from discreet.solve.integer.domain import LimitError
+from discreet.solve.integer.domain import LARGEST, LimitError
 from discreet.testing import check_method
 from discreet.testing.draws import sample_table
 from tests.protect.tables import party
@@ -75,7 +75,7 @@ def test_controlled_tables_are_near_the_truth_and_others_less(support):
     outside = effect(table, release, [("region", "age", "sex")])
     assert inside.largest <= 2
     assert inside.mean < outside.mean
-    assert "largest deviation from the truth is" in release.statement.text
+    assert "Controlled tables were kept near the truth" in release.statement.text
     assert release.design.n_inner == 8 * 7 * 2 * 4
 
 
@@ -122,7 +122,7 @@ def test_bounds_that_could_not_be_kept_are_admitted():
         table.protect(dc.Safe(bounds={2: 0}, **QUICK), seed=1)
     tight = dc.Safe(controlled=[("region",), ("age", "work")], bounds={2: 1}, proposals=2e3)
     found = tight.search(table, rng=np.random.default_rng(1))
-    admitted = "outside the bounds" in table.protect(tight, seed=1).statement.text
+    admitted = "outside these bounds" in table.protect(tight, seed=1).statement.text
     assert admitted == (found.violations > 0)
 
 
@@ -230,7 +230,17 @@ def test_a_release_on_a_crossing_too_large_to_hold_keeps_the_protected_support(m
         ({"weights": {1: -1}}, "weights must not be negative"),
         ({"max_move": 1}, "max_move must be at least min_count - 1 = 2"),
         ({"proposals": 0}, "proposals must be at least 1"),
-        ({"seconds": -1.0}, "seconds must be positive"),
+        ({"seconds": -1.0}, "seconds must be a positive number"),
+        ({"seconds": math.nan}, "seconds must be a positive number"),
+        ({"min_count": 2.5}, "min_count must be a whole number"),
+        ({"bounds": {"x": 3}}, "keys of bounds are numbers of variables .* got 'x'"),
+        ({"bounds": {1.5: 3}}, "keys of bounds are numbers of variables .* got 1.5"),
+        ({"bounds": [1]}, r"bounds go by number of variables, such as .* got \[1\]"),
+        ({"bounds": {"1": math.nan}}, "bounds: a finite number is needed, got nan"),
+        ({"weights": {"1": math.inf}}, "weights: a finite number is needed, got inf"),
+        ({"weights": {"1": "much"}}, "weights: a finite number is needed, got 'much'"),
+        ({"proposals": math.nan}, "proposals: a finite number is needed, got nan"),
+        ({"proposals": "many"}, "proposals: a finite number is needed, got 'many'"),
     ],
 )
 def test_nonsense_is_refused_when_it_is_written(options, why):
@@ -250,6 +260,45 @@ def test_negative_counts_and_missing_seeds_are_refused():
 def test_recipes_give_plain_values():
     method = registry.build("method", "safe", {"bounds": {"1": 2, "2": 4}, "min_count": 3})
     assert method == dc.Safe(bounds={1: 2, 2: 4})
+
+
+@pytest.mark.parametrize("count", [LARGEST + 1, LARGEST + 2, 2**40])
+@pytest.mark.parametrize("most", [None, math.inf])
+def test_counts_that_the_search_cannot_hold_are_refused(count, most):
+    table = dc.Table.from_inner(dc.Design.product({"a": 2}, "a"), np.array([5, count]))
+    with pytest.raises(DataError, match="hold up to 2,147,483,647"):
+        table.protect(dc.Safe(max_move=most, **QUICK), seed=1)
+
+
+@pytest.mark.parametrize("count", [LARGEST - 1, LARGEST])
+@pytest.mark.parametrize("most", [None, math.inf])
+def test_the_largest_counts_that_fit_are_kept(count, most):
+    table = dc.Table.from_inner(dc.Design.product({"a": 2}, "a"), np.array([5, count]))
+    np.testing.assert_array_equal(table.protect(dc.Safe(max_move=most, **QUICK), seed=1).z, table.z)
+
+
+def test_the_statement_says_what_was_asked_for_and_nothing_that_was_measured():
+    """With a single inner cell a published deviation would give its true count away."""
+    design = dc.Design.product({"a": 1}, "a")
+    one, two = (
+        dc.Table.from_inner(design, np.array([n])).protect(dc.Safe(bounds={1: 2, 2: 4}), seed=s)
+        for n, s in ((1, 1), (2, 1))
+    )
+    assert one.statement == two.statement
+    assert "No inner cell moved by more than 3." in one.statement.text
+    assert (
+        "at most 2 in cells of at most one variable and 4 in cells of more variables were asked for"
+        in one.statement.text
+    )
+
+
+def test_the_steps_of_a_release_survive_a_file(tmp_path):
+    method = dc.Safe(bounds={1: 9, 2: 9}, controlled=[("region",), ("age", "sex")], **QUICK)
+    release = census().protect(method, seed=1)
+    again = dc.read_release(release.save(tmp_path / "release.parquet"))
+    assert again.statement == release.statement
+    step = release.statement.steps[0].parameters
+    assert registry.build("method", "safe", step).bounds == method.bounds
 
 
 EFFECT = Effect(np.array([1, 1, 2, 5, 30]), np.array([0, 3, 3, 4, 37]))

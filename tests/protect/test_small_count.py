@@ -1,6 +1,7 @@
 """Small count rounding: the paper's example, the peer's results, and promises for every design."""
 
 import itertools
+import math
 from collections import Counter
 from dataclasses import replace
 
@@ -285,9 +286,21 @@ def test_the_same_seed_gives_the_same_release():
     ("options", "why"),
     [
         ({"base": 1}, "at least 2"),
-        ({"max_round": 0}, "max_round must be at least 1"),
-        ({"step": -1}, "not negative"),
+        ({"base": 2.5}, "base must be a whole number of at least 2, got 2.5"),
+        ({"max_round": 0}, "max_round must be a whole number of at least 1"),
+        ({"step": -1}, "step must be a whole number of at least 0"),
+        ({"max_iter": 0}, "max_iter must be a whole number of at least 1"),
+        ({"max_iter_rows": math.nan}, "max_iter_rows must be a whole number of at least 0"),
+        ({"proposals": -1}, "proposals must be at least 0"),
         ({"weights": [-1.0]}, "weights must not be negative"),
+        ({"weights": [1.0, math.nan]}, "weights must be a list of finite numbers"),
+        ({"pre_rounded": ["x"]}, "pre_rounded must be a list of finite numbers"),
+        ({"pre_rounded": [1.5]}, "pre_rounded must be whole numbers"),
+        ({"weights": 2.0}, "list of finite numbers"),
+        ({"weights": ["much"]}, r"list of finite numbers, got \['much'\]"),
+        ({"weights": {"x": 1}}, "keys of weights are numbers of variables .* got 'x'"),
+        ({"weights": {1: math.nan}}, "weights: a finite number is needed"),
+        ({"weights": {1: -1}}, "weights must not be negative"),
     ],
 )
 def test_nonsense_is_refused_when_it_is_written(options, why):

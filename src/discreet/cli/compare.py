@@ -104,7 +104,7 @@ def compare(
         "recommendation": advice,
         "scores": finite_rows(found.frame),
     }
-    text = f"{found}" + ("" if advice is None else f"\n\nrecommended: {advice}")
+    text = f"{found}" + ("" if advice is None else f"\n\nrecommendation: {advice}")
     answer(summary, json, text + "".join(f"\nwritten (confidential): {p}" for p in written))
 
 

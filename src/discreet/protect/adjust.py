@@ -18,6 +18,7 @@ from discreet.noise.checks import positive, whole
 from discreet.protect.adjustment import Frame, Whole, adjustment
 from discreet.protect.claims import Claims
 from discreet.protect.margins import margins_sentence, shows_inner_cells
+from discreet.protect.options import at_least, by_order
 from discreet.randomness import stream
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ class Adjust:
     cell further than `max_move` from the truth wherever the search finds it possible (the
     statement counts the exceptions). The result depends on the perturbed counts and the empty
     cells alone, so it draws nothing of its own. The same cell may differ between tables.
-    Cost: about 10 s for 22,000 non-empty cells of a three-way table on one of two busy cores.
+    Cost: about 15 s for 22,000 non-empty cells of a three-way table on two busy cores.
 
     Args:
       method: The method that perturbs, with margins of their own, such as `CellKey`.
@@ -89,9 +90,10 @@ class Adjust:
             whole("min_count", self.min_count, 1)
         if self.max_move is not None:
             positive("max_move", self.max_move)
-        if self.proposals < 1 or (self.seconds is not None and not self.seconds > 0):
-            raise ParameterError("proposals and seconds must be positive.")
-        object.__setattr__(self, "weights", _by_order(self.weights))
+        at_least("proposals", self.proposals, 1)
+        if self.seconds is not None:
+            positive("seconds", self.seconds)
+        object.__setattr__(self, "weights", by_order("weights", self.weights, positive=True))
 
     @classmethod
     def from_parameters(
@@ -190,6 +192,7 @@ class Adjust:
         self, table: Table, frame: Frame, perturbed: Release, *, bounded: bool | None = None
     ) -> Found:
         from discreet.solve.integer.adjustment import Nearest
+        from discreet.solve.integer.rounding import is_two_way
         from discreet.solve.integer.search import Search
 
         self._check_reach(table)
@@ -205,7 +208,7 @@ class Adjust:
         search = Search(effort, self.seconds, hot=0.25, cold=0.04, pairs=0.05, bounded=False)
         nearest = Nearest(search, bounded)
         rng = stream(0, "protect:adjust")
-        return nearest(problem, start, is_network=_is_two_way(table), rng=rng)
+        return nearest(problem, start, is_network=is_two_way(table.design), rng=rng)
 
     def _check_reach(self, table: Table) -> None:
         """Refuse a largest move that a small count cannot keep whatever the others do."""
@@ -264,22 +267,7 @@ def _seen_from(table: Table, release: Release) -> Whole:
     return release.z
 
 
-def _is_two_way(table: Table) -> bool:
-    design = table.design
-    return isinstance(design, StructuredDesign) and sum(n > 1 for n in design.shape) <= 2
-
-
 def _placed(values: Whole, where: NDArray[Any], n: int) -> Whole:
     placed = np.zeros(n, dtype=np.int64)
     placed[where] = values
     return placed
-
-
-def _by_order(given: Mapping[Any, Any] | None) -> dict[int, float] | None:
-    """Weights by number of variables; recipes give the keys as text."""
-    if given is None:
-        return None
-    found = {int(k): float(v) for k, v in given.items()}
-    if not all(v > 0 and math.isfinite(v) for v in found.values()):
-        raise ParameterError(f"weights must be positive numbers, got {dict(given)}.")
-    return found

@@ -93,7 +93,7 @@ def adjustment(
       max_move: Largest move wanted of a published cell.
       weights: Weight of a published cell by the number of its variables; one where not given.
     """
-    from discreet.solve.integer.domain import LARGEST, Domain
+    from discreet.solve.integer.domain import LARGEST, Domain, check_size
     from discreet.solve.integer.problem import Problem
 
     limited = np.isfinite(max_move)
@@ -110,7 +110,9 @@ def adjustment(
         high=np.add(truth - perturbed, max_move, dtype=np.float64) if limited else None,
     )
     own = frame.own
-    return problem, domain.nearest(_fitted(frame, perturbed) if own is None else perturbed[own])
+    start = _fitted(frame, perturbed) if own is None else perturbed[own]
+    check_size(start)
+    return problem, domain.nearest(start)
 
 
 def _fitted(frame: Frame, perturbed: Whole) -> Real:

@@ -76,7 +76,7 @@ class ControlledRounding:
             "Zeros stay zero.",
             f"Every cell moved by less than {self.base}."
             if not found.violations
-            else f"Inner cells moved by less than {self.base}; {found.violations:,} of "
-            f"{len(found.z):,} published cells moved by more or left their multiple.",
+            else f"Inner cells moved by less than {self.base}; published cells that moved by more "
+            f"or left their multiple: {found.violations:,}.",
         ]
         return statement_of(self.name, {"base": self.base}, sentences)

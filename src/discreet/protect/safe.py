@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +17,10 @@ from discreet.design.release import Release, Statement
 from discreet.design.sparse import SparseDesign
 from discreet.design.table import Table
 from discreet.errors import ParameterError
+from discreet.noise.checks import positive, whole
 from discreet.protect.claims import Claims
 from discreet.protect.effect import over_support
+from discreet.protect.options import at_least, by_order
 from discreet.protect.statements import statement_of
 
 if TYPE_CHECKING:
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
     from discreet.solve.integer.problem import Problem
 
 Whole = NDArray[np.int64]
+_AMONG = {1: "in cells of at most one variable", 2: "in cells of more variables"}
 
 
 @dataclass(frozen=True)
@@ -41,8 +45,9 @@ class Safe:
     :math:`1..m-1`.
 
     Promise: additive and consistent over all tables for ever, no count in 1..m-1, true zeros
-    stay zero. The deviation of controlled cells is small (reported in the statement), that of
-    other tables is not bounded.
+    stay zero; inner cells move by at most `max_move`. The deviation of controlled cells is small;
+    how small is known inside alone (`search`, `effect`), since it would give counts of small tables
+    away. That of other tables is not bounded.
     Cost: `proposals` × controlled tables look-ups for each of two chains; memory 4 bytes for
     each non-empty inner cell and controlled table.
 
@@ -72,21 +77,17 @@ class Safe:
     source: ClassVar[str] = "seed"
 
     def __post_init__(self) -> None:
-        if self.min_count < 2:
-            raise ParameterError(
-                f"min_count must be at least 2 (with 1 nothing is small), got {self.min_count}."
-            )
+        whole("min_count", self.min_count, 2)
         if self.max_move is not None and not self.max_move >= self.min_count - 1:
             raise ParameterError(
                 f"max_move must be at least min_count - 1 = {self.min_count - 1}, or small cells "
                 f"cannot leave; got {self.max_move:g}."
             )
-        if self.proposals < 1:
-            raise ParameterError(f"proposals must be at least 1, got {self.proposals:g}.")
-        if self.seconds is not None and not self.seconds > 0:
-            raise ParameterError(f"seconds must be positive, got {self.seconds:g}.")
+        at_least("proposals", self.proposals, 1)
+        if self.seconds is not None:
+            positive("seconds", self.seconds)
         for name in ("bounds", "weights"):
-            object.__setattr__(self, name, _by_order(getattr(self, name), name))
+            object.__setattr__(self, name, by_order(name, getattr(self, name)))
         if self.bounds is not None and not self.bounds.keys() <= {1, 2}:
             raise ParameterError(
                 f"bounds take the keys 1 (cells of one variable) and 2 (all others), "
@@ -131,7 +132,7 @@ class Safe:
         return search(problem, start, rng=rng)
 
     def _problem(self, table: Table, support: NDArray[np.intp]) -> Problem:
-        from discreet.solve.integer.domain import Domain
+        from discreet.solve.integer.domain import LARGEST, Domain
         from discreet.solve.integer.problem import Problem
 
         design, order = over_support(table.design, support, self.controlled)
@@ -143,7 +144,7 @@ class Safe:
         groups = np.where(order <= 1, 1, 0).astype(np.int8)
         groups[limited] = -1
         first = np.maximum(y - self.reach, self.min_count)
-        last = np.maximum(y + self.reach, self.min_count)
+        last = np.maximum(np.minimum(y + self.reach, np.maximum(y, LARGEST)), self.min_count)
         return Problem(
             design,
             target,
@@ -177,39 +178,33 @@ class Safe:
             )
 
     def _statement(self, found: Found) -> Statement:
-        chosen = (
-            self.controlled if isinstance(self.controlled, str | None) else list(self.controlled)
-        )
         parameters = {
             "min_count": self.min_count,
             "max_move": self.reach,
-            "bounds": self.bounds,
-            "controlled": chosen,
+            "bounds": None if self.bounds is None else {str(k): v for k, v in self.bounds.items()},
+            "controlled": _plain(self.controlled),
         }
         sentences = [
             f"Counts of 1 to {self.min_count - 1} were removed from all inner cells, so no table "
             "made from this release has one; such tables add up and agree with each other. Zeros "
             "stay zero.",
-            f"In controlled cells the largest deviation from the truth is {found.maximum:g}, the "
-            f"mean {_mean_size(found):.1f}; in other tables deviations can be larger.",
+            "Controlled tables were kept near the truth; in others deviations can be larger.",
         ]
+        if self.max_move != math.inf:
+            sentences.append(f"No inner cell moved by more than {self.reach}.")
+        if self.bounds:
+            wanted = " and ".join(f"{bound:g} {_AMONG[k]}" for k, bound in self.bounds.items())
+            sentences.append(f"Deviations of at most {wanted} were asked for.")
         if found.violations:
-            sentences.append("Some controlled cells lie outside the bounds asked for.")
+            sentences.append("Some controlled cells lie outside these bounds.")
         return statement_of(self.name, parameters, sentences)
 
 
-def _mean_size(found: Found) -> float:
-    return float(np.abs(found.deviation).mean()) if len(found.deviation) else 0.0
-
-
-def _by_order(given: Mapping[Any, Any] | None, name: str) -> dict[int, float] | None:
-    """A mapping from numbers of variables; recipes give the keys as text."""
-    if given is None:
-        return None
-    found = {int(k): float(v) for k, v in given.items()}
-    if any(v < 0 for v in found.values()):
-        raise ParameterError(f"{name} must not be negative, got {dict(given)}.")
-    return found
+def _plain(margins: Margins | None) -> str | list[str | list[str]] | None:
+    """Margins as a file gives them back."""
+    if isinstance(margins, str | None):
+        return margins
+    return [margin if isinstance(margin, str) else list(margin) for margin in margins]
 
 
 def _looked_up(

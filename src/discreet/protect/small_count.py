@@ -15,7 +15,9 @@ from discreet.design.release import Release, Statement
 from discreet.design.structured import StructuredDesign
 from discreet.design.table import Table
 from discreet.errors import DataError, InfeasibleError, ParameterError
+from discreet.noise.checks import whole
 from discreet.protect.claims import Claims
+from discreet.protect.options import at_least, by_order, numbers, whole_numbers
 from discreet.protect.statements import statement_of
 from discreet.solve.integer.derivable import by_elimination, by_leverage
 from discreet.solve.integer.domain import Domain
@@ -106,16 +108,15 @@ class SmallCountRounding:
     source: ClassVar[str] = "seed"
 
     def __post_init__(self) -> None:
-        if self.base < 2:
-            raise ParameterError(f"the rounding base must be at least 2, got {self.base}.")
-        if self.max_round is not None and self.max_round < 1:
-            raise ParameterError(f"max_round must be at least 1, got {self.max_round}.")
-        if self.step < 0 or self.max_iter < 1 or self.max_iter_rows < 0 or self.proposals < 0:
-            raise ParameterError("step, max_iter, max_iter_rows and proposals are not negative.")
+        least = {"base": 2, "max_round": 1, "step": 0, "max_iter": 1, "max_iter_rows": 0}
+        for name, lowest in least.items():
+            if getattr(self, name) is not None:
+                whole(name, getattr(self, name), lowest)
+        at_least("proposals", self.proposals, 0)
         for name in ("pre_rounded", "pre_difference"):
             given = getattr(self, name)
             if given is not None:
-                object.__setattr__(self, name, np.asarray(given, dtype=np.int64))
+                object.__setattr__(self, name, whole_numbers(name, given))
         object.__setattr__(self, "weights", _plain_weights(self.weights))
 
     @property
@@ -385,13 +386,9 @@ def _check_length(name: str, given: NDArray[np.generic], wanted: int, kind: str)
 
 def _plain_weights(given: Weights | None) -> Weights | None:
     """Weights as numbers; recipes give keys as text and arrays as lists."""
-    if given is None:
-        return None
-    if isinstance(given, Mapping):
-        by_order = {int(order): float(weight) for order, weight in given.items()}
-        values = np.array(list(by_order.values()))
-    else:
-        values = np.asarray(given, dtype=np.float64)
+    if given is None or isinstance(given, Mapping):
+        return by_order("weights", given)
+    values = numbers("weights", given)
     if (values < 0).any():
         raise ParameterError("weights must not be negative.")
-    return by_order if isinstance(given, Mapping) else values
+    return values

@@ -111,7 +111,9 @@ class Prepared(Protocol):
 class Fitter(Protocol):
     """Options of a solver; calling it joins them with a design and its published cells.
 
-    `weights` are precisions (the loss is multiplied by them); weight zero leaves a cell out.
+    `weights` are precisions, one over the variance of the noise: squared deviations and
+    likelihoods are multiplied by them, absolute deviations by their square root. Weight zero leaves
+    a cell out; fits that meet every margin look at nothing else.
     """
 
     @property

@@ -72,7 +72,7 @@ def test_compare_prints_a_table_and_writes_confidential_files(folder, capsys):
     assert code == 0
     shown = capsys.readouterr().out
     assert "Comparison (confidential): 2 methods, 3 draws each" in shown
-    assert "recommended: cell-key" in shown or "recommended: pram" in shown
+    assert "recommendation: cell-key" in shown or "recommendation: pram" in shown
     assert "written (confidential): out.html" in shown
     for name in ("out.html", "map.svg", "scores.parquet"):
         assert (folder / name).stat().st_mode & 0o777 == 0o600

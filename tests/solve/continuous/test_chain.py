@@ -69,6 +69,10 @@ def test_a_link_that_fails_stops_the_chain_and_says_so():
 def test_a_chain_needs_fitters():
     with pytest.raises(ParameterError, match="list of fitters"):
         dc.Chain([])
+    with pytest.raises(ParameterError, match="list of fitters, got 3"):
+        dc.Chain(3)
+    with pytest.raises(ParameterError, match="or their names, got 3"):
+        dc.Chain([3])
     with pytest.raises(UnknownNameError, match="non-negative"):
         dc.Chain(["non-negativ"])
 
@@ -97,6 +101,17 @@ def test_the_automatic_choice_with_suppressed_cells_sees_that_inner_cells_are_op
     weights[[design.position({"a": i, "b": j}) for i in (1, 2) for j in (1, 3)]] = 0
     fit = dc.Auto()(design, design.aggregate(COUNTS), weights=weights).require()
     assert fit.notes["fitter"] == "log-linear"
+
+
+def test_the_automatic_choice_turns_to_the_chain_where_only_a_negative_table_has_the_cells():
+    design = dc.Design.product({"a": 2, "b": 2, "c": 2}, "a*b + a*c + b*c")
+    z = design.aggregate(np.array([-1, 1, 1, 1, 1, 1, 1, 0]))
+    assert (z >= 0).all()
+    fit = dc.Auto()(design, z).require()
+    assert fit.notes["fitter"] == "chain"
+    assert "negative inner cells" in fit.notes["why"]
+    assert (fit.y >= 0).all()
+    np.testing.assert_allclose(fit.z, dc.NonNegative()(design, z).z, atol=1e-4)
 
 
 def test_the_automatic_choice_checks_its_options():

@@ -79,6 +79,26 @@ def test_inconsistent_margins_are_found_and_the_rest_converges(design, seed, wei
         assert (dense(design) @ u).max() <= allowed
 
 
+@pytest.mark.parametrize(
+    ("z", "used"),
+    [
+        ([2, 5, 3, 8, 6, 3, 2], [1, 1, 1, 1, 1, 0, 1]),
+        ([8, 0, 2, 7, 7, 0, 2], [1, 1, 0, 1, 1, 1, 0]),
+    ],
+    ids=["sums contradict", "only negative cells would do"],
+)
+@pytest.mark.parametrize("start", [None, [1, 1, 1, 1, 1, 0, 1, 1, 1]])
+def test_margins_on_which_sweeps_stall_are_refuted_by_least_squares(z, used, start):
+    design = dc.Design.product({"a": 3, "b": 3}, "a + b")
+    fit = dc.LogLinear(start=start)(design, z, weights=used)
+    assert fit.status is Status.inconsistent
+    u = fit.notes["conflict"]
+    assert np.array(z) @ u > 0
+    possible = np.ones(9, bool) if start is None else np.array(start) > 0
+    assert (design.adjoint(u)[possible] <= 1e-9).all()
+    assert not u[np.array(used) == 0].any()
+
+
 def test_margins_out_of_reach_are_inconsistent_not_missing():
     design = dc.Design.product(SQUARE, [("row",), ("col",)])
     fit = dc.LogLinear()(design, [3, 0, 0, 1, 1, 2])
@@ -308,8 +328,8 @@ def test_independence_has_a_closed_form():
     [
         ({"tolerance": 0}, "tolerance must be positive"),
         ({"tolerance": float("nan")}, "tolerance must be positive"),
-        ({"max_steps": 0}, "max_steps must be at least 1"),
-        ({"memory": -1}, "memory must be 0 or more"),
+        ({"max_steps": 0}, "max_steps must be a whole number, 1 or more"),
+        ({"memory": -1}, "memory must be a whole number, 0 or more"),
     ],
 )
 def test_wrong_options_are_refused(options, message):

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.errors import InfeasibleError, ParameterError
+from discreet.errors import DataError, InfeasibleError, ParameterError
 from discreet.solve.integer.domain import LARGEST, Domain, LimitError
 
 HIGH = 14
@@ -78,6 +78,14 @@ def test_an_empty_domain_names_the_cell_and_its_bounds():
 def test_nonsense_is_refused(parts, why):
     with pytest.raises(ParameterError, match=why):
         Domain(*(np.asarray(p) for p in parts))
+
+
+@pytest.mark.parametrize("high", [LARGEST + 1, 2**40])
+def test_counts_that_do_not_fit_are_refused_and_not_clipped(high):
+    with pytest.raises(DataError, match=f"{high:,}, but whole-number methods hold up to 2,147"):
+        Domain.gapped(3, [5, high])
+    with pytest.raises(DataError, match="hold up to"):
+        Domain.pair([high - 1], [high])
 
 
 def test_a_domain_speaks_of_its_values():

@@ -39,6 +39,13 @@ def test_negative_and_infinite_cells_are_refused(bad):
         parts(np.array(bad))
 
 
+@pytest.mark.parametrize("bad", [2.0**62, 1e19, 1e300])
+def test_cells_too_large_for_a_count_are_refused(bad):
+    with pytest.raises(DataError, match=r"below 2\*\*62"):
+        parts(np.array([1.0, bad]))
+    assert parts(np.array([2.0**61]))[0] == 2**61
+
+
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=60), st.integers(0, 99))
 def test_systematic_choice_keeps_every_run_within_one(probability, seed):
     p = np.array(probability)

@@ -2,6 +2,7 @@ r"""Additivity by clamping and refitting, the scheme the field uses (Langsrud & 
 
 from __future__ import annotations
 
+import numbers
 import time
 from dataclasses import dataclass
 from functools import partial
@@ -54,8 +55,8 @@ class Additive(FitterBase):
 
     def __post_init__(self) -> None:
         check_options(self.tolerance, self.max_steps)
-        if not 0 < self.limit < 1:
-            raise ParameterError(f"limit must lie in (0, 1), got {self.limit}.")
+        if not (isinstance(self.limit, numbers.Real) and 0 < self.limit < 1):
+            raise ParameterError(f"limit must lie in (0, 1), got {self.limit!r}.")
 
     @property
     def name(self) -> str:
@@ -114,9 +115,12 @@ def _project(
 
 
 def _without(problem: Problem, low: Marks) -> Problem:
-    """The problem without zero cells, whether they were set or given, and without their members."""
+    """The problem without zero cells, whether they were set or given, and without their members.
+
+    A cell of weight zero has no given value, but can be set to zero as any other.
+    """
     design = problem.design
-    zero = (low | (problem.z == 0)) & (problem.weights > 0)
+    zero = low | ((problem.z == 0) & (problem.weights > 0))
     members = design.adjoint(zero.astype(np.float64)) > 0
     return Problem.of(
         design,

@@ -11,13 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.design.base import Design
-from discreet.errors import ParameterError
 from discreet.solve.continuous.chain import Chain
-from discreet.solve.continuous.inputs import checked_values, checked_weights
+from discreet.solve.continuous.inputs import check_tolerance, checked_values, checked_weights
 from discreet.solve.continuous.least_squares import LeastSquares
 from discreet.solve.continuous.log_linear import LogLinear
 from discreet.solve.continuous.non_negative import NonNegative
-from discreet.solve.fit import Fit, Fitter, FitterBase, Prepared
+from discreet.solve.fit import Fit, Fitter, FitterBase, Prepared, Status
 
 _ROUNDING = 1e-9  # relative deviation up to which published cells add up
 
@@ -28,7 +27,8 @@ class Auto(FitterBase):
 
     Where every inner cell is published there is nothing to spread: cells that add up are taken as
     they are, others are fitted by `NonNegative`. Where inner cells are open, cells that add up and
-    are not negative are spread by `LogLinear`; others go through `Chain`, non-negative first.
+    are not negative are spread by `LogLinear`; others go through `Chain`, non-negative first, and
+    so do cells that add up in no table without negative inner cells.
 
     Promise: the inner cells are not negative, and `notes["fitter"]` and `notes["why"]` say what was
     done. Certificate and status are those of the fit that was chosen.
@@ -45,8 +45,7 @@ class Auto(FitterBase):
     tolerance: float = 1e-6
 
     def __post_init__(self) -> None:
-        if not 0 < self.tolerance < 1:
-            raise ParameterError(f"tolerance must lie in (0, 1), got {self.tolerance}.")
+        check_tolerance(self.tolerance)
 
     @property
     def name(self) -> str:
@@ -71,6 +70,12 @@ class _Choice:
         values = checked_values(self.design, z, w > 0)
         fitter, why = self._choose(values, w)
         fit = fitter(z, weights=weights)
+        if fitter is self._log_linear and fit.status is Status.inconsistent:
+            fitter, why = (
+                self._chain,
+                "no table without negative inner cells has the published ones",
+            )
+            fit = fitter(z, weights=weights)
         notes = fit.notes | {"fitter": fitter.name, "why": why}
         return replace(fit, notes=notes, seconds=time.perf_counter() - began)
 

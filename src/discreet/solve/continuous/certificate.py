@@ -77,7 +77,7 @@ def certify_non_negative(
     off = problem.z[held.at] - fitted[held.at] - held.slack * held.multipliers
     return Certificate(
         stationarity=_largest(projected(g, y)) / problem.scale,
-        complementarity=_largest(y * np.maximum(g, 0.0)) / (problem.scale * _size(y)),
+        complementarity=_largest(y / _size(y) * np.maximum(g, 0.0)) / problem.scale,
         feasibility=max(_largest(np.minimum(y, 0.0)) / _size(y), _largest(off) / problem.size),
         selection=0.0 if dual is None else _selection(problem, y, dual, movable),
         tolerance=tolerance,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -40,9 +40,10 @@ class Chain(FitterBase):
     fitters: Sequence[Fitter | str] = ("non-negative", "log-linear")
 
     def __post_init__(self) -> None:
-        if isinstance(self.fitters, str) or len(self.fitters) == 0:
+        is_list = isinstance(self.fitters, Iterable) and not isinstance(self.fitters, str)
+        made = tuple(_made(f) for f in self.fitters) if is_list else ()
+        if not made:
             raise ParameterError(f"a chain needs a list of fitters, got {self.fitters!r}.")
-        made = tuple(load("fitter", f)() if isinstance(f, str) else f for f in self.fitters)
         object.__setattr__(self, "fitters", made)
 
     @property
@@ -54,6 +55,14 @@ class Chain(FitterBase):
         """Prepare every fitter of the chain."""
         links = [(f.name, f.prepare(design)) for f in self.fitters if not isinstance(f, str)]
         return partial(_fit, links)
+
+
+def _made(fitter: Fitter | str) -> Fitter:
+    """A fitter, given as such or by its name."""
+    made: Fitter = load("fitter", fitter)() if isinstance(fitter, str) else fitter
+    if not callable(getattr(made, "prepare", None)):
+        raise ParameterError(f"a chain needs fitters or their names, got {fitter!r}.")
+    return made
 
 
 def _fit(

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+import numbers
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -9,6 +12,21 @@ from discreet.design.base import Design
 from discreet.errors import DataError, DesignError, ParameterError
 
 Vector = NDArray[np.float64]
+
+_LARGEST = 1e50  # products of two weights and two values stay far from overflow
+
+
+def check_tolerance(tolerance: float, below: float = 1.0) -> None:
+    """Refuse a tolerance that makes no sense."""
+    if not (isinstance(tolerance, numbers.Real) and 0 < tolerance < below):
+        limits = "be positive and finite" if math.isinf(below) else f"lie in (0, {below:g})"
+        raise ParameterError(f"tolerance must {limits}, got {tolerance!r}.")
+
+
+def check_whole(name: str, value: int, least: int) -> None:
+    """Refuse an option that is not a whole number, or too small a one."""
+    if not (isinstance(value, numbers.Integral) and value >= least):
+        raise ParameterError(f"{name} must be a whole number, {least} or more, got {value!r}.")
 
 
 def checked_weights(design: Design, weights: ArrayLike | None) -> Vector:
@@ -19,6 +37,12 @@ def checked_weights(design: Design, weights: ArrayLike | None) -> Vector:
     if not (np.isfinite(w).all() and (w >= 0).all()):
         raise ParameterError(
             "weights are precisions: they must be finite and not negative (zero leaves a cell out)."
+        )
+    if ((w > 0) & ((w < 1 / _LARGEST) | (w > _LARGEST))).any():
+        raise ParameterError(
+            f"weights must lie between {1 / _LARGEST:g} and {_LARGEST:g} or be zero, got "
+            f"{w[w > 0].min():g} to {w.max():g}. Multiply them all by one factor; a fit depends on "
+            "their ratios only."
         )
     return w
 
@@ -32,7 +56,14 @@ def checked_values(design: Design, z: ArrayLike, used: NDArray[np.bool_]) -> Vec
             f"published cell {name_of(design, int(missing[0]))} has no value. "
             "Give cells without a value the weight zero."
         )
-    return np.where(used, values, 0.0)
+    values = np.where(used, values, 0.0)
+    if np.abs(values).max(initial=0.0) > _LARGEST:
+        largest = int(np.abs(values).argmax())
+        raise DataError(
+            f"published cell {name_of(design, largest)} is {values[largest]:g}, but values beyond "
+            f"{_LARGEST:g} cannot be fitted. Give the values in larger units."
+        )
+    return values
 
 
 def non_negative(design: Design, z: Vector, tolerance: float, fitter: str) -> Vector:
@@ -51,7 +82,7 @@ def checked_start(design: Design, start: ArrayLike | None) -> Vector:
     """A starting table, ones by default; zeros mark structural zeros."""
     if start is None:
         return np.ones(design.n_inner)
-    table = np.asarray(start, dtype=float)
+    table = _numbers(start, "starting table")
     if table.shape != (design.n_inner,):
         raise ParameterError(
             f"the starting table needs {design.n_inner:,} values, one per inner cell, "
@@ -68,10 +99,17 @@ def name_of(design: Design, position: int) -> str:
 
 
 def _vector(design: Design, values: ArrayLike, kind: str) -> Vector:
-    vector = np.asarray(values, dtype=float)
+    vector = _numbers(values, kind)
     if vector.shape != (design.n_published,):
         raise DesignError(
             f"the design has {design.n_published:,} published cells, but the {kind} have shape "
             f"{vector.shape}."
         )
     return vector
+
+
+def _numbers(values: ArrayLike, kind: str) -> Vector:
+    try:
+        return np.asarray(values, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise ParameterError(f"the {kind} must be numbers in one vector: {error}.") from error

@@ -11,9 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.design.base import Design
-from discreet.errors import ParameterError
 from discreet.progress import report
-from discreet.solve.continuous.inputs import checked_values, checked_weights
+from discreet.solve.continuous.inputs import (
+    check_tolerance,
+    check_whole,
+    checked_values,
+    checked_weights,
+)
 from discreet.solve.continuous.membership import Membership
 from discreet.solve.continuous.saddle import SaddlePoint
 from discreet.solve.continuous.saddle_kernels import ABSOLUTE
@@ -61,10 +65,8 @@ class LeastAbsolute(FitterBase):
     max_steps: int = 100_000
 
     def __post_init__(self) -> None:
-        if not 0 < self.tolerance < 1:
-            raise ParameterError(f"tolerance must lie in (0, 1), got {self.tolerance}.")
-        if self.max_steps < 1:
-            raise ParameterError(f"max_steps must be at least 1, got {self.max_steps}.")
+        check_tolerance(self.tolerance)
+        check_whole("max_steps", self.max_steps, 1)
 
     @property
     def name(self) -> str:

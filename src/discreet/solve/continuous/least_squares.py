@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from discreet.design.base import Design
-from discreet.errors import ParameterError
 from discreet.progress import report
 from discreet.solve.continuous.certificate import certify_least_squares
 from discreet.solve.continuous.conjugate import Operator, preconditioned, solve_on_cells
 from discreet.solve.continuous.incidence import Restrictor
+from discreet.solve.continuous.inputs import check_tolerance, check_whole
 from discreet.solve.continuous.problem import Prior, Problem
 from discreet.solve.continuous.structure import Basis, Structure, analyse
 from discreet.solve.fit import Fit, FitterBase, Prepared, Status
@@ -73,10 +73,8 @@ class LeastSquares(FitterBase):
 
 def check_options(tolerance: float, max_steps: int) -> None:
     """Refuse a tolerance or a number of steps that makes no sense."""
-    if not 0 < tolerance < 1:
-        raise ParameterError(f"tolerance must lie in (0, 1), got {tolerance}.")
-    if max_steps < 1:
-        raise ParameterError(f"max_steps must be at least 1, got {max_steps}.")
+    check_tolerance(tolerance)
+    check_whole("max_steps", max_steps, 1)
 
 
 def _fit(

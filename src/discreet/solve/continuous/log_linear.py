@@ -6,9 +6,10 @@ Kullback–Leibler distance.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -16,14 +17,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.design.base import Design
-from discreet.errors import ParameterError
 from discreet.solve.continuous.inputs import (
+    check_tolerance,
+    check_whole,
     checked_start,
     checked_values,
     checked_weights,
     non_negative,
 )
 from discreet.solve.continuous.membership import Membership
+from discreet.solve.continuous.non_negative import NonNegative
 from discreet.solve.continuous.proportional import ProportionalFit
 from discreet.solve.continuous.reduction import Reduction, reduce_table
 from discreet.solve.fit import Certificate, Fit, FitterBase, Prepared, Status
@@ -33,6 +36,8 @@ Marks = NDArray[np.bool_]
 
 _RESOLUTION = 1e-12  # deviations below this share of the largest cell are not resolved
 _SWEEPS_AFTER_CONFLICT = 10
+_PROOF = 1e-9  # accuracy of the least squares fit whose residuals may refute the margins
+_PROOF_STEPS = 10_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,12 +78,9 @@ class LogLinear(FitterBase):
     memory: int = 10
 
     def __post_init__(self) -> None:
-        if not self.tolerance > 0:
-            raise ParameterError(f"tolerance must be positive, got {self.tolerance}.")
-        if self.max_steps < 1:
-            raise ParameterError(f"max_steps must be at least 1, got {self.max_steps}.")
-        if self.memory < 0:
-            raise ParameterError(f"memory must be 0 or more, got {self.memory}.")
+        check_tolerance(self.tolerance, below=math.inf)
+        check_whole("max_steps", self.max_steps, 1)
+        check_whole("memory", self.memory, 0)
 
     @property
     def name(self) -> str:
@@ -88,7 +90,29 @@ class LogLinear(FitterBase):
     def prepare(self, design: Design) -> Prepared:
         """Index the inner cells once for many right-hand sides."""
         start = checked_start(design, self.start)
-        return partial(fit_members, self, design, Membership.of(design), start)
+        return partial(_fit, self, design, Membership.of(design), start)
+
+
+def _fit(
+    options: LogLinear,
+    design: Design,
+    members: Membership,
+    start: Vector,
+    z: NDArray[np.generic],
+    *,
+    weights: NDArray[np.generic] | None = None,
+) -> Fit:
+    began = time.perf_counter()
+    fit = fit_members(options, design, members, start, z, weights=weights)
+    if fit.status is not Status.stalled:
+        return fit
+    used = checked_weights(design, weights) > 0
+    target = np.maximum(checked_values(design, z, used), 0.0)
+    proof = _contradiction(design, target, used, start > 0, _goal(options, target))
+    if proof is None:
+        return fit
+    notes, seconds = fit.notes | {"conflict": proof}, time.perf_counter() - began
+    return replace(fit, status=Status.inconsistent, notes=notes, seconds=seconds)
 
 
 def fit_members(
@@ -104,8 +128,7 @@ def fit_members(
     began = time.perf_counter()
     used = checked_weights(design, weights) > 0
     target = non_negative(design, checked_values(design, z, used), options.tolerance, options.name)
-    scale = float(target.max(initial=0.0)) or 1.0
-    goal = max(options.tolerance, _RESOLUTION * scale)
+    goal = _goal(options, target)
     groups = members.using(used, _implied(members, target, used, goal))
     reduced = reduce_table(groups, target, np.flatnonzero(start > 0), goal)
     run = ProportionalFit(
@@ -125,6 +148,11 @@ def fit_members(
         status = Status.stalled
     seconds = time.perf_counter() - began
     return Fit(y, design.aggregate(y), status, certificate, run.steps, seconds, notes)
+
+
+def _goal(options: LogLinear, z: Vector) -> float:
+    """The deviation to reach, which is never finer than double precision."""
+    return max(options.tolerance, _RESOLUTION * float(z.max(initial=0.0)))
 
 
 def _implied(members: Membership, z: Vector, used: Marks, goal: float) -> Marks:
@@ -153,6 +181,24 @@ def _solve(
         run.goal /= 4
         status = run.run(options.max_steps)
     return status
+
+
+def _contradiction(
+    design: Design, z: Vector, used: Marks, open_cells: Marks, goal: float
+) -> Vector | None:
+    r"""A proof that no table comes within the goal of the margins, where one is found.
+
+    The residuals of non-negative least squares are one: they have :math:`Xu \le 0 < z^\top u`. As
+    in `ProportionalFit`, `u` is lowered by what :math:`\max(Xu)_+` there is.
+    """
+    variance = None if open_cells.all() else open_cells.astype(np.float64)
+    nearest = NonNegative(tolerance=_PROOF, max_steps=_PROOF_STEPS, variance=variance)
+    u = np.where(used, z - nearest(design, z, weights=used.astype(np.float64)).z, 0.0)
+    highest = float(design.adjoint(u)[open_cells].max(initial=0.0))
+    needed = float(z @ u - goal * np.abs(u).sum())
+    if needed <= highest * float(np.sum(z + goal, where=used)):
+        return None
+    return np.asarray(u - highest * used)
 
 
 def _assembled(run: ProportionalFit, reduced: Reduction, n_inner: int) -> Vector:

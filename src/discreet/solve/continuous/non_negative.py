@@ -59,7 +59,9 @@ class NonNegative(FitterBase):
     exact margins are met to a tenth of `tolerance` times the largest published value, and the
     choice of smallest norm is proven by a vector :math:`\nu` in the notes with
     :math:`y = \max(0, s + qX\nu)`. Weights that differ by orders of magnitude, such as the 1000
-    by which exact margins are sometimes approximated, are solved as accurately as equal ones.
+    by which exact margins are sometimes approximated, are worked off by shifting targets; where
+    bounds hold such margins far from their targets, or most inner cells are ruled out, that may
+    end as `stalled`, with what was reached in the certificate.
 
     Cost: conjugate gradients on the cells that are positive, a few ten thousand cheap steps for
     half a million inner cells. Where every inner cell is published in a complete design, one or

@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.design.base import Design
-from discreet.errors import ParameterError
 from discreet.progress import report
 from discreet.solve.continuous.inputs import (
+    check_tolerance,
+    check_whole,
     checked_start,
     checked_values,
     checked_weights,
@@ -70,10 +71,8 @@ class Poisson(FitterBase):
     start: Sequence[float] | NDArray[np.floating] | None = None
 
     def __post_init__(self) -> None:
-        if not 0 < self.tolerance < 1:
-            raise ParameterError(f"tolerance must lie in (0, 1), got {self.tolerance}.")
-        if self.max_steps < 1:
-            raise ParameterError(f"max_steps must be at least 1, got {self.max_steps}.")
+        check_tolerance(self.tolerance)
+        check_whole("max_steps", self.max_steps, 1)
 
     @property
     def name(self) -> str:

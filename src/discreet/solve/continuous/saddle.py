@@ -162,7 +162,7 @@ class SaddlePoint:
         """Choose the inner cells to work on, and begin anew at the current point."""
         slopes = self.slopes(self.u)
         wanted = (self.y > 0) | (slopes > -_MARGIN * self.weights.max(initial=0.0))
-        self._is_partial = wanted.mean() < _WORTHWHILE
+        self._is_partial = np.count_nonzero(wanted) < _WORTHWHILE * len(wanted)
         self._take(np.flatnonzero(wanted) if self._is_partial else np.arange(len(wanted)))
         y = self.y[self._cells]
         self._primal = (y.copy(), y.copy(), y.copy())

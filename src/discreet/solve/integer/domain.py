@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from discreet.errors import InfeasibleError, ParameterError
+from discreet.errors import DataError, InfeasibleError, ParameterError
 
 Whole = NDArray[np.int64]
 Small = NDArray[np.int32]
@@ -163,9 +163,18 @@ def _arrays(first: ArrayLike, last: ArrayLike, step: ArrayLike, zero: bool) -> t
     return np.asarray(first), np.asarray(last), np.asarray(step), np.asarray(zero)
 
 
+def check_size(values: NDArray[Any]) -> None:
+    """Refuse counts of inner cells that the search, which holds 32 bits of each, cannot hold."""
+    if (values > LARGEST).any():
+        raise DataError(
+            f"an inner cell counts {values.max():,.0f}, but whole-number methods hold up to "
+            f"{LARGEST:,}. Tabulate in larger units, or leave that cell out."
+        )
+
+
 def _fitted(values: Any, shape: tuple[int, ...], kind: type, name: str) -> Small:
     given = np.asarray(values)
     if given.dtype.kind not in "iu":
         raise ParameterError(f"`{name}` of a domain must be whole numbers, got {given.dtype}.")
-    clipped = np.minimum(given, LARGEST)
-    return np.ascontiguousarray(np.broadcast_to(clipped, shape).astype(kind))
+    check_size(given)
+    return np.ascontiguousarray(np.broadcast_to(given, shape).astype(kind))

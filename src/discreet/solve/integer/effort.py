@@ -47,11 +47,6 @@ class Stage:
         return min(self.done / (self.sweeps * self.cells), 1.0)
 
     @property
-    def is_over(self) -> bool:
-        """Whether the stage should end."""
-        return self.fraction >= 1.0
-
-    @property
     def is_overdue(self) -> bool:
         """Whether a stage that is timed has taken a tenth more than its time."""
         return self.seconds is not None and time.monotonic() - self.begin > 1.1 * self.seconds

@@ -1,4 +1,8 @@
-"""The exact optimum of small problems, by mixed integer programming (HiGHS)."""
+"""The exact mode: a proven optimum of small problems, by mixed integer programming (HiGHS).
+
+Methods use the search, which takes tables of any size. This is what its results are measured
+against, and a way to the optimum for whoever states a small `Problem` of their own.
+"""
 
 from __future__ import annotations
 

@@ -18,6 +18,7 @@ from discreet.solve.integer.problem import Problem
 
 Real = NDArray[np.float64]
 WHOLE = 1e-7  # values this near to a whole number are taken to be it
+_TOO_LARGE = 2.0**62
 _LARGEST_PROGRAM = 200_000  # fractional cells up to which a two-way table is rounded exactly
 _LARGEST_CUBE = 2_000_000
 _EFFORT = (1e6, 1e7, 5e7)  # proposals, more only where limits are still broken
@@ -32,6 +33,10 @@ def parts(y: NDArray[Any]) -> tuple[Whole, Real]:
         raise DataError(
             "inner cells must be finite and not negative to be rounded to counts. "
             "Fit them without negative values first (`release.fit(dc.NonNegative())`)."
+        )
+    if (real >= _TOO_LARGE).any():
+        raise DataError(
+            f"inner cells must lie below 2**62 to be rounded to counts, got {real.max():g}."
         )
     base = np.floor(np.maximum(real, 0.0) + WHOLE)
     fraction = np.where(real - base > WHOLE, real - base, 0.0)
@@ -72,7 +77,7 @@ def controlled(design: Design, y: NDArray[Any], *, rng: np.random.Generator) -> 
     """
     base, fraction = parts(y)
     problem = _rounding_problem(design, base, fraction)
-    two_way = _is_two_way(design)
+    two_way = is_two_way(design)
     start = balanced(design, y, rng=rng, widths=_NETWORK_WIDTHS if two_way else _WIDTHS[:1])
     if not problem.violations(problem.deviation(start)).any():
         return describe(problem, start, 0.0)
@@ -112,7 +117,7 @@ def _rounding_problem(design: Design, base: Whole, fraction: Real) -> Problem:
     )
 
 
-def _is_two_way(design: Design) -> bool:
+def is_two_way(design: Design) -> bool:
     """Whether a design has two variables, so that its sums may form a network."""
     return isinstance(design, StructuredDesign) and sum(n > 1 for n in design.shape) <= 2
 
@@ -189,7 +194,7 @@ def balanced(
         np.bincount(X.indices, minlength=design.n_published),
     )
     random = rng.integers(2**63, size=1).astype(np.uint64)
-    for width in widths or (_NETWORK_WIDTHS if _is_two_way(design) else _WIDTHS):
+    for width in widths or (_NETWORK_WIDTHS if is_two_way(design) else _WIDTHS):
         window, left = window_of(width, design.n_published), 2 * len(rows)
         while (waiting := _fractional(cube.part)).size < 0.9 * left:
             left = waiting.size
