@@ -275,3 +275,33 @@ def test_bad_options_and_input_are_refused():
         dc.NonNegative()(TWO_WAY, np.ones(3))
     with pytest.raises(ParameterError, match="starting table"):
         dc.NonNegative(start=np.ones(4))(TWO_WAY, np.ones(7))
+
+
+def test_heavy_margins_that_contradict_each_other_do_no_harm():
+    design = dc.Design.product({"a": 1, "b": 2}, "a*b")
+    z = np.array([-2, -3, -1, 3, 1, 4.0])
+    w = np.array([1, 1, 100, 100, 100, 100.0])
+    fit = dc.NonNegative(tolerance=1e-8)(design, z, weights=w)
+    np.testing.assert_allclose(fit.y, slow_ridge(dense(design), z, w, 1e-5), atol=1e-4)
+
+
+@pytest.mark.parametrize("heavy", [1e2, 1e4, 1e6])
+@pytest.mark.parametrize("seed", range(4))
+def test_noisy_heavy_margins_are_fitted_as_the_stacked_system_fits_them(heavy, seed):
+    design = dc.Design.product({"a": 2, "b": 3}, "a*b")
+    z = noisy(design, seed, scale=3.0)
+    w = np.where(design.column_sizes == 1, 1.0, heavy)
+    fit = dc.NonNegative()(design, z, weights=w)
+    np.testing.assert_allclose(fit.y, slow_ridge(dense(design), z, w, 1e-4), atol=1e-3)
+
+
+@pytest.mark.parametrize("z", [-1e5, -1e3, 0.0])
+def test_nothing_to_fit_is_zero(z):
+    design = dc.Design.product({"a": 2, "b": 2}, "a*b")
+    fit = dc.NonNegative()(design, np.full(9, z)).require()
+    np.testing.assert_array_equal(fit.y, np.zeros(4))
+
+
+def test_a_design_without_inner_cells_has_an_empty_fit():
+    design = dc.Design.sparse({"a": 2, "b": 2}, "a + b", [[], []])
+    assert len(dc.NonNegative()(design, np.zeros(design.n_published)).require().y) == 0

@@ -210,6 +210,8 @@ def _certificate(prepared: _Prepared, stiff: StiffMargins, answer: _Answer) -> C
 def _closed_form(prepared: _Prepared, stiff: StiffMargins) -> _Answer | None:
     """The fit without bounds, when it happens to be non-negative."""
     problem, structure = stiff.problem, prepared.structure
+    if problem.design.n_inner == 0:
+        return _Answer(np.zeros(0), _held(stiff, np.zeros(0)), None, 0, "nothing to fit")
     basis = structure.basis(problem.weights) if problem.prior.is_plain and not stiff else None
     if basis is None or not structure.is_exact_for(problem.weights):
         return None
