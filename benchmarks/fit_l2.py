@@ -175,17 +175,20 @@ def _draw_growth(found: dict, sizes: list, margins: list, path: Path) -> None:
 
     def curve(cases: list, x: str, at: int) -> alt.Chart:
         rows = [
-            {x: case[at] ** 4 if at == 0 else case[at], "seconds": row[4], "fitter": fitter}
+            {x: case[at] ** 4 if at == 0 else case[at], "CPU seconds": row[4], "fitter": fitter}
             for case in cases
             for fitter, row in zip(("least-squares", "non-negative"), found[case], strict=True)
         ]
         scale = alt.Scale(type="log") if at == 0 else alt.Scale(zero=False)
+        axis = (
+            alt.Axis(format="~s", values=[1e4, 1e5, 1e6, 1e7]) if at == 0 else alt.Axis(format="d")
+        )
         return (
             alt.Chart(alt.Data(values=rows), width=320, height=240)
             .mark_line(point=True)
             .encode(
-                x=alt.X(x, type="quantitative", scale=scale, title=x),
-                y=alt.Y("seconds", type="quantitative", scale=alt.Scale(type="log")),
+                x=alt.X(x, type="quantitative", scale=scale, axis=axis, title=x),
+                y=alt.Y("CPU seconds", type="quantitative", scale=alt.Scale(type="log")),
                 color=alt.Color("fitter", type="nominal"),
                 strokeDash=alt.StrokeDash("fitter", type="nominal"),
             )
