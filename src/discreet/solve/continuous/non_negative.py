@@ -41,6 +41,7 @@ _SHIFT_BELOW = 0.1  # share of the first ridge below which exact margins are shi
 _MOST_CORRECTIONS = 200
 _TIGHT = 0.02  # residual of the first solve after the path, in units of the ridge
 _PROJECTION = 1e-12  # accuracy at which contradictions among heavy margins are taken out
+_MARGIN = 0.9  # of the tolerance that splitting aims for, so that its certificate holds
 _ROUNDING = 1e-12
 _FEASIBLE = 1e-8  # tolerance at which feasibility is decided
 
@@ -240,7 +241,7 @@ def _by_splitting(prepared: _Prepared, stiff: StiffMargins) -> _Answer | None:
     support = None if completion is None else completion.embedded(np.ones(len(completion.inner)))
     at = stiff.at if completion is None else completion.published[stiff.at]
     splitting = Splitting(full, basis, whole.is_exact_for(full.weights), support, at, stiff.missing)
-    splitting.run(options.tolerance, options.max_steps)
+    splitting.run(_MARGIN * options.tolerance, options.max_steps)
     stiff.aim(splitting.targets)
     x = splitting.x if completion is None else splitting.x[completion.inner]
     return _Answer(x, _held(stiff, x), None, splitting.steps, "splitting")

@@ -102,6 +102,7 @@ class Splitting:
             before = self.x
             self._round()
             if self.steps % _CHECK_EVERY == 0:
+                self._aim()
                 reached = max(self._gradient(), self._off / self.problem.size)
                 if reached <= tolerance:
                     return True
