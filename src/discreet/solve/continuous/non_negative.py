@@ -260,7 +260,7 @@ def _by_active_sets(prepared: _Prepared, stiff: StiffMargins) -> _Answer:
 
     def shift() -> None:
         if path.ridge < _SHIFT_BELOW * path.first_ridge:
-            path.aim(stiff.update(path.fitted))
+            path.aim(stiff.update(path.fitted, may_weigh_more=False))
 
     path.follow(prepared.penalty or None, shift if stiff else None)
     best, reached, tight = _answer(prepared, path, stiff), np.inf, _TIGHT
@@ -272,19 +272,22 @@ def _by_active_sets(prepared: _Prepared, stiff: StiffMargins) -> _Answer:
         if certificate.holds or path.steps >= path.max_steps:
             break
         if max(certificate.stationarity, certificate.feasibility) > options.tolerance:
-            _correct(prepared, path, stiff)
+            is_off = certificate.feasibility > options.tolerance
+            _correct(prepared, path, stiff, may_weigh_more=is_off)
         else:
             tight *= 0.1
         path.settle(exactly=True, tight=tight)
     return best
 
 
-def _correct(prepared: _Prepared, path: RidgePath, stiff: StiffMargins) -> None:
+def _correct(
+    prepared: _Prepared, path: RidgePath, stiff: StiffMargins, *, may_weigh_more: bool
+) -> None:
     """Undo what the ridge does to the fit, and shift the targets of exact margins."""
     if not prepared.penalty:
         path.carry(path.ridge)
     if stiff:
-        path.aim(stiff.update(path.fitted))
+        path.aim(stiff.update(path.fitted, may_weigh_more=may_weigh_more))
 
 
 def _first_guess(prepared: _Prepared, problem: Problem) -> NDArray[np.bool_]:

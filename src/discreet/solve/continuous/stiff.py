@@ -93,11 +93,12 @@ class StiffMargins:
         """How far a fit to the shifted targets is from what was asked, relative to the largest."""
         return float(np.abs(self._missing(fitted)).max(initial=0.0)) / self.asked.size
 
-    def update(self, fitted: Vector) -> Problem:
-        """Shift the targets after a fit, and weigh them more where that did not help."""
+    def update(self, fitted: Vector, *, may_weigh_more: bool) -> Problem:
+        """Shift the targets after a fit, and weigh them more if that did not help and may be."""
         deviation = self.deviation(fitted)
         self.aim(self.problem.z[self.at] + self._missing(fitted))
-        if deviation > _SLOW * self._last and self._weight < self._heaviest:
+        is_slow = deviation > _SLOW * self._last
+        if is_slow and may_weigh_more and self._weight < self._heaviest:
             self._weigh_more(fitted)
         self._last = deviation
         return self.problem
