@@ -22,41 +22,46 @@ from discreet.files import OWNER_ONLY, written_whole
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from discreet.assess.compare.comparison import Comparison
+
+
+Methods = Annotated[
+    list[str], typer.Option(help="NAME or NAME:PARAMETER=VALUE,… of a method (repeat for each).")
+]
+Fitters = Annotated[
+    list[str] | None, typer.Option(help="What recovers inner cells (may be repeated).")
+]
+EqualRisk = Annotated[
+    str | None, typer.Option(help="Tune every method to this risk first: MEASURE=TARGET.")
+]
+Thresholds = Annotated[
+    list[str] | None,
+    typer.Option(help="What is acceptable, to recommend by: MEASURE=VALUE (may be repeated)."),
+]
+Report = Annotated[Path | None, typer.Option(help="Write a page for the review board: .html.")]
+Plot = Annotated[Path | None, typer.Option(help="Draw the risk-utility map: .svg, .png or .html.")]
+Scores = Annotated[
+    Path | None, typer.Option("--out", "-o", help="Write all scores: .parquet or .csv.")
+]
+Resume = Annotated[Path | None, typer.Option(help="Directory of finished draws, to go on from.")]
+
 
 def compare(
     table: Annotated[Path, typer.Argument(help="A table made by `discreet tabulate`.")],
-    method: Annotated[
-        list[str],
-        typer.Option(help="NAME or NAME:PARAMETER=VALUE,… of a method (repeat for each)."),
-    ],
+    method: Methods,
     sensitive: Sensitive = None,
-    fitter: Annotated[
-        list[str] | None, typer.Option(help="What recovers inner cells (may be repeated).")
-    ] = None,
+    fitter: Fitters = None,
     measure: Measures = None,
     ptable: Ptable = None,
     set: MeasureOptions = None,
     replicates: Annotated[int, typer.Option(help="Draws of every method.")] = 100,
     seed: Annotated[int, typer.Option(help="Root of all streams of random numbers.")] = 1,
-    equal_risk: Annotated[
-        str | None, typer.Option(help="Tune every method to this risk first: MEASURE=TARGET.")
-    ] = None,
-    threshold: Annotated[
-        list[str] | None,
-        typer.Option(help="What is acceptable, to recommend by: MEASURE=VALUE (may be repeated)."),
-    ] = None,
-    report: Annotated[
-        Path | None, typer.Option(help="Write a page for the review board: .html.")
-    ] = None,
-    plot: Annotated[
-        Path | None, typer.Option(help="Draw the risk-utility map: .svg, .png or .html.")
-    ] = None,
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Write all scores: .parquet or .csv.")
-    ] = None,
-    resume: Annotated[
-        Path | None, typer.Option(help="Directory of finished draws, to go on from.")
-    ] = None,
+    equal_risk: EqualRisk = None,
+    threshold: Thresholds = None,
+    report: Report = None,
+    plot: Plot = None,
+    out: Scores = None,
+    resume: Resume = None,
     workers: Annotated[int | None, typer.Option(help="Number of processes.")] = None,
     json: Json = False,
 ) -> None:
@@ -88,16 +93,8 @@ def compare(
             workers=workers,
             **options,
         )
-        if out is not None:
-            _write(found.frame, out)
-        advice = recommend(found, limits).sentence if limits else None
-        if report is not None:
-            found.report(report, limits)
-        if plot is not None:
-            from discreet.assess.plots.style import save
-
-            save(found.plot(), plot)
-    written = [str(path) for path in (report, plot, out) if path is not None]
+        written = _written(found, limits, report, plot, out)
+    advice = recommend(found, limits).sentence if limits else None
     summary = {
         "side": "confidential",
         "files": written,
@@ -106,6 +103,25 @@ def compare(
     }
     text = f"{found}" + ("" if advice is None else f"\n\nrecommendation: {advice}")
     answer(summary, json, text + "".join(f"\nwritten (confidential): {p}" for p in written))
+
+
+def _written(
+    found: Comparison,
+    limits: dict[str, float],
+    report: Path | None,
+    plot: Path | None,
+    out: Path | None,
+) -> list[str]:
+    """Write what was asked for, scores before pictures; returns the names of the files."""
+    if out is not None:
+        _write(found.frame, out)
+    if report is not None:
+        found.report(report, limits)
+    if plot is not None:
+        from discreet.assess.plots.style import save
+
+        save(found.plot(), plot)
+    return [str(path) for path in (report, plot, out) if path is not None]
 
 
 def _check_names(report: Path | None, plot: Path | None, out: Path | None) -> None:

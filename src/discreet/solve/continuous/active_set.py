@@ -74,7 +74,6 @@ class RidgePath:
         self._carried = np.zeros(problem.design.n_published)
         self.ridge = self.first_ridge = typical_curvature(problem)
         self.steps = 0
-        self.is_settled = False
         self._typical = float(np.abs(problem.pull).mean()) / self.ridge
 
     def follow(self, last_ridge: float | None, between: Callable[[], None] | None = None) -> None:
@@ -135,7 +134,6 @@ class RidgePath:
         """Solve for the present ridge, exactly or until few cells are in doubt; returns rounds."""
         in_doubt: list[int] = []
         accuracy = min(_LOOSE, tight)
-        self.is_settled = False
         for rounds in range(1, _ROUNDS + 1):
             positive = self.u > 0
             y, u, fitted = self._solved_on(positive, accuracy, exactly=exactly)
@@ -145,7 +143,7 @@ class RidgePath:
             if in_doubt[-1] <= (0 if exactly else _SETTLED * n_positive) and (
                 accuracy <= _TIGHT or not exactly
             ):
-                self.u, self.y, self.fitted, self.is_settled = u, y, fitted, True
+                self.u, self.y, self.fitted = u, y, fitted
                 return rounds
             full = _progress(in_doubt)
             t = 1.0 if full else self._damping(u, y)

@@ -57,16 +57,16 @@ class NonNegative(FitterBase):
     By default :math:`\lambda \to 0`: the ridge only chooses among tables that fit equally well.
 
     Promise: the projected gradient is below `tolerance` times the largest entry of :math:`XWz`,
-    exact margins are met to a tenth of `tolerance` times the largest published value, and the
+    exact margins are met to `tolerance` times the largest published value, and the
     choice of smallest norm is proven by a vector :math:`\nu` in the notes with
     :math:`y = \max(0, s + qX\nu)`. Weights that differ by orders of magnitude, such as the 1000
     by which exact margins are sometimes approximated, are worked off by shifting targets; where
     bounds hold such margins far from their targets, or most inner cells are ruled out, that may
     end as `stalled`, with what was reached in the certificate.
 
-    Cost: conjugate gradients on the cells that are positive, a few ten thousand cheap steps for
-    half a million inner cells. Where every inner cell is published in a complete design, one or
-    two hundred rounds of axis transforms.
+    Cost: conjugate gradients on the cells that are positive, some ten thousand to a hundred
+    thousand cheap steps for half a million inner cells. Where every inner cell is published in a
+    design that is complete or nearly so, some hundred rounds of axis transforms.
 
     Args:
       ridge: The factor :math:`\lambda`; `None` for the limit zero.
