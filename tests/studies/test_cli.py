@@ -26,9 +26,10 @@ def toy(monkeypatch):
     def run(options):
         module.seen = options
         figures = (Figure("r", "c", "0.5", module.value, 0.05),)
-        return Study("toy", "A toy", "Nobody", (PrintedTable("Table 1", "Toys", figures),))
+        tables = (PrintedTable("Table 1", "Toys", figures),)
+        return Study("toy", "A toy", "Nobody", tables, is_confidential=module.is_confidential)
 
-    module.run, module.value = run, 0.5
+    module.run, module.value, module.is_confidential = run, 0.5, False
     monkeypatch.setitem(sys.modules, "toy_study", module)
     monkeypatch.setattr(catalogue, "STUDIES", {"toy": ("toy_study", "About toys")})
     return module
@@ -37,7 +38,9 @@ def toy(monkeypatch):
 def test_list(capsys):
     assert call("list") == 0
     text = capsys.readouterr().out
-    assert all(name in text for name in catalogue.STUDIES)
+    lines = dict(zip(catalogue.STUDIES, text.splitlines(), strict=True))
+    assert all(line.startswith(name) for name, line in lines.items())
+    assert len({line.index(catalogue.STUDIES[name][1]) for name, line in lines.items()}) == 1
     assert call("list", "--json") == 0
     assert set(json.loads(capsys.readouterr().out)["studies"]) == set(catalogue.STUDIES)
 
@@ -59,6 +62,16 @@ def test_a_figure_outside_its_tolerance_is_exit_code_one(toy, tmp_path, capsys):
     (found,) = json.loads(capsys.readouterr().out)["studies"]
     assert found["failures"] == ["Table 1, r, c: printed 0.5, computed 0.70"]
     assert found["tables"]["Table 1"][0]["computed"] == 0.7
+
+
+@pytest.mark.parametrize("is_confidential", [True, False])
+def test_true_counts_are_marked_wherever_they_are_shown(toy, tmp_path, capsys, is_confidential):
+    toy.is_confidential = is_confidential
+    assert call("run", "toy", "--folder", tmp_path) == 0
+    assert capsys.readouterr().out.startswith("Confidential.") is is_confidential
+    assert call("run", "toy", "--folder", tmp_path, "--json") == 0
+    (found,) = json.loads(capsys.readouterr().out)["studies"]
+    assert found["confidential"] is is_confidential
 
 
 def test_names_that_are_missing_or_unknown(capsys):

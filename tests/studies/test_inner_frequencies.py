@@ -6,11 +6,14 @@ import pytest
 from pyarrow import csv
 
 from discreet.cli import main
-from discreet.errors import DataError, InfeasibleError
+from discreet.errors import DataError, InfeasibleError, NotConvergedError
+from discreet.randomness import stream
 from discreet.studies.catalogue import run_study
 from discreet.studies.inner_frequencies import standin
+from discreet.studies.inner_frequencies.cells import Example, example_cells
 from discreet.studies.inner_frequencies.example import small_tables
 from discreet.studies.inner_frequencies.findings import _exact_margins_remove_it
+from discreet.studies.inner_frequencies.large import _examples
 from discreet.studies.inner_frequencies.results import EPSILONS, KINDS, Results, Scores
 from discreet.studies.inner_frequencies.schemes import Data, utility, zeros_kept
 from discreet.studies.inner_frequencies.standin import LABOUR_FORCE, Shape, stand_in
@@ -87,8 +90,10 @@ def test_any_records_will_do(study):
     held = " ".join(f.text for f in study.findings if f.holds)
     for beginning in ("Fitting", "Non-negative", "Exact two-way margins improve", "A larger"):
         assert beginning in held
-    verdicts = {f.verdict for table in study.tables[6:] for f in table.figures}
-    assert verdicts == {Verdict.other_data}
+    judged = [f for table in study.tables[6:] for f in table.figures if f.is_judged]
+    assert [(f.row[:7], f.column) for f in judged] == [
+        (f"2-way {k}", "fitted") for k in range(1, 6)
+    ]
 
 
 def figure(study, title, row, column):
@@ -106,6 +111,78 @@ def test_noise_has_the_scale_that_the_budget_asks_for(study):
         figure(study, "Table 12", "inner cells", "inner, with zeros"),
     ]
     assert found == pytest.approx([20, 20, 2, 2 / 3], rel=0.15)
+
+
+def test_example_cells_are_those_nearest_to_the_printed_ones(study, table):
+    """Table 8 on records that hold all the small counts, but no two-way cell of 1158."""
+    found = {(f.row.split(":")[0], f.column): f for f in study.tables[6].figures}
+    for part in ("inner", "2-way", "3-way"):
+        originals = [found[f"{part} {k}", "original"] for k in range(1, 6)]
+        assert [f.value for f in originals[-2:]] == [0, 0]
+        assert [f.computed for f in originals[-2:]] == [0, 0]
+        assert ((f"{part} 1", "perturbed") in found) is (part == "3-way")
+    two_way = SMALL.design(2).aggregate(table.y)
+    nearest = np.abs(two_way - 1158).min()
+    assert abs(found["2-way 2", "original"].difference) == nearest
+    for k in range(1, 6):
+        fitted, original = found[f"2-way {k}", "fitted"], found[f"2-way {k}", "original"]
+        assert fitted.computed == pytest.approx(original.computed, abs=0.005)
+    assert len({f.row for f in study.tables[6].figures}) == 16
+
+
+def test_example_cells_are_named_and_none_is_shown_twice(table):
+    data = Data.of(table.design, table.y)
+    noisy = {"3-way": data.true["3-way"] + 1}
+    found = example_cells(data, noisy, data.true, stream(1, "cells"))
+    assert found == example_cells(data, noisy, data.true, stream(1, "cells"))
+    sizes = {"inner": 5, "2-way": 2, "3-way": 3}
+    for part, examples in found.items():
+        cells = [tuple(example.cell.items()) for example in examples]
+        assert {len(cell) for cell in cells} == {sizes[part]}
+        assert len(set(cells)) == 5
+    for example in found["3-way"]:
+        assert example.original == table.z[table.design.position(example.cell)]
+        assert example.perturbed == example.original + 1
+    for example in found["inner"]:
+        assert example.original == table.y[table.design.inner_position(example.cell)]
+        assert example.perturbed is None
+
+
+@pytest.mark.parametrize(
+    ("left", "shortfall", "verdict"),
+    [(0.004, "", "explained"), (0.006, "", "outside"), (0.006, "stalled", "other_data")],
+)
+def test_a_two_way_cell_that_moved_is_noticed(left, shortfall, verdict):
+    moved = {"2-way": [Example({"a": "1", "b": "2"}, 92, None, 92 + left)]}
+    scores = {("with zeros", 0.5): {"3-way (2-way exact)": Scores({}, {}, 0.0, shortfall)}}
+    shown = _examples(Results(scores, {}, (0, 0), moved), is_stand_in=True)
+    (fitted,) = [f for f in shown.figures if f.row == "2-way 1: a 1, b 2" and f.column == "fitted"]
+    assert fitted.verdict is Verdict[verdict]
+
+
+def test_a_fit_that_falls_short_is_named(records, monkeypatch):
+    """With records of one's own the study goes on; the stand-in must be fitted as promised."""
+    from discreet import registry
+    from discreet.studies.inner_frequencies import study as module
+
+    build = registry.build
+
+    def build_impatient(kind, name, options=None):
+        few = {"max_steps": 2} if name == "non-negative" else {}
+        return build(kind, name, {**(options or {}), **few})
+
+    monkeypatch.setattr(registry, "build", build_impatient)
+    monkeypatch.setattr(module, "small_tables", tuple)
+    short = run_study("inner-frequencies", Options(data=str(records), by="a*b*c*e"))
+    (note,) = [note for note in short.notes if note.startswith("These fits fell short")]
+    assert "3-way (2-way exact), with zeros, ε = 0.5: " in note
+    assert "weight 10: " in note
+    assert "instead of 1e-05" in note
+    assert short.failures == []
+    small = stand_in(SMALL)
+    monkeypatch.setattr(module, "_stand_in", lambda options: Data.of(small.design, small.y))
+    with pytest.raises(NotConvergedError, match="3-way, with zeros"):
+        run_study("inner-frequencies")
 
 
 def test_weight_zero_is_the_scheme_without_exact_margins(study):

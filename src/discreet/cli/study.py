@@ -49,7 +49,8 @@ def study(
 
     if action is Action.list:
         lines = {key: about for key, (_, about) in STUDIES.items()}
-        answer({"studies": lines}, json, "\n".join(f"{k:18}  {v}" for k, v in lines.items()))
+        width = max(map(len, lines))
+        answer({"studies": lines}, json, "\n".join(f"{k:{width}}  {v}" for k, v in lines.items()))
         return
     if name is None:
         raise ParameterError(f"name a study to run, or all: {', '.join(STUDIES)}.")
@@ -81,6 +82,7 @@ def _plain(found: Study) -> dict[str, Any]:
     """A study as plain data."""
     return {
         "name": found.name,
+        "confidential": found.is_confidential,
         "seconds": round(found.seconds, 3),
         "failures": found.failures,
         "tables": {

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
+MARKING = "Confidential. This study discusses true counts of the records it was made from."
+
 _WHOLE = 1e-9
 _TIE = 1e-4  # values halfway between two printed ones may be printed as either
 _SPREAD = 3.0
@@ -87,14 +89,15 @@ class Figure:
 
     @property
     def shown(self) -> str:
-        """Our value with one digit more than the printed one, or five digits of a whole one."""
+        """Our value with one digit more than the printed one; a whole one with at least five."""
         if not math.isfinite(self.computed):
             return f"{self.computed}"
         exponent = _exponent(self.printed)
+        digits = len(Decimal(self.printed).as_tuple().digits)
         if exponent >= 0:
-            return f"{self.computed:.5g}"
+            return f"{self.computed:.{max(digits, 5)}g}"
         if "e" in self.printed.lower() or exponent < -6:
-            return f"{self.computed:.{len(Decimal(self.printed).as_tuple().digits)}e}"
+            return f"{self.computed:.{digits}e}"
         return f"{self.computed:.{1 - exponent}f}"
 
 

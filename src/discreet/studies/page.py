@@ -9,10 +9,8 @@ from discreet.assess.report.markup import Cell, bullets, figure, grid, paragraph
 from discreet.assess.report.page import document
 from discreet.errors import ParameterError
 from discreet.files import EVERYONE, OWNER_ONLY, written_whole
-from discreet.studies.model import Figure, Picture, PrintedTable, Study
+from discreet.studies.model import MARKING, Figure, Picture, PrintedTable, Study
 from discreet.studies.text import reasons
-
-_MARKING = "Confidential. This page discusses true counts of the records it was made from."
 
 
 def write_page(study: Study, path: str | Path) -> Path:
@@ -28,7 +26,7 @@ def write_page(study: Study, path: str | Path) -> Path:
 
 def page(study: Study) -> str:
     """The page as text."""
-    marking = paragraph(_MARKING, "marking") if study.is_confidential else ""
+    marking = paragraph(MARKING, "marking") if study.is_confidential else ""
     head = (
         f"<header>{marking}<h1>{text(study.title)}</h1>{paragraph(study.source, 'quiet')}</header>"
     )

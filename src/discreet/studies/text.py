@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from discreet.studies.model import Figure, PrintedTable, Study, Verdict
+from discreet.studies.model import MARKING, Figure, PrintedTable, Study, Verdict
 
 _HEADER = ("row", "column", "printed", "ours", "difference", "verdict")
 _NUMBERS = (2, 3, 4)
@@ -12,7 +12,8 @@ _NUMBERS = (2, 3, 4)
 
 def study_text(study: Study) -> str:
     """Everything a study has to say."""
-    parts = [f"{study.title}\n{study.source}"]
+    parts = [MARKING] if study.is_confidential else []
+    parts.append(f"{study.title}\n{study.source}")
     parts += [table_text(table) for table in study.tables]
     if study.findings:
         parts.append("Findings\n" + "\n".join(_findings(study)))

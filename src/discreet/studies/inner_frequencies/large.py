@@ -5,13 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from discreet.studies.inner_frequencies import printed
-from discreet.studies.inner_frequencies.results import EPSILONS, KINDS, Results
+from discreet.studies.inner_frequencies.cells import Example
+from discreet.studies.inner_frequencies.results import EPSILONS, EXACT_EXAMPLE, KINDS, Results
 from discreet.studies.inner_frequencies.schemes import PARTS
-from discreet.studies.model import Figure, PrintedTable
+from discreet.studies.model import Figure, Known, PrintedTable, as_printed
 
 NOISE_TOLERANCE = 0.05
 _COLUMNS = [(kind, part) for kind in KINDS for part in PARTS]
 _OTHER = "The paper's file is not public, so figures that depend on it cannot be compared."
+_EXAMPLES = (
+    "Cells are those whose true counts are nearest to the printed ones. Fitted two-way cells are "
+    "judged, and agree when they round to their own true counts."
+)
+_CONSTRAINED = "two-way margins are met here as constraints; the paper weighs them by 1000."
 _NOISE = (
     f"{_OTHER} Deviations that are noise alone agree within 5 %: the noise is the same "
     "whatever the records are."
@@ -26,7 +32,7 @@ def large_tables(found: Results, is_stand_in: bool) -> tuple[PrintedTable, ...]:
       is_stand_in: Whether the table has the paper's sizes, so that pure noise can be compared.
     """
     return (
-        _zeros(found),
+        _examples(found, is_stand_in),
         *(_utility(found, epsilon, 9 + k) for k, epsilon in enumerate(EPSILONS)),
         *(_deviation(found, epsilon, 11 + k, is_stand_in) for k, epsilon in enumerate(EPSILONS)),
         _bias(found),
@@ -34,14 +40,47 @@ def large_tables(found: Results, is_stand_in: bool) -> tuple[PrintedTable, ...]:
     )
 
 
-def _zeros(found: Results) -> PrintedTable:
-    rows = zip(("kept", "all"), printed.ZEROS_KEPT, found.zeros, strict=True)
-    figures = tuple(
-        Figure(f"inner zeros, {row}", "cells", text, value, 0, is_judged=False)
-        for row, text, value in rows
-    )
-    caption = "Inner zeros that stay zero, 3-way (2-way exact), ε = 0.5 (instead of example cells)"
-    return PrintedTable("Table 8", caption, figures, _OTHER)
+def _examples(found: Results, is_stand_in: bool) -> PrintedTable:
+    is_fitted = not found(*EXACT_EXAMPLE).shortfall
+    figures = [
+        figure
+        for part, examples in found.examples.items()
+        for k, example in enumerate(examples)
+        for figure in _example(part, k, example, is_fitted)
+    ]
+    kept, empty = found.zeros
+    figures += [
+        _shown("inner zeros, all and kept", "original", printed.ZEROS[0], empty, is_stand_in),
+        _shown("inner zeros, all and kept", "fitted", printed.ZEROS[2], kept),
+    ]
+    caption = "Single cells, 3-way (2-way exact), ε = 0.5, with zeros"
+    return PrintedTable("Table 8", caption, tuple(figures), f"{_EXAMPLES} {_OTHER}")
+
+
+def _example(part: str, k: int, example: Example, is_fitted: bool) -> Iterator[Figure]:
+    """One cell; two-way cells must be what they were."""
+    cell = ", ".join(f"{name} {code}" for name, code in example.cell.items())
+    row = f"{part} {k + 1}: {cell}"
+    original, perturbed, fitted = printed.EXAMPLES[part][k]
+    yield _shown(row, "original", original, example.original)
+    if example.perturbed is not None:
+        yield _shown(row, "perturbed", perturbed, example.perturbed)
+    if part != "2-way":
+        yield _shown(row, "fitted", fitted, example.fitted)
+    else:
+        yield _exact(row, fitted, example, is_fitted)
+
+
+def _shown(row: str, column: str, text: str, value: float, is_judged: bool = False) -> Figure:
+    return Figure(row, column, text, value, as_printed(text), is_judged=is_judged)
+
+
+def _exact(row: str, text: str, example: Example, is_judged: bool) -> Figure:
+    """A released cell that must be the true one, whatever the paper's own fit has left."""
+    tolerance = as_printed(text)
+    is_same = float(text) == example.original
+    known = None if is_same else Known(example.original, tolerance, _CONSTRAINED)
+    return Figure(row, "fitted", text, example.fitted, tolerance, known, is_judged)
 
 
 def _utility(found: Results, epsilon: float, number: int) -> PrintedTable:

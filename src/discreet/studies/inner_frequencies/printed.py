@@ -136,8 +136,33 @@ DEVIATION = {
 }
 """Table 11 and Table 12: mean absolute deviation by ε, in the same columns."""
 
-ZEROS_KEPT = ("443880", "451263")
-"""Section 4: inner zeros that stay zero, of all, in the example of Table 8."""
+EXAMPLES = {
+    "inner": [
+        ("11", "-", "6.10"),
+        ("2", "-", "5.58"),
+        ("3", "-", "18.54"),
+        ("0", "-", "0.00"),
+        ("0", "-", "0.00"),
+    ],
+    "2-way": [
+        ("92", "-", "92.01"),
+        ("1158", "-", "1157.97"),
+        ("320", "-", "319.97"),
+        ("0", "-", "0.00"),
+        ("0", "-", "0.05"),
+    ],
+    "3-way": [
+        ("2", "32.10", "0.00"),
+        ("356", "325.62", "347.09"),
+        ("30", "20.37", "32.92"),
+        ("0", "-32.96", "0.00"),
+        ("0", "-7.29", "0.00"),
+    ],
+}
+"""Table 8: original, perturbed and fitted counts of single cells, by part."""
+
+ZEROS = ("451263", "-", "443880")
+"""Section 4: inner zeros in the example of Table 8, and how many of them stay zero."""
 
 BIAS = {
     "3-way": ("2.97", "0.84", "0.68", "0.13"),

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from discreet.progress import report
 from discreet.randomness import stream
 from discreet.studies.inner_frequencies import printed
+from discreet.studies.inner_frequencies.cells import Example, example_cells
 from discreet.studies.inner_frequencies.schemes import (
     HEAVY,
     PARTS,
@@ -23,18 +24,26 @@ from discreet.studies.inner_frequencies.schemes import (
 EPSILONS = (0.5, 1.5)
 KINDS = ("with zeros", "without zeros")
 WEIGHTED = ("without zeros", 1.5)
-EXACT_EXAMPLE = ("with zeros", 0.5)
+EXACT_EXAMPLE = ("with zeros", 0.5, "3-way (2-way exact)")
 
 Setting = tuple[str, float]
 
 
 @dataclass(frozen=True)
 class Scores:
-    """What one scheme gives: utility and deviation by part, and the bias of the total."""
+    """What one scheme gives: utility and deviation by part, and the bias of the total.
+
+    Attributes:
+      utility: Hellinger utility.
+      deviation: Mean absolute deviation.
+      bias: Percent by which the total is too large.
+      shortfall: In which way the fit fell short of its tolerance, if it did.
+    """
 
     utility: dict[str, float]
     deviation: dict[str, float]
     bias: float
+    shortfall: str = ""
 
     @classmethod
     def of(cls, data: Data, released: Released) -> Scores:
@@ -43,6 +52,7 @@ class Scores:
             _by_part(data.true, released, utility),
             _by_part(data.true, released, deviation),
             _bias(data, released),
+            released.shortfall,
         )
 
 
@@ -68,36 +78,56 @@ class Results:
       scores: By setting and scheme.
       weights: Scores by weight of the exact margins.
       zeros: Inner zeros kept, and all, in the example of Table 8.
+      examples: Its cells, by part.
     """
 
     scores: dict[Setting, dict[str, Scores]]
     weights: dict[str, Scores]
     zeros: tuple[int, int]
+    examples: dict[str, list[Example]] = field(default_factory=dict)
 
     def __call__(self, kind: str, epsilon: float, scheme: str) -> Scores:
         """The scores of one scheme."""
         return self.scores[kind, epsilon][scheme]
+
+    @property
+    def shortfalls(self) -> list[str]:
+        """Fits that did not reach their tolerance, and how far they came."""
+        fits = {
+            f"{scheme}, {kind}, ε = {epsilon}": scores
+            for (kind, epsilon), found in self.scores.items()
+            for scheme, scores in found.items()
+        } | {f"weight {weight}": scores for weight, scores in self.weights.items()}
+        return [f"{name}: {fit.shortfall}" for name, fit in fits.items() if fit.shortfall]
 
 
 def all_results(complete: Data, seed: int) -> Results:
     """Run everything of section 4; on the paper's sizes this takes many minutes."""
     forms = {"with zeros": complete, "without zeros": complete.without_zeros()}
     scores: dict[Setting, dict[str, Scores]] = {}
-    kept = (0, 0)
+    kept, examples = (0, 0), {}
     for kind, data in forms.items():
         for epsilon in EPSILONS:
             found: dict[str, Scores] = {}
-            for name, released in _schemes(data, epsilon, kind, seed).all():
+            schemes = _schemes(data, epsilon, kind, seed)
+            for name, released in schemes.all():
                 found[name] = Scores.of(data, released)
-                if (kind, epsilon, name) == (*EXACT_EXAMPLE, "3-way (2-way exact)"):
+                if (kind, epsilon, name) == EXACT_EXAMPLE:
                     kept = zeros_kept(data, released)
+                    examples = _examples(schemes, released, seed)
             scores[kind, epsilon] = found
-    return Results(scores, _weights(forms[WEIGHTED[0]], seed), kept)
+    return Results(scores, _weights(forms[WEIGHTED[0]], seed), kept, examples)
 
 
 def _schemes(data: Data, epsilon: float, kind: str, seed: int) -> Schemes:
     name = f"inner frequencies, {kind}, {epsilon}"
     return Schemes(data, epsilon, lambda part: stream(seed, f"{name}, {part}"))
+
+
+def _examples(schemes: Schemes, released: Released, seed: int) -> dict[str, list[Example]]:
+    rng = stream(seed, "inner frequencies, example cells")
+    noisy = Released({"3-way": schemes.noisy_three})
+    return example_cells(schemes.data, noisy, released, rng)
 
 
 def _weights(data: Data, seed: int) -> dict[str, Scores]:

@@ -18,6 +18,7 @@ from discreet.design.base import Design
 from discreet.design.structured import StructuredDesign
 from discreet.errors import DataError
 from discreet.progress import report
+from discreet.solve.fit import Fit
 
 Real = NDArray[np.float64]
 
@@ -27,6 +28,12 @@ _NO_NOISE = 1e-6  # margins without noise are met, and a coarser fit would show
 HEAVY = 25.0
 """Weight of margins that are to be exact, in tables without zeros."""
 _SIGHT = 0.01  # fitted cells below this are shown as zero
+
+
+class Released(dict[str, Real]):
+    """Released values of some of the parts, and in which way their fit fell short, if it did."""
+
+    shortfall: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,11 +108,8 @@ class Data:
 
     def released(self, y: Real) -> Released:
         """Inner values with the margins that they add up to."""
-        return {"inner": y, "2-way": self.two.aggregate(y), "3-way": self.three.aggregate(y)}
-
-
-Released = dict[str, Real]
-"""Released values of some of the parts."""
+        margins = {"2-way": self.two.aggregate(y), "3-way": self.three.aggregate(y)}
+        return Released({"inner": y, **margins})
 
 
 def fitted(
@@ -113,7 +117,12 @@ def fitted(
 ) -> Released:
     """Inner cells estimated without negative values, and their margins."""
     fitter = registry.build("fitter", "non-negative", {"tolerance": ACCEPTED, **options})
-    return data.released(fitter(design, z, weights=weights).require().y)
+    fit: Fit = fitter(design, z, weights=weights)
+    released = data.released(fit.y)
+    if not fit.is_converged:
+        reached, asked = fit.certificate.worst, fit.certificate.tolerance
+        released.shortfall = f"{fit.status.name}, reached {reached:.1e} instead of {asked:.0e}"
+    return released
 
 
 def utility(f: Real, g: Real) -> float:
@@ -145,14 +154,14 @@ class Schemes:
         noisy = {"2-way": self.noisy_two, "3-way": self.noisy_three}
         steps: list[tuple[str, Callable[[], Released]]] = [
             ("inner cells", self._inner),
-            ("3-way (no fitting)", lambda: {"3-way": noisy["3-way"]}),
-            ("3-way (zero replace)", lambda: {"3-way": np.maximum(noisy["3-way"], 0)}),
+            ("3-way (no fitting)", lambda: Released({"3-way": noisy["3-way"]})),
+            ("3-way (zero replace)", lambda: Released({"3-way": np.maximum(noisy["3-way"], 0)})),
             ("3-way", lambda: fitted(self.data, self.data.three, noisy["3-way"])),
             ("3-way (2-way exact)", self._two_way_exact),
             ("nothing (2-way exact)", lambda: self.data.from_two_way),
             ("2-way", lambda: fitted(self.data, self.data.two, noisy["2-way"])),
-            ("2-way (no fitting)", lambda: {"2-way": noisy["2-way"]}),
-            ("2-way (zero replace)", lambda: {"2-way": np.maximum(noisy["2-way"], 0)}),
+            ("2-way (no fitting)", lambda: Released({"2-way": noisy["2-way"]})),
+            ("2-way (zero replace)", lambda: Released({"2-way": np.maximum(noisy["2-way"], 0)})),
         ]
         for done, (name, release) in enumerate(steps, start=1):
             yield name, release()

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from discreet.errors import DataError
+from discreet.errors import DataError, NotConvergedError
 from discreet.microdata.open import open as open_records
 from discreet.studies.inner_frequencies.example import small_tables
 from discreet.studies.inner_frequencies.findings import findings
 from discreet.studies.inner_frequencies.large import large_tables
 from discreet.studies.inner_frequencies.pictures import pictures
-from discreet.studies.inner_frequencies.results import all_results
+from discreet.studies.inner_frequencies.results import Results, all_results
 from discreet.studies.inner_frequencies.schemes import ACCEPTED, HEAVY, Data
 from discreet.studies.inner_frequencies.standin import LABOUR_FORCE, stand_in
 from discreet.studies.model import Options, Study
@@ -23,6 +23,8 @@ def run(options: Options) -> Study:
     data = _given(options) if options.data else _stand_in(options)
     found = all_results(data, options.seed)
     is_stand_in = options.data is None
+    if is_stand_in and found.shortfalls:
+        raise NotConvergedError(f"fits fell short of their tolerance: {_listed(found)}.")
     return Study(
         name="inner-frequencies",
         title="Releasable inner cell frequencies by post-processing protected tabular data",
@@ -30,7 +32,7 @@ def run(options: Options) -> Study:
         tables=(*small_tables(), *large_tables(found, is_stand_in)),
         findings=tuple(replace(f, is_judged=is_stand_in) for f in findings(found)),
         pictures=pictures(found),
-        notes=(_about(data, options), *_NOTES),
+        notes=(_about(data, options), *_shortfalls(found), *_NOTES),
         is_confidential=not is_stand_in,
     )
 
@@ -47,6 +49,18 @@ _NOTES = (
     "The paper leaves open how a weight enters; here it multiplies the squared deviation in "
     "Table 14, and the equation in Table 7, which the printed digits cannot tell apart.",
 )
+
+
+def _shortfalls(found: Results) -> list[str]:
+    if not found.shortfalls:
+        return []
+    return [
+        f"These fits fell short of their tolerance, and are shown as they are: {_listed(found)}."
+    ]
+
+
+def _listed(found: Results) -> str:
+    return "; ".join(found.shortfalls)
 
 
 def _stand_in(options: Options) -> Data:
