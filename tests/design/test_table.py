@@ -153,6 +153,15 @@ def test_occurring_support_is_confidential_and_is_lifted_on_release():
     np.testing.assert_array_equal(release.y, full.y)
 
 
+def test_cells_outside_the_occurring_support_have_no_quality():
+    table = dc.Table.from_counts(COUNTS, count="n", margins="party:age:sex", support="occurring")
+    quality = np.ones(len(table.z), dtype=np.int64)
+    release = dc.Release.of(table.design, table.z, STATEMENT, quality=quality)
+    shown = release.to_arrow().column("quality").to_pylist()
+    assert (release.z == 0).any()
+    assert shown == [1 if z else None for z in release.z.tolist()]
+
+
 def test_listed_zeros_join_the_occurring_cells():
     zero = pd.DataFrame({"party": ["A"], "age": ["young"], "sex": ["m"], "n": [0]})
     frame = pd.concat([COUNTS[["party", "age", "sex", "n"]], zero])

@@ -8,7 +8,7 @@ import pytest
 
 import discreet as dc
 from discreet import registry
-from discreet.design.release import CellStatus
+from discreet.design.release import CellStatus, Statement, Step
 from discreet.design.show import NO_QUALITY
 from discreet.design.values import CellValues
 from discreet.errors import DesignError, ParameterError
@@ -171,10 +171,32 @@ def test_quality_travels_with_the_release(tmp_path):
 
 
 def test_quality_is_about_the_values_it_came_with():
-    release = census(shape=(8, 6, 5)).protect(dc.Quality(NOISE))
+    table = census(shape=(8, 6, 5))
+    plain, release = table.protect(NOISE), table.protect(dc.Quality(NOISE))
+    assert "Quality is the size" in release.statement.text
     fitted = release.fit(dc.NonNegative())
     assert fitted.quality is None
     assert fitted.round(seed=1).quality is None
+    assert fitted.statement == plain.fit(dc.NonNegative()).statement
+
+
+def test_whatever_changes_the_values_takes_the_sentence_back():
+    table = census(shape=(8, 6, 5))
+    adjusted = table.protect(dc.Adjust(dc.Quality(NOISE), proposals=1e4))
+    assert adjusted.quality is None
+    assert adjusted.statement == table.protect(dc.Adjust(NOISE, proposals=1e4)).statement
+    safe = dc.Safe(proposals=1e4)
+    rounded = table.protect(dc.Quality(safe), seed=1).round(seed=2)
+    assert rounded.statement == table.protect(safe, seed=1).round(seed=2).statement
+
+
+def test_a_statement_of_which_a_step_is_taken_back():
+    before = Statement((Step("a"),), "Line of a.").then(Step("b"), "Line of b.")
+    assert before.then(Step("c"), "Line of c.").without("c") == before
+    assert before.then(Step("c"), "Line of c.").without("b").text == "Line of a.\nLine of c."
+    assert before.without("c") == before
+    bare = Statement((), "Two lines\nand no step.")
+    assert bare.then(Step("c"), "Line of c.").without("c") == bare
 
 
 def test_rare_sizes_are_not_shown():

@@ -93,8 +93,8 @@ def convention(name: str | KeyConvention) -> KeyConvention:
     """A convention by its name, such as `discreet`, `ptable`, `ssb`, `mersenne` or `ons-256`."""
     if isinstance(name, KeyConvention):
         return name
-    if name.startswith("fractional-") and name[11:].isdigit():
+    if isinstance(name, str) and name.startswith("fractional-") and name[11:].isdigit():
         return fractional(int(name[11:]))
-    if name not in CONVENTIONS:
+    if not isinstance(name, str) or name not in CONVENTIONS:
         raise UnknownNameError("key convention", name, CONVENTIONS)
     return CONVENTIONS[name]

@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
+QUALITY_STEP = "protect:quality"
+"""The step that gives cells a quality; whoever changes their values takes it back."""
+
+
 class CellStatus(enum.IntEnum):
     """Why a published cell shows what it shows."""
 
@@ -31,6 +35,15 @@ class CellStatus(enum.IntEnum):
     suppressed = 1
     structural_zero = 2
     below_threshold = 3
+
+
+_OUTSIDE = {
+    "weighted": 0,
+    "status": CellStatus.published,
+    "quality": show.NO_QUALITY,
+    "precision": 0,
+}
+"""What cells get that a release has and its table, read from the records, had not."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +80,15 @@ class Statement:
     def then(self, step: Step, text: str) -> Statement:
         """The statement after one more step."""
         return replace(self, steps=(*self.steps, step), text=f"{self.text}\n{text}".strip())
+
+    def without(self, name: str) -> Statement:
+        """The statement without a step that was added, and without the line that came with it."""
+        steps = list(enumerate(self.steps, -len(self.steps)))  # the text before has any length
+        lines = self.text.split("\n")
+        dropped = {k for k, step in steps if step.name == name}
+        kept = (line for k, line in enumerate(lines, -len(lines)) if k not in dropped)
+        left = tuple(step for k, step in steps if k not in dropped)
+        return replace(self, steps=left, text="\n".join(kept))
 
 
 class Fitter(Protocol):
@@ -127,9 +149,9 @@ class Release:
             return cls(design, z, statement, **parts)
         public, where, inner_where = design.public()  # type: ignore[attr-defined]
         lifted = {
-            name: _lift(values, where, public.n_published)
+            name: _lift(values, where, public.n_published, _OUTSIDE[name])
             for name, values in parts.items()
-            if name in ("weighted", "status", "quality", "precision") and values is not None
+            if name in _OUTSIDE and values is not None
         }
         if parts.get("y") is not None:
             if inner_where is None or public.n_inner > 200_000_000:
@@ -151,7 +173,7 @@ class Release:
             raise ParameterError(f"a fitter or its name was expected, got {fitter!r}.")
         fit = fitter(self.design, self.z, weights=self._fit_weights())
         text = f"Inner cells fitted by {fitter.name}: {fit.status.value}"
-        statement = self.statement.then(Step(f"fit:{fitter.name}"), text)
+        statement = self.statement.without(QUALITY_STEP).then(Step(f"fit:{fitter.name}"), text)
         return replace(
             self,
             z=fit.z,
@@ -240,7 +262,7 @@ class Release:
         return np.where(hidden, np.nan, self.z) if hidden.any() else self.z
 
 
-def _lift(values: NDArray[Any], where: NDArray[Any], n: int) -> NDArray[Any]:
-    lifted = np.zeros(n, dtype=values.dtype)
+def _lift(values: NDArray[Any], where: NDArray[Any], n: int, outside: float = 0) -> NDArray[Any]:
+    lifted = np.full(n, outside, dtype=values.dtype)
     lifted[where] = values
     return lifted

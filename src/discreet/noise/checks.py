@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from numbers import Real
 
 import numpy as np
 import numpy.typing as npt
@@ -23,10 +24,22 @@ def whole(name: str, value: int, least: int) -> int:
     return int(value)
 
 
+def is_number(value: object) -> bool:
+    """Whether a value is a real number; NumPy's are taken too, truth values and text are not."""
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
 def positive(name: str, value: float) -> float:
     """A finite number above zero."""
-    if not (math.isfinite(value) and value > 0):
+    if not is_number(value) or not (math.isfinite(value) and value > 0):
         raise ParameterError(f"{name} must be a positive number, got {value!r}.")
+    return float(value)
+
+
+def within(name: str, value: float, most: float) -> float:
+    """A number above zero and not above `most`."""
+    if not is_number(value) or not 0 < value <= most:
+        raise ParameterError(f"{name} must lie in (0, {most:g}], got {value!r}.")
     return float(value)
 
 

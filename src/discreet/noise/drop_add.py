@@ -9,8 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from discreet.errors import ParameterError
-from discreet.noise.checks import whole
+from discreet.noise.checks import whole, within
 from discreet.noise.matrix import TransitionMatrix
 
 
@@ -26,8 +25,7 @@ def drop_add(share: float = 0.01, cap: int = 7) -> TransitionMatrix:
 
     See Li & Krenzke (2016), Shlomo, Krenzke & Li (2019).
     """
-    if not 0 < share <= 1:
-        raise ParameterError(f"share must lie in (0, 1], got {share!r}.")
+    within("share", share, 1)
     cap = whole("cap", cap, 1)
     exact = Fraction(str(share))
     starts = [0, *(int((q - 1) / exact) + 1 for q in range(1, cap + 1))]

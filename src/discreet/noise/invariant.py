@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.errors import DataError, DesignError, ParameterError
-from discreet.noise.checks import FloatArray
+from discreet.noise.checks import FloatArray, within
 from discreet.noise.lookup import whole_counts
 from discreet.noise.matrix import TransitionMatrix
 
@@ -113,8 +113,7 @@ def moment_estimate(t_star: npt.ArrayLike, M: npt.ArrayLike) -> FloatArray:
 def _check(P: FloatArray, t: FloatArray, alpha: float) -> None:
     if P.shape != (len(t), len(t)):
         raise DesignError(f"{len(t)} frequencies need a square matrix, got shape {P.shape}.")
-    if not 0 < alpha <= 1:
-        raise ParameterError(f"alpha must lie in (0, 1], got {alpha!r}.")
+    within("alpha", alpha, 1)
     if np.any(t < 0) or not np.all(np.isfinite(t)):
         raise DataError("frequencies must be finite and at least 0.")
     if np.any(P < 0) or np.any(np.abs(P.sum(axis=1) - 1) > 1e-8):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from discreet.errors import InfeasibleError, NotConvergedError, ParameterError
-from discreet.noise.checks import FloatArray, positive, whole
+from discreet.noise.checks import FloatArray, is_number, positive, whole, within
 from discreet.noise.dual import maximise_entropy
 from discreet.noise.matrix import TransitionMatrix
 from discreet.noise.polytope import RowPolytope, common_range, describe_range, near_skew
@@ -145,7 +145,6 @@ def _infeasible(polytope: RowPolytope, V: float, polytopes: list[RowPolytope]) -
 
 
 def _check(centre: float, asymmetry: float | None) -> None:
-    if not 0 < centre <= 1:
-        raise ParameterError(f"centre must lie in (0, 1], got {centre!r}.")
-    if asymmetry is not None and not asymmetry >= 0:
+    within("centre", centre, 1)
+    if asymmetry is not None and not (is_number(asymmetry) and asymmetry >= 0):
         raise ParameterError(f"asymmetry must be at least 0, got {asymmetry!r}.")

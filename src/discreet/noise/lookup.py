@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.errors import DataError, KeysError, ParameterError
-from discreet.noise.checks import FloatArray, IntArray
+from discreet.noise.checks import FloatArray, IntArray, within
 from discreet.randomness import stream
 
 if TYPE_CHECKING:
@@ -62,8 +62,7 @@ def borders(matrix: TransitionMatrix, modulus: int, edge: str) -> tuple[IntArray
 
 def shuffled(matrix: TransitionMatrix, threshold: float, seed: int) -> TransitionMatrix:
     """See `TransitionMatrix.modified`."""
-    if not 0 < threshold <= 1:
-        raise ParameterError(f"threshold must lie in (0, 1], got {threshold}.")
+    within("threshold", threshold, 1)
     rng = stream(seed, "noise.modified")
     rows = []
     for moves, widths in zip(matrix.moves, matrix.widths, strict=True):

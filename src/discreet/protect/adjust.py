@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.design.release import CellStatus, Release, Statement, Step
+from discreet.design.release import QUALITY_STEP, CellStatus, Release, Statement, Step
 from discreet.design.structured import StructuredDesign
 from discreet.design.table import Method, Table
 from discreet.errors import ConfidentialError, DesignError, ParameterError
@@ -236,6 +236,7 @@ class Adjust:
             sentences.append(f"No count of 1 to {self._min_count - 1} is published.")
         if math.isfinite(self._max_move):
             sentences.append(self._reach(found.violations))
+        before = before.without(QUALITY_STEP)
         text = before.text.replace(margins_sentence("own"), "").strip()
         step = Step(f"protect:{self.name}", {k: v for k, v in given.items() if v is not None})
         return replace(before, text=text).then(step, " ".join(sentences))

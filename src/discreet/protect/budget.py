@@ -97,12 +97,8 @@ class Budget:
             whole("sensitivity", self.sensitivity, 1)
             if self.split is not None:
                 raise ParameterError("give sensitivity or split; with split it is found for each.")
-        for share in (self.split or {}).values():
-            positive("a share of the budget", share)
-        if self.split is not None and abs(sum(self.split.values()) - 1) > 1e-9:
-            raise ParameterError(
-                f"the shares of the budget must sum to one, got {sum(self.split.values()):g}."
-            )
+        if self.split is not None:
+            _check_split(self.split)
 
     def parameters(self) -> dict[str, Any]:
         """Split and known margins as plain public data."""
@@ -181,6 +177,19 @@ class Budget:
         if not len(chosen):
             raise ParameterError("known names every published margin; nothing is left to perturb.")
         return chosen
+
+
+def _check_split(split: Mapping[Margin, float]) -> None:
+    if not isinstance(split, Mapping):
+        raise ParameterError(
+            f'split gives margins their shares, such as {{"region": 0.7, "1": 0.3}}, got {split!r}.'
+        )
+    for share in split.values():
+        positive("a share of the budget", share)
+    if abs(sum(split.values()) - 1) > 1e-9:
+        raise ParameterError(
+            f"the shares of the budget must sum to one, got {sum(split.values()):g}."
+        )
 
 
 def cells_of_margin(cells: Cells, margin: Margin) -> Whole:

@@ -14,7 +14,7 @@ from discreet.design.table import Table
 from discreet.design.values import Real, Whole
 from discreet.errors import ParameterError
 from discreet.noise.allocate import allocate, controlled_flows
-from discreet.noise.checks import FloatArray, positive, whole
+from discreet.noise.checks import FloatArray, positive, whole, within
 from discreet.noise.invariant import invariant_matrix, two_stage
 from discreet.noise.matrix import TransitionMatrix
 from discreet.noise.pram import invariant_pram, large_table, pram, small_table
@@ -70,8 +70,7 @@ class Pram:
     mean_weight: float | None = None
 
     def __post_init__(self) -> None:
-        if not 0 < self.alpha <= 1:
-            raise ParameterError(f"alpha must lie in (0, 1], got {self.alpha!r}.")
+        within("alpha", self.alpha, 1)
         if self.realised and not self.invariant:
             raise ParameterError("realised=True keeps frequencies, so it needs invariant=True.")
         positive("epsilon", self.epsilon)

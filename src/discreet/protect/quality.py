@@ -9,13 +9,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.design.release import CellStatus, Release, Step
+from discreet.design.release import QUALITY_STEP, CellStatus, Release, Step
 from discreet.design.show import NO_QUALITY
 from discreet.design.table import Table
 from discreet.design.values import Whole
 from discreet.errors import ConfidentialError, DesignError, ParameterError
 from discreet.noise.allocate import blurred_deviations
-from discreet.noise.checks import whole
+from discreet.noise.checks import whole, within
 from discreet.protect.adjust import Perturbing
 from discreet.protect.cells import Cells, on_public_support
 from discreet.protect.claims import Claims
@@ -68,11 +68,8 @@ class Quality:
                 f"method {self.method.name!r} is differentially private: a quality that depends on "
                 "true counts would undo that. Its public noise law already says how good cells are."
             )
-        if not 0 < self.step <= 0.5 or not 0 < self.strength <= 1:
-            raise ParameterError(
-                f"step must lie in (0, 0.5] and strength in (0, 1], got {self.step!r} and "
-                f"{self.strength!r}."
-            )
+        within("step", self.step, 0.5)
+        within("strength", self.strength, 1)
         whole("min_cells", self.min_cells, 2)
 
     @classmethod
@@ -146,7 +143,7 @@ class Quality:
 
     def _step(self) -> Step:
         names = ("step", "strength", "min_cells")
-        return Step(f"protect:{self.name}", {name: getattr(self, name) for name in names})
+        return Step(QUALITY_STEP, {name: getattr(self, name) for name in names})
 
 
 def _check_release(release: Release) -> None:

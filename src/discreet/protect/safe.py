@@ -17,7 +17,7 @@ from discreet.design.release import Release, Statement
 from discreet.design.sparse import SparseDesign
 from discreet.design.table import Table
 from discreet.errors import ParameterError
-from discreet.noise.checks import positive, whole
+from discreet.noise.checks import is_number, positive, whole
 from discreet.protect.claims import Claims
 from discreet.protect.effect import over_support
 from discreet.protect.options import at_least, by_order
@@ -78,11 +78,8 @@ class Safe:
 
     def __post_init__(self) -> None:
         whole("min_count", self.min_count, 2)
-        if self.max_move is not None and not self.max_move >= self.min_count - 1:
-            raise ParameterError(
-                f"max_move must be at least min_count - 1 = {self.min_count - 1}, or small cells "
-                f"cannot leave; got {self.max_move:g}."
-            )
+        if self.max_move is not None:
+            _check_max_move(self.max_move, self.min_count)
         at_least("proposals", self.proposals, 1)
         if self.seconds is not None:
             positive("seconds", self.seconds)
@@ -198,6 +195,14 @@ class Safe:
         if found.violations:
             sentences.append("Some controlled cells lie outside these bounds.")
         return statement_of(self.name, parameters, sentences)
+
+
+def _check_max_move(max_move: float, min_count: int) -> None:
+    if not is_number(max_move) or not max_move >= min_count - 1:
+        raise ParameterError(
+            f"max_move must be at least min_count - 1 = {min_count - 1}, or small cells cannot "
+            f"leave; got {max_move!r}."
+        )
 
 
 def _plain(margins: Margins | None) -> str | list[str | list[str]] | None:

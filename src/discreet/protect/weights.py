@@ -13,7 +13,6 @@ Only weighted counts are published. Beside them a perturbed sample count would g
 
 from __future__ import annotations
 
-import math
 from typing import Literal, get_args
 
 import numpy as np
@@ -21,6 +20,7 @@ import numpy as np
 from discreet.design.table import Table
 from discreet.design.values import Real, Whole
 from discreet.errors import DesignError, ParameterError
+from discreet.noise.checks import positive
 from discreet.protect.cells import Cells
 
 Weighting = Literal["mean", "cell", "scale"]
@@ -38,8 +38,7 @@ def check_weighting(weighting: str | None, mean_weight: float | None) -> None:
         return
     if weighting is None:
         raise ParameterError("mean_weight has no effect without weighting=; remove one of them.")
-    if not (math.isfinite(mean_weight) and mean_weight > 0):
-        raise ParameterError(f"mean_weight must be a positive number, got {mean_weight!r}.")
+    positive("mean_weight", mean_weight)
 
 
 def by_mean(weight: Real, change: Whole, mean_weight: float) -> Real:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.design.base import Design
-from discreet.design.release import Release, Step
+from discreet.design.release import QUALITY_STEP, Release, Step
 from discreet.errors import DesignError, ParameterError
 from discreet.solve.integer.rounding import balanced, controlled, independent, parts, systematic
 
@@ -51,7 +51,7 @@ def round_release(
     z = release.design.aggregate(y)
     far = int((np.abs(z - release.design.aggregate(release.y)) >= 1).sum())
     text = f"{_TEXT[method]} {far:,} of {len(z):,} published cells moved by one or more."
-    statement = release.statement.then(Step(f"round:{method}"), text)
+    statement = release.statement.without(QUALITY_STEP).then(Step(f"round:{method}"), text)
     weighted = None if release.weighted is None else z.astype(np.float64)
     return replace(
         release,
