@@ -22,10 +22,10 @@ def domain_of(kind, y):
     high = np.full(len(y), 40)
     kinds = {
         "gapped": lambda: Domain.gapped(3, high),
-        "multiples": lambda: Domain.multiples(3, high),
+        "multiples": lambda: Domain(0, high, 3, False),
         "pair": lambda: Domain.pair(y // 3 * 3, y // 3 * 3 + 3),
         "interval": lambda: Domain.interval(np.maximum(y - 2, 0), y + 2),
-        "mixed": lambda: Domain.gapped(3, high).replaced(y % 2 == 0, Domain.fixed(y)),
+        "mixed": lambda: Domain(np.where(y % 2, 3, y), np.where(y % 2, high, y), 1, y % 2 == 1),
     }
     return kinds[kind]()
 

@@ -23,7 +23,7 @@ def values_of(domain, j):
     [
         (Domain.interval([2], [5]), [2, 3, 4, 5]),
         (Domain.gapped(3, [6]), [0, 3, 4, 5, 6]),
-        (Domain.multiples(4, [HIGH]), [0, 4, 8, 12]),
+        (Domain(0, [HIGH], 4, False), [0, 4, 8, 12]),
         (Domain.pair([3], [6]), [3, 6]),
         (Domain.pair([3], [3]), [3]),
         (Domain.fixed([7]), [7]),
@@ -52,8 +52,7 @@ def test_the_nearest_value_is_the_nearest_of_all(first, length, step, zero, want
 
 
 def test_cells_can_have_domains_of_their_own():
-    one, other = Domain.gapped(3, np.full(3, 9)), Domain.fixed([1, 1, 2])
-    mixed = one.replaced(np.array([False, True, True]), other)
+    mixed = Domain([3, 1, 2], [9, 1, 2], 1, [True, False, False])
     assert [values_of(mixed, j) for j in range(3)] == [[0, 3, 4, 5, 6, 7, 8, 9], [1], [2]]
     mixed.require(np.array([4, 1, 2]))
     with pytest.raises(InfeasibleError, match=r"inner cell 1 a value outside its domain \(1\)"):

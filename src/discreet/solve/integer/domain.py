@@ -82,11 +82,6 @@ class Domain:
         return cls(*_arrays(smallest, high, 1, True))
 
     @classmethod
-    def multiples(cls, base: int, high: ArrayLike) -> Domain:
-        """Zero, `base`, twice `base`, … up to `high`."""
-        return cls(*_arrays(0, high, base, False))
-
-    @classmethod
     def pair(cls, low: ArrayLike, high: ArrayLike) -> Domain:
         """One of two values, `low` or `high`."""
         apart = np.maximum(np.asarray(high) - np.asarray(low), 1)
@@ -121,11 +116,6 @@ class Domain:
     def take(self, rows: NDArray[Any]) -> Domain:
         """The domain of some of the cells."""
         return Domain(self.first[rows], self.last[rows], self.step[rows], self.zero[rows])
-
-    def replaced(self, rows: NDArray[Any], other: Domain) -> Domain:
-        """This domain, with that of `other` for the cells where `rows` is true."""
-        pairs = zip(other._parts(), self._parts(), strict=True)
-        return Domain(*(np.where(rows, new, old) for new, old in pairs))
 
     def contains(self, y: NDArray[Any]) -> NDArray[np.bool_]:
         """Which of the values are allowed."""
