@@ -74,6 +74,13 @@ def test_true_counts_are_marked_wherever_they_are_shown(toy, tmp_path, capsys, i
     assert found["confidential"] is is_confidential
 
 
+def test_records_that_a_study_would_not_use_are_refused(toy, tmp_path, capsys):
+    assert call("run", "toy", "--folder", tmp_path, "--data", "people.csv") == 2
+    assert "'toy' takes no records; data= is for inner-frequencies" in capsys.readouterr().err
+    assert call("run", "toy", "--folder", tmp_path, "--by", "a*b") == 2
+    assert "give data=" in capsys.readouterr().err
+
+
 def test_names_that_are_missing_or_unknown(capsys):
     assert call("run") == 2
     assert "three-approaches" in capsys.readouterr().err

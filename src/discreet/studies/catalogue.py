@@ -6,7 +6,7 @@ import importlib
 import time
 from dataclasses import replace
 
-from discreet.errors import UnknownNameError
+from discreet.errors import ParameterError, UnknownNameError
 from discreet.studies.model import Options, Study
 
 STUDIES: dict[str, tuple[str, str]] = {
@@ -29,6 +29,9 @@ STUDIES: dict[str, tuple[str, str]] = {
 }
 """Module and one line about each study; a module has a function `run(options)`."""
 
+TAKING_RECORDS = ("inner-frequencies",)
+"""Studies that can use other records than the paper's."""
+
 
 def run_study(name: str, options: Options | None = None) -> Study:
     """Run a study.
@@ -39,6 +42,16 @@ def run_study(name: str, options: Options | None = None) -> Study:
     """
     if name not in STUDIES:
         raise UnknownNameError("study", name, STUDIES)
+    _check(name, options or Options())
     started = time.perf_counter()
     found: Study = importlib.import_module(STUDIES[name][0]).run(options or Options())
     return replace(found, seconds=time.perf_counter() - started)
+
+
+def _check(name: str, options: Options) -> None:
+    if options.by is not None and options.data is None:
+        raise ParameterError("by= names variables of records of yours; give data= as well.")
+    if options.data is not None and name not in TAKING_RECORDS:
+        raise ParameterError(
+            f"study {name!r} takes no records; data= is for {', '.join(TAKING_RECORDS)}."
+        )
