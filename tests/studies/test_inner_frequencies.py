@@ -90,10 +90,8 @@ def test_any_records_will_do(study):
     held = " ".join(f.text for f in study.findings if f.holds)
     for beginning in ("Fitting", "Non-negative", "Exact two-way margins improve", "A larger"):
         assert beginning in held
-    judged = [f for table in study.tables[6:] for f in table.figures if f.is_judged]
-    assert [(f.row[:7], f.column) for f in judged] == [
-        (f"2-way {k}", "fitted") for k in range(1, 6)
-    ]
+    verdicts = {f.verdict for table in study.tables[6:] for f in table.figures}
+    assert verdicts == {Verdict.other_data}
 
 
 def figure(study, title, row, column):
@@ -126,7 +124,7 @@ def test_example_cells_are_those_nearest_to_the_printed_ones(study, table):
     assert abs(found["2-way 2", "original"].difference) == nearest
     for k in range(1, 6):
         fitted, original = found[f"2-way {k}", "fitted"], found[f"2-way {k}", "original"]
-        assert fitted.computed == pytest.approx(original.computed, abs=0.005)
+        assert fitted.computed == pytest.approx(original.computed, abs=0.05)
     assert len({f.row for f in study.tables[6].figures}) == 16
 
 
@@ -149,13 +147,18 @@ def test_example_cells_are_named_and_none_is_shown_twice(table):
 
 
 @pytest.mark.parametrize(
-    ("left", "shortfall", "verdict"),
-    [(0.004, "", "explained"), (0.006, "", "outside"), (0.006, "stalled", "other_data")],
+    ("count", "left", "verdict"),
+    [
+        (92, 0.04, "agrees"),
+        (92, 0.07, "outside"),
+        (94, 0.04, "explained"),
+        (94, -0.06, "outside"),
+    ],
 )
-def test_a_two_way_cell_that_moved_is_noticed(left, shortfall, verdict):
-    moved = {"2-way": [Example({"a": "1", "b": "2"}, 92, None, 92 + left)]}
-    scores = {("with zeros", 0.5): {"3-way (2-way exact)": Scores({}, {}, 0.0, shortfall)}}
-    shown = _examples(Results(scores, {}, (0, 0), moved), is_stand_in=True)
+def test_a_two_way_cell_that_moved_is_noticed(count, left, verdict):
+    """Printed: 92 before, 92.01 after."""
+    moved = {"2-way": [Example({"a": "1", "b": "2"}, count, None, count + left)]}
+    shown = _examples(Results({}, {}, (0, 0), moved), is_stand_in=True)
     (fitted,) = [f for f in shown.figures if f.row == "2-way 1: a 1, b 2" and f.column == "fitted"]
     assert fitted.verdict is Verdict[verdict]
 
