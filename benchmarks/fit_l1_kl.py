@@ -103,6 +103,8 @@ CASES = {
     "least-absolute-census-all": Case(EVERYTHING, laplace, "least-absolute", 1e-3),
     "poisson-2": Case(TWO, small, "poisson", 1e-4),
     "poisson-3": Case(THREE, small, "poisson", 1e-4),
+    "poisson-census-3": Case(LEVELS, small, "poisson", 1e-4),
+    "poisson-census-all": Case(EVERYTHING, small, "poisson", 1e-4),
 }
 
 

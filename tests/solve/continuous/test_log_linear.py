@@ -12,6 +12,8 @@ from scipy.sparse import csr_array
 import discreet as dc
 from discreet import registry
 from discreet.errors import DataError, DesignError, NotConvergedError, ParameterError
+from discreet.solve.continuous.log_linear import fit_members
+from discreet.solve.continuous.membership import Membership
 from discreet.solve.fit import Status
 from tests.solve.continuous.slow import HARD, counts, dense, has_table, naive_ipf, some_weights
 from tests.strategies import designs
@@ -174,6 +176,24 @@ def test_a_fit_that_runs_out_of_steps_says_so():
     fit = dc.LogLinear(max_steps=3)(design, design.aggregate(counts(design, 9, mean=0.7)))
     assert fit.status is Status.max_steps
     assert not fit.certificate.holds
+
+
+def test_whoever_asks_for_less_gets_a_log_linear_table_after_fewer_sweeps():
+    design = HARD["all pairs"]()
+    z = design.aggregate(counts(design, 1, mean=5))
+    members, start = Membership.of(design), np.ones(design.n_inner)
+    options = dc.LogLinear(tolerance=1e-9, memory=0)
+    full = fit_members(options, design, members, start, z)
+    asked = []
+    rough = fit_members(
+        options, design, members, start, z, is_enough=lambda mu: asked.append(mu) or True
+    )
+    assert rough.iterations < full.iterations
+    np.testing.assert_allclose(rough.z, asked[-1])
+    possible = rough.y > 0
+    model = np.exp(design.adjoint(rough.notes["multipliers"]))
+    np.testing.assert_allclose(rough.y[possible], model[possible], rtol=1e-9)
+    assert not rough.certificate.holds
 
 
 def test_one_preparation_serves_many_right_hand_sides():

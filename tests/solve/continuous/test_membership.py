@@ -80,3 +80,16 @@ def test_restriction_keeps_the_cells_chosen():
     chosen = np.array([0, 5, 7])
     some = Membership.of(design).restricted(chosen)
     np.testing.assert_allclose(margins_of(some, np.ones(3)), dense(design)[chosen].sum(axis=0))
+
+
+@pytest.mark.parametrize("name", HARD)
+def test_published_cells_without_inner_cells_can_be_left_out(name):
+    design, rng = HARD[name](), np.random.default_rng(4)
+    chosen = np.flatnonzero(rng.random(design.n_inner) < 0.3)
+    live = dense(design)[chosen].any(axis=0)
+    keep = live | (rng.random(design.n_published) < 0.3)
+    some = Membership.of(design).restricted(chosen).compact(keep, live)
+    y, u = rng.normal(size=len(chosen)), rng.normal(size=design.n_published)
+    np.testing.assert_allclose(margins_of(some, y), dense(design)[chosen][:, keep].T @ y, atol=1e-9)
+    np.testing.assert_allclose(slopes_of(some, u[keep]), dense(design)[chosen] @ u, atol=1e-9)
+    np.testing.assert_array_equal(np.sort(some.ordered), np.unique(some.ordered))

@@ -12,10 +12,13 @@ from tests.solve.continuous.slow import (
     HARD,
     counts,
     dense,
+    flat,
     naive_ipf,
     noisy,
+    overlap,
     poisson_minimum,
     some_weights,
+    tree,
 )
 
 
@@ -53,6 +56,36 @@ def test_margins_that_add_up_give_the_log_linear_fit(name):
     fit = dc.Poisson()(design, z, weights=weights).require()
     assert fit.certificate.gap <= 1e-6
     np.testing.assert_allclose(fit.y, dc.LogLinear()(design, z).require().y, atol=0.02)
+
+
+def small_census(margins):
+    """A hierarchical table of small and large counts, whole noise on cells that are not zero."""
+    design = dc.Design.product([tree(), overlap("r"), flat("x", 5)], margins)
+    rng = np.random.default_rng(8)
+    z = design.aggregate(np.floor(rng.pareto(0.8, design.n_inner)))
+    return design, np.where(z > 0, np.maximum(z + rng.integers(-2, 3, len(z)), 0), 0).astype(float)
+
+
+@pytest.mark.parametrize("margins", ["t*r + t*x + r*x", "t*r*x"])
+def test_hierarchies_of_small_and_large_counts(margins):
+    """Large cells move as fast as small ones: a few hundred steps, not ten thousand."""
+    design, z = small_census(margins)
+    w = np.ones(len(z))
+    fit = dc.Poisson(max_steps=2_000)(design, z).require()
+    least, mu, _ = poisson_minimum(dense(design), z, w)
+    assert poisson_loss(z, fit.z, w) <= least * (1 + 1e-6)
+    np.testing.assert_allclose(fit.z[z > 0], mu[z > 0], rtol=5e-3)
+
+
+@pytest.mark.parametrize("tolerance", [1e-3, 1e-6])
+def test_a_rough_fit_is_log_linear_too(tolerance):
+    design, z = small_census("t*r + t*x + r*x")
+    fit = dc.Poisson(tolerance=tolerance)(design, z).require()
+    model = np.exp(design.adjoint(fit.notes["multipliers"]))
+    np.testing.assert_allclose(fit.y[fit.y > 0], model[fit.y > 0], rtol=1e-9)
+    assert not fit.notes["multipliers"][(z == 0) & (fit.z > 0)].any()
+    exact = naive_ipf(dense(design), fit.z, (fit.y > 0).astype(float), z > 0, sweeps=1_000)
+    np.testing.assert_allclose(fit.y, exact, atol=1e-3)
 
 
 def test_one_total_and_one_row_have_a_closed_form():

@@ -123,8 +123,13 @@ def fit_members(
     z: NDArray[np.generic],
     *,
     weights: NDArray[np.generic] | None = None,
+    is_enough: Callable[[Vector], bool] = lambda z: False,
 ) -> Fit:
-    """`LogLinear` on a design whose inner cells are indexed already."""
+    """`LogLinear` on a design whose inner cells are indexed already.
+
+    `is_enough` is asked every few sweeps whether the published cells will do although they deviate
+    by more than the tolerance.
+    """
     began = time.perf_counter()
     used = checked_weights(design, weights) > 0
     target = non_negative(design, checked_values(design, z, used), options.tolerance, options.name)
@@ -135,7 +140,13 @@ def fit_members(
         groups.restricted(reduced.left), reduced.rest, start[reduced.left], goal, options.memory
     )
     assembled = partial(_assembled, run, reduced, len(start))
-    status = _solve(run, reduced, options, lambda: _deviation(design, target, used, assembled()))
+    status = _solve(
+        run,
+        reduced,
+        options,
+        lambda: _deviation(design, target, used, assembled()),
+        lambda: is_enough(design.aggregate(assembled())),
+    )
     y, nu = assembled(), _multipliers(run, reduced, groups, start)
     notes: dict[str, Any] = {"open_cells": len(reduced.left), "multipliers": nu}
     if status is Status.inconsistent:
@@ -166,20 +177,26 @@ def _implied(members: Membership, z: Vector, used: Marks, goal: float) -> Marks:
 
 
 def _solve(
-    run: ProportionalFit, reduced: Reduction, options: LogLinear, deviation: Callable[[], float]
+    run: ProportionalFit,
+    reduced: Reduction,
+    options: LogLinear,
+    deviation: Callable[[], float],
+    is_enough: Callable[[], bool],
 ) -> Status:
     """Sweep until all published cells deviate by at most the goal, coarse ones included.
 
     A table that is refuted already gets only a rough fit.
     """
     if reduced.conflict is not None:
-        run.run(min(options.max_steps, _SWEEPS_AFTER_CONFLICT))
+        run.run(min(options.max_steps, _SWEEPS_AFTER_CONFLICT), is_enough)
         return Status.inconsistent
     goal = run.goal
-    status = run.run(options.max_steps)
-    while status is Status.converged and deviation() > goal and run.goal > _RESOLUTION * goal:
+    status = run.run(options.max_steps, is_enough)
+    while status is Status.converged and run.goal > _RESOLUTION * goal:
+        if deviation() <= goal or is_enough():
+            break
         run.goal /= 4
-        status = run.run(options.max_steps)
+        status = run.run(options.max_steps, is_enough)
     return status
 
 

@@ -130,6 +130,28 @@ class Membership:
         index = np.ascontiguousarray(self.index[:, inner])
         return Membership(index, self.cells, self.nested, self.n_published)
 
+    def compact(self, keep: Marks, live: Marks) -> Membership:
+        """The same inner cells with only some published cells, which are numbered anew.
+
+        Args:
+          keep: Which published cells to keep.
+          live: Which of them hold an inner cell; what they add to is kept as well.
+        """
+        if keep.all():
+            return self
+        n_kept = int(np.count_nonzero(keep))
+        number = np.full(len(keep) + 1, n_kept, dtype=np.int32)
+        number[:-1][keep] = np.arange(n_kept)
+        nested = []
+        for block in self.nested:
+            kept = live[block.fine]
+            fine, coarse = number[block.fine[kept]], number[block.coarse[kept]]
+            nested.append(
+                Nested(block.source, number[block.cells[keep[block.cells]]], fine, coarse)
+            )
+        cells = tuple(number[c[keep[c]]] for c in self.cells)
+        return Membership(number[self.index], cells, tuple(nested), n_kept)
+
     def using(self, used: Marks, implied: Marks) -> Membership:
         """Groups for the published cells in use, with none that are implied by another group.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -29,12 +29,13 @@ from discreet.solve.fit import Certificate, Fit, FitterBase, Prepared, Status
 
 Vector = NDArray[np.float64]
 
-_CHECK_EVERY = 200
+_CHECK_EVERY = 100
 _SMALL = 1e-4  # a loss below this share of the weighted data is measured against that share
-_FACE = 10.0  # slopes within so many times the accuracy count as zero
+_FACE = 20.0  # slopes within so many times the accuracy count as zero
+_SURE = 5.0  # so many times the accuracy is how well slopes must be known for that
 _SHARPER = 0.1
 _SHARPEST = 1e-12
-_SHARE = 0.1  # of the accuracy, for the deviation of the log-linear table's margins
+_SHARE = 0.01  # of the accuracy, by which the log-linear table may fall short of its margins
 _SWEEPS = 1_000
 
 
@@ -54,9 +55,12 @@ class Poisson(FitterBase):
     Promise: the duality gap, the difference between the loss and
     :math:`\sum_k w_k z_k\log(1 + u_k/w_k)` for a vector `u` with :math:`Xu \le 0`, is at most
     `tolerance` times the loss, or times 1e-4 of :math:`\sum_k w_k z_k` where that is more. The
-    notes hold `u` and the multipliers :math:`\nu`.
+    notes hold `u` and the multipliers :math:`\nu`. The margins are those of an optimum as nearly as
+    this gap tells: log-linear sweeps end once they raise the loss by no more than a hundredth of
+    the tolerance.
 
-    Cost: a few hundred to a few thousand passes over the inner cells, then a log-linear fit.
+    Cost: a few hundred to a few thousand passes over the inner cells that may be positive and the
+    published cells that they count in, then some ten log-linear sweeps.
 
     Args:
       tolerance: Relative duality gap to reach.
@@ -174,7 +178,7 @@ class _Search:
         doubt = state.slopes(np.append(np.where(self._z > 0, state.u[:-1] - score, 0.0), 0.0))
         self._slopes = state.slopes(np.append(score, 0.0))
         worst = max(float(np.abs(doubt).max(initial=0.0)), float(self._slopes.max(initial=0.0)))
-        return max(gap, worst / self._top)
+        return max(gap, worst / self._top / _SURE)
 
     def _gap(self, loss: float) -> float:
         if math.isinf(loss):
@@ -183,16 +187,32 @@ class _Search:
 
     def _log_linear(self, accuracy: float) -> Fit:
         """The log-linear table with the optimal margins on the cells that need not be zero."""
-        state, z, w = self._state, self._z, self._weights
-        face = self._cells[self._slopes >= -_FACE * accuracy * self._top]
-        y = np.zeros(self._design.n_inner)
-        y[self._cells] = state.y
-        mass, start = np.zeros_like(y), np.zeros_like(y)
-        mass[face], start[face] = y[face], self._start[face]
+        face = self._slopes >= -_FACE * accuracy * self._top
+        mass, start = np.zeros(self._design.n_inner), np.zeros(self._design.n_inner)
+        mass[self._cells] = np.where(face, self._state.y, 0.0)
+        start[self._cells] = np.where(face, self._start[self._cells], 0.0)
         margins = self._design.aggregate(mass)
-        options = LogLinear(tolerance=self._harmless(accuracy), max_steps=_SWEEPS)
-        keep = (w > 0) & (z > 0)
-        return fit_members(options, self._design, self._members, start, margins, weights=keep)
+        return fit_members(
+            LogLinear(tolerance=self._harmless(accuracy), max_steps=_SWEEPS),
+            self._design,
+            self._members,
+            start,
+            margins,
+            weights=self._fixed(start),
+            is_enough=self._is_near(margins, accuracy),
+        )
+
+    def _fixed(self, start: Vector) -> NDArray[np.bool_]:
+        """Published cells that are the same in all optima: those with data, and the empty ones."""
+        empty = self._design.aggregate((start > 0).astype(np.int64)) == 0
+        return np.asarray((self._weights > 0) & (self._z > 0) | empty)
+
+    def _is_near(self, margins: Vector, accuracy: float) -> Callable[[Vector], bool]:
+        """Tells whether the loss of a table is near that of the margins."""
+        z, w = self._z, self._weights
+        loss = poisson_loss(z, margins, w)
+        limit = loss + _SHARE * accuracy * size_of(loss, z, w)
+        return lambda mu: poisson_loss(z, mu, w) <= limit < math.inf
 
     def _harmless(self, accuracy: float) -> float:
         """A deviation of the margins that changes the loss by less than the accuracy."""

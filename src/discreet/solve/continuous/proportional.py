@@ -3,6 +3,7 @@ r"""Accelerated sweeps of iterative proportional fitting, and the proof when the
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,8 +54,13 @@ class ProportionalFit:
         self.conflict: Vector | None = None
         self._best, self._best_step, self._first = math.inf, 0, 0.0
 
-    def run(self, max_steps: int) -> Status:
-        """Sweep until the deviation is small enough or no table has these margins."""
+    def run(self, max_steps: int, is_enough: Callable[[], bool]) -> Status:
+        """Sweep until the deviation is small enough or no table has these margins.
+
+        Args:
+          max_steps: Sweeps after which to give up.
+          is_enough: Asked from time to time whether the table will do as it is.
+        """
         while self.steps < max_steps:
             before = self.nu.copy()
             deviation = self._sweep()
@@ -62,6 +68,8 @@ class ProportionalFit:
                 return Status.converged
             if self.steps % _CHECK_EVERY == 0:
                 self._report(deviation)
+                if is_enough():
+                    return Status.converged
                 if self._is_refuted_by(self.nu - before):
                     return Status.inconsistent
                 if self._is_stuck():

@@ -6,7 +6,11 @@ A step moves each side against the other and needs one compiled pass over the in
 are averaged with the point of the last restart (Halpern), which makes the distance to a solution
 fall as one over the steps; restarts make it fall geometrically. Inner cells that are zero and
 whose slope :math:`(Xu)_i` is clearly negative are left out of the passes and looked at again
-from time to time.
+from time to time, and with them the published zeros that hold no other cell.
+
+Steps of inner cells may be of any lengths :math:`a_i` when those of published cells are in
+proportion to :math:`1/(X^\top a)_k`. A Poisson loss bends as :math:`1/\mu_k`, so there `a` is the
+table of the last restart, and large and small cells move alike.
 
 See Chambolle & Pock (2011), Pock & Chambolle (2011) for the step sizes, Lu & Yang (2024) for the
 restarts.
@@ -29,6 +33,7 @@ Positions = NDArray[np.int64]
 
 _LOOK_EVERY = 50
 _MARGIN = 0.005  # slopes below minus this share of the largest weight keep a zero cell out
+_SHORTEST = 0.01  # step of an empty cell, as a share of the mean positive one's
 _LARGEST_TURN = 2.0  # factor by which the balance of the steps may change at a restart
 _WORTHWHILE = 0.7  # share of cells above which leaving some out saves nothing
 
@@ -48,7 +53,7 @@ class SaddlePoint:
         self.z, self.weights = np.append(z, 0.0), np.append(weights, 0.0)
         self.rows = np.maximum(self.slopes(np.append(np.ones(len(z)), 0.0)), 1.0)
         mean = _mean_cell(members, z)
-        self.y = np.full(members.n_inner, mean)
+        self.y, self._unit = np.full(members.n_inner, mean), mean or 1.0
         self.u = np.zeros(len(z) + 1)
         self.ridge, self.steps = 0.0, 0
         self.omega = (float(weights.max(initial=0.0)) or 1.0) / (mean or 1.0)
@@ -124,10 +129,10 @@ class SaddlePoint:
         before = self._age
         self._age, self._first, self._last, due = advance(
             self._members.index,
-            *self.members.edges,
+            *self._members.edges,
             self.loss,
-            self.z,
-            self.weights,
+            self.z[self._kept],
+            self.weights[self._kept],
             self._rows,
             self._columns,
             self.omega,
@@ -146,7 +151,7 @@ class SaddlePoint:
     def _store(self) -> None:
         """Copy the current point to `y` and `u`."""
         self.y[self._cells] = self._primal[2]
-        self.u[:] = self._dual[2]
+        self.u[self._kept] = self._dual[2]
 
     def _tune(self) -> None:
         """Balance the step sizes by how far each side has moved since the last restart."""
@@ -163,10 +168,11 @@ class SaddlePoint:
         slopes = self.slopes(self.u)
         wanted = (self.y > 0) | (slopes > -_MARGIN * self.weights.max(initial=0.0))
         self._is_partial = np.count_nonzero(wanted) < _WORTHWHILE * len(wanted)
+        self._lengths = self._step_lengths()
         self._take(np.flatnonzero(wanted) if self._is_partial else np.arange(len(wanted)))
-        y = self.y[self._cells]
+        y, u = self.y[self._cells], self.u[self._kept]
         self._primal = (y.copy(), y.copy(), y.copy())
-        self._dual = (self.u.copy(), self.u.copy(), self.u.copy())
+        self._dual = (u.copy(), u.copy(), u.copy())
         self._age, self._first, self._last = 0, 0.0, math.inf
 
     def _let_in(self) -> None:
@@ -175,17 +181,39 @@ class SaddlePoint:
         slopes[self._cells] = 0.0
         new = np.flatnonzero(slopes > 0)
         if len(new):
+            before = self._kept
             self._take(np.concatenate([self._cells, new]))
             y, anchor, point = (np.append(part, np.zeros(len(new))) for part in self._primal)
             self._primal = (y, anchor, point)
+            u, anchor, point = (self._kept_of(before, part) for part in self._dual)
+            self._dual = (u, anchor, point)
+
+    def _kept_of(self, before: Positions, part: Vector) -> Vector:
+        """Dual values of the cells kept now; those that were not kept before have not moved."""
+        u = self.u.copy()
+        u[before] = part
+        return np.asarray(u[self._kept])
+
+    def _step_lengths(self) -> Vector:
+        """Relative step lengths of the inner cells."""
+        mean = _mean_positive(self.y)
+        if self.loss != POISSON or not mean:
+            return np.ones(len(self.y))
+        return np.asarray(np.maximum(self.y, _SHORTEST * mean) / self._unit)
 
     def _take(self, cells: Positions) -> None:
-        self._cells = cells
-        self._members = self.members.restricted(cells)
-        self._rows = self.rows[cells]
-        sizes = np.append(self._members.sizes(), 0).astype(float)
-        lift(*self.members.edges, sizes)
-        self._columns = np.maximum(sizes, 1.0)
+        """Work on some of the inner cells, and on the published cells that they can change."""
+        members, lengths = self.members.restricted(cells), self._lengths[cells]
+        reached = np.zeros(len(self.z))
+        for row in members.index:
+            add_sums(row, lengths, reached)
+        lift(*self.members.edges, reached)
+        live = reached[:-1] > 0
+        keep = live | (self.z[:-1] != 0)
+        self._cells, self._kept = cells, np.append(np.flatnonzero(keep), len(keep))
+        self._members = members.compact(keep, live)
+        self._rows = self.rows[cells] / lengths
+        self._columns = np.where(reached > 0, reached, 1.0)[self._kept]
 
 
 def _shrunk(v: Vector, lower: Vector, upper: Vector) -> Vector:
@@ -199,3 +227,7 @@ def _mean_cell(members: Membership, z: Vector) -> float:
     """The inner cell of a constant table with the published total."""
     covered = max((len(c) and float(z[c].sum()) for c in members.cells), default=0.0)
     return max(covered, 0.0) / max(members.n_inner, 1)
+
+
+def _mean_positive(y: Vector) -> float:
+    return float(y.sum()) / max(int(np.count_nonzero(y)), 1)
