@@ -110,12 +110,14 @@ class PrintedTable:
       caption: What it shows.
       figures: What it prints, row by row.
       agreement: When a figure agrees, in words.
+      first: Columns that come first, where the first rows do not have them all.
     """
 
     title: str
     caption: str
     figures: tuple[Figure, ...]
     agreement: str = "Figures agree when they round to the printed digits."
+    first: tuple[str, ...] = ()
 
     @property
     def rows(self) -> list[str]:
@@ -125,7 +127,7 @@ class PrintedTable:
     @property
     def columns(self) -> list[str]:
         """The columns in the paper's order."""
-        return list(dict.fromkeys(f.column for f in self.figures))
+        return list(dict.fromkeys([*self.first, *(f.column for f in self.figures)]))
 
 
 @dataclass(frozen=True)

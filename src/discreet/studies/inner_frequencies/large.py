@@ -56,7 +56,8 @@ def _examples(found: Results, is_stand_in: bool) -> PrintedTable:
         _shown("inner zeros, all and kept", "fitted", printed.ZEROS[2], kept),
     ]
     caption = "Single cells, 3-way (2-way exact), ε = 0.5, with zeros"
-    return PrintedTable("Table 8", caption, tuple(figures), f"{_EXAMPLES} {_OTHER}")
+    columns = ("original", "perturbed", "fitted")
+    return PrintedTable("Table 8", caption, tuple(figures), f"{_EXAMPLES} {_OTHER}", columns)
 
 
 def _example(part: str, k: int, example: Example, is_stand_in: bool) -> Iterator[Figure]:
