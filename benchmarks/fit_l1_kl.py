@@ -87,6 +87,11 @@ def small(z: np.ndarray) -> np.ndarray:
     return np.where(z > 0, np.maximum(z + noise, 0), 0)
 
 
+def clipped(z: np.ndarray) -> np.ndarray:
+    """The same Laplace noise, negative values set to zero."""
+    return np.maximum(laplace(z), 0.0)
+
+
 TWO, THREE = five_way(2), five_way(3)
 LEVELS = census(dc.margins(CENSUS, 3, lower=False))
 EVERYTHING = census("*".join(CENSUS))
@@ -105,6 +110,8 @@ CASES = {
     "poisson-3": Case(THREE, small, "poisson", 1e-4),
     "poisson-census-3": Case(LEVELS, small, "poisson", 1e-4),
     "poisson-census-all": Case(EVERYTHING, small, "poisson", 1e-4),
+    "poisson-census-3-clipped": Case(LEVELS, clipped, "poisson", 1e-4),
+    "poisson-census-all-clipped": Case(EVERYTHING, clipped, "poisson", 1e-4),
 }
 
 

@@ -6,7 +6,9 @@ import pytest
 import discreet as dc
 from discreet import registry
 from discreet.errors import DataError, ParameterError
+from discreet.solve.continuous.membership import Membership
 from discreet.solve.continuous.poisson import certify, poisson_loss
+from discreet.solve.continuous.saddle_waking import Waking
 from discreet.solve.fit import Status
 from tests.solve.continuous.slow import (
     HARD,
@@ -86,6 +88,39 @@ def test_a_rough_fit_is_log_linear_too(tolerance):
     assert not fit.notes["multipliers"][(z == 0) & (fit.z > 0)].any()
     exact = naive_ipf(dense(design), fit.z, (fit.y > 0).astype(float), z > 0, sweeps=1_000)
     np.testing.assert_allclose(fit.y, exact, atol=1e-3)
+
+
+def test_values_far_below_one_have_margins_too():
+    """A published sliver against which all other margins speak still makes a zero margin wrong."""
+    design, z = small_census("t*r + t*x + r*x")
+    rng = np.random.default_rng(9)
+    z = np.maximum(z + rng.laplace(0, 3, len(z)), 0.0)
+    z[rng.choice(np.flatnonzero(z), 8, replace=False)] = 1e-4
+    w = 10.0 ** rng.uniform(-1, 1, len(z))
+    fit = dc.Poisson(max_steps=5_000)(design, z, weights=w).require()
+    assert (fit.z[z > 0] > 0).all()
+    least, _, _ = poisson_minimum(dense(design), z, w)
+    assert poisson_loss(z, fit.z, w) <= least * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("name", HARD)
+def test_counts_that_lost_all_inner_cells_get_one_back(name):
+    design, rng = HARD[name](), np.random.default_rng(3)
+    X, w = dense(design), some_weights(design, 3)
+    z = np.where(X.any(axis=0), rng.integers(0, 3, design.n_published), 0)
+    y = rng.poisson(1.0, design.n_inner) * (rng.random(design.n_inner) < 0.2)
+    y, u = y.astype(float), np.append(rng.uniform(-w, w), 0.0)
+    before, slopes = u.copy(), X @ u[:-1]
+    empty = (X.T @ y == 0) & (z * w > 0)
+    weights = np.append(w, 0.0)
+    point = Waking(Membership.of(design), weights * np.append(z, 0), weights, y, u, slopes)
+    point.wake(X.T @ y)
+    assert (X.T @ y > 0)[z * w > 0].all()
+    np.testing.assert_allclose(slopes, X @ u[:-1], atol=1e-12)
+    assert (u >= before).all()
+    assert not (u > before)[:-1][~empty].any()
+    for k in np.flatnonzero(u[:-1] > before[:-1]):
+        assert slopes[X[:, k] > 0].max() >= -1e-12
 
 
 def test_one_total_and_one_row_have_a_closed_form():

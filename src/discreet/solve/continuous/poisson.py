@@ -33,6 +33,7 @@ _CHECK_EVERY = 100
 _SMALL = 1e-4  # a loss below this share of the weighted data is measured against that share
 _FACE = 20.0  # slopes within so many times the accuracy count as zero
 _SURE = 5.0  # so many times the accuracy is how well slopes must be known for that
+_NEGLIGIBLE = 1e-3  # a gap below this share of the accuracy is proof enough without the slopes
 _SHARPER = 0.1
 _SHARPEST = 1e-12
 _SHARE = 0.01  # of the accuracy, by which the log-linear table may fall short of its margins
@@ -57,7 +58,8 @@ class Poisson(FitterBase):
     `tolerance` times the loss, or times 1e-4 of :math:`\sum_k w_k z_k` where that is more. The
     notes hold `u` and the multipliers :math:`\nu`. The margins are those of an optimum as nearly as
     this gap tells: log-linear sweeps end once they raise the loss by no more than a hundredth of
-    the tolerance.
+    the tolerance, and inner cells with scores below twenty times the tolerance, relative to the
+    largest weight, are not among those set to zero.
 
     Cost: a few hundred to a few thousand passes over the inner cells that may be positive and the
     published cells that they count in, then some ten log-linear sweeps.
@@ -167,7 +169,8 @@ class _Search:
         """The larger of the relative gap and the uncertainty of the slopes.
 
         At the optimum the dual vector equals the score of the margins wherever a published cell is
-        positive, so their difference tells how well both are known.
+        positive, so their difference tells how well both are known. Slopes for the choice of cells
+        that may be positive are the larger ones of the two.
         """
         state, mu = self._state, self._state.margins(self._state.y)
         gap = 2 * self._gap(poisson_loss(self._z, mu, self._weights))
@@ -176,9 +179,10 @@ class _Search:
             return math.inf
         score = score_of(self._z, mu, self._weights)
         doubt = state.slopes(np.append(np.where(self._z > 0, state.u[:-1] - score, 0.0), 0.0))
-        self._slopes = state.slopes(np.append(score, 0.0))
-        worst = max(float(np.abs(doubt).max(initial=0.0)), float(self._slopes.max(initial=0.0)))
-        return max(gap, worst / self._top / _SURE)
+        slopes = state.slopes(np.append(score, 0.0))
+        self._slopes = slopes + np.maximum(doubt, 0.0)
+        worst = max(float(np.abs(doubt).max(initial=0.0)), float(slopes.max(initial=0.0)))
+        return max(gap, min(worst / self._top / _SURE, gap / _NEGLIGIBLE))
 
     def _gap(self, loss: float) -> float:
         if math.isinf(loss):

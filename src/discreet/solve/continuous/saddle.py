@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from discreet.solve.continuous.membership import Membership
 from discreet.solve.continuous.membership_kernels import add_sums, lift, lower, spread
 from discreet.solve.continuous.saddle_kernels import POISSON, advance, repair
+from discreet.solve.continuous.saddle_waking import Waking
 
 Vector = NDArray[np.float64]
 Positions = NDArray[np.int64]
@@ -120,6 +121,7 @@ class SaddlePoint:
             self._store()
             if due:
                 self._tune()
+                self._wake()
                 self._restart()
             elif self._is_partial:
                 self._let_in()
@@ -162,6 +164,13 @@ class SaddlePoint:
         if moved_y > 0 and moved_u > 0:
             wanted = math.sqrt(moved_u / moved_y / self.omega)
             self.omega *= min(max(wanted, 1 / _LARGEST_TURN), _LARGEST_TURN)
+
+    def _wake(self) -> None:
+        """Leave no positive count without an inner cell, if that costs an infinite loss."""
+        if self.loss == POISSON:
+            counts, slopes = self.weights * self.z, self.slopes(self.u)
+            point = Waking(self.members, counts, self.weights, self.y, self.u, slopes)
+            point.wake(self.margins(self.y))
 
     def _restart(self) -> None:
         """Choose the inner cells to work on, and begin anew at the current point."""
