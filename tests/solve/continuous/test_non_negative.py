@@ -108,6 +108,49 @@ def test_exact_margins_are_the_limit_of_heavy_weights(seed):
     np.testing.assert_allclose(heavy.y, fit.y, atol=1e-4)
 
 
+def sparse_and_noisy(seed, n_cells=220, scale=20.0):
+    """A table of few cells, its pairs true and its triples with more noise than they have counts.
+
+    Many pairs are of one to three people, and at first no cell that could hold them is positive.
+    """
+    rng, sizes = np.random.default_rng(seed), {"a": 6, "b": 7, "c": 8, "d": 5}
+    pairs, triples = (list(itertools.combinations(sizes, k)) for k in (2, 3))
+    cells = np.sort(rng.choice(int(np.prod(list(sizes.values()))), n_cells, replace=False))
+    codes = np.unravel_index(cells, tuple(sizes.values()))
+    design = dc.Design.sparse(sizes, [*pairs, *triples], codes)
+    is_pair = np.array([block.order == 2 for block in design.blocks])[design.block_of_cell()]
+    z = design.aggregate(rng.geometric(0.3, n_cells)).astype(float)
+    z[~is_pair] += rng.laplace(0, scale, int((~is_pair).sum()))
+    return design, z, is_pair, pairs
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("shape", [(220, 20.0), (120, 100.0), (600, 50.0)])
+def test_exact_margins_are_met_where_only_large_forces_can(seed, shape):
+    design, z, is_pair, pairs = sparse_and_noisy(seed, *shape)
+    fit = dc.NonNegative(exact=pairs)(design, z).require()
+    assert np.abs(fit.z - z)[is_pair].max() <= 1e-6 * z.max()
+    soft = dc.NonNegative()(design, z).require()
+    assert np.abs(soft.z - z)[is_pair].max() > 1
+
+
+@pytest.mark.parametrize("heavy", [1e2, 1e3, 1e5])
+@pytest.mark.parametrize("seed", range(3))
+def test_heavy_margins_of_sparse_tables_are_fitted_as_the_stacked_system_fits_them(heavy, seed):
+    design, z, is_pair, _ = sparse_and_noisy(seed, 120)
+    w = np.where(is_pair, heavy, 1.0)
+    fit = dc.NonNegative()(design, z, weights=w).require()
+    np.testing.assert_allclose(fit.y, slow_ridge(dense(design), z, w, 1e-4), atol=2e-3)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_exact_margins_that_nearly_fit_together_are_still_said_to_be_infeasible(seed):
+    design, z, is_pair, pairs = sparse_and_noisy(seed)
+    one, other = np.random.default_rng(seed).choice(np.flatnonzero(is_pair), 2, replace=False)
+    z[one], z[other] = z[one] + 1, z[other] - 1
+    assert dc.NonNegative(exact=pairs)(design, z).status is Status.infeasible
+
+
 def test_the_grand_total_alone_may_be_exact():
     z = np.array([11, 13, 45, 11, 18, 38, 60.0])
     fit = dc.NonNegative(exact=[()])(TWO_WAY, z).require()

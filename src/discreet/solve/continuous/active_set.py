@@ -26,7 +26,8 @@ from numpy.typing import NDArray
 
 from discreet.progress import report
 from discreet.solve.continuous.conjugate import Solved, solve_on_cells
-from discreet.solve.continuous.incidence import Restrictor
+from discreet.solve.continuous.deflation import Deflate, Deflation
+from discreet.solve.continuous.incidence import Incidence, Restrictor
 from discreet.solve.continuous.problem import Problem
 
 Vector = NDArray[np.float64]
@@ -36,11 +37,15 @@ _SHRINK = 0.4  # first factor between two ridges
 _FASTEST, _SLOWEST = 0.3, 0.7  # limits of that factor
 _QUICK, _LONG = 3, 10  # rounds below which the ridge shrinks faster, above which slower
 _LOOSE, _TIGHT, _TIGHTEST = 0.3, 0.02, 1e-3  # residuals, in units of the ridge times a typical cell
+_TIGHT_DEFLATED = 5e-4  # the same where forces are large differences times a heavy weight
+_FLOOR = 5e-4  # times the first ridge: the lowest one to begin afresh at
 _CARRIED = 40.0  # times the tolerance: gradient of the last ridge
 _FEW = 0.01  # share of positive cells in doubt below which solves are tight
 _SETTLED = 2e-3  # share in doubt at which the next ridge is tried
+_WORSE = 1.5  # factor by which more cells in doubt are too many
 _PATIENCE = 3  # full steps without progress before a damped one
 _ROUNDS = 200
+_ROUNDED = 0.1  # of the tolerance: what rounding may add to a cell
 _ROUNDING = 1e-15
 _BISECTIONS = 40
 
@@ -74,6 +79,7 @@ class RidgePath:
         self._carried = np.zeros(problem.design.n_published)
         self.ridge = self.first_ridge = typical_curvature(problem)
         self.steps = 0
+        self._deflation: Deflation | None = None
         self._typical = float(np.abs(problem.pull).mean()) / self.ridge
 
     def follow(self, last_ridge: float | None, between: Callable[[], None] | None = None) -> None:
@@ -106,6 +112,30 @@ class RidgePath:
         self._carried *= np.divide(old, new, out=np.ones_like(old), where=new > 0)
         self.problem = problem
 
+    @property
+    def is_deflated(self) -> bool:
+        """Whether heavy margins are taken out of the equations."""
+        return self._deflation is not None
+
+    @property
+    def heaviest(self) -> float:
+        """The largest weight whose rounding errors the ridge keeps below the tolerance."""
+        allowed = _ROUNDED * self.tolerance * float(self.y.max(initial=0.0))
+        return allowed * max(self.ridge, self._floor) / (np.finfo(float).eps * self.problem.size)
+
+    def deflate(self, deflation: Deflation) -> None:
+        """Take heavy margins out of the equations from now on."""
+        self._deflation = deflation
+
+    def begin_afresh(self) -> None:
+        """Forget what was carried, because the forces change, and take a ridge easier to solve."""
+        self._carried[:] = 0.0
+        self.ridge = max(_FASTEST * self.ridge, self._floor)
+
+    @property
+    def _floor(self) -> float:
+        return _FLOOR * self.first_ridge
+
     def carry(self, ridge: float) -> None:
         """Carry the misfit over to the targets of the next ridge, so that it undoes the present."""
         misfit = self.problem.z + self._carried - self.fitted
@@ -133,7 +163,9 @@ class RidgePath:
     def settle(self, *, exactly: bool, tight: float = _LOOSE) -> int:
         """Solve for the present ridge, exactly or until few cells are in doubt; returns rounds."""
         in_doubt: list[int] = []
-        accuracy = min(_LOOSE, tight)
+        accuracy, goal = tight, _TIGHT
+        if self.is_deflated:
+            accuracy, goal = max(tight, _TIGHT), min(tight, _TIGHT_DEFLATED)
         for rounds in range(1, _ROUNDS + 1):
             positive = self.u > 0
             y, u, fitted = self._solved_on(positive, accuracy, exactly=exactly)
@@ -141,17 +173,17 @@ class RidgePath:
             n_positive = int(positive.sum())
             few = in_doubt[-1] <= _FEW * n_positive
             if in_doubt[-1] <= (0 if exactly else _SETTLED * n_positive) and (
-                accuracy <= _TIGHT or not exactly
+                accuracy <= goal or not exactly
             ):
                 self.u, self.y, self.fitted = u, y, fitted
                 return rounds
-            full = _progress(in_doubt)
+            full = _progress(in_doubt) and not (self.is_deflated and _worse(in_doubt))
             t = 1.0 if full else self._damping(u, y)
             self.u, self.y = _between(self.u, u, t), _between(self.y, y, t)
             self.fitted = fitted if t == 1.0 else self.problem.design.aggregate(self.y)
             if self.steps >= self.max_steps:
                 return rounds
-            accuracy = _next_accuracy(accuracy, few, in_doubt)
+            accuracy = _next_accuracy(accuracy, goal if few else accuracy, in_doubt)
         return _ROUNDS
 
     def _solved_on(
@@ -178,18 +210,26 @@ class RidgePath:
     def _solve(self, problem: Problem, cells: NDArray[np.int64], residual: float) -> Solved:
         if len(cells) == 0:
             return Solved(np.zeros(0), np.zeros(problem.design.n_published), 0, 0.0)
+        incidence = self._restrict(cells)
         solved = solve_on_cells(
             problem,
-            self._restrict(cells),
+            incidence,
             cells,
             self.dual,
             ridge=self.ridge,
             tolerance=max(residual, _ROUNDING * problem.scale),
             max_steps=self.max_steps - self.steps,
+            deflate=self._deflated_on(cells, incidence),
         )
         self.steps += solved.steps
         self._typical = float(np.abs(solved.y).mean())
         return solved
+
+    def _deflated_on(self, cells: NDArray[np.int64], incidence: Incidence) -> Deflate | None:
+        if self._deflation is None:
+            return None
+        heaviest = float(self.problem.weights[self._deflation.at].max())
+        return self._deflation.on(cells, incidence.position, self.first_ridge / heaviest)
 
     def _changes(self, positive: Marks, u: Vector, accuracy: float) -> int:
         """How many cells the solution would move across zero by more than its own error."""
@@ -239,12 +279,15 @@ def _progress(in_doubt: list[int]) -> bool:
     return not earlier or min(recent) < min(earlier)
 
 
-def _next_accuracy(accuracy: float, few: bool, in_doubt: list[int]) -> float:
+def _worse(in_doubt: list[int]) -> bool:
+    return len(in_doubt) > 1 and in_doubt[-1] > _WORSE * in_doubt[-2]
+
+
+def _next_accuracy(accuracy: float, goal: float, in_doubt: list[int]) -> float:
     """Tighter solves when few cells are left in doubt, or when their number does not fall."""
-    if few:
-        accuracy = min(accuracy, _TIGHT)
+    accuracy = min(accuracy, goal)
     if len(in_doubt) > 1 and in_doubt[-1] > 0.6 * in_doubt[-2]:
-        accuracy = max(0.2 * accuracy, _TIGHTEST)
+        accuracy = min(accuracy, max(0.2 * accuracy, _TIGHTEST))
     return accuracy
 
 

@@ -14,7 +14,9 @@ from discreet.design.base import Design
 from discreet.errors import ParameterError
 from discreet.solve.continuous.active_set import RidgePath, typical_curvature
 from discreet.solve.continuous.certificate import Held, certify_non_negative
+from discreet.solve.continuous.deflation import Deflation
 from discreet.solve.continuous.incidence import Restrictor
+from discreet.solve.continuous.infeasibility import is_infeasible
 from discreet.solve.continuous.inputs import checked_weights
 from discreet.solve.continuous.least_squares import (
     check_options,
@@ -37,13 +39,17 @@ Vector = NDArray[np.float64]
 
 _LARGE = 20_000  # inner cells from which splitting beats active sets on a unique fit
 _WORKING_WEIGHT = 5.0  # of an exact margin, times that of others
+_RAISE = 3.0  # by how much that is raised
+_HEAVIEST, _HEAVIEST_DEFLATED = 500.0, 1e4  # up to which; the second out of the equations
 _SHIFT_BELOW = 0.1  # share of the first ridge below which exact margins are shifted
-_MOST_CORRECTIONS = 200
+_MOST_IN_VAIN = 50  # corrections without a better certificate before giving up
+_PATIENCE = 5  # such corrections before solves become tighter
 _TIGHT = 0.02  # residual of the first solve after the path, in units of the ridge
+_FAR = 10.0  # times the tolerance: what makes taking margins out of the equations worth it
+_MOST_DEFLATED = 5_000  # stiff margins: more would make the dense part of the equations too large
 _PROJECTION = 1e-12  # accuracy at which contradictions among heavy margins are taken out
 _MARGIN = 0.9  # of the tolerance that splitting aims for, so that its certificate holds
 _ROUNDING = 1e-12
-_FEASIBLE = 1e-8  # tolerance at which feasibility is decided
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,9 +66,9 @@ class NonNegative(FitterBase):
     exact margins are met to `tolerance` times the largest published value, and the
     choice of smallest norm is proven by a vector :math:`\nu` in the notes with
     :math:`y = \max(0, s + qX\nu)`. Weights that differ by orders of magnitude, such as the 1000
-    by which exact margins are sometimes approximated, are worked off by shifting targets; where
-    bounds hold such margins far from their targets, or most inner cells are ruled out, that may
-    end as `stalled`, with what was reached in the certificate.
+    by which exact margins are sometimes approximated, are worked off by shifting targets and,
+    where cells at zero answer to large forces alone, taken out of the equations. Exact margins
+    that no table can have are `infeasible` when that is proven, else `stalled`.
 
     Cost: conjugate gradients on the cells that are positive, some ten thousand to a hundred
     thousand cheap steps for half a million inner cells. Where every inner cell is published in a
@@ -249,31 +255,37 @@ def _by_splitting(prepared: _Prepared, stiff: StiffMargins) -> _Answer | None:
 
 def _by_active_sets(prepared: _Prepared, stiff: StiffMargins) -> _Answer:
     """Active sets along a shrinking ridge."""
-    options = prepared.options
     path = RidgePath(
         stiff.problem,
         prepared.restrict,
         _first_guess(prepared, stiff.problem),
-        options.tolerance,
-        options.max_steps,
+        prepared.options.tolerance,
+        prepared.options.max_steps,
     )
 
     def shift() -> None:
         if path.ridge < _SHIFT_BELOW * path.first_ridge:
-            path.aim(stiff.update(path.fitted, may_weigh_more=False))
+            path.aim(stiff.shift(path.fitted))
 
     path.follow(prepared.penalty or None, shift if stiff else None)
+    return _corrected(prepared, path, stiff)
+
+
+def _corrected(prepared: _Prepared, path: RidgePath, stiff: StiffMargins) -> _Answer:
+    """What the path ends in, corrected until the certificate holds; else the best that was met."""
     best, reached, tight = _answer(prepared, path, stiff), np.inf, _TIGHT
-    for _ in range(_MOST_CORRECTIONS):
+    tolerance, in_vain = prepared.options.tolerance, 0
+    while in_vain < _MOST_IN_VAIN:
         answer = _answer(prepared, path, stiff)
         certificate = _certificate(prepared, stiff, answer)
+        in_vain += 1
         if certificate.worst < reached:
-            best, reached = answer, certificate.worst
+            best, reached, in_vain = answer, certificate.worst, 0
         if certificate.holds or path.steps >= path.max_steps:
             break
-        if max(certificate.stationarity, certificate.feasibility) > options.tolerance:
-            is_off = certificate.feasibility > options.tolerance
-            _correct(prepared, path, stiff, may_weigh_more=is_off)
+        if max(certificate.stationarity, certificate.feasibility) > tolerance:
+            _correct(prepared, path, stiff, certificate)
+            tight *= 0.5 if in_vain > _PATIENCE else 1.0
         else:
             tight *= 0.1
         path.settle(exactly=True, tight=tight)
@@ -281,13 +293,28 @@ def _by_active_sets(prepared: _Prepared, stiff: StiffMargins) -> _Answer:
 
 
 def _correct(
-    prepared: _Prepared, path: RidgePath, stiff: StiffMargins, *, may_weigh_more: bool
+    prepared: _Prepared, path: RidgePath, stiff: StiffMargins, certificate: Certificate
 ) -> None:
-    """Undo what the ridge does to the fit, and shift the targets of exact margins."""
+    """Undo what the ridge does to the fit, and shift the targets of stiff margins."""
+    weight, is_off = stiff.weight, certificate.feasibility > certificate.tolerance
+    if path.is_deflated or (is_off and stiff.is_slow(path.fitted)):
+        _weigh_more(path, stiff, is_far=certificate.worst > _FAR * certificate.tolerance)
     if not prepared.penalty:
-        path.carry(path.ridge)
+        if path.is_deflated and stiff.weight > weight:
+            path.begin_afresh()
+        else:
+            path.carry(path.ridge)
     if stiff:
-        path.aim(stiff.update(path.fitted, may_weigh_more=may_weigh_more))
+        path.aim(stiff.shift(path.fitted))
+
+
+def _weigh_more(path: RidgePath, stiff: StiffMargins, *, is_far: bool) -> None:
+    """Raise the weight of stiff margins: by far, where they can be taken out of the equations."""
+    heaviest = min(_HEAVIEST_DEFLATED, path.heaviest / stiff.typical)
+    is_worth_it = is_far and heaviest >= _HEAVIEST and len(stiff.at) <= _MOST_DEFLATED
+    if is_worth_it and not path.is_deflated:
+        path.deflate(Deflation(stiff.problem, stiff.at))
+    stiff.weigh_more(path.fitted, _RAISE, heaviest if path.is_deflated else _HEAVIEST)
 
 
 def _first_guess(prepared: _Prepared, problem: Problem) -> NDArray[np.bool_]:
@@ -304,7 +331,8 @@ def _first_guess(prepared: _Prepared, problem: Problem) -> NDArray[np.bool_]:
 def _answer(prepared: _Prepared, path: RidgePath, stiff: StiffMargins) -> _Answer:
     y = np.maximum(path.y, 0.0)
     dual = None if prepared.penalty else path.proof()
-    return _Answer(y, _held(stiff, y), dual, path.steps, "active sets along a ridge")
+    held = Held(stiff.at, stiff.multipliers(path.fitted), stiff.slack)
+    return _Answer(y, held, dual, path.steps, "active sets along a ridge")
 
 
 def _held(stiff: StiffMargins, y: Vector) -> Held:
@@ -317,24 +345,7 @@ def _status(
 ) -> Status:
     if certificate.holds:
         return Status.converged
-    if len(prepared.exact) and not _is_feasible(prepared, stiff.asked):
+    most, exact = prepared.options.max_steps, prepared.exact
+    if len(exact) and is_infeasible(stiff.asked, exact, prepared.restrict, most):
         return Status.infeasible
-    return Status.max_steps if answer.steps >= prepared.options.max_steps else Status.stalled
-
-
-def _is_feasible(prepared: _Prepared, asked: Problem) -> bool:
-    """Whether some non-negative table has the exact margins, by fitting them alone."""
-    only = np.zeros(len(asked.z))
-    only[prepared.exact] = 1.0
-    path = RidgePath(
-        asked.weighing(only),
-        prepared.restrict,
-        asked.pull > 0,
-        _FEASIBLE,
-        prepared.options.max_steps,
-    )
-    path.follow(None)
-    if path.steps >= path.max_steps:
-        return True  # not known to be infeasible
-    off = np.abs(asked.z - asked.design.aggregate(np.maximum(path.y, 0.0)))[prepared.exact]
-    return bool(off.max(initial=0.0) <= 10 * prepared.options.tolerance * asked.size)
+    return Status.max_steps if answer.steps >= most else Status.stalled

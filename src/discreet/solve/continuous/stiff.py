@@ -24,7 +24,7 @@ from discreet.solve.continuous.problem import Problem
 Vector = NDArray[np.float64]
 
 _SLOW = 0.8  # share of the last deviation that is too much of it
-_RAISE, _HEAVIEST = 3.0, 500.0  # by how much weights are raised then, and up to which, times others
+_WORTHWHILE = 1.2  # factor by which a weight is raised at least, or not at all
 _GAP = 30.0  # factor between one weight and the next from which the upper ones are stiff
 
 
@@ -42,6 +42,8 @@ class StiffMargins:
       problem: The same with the targets shifted.
       at: Published positions of the stiff margins.
       slack: Deviation that a unit of multiplier allows there: one over the weight, zero if exact.
+      typical: Median of the other weights.
+      weight: What each stiff margin weighs now.
     """
 
     def __init__(
@@ -59,8 +61,8 @@ class StiffMargins:
         soft = weights[(weights > 0) & (weights < weights[self.at].min(initial=np.inf))]
         typical = float(np.median(soft)) if len(soft) else 1.0
         self.slack = 1.0 / weights[self.at]
-        self._weight = factor * typical
-        self._heaviest = _HEAVIEST * typical
+        self.weight = factor * typical
+        self.typical = typical
         self._last = np.inf
         self.asked = self.problem = problem
         if len(self.at):
@@ -79,7 +81,7 @@ class StiffMargins:
     def _softened(self, problem: Problem, typical: float) -> Problem:
         """Working weights; gradients are measured as if stiff margins had a typical one."""
         plain, working = problem.weights.copy(), problem.weights.copy()
-        plain[self.at], working[self.at] = typical, self._weight
+        plain[self.at], working[self.at] = typical, self.weight
         return replace(problem.weighing(plain), weights=working)
 
     def __bool__(self) -> bool:
@@ -87,37 +89,45 @@ class StiffMargins:
 
     def multipliers(self, fitted: Vector) -> Vector:
         """The forces that hold the stiff margins in a fit to the shifted targets."""
-        return self._weight * (self.problem.z[self.at] - fitted[self.at])
+        return self.weight * (self.problem.z[self.at] - fitted[self.at])
 
     def deviation(self, fitted: Vector) -> float:
         """How far a fit to the shifted targets is from what was asked, relative to the largest."""
         return float(np.abs(self._missing(fitted)).max(initial=0.0)) / self.asked.size
 
-    def update(self, fitted: Vector, *, may_weigh_more: bool) -> Problem:
-        """Shift the targets after a fit, and weigh them more if that did not help and may be."""
-        deviation = self.deviation(fitted)
-        self.aim(self.problem.z[self.at] + self._missing(fitted))
-        is_slow = deviation > _SLOW * self._last
-        if is_slow and may_weigh_more and self._weight < self._heaviest:
-            self._weigh_more(fitted)
-        self._last = deviation
-        return self.problem
+    def is_slow(self, fitted: Vector) -> bool:
+        """Whether the last shift did not help."""
+        return self.deviation(fitted) > _SLOW * self._last
 
-    def _weigh_more(self, fitted: Vector) -> None:
-        """Raise the working weight; the forces stay what they are."""
-        force = self.multipliers(fitted)
-        self._weight = min(_RAISE * self._weight, self._heaviest)
+    def shift(self, fitted: Vector) -> Problem:
+        """Shift the targets after a fit."""
+        self._last = self.deviation(fitted)
+        return self.aim(self.problem.z[self.at] + self._missing(fitted))
+
+    def weigh_more(self, fitted: Vector, factor: float, heaviest: float) -> None:
+        """Raise the working weight, never beyond the margins' own; the forces stay what they are.
+
+        Args:
+          fitted: Published cells of the last fit.
+          factor: By how much.
+          heaviest: Up to which, times a typical weight.
+        """
+        own = 1.0 / float(self.slack.max()) if self.slack.any() else np.inf
+        weight = min(factor * self.weight, heaviest * self.typical, own)
+        if weight < _WORTHWHILE * self.weight:
+            return
+        force, self.weight = self.multipliers(fitted), weight
         weights = self.asked.weights.copy()
-        weights[self.at] = self._weight
+        weights[self.at] = self.weight
         self.asked = replace(self.asked, weights=weights)
-        self.aim(fitted[self.at] + force / self._weight)
+        self.aim(fitted[self.at] + force / self.weight)
 
     def _missing(self, fitted: Vector) -> Vector:
         return self.missing(fitted[self.at], self.problem.z[self.at])
 
     def missing(self, fitted: Vector, targets: Vector) -> Vector:
         """By how much the targets of the stiff margins should be shifted, given their fit."""
-        force = self._weight * (targets - fitted)
+        force = self.weight * (targets - fitted)
         return self.asked.z[self.at] - fitted - self.slack * force
 
     def aim(self, targets: Vector) -> Problem:

@@ -152,7 +152,6 @@ def _weights(found: Results) -> PrintedTable:
             is_judged=False,
         )
         for weight, texts in printed.WEIGHTS.items()
-        if weight in found.weights
         for part, text in zip(PARTS, texts, strict=True)
     )
     caption = (

@@ -10,7 +10,6 @@ from discreet.randomness import stream
 from discreet.studies.inner_frequencies import printed
 from discreet.studies.inner_frequencies.cells import Example, example_cells
 from discreet.studies.inner_frequencies.schemes import (
-    HEAVY,
     PARTS,
     Data,
     Real,
@@ -133,8 +132,7 @@ def _examples(schemes: Schemes, released: Released, seed: int) -> dict[str, list
 def _weights(data: Data, seed: int) -> dict[str, Scores]:
     schemes = _schemes(data, WEIGHTED[1], WEIGHTED[0], seed)
     found: dict[str, Scores] = {}
-    tried = [text for text in printed.WEIGHTS if float(text) <= HEAVY]
-    for text in tried:
+    for text in printed.WEIGHTS:
         found[text] = Scores.of(data, schemes.weighted(float(text)))
-        report("weights of exact margins", len(found) / len(tried))
+        report("weights of exact margins", len(found) / len(printed.WEIGHTS))
     return found

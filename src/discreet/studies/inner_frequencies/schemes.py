@@ -25,8 +25,6 @@ Real = NDArray[np.float64]
 PARTS = ("inner", "2-way", "3-way")
 ACCEPTED = 1e-5  # certificate of a fit, relative to the scale of the data
 _NO_NOISE = 1e-6  # margins without noise are met, and a coarser fit would show
-HEAVY = 25.0
-"""Weight of margins that are to be exact, in tables without zeros."""
 _SIGHT = 0.01  # fitted cells below this are shown as zero
 
 
@@ -194,8 +192,6 @@ class Schemes:
         return z
 
     def _two_way_exact(self) -> Released:
-        if self.data.codes is not None:
-            return self.weighted(HEAVY)
         return fitted(self.data, self.data.both, self._both(), exact=self.data.margins(2))
 
     def weighted(self, weight: float) -> Released:

@@ -11,7 +11,7 @@ from discreet.studies.inner_frequencies.findings import findings
 from discreet.studies.inner_frequencies.large import large_tables
 from discreet.studies.inner_frequencies.pictures import pictures
 from discreet.studies.inner_frequencies.results import Results, all_results
-from discreet.studies.inner_frequencies.schemes import ACCEPTED, HEAVY, Data
+from discreet.studies.inner_frequencies.schemes import ACCEPTED, Data
 from discreet.studies.inner_frequencies.standin import LABOUR_FORCE, stand_in
 from discreet.studies.model import Options, Study
 
@@ -42,9 +42,7 @@ _NOTES = (
     "Non-negative fits are of smallest norm and certified: the projected gradient is at most "
     f"{ACCEPTED:g} of the data's scale. The paper's were stopped by a threshold, whose effect its "
     "Table 14 shows.",
-    "Exact margins are met as constraints in the table with zeros, where the paper weighs them by "
-    f"1000. In the table without zeros they are weighed by {HEAVY:g}: there the fitter does not "
-    "reach its tolerance with constraints or larger weights, and Table 14 ends before them.",
+    "Exact margins are met as constraints, where the paper weighs them by 1000.",
     "Utility is not bounded by zero: noisy inner cells with many zeros fall below it.",
     "The paper leaves open how a weight enters; here it multiplies the squared deviation in "
     "Table 14, and the equation in Table 7, which the printed digits cannot tell apart.",

@@ -1,0 +1,47 @@
+"""Proof that no table without negative cells has given margins."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.solve.continuous.active_set import RidgePath
+from discreet.solve.continuous.incidence import Restrictor
+from discreet.solve.continuous.problem import Problem
+
+Vector = NDArray[np.float64]
+
+_ACCURACY = 1e-8  # of the fit from which the proof is taken
+_TRIES = 10
+_ROUNDING = 1e-12
+
+
+def is_infeasible(
+    problem: Problem, exact: NDArray[np.int64], restrict: Restrictor, max_steps: int
+) -> bool:
+    """Whether it can be proven, by fitting these margins alone; `False` may also mean unknown."""
+    only = np.zeros(len(problem.z))
+    only[exact] = 1.0
+    alone = problem.weighing(only)
+    path = RidgePath(alone, restrict, problem.pull > 0, _ACCURACY, max_steps)
+    path.follow(None)
+    for _ in range(_TRIES):
+        if proves_infeasible(problem, only * (problem.z - path.fitted)):
+            return True
+        path.carry(path.ridge)
+        path.settle(exactly=True)
+    return False
+
+
+def proves_infeasible(problem: Problem, f: Vector) -> bool:
+    r"""Whether `f` shows that no table without negative cells has the margins it is not zero on.
+
+    One that has them would have :math:`f^\top z = (Xf)^\top y \le \max(Xf)_+ \sum_i y_i`, and the
+    cells they count sum to no more than they do. What a fit of the margins leaves over is such a
+    vector (the lemma of Farkas 1902).
+    """
+    movable = problem.prior.movable(problem.design.n_inner)
+    steepest = float(problem.design.adjoint(f)[movable].max(initial=0.0))
+    most = float(np.maximum(problem.z[f != 0], 0.0).sum())
+    slack = float(f @ problem.z) - steepest * most
+    return slack > _ROUNDING * float(np.abs(f * problem.z).sum())
