@@ -9,8 +9,6 @@ from discreet.solve.continuous.incidence import Restrictor
 from discreet.solve.continuous.problem import Prior, Problem
 from tests.solve.continuous.slow import HARD, dense, noisy
 
-LIFT = 0.05
-
 
 def problem_of(design, seed, heavy=1.0):
     """A problem with a variance for every cell, and some heavy margins."""
@@ -35,16 +33,17 @@ def test_the_preconditioner_is_its_formula_whatever_the_cells_were_before(name, 
     problem, at = problem_of(design, seed)
     deflation, restrict = Deflation(problem, at), Restrictor(design)
     rng = np.random.default_rng(seed)
+    lift = rng.uniform(0.01, 0.1, len(at))
     for _ in range(3):
         cells = some_cells(design, rng)
         incidence = restrict(cells)
         D = np.sqrt(problem.prior.variance[cells])
         X = D[:, None] * dense(design)[cells]
-        E = X[:, at]
+        E = X[:, deflation.at]
         s = rng.normal(size=len(incidence.position))
         r = X[:, incidence.position] @ s
-        image = deflation.on(cells, incidence.position, LIFT)(s, X[:, incidence.position].T @ r)
-        wanted = r - E @ np.linalg.solve(E.T @ E + LIFT * np.eye(len(at)), E.T @ r)
+        image = deflation.on(cells, incidence.position, lift)(s, X[:, incidence.position].T @ r)
+        wanted = r - E @ np.linalg.solve(E.T @ E + np.diag(lift), E.T @ r)
         np.testing.assert_allclose(X[:, incidence.position] @ image, wanted, atol=1e-10)
 
 
@@ -66,7 +65,9 @@ def test_heavy_margins_do_not_spoil_the_solution(name, heavy):
         ridge=0.1,
         tolerance=1e-9 * heavy,
         max_steps=10_000,
-        deflate=Deflation(problem, at).on(cells, incidence.position, 10.0 / heavy),
+        deflate=Deflation(problem, at).on(
+            cells, incidence.position, np.full(len(at), 10.0 / heavy)
+        ),
     )
     wanted = D * np.linalg.solve(M, X @ (problem.weights * problem.z))
     np.testing.assert_allclose(solved.y, wanted, atol=1e-5)
@@ -79,7 +80,8 @@ def test_the_number_of_steps_does_not_depend_on_the_weight():
         problem, at = problem_of(design, 1, heavy)
         cells = np.arange(design.n_inner)
         incidence = Restrictor(design)(cells)
-        deflate = Deflation(problem, at).on(cells, incidence.position, 5.0 / heavy)
+        lift = np.full(len(at), 5.0 / heavy)
+        deflate = Deflation(problem, at).on(cells, incidence.position, lift)
         solved = solve_on_cells(
             problem,
             incidence,

@@ -151,6 +151,41 @@ def test_exact_margins_that_nearly_fit_together_are_still_said_to_be_infeasible(
     assert dc.NonNegative(exact=pairs)(design, z).status is Status.infeasible
 
 
+@pytest.mark.parametrize("heavy", [40.0, 1e3])
+@pytest.mark.parametrize("seed", range(3))
+def test_exact_margins_are_met_beside_heavy_ones_that_contradict_them(heavy, seed):
+    design, z, is_pair, pairs = sparse_and_noisy(seed, 60, 100.0)
+    is_heavy = ~is_pair & (np.random.default_rng(seed).random(len(z)) < 0.3)
+    w = np.where(is_heavy, heavy, 1.0)
+    fit = dc.NonNegative(exact=pairs)(design, z, weights=w).require()
+    assert np.abs(fit.z - z)[is_pair].max() <= 1e-6 * np.abs(z).max()
+    slow = slow_ridge(dense(design), z, np.where(is_pair, 1e9, w), 1e-4)
+    np.testing.assert_allclose(fit.z, design.aggregate(slow), atol=0.05)
+
+
+def test_a_starting_table_does_not_end_the_fit_before_it_began():
+    design = dc.Design.product({"a": 8, "b": 9, "c": 7}, "a*b + b*c + a*c")
+    rng = np.random.default_rng(1)
+    y = rng.poisson(3.0, design.n_inner).astype(float)
+    z = design.aggregate(y) + rng.normal(0, 1, design.n_published)
+    assert dc.NonNegative(start=y)(design, z).require().iterations < 80
+
+
+def test_an_exact_margin_without_a_cell_that_may_move_is_infeasible():
+    design = dc.Design.product({"a": 3, "b": 3}, [("a", "b"), ("a",), ("b",), ()])
+    start = np.array([2.0, 4, 2, 4, 0, 4, 3, 2, 3])
+    z = design.aggregate(np.array([5.0, 2, 2, 1, 3, 2, 5, 2, 3]))
+    fit = dc.NonNegative(exact="a*b", start=start)(design, z)
+    assert fit.status is Status.infeasible
+
+
+def test_a_design_without_inner_cells_has_no_exact_margins_but_zeros():
+    design = MatrixDesign(np.zeros((0, 2), dtype=int))
+    assert dc.NonNegative(exact=[1])(design, np.array([3.0, 0.0])).is_converged
+    fit = dc.NonNegative(exact=[1])(design, np.array([3.0, 1.0]))
+    assert fit.status is Status.infeasible
+
+
 def test_the_grand_total_alone_may_be_exact():
     z = np.array([11, 13, 45, 11, 18, 38, 60.0])
     fit = dc.NonNegative(exact=[()])(TWO_WAY, z).require()

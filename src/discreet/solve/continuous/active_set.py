@@ -80,7 +80,7 @@ class RidgePath:
         self.ridge = self.first_ridge = typical_curvature(problem)
         self.steps = 0
         self._deflation: Deflation | None = None
-        self._typical = float(np.abs(problem.pull).mean()) / self.ridge
+        self._typical = _mean(np.abs(problem.pull)) / self.ridge
 
     def follow(self, last_ridge: float | None, between: Callable[[], None] | None = None) -> None:
         """Lower the ridge to the last one, or until it no longer matters.
@@ -228,8 +228,8 @@ class RidgePath:
     def _deflated_on(self, cells: NDArray[np.int64], incidence: Incidence) -> Deflate | None:
         if self._deflation is None:
             return None
-        heaviest = float(self.problem.weights[self._deflation.at].max())
-        return self._deflation.on(cells, incidence.position, self.first_ridge / heaviest)
+        lift = self.first_ridge / self.problem.weights[self._deflation.at]
+        return self._deflation.on(cells, incidence.position, lift)
 
     def _changes(self, positive: Marks, u: Vector, accuracy: float) -> int:
         """How many cells the solution would move across zero by more than its own error."""
@@ -250,7 +250,12 @@ class RidgePath:
 
     def _negligible_ridge(self) -> float:
         """The ridge whose gradient is small enough for the misfit to be carried over."""
-        pull = float(np.abs(self.problem.prior.steps(self.y)).max(initial=0.0))
+        prior = self.problem.prior
+        pull = float(np.abs(prior.steps(self.y)).max(initial=0.0))
+        if pull == 0.0:  # a loose solve may end at the starting table, where it began
+            step = self.problem.design.adjoint(self.problem.misfit(self.fitted)) / self.ridge
+            moved = np.maximum(prior.moved(step), 0.0)
+            pull = float(np.abs(prior.steps(moved)).max(initial=0.0))
         if pull == 0.0:
             return self.ridge
         return min(_CARRIED * self.tolerance * self.problem.scale / pull, self.ridge)
@@ -266,7 +271,11 @@ def typical_curvature(problem: Problem) -> float:
     variance = problem.prior.variance
     if variance is not None:
         diagonal = diagonal * variance
-    return float(diagonal.mean()) or 1.0
+    return _mean(diagonal) or 1.0
+
+
+def _mean(values: Vector) -> float:
+    return float(values.sum()) / max(len(values), 1)
 
 
 def _between(a: Vector, b: Vector, t: float) -> Vector:

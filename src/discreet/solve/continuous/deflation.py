@@ -1,12 +1,12 @@
 r"""Very heavy margins taken out of the equations on the positive cells.
 
-A weight :math:`\kappa` far above the others makes :math:`DXWX^\top D + \lambda I` stiff in the few
-directions :math:`E = DX_e` of the margins that bear it. The preconditioner
+Weights :math:`\kappa` far above the others make :math:`DXWX^\top D + \lambda I` stiff in the few
+directions :math:`E = DX_e` of the margins that bear them. The preconditioner
 
-.. math:: P^{-1} = I - E\,(E^\top E + \varepsilon I)^{-1} E^\top
+.. math:: P^{-1} = I - E\,(E^\top E + \operatorname{diag} \varepsilon)^{-1} E^\top
 
 shrinks just those: with :math:`\varepsilon = c/\kappa` they get about the curvature :math:`c` of
-the others, and the steps of conjugate gradients no longer depend on the weight.
+the others, and the steps of conjugate gradients no longer depend on the weights.
 
 :math:`E^\top E` counts the cells that two margins share. The cells of the largest block share none
 with each other, so that block is diagonal and is eliminated first; the rest is dense.
@@ -62,19 +62,19 @@ class Deflation:
         self._between = np.zeros((n_rest, n_large), order="F")
         self._rest = np.zeros((n_rest, n_rest), order="F")
 
-    def on(self, cells: NDArray[np.int64], position: NDArray[np.int64], lift: float) -> Deflate:
+    def on(self, cells: NDArray[np.int64], position: NDArray[np.int64], lift: Vector) -> Deflate:
         r"""The preconditioner on some cells.
 
         Args:
           cells: The positive inner cells.
           position: Published position of each entry of the images it will be given.
-          lift: The number :math:`\varepsilon`.
+          lift: The numbers :math:`\varepsilon`, in the order of `at`.
 
         Cost: some floating point operations for every cell that was not in the last set, or no
         longer is; the factor of the dense part.
         """
         self._count(cells)
-        solve = _Solver(self._large + lift, self._between, self._rest, lift)
+        solve = _Solver(self._large, self._between, self._rest, lift)
         node_of = np.full(self._n_published, _NONE)
         node_of[position] = np.arange(len(position))
         node = node_of[self.at]
@@ -107,16 +107,17 @@ class _Solver:
       diagonal: The first part.
       between: Its coupling to the second.
       rest: The second part, lower triangle.
-      lift: What is added to the diagonal of the second part.
+      lift: What is added to the diagonal.
     """
 
-    def __init__(self, diagonal: Vector, between: Vector, rest: Vector, lift: float) -> None:
-        self._pivot = 1.0 / diagonal
+    def __init__(self, diagonal: Vector, between: Vector, rest: Vector, lift: Vector) -> None:
+        n = len(diagonal)
+        self._pivot = 1.0 / (diagonal + lift[:n])
         self._between = csr_array(between)
         self._factor = rest
         if len(rest):
             complement = dsyrk(-1.0, between * np.sqrt(self._pivot), beta=1.0, c=rest, lower=1)
-            np.einsum("ii->i", complement)[:] += lift
+            np.einsum("ii->i", complement)[:] += lift[n:]
             self._factor, _ = dpotrf(complement, lower=1, overwrite_a=1, clean=0)
 
     def __call__(self, values: Vector) -> Vector:

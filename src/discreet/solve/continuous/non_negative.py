@@ -300,7 +300,7 @@ def _correct(
     if path.is_deflated or (is_off and stiff.is_slow(path.fitted)):
         _weigh_more(path, stiff, is_far=certificate.worst > _FAR * certificate.tolerance)
     if not prepared.penalty:
-        if path.is_deflated and stiff.weight > weight:
+        if path.is_deflated and (stiff.weight > weight).any():
             path.begin_afresh()
         else:
             path.carry(path.ridge)

@@ -56,27 +56,19 @@ class StiffMargins:
         weights = problem.weights.copy()
         weights[exact] = np.inf
         self.at = np.flatnonzero(weights >= _first_stiff(weights))
-        if len(self.at) and len(exact) == 0:
-            problem = self._without_contradictions(problem, project)
+        heavy = np.setdiff1d(self.at, exact)
+        if len(heavy):
+            problem = _without_contradictions(problem, heavy, project)
         soft = weights[(weights > 0) & (weights < weights[self.at].min(initial=np.inf))]
         typical = float(np.median(soft)) if len(soft) else 1.0
-        self.slack = 1.0 / weights[self.at]
-        self.weight = factor * typical
+        self._own = weights[self.at]
+        self.slack = 1.0 / self._own
+        self.weight = np.full(len(self.at), factor * typical)
         self.typical = typical
         self._last = np.inf
         self.asked = self.problem = problem
         if len(self.at):
             self.asked = self.problem = self._softened(problem, typical)
-
-    def _without_contradictions(
-        self, problem: Problem, project: Callable[[Problem], Vector]
-    ) -> Problem:
-        """Heavy targets as some table has them; the loss changes by a constant."""
-        only = np.zeros_like(problem.weights)
-        only[self.at] = problem.weights[self.at]
-        z = problem.z.copy()
-        z[self.at] = project(problem.weighing(only))[self.at]
-        return problem.aiming(z)
 
     def _softened(self, problem: Problem, typical: float) -> Problem:
         """Working weights; gradients are measured as if stiff margins had a typical one."""
@@ -105,16 +97,16 @@ class StiffMargins:
         return self.aim(self.problem.z[self.at] + self._missing(fitted))
 
     def weigh_more(self, fitted: Vector, factor: float, heaviest: float) -> None:
-        """Raise the working weight, never beyond the margins' own; the forces stay what they are.
+        """Raise the working weights, none beyond the margin's own; the forces stay what they are.
 
         Args:
           fitted: Published cells of the last fit.
           factor: By how much.
           heaviest: Up to which, times a typical weight.
         """
-        own = 1.0 / float(self.slack.max()) if self.slack.any() else np.inf
-        weight = min(factor * self.weight, heaviest * self.typical, own)
-        if weight < _WORTHWHILE * self.weight:
+        weight = np.minimum(factor * self.weight.max(), heaviest * self.typical)
+        weight = np.minimum(weight, self._own)
+        if weight.max() < _WORTHWHILE * self.weight.max():
             return
         force, self.weight = self.multipliers(fitted), weight
         weights = self.asked.weights.copy()
@@ -136,6 +128,17 @@ class StiffMargins:
         z[self.at] = targets
         self.problem = self.asked.aiming(z)
         return self.problem
+
+
+def _without_contradictions(
+    problem: Problem, heavy: NDArray[np.int64], project: Callable[[Problem], Vector]
+) -> Problem:
+    """Heavy targets as some table has them; the loss changes by a constant."""
+    only = np.zeros_like(problem.weights)
+    only[heavy] = problem.weights[heavy]
+    z = problem.z.copy()
+    z[heavy] = project(problem.weighing(only))[heavy]
+    return problem.aiming(z)
 
 
 def _first_stiff(weights: Vector) -> float:
