@@ -9,6 +9,7 @@ import itertools
 import os
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ import numpy as np
 import discreet as dc
 from benchmarks._measure import best_of, peak_gib, print_table
 from discreet.randomness import stream
+from discreet.studies.inner_frequencies.standin import stand_in
 
 SHARED = Path(__file__).parents[2] / "shared" / "data"
 FIVE_WAY = {"a": 7, "b": 19, "c": 12, "d": 52, "e": 6}
@@ -110,6 +112,44 @@ def eurostat_rows() -> list:
     z = noisy(three, counts, 20.0)
     fitters = {"A": dc.LeastSquares(), "B": dc.NonNegative(), "Additive": dc.Additive()}
     return [measured(f"Eurostat: {n}, 3-way", f, three, z, None) for n, f in fitters.items()]
+
+
+def sparse_rows() -> list:
+    """Exact and heavy two-way margins where few inner cells are left, to 1e-5.
+
+    Invented records with the sparsity of a labour force survey (46,689 non-empty inner cells, three
+    and two-way margins), without and with the empty cells of the public use file.
+    """
+    table = stand_in()
+    names = [axis.name for axis in table.design.axes]
+    pairs, triples = (list(itertools.combinations(names, k)) for k in (2, 3))
+    kept = np.flatnonzero(table.y)
+    codes = np.unravel_index(kept, [len(axis) for axis in table.design.axes])
+    both = dc.Design.sparse(table.design.axes, [*pairs, *triples], codes)
+    z, is_pair = pairs_exact(both, table.y[kept], len(pairs))
+    exact = dc.NonNegative(exact=pairs, tolerance=1e-5)
+    heavy = partial(dc.NonNegative(tolerance=1e-5), weights=np.where(is_pair, 1000.0, 1.0))
+    cases = [("sparse: exact 2-way", exact, both, z), ("sparse: 2-way × 1000", heavy, both, z)]
+    if (found := eurostat()) is not None:
+        sizes, counts = found
+        pairs, triples = (list(itertools.combinations(sizes, k)) for k in (2, 3))
+        both = dc.Design.product(sizes, [*pairs, *triples])
+        exact = dc.NonNegative(exact=pairs, tolerance=1e-5)
+        z, _ = pairs_exact(both, counts, len(pairs))
+        cases.append(("Eurostat: exact 2-way", exact, both, z))
+    return [measured(*case, None) for case in cases]
+
+
+def pairs_exact(
+    design: dc.Design, counts: np.ndarray, n_pairs: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """True two-way margins with noisy three-way ones, and which they are; the pairs come first."""
+    z, is_pair = (
+        noisy(design, counts, 20.0),
+        np.arange(design.n_published) < design.offsets[n_pairs],
+    )
+    z[is_pair] = design.aggregate(counts)[is_pair]
+    return z, is_pair
 
 
 def five_way_rows() -> list:
@@ -212,6 +252,7 @@ def replicate_rows() -> list:
 PARTS = {
     "five-way": five_way_rows,
     "eurostat": eurostat_rows,
+    "sparse": sparse_rows,
     "hierarchy": hierarchical_rows,
     "growth": growth_rows,
     "replicates": replicate_rows,

@@ -253,8 +253,8 @@ def test_zeros_that_are_kept():
     [
         ("with zeros", 0.004, True),
         ("with zeros", 0.006, False),
-        ("without zeros", 0.006, True),
-        ("without zeros", -0.2, False),
+        ("without zeros", -0.004, True),
+        ("without zeros", -0.006, False),
     ],
 )
 def test_a_bias_that_is_left_is_noticed(kind, left, holds):

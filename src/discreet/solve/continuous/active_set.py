@@ -38,7 +38,7 @@ _FASTEST, _SLOWEST = 0.3, 0.7  # limits of that factor
 _QUICK, _LONG = 3, 10  # rounds below which the ridge shrinks faster, above which slower
 _LOOSE, _TIGHT, _TIGHTEST = 0.3, 0.02, 1e-3  # residuals, in units of the ridge times a typical cell
 _TIGHT_DEFLATED = 5e-4  # the same where forces are large differences times a heavy weight
-_FLOOR = 5e-4  # times the first ridge: the lowest one to begin afresh at
+_FRESH, _FLOOR = 5e-3, 5e-4  # times the first ridge: the lowest to begin afresh at, and after that
 _CARRIED = 40.0  # times the tolerance: gradient of the last ridge
 _FEW = 0.01  # share of positive cells in doubt below which solves are tight
 _SETTLED = 2e-3  # share in doubt at which the next ridge is tried
@@ -121,7 +121,8 @@ class RidgePath:
     def heaviest(self) -> float:
         """The largest weight whose rounding errors the ridge keeps below the tolerance."""
         allowed = _ROUNDED * self.tolerance * float(self.y.max(initial=0.0))
-        return allowed * max(self.ridge, self._floor) / (np.finfo(float).eps * self.problem.size)
+        ridge = max(self.ridge, _FLOOR * self.first_ridge)
+        return allowed * ridge / (np.finfo(float).eps * self.problem.size)
 
     def deflate(self, deflation: Deflation) -> None:
         """Take heavy margins out of the equations from now on."""
@@ -130,11 +131,15 @@ class RidgePath:
     def begin_afresh(self) -> None:
         """Forget what was carried, because the forces change, and take a ridge easier to solve."""
         self._carried[:] = 0.0
-        self.ridge = max(_FASTEST * self.ridge, self._floor)
+        self.ridge = max(_FASTEST * self.ridge, _FRESH * self.first_ridge)
 
-    @property
-    def _floor(self) -> float:
-        return _FLOOR * self.first_ridge
+    def correct(self) -> None:
+        """Carry the misfit over to the same ridge, or to a lower one where that is cheap."""
+        ridge = self.ridge
+        if self.is_deflated:
+            ridge = max(_FASTEST * ridge, min(ridge, _FLOOR * self.first_ridge))
+        self.carry(ridge)
+        self.ridge = ridge
 
     def carry(self, ridge: float) -> None:
         """Carry the misfit over to the targets of the next ridge, so that it undoes the present."""

@@ -303,7 +303,7 @@ def _correct(
         if path.is_deflated and (stiff.weight > weight).any():
             path.begin_afresh()
         else:
-            path.carry(path.ridge)
+            path.correct()
     if stiff:
         path.aim(stiff.shift(path.fitted))
 
