@@ -38,7 +38,7 @@ _FASTEST, _SLOWEST = 0.3, 0.7  # limits of that factor
 _QUICK, _LONG = 3, 10  # rounds below which the ridge shrinks faster, above which slower
 _LOOSE, _TIGHT, _TIGHTEST = 0.3, 0.02, 1e-3  # residuals, in units of the ridge times a typical cell
 _TIGHT_DEFLATED = 5e-4  # the same where forces are large differences times a heavy weight
-_FRESH, _FLOOR = 5e-3, 5e-4  # times the first ridge: the lowest to begin afresh at, and after that
+_FRESH, _FLOOR = 5e-3, 5e-4  # of the first ridge: the lowest while weights rise, and after that
 _CARRIED = 40.0  # times the tolerance: gradient of the last ridge
 _FEW = 0.01  # share of positive cells in doubt below which solves are tight
 _SETTLED = 2e-3  # share in doubt at which the next ridge is tried
@@ -128,18 +128,21 @@ class RidgePath:
         """Take heavy margins out of the equations from now on."""
         self._deflation = deflation
 
-    def begin_afresh(self) -> None:
-        """Forget what was carried, because the forces change, and take a ridge easier to solve."""
+    def begin_afresh(self, share: float = _FRESH) -> None:
+        """Forget what was carried, because forces change, and take a ridge easier to solve.
+
+        Args:
+          share: How low the ridge may be, relative to the first one.
+        """
         self._carried[:] = 0.0
-        self.ridge = max(_FASTEST * self.ridge, _FRESH * self.first_ridge)
+        self.ridge = max(_FASTEST * self.ridge, share * self.first_ridge)
 
     def correct(self) -> None:
-        """Carry the misfit over to the same ridge, or to a lower one where that is cheap."""
-        ridge = self.ridge
-        if self.is_deflated:
-            ridge = max(_FASTEST * ridge, min(ridge, _FLOOR * self.first_ridge))
-        self.carry(ridge)
-        self.ridge = ridge
+        """Carry the misfit over; with heavy margins taken out only from a low ridge on."""
+        if self.is_deflated and self.ridge > _FLOOR * self.first_ridge:
+            self.begin_afresh(_FLOOR)
+        else:
+            self.carry(self.ridge)
 
     def carry(self, ridge: float) -> None:
         """Carry the misfit over to the targets of the next ridge, so that it undoes the present."""
