@@ -67,8 +67,9 @@ class NonNegative(FitterBase):
     choice of smallest norm is proven by a vector :math:`\nu` in the notes with
     :math:`y = \max(0, s + qX\nu)`. Weights that differ by orders of magnitude, such as the 1000
     by which exact margins are sometimes approximated, are worked off by shifting targets and,
-    where cells at zero answer to large forces alone, taken out of the equations. Exact margins
-    that no table can have are `infeasible` when that is proven, else `stalled`.
+    where cells at zero answer to large forces alone, taken out of the equations; beside exact
+    margins that they grossly contradict that may end as `stalled`. Exact margins that no table can
+    have are `infeasible` when that is proven, else `stalled`.
 
     Cost: conjugate gradients on the cells that are positive, some ten thousand to a hundred
     thousand cheap steps for half a million inner cells. Where every inner cell is published in a
