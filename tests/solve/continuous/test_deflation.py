@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from discreet.solve.continuous.conjugate import solve_on_cells
-from discreet.solve.continuous.deflation import Deflation
+from discreet.solve.continuous.deflation import Deflation, _factor
 from discreet.solve.continuous.incidence import Restrictor
 from discreet.solve.continuous.problem import Prior, Problem
 from tests.solve.continuous.slow import HARD, dense, noisy
@@ -47,28 +47,32 @@ def test_the_preconditioner_is_its_formula_whatever_the_cells_were_before(name, 
         np.testing.assert_allclose(X[:, incidence.position] @ image, wanted, atol=1e-10)
 
 
+def solved_on(cells, problem, at, *, curvature, tolerance):
+    """The ridge problem on some cells, heavy margins taken out."""
+    incidence = Restrictor(problem.design)(cells)
+    deflation, lift = Deflation(problem, at), curvature / problem.weights[at]
+    return solve_on_cells(
+        problem,
+        incidence,
+        cells,
+        np.zeros(problem.design.n_published),
+        ridge=0.1,
+        tolerance=tolerance,
+        max_steps=10_000,
+        deflate=deflation.on(cells, incidence.position, lift),
+    )
+
+
 @pytest.mark.parametrize("name", sorted(HARD))
 @pytest.mark.parametrize("heavy", [1e2, 1e6])
 def test_heavy_margins_do_not_spoil_the_solution(name, heavy):
     design = HARD[name]()
     problem, at = problem_of(design, 5, heavy)
     cells = some_cells(design, np.random.default_rng(5))
-    incidence = Restrictor(design)(cells)
     D = np.sqrt(problem.prior.variance[cells])
     X = D[:, None] * dense(design)[cells]
     M = (X * problem.weights) @ X.T + 0.1 * np.eye(len(cells))
-    solved = solve_on_cells(
-        problem,
-        incidence,
-        cells,
-        np.zeros(design.n_published),
-        ridge=0.1,
-        tolerance=1e-9 * heavy,
-        max_steps=10_000,
-        deflate=Deflation(problem, at).on(
-            cells, incidence.position, np.full(len(at), 10.0 / heavy)
-        ),
-    )
+    solved = solved_on(cells, problem, at, curvature=10.0, tolerance=1e-9 * heavy)
     wanted = D * np.linalg.solve(M, X @ (problem.weights * problem.z))
     np.testing.assert_allclose(solved.y, wanted, atol=1e-5)
 
@@ -79,19 +83,14 @@ def test_the_number_of_steps_does_not_depend_on_the_weight():
     for heavy in (1e2, 1e3, 1e4):
         problem, at = problem_of(design, 1, heavy)
         cells = np.arange(design.n_inner)
-        incidence = Restrictor(design)(cells)
-        lift = np.full(len(at), 5.0 / heavy)
-        deflate = Deflation(problem, at).on(cells, incidence.position, lift)
-        solved = solve_on_cells(
-            problem,
-            incidence,
-            cells,
-            np.zeros(design.n_published),
-            ridge=0.1,
-            tolerance=1e-5,
-            max_steps=10_000,
-            deflate=deflate,
-        )
+        solved = solved_on(cells, problem, at, curvature=5.0, tolerance=1e-5)
         assert solved.residual <= 1e-5
         steps.append(solved.steps)
     assert max(steps) <= 2 * min(steps) + 5
+
+
+def test_a_matrix_that_has_no_factor_is_lifted_until_it_has():
+    matrix = np.asfortranarray(np.ones((3, 3)) * 7)
+    L = np.tril(_factor(matrix, np.full(3, 1e-30)))
+    np.testing.assert_allclose(L @ L.T, matrix, atol=1e-9)
+    np.testing.assert_array_equal(matrix, 7)

@@ -32,6 +32,7 @@ Deflate = Callable[[Vector, Vector], Vector]
 r"""Makes :math:`s` with :math:`r = DXs` and :math:`X^\top D r` into the image of P⁻¹r."""
 
 _NONE = -1
+_MORE = 10.0  # lifts the equations where rounding spoils their factor
 
 
 class Deflation:
@@ -117,8 +118,7 @@ class _Solver:
         self._factor = rest
         if len(rest):
             complement = dsyrk(-1.0, between * np.sqrt(self._pivot), beta=1.0, c=rest, lower=1)
-            np.einsum("ii->i", complement)[:] += lift[n:]
-            self._factor, _ = dpotrf(complement, lower=1, overwrite_a=1, clean=0)
+            self._factor = _factor(complement, lift[n:])
 
     def __call__(self, values: Vector) -> Vector:
         n = len(self._pivot)
@@ -129,6 +129,14 @@ class _Solver:
         second = dtrsv(self._factor, second, lower=1, overwrite_x=1)
         second = dtrsv(self._factor, second, lower=1, trans=1, overwrite_x=1)
         return np.concatenate([first - self._pivot * (self._between.T @ second), second])
+
+
+def _factor(matrix: Vector, lift: Vector) -> Vector:
+    """The Cholesky factor of a lifted matrix; lifted more where rounding makes it indefinite."""
+    lifted = matrix.copy(order="F")
+    np.einsum("ii->i", lifted)[:] += lift
+    factor, failed = dpotrf(lifted, lower=1, overwrite_a=1, clean=0)
+    return _factor(matrix, _MORE * lift) if failed else np.asarray(factor)
 
 
 def _groups(members: Membership, at: NDArray[np.int64]) -> Membership:

@@ -219,7 +219,9 @@ def _closed_form(prepared: _Prepared, stiff: StiffMargins) -> _Answer | None:
     """The fit without bounds, when it happens to be non-negative."""
     problem, structure = stiff.problem, prepared.structure
     if problem.design.n_inner == 0:
-        return _Answer(np.zeros(0), _held(stiff, np.zeros(0)), None, 0, "nothing to fit")
+        y = np.zeros(0)
+        held = _held(stiff, problem.design.aggregate(y))
+        return _Answer(y, held, None, 0, "nothing to fit")
     basis = structure.basis(problem.weights) if problem.prior.is_plain and not stiff else None
     if basis is None or not structure.is_exact_for(problem.weights):
         return None
@@ -230,7 +232,7 @@ def _closed_form(prepared: _Prepared, stiff: StiffMargins) -> _Answer | None:
         return None
     y = np.maximum(y, 0.0)
     dual = None if penalty else problem.weights * problem.design.aggregate(inverse(y))
-    return _Answer(y, _held(stiff, y), dual, 0, "closed form")
+    return _Answer(y, _held(stiff, problem.design.aggregate(y)), dual, 0, "closed form")
 
 
 def _by_splitting(prepared: _Prepared, stiff: StiffMargins) -> _Answer | None:
@@ -251,7 +253,8 @@ def _by_splitting(prepared: _Prepared, stiff: StiffMargins) -> _Answer | None:
     splitting.run(_MARGIN * options.tolerance, options.max_steps)
     stiff.aim(splitting.targets)
     x = splitting.x if completion is None else splitting.x[completion.inner]
-    return _Answer(x, _held(stiff, x), None, splitting.steps, "splitting")
+    held = _held(stiff, problem.design.aggregate(x))
+    return _Answer(x, held, None, splitting.steps, "splitting")
 
 
 def _by_active_sets(prepared: _Prepared, stiff: StiffMargins) -> _Answer:
@@ -332,12 +335,10 @@ def _first_guess(prepared: _Prepared, problem: Problem) -> NDArray[np.bool_]:
 def _answer(prepared: _Prepared, path: RidgePath, stiff: StiffMargins) -> _Answer:
     y = np.maximum(path.y, 0.0)
     dual = None if prepared.penalty else path.proof()
-    held = Held(stiff.at, stiff.multipliers(path.fitted), stiff.slack)
-    return _Answer(y, held, dual, path.steps, "active sets along a ridge")
+    return _Answer(y, _held(stiff, path.fitted), dual, path.steps, "active sets along a ridge")
 
 
-def _held(stiff: StiffMargins, y: Vector) -> Held:
-    fitted = stiff.problem.design.aggregate(y)
+def _held(stiff: StiffMargins, fitted: Vector) -> Held:
     return Held(stiff.at, stiff.multipliers(fitted), stiff.slack)
 
 
