@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOME = {
     "Adjust": "discreet.protect.adjust",
@@ -20,11 +20,13 @@ _HOME = {
     "ControlledRounding": "discreet.protect.controlled_rounding",
     "Chain": "discreet.solve.continuous.chain",
     "Design": "discreet.design.base",
+    "DiscreteGaussian": "discreet.protect.discrete_gaussian",
     "DiscreteLaplace": "discreet.protect.discrete_laplace",
     "DropAdd": "discreet.protect.drop_add",
     "Hierarchy": "discreet.design.hierarchy",
     "KeyConvention": "discreet.design.keys",
     "Laplace": "discreet.protect.laplace",
+    "Ledger": "discreet.ledger",
     "LeastAbsolute": "discreet.solve.continuous.least_absolute",
     "LeastSquares": "discreet.solve.continuous.least_squares",
     "LogLinear": "discreet.solve.continuous.log_linear",
@@ -69,6 +71,7 @@ if TYPE_CHECKING:
     from discreet.design.storage import read, read_release, read_table
     from discreet.design.table import Table
     from discreet.errors import DiscreetError
+    from discreet.ledger import Ledger
     from discreet.microdata.microdata import Microdata
     from discreet.microdata.open import open
     from discreet.microdata.recode import cut
@@ -78,6 +81,7 @@ if TYPE_CHECKING:
     from discreet.protect.adjust import Adjust
     from discreet.protect.cell_key import CellKey
     from discreet.protect.controlled_rounding import ControlledRounding
+    from discreet.protect.discrete_gaussian import DiscreteGaussian
     from discreet.protect.discrete_laplace import DiscreteLaplace
     from discreet.protect.drop_add import DropAdd
     from discreet.protect.laplace import Laplace
@@ -104,6 +108,7 @@ __all__ = [
     "ControlledRounding",
     "Design",
     "DiscreetError",
+    "DiscreteGaussian",
     "DiscreteLaplace",
     "DropAdd",
     "Hierarchy",
@@ -111,6 +116,7 @@ __all__ = [
     "Laplace",
     "LeastAbsolute",
     "LeastSquares",
+    "Ledger",
     "LogLinear",
     "Microdata",
     "NonNegative",

@@ -10,12 +10,17 @@ from discreet.microdata.demo import code_lists, generate, structural_zeros, surv
 from discreet.microdata.demo.codes import CodeList
 from discreet.microdata.microdata import Microdata
 from discreet.microdata.open import open as open_records
+from discreet.microdata.secret import Secret
 
 __all__ = ["census", "hierarchies", "opened", "sample", "write_parquet"]
 
+CENSUS, SAMPLE = "tarvenia-census", "tarvenia-sample"
+
 
 def census(persons: int = 100_000, seed: int = 1, *, path: str | Path | None = None) -> Microdata:
-    """The people of the country, with hierarchies, labels, ids and structural zeros.
+    """The people of the country, with hierarchies, labels, ids, keys and structural zeros.
+
+    The keys are made by `Secret.demo`, which everybody knows: they protect nobody.
 
     Args:
       persons: Number of people.
@@ -26,22 +31,26 @@ def census(persons: int = 100_000, seed: int = 1, *, path: str | Path | None = N
 
 
 def sample(persons: int = 100_000, seed: int = 1, *, path: str | Path | None = None) -> Microdata:
-    """A household survey of the census of as many people, with weights."""
+    """A household survey of the census of as many people, with weights and keys."""
     return _dressed(persons, seed, path, is_sample=True).with_roles(weight="weight")
 
 
 def _dressed(persons: int, seed: int, path: str | Path | None, *, is_sample: bool) -> Microdata:
     import pyarrow as pa
 
-    if path is not None:
-        return opened(write_parquet(path, persons, seed, sample=is_sample))
-    return opened(pa.concat_tables((survey if is_sample else generate)(persons, seed)))
+    source: Any = path
+    if path is None:
+        source = pa.concat_tables((survey if is_sample else generate)(persons, seed))
+    else:
+        write_parquet(path, persons, seed, sample=is_sample)
+    people = opened(source).named(SAMPLE if is_sample else CENSUS)
+    return people.with_keys(Secret.demo())
 
 
 def opened(source: Any) -> Microdata:
     """People made before, in a file or a frame, with all that is known about their columns."""
     records = open_records(source, id="person_id", hierarchies=hierarchies())
-    return records.with_structural_zeros(structural_zeros())
+    return records.with_structural_zeros(structural_zeros()).named(CENSUS)
 
 
 def hierarchies() -> dict[str, Hierarchy]:

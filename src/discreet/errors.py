@@ -1,7 +1,8 @@
 """Errors that say what was seen, what was expected and what to do next.
 
-Every error raised on purpose is a `DiscreetError`. The full message may show values of the
-confidential side; `DiscreetError.public` gives a text that may cross to the public side.
+Every error raised on purpose is a `DiscreetError`. Its message is confidential: it may show codes
+and values of the records. What may cross to the public side is `DiscreetError.public`, which says
+nothing in particular unless the author of the error marked the message as public.
 """
 
 from __future__ import annotations
@@ -11,21 +12,26 @@ from collections.abc import Iterable
 
 
 class DiscreetError(ValueError):
-    """Base of all errors raised on purpose."""
+    """Base of all errors raised on purpose.
 
-    public_text = "The request could not be carried out on the confidential side."
+    Attributes:
+      is_public: Whether the author vouches that the message shows nothing of the records. An
+        author who does derives a class, or sets it on the error.
+    """
+
+    is_public: bool = False
 
     def public(self) -> str:
-        """A text without true counts, keys or codes found in records."""
-        return self.public_text
+        """The text that may be shown to the public."""
+        return str(self) if self.is_public else PUBLIC_TEXT
+
+
+PUBLIC_TEXT = "The request could not be carried out on the confidential side."
+"""What the public is told of an error whose message is confidential."""
 
 
 class ParameterError(DiscreetError):
     """An option has a value it cannot take."""
-
-    def public(self) -> str:
-        """Options are chosen by the caller, so the message is safe as it stands."""
-        return str(self)
 
 
 class UnknownNameError(DiscreetError):
@@ -35,10 +41,6 @@ class UnknownNameError(DiscreetError):
         self.kind, self.name = kind, name
         self.known = [str(k) for k in known]
         super().__init__(f"unknown {kind} {str(name)!r}. {suggest(str(name), self.known)}")
-
-    def public(self) -> str:
-        """Names belong to the public design, so the message is safe as it stands."""
-        return str(self)
 
 
 class CodeError(DiscreetError):
@@ -60,10 +62,6 @@ class KeysError(DiscreetError):
 class InfeasibleError(DiscreetError):
     """No solution meets all the conditions that were asked for."""
 
-    def public(self) -> str:
-        """Feasibility of a public request is a public fact; the message names parameters only."""
-        return str(self)
-
 
 class NotConvergedError(DiscreetError):
     """A fit stopped before it reached its tolerance, and a converged one was required."""
@@ -71,6 +69,18 @@ class NotConvergedError(DiscreetError):
 
 class ConfidentialError(DiscreetError):
     """Something confidential was about to be published, or to be read as if it were public."""
+
+
+class LedgerError(DiscreetError):
+    """The custodian's ledger does not allow a release, or cannot be used."""
+
+
+class BudgetError(DiscreetError):
+    """A private release would cost more than what is left of the budget."""
+
+    def public(self) -> str:
+        """The fact alone: it follows from what was asked for, not from the records."""
+        return "What is left of the privacy budget does not suffice for this release."
 
 
 class EngineError(DiscreetError):

@@ -50,8 +50,9 @@ class Recipe:
       margins: What is published: a formula or a list of tuples.
       method: How it is protected.
       fitter: How inner cells are recovered afterwards, if at all.
-      rounding: How fitted inner cells become whole numbers, if at all; drawn from the seed.
-      seed: Required by methods that draw from an experiment's stream, refused by the others.
+      unit: What is published, `"count"` or `"weight"`; must be said when the data have weights.
+      rounding: How fitted inner cells become whole numbers, if at all.
+      seed: Seed of the rounding, which works on public values; used for nothing else.
       hierarchies: Files with hierarchies, by variable.
       support: Which combinations are inner cells.
     """
@@ -59,6 +60,7 @@ class Recipe:
     margins: Margins
     method: Choice
     fitter: Choice | None = None
+    unit: str | None = None
     rounding: str | None = None
     seed: int | None = None
     hierarchies: Mapping[str, str] = field(default_factory=dict)
@@ -70,6 +72,10 @@ class Recipe:
             raise ParameterError("only fitted inner cells can be rounded: name a fitter.")
         if self.rounding is not None:
             _check_rounding(self.rounding)
+        if (self.seed is None) != (self.rounding is None):
+            raise ParameterError(
+                "a recipe has a seed exactly when it rounds: give [fit] round and seed, or neither."
+            )
         object.__setattr__(self, "hierarchies", _frozen(self.hierarchies, "hierarchies"))
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -81,29 +87,35 @@ class Recipe:
             self.margins, hierarchies=self.hierarchies or None, support=self.support
         )
 
-    def run(self, data: Microdata | Table) -> Release:
+    def run(
+        self,
+        data: Microdata | Table,
+        *,
+        secret: Any = None,
+        ledger: Any = None,
+        again: bool = False,
+    ) -> Release:
         """Tabulate (unless a table is given), protect and fit.
 
         Promise: a fit that did not converge is an error, never part of the release.
+
+        Args:
+          data: The records, or a table of them.
+          secret: The custodian's secret, where the data do not bring it.
+          ledger: The custodian's ledger, where the data do not bring it.
+          again: As for `Table.protect`.
         """
+        if secret is not None:
+            data = data.with_secret(secret)
         table = data if isinstance(data, Table) else self.tabulate(data)
         method = registry.build("method", self.method.name, self.method.parameters)
-        release = table.protect(method, seed=self._seed_for(method))
+        release = table.protect(method, unit=self.unit, ledger=ledger, again=again)
         if self.fitter is None:
             return release
         fitted = release.fit(registry.build("fitter", self.fitter.name, self.fitter.parameters))
-        fitted.fit_result.require()
-        return fitted if self.rounding is None else self._rounded(fitted, self.rounding)
-
-    def _seed_for(self, method: Any) -> int | None:
-        """The seed, unless it is there for the rounding alone."""
-        for_rounding = self.rounding is not None and method.source != "seed"
-        return None if for_rounding else self.seed
-
-    def _rounded(self, fitted: Release, rounding: str) -> Release:
-        if self.seed is None:
-            raise ParameterError("rounding draws at random: give the recipe a seed in [protect].")
-        return fitted.round(rounding, seed=self.seed)
+        if self.rounding is None or self.seed is None:
+            return fitted
+        return fitted.round(self.rounding, seed=self.seed)
 
     def of(self, margins: Margins) -> Recipe:
         """The same recipe for other margins."""
@@ -117,8 +129,8 @@ class Recipe:
         if self.hierarchies:
             tabulate["hierarchies"] = dict(self.hierarchies)
         protect: dict[str, Any] = {"method": self.method.name}
-        if self.seed is not None:
-            protect["seed"] = self.seed
+        if self.unit is not None:
+            protect["unit"] = self.unit
         if self.method.parameters:
             protect["parameters"] = dict(self.method.parameters)
         spec = {"tabulate": tabulate, "protect": protect}
@@ -127,7 +139,7 @@ class Recipe:
             if self.fitter.parameters:
                 spec["fit"]["parameters"] = dict(self.fitter.parameters)
             if self.rounding is not None:
-                spec["fit"]["round"] = self.rounding
+                spec["fit"] |= {"round": self.rounding, "seed": self.seed}
         return spec
 
     @classmethod
@@ -135,9 +147,10 @@ class Recipe:
         """A recipe from plain data; unknown entries are an error, never ignored."""
         _only(spec, ("tabulate", "protect", "fit"), "section")
         tabulate = _section(spec, "tabulate", ("margins", "support", "hierarchies"))
-        protect = _section(spec, "protect", ("method", "seed", "parameters"))
+        _refuse_seed(spec.get("protect"))
+        protect = _section(spec, "protect", ("method", "unit", "parameters"))
         has_fit = spec.get("fit") is not None
-        fit = _section(spec, "fit", ("fitter", "parameters", "round")) if has_fit else None
+        fit = _section(spec, "fit", ("fitter", "parameters", "round", "seed")) if has_fit else None
         return cls(
             margins=_required(tabulate, "margins", "tabulate"),
             method=Choice(_required(protect, "method", "protect"), protect.get("parameters", {})),
@@ -145,7 +158,8 @@ class Recipe:
             if fit is None
             else Choice(_required(fit, "fitter", "fit"), fit.get("parameters", {})),
             rounding=None if fit is None else fit.get("round"),
-            seed=protect.get("seed"),
+            seed=None if fit is None else fit.get("seed"),
+            unit=protect.get("unit"),
             hierarchies=tabulate.get("hierarchies", {}),
             support=tabulate.get("support", "all"),
         )
@@ -169,6 +183,17 @@ class Recipe:
         with written_whole(path) as temporary:
             temporary.write_text(tomli_w.dumps(self.to_dict()), encoding="utf-8")
         return Path(path)
+
+
+def _refuse_seed(protect: Any) -> None:
+    """A seed in a readable file would undo the protection of whatever was drawn from it."""
+    if isinstance(protect, Mapping) and "seed" in protect:
+        raise ParameterError(
+            "[protect] has a seed, but publication draws from a secret: whoever reads a seed can "
+            "undo the noise. Remove it and run the recipe with a secret (`recipe.run(data, "
+            "secret=...)`, `discreet run --secret keys.secret`); a seed for the rounding goes to "
+            "[fit]."
+        )
 
 
 def _check_rounding(rounding: str) -> None:

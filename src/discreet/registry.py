@@ -17,6 +17,7 @@ METHODS: dict[str, str] = {
     "adjust": "discreet.protect.adjust:Adjust",
     "cell-key": "discreet.protect.cell_key:CellKey",
     "controlled-rounding": "discreet.protect.controlled_rounding:ControlledRounding",
+    "discrete-gaussian": "discreet.protect.discrete_gaussian:DiscreteGaussian",
     "discrete-laplace": "discreet.protect.discrete_laplace:DiscreteLaplace",
     "drop-add": "discreet.protect.drop_add:DropAdd",
     "laplace": "discreet.protect.laplace:Laplace",

@@ -6,7 +6,8 @@ import polars as pl
 import pytest
 
 import discreet as dc
-from discreet.design.release import CellStatus, Statement, Step
+from discreet.design.release import CellStatus, Protected
+from discreet.design.statement import Sentence, Statement, Step
 from discreet.design.values import CellValues
 from discreet.errors import (
     CodeError,
@@ -28,7 +29,8 @@ COUNTS = pd.DataFrame(
         "k": [10, 20, 2**32 - 1, 40, 50],
     }
 )
-STATEMENT = Statement((Step("test", {"D": 5}),), "Made for a test.", version=dc.__version__)
+SENTENCES = (Sentence("test", "Made for a test.", about="process"),)
+STATEMENT = Statement((Step("test", {"D": 5}, SENTENCES),), version=dc.__version__)
 
 
 def party_table(**options):
@@ -290,26 +292,20 @@ def test_rekeying_changes_keys_and_nothing_else():
 
 
 class Fake:
-    name = "fake"
+    name, source = "fake", "table"
 
-    def __init__(self, source):
-        self.source = source
-
-    def __call__(self, table, *, rng=None):
-        noise = 0 if rng is None else int(rng.integers(1, 1000))
-        return dc.Release.of(table.design, table.z + noise, STATEMENT)
+    def __call__(self, table, *, draws):
+        noise = int(draws.generator(self, table).integers(1, 1000))
+        return Protected.of(table.design, table.z + noise, STATEMENT)
 
 
-def test_a_seed_is_required_by_drawing_methods_and_refused_by_others():
+def test_an_experiment_depends_on_its_seed_alone():
     table = party_table()
-    with pytest.raises(ParameterError, match="seed="):
-        table.protect(Fake("seed"))
-    first, second = (table.protect(Fake("seed"), seed=4) for _ in range(2))
-    np.testing.assert_array_equal(first.z, second.z)
-    for source in ("keys", "system"):
-        np.testing.assert_array_equal(table.protect(Fake(source)).z, table.z)
-        with pytest.raises(ParameterError, match="remove seed"):
-            table.protect(Fake(source), seed=4)
+    first, second, other = (table.simulate(Fake(), seed=seed).z for seed in (4, 4, 5))
+    np.testing.assert_array_equal(first, second)
+    assert (first != other).all()
+    with pytest.raises(ParameterError, match="seed"):
+        table.protect(Fake(), seed=4)
 
 
 def test_pictures_of_a_table():
@@ -345,9 +341,9 @@ def test_lengths_must_fit_the_design():
         dc.Release(design, np.ones(3), STATEMENT)
 
 
-def test_a_pickled_table_loses_its_rule_for_zero_keys():
-    table = party_table(key="k").with_zero_key(lambda cells: np.zeros(len(cells), dtype=np.int64))
-    assert pickle.loads(pickle.dumps(table)).zero_key is None
+def test_a_pickled_table_loses_its_secret():
+    table = party_table(key="k").with_secret(dc.Secret.generate())
+    assert pickle.loads(pickle.dumps(table)).secret is None
 
 
 def test_hidden_cells_are_null_in_frames_and_survive_the_disk(tmp_path):

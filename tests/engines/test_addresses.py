@@ -127,7 +127,7 @@ def test_passwords_are_not_shown(server, caplog):
 
 def test_nothing_that_is_written_says_where_the_records_were(server, tmp_path):
     recipe = Recipe("sex", Choice("laplace", {"epsilon": 1.0}))
-    data = dc.open(f"{server.url}::people", weight="w")
+    data = dc.open(f"{server.url}::people", hierarchies={"sex": dc.Hierarchy.flat(["f", "m"])})
     recipe.write(tmp_path / "recipe.toml")
     recipe.tabulate(data).save(tmp_path / "table.parquet")
     recipe.run(data).save(tmp_path / "release.parquet")

@@ -31,7 +31,7 @@ def census(n):
             "age": rng.integers(0, 100, n).astype(np.int16),
             "sex": pa.array(["f", "m", ""]).take(rng.integers(0, 3, n)),
             "w": rng.gamma(4.0, 10.0, n),
-            "k": rng.integers(2**31, 2**32, n),
+            "k": rng.integers(0, 2**32, n),
         }
     )
 

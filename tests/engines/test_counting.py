@@ -3,10 +3,14 @@
 import pytest
 
 from tests.tabulate.test_engines import (  # noqa: F401  # collected here once more
+    test_a_bound_hides_no_bad_weight,
     test_bad_keys_are_refused,
     test_bad_weights_are_refused,
+    test_bounds_hold_for_counts_weights_and_keys,
+    test_bounds_meet_the_other_columns_after_keys_are_joined,
     test_fractional_keys_are_rounded_to_the_even_neighbour,
     test_keys_of_any_whole_type,
+    test_records_of_nobody_are_refused_where_persons_are_bounded,
     test_sums_of_keys_do_not_overflow_or_round,
     test_weights_are_summed_and_squared,
 )

@@ -10,7 +10,7 @@ import pytest
 import discreet as dc
 from discreet.cli import main
 
-SECRET = "correct horse battery staple, and then some"
+SECRET = "c0ffee00" * 8
 N = 500
 FRAME = pa.table(
     {

@@ -228,3 +228,52 @@ def test_decimal_weights_and_keys():
     frame = {"a": ["x"], "w": [Decimal("1.25")], "k": [Decimal(9)]}
     table = dc.open(pa.table(frame), weight="w", key="k").tabulate("a")
     assert (table.weights[0], table.cell_keys[0]) == (1.25, 9)
+
+
+def declared(data, margins="a"):
+    return {a.name: (a.leaves, a.declared) for a in data.tabulate(margins).design.axes}
+
+
+CATEGORICAL = {
+    "pandas": lambda v: pd.DataFrame({"a": pd.Categorical(v, ["z", "y", "x"])}),
+    "polars enum": lambda v: pl.DataFrame({"a": v}, {"a": pl.Enum(["z", "y", "x"])}),
+    "lazy polars enum": lambda v: pl.LazyFrame({"a": v}, {"a": pl.Enum(["z", "y", "x"])}),
+}
+
+
+@pytest.mark.parametrize("frame", CATEGORICAL.values(), ids=CATEGORICAL)
+def test_categories_of_a_frame_are_its_code_list(frame):
+    assert declared(dc.open(frame(["x", "y"]))) == {"a": (("z", "y", "x"), True)}
+    assert declared(dc.open(frame(["x", None]))) == {"a": (("z", "y", "x", "(missing)"), False)}
+
+
+def test_dictionaries_and_polars_categoricals_are_found_codes():
+    texts = pa.array(["y", "x"])
+    for frame in (pa.table({"a": texts.dictionary_encode()}), pl.DataFrame({"a": texts})):
+        assert declared(dc.open(frame)) == {"a": (("x", "y"), False)}
+    categorical = pl.DataFrame({"a": ["y", "x"]}, {"a": pl.Categorical()})
+    assert declared(dc.open(categorical)) == {"a": (("x", "y"), False)}
+
+
+def test_hierarchies_come_before_the_categories_of_a_frame():
+    frame = CATEGORICAL["pandas"](["x", "y"])
+    data = dc.open(frame, hierarchies={"a": dc.Hierarchy.flat(["x", "y"])})
+    assert declared(data) == {"a": (("x", "y"), True)}
+
+
+def test_categories_of_ids_are_no_code_list():
+    frame = pd.DataFrame({"a": ["x"], "id": pd.Categorical(["p1"])})
+    assert dc.open(frame, id="id").hierarchies == {}
+
+
+def test_code_lists_are_read_from_a_file(tmp_path):
+    (tmp_path / "codes.toml").write_text('[region]\ncodes = ["01"]\nother = "drop"\n')
+    with pytest.raises(CodeError, match="without a value"):
+        dc.open(csv(tmp_path / "p.csv"), codes=tmp_path / "codes.toml").tabulate("region")
+    (tmp_path / "codes.toml").write_text(
+        '[region]\ncodes = ["01"]\nother = "drop"\nmissing = "01"\n'
+    )
+    data = dc.open(csv(tmp_path / "p.csv"), codes=str(tmp_path / "codes.toml"))
+    assert declared(data, "region") == {"region": (("01",), True)}
+    assert data.tabulate("region").z.tolist() == [2, 2]
+    assert data.tabulate("sex").z.tolist() == [2, 2]

@@ -23,7 +23,19 @@ def test_the_first_lines_of_the_readme_run(people, tmp_path):
     table = people.with_keys(secret).tabulate("region*age + region*sex")
     assert table.z[table.design.position({})] == 3_000
     assert len(table.cell_keys) == len(table.z)
-    assert table.zero_key is not None
+    assert table.secret is secret
+
+
+def test_it_has_a_name_and_keys_of_a_public_secret(people):
+    assert (people.data_set.name, people.data_set.edition) == ("tarvenia-census", "1")
+    assert people.data_set.keys == "kept"
+    assert people.secret.is_public
+    table = people.tabulate("sex")
+    assert len(table.cell_keys) == len(table.z)
+    assert table.data_set == people.data_set
+    sample = dc.demo.sample(2_000)
+    assert sample.data_set.name == "tarvenia-sample"
+    assert sample.has_keys
 
 
 def test_structural_zeros_shape_the_support(people):

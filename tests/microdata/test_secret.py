@@ -16,6 +16,7 @@ from discreet.errors import KeysError
 from discreet.microdata.secret import Secret, definition
 
 MATERIAL = b"0123456789abcdef0123456789abcdef"
+DIGITS = b"00112233445566778899aabbccddeeff" * 2
 
 
 @pytest.fixture
@@ -168,18 +169,131 @@ def test_errors_name_the_file_and_the_remedy(tmp_path):
         Secret.from_file(tmp_path / "absent" / "s", create=True)
     with pytest.raises(KeysError, match="cannot read"):
         Secret.from_file(tmp_path)
-    short = tmp_path / "short"
-    short.write_bytes(b"x" * 31 + b"\n")
-    short.chmod(0o600)
     with pytest.raises(KeysError, match="31 bytes"):
-        Secret.from_file(short)
+        Secret(b"x" * 31 + b"\n")
+
+
+def private(path, content):
+    path.write_bytes(content)
+    path.chmod(0o600)
+    return path
+
+
+def test_secrets_of_the_first_version_give_the_same_keys(tmp_path):
+    """The values were made by version 0.1 from the same file."""
+    secret = Secret.from_file(private(tmp_path / "s", DIGITS + b"\n"))
+    assert secret.keys_for_ids([1, 42, "Åse"]).tolist() == [955830923, 1565699480, 1644436549]
+    assert secret.keys_for_ids([1, 42, "Åse"], "ons-256").tolist() == [139, 152, 69]
+    assert secret.zero_key([{"sex": "f"}, {}]).tolist() == [1482509825, 1905503743]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        DIGITS[:-1],
+        DIGITS + b"0",
+        DIGITS.upper(),
+        DIGITS + b"\n\n",
+        DIGITS + b"\r\n",
+        DIGITS + b" ",
+        b" " + DIGITS,
+        b"\xef\xbb\xbf" + DIGITS,
+        b"g" + DIGITS[1:],
+        b"person,sex,age\n" + b"1,f,34\n" * 1000,
+        bytes(range(32)),
+    ],
+)
+def test_only_a_secret_file_is_taken_for_one(tmp_path, monkeypatch, content):
+    for mode in (0o600, 0o644):
+        path = private(tmp_path / "s", content)
+        path.chmod(mode)
+        with pytest.raises(KeysError, match="64 hexadecimal digits.*create=True") as caught:
+            Secret.from_file(path, create=True)
+        assert "chmod" not in str(caught.value)
+        assert path.read_bytes() == content
+    if b"\0" not in content:
+        monkeypatch.setenv("DISCREET_SECRET", os.fsdecode(content))
+        with pytest.raises(KeysError, match="64 hexadecimal digits"):
+            Secret.from_env("DISCREET_SECRET")
+
+
+def test_keys_of_an_edition_are_unrelated_to_others(secret):
+    ids = np.arange(2000)
+    kept, one, two = (secret.keys_for_ids(ids, edition=e) for e in (None, "1", "2"))
+    for a, b in ((kept, one), (kept, two), (one, two)):
+        assert (a == b).sum() < 3
+        assert abs(np.corrcoef(a, b)[0, 1]) < 0.1
+    np.testing.assert_array_equal(one, secret.keys_for_ids(ids, edition="1"))
+    assert secret.keys_for_ids(["1x"], edition="1") != secret.keys_for_ids(["x"], edition="11")
+
+
+def test_mixed_keys_are_the_documented_hash(secret):
+    key = hashlib.blake2b(MATERIAL).digest()
+    text = b"discreet cell noise\0" + (4).to_bytes(8, "big") + b"pram" + (7).to_bytes(8, "big")
+    expected = hashlib.blake2b(text, key=key, digest_size=8).digest()
+    assert secret.mixed(np.array([7]), "pram") == [int.from_bytes(expected[:4], "big")]
+
+
+def test_mixed_keys_are_uniform_and_unrelated_between_purposes(secret):
+    keys = np.arange(20_000)
+    one, two = secret.mixed(keys, "pram"), secret.mixed(keys, "drop-add")
+    for mixed in (one, two):
+        assert mixed.dtype == np.int64
+        assert mixed.min() >= 0
+        counts = np.bincount(mixed * 16 // 2**32, minlength=16)
+        assert ((counts - 1250) ** 2 / 1250).sum() < 60  # chi-square, 15 degrees: p > 1e-6
+    assert abs(np.corrcoef(one, two)[0, 1]) < 0.04
+    other = Secret(MATERIAL[::-1]).mixed(keys, "pram")
+    assert abs(np.corrcoef(one, other)[0, 1]) < 0.04
+
+
+def test_the_same_key_is_mixed_alike_in_any_company(secret):
+    keys = np.array([5, 3, 5, 2**32 - 1, 3])
+    mixed = secret.mixed(keys, "x")
+    assert mixed[0] == mixed[2] == secret.mixed(np.array([5]), "x")[0]
+    assert mixed[1] == mixed[4] != mixed[0]
+    assert secret.mixed(np.array([], dtype=np.int64), "x").shape == (0,)
+
+
+def test_a_generator_depends_on_secret_and_message_only(secret):
+    def drawn(one, message):
+        return one.generator(message).integers(2**63, size=4).tolist()
+
+    again = Secret(MATERIAL)
+    assert drawn(secret, b"table") == drawn(again, b"table")
+    others = [drawn(secret, b"tablf"), drawn(secret, b""), drawn(Secret(MATERIAL[::-1]), b"table")]
+    assert len({tuple(d) for d in [drawn(secret, b"table"), *others]}) == 4
+
+
+def test_a_generator_keeps_all_256_bits(secret):
+    pool = secret.generator(b"x").bit_generator.seed_seq.pool
+    assert len(pool) * 32 == 256
+
+
+def test_the_mark_tells_secrets_apart(secret, tmp_path):
+    assert secret.mark == Secret(MATERIAL).mark != Secret(MATERIAL[::-1]).mark
+    assert len(bytes.fromhex(secret.mark)) == 8
+
+
+def test_the_demo_secret_is_fixed_and_says_that_it_is_public(secret):
+    assert Secret.demo().mark == Secret.demo().mark != secret.mark
+    assert Secret.demo().is_public
+    assert not secret.is_public
+    assert not Secret.generate().is_public
+
+
+def test_a_secret_is_all_that_a_table_needs(secret):
+    from discreet.design.data_set import SecretLike
+
+    expected = {name for name in vars(SecretLike) if not name.startswith("_")}
+    assert expected == {"is_public", "mark", "zero_key", "mixed", "generator"}
+    assert expected <= set(dir(secret))
 
 
 def test_environment_and_file_agree(tmp_path, monkeypatch):
-    path = tmp_path / "s"
-    path.write_bytes(MATERIAL + b"\n")
-    path.chmod(0o600)
-    monkeypatch.setenv("DISCREET_SECRET", MATERIAL.decode())
+    path = private(tmp_path / "s", DIGITS + b"\n")
+    monkeypatch.setenv("DISCREET_SECRET", DIGITS.decode())
     ids = [1, 2]
     np.testing.assert_array_equal(
         Secret.from_file(path).keys_for_ids(ids),

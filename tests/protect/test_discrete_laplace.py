@@ -304,7 +304,7 @@ def test_the_scale_is_one_for_which_the_guarantee_is_proved(epsilon, sensitivity
     from discreet.protect import opendp_source
 
     scale = scale_for(epsilon, sensitivity)
-    assert opendp_source._measurement(scale).map(sensitivity) <= epsilon
+    assert opendp_source._laplace(scale).map(sensitivity) <= epsilon
     np.testing.assert_allclose(scale, sensitivity / epsilon, rtol=1e-12)
 
 

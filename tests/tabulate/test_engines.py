@@ -1,3 +1,5 @@
+import dataclasses
+
 import duckdb
 import ibis
 import numpy as np
@@ -5,6 +7,7 @@ import pyarrow as pa
 import pytest
 
 import discreet as dc
+from discreet.design.data_set import DataSet
 from discreet.errors import DataError, EngineError, KeysError
 from discreet.tabulate.engine import values_of
 from discreet.tabulate.ibis_engine import IbisEngine
@@ -62,6 +65,11 @@ def roles(data):
     return {"id": data.id, "weight": data.weight, "key": data.key}
 
 
+class Forgets(IbisEngine):
+    def group(self, data, variables):
+        return super().group(dataclasses.replace(data, data_set=DataSet()), variables)
+
+
 class Trusts(IbisEngine):
     def group(self, data, variables):
         sums = {"n": data.table.count(), "w": data.table[data.weight].sum()}
@@ -78,6 +86,8 @@ class Trusts(IbisEngine):
         (Folds, "text"),
         (Trusts, "negative weight"),
         (Trusts, "missing key"),
+        (Forgets, "records of one person"),
+        (Forgets, "missing person"),
     ],
 )
 def test_the_battery_catches_engines_that_lie(liar, case):
@@ -137,8 +147,8 @@ def test_sums_of_keys_do_not_overflow_or_round(place):
     n = 100_000
     keys = np.full(n, 2**32 - 1)
     frame = pa.table({"a": np.arange(n) % 2, "k": keys})
-    table = place.tabulate(frame, "a", roles={"key": "k"})
-    assert table.cell_keys.tolist() == [n // 2 * (2**32 - 1) % 2**32] * 2 + [-n % 2**32]
+    cells = place.engine.group(place.people(frame, key="k"), ["a"])
+    assert values_of(cells, 1).key.tolist() == [n // 2 * (2**32 - 1)] * 2
 
 
 @pytest.mark.parametrize("kind", [pa.float64(), pa.float32(), pa.decimal128(12, 8)])
@@ -158,6 +168,66 @@ def test_weights_are_summed_and_squared(place):
     table = place.tabulate(pa.table(RECORDS), "a", roles={"weight": "w"})
     assert table.weights.tolist() == [4.0, 2.0, 6.0]
     assert table.published.weight_squared.tolist() == [10.0, 4.0, 14.0]
+
+
+FAMILY = pa.table(
+    {
+        "a": ["x", "y", "x", "y", "x"],
+        "w": [1.0, 8.0, 3.0, 1000.0, 2.0],
+        "k": [10, 20, 30, 40, 50],
+        "person": ["p", "q", "p", "p", "q"],
+        "id": [5, 4, 3, 2, 1],
+    }
+)
+
+
+def test_bounds_hold_for_counts_weights_and_keys(place):
+    people = place.people(FAMILY, weight="w", key="k", id="id")
+    bounded = people.with_roles(weight_bound=5, person="person", max_records=2)
+    table = bounded.tabulate("a", engine=place.engine)
+    assert table.z.tolist() == [2, 2, 4]  # the record of p with the largest id is left out
+    assert table.weights.tolist() == [5.0, 10.0, 15.0]
+    assert table.published.weight_squared.tolist() == [13.0, 50.0, 63.0]
+    assert table.cell_keys.tolist() == [80, 60, 140]
+    assert table.data_set.bounds == bounded.data_set.bounds
+
+
+def test_one_record_of_a_person_is_counted_unless_said_otherwise(place):
+    people = place.people(FAMILY, id="id").with_roles(person="person")
+    assert people.tabulate("a", engine=place.engine).z.tolist() == [1, 1, 2]
+
+
+def test_one_heavy_record_moves_a_bounded_table_by_its_bound(place):
+    def total(frame):
+        people = place.people(frame, weight="w", id="id").with_roles(weight_bound=2)
+        return people.tabulate("a", engine=place.engine).weights[-1]
+
+    assert total(FAMILY) - total(FAMILY.slice(0, 3)) == 4.0
+
+
+def test_bounds_meet_the_other_columns_after_keys_are_joined(place):
+    secret = dc.Secret(b"x" * 32)
+    keyed = place.people(FAMILY, id="id").with_keys(secret)
+    table = keyed.with_roles(person="person").tabulate("a", engine=place.engine)
+    expected = secret.keys_for_ids([1, 2])
+    assert table.cell_keys[-1] == expected.sum() % 2**32
+
+
+@pytest.mark.parametrize("column", ["person", "id"])
+def test_records_of_nobody_are_refused_where_persons_are_bounded(place, column):
+    values = [None, *FAMILY.column(column).to_pylist()[1:]]
+    frame = FAMILY.set_column(FAMILY.column_names.index(column), column, pa.array(values))
+    people = place.people(frame, id="id").with_roles(person="person", max_records=5)
+    with pytest.raises(DataError, match="no 'person' or no 'id'"):
+        people.tabulate("a", engine=place.engine)
+
+
+@pytest.mark.parametrize("bad", [None, -1.0, float("nan"), float("inf")])
+def test_a_bound_hides_no_bad_weight(place, bad):
+    frame = FAMILY.set_column(1, "w", pa.array([bad, 1.0, 1.0, 1.0, 1.0]))
+    people = place.people(frame, weight="w", id="id").with_roles(weight_bound=2)
+    with pytest.raises(DataError, match="weight column 'w'"):
+        people.tabulate("a", engine=place.engine)
 
 
 def test_both_engines_are_in_the_registry():

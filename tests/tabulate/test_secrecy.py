@@ -78,7 +78,7 @@ def test_logs_and_texts_do_not_hold_it(people, caplog):
         repr(people),
         repr(table),
         table._repr_html_(),
-        repr(table.zero_key),
+        repr(table.secret),
         str(vars(people)),
     ]
     assert_silent(caplog.text + "".join(shown))
@@ -96,7 +96,7 @@ def test_files_do_not_hold_it(people, tmp_path):
 def test_a_pickled_table_leaves_it_behind(people):
     table = people.tabulate("sex")
     copy = pickle.loads(pickle.dumps(table))
-    assert copy.zero_key is None
+    assert copy.secret is None
     assert SECRET.encode() not in pickle.dumps(table)
 
 

@@ -15,7 +15,8 @@ from discreet.assess.measure import BaseMeasure, NotApplicableError
 from discreet.design.axis import Level
 from discreet.design.base import Design, Vector
 from discreet.design.blocks import Block
-from discreet.design.release import CellStatus, Release, Statement
+from discreet.design.release import Protected, Release
+from discreet.design.statement import Statement
 from discreet.design.structured import StructuredDesign
 from discreet.design.table import Table
 from discreet.errors import DesignError, ParameterError
@@ -82,13 +83,13 @@ class PairMeasure(BaseMeasure):
     cells: Cells = "published"
     values: Values = "count"
 
-    def pairs(self, table: Table, release: Release) -> Pairs:
+    def pairs(self, table: Table, release: Protected) -> Pairs:
         """The values that the measure compares."""
         return pairs(table, release, self.cells, self.values)
 
 
 def pairs(
-    table: Table, release: Release, cells: Cells = "published", values: Values = "count"
+    table: Table, release: Protected, cells: Cells = "published", values: Values = "count"
 ) -> Pairs:
     """True and released values of the same cells; withheld cells are left out."""
     g = released_values(release, cells, values)
@@ -115,46 +116,30 @@ def true_values(table: Table, design: Design, cells: Cells, values: Values = "co
     return _placed(found, table.design, design, cells)
 
 
-def shows_weights(release: Release) -> bool:
-    """Whether the values of the release are weighted counts, and counts are not published.
-
-    Noise methods publish one or the other; what is fitted to weighted counts is weighted too.
-    """
-    if release.weighted is None:
-        return False
-    return release.fit_result is not None or bool(np.array_equal(release.z, release.weighted))
-
-
-def released_values(release: Release, cells: Cells, values: Values = "count") -> Vector:
+def released_values(release: Protected, cells: Cells, values: Values = "count") -> Vector:
     """Released values, not-a-number where a cell is withheld."""
-    if values == "count" and shows_weights(release):
-        raise NotApplicableError("the release publishes weighted counts, not counts.")
-    if values == "weight" and release.weighted is None:
-        raise NotApplicableError("the release has no weighted counts.")
+    if values != release.unit:
+        raise NotApplicableError(f"the release publishes unit {release.unit!r}, not {values!r}.")
     if cells == "inner":
-        return _released_inner(release, values)
-    if values == "count" or shows_weights(release):
-        return without_withheld(release, release.z)
-    return without_withheld(release, np.asarray(release.weighted))
+        return _released_inner(release)
+    return without_withheld(release, release.z)
 
 
-def without_withheld(release: Release, published: Vector) -> Vector:
+def without_withheld(release: Protected, published: Vector) -> Vector:
     """Values of the published cells, not-a-number where they are withheld."""
-    if release.status is None:
-        return published
-    shown = np.isin(release.status, (CellStatus.published, CellStatus.structural_zero))
-    return published if shown.all() else np.where(shown, published, np.nan)
+    hidden = release.hidden
+    return np.where(hidden, np.nan, published) if hidden.any() else published
 
 
-def _released_inner(release: Release, values: Values) -> Vector:
+def _released_inner(release: Protected) -> Vector:
     """Inner cells of the release, fitted or published as they stand."""
-    if release.y is not None and (values == "count" or shows_weights(release)):
+    if release.y is not None:
         return release.y
     design = release.design
     if isinstance(design, StructuredDesign):
         for k, block in enumerate(design.blocks):
             if all(level is not None and level.is_identity for level in block.levels):
-                z = released_values(release, "published", values)[design.slice_of(k)]
+                z = without_withheld(release, release.z)[design.slice_of(k)]
                 return z[np.searchsorted(design.block_cells(k), inner_flat(design))]
     raise NotApplicableError(
         "inner cells are not part of the release. Fit them first: `release.fit()`, or "
@@ -244,7 +229,7 @@ def toy(true: npt.ArrayLike, released: npt.ArrayLike) -> tuple[Table, Release]:
     names = [chr(ord("a") + k) for k in range(f.ndim)]
     design = Design.product(dict(zip(names, f.shape, strict=True)), [tuple(names)])
     table = Table.from_inner(design, f.ravel())
-    return table, Release(design, g.ravel(), Statement((), "Bare counts."), y=g.ravel())
+    return table, Release(design, g.ravel(), Statement(), y=g.ravel())
 
 
 def _placed(values: Vector, source: Design, target: Design, cells: Cells) -> Vector:

@@ -16,6 +16,8 @@ COMMANDS = (
     "run",
     "ptable",
     "keys",
+    "codes",
+    "ledger",
     "demo",
     "serve",
 )

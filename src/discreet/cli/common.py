@@ -20,7 +20,22 @@ if TYPE_CHECKING:
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 Out = Annotated[Path | None, typer.Option("--out", "-o", help="File to write.")]
-Seed = Annotated[int | None, typer.Option(help="Seed, for methods that draw at random.")]
+Unit = Annotated[
+    str | None, typer.Option(help="What is published of a table with weights: count or weight.")
+]
+SecretFile = Annotated[
+    Path | None, typer.Option("--secret", help="The custodian's secret file; it makes the keys.")
+]
+LedgerFile = Annotated[
+    Path | None, typer.Option("--ledger", help="The custodian's ledger; made when it is not there.")
+]
+Again = Annotated[
+    bool,
+    typer.Option("--again", help="Release a whole table once more, though it can be averaged."),
+]
+Codes = Annotated[Path | None, typer.Option(help="Code lists of the variables: a codes.toml.")]
+Name = Annotated[str | None, typer.Option(help="Name of the data set; that of the file if absent.")]
+Edition = Annotated[str | None, typer.Option(help="Edition of the data set; 1 if absent.")]
 Parameters = Annotated[
     list[str] | None,
     typer.Option("--set", "-s", help="A parameter, as NAME=VALUE (may be repeated)."),
@@ -98,6 +113,10 @@ def open_source(
     keys: str | None = None,
     secret: Path | None = None,
     hierarchies: list[str] | None = None,
+    codes: Path | None = None,
+    name: str | None = None,
+    edition: str | None = None,
+    ledger: Path | None = None,
 ) -> Microdata:
     """The microdata a command works on.
 
@@ -106,14 +125,18 @@ def open_source(
     from discreet.microdata.open import open as open_microdata
     from discreet.microdata.secret import Secret
 
-    trees = pairs(hierarchies, "a hierarchy")
-    data = open_microdata(
-        source, weight=weight, key=key, id=id, keys=keys, hierarchies=trees or None
+    given = {"name": name, "edition": edition, "ledger": ledger}
+    return open_microdata(
+        source,
+        weight=weight,
+        key=key,
+        id=id,
+        keys=keys,
+        hierarchies=pairs(hierarchies, "a hierarchy") or None,
+        codes=codes,
+        secret=None if secret is None else Secret.from_file(secret),
+        **{option: value for option, value in given.items() if value is not None},
     )
-    if secret is None:
-        return data
-    found = Secret.from_file(secret)
-    return data.with_keys(found) if keys is None else data.with_zero_keys(found)
 
 
 def write_release(release: Release, out: Path) -> Path:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from discreet.cli.common import Json, answer, open_source, progress_bar
+from discreet.cli.common import Edition, Json, answer, open_source, progress_bar
 from discreet.errors import ParameterError
+
+if TYPE_CHECKING:
+    from discreet.microdata.microdata import Editions
 
 
 def keys(
@@ -21,6 +24,10 @@ def keys(
     into: Annotated[
         str | None, typer.Option(help="Side table of ids and keys, new in the records' database.")
     ] = None,
+    editions: Annotated[
+        str, typer.Option(help="Keys over editions: kept, or redrawn for each edition.")
+    ] = "kept",
+    edition: Edition = None,
     json: Json = False,
 ) -> None:
     """Make a record key for every id and store them in a side table of their owner's.
@@ -34,13 +41,14 @@ def keys(
 
     if (out is None) == (into is None):
         raise ParameterError("say where the keys go: a file with --out, or a table with --into.")
-    data = open_source(source, id=id)
+    data = open_source(source, id=id, edition=edition)
+    policy = cast("Editions", editions)
     found = Secret.from_file(secret, create=True)
     with progress_bar():
         if into is not None:
-            data.store_keys(into, found)
+            data.store_keys(into, found, editions=policy)
         elif out is not None:
-            data.with_keys(found).write_keys(out)
+            data.with_keys(found, editions=policy).write_keys(out)
     place = {"file": str(out)} if into is None else {"table": into}
     text = f"{out}: record keys (owner only)" if into is None else f"{into}: record keys (a table)"
     answer({**place, "side": "confidential"}, json, text)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from discreet.cli.common import (
+    Again,
     Json,
+    LedgerFile,
     Out,
     Parameters,
-    Seed,
+    SecretFile,
+    Unit,
     answer,
     plain_values,
     progress_bar,
@@ -25,16 +27,19 @@ def protect(
     method: Annotated[str, typer.Option(help="The method's name, e.g. cell-key.")],
     out: Out = None,
     set: Parameters = None,
-    seed: Seed = None,
-    secret: Annotated[
-        Path | None, typer.Option(help="Secret file, for methods that perturb empty cells by key.")
-    ] = None,
+    unit: Unit = None,
+    secret: SecretFile = None,
+    ledger: LedgerFile = None,
+    again: Again = False,
     json: Json = False,
 ) -> None:
     """Protect a table; the release may be published.
 
     Example: discreet protect table.parquet --method cell-key -s D=5 -s V=3 -s js=2
     --out release.csv
+
+    Example: discreet protect table.parquet --method safe --secret keys.secret
+    --ledger discreet.db --out release.parquet
     """
     from discreet import registry
     from discreet.design.storage import read_table
@@ -42,11 +47,10 @@ def protect(
 
     truth = read_table(table)
     if secret is not None:
-        made = Secret.from_file(secret)
-        truth = truth.with_zero_key(partial(made.zero_key, rule=truth.convention))
+        truth = truth.with_secret(Secret.from_file(secret))
     chosen = registry.build("method", method, plain_values(set))
     with progress_bar():
-        release = truth.protect(chosen, seed=seed)
+        release = truth.protect(chosen, unit=unit, ledger=ledger, again=again)
     if out is not None:
         write_release(release, out)
     summary = {

@@ -7,7 +7,20 @@ from typing import Annotated
 
 import typer
 
-from discreet.cli.common import Json, Keys, answer, open_source, progress_bar, write_release
+from discreet.cli.common import (
+    Again,
+    Codes,
+    Edition,
+    Json,
+    Keys,
+    LedgerFile,
+    Name,
+    SecretFile,
+    answer,
+    open_source,
+    progress_bar,
+    write_release,
+)
 
 
 def run(
@@ -18,7 +31,12 @@ def run(
     key: Annotated[str | None, typer.Option(help="Column of record keys.")] = None,
     id: Annotated[str | None, typer.Option(help="Column of stable ids, for keys.")] = None,
     keys: Keys = None,
-    secret: Annotated[Path | None, typer.Option(help="Secret file that makes the keys.")] = None,
+    secret: SecretFile = None,
+    codes: Codes = None,
+    name: Name = None,
+    edition: Edition = None,
+    ledger: LedgerFile = None,
+    again: Again = False,
     json: Json = False,
 ) -> None:
     """Tabulate, protect and fit as a recipe says.
@@ -29,9 +47,20 @@ def run(
     from discreet.recipe import Recipe
 
     plan = Recipe.read(recipe)
-    data = open_source(source, weight=weight, key=key, id=id, keys=keys, secret=secret)
+    data = open_source(
+        source,
+        weight=weight,
+        key=key,
+        id=id,
+        keys=keys,
+        secret=secret,
+        codes=codes,
+        name=name,
+        edition=edition,
+        ledger=ledger,
+    )
     with progress_bar():
-        release = plan.run(data)
+        release = plan.run(data, again=again)
         write_release(release, out)
     summary = {
         "file": str(out),

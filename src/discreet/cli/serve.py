@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from discreet.cli.common import Keys, open_source, progress_bar, say
+from discreet.cli.common import Codes, Keys, SecretFile, open_source, progress_bar, say
 from discreet.errors import ParameterError
 from discreet.recipe import Choice, Recipe
 from discreet.serve.settings import Settings, help_of
@@ -35,7 +36,12 @@ def serve(
     key: Annotated[str | None, typer.Option(help="Column of record keys.")] = None,
     id: Annotated[str | None, typer.Option(help="Column of stable ids, for keys.")] = None,
     keys: Keys = None,
-    secret: Annotated[Path | None, typer.Option(help="Secret file that makes the keys.")] = None,
+    secret: SecretFile = None,
+    codes: Codes = None,
+    weight: Annotated[str | None, typer.Option(help="Column of survey weights.")] = None,
+    grid: Annotated[
+        float | None, typer.Option(help="Publish weighted counts in steps of this public weight.")
+    ] = None,
     config: Annotated[Path | None, typer.Option(help="A TOML file with settings.")] = None,
     host: Annotated[str | None, _option("host")] = None,
     port: Annotated[int | None, _option("port")] = None,
@@ -63,15 +69,24 @@ def serve(
         "kept_tables": kept_tables,
     }
     settings = (Settings() if config is None else Settings.read(config)).changed(given)
-    data = open_source(source, key=key, id=id, keys=keys, secret=secret, hierarchies=hierarchy)
+    data = open_source(
+        source,
+        weight=weight,
+        key=key,
+        id=id,
+        keys=keys,
+        secret=secret,
+        hierarchies=hierarchy,
+        codes=codes,
+    )
     with progress_bar():
-        app = site(data, plan(data, recipe, by), settings)
+        app = site(data, plan(data, recipe, by, grid), settings)
     listening = listen(settings.host, settings.port)
     say(f"The table builder answers at {address_of(listening)} (stop it with Ctrl-C).")
     serve_until_stopped(app, listening, settings.root_path)
 
 
-def plan(data: Microdata, recipe: Path | None, by: str | None) -> Recipe:
+def plan(data: Microdata, recipe: Path | None, by: str | None, grid: float | None = None) -> Recipe:
     """How tables are made, and what is on offer: `by`, the recipe's margins, or the code lists."""
     if recipe is not None:
         found = Recipe.read(recipe)
@@ -82,7 +97,15 @@ def plan(data: Microdata, recipe: Path | None, by: str | None) -> Recipe:
             "nothing says which variables are on offer. Name them with --by 'region*sex', or in "
             "the margins of a recipe, or give code lists with --hierarchy."
         )
-    return Recipe(by or offered, DEFAULT_METHOD)
+    if data.weight is not None and grid is None:
+        raise ParameterError(
+            "the data have weights: give --grid, the public weight that one step of noise stands "
+            "for (population over sample size), or leave out --weight to count records."
+        )
+    chosen = {} if grid is None else {"grid": grid}
+    return Recipe(
+        by or offered, replace(DEFAULT_METHOD, parameters={**DEFAULT_METHOD.parameters, **chosen})
+    )
 
 
 def site(data: Microdata, recipe: Recipe, settings: Settings) -> FastAPI:

@@ -7,7 +7,17 @@ from typing import Annotated
 
 import typer
 
-from discreet.cli.common import Json, Keys, answer, open_source, progress_bar
+from discreet.cli.common import (
+    Codes,
+    Edition,
+    Json,
+    Keys,
+    Name,
+    SecretFile,
+    answer,
+    open_source,
+    progress_bar,
+)
 
 
 def tabulate(
@@ -22,7 +32,10 @@ def tabulate(
     key: Annotated[str | None, typer.Option(help="Column of record keys.")] = None,
     id: Annotated[str | None, typer.Option(help="Column of stable ids, for keys.")] = None,
     keys: Keys = None,
-    secret: Annotated[Path | None, typer.Option(help="Secret file that makes the keys.")] = None,
+    secret: SecretFile = None,
+    codes: Codes = None,
+    name: Name = None,
+    edition: Edition = None,
     support: Annotated[str, typer.Option(help="Inner cells: 'all' or 'occurring'.")] = "all",
     json: Json = False,
 ) -> None:
@@ -32,7 +45,16 @@ def tabulate(
     --hierarchy region=region.hrc --id person_id --secret keys.secret --out table.parquet
     """
     data = open_source(
-        source, weight=weight, key=key, id=id, keys=keys, secret=secret, hierarchies=hierarchy
+        source,
+        weight=weight,
+        key=key,
+        id=id,
+        keys=keys,
+        secret=secret,
+        hierarchies=hierarchy,
+        codes=codes,
+        name=name,
+        edition=edition,
     )
     with progress_bar():
         table = data.tabulate(by, support=support)  # type: ignore[arg-type]  # checked there

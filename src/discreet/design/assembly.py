@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from discreet.design.axis import Axis
 from discreet.design.codes import canonical, canonical_array, natural_order
+from discreet.design.formats.categories import declared_categories
 from discreet.design.formula import Margins, Term, parse
 from discreet.design.frames import numbers, to_arrow
 from discreet.design.hierarchy import Hierarchy
@@ -32,6 +33,8 @@ Support = Literal["all", "occurring", "listed"]
 HierarchyLike = Hierarchy | str | Path | Sequence[Hierarchy | str | Path]
 HierarchiesLike = Mapping[str, HierarchyLike]
 Hierarchies = dict[str, tuple[Hierarchy, ...]]
+Declared = bool | Sequence[str]
+"""Whether the codes of a frame were declared beforehand: of all variables, or of those named."""
 
 
 def as_hierarchies(given: HierarchiesLike | None) -> Hierarchies:
@@ -44,6 +47,14 @@ def as_hierarchies(given: HierarchiesLike | None) -> Hierarchies:
             raise ParameterError(f"no hierarchy is given for variable {variable!r}.")
         found[variable] = tuple(trees)
     return found
+
+
+def frame_hierarchies(frame: object) -> Hierarchies:
+    """Code lists that a frame declares: the categories of pandas categoricals and polars enums."""
+    return {
+        name: (Hierarchy.flat(codes, root=free_total(codes)),)
+        for name, codes in declared_categories(frame).items()
+    }
 
 
 def variables_of(
@@ -90,35 +101,53 @@ class CodedCells:
 
 
 def code_cells(
-    frame: pa.Table, variables: Sequence[str], hierarchies: Hierarchies, values: CellValues
+    frame: pa.Table,
+    variables: Sequence[str],
+    hierarchies: Hierarchies,
+    values: CellValues,
+    declared: frozenset[str] = frozenset(),
 ) -> CodedCells:
     """Codes of the frame's rows as leaf positions on axes."""
-    pairs = [code_column(frame.column(v), v, hierarchies.get(v)) for v in variables]
+    pairs = [
+        code_column(frame.column(v), v, hierarchies.get(v), declared=v in declared)
+        for v in variables
+    ]
     return CodedCells(tuple(a for a, _ in pairs), tuple(p for _, p in pairs), values)
 
 
 def code_column(
-    column: Any, variable: str, trees: Sequence[Hierarchy] | None
+    column: Any, variable: str, trees: Sequence[Hierarchy] | None, *, declared: bool = False
 ) -> tuple[Axis, NDArray[np.int64]]:
     """The axis of a variable and the leaf position of each row."""
     codes, index = canonical_array(column)
-    axis = axis_for(variable, codes, trees)
+    axis = (
+        Axis.from_hierarchies(variable, trees)
+        if trees
+        else axis_of_codes(variable, codes, declared=declared)
+    )
+    axis.check_codes(codes)
     position = np.array([axis.leaf_position[c] for c in codes], dtype=np.int64)
     return axis, position[index] if len(codes) else np.empty(0, dtype=np.int64)
 
 
-def axis_for(variable: str, codes: Sequence[str], trees: Sequence[Hierarchy] | None) -> Axis:
-    """The axis of a variable whose records hold these codes."""
-    if trees:
-        axis = Axis.from_hierarchies(variable, trees)
-        axis.check_codes(codes)
-        return axis
+def axis_of_codes(variable: str, codes: Sequence[str], *, declared: bool = False) -> Axis:
+    """The axis of a variable without a code list, whose records hold these codes."""
     if not codes:
         raise DataError(
             f"variable {variable!r} has no records and no code list, so it has no categories. "
             "Give it a hierarchy or code list."
         )
-    return Axis.flat(variable, natural_order(codes), total=free_total(codes))
+    return Axis.flat(variable, natural_order(codes), free_total(codes), declared=declared)
+
+
+def declared_among(variables: Sequence[str], declared: Declared) -> frozenset[str]:
+    """The variables whose codes in a frame are said to be declared."""
+    if isinstance(declared, bool):
+        return frozenset(variables if declared else ())
+    named = frozenset([declared] if isinstance(declared, str) else declared)
+    for name in named.difference(variables):
+        raise UnknownNameError("variable", name, variables)
+    return named
 
 
 def free_total(codes: Iterable[str]) -> str:
@@ -238,18 +267,21 @@ def cells_to_table(
     support: Support,
     structural_zeros: Sequence[Mapping[str, Any]],
     convention: str | KeyConvention,
+    declared: Declared = False,
 ) -> Table:
     """A table from a frame of inner cells; see `Table.from_counts`."""
     cells = to_arrow(frame)
     rule = _rule(convention)
-    trees = as_hierarchies(hierarchies)
+    categories = frame_hierarchies(frame).items()
+    complete = {v: trees for v, trees in categories if not cells.column(v).null_count}
+    trees = {**complete, **as_hierarchies(hierarchies)}
     values = CellValues(
         numbers(cells, count),
         weight=None if weight is None else numbers(cells, weight).astype(np.float64),
         key=None if key is None else read_keys(numbers(cells, key), rule),
     )
     names = variables_of(parse(margins), cells.column_names, trees)
-    coded = code_cells(cells, names, trees, values)
+    coded = code_cells(cells, names, trees, values, declared_among(names, declared))
     return build_table(coded, margins, rule, support, structural_zeros)
 
 
@@ -278,13 +310,16 @@ def published_to_table(
     key: str | None,
     hierarchies: HierarchiesLike | None,
     convention: str | KeyConvention,
+    declared: Declared = False,
 ) -> Table:
     """A table from a frame of published cells; see `Table.from_frame`."""
     from discreet.design.table import Table
 
     cells, rule, trees = to_arrow(frame), _rule(convention), as_hierarchies(hierarchies)
     names = variables_of(parse(margins), cells.column_names, trees)
-    design = ProductDesign([_published_axis(cells, v, trees.get(v)) for v in names], margins)
+    said = declared_among(names, declared)
+    axes = [_published_axis(cells, v, trees.get(v), declared=v in said) for v in names]
+    design = ProductDesign(axes, margins)
     where = _published_positions(design, cells)
     values = CellValues(
         _placed(design, where, numbers(cells, count), count),
@@ -306,12 +341,15 @@ def _inner_if_published(design: ProductDesign, values: CellValues) -> CellValues
     return None
 
 
-def _published_axis(cells: pa.Table, variable: str, trees: Sequence[Hierarchy] | None) -> Axis:
+def _published_axis(
+    cells: pa.Table, variable: str, trees: Sequence[Hierarchy] | None, *, declared: bool
+) -> Axis:
     if trees:
         return Axis.from_hierarchies(variable, trees)
     codes, _ = canonical_array(cells.column(variable))
     total = next((c for c in ("Total", "_T", "(all)", "(grand total)") if c in codes), "Total")
-    return Axis.flat(variable, natural_order([c for c in codes if c != total]), total=total)
+    leaves = natural_order([c for c in codes if c != total])
+    return Axis.flat(variable, leaves, total, declared=declared)
 
 
 def _published_positions(design: ProductDesign, cells: pa.Table) -> NDArray[np.int64]:

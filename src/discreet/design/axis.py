@@ -57,6 +57,10 @@ class Axis:
 
     Levels are listed from coarse to fine and share no code, so that publishing all of them
     publishes every node of the variable's hierarchies once.
+
+    Attributes:
+      declared: Whether the codes were declared beforehand (a code list, a hierarchy, categories of
+        a frame). Otherwise they were found in the records, and one more record may add a code.
     """
 
     name: str
@@ -65,6 +69,7 @@ class Axis:
     total: str = "Total"
     total_aliases: tuple[str, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
+    declared: bool = True
 
     def __post_init__(self) -> None:
         if not self.leaves:
@@ -84,19 +89,35 @@ class Axis:
         return len(self.leaves)
 
     @classmethod
-    def flat(cls, name: str, codes: Sequence[str], total: str = "Total") -> Axis:
-        """A variable without a hierarchy."""
+    def flat(
+        cls, name: str, codes: Sequence[str], total: str = "Total", *, declared: bool = True
+    ) -> Axis:
+        """A variable without a hierarchy.
+
+        Args:
+          name: The variable.
+          codes: Its categories, in the order they are shown.
+          total: Code of the total.
+          declared: Whether the codes were declared beforehand rather than found in records.
+        """
         leaves = tuple(codes)
         identity = Level(name, leaves, np.arange(len(leaves), dtype=np.int32))
-        return cls(name, leaves, (identity,), total)
+        return cls(name, leaves, (identity,), total, declared=declared)
 
     @classmethod
-    def from_hierarchies(cls, name: str, hierarchies: Sequence[Hierarchy]) -> Axis:
+    def from_hierarchies(
+        cls, name: str, hierarchies: Sequence[Hierarchy], *, declared: bool = True
+    ) -> Axis:
         """A variable with one or several hierarchies over the same leaves.
 
         The first hierarchy gives the leaves, their order and the code of the total. Further ones
         add their groups; a root that covers every leaf is another name for the total, one that
         does not is a group of its own.
+
+        Args:
+          name: The variable.
+          hierarchies: Its hierarchies, the one that is shown first.
+          declared: Whether the hierarchies hold nothing that was found in records.
         """
         first, *others = hierarchies
         position = {code: i for i, code in enumerate(first.leaves)}
@@ -114,7 +135,7 @@ class Axis:
             levels = (*extra, *levels)
             labels = {**tree.labels, **labels}
         aliases = [a for a in dict.fromkeys(aliases) if a != first.root]
-        return cls(name, first.leaves, levels, first.root, tuple(aliases), labels)
+        return cls(name, first.leaves, levels, first.root, tuple(aliases), labels, declared)
 
     @property
     def total_codes(self) -> tuple[str, ...]:

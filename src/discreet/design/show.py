@@ -76,10 +76,10 @@ def to_polars(table: pa.Table) -> pl.DataFrame:
     return frame
 
 
-def text(design: Design, z: NDArray[Any], title: str) -> str:
+def text(design: Design, z: NDArray[Any], title: str, unit: str = "count") -> str:
     """A title and the table, laid out in rows and columns when it has two variables."""
     head = f"{title}: {design.n_published:,} published cells, {design.n_inner:,} inner cells"
-    rows = _rows(design, z)
+    rows = _rows(design, z, unit)
     widths = [max(len(row[j]) for row in rows) for j in range(len(rows[0]))]
     n_codes = len(design.axes) if not _is_crosstab(design) else 1
     lines = [
@@ -89,9 +89,9 @@ def text(design: Design, z: NDArray[Any], title: str) -> str:
     return "\n".join([head, *(line.rstrip() for line in lines)])
 
 
-def html(design: Design, z: NDArray[Any], title: str, note: str = "") -> str:
+def html(design: Design, z: NDArray[Any], title: str, note: str = "", unit: str = "count") -> str:
     """The same table for a notebook."""
-    header, *body = _rows(design, z)
+    header, *body = _rows(design, z, unit)
     cells = "".join(f"<th>{_safe(c)}</th>" for c in header)
     lines = "".join("<tr>" + "".join(f"<td>{_safe(c)}</td>" for c in row) + "</tr>" for row in body)
     caption = f"<caption>{_safe(title)}: {design.n_published:,} published cells</caption>"
@@ -116,8 +116,8 @@ def _is_crosstab(design: Design) -> bool:
     return design.n_published == full and len(codes[1][1]) <= HEAD
 
 
-def _rows(design: Design, z: NDArray[Any]) -> list[list[str]]:
-    return _crosstab(design, z) if _is_crosstab(design) else _long(design, z)
+def _rows(design: Design, z: NDArray[Any], unit: str) -> list[list[str]]:
+    return _crosstab(design, z) if _is_crosstab(design) else _long(design, z, unit)
 
 
 def _crosstab(design: Design, z: NDArray[Any]) -> list[list[str]]:
@@ -132,10 +132,10 @@ def _crosstab(design: Design, z: NDArray[Any]) -> list[list[str]]:
     return [[name, *column_codes], *_shortened(body)]
 
 
-def _long(design: Design, z: NDArray[Any]) -> list[list[str]]:
+def _long(design: Design, z: NDArray[Any], unit: str) -> list[list[str]]:
     codes = design.published_codes()
     shown = _head_and_tail(design.n_published)
-    header = [*(axis.name for axis in design.axes), "count"]
+    header = [*(axis.name for axis in design.axes), unit]
     body = [
         [
             *(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import zlib
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,10 +13,12 @@ from numpy.typing import NDArray
 
 from discreet.design.axis import Axis, Level
 from discreet.design.codes import canonical_array
+from discreet.design.data_set import Bounds, DataSet
 from discreet.design.keys import KeyConvention
 from discreet.design.product import ProductDesign
-from discreet.design.show import NO_QUALITY, frame_of, graded
+from discreet.design.show import NO_QUALITY, frame_of, graded, inner_frame_of
 from discreet.design.sparse import SparseDesign
+from discreet.design.statement import Statement
 from discreet.design.structured import StructuredDesign
 from discreet.design.values import CellValues
 from discreet.errors import ConfidentialError, DataError, DesignError
@@ -28,7 +31,7 @@ if TYPE_CHECKING:
     from discreet.design.release import Release
     from discreet.design.table import Table
 
-FORMAT = 1
+FORMAT = 2
 _HEADER, _SUPPORT = b"discreet", b"discreet.support"
 _VALUES = {
     "count": "count",
@@ -49,6 +52,7 @@ def save_table(table: Table, path: str | Path) -> Path:
     header = {
         "side": "confidential",
         "convention": [rule.name, rule.modulus, rule.edge],
+        "data_set": asdict(table.data_set),
         "inner": table.inner is not None,
     }
     content = pa.concat_tables(parts).unify_dictionaries()
@@ -60,8 +64,7 @@ def save_release(release: Release, path: str | Path) -> Path:
     import pyarrow as pa
 
     columns = {
-        "count": release.z,
-        "weighted": release.weighted,
+        "value": release.z,
         "status": release.status,
         "quality": graded(release.quality),
         "precision": release.precision,
@@ -69,10 +72,12 @@ def save_release(release: Release, path: str | Path) -> Path:
     given = {name: values for name, values in columns.items() if values is not None}
     parts = [_marked(frame_of(release.design, given), "published")]
     if release.y is not None:
-        parts.append(_marked(release.inner_to_arrow(), "inner"))
+        some = np.flatnonzero(release.y)
+        parts.append(_marked(inner_frame_of(release.design, {"value": release.y}, some), "inner"))
     header = {
         "side": "public",
-        "statement": statement_to_json(release.statement),
+        "unit": release.unit,
+        "statement": release.statement.to_json(),
         "inner": release.y is not None,
         "types": [str(v.dtype) for v in (release.z, release.y) if v is not None],
     }
@@ -143,6 +148,11 @@ def _read(path: str | Path) -> tuple[pa.Table, dict[str, Any]]:
     header = json.loads(metadata[_HEADER])
     if header["format"] > FORMAT:
         raise DataError(f"{path} was written by a newer version of discreet; update it to read it.")
+    if header["format"] < FORMAT and header["side"] == "public":
+        raise DataError(
+            f"{path} was written by version 0.1, whose statements and units said too much or too "
+            "little. Make the release again."
+        )
     header["support"] = metadata.get(_SUPPORT)
     return content, header
 
@@ -154,11 +164,16 @@ def _table(content: pa.Table, header: dict[str, Any]) -> Table:
     rule = KeyConvention(name, modulus, edge)
     published, inner = _parts(content)
     design, where = _design(inner, header)
-    values = CellValues(**_arrays(published))
+    values, data_set = CellValues(**_arrays(published)), _data_set(header.get("data_set"))
     if not header["inner"]:
-        return Table(design, values, None, rule)
+        return Table(design, values, None, rule, data_set)
     found = {k: _placed(v, where, design.n_inner) for k, v in _arrays(inner).items()}
-    return Table(design, values, CellValues(**found), rule)
+    return Table(design, values, CellValues(**found), rule, data_set)
+
+
+def _data_set(spec: dict[str, Any] | None) -> DataSet:
+    """The data set of a table; that of a table written by version 0.1 has no name."""
+    return DataSet() if spec is None else DataSet(**{**spec, "bounds": Bounds(**spec["bounds"])})
 
 
 def _release(content: pa.Table, header: dict[str, Any]) -> Release:
@@ -168,18 +183,18 @@ def _release(content: pa.Table, header: dict[str, Any]) -> Release:
     design, where = _design(inner, header)
     optional = {
         name: _array(published, name)
-        for name in ("weighted", "status", "precision")
+        for name in ("status", "precision")
         if name in published.column_names
     }
     if "quality" in published.column_names:
         quality = published.column("quality").fill_null(NO_QUALITY)
         optional["quality"] = quality.to_numpy()
-    z = _array(published, "count").astype(header["types"][0])
-    statement = statement_from_json(header["statement"])
+    z = _array(published, "value").astype(header["types"][0])
+    statement, unit = Statement.from_json(header["statement"]), header["unit"]
     if not header["inner"]:
-        return Release(design, z, statement, **optional)
-    y = _placed(_array(inner, "count").astype(header["types"][1]), where, design.n_inner)
-    return Release(design, z, statement, y, **optional)
+        return Release(design, z, statement, unit, **optional)
+    y = _placed(_array(inner, "value").astype(header["types"][1]), where, design.n_inner)
+    return Release(design, z, statement, unit, y, **optional)
 
 
 def _parts(content: pa.Table) -> tuple[pa.Table, pa.Table]:
@@ -266,6 +281,7 @@ def axis_to_json(axis: Axis) -> dict[str, Any]:
         "aliases": axis.total_aliases,
         "labels": dict(axis.labels),
         "levels": levels,
+        "declared": axis.declared,
     }
 
 
@@ -282,28 +298,5 @@ def axis_from_json(spec: dict[str, Any]) -> Axis:
         spec["total"],
         tuple(spec["aliases"]),
         spec["labels"],
-    )
-
-
-def statement_to_json(statement: Any) -> dict[str, Any]:
-    """A statement as plain data."""
-    privacy = statement.privacy
-    return {
-        "steps": [{"name": s.name, "parameters": dict(s.parameters)} for s in statement.steps],
-        "text": statement.text,
-        "version": statement.version,
-        "privacy": None if privacy is None else vars(privacy),
-    }
-
-
-def statement_from_json(spec: dict[str, Any]) -> Any:
-    """The inverse of `statement_to_json`."""
-    from discreet.design.release import PrivacyStatement, Statement, Step
-
-    privacy = spec["privacy"]
-    return Statement(
-        tuple(Step(s["name"], s["parameters"]) for s in spec["steps"]),
-        spec["text"],
-        None if privacy is None else PrivacyStatement(**privacy),
-        spec["version"],
+        spec.get("declared", False),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -10,12 +10,12 @@ import numpy as np
 
 from discreet.design import show, storage
 from discreet.design.assembly import HierarchiesLike, Support, cells_to_table, published_to_table
-from discreet.design.base import Cell, Design
+from discreet.design.base import Design
+from discreet.design.data_set import DataSet, SecretLike
 from discreet.design.formula import Margins
 from discreet.design.keys import CONVENTIONS, KeyConvention, convention
 from discreet.design.values import CellValues, Real, Whole
-from discreet.errors import DesignError, KeysError, ParameterError
-from discreet.randomness import stream
+from discreet.errors import DesignError, KeysError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,14 +24,31 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
 
-    from discreet.design.release import Release
+    from discreet.design.release import Protected, Release, Trial
+
+
+class Draws(Protocol):
+    """Where a method's random choices come from: a secret and the system, or an experiment's seed.
+
+    A method draws from nothing else.
+    """
+
+    def generator(self, method: Any, table: Table) -> np.random.Generator:
+        """The generator of a table-wise method, for this method on this table."""
+
+    def laplace(self, n: int, scale: float, cap: int | None = None) -> Whole:
+        """Discrete Laplace noise, none beyond the cap."""
+
+    def gaussian(self, n: int, scale: float) -> Whole:
+        """Discrete Gaussian noise."""
 
 
 class Method(Protocol):
     """What protects a table.
 
-    `source` says where the noise comes from: `"keys"` (the table's cell keys), `"seed"` (an
-    experiment's stream) or `"system"` (the operating system, through a vetted library).
+    `source` says where the noise comes from: `"keys"` (looked up by the table's cell keys, so the
+    same records get the same noise in every table), `"table"` (a generator made from the secret and
+    this very table) or `"system"` (the operating system, through a vetted library).
     """
 
     @property
@@ -40,10 +57,10 @@ class Method(Protocol):
 
     @property
     def source(self) -> str:
-        """`"keys"`, `"seed"` or `"system"`."""
+        """`"keys"`, `"table"` or `"system"`."""
 
-    def __call__(self, table: Table, *, rng: np.random.Generator | None = None) -> Release:
-        """Protect the table; the generator is given exactly when the source is `"seed"`."""
+    def __call__(self, table: Table, *, draws: Draws) -> Protected:
+        """Protect the table."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -55,14 +72,21 @@ class Table:
       published: True values of the published cells.
       inner: True values of the inner cells; `None` when only margins were read.
       convention: What the cell keys mean.
-      zero_key: Gives the key of a cell without records; made from a secret, never stored.
+      data_set: The records' name and edition, and what bounds one unit of them.
+      unit: What is to be published, `"count"` or `"weight"`; undecided when absent.
+      secret: The custodian's secret, behind a face that gives no more than keyed hashes; never
+        stored.
+      ledger: Where the custodian enters what is released; never stored.
     """
 
     design: Design
     published: CellValues
     inner: CellValues | None = None
     convention: KeyConvention = CONVENTIONS["discreet"]
-    zero_key: Callable[[Sequence[Cell]], Whole] | None = field(default=None, repr=False)
+    data_set: DataSet = field(default_factory=DataSet)
+    unit: str | None = None
+    secret: SecretLike | None = field(default=None, repr=False)
+    ledger: Any = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         _check_length(self.published, self.design.n_published, "published")
@@ -94,6 +118,9 @@ class Table:
         support: Support = "all",
         structural_zeros: Sequence[Mapping[str, Any]] = (),
         convention: str | KeyConvention = "discreet",
+        declared: bool | Sequence[str] = False,
+        name: str = "unnamed",
+        edition: str = "1",
     ) -> Table:
         """A table from a frame of inner cells: a row per combination, with its count.
 
@@ -110,8 +137,13 @@ class Table:
             `"listed"` (the occurring ones and the zeros that have a row).
           structural_zeros: Combinations that cannot occur, as {variable: codes}.
           convention: What the keys mean.
+          declared: Variables whose codes in the frame are the public code list, or `True` for all
+            of them. Codes of hierarchies and of categorical columns are declared anyway; others
+            count as found in the records, which differentially private methods refuse.
+          name: Name of the data set.
+          edition: Its edition.
         """
-        return cells_to_table(
+        table = cells_to_table(
             frame,
             margins,
             count=count,
@@ -121,7 +153,9 @@ class Table:
             support=support,
             structural_zeros=structural_zeros,
             convention=convention,
+            declared=declared,
         )
+        return replace(table, data_set=DataSet(name, edition))
 
     @classmethod
     def from_frame(
@@ -178,38 +212,69 @@ class Table:
             )
         return self.inner
 
-    def protect(self, method: Method, *, seed: int | None = None) -> Release:
-        """Protect the table; a seed is required by methods that draw, refused by the others."""
-        if method.source == "seed":
-            if seed is None:
-                raise ParameterError(f"method {method.name!r} draws at random: give it a seed=.")
-            return method(self, rng=stream(seed, f"protect:{method.name}"))
-        if seed is not None:
-            where = "cell keys" if method.source == "keys" else "the operating system"
-            raise ParameterError(
-                f"method {method.name!r} takes its noise from {where}; remove seed=."
-            )
-        return method(self)
+    def protect(
+        self,
+        method: Method | str,
+        *,
+        unit: str | None = None,
+        ledger: Any = None,
+        again: bool = False,
+        **parameters: Any,
+    ) -> Release:
+        """Protect the table for publication.
+
+        Noise comes from the custodian's secret or from the operating system, never from a seed.
+
+        Args:
+          method: A method, or the name of a registered one.
+          unit: What is published, `"count"` or `"weight"`; must be said when the table has weights.
+          ledger: A `Ledger`, or its file, that the release is entered in; the data's own when
+            absent.
+          again: Whether a table-wise release may differ from the one that was registered before
+            for this edition. Several of them can be averaged.
+          **parameters: Parameters of a method that is given by name.
+        """
+        from discreet.protect.publish import publish
+
+        return publish(self, method, parameters, unit=unit, ledger=ledger, again=again)
+
+    def simulate(
+        self, method: Method | str, *, seed: int, unit: str | None = None, **parameters: Any
+    ) -> Trial:
+        """Protect the table as an experiment: keys, secret and noise are drawn from a seed.
+
+        The result can be fitted, rounded, measured and attacked, but not published.
+
+        Args:
+          method: A method, or the name of a registered one.
+          seed: Seed of the experiment.
+          unit: As for `protect`.
+          **parameters: Parameters of a method that is given by name.
+        """
+        from discreet.protect.simulate import simulate
+
+        return simulate(self, method, parameters, seed=seed, unit=unit)
 
     def rekeyed(self, rng: np.random.Generator) -> Table:
         """The table with new random keys, as if the records had been given other keys.
 
-        A sum of uniform keys is uniform, so each non-empty inner cell gets one uniform key.
+        A sum of uniform keys is uniform, so each non-empty inner cell gets one uniform key; where
+        inner cells are not known, each published cell does.
         """
-        inner = self.require_inner()
+        if self.inner is None:
+            first = self.design.duplicates()
+            key = rng.integers(self.convention.modulus, size=len(self.z))[first]
+            key[self.z == 0] = 0
+            return replace(self, published=replace(self.published, key=key))
         fresh = rng.integers(self.convention.modulus, size=self.design.n_inner)
-        fresh[inner.count == 0] = 0
+        fresh[self.inner.count == 0] = 0
         key = self.convention.reduce(self.design.aggregate(fresh))
-        return replace(
-            self,
-            inner=replace(inner, key=fresh),
-            published=replace(self.published, key=key),
-            zero_key=None,
-        )
+        inner, published = replace(self.inner, key=fresh), replace(self.published, key=key)
+        return replace(self, inner=inner, published=published)
 
-    def with_zero_key(self, zero_key: Callable[[Sequence[Cell]], Whole]) -> Table:
-        """The table with a rule that gives cells without records a key."""
-        return replace(self, zero_key=zero_key)
+    def with_secret(self, secret: SecretLike) -> Table:
+        """The table with the custodian's secret, for one that was read from a file or a frame."""
+        return replace(self, secret=secret)
 
     def to_arrow(self) -> pa.Table:
         """Published cells as an Arrow table: code columns and true values. Confidential."""
@@ -234,7 +299,7 @@ class Table:
         return storage.save_table(self, path)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "zero_key": None}
+        return {**self.__dict__, "secret": None, "ledger": None}
 
     def __repr__(self) -> str:
         return show.text(self.design, self.z, title="Table (confidential)")

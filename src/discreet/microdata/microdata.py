@@ -6,22 +6,30 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from discreet.design.assembly import Hierarchies, HierarchiesLike, Support, as_hierarchies
+from discreet.design.data_set import DataSet, Keys
 from discreet.design.formula import Margins
 from discreet.design.keys import CONVENTIONS, KeyConvention, convention
 from discreet.errors import DataError, KeysError, ParameterError, UnknownNameError
 from discreet.microdata import record_keys
 from discreet.microdata.backend import fetch
+from discreet.microdata.bounds import changed_bounds, check_bounds
+from discreet.microdata.code_list import Outside
+from discreet.microdata.key_check import KeyCheck
 from discreet.microdata.recode import recode
-from discreet.microdata.record_keys import RecordKeys
+from discreet.microdata.record_keys import KeysOf, RecordKeys
 from discreet.microdata.secret import Secret
+from discreet.microdata.show import text_of
+from discreet.microdata.sketch import sketch_of
 from discreet.microdata.zeros import Rules, moved_rules
 
 if TYPE_CHECKING:
     from discreet.design.table import Table
     from discreet.tabulate.engine import Engine
+
+Editions = Literal["kept", "redrawn"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -41,9 +49,14 @@ class Microdata:
       id: Column that identifies a record.
       convention: What record keys mean.
       hierarchies: Code lists and hierarchies by variable; labels come with them.
+      outside: What happens to records outside the code list of a variable, where it says so.
       structural_zeros: Combinations that cannot occur, as {variable: codes}.
       record_keys: Record keys in a side table, joined by id.
-      secret: Gives cells without records a key.
+      secret: Gives cells without records a key, and noise its randomness.
+      data_set: The records' name and edition, how their keys are made, and what bounds one unit.
+      ledger: Where the custodian enters what is released.
+      opened: The records before any recode; what the ledger compares with other editions.
+      key_check: Looks at keys that were given.
     """
 
     table: Any
@@ -54,13 +67,20 @@ class Microdata:
     id: str | None = None
     convention: KeyConvention = CONVENTIONS["discreet"]
     hierarchies: Hierarchies = field(default_factory=dict)
+    outside: Mapping[str, Outside] = field(default_factory=dict)
     structural_zeros: Rules = ()
     record_keys: RecordKeys | None = None
     secret: Secret | None = None
+    data_set: DataSet = field(default_factory=DataSet)
+    ledger: Any = None
+    opened: Any = None
+    key_check: KeyCheck = field(default_factory=KeyCheck)
 
     def __post_init__(self) -> None:
         check_spelling(self.columns)
-        for name in (self.weight, self.key, self.id, *self.hierarchies):
+        if self.opened is None:
+            object.__setattr__(self, "opened", self.table)
+        for name in (self.weight, self.key, self.id, self.person, *self.hierarchies):
             if name is not None and name not in self.columns:
                 raise UnknownNameError("column", name, self.columns)
 
@@ -70,9 +90,15 @@ class Microdata:
         return tuple(self.table.columns)
 
     @property
+    def person(self) -> str | None:
+        """Column that identifies the unit of protection, when it is not the record."""
+        return self.data_set.bounds.person
+
+    @property
     def dimensions(self) -> tuple[str, ...]:
-        """Columns that can be tabulated: those that are neither weight, key nor id."""
-        return tuple(c for c in self.columns if c not in (self.weight, self.key, self.id))
+        """Columns that can be tabulated: those that are neither weight, key, id nor person."""
+        roles = (self.weight, self.key, self.id, self.person)
+        return tuple(c for c in self.columns if c not in roles)
 
     @property
     def has_keys(self) -> bool:
@@ -89,32 +115,99 @@ class Microdata:
         self,
         *,
         weight: str | None = None,
+        weight_bound: float | None = None,
+        person: str | None = None,
+        max_records: int | None = None,
         key: str | None = None,
         id: str | None = None,
         convention: str | KeyConvention | None = None,
     ) -> Microdata:
-        """Columns in their roles; roles left out stay as they are.
+        """Columns in their roles, and bounds; what is left out stays as it is.
+
+        Bounds are public figures that are chosen without a look at the records. The engine applies
+        them to every table: they limit what one unit can change, which private methods rely on.
 
         Args:
           weight: Column of survey weights, none negative.
+          weight_bound: Largest weight of a record; larger weights are cut to it.
+          person: Column that identifies the unit of protection, when units have several records.
+          max_records: Records of one person that are counted at most, those with the lowest ids;
+            one unless said otherwise.
           key: Column of record keys: whole numbers, or fractions in [0, 1).
           id: Column that identifies a record.
           convention: What the keys mean: `"discreet"`, `"ptable"`, `"ons-256"`, ….
         """
+        self._check_id(id)
         given = {"weight": weight, "key": key, "id": id}
         changes: dict[str, Any] = {role: c for role, c in given.items() if c is not None}
+        bounds = changed_bounds(self.data_set.bounds, weight_bound, person, max_records)
+        check_bounds(bounds, weight or self.weight, id or self.id)
+        changes["data_set"] = replace(self.data_set, bounds=bounds)
+        if key is not None or convention is not None:
+            changes["key_check"] = KeyCheck()
         if key is not None:
+            changes["data_set"] = replace(changes["data_set"], keys="given")
             changes["record_keys"] = None
         if convention is not None:
             changes["convention"] = _rule(convention)
         return replace(self, **changes)
 
+    def named(self, name: str, edition: str = "1") -> Microdata:
+        """The records under the name and edition that releases and the ledger know them by.
+
+        Args:
+          name: The name of the data set, the same in all its editions.
+          edition: Changes whenever the records do.
+        """
+        data_set = replace(self.data_set, name=name, edition=edition)
+        if data_set.keys == "redrawn" and edition != self.data_set.edition:
+            raise KeysError(
+                f"the record keys were made for edition {self.data_set.edition!r}; name edition "
+                f"{edition!r} first and make the keys then, `people.named(…).with_keys(…)`."
+            )
+        return replace(self, data_set=data_set)._registered()
+
+    def with_ledger(self, ledger: Any) -> Microdata:
+        """The records with the custodian's ledger, in which their edition is entered.
+
+        The records as they were opened are compared with those that were entered before; the
+        engine summarises them in one query.
+
+        Args:
+          ledger: A `Ledger`.
+
+        Raises:
+          LedgerError: The edition was entered with other records or keys, or is too near to an
+            earlier one.
+        """
+        return replace(self, ledger=ledger)._registered()
+
+    def _check_id(self, id: str | None) -> None:
+        """A ledger knows the records by their ids, so these are named before it is attached."""
+        if self.ledger is not None and id not in (None, self.id):
+            raise ParameterError(
+                f"the ledger was given the records without {id!r} as their id. Name the id first: "
+                f"`dc.open(…, id={id!r}, ledger=…)`."
+            )
+
+    def _registered(self) -> Microdata:
+        """The same records, known to their ledger if they have one."""
+        if self.ledger is not None:
+            mark = None if self.secret is None else self.secret.mark
+            self.ledger.register_edition(self.data_set, sketch_of(self), mark)
+        return self
+
     def with_hierarchies(
         self, hierarchies: HierarchiesLike | None = None, /, **by_name: Any
     ) -> Microdata:
-        """Hierarchies or code lists for some variables: `Hierarchy` objects or files."""
+        """Hierarchies or code lists for some variables: `Hierarchy` objects or files.
+
+        What an earlier code list said about records outside it holds no longer, but records that it
+        dropped stay dropped.
+        """
         given = as_hierarchies({**(hierarchies or {}), **by_name})
-        return replace(self, hierarchies={**self.hierarchies, **given})
+        outside = {name: rule for name, rule in self.outside.items() if name not in given}
+        return replace(self, hierarchies={**self.hierarchies, **given}, outside=outside)
 
     def with_structural_zeros(self, rules: Iterable[Mapping[str, Any]]) -> Microdata:
         """Declare combinations that cannot occur: `{"age": ["0-14"], "marital": ["married"]}`."""
@@ -150,15 +243,25 @@ class Microdata:
         before = self.hierarchies.get(variable, ())
         done = recode(self.table, variable, change, before, default)
         others = {name: trees for name, trees in self.hierarchies.items() if name != variable}
+        outside = {name: rule for name, rule in self.outside.items() if name != variable}
+        table = done.table
+        if variable in self.outside and (rule := self.outside[variable].recoded(done)):
+            outside[variable], table = rule, rule.inside(table, variable, done.trees)
         return replace(
             self,
-            table=done.table,
+            table=table,
             hierarchies={**others, variable: done.trees} if done.trees else others,
+            outside=outside,
             structural_zeros=moved_rules(self.structural_zeros, variable, done.moves, before),
         )
 
     def with_keys(
-        self, secret: Secret, *, id: str | None = None, convention: str | KeyConvention = "discreet"
+        self,
+        secret: Secret,
+        *,
+        id: str | None = None,
+        convention: str | KeyConvention = "discreet",
+        editions: Editions = "kept",
     ) -> Microdata:
         """Record keys from a keyed hash of a stable id, made outside the engine.
 
@@ -169,12 +272,16 @@ class Microdata:
           secret: The secret; it never becomes part of a query.
           id: Column of ids, if it is not known yet; none may be missing or occur twice.
           convention: The range of keys, `"discreet"` (32 bits) or a peer's.
+          editions: `"kept"`: an id has the same key in all editions, so cells that stay the same
+            get the same noise, and a cell in which one record changed shows it. `"redrawn"`: keys
+            are made anew for each edition, so that the noise of many editions can be averaged.
         """
         rule = _rule(convention)
+        keys_of = self._keys_of(secret, rule, editions)
         name, ids = self._ids(id)
-        side = record_keys.side_table(name, ids, secret.keys_for_ids(ids, rule))
+        side = record_keys.side_table(name, ids, keys_of(ids))
         keys = record_keys.lent(self.backend, name, side)
-        return replace(self._with_side(keys, rule), secret=secret)
+        return self._with_side(keys, rule, editions, secret)
 
     def with_random_keys(
         self,
@@ -197,7 +304,7 @@ class Microdata:
         name, ids = self._ids(id)
         side = record_keys.side_table(name, ids, record_keys.random_keys(len(ids), rule))
         if path is not None:
-            record_keys.write(path, side, rule)
+            record_keys.write(path, side, record_keys.Header(rule))
         return self._with_side(record_keys.lent(self.backend, name, side), rule)
 
     def store_keys(
@@ -207,6 +314,7 @@ class Microdata:
         *,
         id: str | None = None,
         convention: str | KeyConvention = "discreet",
+        editions: Editions = "kept",
     ) -> Microdata:
         """Record keys as `with_keys` makes them, stored in a new table beside the records.
 
@@ -218,12 +326,13 @@ class Microdata:
           secret: The secret; it never becomes part of a query.
           id: Column of ids, if it is not known yet; none may be missing or occur twice.
           convention: The range of keys.
+          editions: Whether keys are `"kept"` over editions or `"redrawn"`, as for `with_keys`.
         """
         rule = _rule(convention)
+        keys_of = self._keys_of(secret, rule, editions)
         name = self._id_name(id)
-        keys_of = partial(secret.keys_for_ids, rule=rule)
         keys = record_keys.stored(self.backend, self.table, name, table, keys_of, self.origin)
-        return replace(self._with_side(keys, rule), secret=secret)
+        return self._with_side(keys, rule, editions, secret)
 
     def with_stored_keys(self, source: Any, *, id: str | None = None) -> Microdata:
         """Record keys from a side table.
@@ -233,13 +342,14 @@ class Microdata:
             records (`"::table"`), a frame, or an Ibis table.
           id: Column of ids, if it is not the one beside the keys.
         """
-        keys, rule = record_keys.read(self.backend, source, id or self.id)
+        keys, header = record_keys.read(self.backend, source, id or self.id)
+        header.check_edition(self.data_set.edition)
         record_keys.check_match(self.backend, self.table, keys, self.origin)
-        return self._with_side(keys, rule or self.convention)
+        return self._with_side(keys, header.convention or self.convention, header.keys)
 
     def with_zero_keys(self, secret: Secret) -> Microdata:
-        """A secret that gives cells without records a key; the records keep theirs."""
-        return replace(self, secret=secret)
+        """A secret for noise and for cells without records; the records keep their keys."""
+        return replace(self, secret=secret)._registered()
 
     def write_keys(self, path: str | Path) -> Path:
         """Write ids and record keys to a Parquet file that only its owner can read."""
@@ -251,7 +361,8 @@ class Microdata:
             )
         query = table.select(table[self.id], table[key].name(record_keys.RECORD_KEY))
         side = fetch(self.backend, query, self.origin)
-        return record_keys.write(path, side, self.convention)
+        policy, edition = self.data_set.keys, self.data_set.edition
+        return record_keys.write(path, side, record_keys.Header(self.convention, policy, edition))
 
     def tabulate(
         self,
@@ -278,6 +389,8 @@ class Microdata:
         """
         from discreet.tabulate.tabulate import tabulate
 
+        if self.has_keys and self.data_set.keys == "given":
+            self.key_check(self)
         return tabulate(
             self,
             margins,
@@ -299,29 +412,33 @@ class Microdata:
             raise UnknownNameError("id column", name, self.columns)
         return name
 
-    def _with_side(self, keys: RecordKeys, rule: KeyConvention) -> Microdata:
-        return replace(self, id=keys.id, key=None, record_keys=keys, convention=rule)
+    def _keys_of(self, secret: Secret, rule: KeyConvention, editions: Editions) -> KeysOf:
+        if editions not in ("kept", "redrawn"):
+            raise ParameterError(f"editions must be 'kept' or 'redrawn', got {editions!r}.")
+        edition = self.data_set.edition if editions == "redrawn" else None
+        return partial(secret.keys_for_ids, rule=rule, edition=edition)
+
+    def _with_side(
+        self,
+        keys: RecordKeys,
+        rule: KeyConvention,
+        policy: Keys = "given",
+        secret: Secret | None = None,
+    ) -> Microdata:
+        self._check_id(keys.id)
+        return replace(
+            self,
+            id=keys.id,
+            key=None,
+            record_keys=keys,
+            convention=rule,
+            secret=self.secret if secret is None else secret,
+            data_set=replace(self.data_set, keys=policy),
+            key_check=KeyCheck(),
+        )._registered()
 
     def __repr__(self) -> str:
-        lines = [f"Microdata (confidential): {self.origin}"]
-        width = max(map(len, self.columns), default=0)
-        for name, kind in self.table.schema().items():
-            type_name = str(kind.copy(nullable=True))
-            lines.append(f"  {name:<{width}}  {type_name:<9} {self._role(name)}".rstrip())
-        if self.record_keys is not None:
-            lines.append(f"  record keys in a side table, by {self.record_keys.id}")
-        if self.has_keys:
-            lines.append(f"  key convention: {self.convention.name}")
-        if self.structural_zeros:
-            lines.append(f"  {len(self.structural_zeros)} rules on structural zeros")
-        return "\n".join(lines)
-
-    def _role(self, name: str) -> str:
-        roles = {self.id: "id", self.key: "record key", self.weight: "weight"}
-        if name in roles:
-            return roles[name]
-        trees = self.hierarchies.get(name, ())
-        return "; ".join(f"{len(t.leaves)} codes in {t.depth} levels" for t in trees)
+        return text_of(self)
 
 
 def _rule(name: str | KeyConvention) -> KeyConvention:

@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import glob
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from discreet.design.assembly import HierarchiesLike, as_hierarchies
+from discreet.design.assembly import (
+    Hierarchies,
+    HierarchiesLike,
+    as_hierarchies,
+    frame_hierarchies,
+)
+from discreet.design.data_set import UNNAMED, DataSet
 from discreet.design.frames import to_arrow
 from discreet.design.keys import KeyConvention, convention
 from discreet.errors import DataError, ParameterError
 from discreet.microdata import urls
 from discreet.microdata.backend import attempt, border, duckdb, fetch, table_of
-from discreet.microdata.microdata import Microdata, check_spelling
+from discreet.microdata.code_list import CodeLists
+from discreet.microdata.microdata import Editions, Microdata, check_spelling
+from discreet.microdata.secret import Secret
 
 PARQUET = (".parquet", ".pq")
 TEXT = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt")
@@ -26,14 +35,22 @@ def open(
     key: str | None = None,
     weight: str | None = None,
     id: str | None = None,
+    codes: str | Path | CodeLists | None = None,
     hierarchies: HierarchiesLike | None = None,
     keys: Any = None,
     table: str | None = None,
     convention: str | KeyConvention = "discreet",
+    name: str | None = None,
+    edition: str = "1",
+    secret: str | Path | Secret | None = None,
+    editions: Editions = "kept",
+    ledger: Any = None,
 ) -> Microdata:
     """Records with roles.
 
     Codes in CSV files are text, so `01` stays `01`; only weights and keys are read as numbers.
+    Codes are declared by `codes`, by `hierarchies`, or by the frame (categories of a pandas
+    categorical or a polars enum); those of other variables are found in the records.
 
     Args:
       source: A Parquet or CSV file, a pattern or a folder of Parquet files, a DuckDB file
@@ -43,13 +60,24 @@ def open(
       key: Column of record keys.
       weight: Column of survey weights.
       id: Column that identifies a record.
+      codes: A file of code lists, which also says what happens to records outside them
+        (`discreet codes` drafts one); see `CodeLists.read`.
       hierarchies: By variable: a `Hierarchy`, several of them, or a file.
       keys: Record keys in a side table: a Parquet file, a table beside the records (`"::name"`), a
         frame or an Ibis table.
       table: Table of a database, when `source` does not name it.
       convention: What the keys mean.
+      name: Name of the data set, the same in all its editions; by default that of the file or
+        table.
+      edition: Changes whenever the records do.
+      secret: A secret or its file, which is made when it does not exist. It makes record keys from
+        the ids; beside keys that are there, or without ids, it serves noise alone.
+      editions: Whether keys made by the secret are `"kept"` over editions or `"redrawn"`, as for
+        `Microdata.with_keys`.
+      ledger: The custodian's `Ledger`, or its file; the edition is entered there.
     """
     records, backend, origin = _found(source, table, [c for c in (key, weight) if c])
+    declared = {v: t for v, t in _categories(source).items() if v not in (weight, key, id)}
     data = Microdata(
         records,
         backend,
@@ -58,9 +86,65 @@ def open(
         key=key,
         id=id,
         convention=_rule(convention),
-        hierarchies=as_hierarchies(hierarchies),
+        hierarchies={**declared, **as_hierarchies(hierarchies)},
+        data_set=DataSet(_name_of(source, origin) if name is None else name, edition),
     )
-    return data if keys is None else data.with_stored_keys(keys, id=id)
+    if codes is not None:
+        data = _with_codes(data, codes, hierarchies or {})
+    if keys is not None:
+        data = data.with_stored_keys(keys, id=id)
+    if secret is not None:
+        data = _with_secret(data, secret, editions)
+    return data if ledger is None else data.with_ledger(_ledger(ledger))
+
+
+def _name_of(source: Any, origin: str) -> str:
+    """A name for the data set: that of the table or file."""
+    _, mark, table = origin.rpartition(urls.TABLE_MARK)
+    if mark:
+        return table
+    if _is_ibis(source):
+        return _table_name(source)
+    if not isinstance(source, (str, Path)) or glob.has_magic(str(source)):
+        return UNNAMED
+    file = Path(source).name
+    ending = next((e for e in (*PARQUET, *TEXT) if file.lower().endswith(e)), "")
+    return file[: len(file) - len(ending)] or UNNAMED
+
+
+def _table_name(table: Any) -> str:
+    import ibis.expr.operations as ops
+
+    source = table.op()
+    return str(source.name) if isinstance(source, ops.DatabaseTable) else UNNAMED
+
+
+def _with_secret(data: Microdata, secret: str | Path | Secret, editions: Editions) -> Microdata:
+    found = secret if isinstance(secret, Secret) else Secret.from_file(secret, create=True)
+    if data.has_keys or data.id is None:
+        return data.with_zero_keys(found)
+    return data.with_keys(found, convention=data.convention, editions=editions)
+
+
+def _ledger(ledger: Any) -> Any:
+    from discreet.ledger import Ledger
+
+    return Ledger(ledger) if isinstance(ledger, (str, Path)) else ledger
+
+
+def _with_codes(
+    data: Microdata, codes: str | Path | CodeLists, others: HierarchiesLike
+) -> Microdata:
+    """The records that code lists cover, and their rules for the rest."""
+    lists = codes if isinstance(codes, CodeLists) else CodeLists.read(codes)
+    for name in lists.hierarchies:
+        if name in others:
+            raise ParameterError(
+                f"variable {name!r} has a code list and a hierarchy. Name the hierarchy's file in "
+                'the code list, hierarchy = "file", or remove one of the two.'
+            )
+    data = replace(data, hierarchies={**data.hierarchies, **lists.hierarchies})
+    return replace(data, table=lists.inside(data.table), outside=lists.outside)
 
 
 def _found(source: Any, table: str | None, numeric: list[str]) -> tuple[Any, Any, str]:
@@ -76,6 +160,12 @@ def _found(source: Any, table: str | None, numeric: list[str]) -> tuple[Any, Any
         exact = attempt(lambda: border(backend).exact(source), "the Ibis table")
         return exact, backend, "the Ibis table"
     return _frame(source)
+
+
+def _categories(source: Any) -> Hierarchies:
+    """The code lists that a frame declares."""
+    is_elsewhere = isinstance(source, (str, Path)) or _is_of_spark(source) or _is_ibis(source)
+    return {} if is_elsewhere else frame_hierarchies(source)
 
 
 def _named(source: str, table: str | None, numeric: list[str]) -> tuple[Any, Any, str]:

@@ -168,6 +168,13 @@ class PostgresBorder(Border):
             inexact = [name for (name,) in self.backend.con.execute(_INEXACT, wanted)]
         return table.mutate(**{name: _plain_text(table[name]) for name in inexact})
 
+    def digest(self, text: Any) -> Any:
+        """The SHA-256 of a text, in hexadecimal digits."""
+        to_bytes = engine_function("convert_to", (str, str), bytes)
+        hashed = engine_function("sha256", (bytes,), bytes)
+        in_digits = engine_function("encode", (bytes, str), str)
+        return in_digits(hashed(to_bytes(text, "UTF8")), "hex")
+
     def lend(self, frame: pa.Table) -> Any:
         """A frame as a temporary table, dropped when the connection closes."""
         from ibis.util import gen_name

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.design.data_set import Keys
 from discreet.design.frames import to_arrow
 from discreet.design.keys import KeyConvention
 from discreet.errors import DataError, KeysError, UnknownNameError
@@ -50,6 +51,43 @@ class RecordKeys:
         side = self.side.select(ids.name(other), self.side[RECORD_KEY].name(key))
         joined = table.left_join(side, table[self.id] == side[other])
         return joined.drop(other), key
+
+
+@dataclass(frozen=True)
+class Header:
+    """What is known of keys in a side table.
+
+    Attributes:
+      convention: What the keys mean.
+      keys: Whether they stay the same in the next edition.
+      edition: The edition they were made for.
+    """
+
+    convention: KeyConvention | None = None
+    keys: Keys = "given"
+    edition: str | None = None
+
+    def check_edition(self, edition: str) -> None:
+        """Refuse keys that were made for another edition of the records alone."""
+        if self.keys == "redrawn" and self.edition != edition:
+            raise KeysError(
+                f"the keys were made for edition {self.edition!r}, but the records are edition "
+                f"{edition!r}. Make keys for this edition, or name the records' edition."
+            )
+
+    def to_json(self) -> bytes:
+        """The header as it is stored."""
+        rule = self.convention
+        known = {"side": "confidential", "keys": self.keys, "edition": self.edition}
+        shown = None if rule is None else [rule.name, rule.modulus, rule.edge]
+        return json.dumps({**known, "convention": shown}).encode()
+
+    @classmethod
+    def from_json(cls, stored: bytes) -> Header:
+        """The header that was stored."""
+        known = json.loads(stored)
+        rule = known["convention"] and KeyConvention(*known["convention"])
+        return cls(rule, known.get("keys", "given"), known.get("edition"))
 
 
 def distinct_ids(backend: Any, table: Any, name: str, origin: str) -> pa.ChunkedArray:
@@ -127,19 +165,18 @@ def random_keys(n: int, rule: KeyConvention) -> NDArray[np.int64]:
     return (mixed % np.uint64(rule.modulus)).astype(np.int64)
 
 
-def write(path: str | Path, side: pa.Table, rule: KeyConvention) -> Path:
+def write(path: str | Path, side: pa.Table, header: Header) -> Path:
     """A side table in a Parquet file that only its owner can read."""
     import pyarrow.parquet as pq
 
-    header = {"side": "confidential", "convention": [rule.name, rule.modulus, rule.edge]}
-    content = side.replace_schema_metadata({_HEADER: json.dumps(header).encode()})
+    content = side.replace_schema_metadata({_HEADER: header.to_json()})
     with written_whole(path, OWNER_ONLY) as temporary:
         pq.write_table(content, temporary, compression="zstd")
     return Path(path)
 
 
-def read(backend: Any, source: Any, name: str | None) -> tuple[RecordKeys, KeyConvention | None]:
-    """A side table from a file, the records' database or a frame, checked; and its convention.
+def read(backend: Any, source: Any, name: str | None) -> tuple[RecordKeys, Header]:
+    """A side table from a file, the records' database or a frame, checked; and its header.
 
     Args:
       backend: The engine that holds the records.
@@ -147,13 +184,13 @@ def read(backend: Any, source: Any, name: str | None) -> tuple[RecordKeys, KeyCo
         for a table beside the records, a frame, or an Ibis table.
       name: The column of ids; by default the one beside the keys.
     """
-    side, rule = _opened(backend, source)
+    side, header = _opened(backend, source)
     name = name or next(c for c in side.columns if c != RECORD_KEY)
     for column in (name, RECORD_KEY):
         if column not in side.columns:
             raise UnknownNameError("column of the side table of keys", column, side.columns)
     _check_once(backend, side, name, "the side table of keys")
-    return RecordKeys(name, side), rule
+    return RecordKeys(name, side), header
 
 
 def check_match(backend: Any, table: Any, keys: RecordKeys, origin: str) -> None:
@@ -191,32 +228,29 @@ def _check_once(
         raise _duplicates(name, records - ids, where)
 
 
-def _opened(backend: Any, source: Any) -> tuple[Any, KeyConvention | None]:
+def _opened(backend: Any, source: Any) -> tuple[Any, Header]:
     import ibis
 
     if isinstance(source, ibis.expr.types.Table):
-        return source, None
+        return source, Header()
     if not isinstance(source, (str, Path)):
-        return border(backend).lend(to_arrow(source)), None
+        return border(backend).lend(to_arrow(source)), Header()
     if str(source).startswith(TABLE_MARK):
         name = str(source).removeprefix(TABLE_MARK)
-        return table_of(backend, name, "the records' database")[0], None
-    rule = _convention_of(Path(source))
+        return table_of(backend, name, "the records' database")[0], Header()
+    header = _header_of(Path(source))
     if backend.name == "duckdb":
-        return attempt(lambda: backend.read_parquet(str(source)), str(source)), rule
+        return attempt(lambda: backend.read_parquet(str(source)), str(source)), header
     import pyarrow.parquet as pq
 
-    return border(backend).lend(pq.read_table(source)), rule
+    return border(backend).lend(pq.read_table(source)), header
 
 
-def _convention_of(path: Path) -> KeyConvention | None:
-    """What the keys in a file mean, as noted when they were written."""
+def _header_of(path: Path) -> Header:
+    """What is known of the keys in a file, as noted when they were written."""
     import pyarrow.parquet as pq
 
     if not path.is_file():
         raise DataError(f"there is no file {path}.")
     metadata = attempt(lambda: pq.read_schema(path).metadata or {}, str(path))
-    if _HEADER not in metadata:
-        return None
-    name, modulus, edge = json.loads(metadata[_HEADER])["convention"]
-    return KeyConvention(name, modulus, edge)
+    return Header.from_json(metadata[_HEADER]) if _HEADER in metadata else Header()

@@ -1,9 +1,10 @@
-"""The secret behind record keys, and the keyed hashes made with it."""
+"""The secret behind record keys and noise, and the keyed hashes made with it."""
 
 from __future__ import annotations
 
 import hashlib
 import os
+import re
 import secrets
 import stat
 from collections.abc import Iterable, Sequence
@@ -21,26 +22,38 @@ from discreet.files import OWNER_ONLY
 
 FEWEST_BYTES = 32
 _DIGEST_BYTES = 8
+_SEED_BYTES = 32
+_LONGEST = 65
+_FORMAT = re.compile(rb"([0-9a-f]{64})\n?")
+_LOOKS = (
+    "A secret is 64 hexadecimal digits in lower case, with at most one newline after them; make "
+    "one with `Secret.from_file(path, create=True)`."
+)
+_DEMO = b"discreet demo data: this secret is public and protects nobody"
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
 class Secret:
-    r"""A secret that gives ids and empty cells their keys.
+    r"""A secret that gives ids and empty cells their keys, and noise its randomness.
 
     A key is :math:`\mathrm{BLAKE2b}_s(\text{domain} \,\|\, \text{text}) \bmod m`, a keyed hash of
-    64 bits brought to the range of the key convention; ids and cells are different domains.
+    64 bits brought to the range of the key convention. Ids, ids of one edition, empty cells, noise
+    by cell key, and generators are different domains.
 
     Promise: the same text has the same key wherever and whenever it is made; without the secret
     keys cannot be told from random ones. The secret is never shown, pickled or exported, and is
     not kept: the object holds states of the hash that have taken it in.
     Cost: about half a microsecond for each id.
 
-    Make one with `from_file`, `from_env` or `generate`.
+    Make one with `from_file`, `from_env` or `generate`. The constructor is for programs and tests
+    that hold the bytes already; white space at either end does not count.
     """
 
-    __slots__ = ("_ids", "_zeros")
+    __slots__ = ("_is_public", "_keys", "_seeds")
 
-    def __init__(self, material: bytes, origin: str = "a secret") -> None:
+    def __init__(
+        self, material: bytes, origin: str = "a secret", *, is_public: bool = False
+    ) -> None:
         material = material.strip()
         if len(material) < FEWEST_BYTES:
             raise KeysError(
@@ -48,45 +61,71 @@ class Secret:
                 "Make one with `Secret.from_file(path, create=True)`."
             )
         stretched = hashlib.blake2b(material).digest()
-        self._ids = _keyed_state(stretched, b"discreet record key\0")
-        self._zeros = _keyed_state(stretched, b"discreet zero cell key\0")
+        self._keys = hashlib.blake2b(key=stretched, digest_size=_DIGEST_BYTES)
+        self._seeds = hashlib.blake2b(key=stretched, digest_size=_SEED_BYTES)
+        self._is_public = is_public
 
     @classmethod
     def from_file(cls, path: str | Path, *, create: bool = False) -> Secret:
         """The secret in a file that only its owner can read.
 
         Args:
-          path: The file; at least 32 bytes, of which white space at either end does not count.
+          path: The file: 64 hexadecimal digits in lower case and at most one newline.
           create: Make the file, from the operating system's source, when it is not there.
         """
         path = Path(path)
         if create and not path.exists():
             _create(path)
-        return cls(_read_private(path), f"file {path}")
+        return cls(_read_private(path))
 
     @classmethod
     def from_env(cls, name: str) -> Secret:
-        """The secret in an environment variable; the same text in a file gives the same keys."""
+        """The secret in an environment variable, written as in a secret file."""
         text = os.environ.get(name)
         if text is None:
             raise KeysError(f"environment variable {name!r} is not set; it should hold the secret.")
-        return cls(os.fsencode(text), f"environment variable {name!r}")
+        return cls(_digits(os.fsencode(text), f"environment variable {name!r}"))
 
     @classmethod
     def generate(cls) -> Secret:
         """A new secret that ends with the program: for trials, since its keys cannot come back."""
         return cls(secrets.token_hex(FEWEST_BYTES).encode())
 
+    @classmethod
+    def demo(cls) -> Secret:
+        """The secret of the demo data, which everybody knows: it protects nobody."""
+        return cls(_DEMO, is_public=True)
+
+    @property
+    def is_public(self) -> bool:
+        """Whether everybody knows the secret, as that of the demo data."""
+        return self._is_public
+
+    @property
+    def mark(self) -> str:
+        """A keyed hash of a constant, 16 hexadecimal digits: tells one secret from another."""
+        mark: str = _of_domain(self._keys, b"discreet mark of a secret").hexdigest()
+        return mark
+
     def keys_for_ids(
-        self, ids: Iterable[object], rule: str | KeyConvention = "discreet"
+        self,
+        ids: Iterable[object],
+        rule: str | KeyConvention = "discreet",
+        edition: str | None = None,
     ) -> NDArray[np.int64]:
         """The record key of each id: whole numbers below the convention's modulus.
 
         Args:
           ids: Any column or sequence of whole numbers or texts; ``7`` and ``"7"`` are one id.
           rule: The key convention.
+          edition: Keys of this edition alone; without it an id has one key in all editions.
         """
-        return _hashed(self._ids, _id_texts(ids), convention(rule))
+        if edition is None:
+            state = _of_domain(self._keys, b"discreet record key")
+        else:
+            state = _of_domain(self._keys, b"discreet record key of an edition")
+            state.update(_prefixed(edition))
+        return _reduced(_words(state, _id_texts(ids)), convention(rule))
 
     def zero_key(
         self, cells: Sequence[Cell], rule: str | KeyConvention = "discreet"
@@ -95,7 +134,37 @@ class Secret:
 
         Used for cells without records, whose sum of record keys says nothing.
         """
-        return _hashed(self._zeros, map(definition, cells), convention(rule))
+        state = _of_domain(self._keys, b"discreet zero cell key")
+        return _reduced(_words(state, map(definition, cells)), convention(rule))
+
+    def mixed(self, keys: NDArray[np.int64], purpose: str) -> NDArray[np.int64]:
+        """A keyed hash of each cell key: whole numbers below 2³², unrelated between purposes.
+
+        Cost: about half a microsecond for each distinct key.
+
+        Args:
+          keys: Cell keys, in any number.
+          purpose: What the result is for, such as the name of a method.
+        """
+        distinct, place = np.unique(np.asarray(keys, dtype=np.int64), return_inverse=True)
+        state = _of_domain(self._keys, b"discreet cell noise")
+        state.update(_prefixed(purpose))
+        words = _words(state, distinct.astype(">i8").view("V8").tolist())
+        mixed: NDArray[np.int64] = (words >> np.uint64(32)).astype(np.int64)[place]
+        return mixed
+
+    def generator(self, message: bytes) -> np.random.Generator:
+        """A generator that depends on the secret and the message only.
+
+        Its whole stream is determined by 256 bits: a keyed hash of the message, from which NumPy
+        fills the state and the increment of a PCG64. Without the secret, streams of different
+        messages are unrelated. PCG64 itself is no cipher, so a stream serves one message.
+        """
+        state = _of_domain(self._seeds, b"discreet generator")
+        state.update(message)
+        seed = int.from_bytes(state.digest(), "big")
+        words = _SEED_BYTES // 4  # NumPy's usual pool of four words would keep 128 bits
+        return np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed, pool_size=words)))
 
     def __repr__(self) -> str:
         return "Secret(…)"
@@ -107,21 +176,27 @@ class Secret:
 def definition(cell: Cell) -> bytes:
     """A cell's codes as bytes that no other cell has: sorted pairs, each text after its length."""
     pairs = sorted(cell.items())
-    texts = (text.encode("utf-8", "surrogatepass") for pair in pairs for text in pair)
-    return b"".join(len(text).to_bytes(8, "big") + text for text in texts)
+    return b"".join(_prefixed(text) for pair in pairs for text in pair)
 
 
-def _keyed_state(key: bytes, domain: bytes) -> Any:
+def _prefixed(text: str) -> bytes:
+    """A text after its length."""
+    content = text.encode("utf-8", "surrogatepass")
+    return len(content).to_bytes(8, "big") + content
+
+
+def _of_domain(keyed: Any, domain: bytes) -> Any:
     """A hash that has taken in its key and domain, to be copied for each text.
 
     The domain after the key fills the hash's first block, so that a copy has one block to do.
     """
-    state = hashlib.blake2b(key=key, digest_size=_DIGEST_BYTES)
-    state.update(domain)
+    state = keyed.copy()
+    state.update(domain + b"\0")
     return state
 
 
-def _hashed(state: Any, texts: Iterable[bytes], rule: KeyConvention) -> NDArray[np.int64]:
+def _words(state: Any, texts: Iterable[bytes]) -> NDArray[np.uint64]:
+    """The keyed hash of each text, 64 bits."""
     fresh = state.copy
 
     def digest(text: bytes) -> bytes:
@@ -130,7 +205,10 @@ def _hashed(state: Any, texts: Iterable[bytes], rule: KeyConvention) -> NDArray[
         done: bytes = one.digest()
         return done
 
-    words = np.frombuffer(b"".join(map(digest, texts)), dtype=">u8")
+    return np.frombuffer(b"".join(map(digest, texts)), dtype=">u8").astype(np.uint64)
+
+
+def _reduced(words: NDArray[np.uint64], rule: KeyConvention) -> NDArray[np.int64]:
     return (words % np.uint64(rule.modulus)).astype(np.int64)
 
 
@@ -162,6 +240,14 @@ def _is_plain(kind: Any) -> bool:
     )
 
 
+def _digits(content: bytes, origin: str) -> bytes:
+    """What a secret file holds, or a clear error that does not quote it."""
+    found = _FORMAT.fullmatch(content)
+    if found is None:
+        raise KeysError(f"{origin} does not hold a secret. {_LOOKS}")
+    return found[1]
+
+
 def _create(path: Path) -> None:
     """Write a new secret under its name in one step; whoever comes second keeps the first one."""
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
@@ -181,16 +267,17 @@ def _create(path: Path) -> None:
 
 
 def _read_private(path: Path) -> bytes:
-    """The bytes of a file that only its owner can read, checked on the open file."""
+    """The secret in a file that only its owner can read, checked on the open file."""
     try:
         with path.open("rb") as file:
+            found = _digits(file.read(_LONGEST + 1), f"file {path}")
             mode = os.fstat(file.fileno()).st_mode
             if mode & _OTHERS:
                 raise KeysError(
                     f"secret file {path} has permissions {stat.S_IMODE(mode):o}: others can reach "
                     f"it. Change them with `chmod 600 {path}`."
                 )
-            return file.read()
+            return found
     except FileNotFoundError:
         raise KeysError(
             f"there is no secret file {path}. Give the path of one, or create=True."

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast
@@ -10,16 +9,17 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.design.release import QUALITY_STEP, CellStatus, Release, Statement, Step
+from discreet.design.release import COUNT, Protected
+from discreet.design.statement import Statement, step_of
 from discreet.design.structured import StructuredDesign
-from discreet.design.table import Method, Table
+from discreet.design.table import Draws, Method, Table
 from discreet.errors import ConfidentialError, DesignError, ParameterError
 from discreet.noise.checks import positive, whole
 from discreet.protect.adjustment import Frame, Whole, adjustment
 from discreet.protect.claims import Claims
-from discreet.protect.margins import margins_sentence, shows_inner_cells
+from discreet.protect.margins import shows_inner_cells
 from discreet.protect.options import at_least, by_order
-from discreet.randomness import stream
+from discreet.protect.sentences import claimed, groups_not_hidden, limit, process
 
 if TYPE_CHECKING:
     from discreet.solve.integer.found import Found
@@ -50,9 +50,9 @@ class Adjust:
     published cell is small either.
 
     Promise: published cells add up and are whole; true zeros stay zero; no count in 1..m-1; no
-    cell further than `max_move` from the truth wherever the search finds it possible (the
-    statement counts the exceptions). The result depends on the perturbed counts and the empty
-    cells alone, so it draws nothing of its own. The same cell may differ between tables.
+    cell further than `max_move` from the truth wherever the search finds it possible (`search`
+    tells the custodian how often it did not). The perturbing method keeps its own source of noise;
+    the search draws for the whole table. The same cell may differ between tables.
     Cost: about 15 s for 22,000 non-empty cells of a three-way table on two busy cores.
 
     Args:
@@ -62,12 +62,13 @@ class Adjust:
       weights: Weight of a published cell by the number of its variables (0: the total); 1 where
         not given. Heavy cells stay as they were perturbed.
       proposals: Effort of the search.
-      seconds: Search for this long instead; the result then depends on the machine.
+      seconds: Search for this long, in experiments only: the result depends on the machine.
 
     See Giessing & Höhne (2011), section 5; Castro & González (2009); Dandekar & Cox (2002).
     """
 
     name: ClassVar[str] = "adjust"
+    source: ClassVar[str] = "table"
 
     method: Perturbing
     min_count: int | None = None
@@ -128,11 +129,6 @@ class Adjust:
         return cls(inner, min_count, max_move, cast(Any, weights), proposals, seconds)
 
     @property
-    def source(self) -> str:
-        """Where the noise comes from: what the perturbing method declares."""
-        return self.method.source
-
-    @property
     def claims(self) -> Claims:
         """What every release of this method keeps."""
         blocked = tuple(range(1, self._min_count))
@@ -149,47 +145,53 @@ class Adjust:
     def _max_move(self) -> float:
         return self.method.claims.max_move if self.max_move is None else self.max_move
 
-    def __call__(self, table: Table, *, rng: np.random.Generator | None = None) -> Release:
-        """Perturb the table, with draws from the generator if the method draws, and adjust it."""
-        perturbed = self._perturbed(table, rng)
+    def __call__(self, table: Table, *, draws: Draws) -> Protected:
+        """Perturb the table by the method and adjust it."""
+        perturbed = self._perturbed(table, draws)
         frame = Frame.of(table)
-        found = self._found(table, frame, perturbed)
+        found = self._found(table, frame, perturbed, rng=draws.generator(self, table))
         z = _placed(found.z, frame.cells, table.design.n_published)
         y = _placed(found.y, frame.rows, table.design.n_inner)
-        statement = self._statement(perturbed.statement, found)
         shown = shows_inner_cells(table.design)
-        release = Release.of(table.design, z, statement, y=y if shown else None)
-        return replace(release, status=perturbed.status)
+        statement = self._statement(perturbed.statement)
+        made = Protected.of(table.design, z, statement, y=y if shown else None)
+        return replace(made, status=perturbed.status)
 
-    def search(self, table: Table, *, rng: np.random.Generator | None = None) -> Found:
+    def search(self, table: Table, *, draws: Draws) -> Found:
         """The search behind the release, with a lower bound.
 
         **Confidential**: it holds what the perturbed counts and the empty cells were.
         """
-        return self._found(table, Frame.of(table), self._perturbed(table, rng), bounded=True)
+        perturbed, rng = self._perturbed(table, draws), draws.generator(self, table)
+        return self._found(table, Frame.of(table), perturbed, rng=rng, bounded=True)
 
-    def _perturbed(self, table: Table, rng: np.random.Generator | None) -> Release:
-        release = self.method(table) if rng is None else self.method(table, rng=rng)
-        if release.statement.privacy is not None:
+    def _perturbed(self, table: Table, draws: Draws) -> Protected:
+        perturbed = self.method(table, draws=draws)
+        if perturbed.statement.privacy is not None:
             raise ConfidentialError(
                 "this release is differentially private, and keeping true zeros would undo that. "
                 "Make it add up with a fitter (`release.fit(...)`)."
             )
-        hidden = (CellStatus.below_threshold, CellStatus.suppressed)
-        if release.status is not None and np.isin(release.status, hidden).any():
+        if perturbed.hidden.any():
             raise DesignError(
                 "some cells are hidden, and in a table that adds up they could be computed. "
                 "Perturb without a threshold."
             )
-        if release.z.dtype.kind == "f":
+        if perturbed.unit != COUNT or perturbed.z.dtype.kind == "f":
             raise DesignError(
-                "adjustment is for whole counts, but this release has real numbers. "
-                "Leave out weighting=, or use a fitter (`release.fit(...)`)."
+                "adjustment is for whole counts, but this release has weighted counts or real "
+                "numbers. Leave out grid=, or use a fitter (`release.fit(...)`)."
             )
-        return release
+        return perturbed
 
     def _found(
-        self, table: Table, frame: Frame, perturbed: Release, *, bounded: bool | None = None
+        self,
+        table: Table,
+        frame: Frame,
+        perturbed: Protected,
+        *,
+        rng: np.random.Generator,
+        bounded: bool | None = None,
     ) -> Found:
         from discreet.solve.integer.adjustment import Nearest
         from discreet.solve.integer.rounding import is_two_way
@@ -207,7 +209,6 @@ class Adjust:
         effort = min(self.proposals, _SWEEPS * max(len(start), 1))
         search = Search(effort, self.seconds, hot=0.25, cold=0.04, pairs=0.05, bounded=False)
         nearest = Nearest(search, bounded)
-        rng = stream(0, "protect:adjust")
         return nearest(problem, start, is_network=is_two_way(table.design), rng=rng)
 
     def _check_reach(self, table: Table) -> None:
@@ -225,42 +226,36 @@ class Adjust:
                 "Raise it."
             )
 
-    def _statement(self, before: Statement, found: Found) -> Statement:
+    def _statement(self, before: Statement) -> Statement:
         weights = None if self.weights is None else {str(k): v for k, v in self.weights.items()}
         given = {"min_count": self._min_count, "max_move": self.max_move, "weights": weights}
-        sentences = [
-            "Perturbed counts were then adjusted as little as possible so that the table adds up; "
-            "empty cells stay empty."
+        said = [
+            process(
+                "adjusted",
+                "Changed counts were then moved as little as possible so that the table adds up.",
+            ),
+            *claimed(self.claims, COUNT),
+            groups_not_hidden(),
+            limit(
+                "differs-between-tables",
+                "The same cell may be moved otherwise in another table; such tables can be "
+                "averaged.",
+            ),
         ]
-        if self._min_count > 1:
-            sentences.append(f"No count of 1 to {self._min_count - 1} is published.")
-        if math.isfinite(self._max_move):
-            sentences.append(self._reach(found.violations))
-        before = before.without(QUALITY_STEP)
-        text = before.text.replace(margins_sentence("own"), "").strip()
-        step = Step(f"protect:{self.name}", {k: v for k, v in given.items() if v is not None})
-        return replace(before, text=text).then(step, " ".join(sentences))
-
-    def _reach(self, exceptions: int) -> str:
-        reach = f"{self._max_move:g} from its true count"
-        if not exceptions:
-            return f"No cell lies further than {reach}."
-        return f"{exceptions:,} cells lie further than {reach}."
+        return before.then(step_of(f"protect:{self.name}", given, said))
 
 
-def with_adjusted_margins(
-    method: Any, table: Table, rng: np.random.Generator | None = None
-) -> Release:
+def with_adjusted_margins(method: Any, table: Table, draws: Draws) -> Protected:
     """A table whose inner cells are adjusted to margins that have noise of their own.
 
     A cell weighs four times as much for each variable it has fewer, so margins hardly move.
     """
     axes = len(table.design.axes)
     weights = {k: MARGIN_FACTOR ** (axes - k) for k in range(axes + 1)} if axes else None
-    return Adjust(replace(method, margins="own"), weights=weights)(table, rng=rng)
+    return Adjust(replace(method, margins="own"), weights=weights)(table, draws=draws)
 
 
-def _seen_from(table: Table, release: Release) -> Whole:
+def _seen_from(table: Table, release: Protected) -> Whole:
     """Released counts of the table's own published cells."""
     design = table.design
     if isinstance(design, StructuredDesign) and getattr(design, "occurring", False):

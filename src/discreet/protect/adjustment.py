@@ -25,9 +25,6 @@ Real = NDArray[np.float64]
 class Frame:
     """The inner cells that may hold records and the published cells they count in.
 
-    Cells are in an order that does not depend on the order of the table's variables, so that what
-    is made of them does not either.
-
     Attributes:
       design: A design on these cells alone.
       rows: The inner cells' places in the table's design.
@@ -49,11 +46,8 @@ class Frame:
 
         design = table.design
         empty = design.adjoint((table.z == 0).astype(np.int64))
-        rows = _in_order(design, np.flatnonzero(empty == 0))
-        blocks = _blocks_in_order(design)
-        members = members_of(design, rows)
-        members = members if blocks is None else members[:, blocks]
-        turned = members.T.astype(np.int64)
+        rows = np.flatnonzero(empty == 0)
+        turned = members_of(design, rows).T.astype(np.int64)
         inside = turned < design.n_published
         cells, first, place = np.unique(turned[inside], return_index=True, return_inverse=True)
         rank = np.argsort(np.argsort(first))
@@ -131,29 +125,6 @@ def _weights(frame: Frame, weights: Mapping[int, float] | None) -> Real | None:
             "matrix and has none."
         )
     return np.array([weights.get(k, 1.0) for k in range(int(frame.order.max()) + 1)])[frame.order]
-
-
-def _in_order(design: Design, rows: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Inner cells sorted by their codes, variables by name."""
-    if not isinstance(design, StructuredDesign):
-        return rows
-    named = sorted(zip(design.axes, design.inner_codes(), strict=True), key=lambda p: p[0].name)
-    return rows[np.lexsort([codes[rows] for _, codes in reversed(named)])] if named else rows
-
-
-def _blocks_in_order(design: Design) -> NDArray[np.intp] | None:
-    """The tables of a design in an order that does not depend on that of its variables."""
-    if not isinstance(design, StructuredDesign):
-        return None
-    keys = [
-        sorted(
-            (axis.name, len(level), level.codes[0])
-            for axis, level in zip(design.axes, block.levels, strict=True)
-            if level is not None
-        )
-        for block in design.blocks
-    ]
-    return np.array(sorted(range(len(keys)), key=lambda k: (len(keys[k]), keys[k])))
 
 
 def _orders(design: Design, cells: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,13 +22,28 @@ from discreet.design.formula import Term
 from discreet.design.structured import StructuredDesign
 from discreet.design.values import Real, Whole
 from discreet.errors import ParameterError
-from discreet.noise.checks import positive, whole
+from discreet.noise.checks import positive
 from discreet.noise.laplace import laplace_law
 from discreet.protect.cells import Cells
 
 Margin = str | Sequence[str]
 Number = TypeVar("Number", bound=np.generic)
-_EXACT = 1e-6
+AnyShare = TypeVar("AnyShare", bound="Share")
+
+
+@dataclass(frozen=True)
+class Unit:
+    """What one unit of protection can change.
+
+    Attributes:
+      change: By how much one record changes one cell at most.
+      records: Records of one unit that are counted at most.
+      name: What is added, removed or replaced, in words.
+    """
+
+    change: int = 1
+    records: int = 1
+    name: str = "record"
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,33 +52,51 @@ class Share:
 
     Attributes:
       cells: Positions of the cells, all different in content.
-      epsilon: The part of the budget.
-      records: In how many of the cells one record counts at most.
-      change: By how much it changes each of them at most.
+      budget: The part of the budget: ε of Laplace noise, ρ of Gaussian noise.
+      times: In how many of the cells one record counts at most.
+      unit: What one unit can change.
     """
 
     cells: Whole
-    epsilon: float
-    records: int
-    change: int = 1
+    budget: float
+    times: int
+    unit: Unit = Unit()
+
+    @property
+    def most(self) -> int:
+        """By how much one unit changes one cell at most."""
+        return self.unit.change * self.unit.records
 
     @property
     def sensitivity(self) -> int:
-        """By how much one record changes all the cells together."""
-        return self.records * self.change
+        """By how much one unit changes all the cells together."""
+        return self.times * self.most
+
+    @property
+    def squared_sensitivity(self) -> int:
+        """The same as a sum of squares."""
+        return self.times * self.most**2
+
+
+class LaplaceShare(Share):
+    """Cells with discrete Laplace noise."""
 
     @property
     def scale(self) -> float:
         """Scale of the noise."""
-        return self.sensitivity / self.epsilon
+        return self.sensitivity / self.budget
 
     def law(self, cap: int) -> Real:
         """Probabilities of the noise `-cap..cap`."""
-        return laplace_law(self.epsilon, cap, self.sensitivity)
+        return laplace_law(self.budget, cap, self.sensitivity)
 
     def delta(self, cap: int | None) -> float:
-        """Probability of an outcome that rules out a neighbour, over all the cells of a record."""
-        return 0.0 if cap is None else self.records * float(self.law(cap)[: self.change].sum())
+        """Probability of an outcome that rules out a neighbour, over all the cells of a unit."""
+        if cap is None:
+            return 0.0
+        if self.most > 2 * cap:
+            return 1.0
+        return min(1.0, self.times * float(self.law(cap)[: self.most].sum()))
 
     def variance(self, cap: int | None) -> float:
         """Variance of the noise."""
@@ -73,30 +106,43 @@ class Share:
         return 2 * (1 - stays) / stays**2
 
 
+class GaussianShare(Share):
+    """Cells with discrete Gaussian noise."""
+
+    @property
+    def scale(self) -> float:
+        """Standard deviation of the continuous law that is made discrete."""
+        return math.sqrt(self.squared_sensitivity / (2 * self.budget))
+
+    def variance(self, cap: int | None = None) -> float:
+        """Variance of the noise, that of the continuous law where the scale is not tiny."""
+        if self.scale > 4:
+            return self.scale**2
+        u = np.arange(-60, 61)
+        law = np.exp(-(u**2) / (2 * self.scale**2))
+        return float((law @ u**2) / law.sum())
+
+
 @dataclass(frozen=True)
 class Budget:
     """The whole budget and how it is to be spent.
 
     Attributes:
-      epsilon: ε of the whole release.
-      sensitivity: By how much one person changes all perturbed counts together; ``"auto"`` is
-        what the design says of one record, and nothing smaller is accepted.
+      total: ε or ρ of the whole release.
       split: Shares of the budget by margin, such as ``{"region:age": 0.5, "region": 0.3,
         "1": 0.2}``; ``"1"`` is the total. All margins share the budget evenly when absent.
       known: Margins that are public knowledge and published without noise.
     """
 
-    epsilon: float
-    sensitivity: int | Literal["auto"] = "auto"
+    total: float
     split: Mapping[Margin, float] | None = None
     known: Sequence[Margin] = field(default=())
 
     def __post_init__(self) -> None:
-        positive("epsilon", self.epsilon)
-        if self.sensitivity != "auto":
-            whole("sensitivity", self.sensitivity, 1)
-            if self.split is not None:
-                raise ParameterError("give sensitivity or split; with split it is found for each.")
+        if isinstance(self.known, (str, int)):
+            raise ParameterError(
+                f'known lists margins, such as ["region", "1"], got {self.known!r}.'
+            )
         if self.split is not None:
             _check_split(self.split)
 
@@ -105,51 +151,26 @@ class Budget:
         split = None if self.split is None else {_shown(m): p for m, p in self.split.items()}
         return {"split": split, "known": [_shown(m) for m in self.known] or None}
 
-    def sentences(self) -> list[str]:
-        """What readers must know about margins that have no noise."""
-        if not self.known:
-            return []
-        named = ", ".join(_shown(margin) for margin in self.known)
-        return [f"Public knowledge, and published without noise: {named} (1 is the total)."]
-
-    def shares(self, cells: Cells, change: int = 1) -> list[Share]:
+    def shares(self, cells: Cells, unit: Unit, kind: type[AnyShare]) -> list[AnyShare]:
         """The parts of the budget for the cells of a table.
 
         Args:
           cells: The cells that get noise.
-          change: By how much one record changes a cell.
+          unit: What one unit can change.
+          kind: The shares' noise.
         """
-        if cells.are_inner:
-            return [self._inner_share(cells, change)]
-        if self.split is None:
-            return [self._one_share(cells, change)]
-        return self._split_shares(cells, change)
-
-    def _inner_share(self, cells: Cells, change: int) -> Share:
-        if self.split is not None or self.known:
+        if not cells.are_inner and self.split is not None:
+            return self._split_shares(cells, unit, kind)
+        if cells.are_inner and (self.split is not None or self.known):
             raise ParameterError(
                 "split and known name published margins, but with margins='summed' the inner "
                 "cells get the noise. Use margins='own', or leave them out."
             )
-        return self._given(Share(cells.distinct, self.epsilon, 1, change))
+        chosen = cells.distinct if cells.are_inner else self._perturbed(cells)
+        times = 1 if cells.are_inner else _times(cells, chosen)
+        return [kind(chosen, self.total, times, unit)]
 
-    def _one_share(self, cells: Cells, change: int) -> Share:
-        chosen = self._perturbed(cells)
-        return self._given(Share(chosen, self.epsilon, _records(cells, chosen), change))
-
-    def _given(self, share: Share) -> Share:
-        """The share with the sensitivity that was given, if it was."""
-        if self.sensitivity == "auto":
-            return share
-        if self.sensitivity < share.records:
-            raise ParameterError(
-                f"one record counts in up to {share.records} perturbed cells; with a sensitivity "
-                f"of {self.sensitivity} the guarantee would not hold. Publish fewer margins, name "
-                "those that are public already in known=, or use sensitivity='auto'."
-            )
-        return Share(share.cells, share.epsilon, 1, self.sensitivity * share.change)
-
-    def _split_shares(self, cells: Cells, change: int) -> list[Share]:
+    def _split_shares(self, cells: Cells, unit: Unit, kind: type[AnyShare]) -> list[AnyShare]:
         chosen, split = self._perturbed(cells), self.split or {}
         owner = np.full(len(cells.count), -1)
         for k, margin in enumerate(split):
@@ -163,7 +184,7 @@ class Budget:
             )
         parts = [(chosen[owner[chosen] == k], part) for k, part in enumerate(split.values())]
         return [
-            Share(where, part * self.epsilon, _records(cells, where), change)
+            kind(where, part * self.total, _times(cells, where), unit)
             for where, part in parts
             if len(where)
         ]
@@ -207,7 +228,7 @@ def cells_of_margin(cells: Cells, margin: Margin) -> Whole:
 
 
 def noise_of(
-    cells: Cells, shares: Sequence[Share], draw: Callable[[Share], NDArray[Number]]
+    cells: Cells, shares: Sequence[AnyShare], draw: Callable[[AnyShare], NDArray[Number]]
 ) -> NDArray[Number]:
     """Noise drawn share by share; cells that are the same have the same noise."""
     drawn = [draw(share) for share in shares]
@@ -217,17 +238,15 @@ def noise_of(
     return cells.shared(noise[cells.distinct])
 
 
-def precision_by_share(cells: Cells, shares: Sequence[Share], cap: int | None) -> Real | None:
-    """Relative precision of the cells where the shares differ; known cells are as good as exact."""
-    variances = [share.variance(cap) for share in shares]
-    variance = np.full(len(cells.count), _EXACT * min(variances))
+def precision_by_share(cells: Cells, shares: Sequence[Share], variances: Sequence[float]) -> Real:
+    """One over the variance of every cell; infinite where a cell has no noise."""
+    precision = np.full(len(cells.count), np.inf)
     for share, value in zip(shares, variances, strict=True):
-        variance[share.cells] = value
-    spread = variance[cells.representative]
-    return None if np.ptp(spread) == 0 else min(variances) / spread
+        precision[share.cells] = 1 / value
+    return precision[cells.representative]
 
 
-def _records(cells: Cells, chosen: Whole) -> int:
+def _times(cells: Cells, chosen: Whole) -> int:
     """In how many of the chosen cells one record counts at most."""
     everything = len(chosen) == len(cells.count)
     return cells.table.design.sensitivity(None if everything else chosen)

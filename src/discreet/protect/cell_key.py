@@ -5,35 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
-
-import numpy as np
+from typing import Any, ClassVar
 
 from discreet.design.keys import Edge, KeyConvention, convention
-from discreet.design.release import Release, Statement
-from discreet.design.table import Table
-from discreet.design.values import Real, Whole
+from discreet.design.statement import Sentence
+from discreet.design.table import Draws
+from discreet.design.values import Whole
 from discreet.errors import DataError, KeysError, ParameterError
 from discreet.noise.entropy import perturbation_table
 from discreet.noise.matrix import TransitionMatrix
-from discreet.protect.adjust import with_adjusted_margins
 from discreet.protect.cells import Cells
-from discreet.protect.claims import Claims
+from discreet.protect.fold import folded_noise
+from discreet.protect.keyed_noise import KeyedNoise, noise_by_key
 from discreet.protect.margins import Margins
-from discreet.protect.matrix_noise import (
-    claims_of,
-    matrix_parameters,
-    matrix_sentences,
-    noise_by_key,
-    precision_of,
-)
-from discreet.protect.publication import Publication
-from discreet.protect.statements import statement_of
-from discreet.protect.weights import Weighting
+from discreet.protect.sentences import process
 
 
 @dataclass(frozen=True)
-class CellKey:
+class CellKey(KeyedNoise):
     r"""Noise looked up by the count and the key of each cell.
 
     A cell with true count :math:`i` and key :math:`k` in :math:`0,\dots,m-1` is published as
@@ -51,23 +40,18 @@ class CellKey:
       convention: What the keys mean; the table's own when absent, otherwise one with the same
         range of keys.
       threshold: Published counts below it are hidden (10 in the rule of the ONS).
-      margins: ``"own"``, ``"summed"`` or ``"adjusted"``.
-      weighting: How noise carries over to weighted counts; counts are published when absent.
-      mean_weight: The public mean weight; taken from the table when absent.
       folded: Whether keys are folded to a byte first, for tables drawn in advance.
+      margins: ``"own"``, ``"summed"`` or ``"adjusted"``.
+      grid: Publish weighted counts, in whole steps of this public weight.
 
     See Fraser & Wooton (2005), Thompson, Broadfoot & Elazar (2013), Giessing & Höhne (2011).
     """
 
     name: ClassVar[str] = "cell-key"
-    source: ClassVar[str] = "keys"
 
     matrix: TransitionMatrix
     convention: str | KeyConvention | None = None
     threshold: int | None = None
-    margins: Margins = "own"
-    weighting: Weighting | None = None
-    mean_weight: float | None = None
     folded: bool = False
 
     def __post_init__(self) -> None:
@@ -76,7 +60,7 @@ class CellKey:
                 f"the cell key method needs a TransitionMatrix, got {type(self.matrix).__name__}. "
                 "Make one with `perturbation_table(D=5, V=3, js=2)`."
             )
-        _ = self.publication
+        super().__post_init__()
         if self.convention is not None:
             convention(self.convention)
 
@@ -91,10 +75,9 @@ class CellKey:
         ptable: str | None = None,
         convention: str | None = None,
         threshold: int | None = None,
-        margins: Margins = "own",
-        weighting: Weighting | None = None,
-        mean_weight: float | None = None,
         folded: bool = False,
+        margins: Margins = "own",
+        grid: float | None = None,
     ) -> CellKey:
         """The method from plain values: the parameters of a perturbation table, or a file of one.
 
@@ -107,10 +90,9 @@ class CellKey:
           ptable: A file instead of these: the CSV of ptable or of the ONS, or the matrix as JSON.
           convention: As for the method.
           threshold: As for the method.
-          margins: As for the method.
-          weighting: As for the method.
-          mean_weight: As for the method.
           folded: As for the method.
+          margins: As for the method.
+          grid: As for the method.
         """
         if ptable is None and D is not None and V is not None:
             matrix = perturbation_table(D, V, js, pstay, mono)
@@ -121,38 +103,19 @@ class CellKey:
                 "give D and V of a perturbation table (such as D=5, V=3, js=2), or a file with "
                 "ptable=, and not both."
             )
-        return cls(matrix, convention, threshold, margins, weighting, mean_weight, folded)
+        return cls(matrix, convention, threshold, folded, margins=margins, grid=grid)
 
     @property
-    def publication(self) -> Publication:
-        """What is published of the cells."""
-        return Publication(self.margins, self.weighting, self.mean_weight, self.threshold)
+    def law(self) -> TransitionMatrix:
+        """The public law of the noise."""
+        return self.matrix
 
-    @property
-    def claims(self) -> Claims:
-        """What the method promises for every table."""
-        return claims_of(self.matrix, self.publication, consistent=True)
-
-    def __call__(self, table: Table, *, rng: np.random.Generator | None = None) -> Release:
-        """Protect a table by its cell keys; a generator is taken and has no effect."""
-        if self.margins == "adjusted":
-            return with_adjusted_margins(self, table, rng)
-        publication = self.publication
-        cells = publication.cells(table, touches_zeros=not self.matrix.keeps_zeros)
-        values = publication.values(table, cells, self.noise(cells))
-        precision = precision_of(self.matrix, values) if publication.is_plain else None
-        return publication.release(cells, values, self._statement(table), precision)
-
-    def noise(self, cells: Cells) -> Whole:
-        """The deviation of every cell."""
+    def noise(self, cells: Cells, draws: Draws) -> Whole:
+        """The deviation of every cell, by its key as it is."""
         edge = self._edge(cells.table.convention)
-        return noise_by_key(cells, self.matrix, edge, folded=self.folded)
-
-    def cell_law(self, table: Table, position: int) -> tuple[Whole, Real] | None:
-        """Deviations of one published cell and their probabilities; `None` where others show."""
-        if not self.publication.is_plain or self.threshold is not None:
-            return None
-        return self.matrix.deviations, self.matrix.probabilities(int(table.z[position]))
+        if self.folded:
+            return folded_noise(cells, self.matrix)
+        return noise_by_key(cells, self.matrix, edge=edge)
 
     def _edge(self, own: KeyConvention) -> Edge:
         chosen = own if self.convention is None else convention(self.convention)
@@ -164,20 +127,20 @@ class CellKey:
             )
         return chosen.edge
 
-    def _statement(self, table: Table) -> Statement:
-        parameters = {
-            **matrix_parameters(self.matrix),
-            "convention": table.convention.name,
-            "folded": self.folded,
-            **self.publication.parameters(),
-        }
-        sentences = [
-            "Counts were perturbed by the cell key method: the noise of a cell depends on the "
-            "records in it and nothing else.",
-            *matrix_sentences(self.matrix),
-            *self.publication.sentences(),
+    def parameters(self) -> dict[str, Any]:
+        """The method's own parameters as plain public data."""
+        return {**super().parameters(), "folded": self.folded or None}
+
+    def what_was_done(self) -> list[Sentence]:
+        """The sentences of the method itself."""
+        return [
+            process(
+                "cell-key",
+                "Values were changed by the cell key method: the change of a value depends on the "
+                "records in its cell and on nothing else.",
+                "Each figure was changed by a small random amount.",
+            )
         ]
-        return statement_of(self.name, parameters, sentences)
 
 
 def read_matrix(path: str | Path) -> TransitionMatrix:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.design.product import LARGEST_DENSE
+from discreet.design.release import WEIGHT
 from discreet.design.structured import StructuredDesign
 from discreet.design.table import Table
 from discreet.design.values import CellValues, Real, Whole
@@ -24,12 +25,12 @@ class Cells:
     Attributes:
       table: The table they belong to.
       are_inner: Whether the inner cells get the noise and the published ones are summed from them.
-      on_weighted_scale: Whether whole weighted counts are perturbed instead of counts.
+      grid: What one step of the noise stands for where weighted counts are published.
     """
 
     table: Table
     are_inner: bool = False
-    on_weighted_scale: bool = False
+    grid: float | None = None
 
     @property
     def values(self) -> CellValues:
@@ -38,8 +39,10 @@ class Cells:
 
     @cached_property
     def count(self) -> Whole:
-        """What gets the noise: true counts, or weighted counts rounded to whole numbers."""
-        return nearest_whole(self.weight) if self.on_weighted_scale else self.values.count
+        """What gets the noise: true counts, or weighted counts in whole steps of the grid."""
+        if self.table.unit != WEIGHT:
+            return self.values.count
+        return nearest_whole(self.weight / (self.grid or 1.0))
 
     @property
     def weight(self) -> Real:
@@ -47,7 +50,7 @@ class Cells:
         if self.values.weight is None:
             raise DesignError(
                 "weighted counts were asked for, but this table has no weights. Name the weight "
-                "column when tabulating, or leave out weighting=."
+                "column when tabulating."
             )
         return self.values.weight
 

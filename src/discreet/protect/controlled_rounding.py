@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from discreet.design.release import Release, Statement
-from discreet.design.table import Table
-from discreet.errors import ParameterError
+from discreet.design.release import Protected
+from discreet.design.statement import Statement
+from discreet.design.table import Draws, Table
 from discreet.noise.checks import whole
 from discreet.protect.claims import Claims
 from discreet.protect.margins import shows_inner_cells
+from discreet.protect.sentences import claimed, groups_not_hidden, multiples_of, process
 from discreet.protect.statements import statement_of
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ class ControlledRounding:
     Promise: the table adds up; every cell is a multiple of the base, so nothing between the
     multiples is published; multiples, zeros among them, stay wherever sums are next to theirs:
     inner cells always, all cells of two-way tables (a hierarchy on one variable included), and in
-    other tables wherever the search finds it possible; the statement counts the exceptions.
+    other tables wherever the search finds it possible; `search` tells the custodian how often.
     Cells that are zero stay zero. Single cells are nearly, not exactly, unbiased.
     Cost: a linear program for two-way tables, otherwise a search of seconds for 10⁵ cells.
 
@@ -42,7 +43,7 @@ class ControlledRounding:
     """
 
     name: ClassVar[str] = "controlled-rounding"
-    source: ClassVar[str] = "seed"
+    source: ClassVar[str] = "table"
 
     base: int = 3
 
@@ -55,28 +56,32 @@ class ControlledRounding:
         blocked = tuple(range(1, self.base))
         return Claims(additive=True, unbiased=False, keeps_zeros=True, blocked=blocked)
 
-    def __call__(self, table: Table, *, rng: np.random.Generator | None = None) -> Release:
-        """Round the table with draws from the generator."""
+    def __call__(self, table: Table, *, draws: Draws) -> Protected:
+        """Round the table."""
+        found = self.search(table, rng=draws.generator(self, table))
+        y = self.base * found.y if shows_inner_cells(table.design) else None
+        return Protected.of(table.design, self.base * found.z, self._statement(), y=y)
+
+    def search(self, table: Table, *, rng: np.random.Generator) -> Found:
+        """The rounding behind the release, in units of the base.
+
+        **Confidential**: it tells how many published cells left the multiples next to them.
+        """
         from discreet.solve.integer.rounding import controlled
 
-        if rng is None:
-            raise ParameterError("controlled rounding draws at random: give it rng= or a seed.")
-        found = controlled(table.design, table.y / self.base, rng=rng)
-        y = self.base * found.y
-        return Release.of(
-            table.design,
-            self.base * found.z,
-            self._statement(found),
-            y=y if shows_inner_cells(table.design) else None,
-        )
+        return controlled(table.design, table.y / self.base, rng=rng)
 
-    def _statement(self, found: Found) -> Statement:
-        sentences = [
-            f"Counts were rounded to multiples of {self.base} so that the table adds up. "
-            "Zeros stay zero.",
-            f"Every cell moved by less than {self.base}."
-            if not found.violations
-            else f"Inner cells moved by less than {self.base}; published cells that moved by more "
-            f"or left their multiple: {found.violations:,}.",
+    def _statement(self) -> Statement:
+        said = [
+            process(
+                "controlled-rounding",
+                f"Counts were rounded to multiples of {self.base} so that the table adds up. Inner "
+                f"cells moved by less than {self.base}; sums moved by less than {self.base} "
+                "wherever that was found possible.",
+                f"Figures were rounded to multiples of {self.base}.",
+            ),
+            multiples_of(self.base),
+            *claimed(self.claims, "count"),
+            groups_not_hidden(),
         ]
-        return statement_of(self.name, {"base": self.base}, sentences)
+        return statement_of(self.name, {"base": self.base}, said)

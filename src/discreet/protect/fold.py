@@ -17,6 +17,8 @@ import numpy.typing as npt
 from discreet.design.values import Whole
 from discreet.errors import ParameterError
 from discreet.noise.matrix import TransitionMatrix
+from discreet.protect.cells import Cells
+from discreet.protect.zeros import keys_of, keys_with_zeros
 from discreet.randomness import stream
 
 SLOTS = 256
@@ -27,6 +29,13 @@ def fold(keys: npt.ArrayLike) -> Whole:
     k = np.asarray(keys, dtype=np.int64)
     k = k ^ (k >> 16)
     return (k ^ (k >> 8)) & (SLOTS - 1)
+
+
+def folded_noise(cells: Cells, matrix: TransitionMatrix) -> Whole:
+    """The noise that count and folded key look up; structural zeros have none."""
+    keys = keys_of(cells) if matrix.keeps_zeros else keys_with_zeros(cells)
+    noise = matrix.noise(cells.count, fold(keys), SLOTS)
+    return np.where(cells.impossible, 0, noise) if cells.impossible.any() else noise
 
 
 def predrawn(matrix: TransitionMatrix, *, seed: int) -> TransitionMatrix:

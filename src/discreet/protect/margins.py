@@ -33,14 +33,14 @@ def check_margins(choice: str) -> None:
 
 
 def cells_of(
-    table: Table, margins: Margins, *, touches_zeros: bool, on_weighted_scale: bool = False
+    table: Table, margins: Margins, *, touches_zeros: bool, grid: float | None = None
 ) -> Cells:
     """The cells that get noise, on public support wherever empty cells matter."""
     if margins == "summed":
         table.require_inner()
         whole = on_public_support(table, with_inner=True) if touches_zeros else table
-        return Cells(whole, True, on_weighted_scale)
-    return Cells(on_public_support(table), False, on_weighted_scale)
+        return Cells(whole, True, grid)
+    return Cells(on_public_support(table), False, grid)
 
 
 def shows_inner_cells(design: Design) -> bool:
@@ -49,13 +49,3 @@ def shows_inner_cells(design: Design) -> bool:
         return any(block.levels == design.inner_block.levels for block in design.blocks)
     alone = (design.column_sizes == 1).astype(np.int64)
     return bool((design.adjoint(alone) > 0).all())
-
-
-def margins_sentence(margins: Margins) -> str:
-    """What the choice means for the reader of a release."""
-    if margins == "summed":
-        return (
-            "Totals are sums of perturbed inner cells: the table adds up, but the same total may "
-            "differ in a table over other variables."
-        )
-    return "Totals have noise of their own, so cells need not add up to them."

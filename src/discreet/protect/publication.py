@@ -1,4 +1,4 @@
-"""What is published of cells with noise: their margins, weighted counts, and what is hidden."""
+"""What is published of cells with noise: their margins, their unit, and what is hidden."""
 
 from __future__ import annotations
 
@@ -8,26 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.design.release import CellStatus, Release, Statement
+from discreet.design.release import COUNT, WEIGHT, CellStatus, Protected
+from discreet.design.statement import Sentence, Statement
 from discreet.design.table import Table
-from discreet.design.values import Real
+from discreet.design.values import Real, Whole
 from discreet.errors import ParameterError
-from discreet.noise.checks import whole
+from discreet.noise.checks import positive, whole
 from discreet.protect.cells import Cells
-from discreet.protect.margins import (
-    Margins,
-    cells_of,
-    check_margins,
-    margins_sentence,
-    shows_inner_cells,
-)
-from discreet.protect.weights import (
-    Weighting,
-    check_weighting,
-    mean_weight_of,
-    weighted,
-    weighting_sentence,
-)
+from discreet.protect.margins import Margins, cells_of, check_margins, shows_inner_cells
+from discreet.protect.sentences import process
 
 
 @dataclass(frozen=True)
@@ -36,24 +25,23 @@ class Publication:
 
     Attributes:
       margins: ``"own"``, ``"summed"`` or ``"adjusted"``.
-      weighting: How noise carries over to weighted counts; counts are published when absent.
-      mean_weight: The public mean weight; taken from the table when absent.
+      grid: Weighted counts are published in whole steps of it.
       threshold: Published counts below it are hidden.
     """
 
     margins: Margins = "own"
-    weighting: Weighting | None = None
-    mean_weight: float | None = None
+    grid: float | None = None
     threshold: int | None = None
 
     def __post_init__(self) -> None:
         check_margins(self.margins)
-        check_weighting(self.weighting, self.mean_weight)
-        if self.margins == "adjusted" and self.weighting is not None:
-            raise ParameterError(
-                "margins='adjusted' makes whole counts add up; it cannot go with weighting=. "
-                "Use margins='own' and a fitter (`release.fit(...)`)."
-            )
+        if self.grid is not None:
+            positive("grid", self.grid)
+            if self.margins == "adjusted":
+                raise ParameterError(
+                    "margins='adjusted' makes whole counts add up; it cannot go with grid=. "
+                    "Use margins='own' and a fitter (`release.fit(...)`)."
+                )
         if self.threshold is not None:
             self._check_threshold(self.threshold)
 
@@ -64,45 +52,46 @@ class Publication:
                 "threshold needs margins='own': in a table that adds up, what is hidden can be "
                 "subtracted from what is shown."
             )
-        if self.weighting is not None:
-            raise ParameterError("threshold compares counts; it cannot go with weighting=.")
+        if self.grid is not None:
+            raise ParameterError("threshold compares counts; it cannot go with grid=.")
 
     @property
     def is_plain(self) -> bool:
         """Whether every published value is a count with noise of its own."""
-        return self.margins == "own" and self.weighting is None
+        return self.margins == "own" and self.grid is None
 
     def cells(self, table: Table, *, touches_zeros: bool) -> Cells:
         """The cells that get noise."""
-        scale = self.weighting == "scale"
-        return cells_of(table, self.margins, touches_zeros=touches_zeros, on_weighted_scale=scale)
+        return cells_of(table, self.margins, touches_zeros=touches_zeros, grid=self.grid)
 
-    def values(self, table: Table, cells: Cells, change: NDArray[Any]) -> NDArray[Any]:
-        """Counts with noise, or the weighted counts they lead to."""
-        if self.weighting is None:
-            return np.asarray(cells.count + change)
-        mean = mean_weight_of(table) if self.mean_weight is None else self.mean_weight
-        return weighted(cells, change, self.weighting, mean)
+    def protected(
+        self, cells: Cells, noise: Whole | Real, statement: Statement, precision: Real | None = None
+    ) -> Protected:
+        """The cells with their noise, or the sums of inner cells with theirs.
 
-    def release(
-        self,
-        cells: Cells,
-        values: NDArray[Any],
-        statement: Statement,
-        precision: Real | None = None,
-    ) -> Release:
-        """The release of published cells, or of sums of inner cells."""
-        design, z = cells.table.design, cells.published(values)
-        z, status = self._shown(cells, z)
-        return Release.of(
+        Args:
+          cells: The cells that get noise.
+          noise: Their noise, in steps of the grid.
+          statement: What goes with the values.
+          precision: One over the variance of each value, where it is known.
+        """
+        design, values = cells.table.design, self._in_unit(cells, cells.count + noise)
+        z, status = self._shown(cells, cells.published(values))
+        return Protected.of(
             design,
             z,
             statement,
+            unit=cells.table.unit or COUNT,
             y=values if cells.are_inner and shows_inner_cells(design) else None,
-            weighted=None if self.weighting is None else z.astype(np.float64),
             status=status if status.any() else None,
             precision=precision,
         )
+
+    def _in_unit(self, cells: Cells, steps: NDArray[Any]) -> NDArray[Any]:
+        if cells.table.unit != WEIGHT or self.grid is None:
+            return steps
+        step = int(self.grid) if float(self.grid).is_integer() else self.grid
+        return np.asarray(step * steps)
 
     def _shown(self, cells: Cells, z: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int8]]:
         """Values without those that are hidden, and the status of every published cell."""
@@ -117,14 +106,34 @@ class Publication:
 
     def parameters(self) -> dict[str, Any]:
         """The choices as plain public data."""
-        names = ("margins", "weighting", "mean_weight", "threshold")
-        return {name: getattr(self, name) for name in names}
+        return {name: getattr(self, name) for name in ("margins", "grid", "threshold")}
 
-    def sentences(self) -> list[str]:
+    def sentences(self) -> list[Sentence]:
         """What the choices mean for the reader of a release."""
-        lines = [margins_sentence(self.margins)]
-        if self.weighting is not None:
-            lines.append(weighting_sentence(self.weighting))
+        said = []
+        if self.margins == "summed":
+            said.append(
+                process(
+                    "summed-margins",
+                    "Noise was added to the inner cells, and totals are their sums; the same total "
+                    "may differ in a table over other variables.",
+                )
+            )
+        if self.grid is not None:
+            said.append(
+                process(
+                    "weighted",
+                    f"Weighted counts were rounded to multiples of {self.grid:g} and changed in "
+                    "whole steps of it. Numbers of sampled records are not published.",
+                    f"Figures are estimates for the population, in steps of {self.grid:g}.",
+                )
+            )
         if self.threshold is not None:
-            lines.append(f"Perturbed counts below {self.threshold} are not shown.")
-        return lines
+            said.append(
+                process(
+                    "threshold",
+                    f"Changed counts below {self.threshold} are not shown.",
+                    f"Figures below {self.threshold} are not shown.",
+                )
+            )
+        return said

@@ -1,62 +1,57 @@
-"""Quality of single cells that may be published: the size of their deviation, itself perturbed."""
+"""Quality of single cells that may be published: a coarse class of their deviation, perturbed."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from discreet.design.release import QUALITY_STEP, CellStatus, Release, Step
+from discreet.design.release import COUNT, Protected
 from discreet.design.show import NO_QUALITY
-from discreet.design.table import Table
-from discreet.design.values import Whole
-from discreet.errors import ConfidentialError, DesignError, ParameterError
-from discreet.noise.allocate import blurred_deviations
-from discreet.noise.checks import whole, within
+from discreet.design.statement import Sentence, step_of
+from discreet.design.table import Draws, Table
+from discreet.design.values import Real, Whole
+from discreet.errors import ConfidentialError, DesignError, KeysError, ParameterError
+from discreet.noise.checks import whole
 from discreet.protect.adjust import Perturbing
 from discreet.protect.cells import Cells, on_public_support
 from discreet.protect.claims import Claims
-
-_NOT_GIVEN = "Quality of cells is not given: too few deviate for single ones to be hidden."
+from discreet.protect.draws import MIXED_KEYS
+from discreet.protect.sentences import limit, process
 
 
 @dataclass(frozen=True)
 class Quality:
-    r"""A method whose releases also say how far single cells may be from the truth.
+    r"""A method whose releases also say, roughly, how far single cells may be from the truth.
 
-    The deviations :math:`d` of the released counts go through a transition matrix on the
-    deviations that occur, made invariant for their frequencies :math:`t`:
+    The size :math:`|d|` of a cell's deviation falls into one of `K` classes. The class shown is
+    its own with probability `keep`, and otherwise any of the `K` with equal probability.
 
-    .. math:: d^*_k \sim R_{d_k\,\cdot},\qquad t R = t,\qquad \text{published: } |d^*_k|.
-
-    Promise: values, source and statement are those of the method. How often each deviation occurs
-    is kept exactly, so table-level figures made from the quality are the true ones; the deviation
-    of a single cell is not shown. Cells that are the same have the same quality. Cells released as
-    zero have none, since it would tell empty cells from small ones. With keys the quality of a cell
-    is decided by its key, so repeating a table, or publishing the cell in another, gives no second
-    draw to average with.
-    Cost: a sort of the cells and a small linear program.
+    Promise: values and source are those of the method. Whatever the table, a class is shown at
+    most :math:`1 + K\,\mathrm{keep}/(1 - \mathrm{keep})` times as often for one deviation as for
+    another; that is what the quality costs. The expected share of cells shown in class `c` is
+    :math:`\mathrm{keep}\,f_c + (1 - \mathrm{keep})/K`, from which the true share :math:`f_c` is
+    estimated without bias (`shares`). Cells that are the same have the same quality; cells
+    published as zero have none, since it would tell empty cells from small ones. By keys the
+    quality of a cell is the same in every table.
+    Cost: half a microsecond per cell.
 
     Args:
       method: The method that protects; not a differentially private one.
-      step: Probability of a move to each neighbour in the starting matrix, at most 1/2.
-      strength: How much of the invariant matrix is used, in (0, 1]; the rest leaves deviations
-        as they are.
-      min_cells: The largest size shown has at least so many cells; sizes beyond it are shown as
-        that one. A table in which fewer cells deviate gets no quality, and says so.
+      edges: Largest deviation of every class but the last, increasing; one or two of them.
+      keep: Probability that a cell's own class is kept, in (0, 1).
 
     See Giessing & Höhne (2011), section 7; Shlomo & Young (2008).
     """
 
     name: ClassVar[str] = "quality"
+    units: ClassVar[tuple[str, ...]] = (COUNT,)
 
     method: Perturbing
-    step: float = 1 / 3
-    strength: float = 1.0
-    min_cells: int = 10
+    edges: Sequence[int] = (1, 4)
+    keep: float = 0.5
 
     def __post_init__(self) -> None:
         if not callable(self.method) or not hasattr(self.method, "claims"):
@@ -68,31 +63,31 @@ class Quality:
                 f"method {self.method.name!r} is differentially private: a quality that depends on "
                 "true counts would undo that. Its public noise law already says how good cells are."
             )
-        within("step", self.step, 0.5)
-        within("strength", self.strength, 1)
-        whole("min_cells", self.min_cells, 2)
+        if not 0 < self.keep < 1:
+            raise ParameterError(f"keep must lie strictly between 0 and 1, got {self.keep!r}.")
+        object.__setattr__(self, "edges", tuple(whole("edges", e, 0) for e in self.edges))
+        if len(self.edges) not in (1, 2) or list(self.edges) != sorted(set(self.edges)):
+            raise ParameterError(f"edges are one or two increasing numbers, got {self.edges}.")
 
     @classmethod
     def from_parameters(
         cls,
         method: str = "cell-key",
         parameters: Mapping[str, Any] | None = None,
-        step: float = 1 / 3,
-        strength: float = 1.0,
-        min_cells: int = 10,
+        edges: Sequence[int] = (1, 4),
+        keep: float = 0.5,
     ) -> Quality:
         """The method from plain values.
 
         Args:
           method: Registered name of the method that protects.
           parameters: Its parameters.
-          step: As for the method.
-          strength: As for the method.
-          min_cells: As for the method.
+          edges: As for the method.
+          keep: As for the method.
         """
         from discreet import registry
 
-        return cls(registry.build("method", method, parameters or {}), step, strength, min_cells)
+        return cls(registry.build("method", method, parameters or {}), edges, keep)
 
     @property
     def source(self) -> str:
@@ -104,92 +99,90 @@ class Quality:
         """What the protecting method promises."""
         return self.method.claims
 
-    def __call__(self, table: Table, *, rng: np.random.Generator | None = None) -> Release:
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return len(self.edges) + 1
+
+    @property
+    def odds(self) -> float:
+        """How many times as often a class is shown for one deviation as for another, at most."""
+        return 1 + self.n_classes * self.keep / (1 - self.keep)
+
+    def __call__(self, table: Table, *, draws: Draws) -> Protected:
         """Protect the table and say how good its cells are."""
-        release = self.method(table) if rng is None else self.method(table, rng=rng)
-        _check_release(release)
+        protected = self.method(table, draws=draws)
+        _check_protected(protected)
         cells = Cells(on_public_support(table))
-        if cells.table.design.n_published != len(release.z):
+        if cells.table.design.n_published != len(protected.z):
             raise DesignError(
                 "this release shows fewer cells than the table has, because the full crossing is "
                 "too large; their quality cannot be given. Tabulate fewer variables."
             )
-        graded = _graded(cells, release)
-        true = self._top_coded(release.z[graded] - cells.count[graded])
-        if len(np.unique(true)) < 2:
-            return replace(release, statement=release.statement.then(self._step(), _NOT_GIVEN))
-        sizes = np.abs(self._blurred(true, cells, graded, rng))
-        kept = float((sizes == np.abs(true)).mean())
-        return replace(
-            release,
-            quality=_placed(sizes, graded, cells, release),
-            statement=release.statement.then(self._step(), _text(int(sizes.max()), kept)),
+        own = np.searchsorted(self.edges, np.abs(protected.z - cells.count))
+        shown = self._perturbed(own, self._uniform(cells, table, draws))
+        graded = (protected.z > 0) & ~protected.hidden
+        statement = protected.statement.then(self._step(), changes_values=False)
+        quality = np.where(graded, shown, NO_QUALITY)
+        return replace(protected, quality=quality, statement=statement)
+
+    def shares(self, release: Protected) -> Real:
+        """Estimated shares of the classes among the cells that have a quality, without bias."""
+        quality = np.asarray(release.quality)
+        seen = np.bincount(quality[quality != NO_QUALITY], minlength=self.n_classes)
+        observed = seen / max(seen.sum(), 1)
+        return np.asarray((observed - (1 - self.keep) / self.n_classes) / self.keep)
+
+    def _uniform(self, cells: Cells, table: Table, draws: Draws) -> Real:
+        """A number in [0, 1) for every cell, the same for the same records."""
+        if self.source != "keys":
+            rng = draws.generator(self, table)
+            return np.asarray(cells.once(lambda chosen: rng.random(len(chosen))))
+        if table.secret is None:
+            raise KeysError(
+                "the quality of cells is drawn from a secret, and this table has none: "
+                "`table.with_secret(secret)`."
+            )
+        return table.secret.mixed(cells.table.cell_keys, self.name) / MIXED_KEYS
+
+    def _perturbed(self, own: Whole, u: Real) -> Whole:
+        """The class that is shown: the own one, or any."""
+        other = np.floor((u - self.keep) / (1 - self.keep) * self.n_classes).astype(np.int64)
+        return np.where(u < self.keep, own, np.minimum(other, self.n_classes - 1))
+
+    def _step(self) -> Any:
+        return step_of(
+            f"protect:{self.name}",
+            {"edges": list(self.edges), "keep": self.keep},
+            [self._meaning(), self._cost()],
         )
 
-    def _top_coded(self, deviations: Whole) -> Whole:
-        """Deviations without sizes that few cells have; all zero where cells are few."""
-        if len(deviations) < self.min_cells:
-            return np.zeros_like(deviations)
-        reach = int(np.partition(np.abs(deviations), -self.min_cells)[-self.min_cells])
-        return np.clip(deviations, -reach, reach)
+    def _meaning(self) -> Sentence:
+        first, last = self.edges[0], self.edges[-1]
+        middle = f"1 of {first + 1} to {last}, " if len(self.edges) == 2 else ""
+        text = (
+            f"Quality is a class of a cell's deviation from its true count: 0 stands for at most "
+            f"{first}, {middle}{self.n_classes - 1} for more than {last}. The class was itself "
+            f"changed at random: it is the true one with probability "
+            f"{self.keep + (1 - self.keep) / self.n_classes:.3g}."
+        )
+        return process("quality", text)
 
-    def _blurred(
-        self, true: Whole, cells: Cells, graded: Whole, rng: np.random.Generator | None
-    ) -> Whole:
-        if self.source != "keys":
-            return blurred_deviations(true, q=self.step, alpha=self.strength, rng=rng)
-        order = _mixed(cells.table.cell_keys[graded])
-        return blurred_deviations(true, q=self.step, alpha=self.strength, keys=order)
-
-    def _step(self) -> Step:
-        names = ("step", "strength", "min_cells")
-        return Step(QUALITY_STEP, {name: getattr(self, name) for name in names})
+    def _cost(self) -> Sentence:
+        return limit(
+            "quality-cost",
+            f"A class is shown at most {self.odds:.4g} times as often for one deviation as for "
+            "another; whoever knows much about a cell learns that much more.",
+        )
 
 
-def _check_release(release: Release) -> None:
-    if release.statement.privacy is not None:
+def _check_protected(protected: Protected) -> None:
+    if protected.statement.privacy is not None:
         raise ConfidentialError(
             "this release is differentially private, and a quality that depends on true counts "
             "would undo that. Publish it without one."
         )
-    if release.weighted is not None or release.z.dtype.kind == "f":
+    if protected.unit != COUNT or protected.z.dtype.kind == "f":
         raise DesignError(
-            "quality is about whole counts, but this release has weighted counts or real numbers. "
-            "Leave out weighting=."
+            "quality is about whole counts, but this release has weighted counts or real numbers."
         )
-
-
-def _graded(cells: Cells, release: Release) -> Whole:
-    """Positions of the cells that get a quality: shown, positive, and each set of records once."""
-    shown = release.z > 0
-    if release.status is not None:
-        shown &= release.status == CellStatus.published
-    return cells.distinct[shown[cells.distinct]]
-
-
-def _placed(sizes: Whole, graded: Whole, cells: Cells, release: Release) -> Whole:
-    """The quality of every published cell."""
-    quality = np.full(len(release.z), NO_QUALITY, dtype=np.int64)
-    quality[graded] = sizes
-    shared: Whole = cells.shared(quality[cells.distinct])
-    return np.where(release.z > 0, shared, NO_QUALITY)
-
-
-def _mixed(keys: Whole) -> NDArray[np.int64]:
-    """Numbers in an order that has nothing to do with that of the keys (a 64-bit finaliser).
-
-    Within a state keys lie in intervals that belong to true counts, so their own order would
-    tie the quality to the count.
-    """
-    x = keys.astype(np.uint64)
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-        x = (x ^ (x >> np.uint64(shift))) * np.uint64(factor)
-    return (x ^ (x >> np.uint64(31))).view(np.int64)
-
-
-def _text(largest: int, kept: float) -> str:
-    return (
-        "Quality is the size of a cell's deviation from its true count, itself perturbed: sizes "
-        f"are as frequent as they truly are, and {kept:.0%} of the cells show their own. "
-        f"{largest} stands for {largest} or more. Cells published as zero have no quality."
-    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
@@ -13,14 +12,16 @@ from numpy.typing import NDArray
 from discreet.design.base import Design
 from discreet.design.formula import Margins
 from discreet.design.product import LARGEST_DENSE
-from discreet.design.release import Release, Statement
+from discreet.design.release import Protected
 from discreet.design.sparse import SparseDesign
-from discreet.design.table import Table
+from discreet.design.statement import Statement
+from discreet.design.table import Draws, Table
 from discreet.errors import ParameterError
 from discreet.noise.checks import is_number, positive, whole
 from discreet.protect.claims import Claims
 from discreet.protect.effect import over_support
 from discreet.protect.options import at_least, by_order
+from discreet.protect.sentences import claimed, groups_not_hidden, limit, process
 from discreet.protect.statements import statement_of
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ class Safe:
       max_move: Largest move of an inner cell; `min_count` when absent, infinity for no limit. A
         small one hardly changes controlled tables and keeps others much nearer to the truth.
       weights: Weight of a controlled cell in the spread, by the number of its variables.
-      seconds: Search for this long; the result then depends on the machine.
+      seconds: Search for this long, in experiments only: the result depends on the machine.
       proposals: Effort of the search when no seconds are given.
 
     See Giessing & Höhne (2011), section 2.
@@ -74,7 +75,7 @@ class Safe:
     proposals: float = 2e8
 
     name: ClassVar[str] = "safe"
-    source: ClassVar[str] = "seed"
+    source: ClassVar[str] = "table"
 
     def __post_init__(self) -> None:
         whole("min_count", self.min_count, 2)
@@ -105,15 +106,11 @@ class Safe:
         wanted = self.min_count if self.max_move is None else self.max_move
         return int(min(wanted, LARGEST))
 
-    def __call__(self, table: Table, *, rng: np.random.Generator | None = None) -> Release:
+    def __call__(self, table: Table, *, draws: Draws) -> Protected:
         """Protect the table; its inner cells become part of the release."""
-        if rng is None:
-            raise ParameterError("method 'safe' draws at random: give it a seed=.")
-        support = np.flatnonzero(table.y)
-        found = self.search(table, rng=rng)
         y = np.zeros(table.design.n_inner, dtype=np.int64)
-        y[support] = found.y
-        return _release(table.design, y, self._statement(found))
+        y[np.flatnonzero(table.y)] = self.search(table, rng=draws.generator(self, table)).y
+        return _on_public_support(table.design, y, self._statement())
 
     def search(self, table: Table, *, rng: np.random.Generator) -> Found:
         """The search behind the release, on the non-empty inner cells.
@@ -174,27 +171,34 @@ class Safe:
                 f"{bound[k]:g}. Raise the bound."
             )
 
-    def _statement(self, found: Found) -> Statement:
+    def _statement(self) -> Statement:
         parameters = {
             "min_count": self.min_count,
             "max_move": self.reach,
             "bounds": None if self.bounds is None else {str(k): v for k, v in self.bounds.items()},
             "controlled": _plain(self.controlled),
         }
-        sentences = [
-            f"Counts of 1 to {self.min_count - 1} were removed from all inner cells, so no table "
-            "made from this release has one; such tables add up and agree with each other. Zeros "
-            "stay zero.",
-            "Controlled tables were kept near the truth; in others deviations can be larger.",
+        small = f"1 to {self.min_count - 1}" if self.min_count > 2 else "1"
+        said = [
+            process(
+                "safe",
+                f"Counts of {small} were removed from all inner cells, and chosen tables were kept "
+                "near the truth; in other tables deviations can be larger.",
+                "Some people were counted elsewhere, so that no small figure remains.",
+            ),
+            *claimed(self.claims, "count"),
+            groups_not_hidden(),
         ]
-        if self.max_move != math.inf:
-            sentences.append(f"No inner cell moved by more than {self.reach}.")
         if self.bounds:
             wanted = " and ".join(f"{bound:g} {_AMONG[k]}" for k, bound in self.bounds.items())
-            sentences.append(f"Deviations of at most {wanted} were asked for.")
-        if found.violations:
-            sentences.append("Some controlled cells lie outside these bounds.")
-        return statement_of(self.name, parameters, sentences)
+            said.append(
+                limit(
+                    "bounds-wanted",
+                    f"Deviations of at most {wanted} were asked for; whether all of them were "
+                    "reached is not published.",
+                )
+            )
+        return statement_of(self.name, parameters, said)
 
 
 def _check_max_move(max_move: float, min_count: int) -> None:
@@ -229,8 +233,8 @@ def _start(y: Whole, min_count: int, rng: np.random.Generator) -> Whole:
     return start
 
 
-def _release(design: Design, y: Whole, statement: Statement) -> Release:
-    """A release with its inner cells, on the protected support where the crossing is too large."""
+def _on_public_support(design: Design, y: Whole, statement: Statement) -> Protected:
+    """Inner cells on the full crossing, or on the protected support where that is too large."""
     if isinstance(design, SparseDesign) and design.occurring:
         crossing = design.inner_flat
         full = int(np.prod([len(axis) for axis in design.axes], dtype=object))
@@ -239,5 +243,5 @@ def _release(design: Design, y: Whole, statement: Statement) -> Release:
             public = SparseDesign(
                 design.axes, design.terms, [c[kept] for c in design.inner_codes()]
             )
-            return Release(public, public.aggregate(y[kept]), statement, y=y[kept])
-    return Release.of(design, design.aggregate(y), statement, y=y)
+            return Protected(public, public.aggregate(y[kept]), statement, y=y[kept])
+    return Protected.of(design, design.aggregate(y), statement, y=y)

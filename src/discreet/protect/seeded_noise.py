@@ -1,6 +1,6 @@
-"""Laplace noise from a seeded generator or from keys, for simulations and look-ups.
+"""Noise of private methods from a seeded generator, for experiments alone.
 
-Not for differentially private releases: a seeded generator can be run again.
+Not for releases: what a seeded generator draws can be drawn again.
 """
 
 from __future__ import annotations
@@ -9,9 +9,7 @@ import math
 
 import numpy as np
 
-from discreet.design.keys import KeyConvention
-from discreet.design.values import Real, Whole
-from discreet.noise.matrix import TransitionMatrix
+from discreet.design.values import Whole
 
 
 def seeded_laplace(rng: np.random.Generator, n: int, scale: float, cap: int | None = None) -> Whole:
@@ -23,15 +21,17 @@ def seeded_laplace(rng: np.random.Generator, n: int, scale: float, cap: int | No
     return noise
 
 
-def law_by_key(law: Real, keys: Whole, rule: KeyConvention) -> Whole:
-    """The deviation in `-cap..cap` that each key looks up in one law."""
-    cap = len(law) // 2
-    still = np.zeros_like(law)
-    still[cap] = 1.0
-    matrix = TransitionMatrix.from_law("one law for all counts", [still, law], starts=[0, cap])
-    return matrix.noise(np.full(len(keys), cap), keys, rule.modulus, edge=rule.edge)
+def seeded_gaussian(rng: np.random.Generator, n: int, scale: float) -> Whole:
+    r"""Draws with :math:`\Pr(u) \propto e^{-u^2/2\sigma^2}`, by rejection from discrete Laplace.
 
-
-def cap_for(scale: float, modulus: int) -> int:
-    """The least cap beyond which the law has less probability than one key."""
-    return max(1, math.ceil(scale * math.log(2 * modulus)))
+    See Canonne, Kamath & Steinke (2020).
+    """
+    t = math.floor(scale) + 1
+    noise, waiting = np.zeros(n, dtype=np.int64), np.arange(n)
+    while len(waiting):
+        drawn = seeded_laplace(rng, len(waiting), t)
+        exponent = (np.abs(drawn) - scale**2 / t) ** 2 / (2 * scale**2)
+        accepted = rng.random(len(waiting)) < np.exp(-exponent)
+        noise[waiting[accepted]] = drawn[accepted]
+        waiting = waiting[~accepted]
+    return noise

@@ -11,13 +11,15 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from discreet.design.base import Design
-from discreet.design.release import Release, Statement
+from discreet.design.release import Protected
+from discreet.design.statement import Statement
 from discreet.design.structured import StructuredDesign
-from discreet.design.table import Table
-from discreet.errors import DataError, InfeasibleError, ParameterError
+from discreet.design.table import Draws, Table
+from discreet.errors import InfeasibleError, ParameterError
 from discreet.noise.checks import whole
 from discreet.protect.claims import Claims
 from discreet.protect.options import at_least, by_order, numbers, whole_numbers
+from discreet.protect.sentences import claimed, groups_not_hidden, limit, process
 from discreet.protect.statements import statement_of
 from discreet.solve.integer.derivable import by_elimination, by_leverage
 from discreet.solve.integer.domain import Domain
@@ -62,7 +64,8 @@ class SmallCountRounding:
 
     Promise: additive and consistent over the published tables; no published value in 1..base-1
     (unless `identify_new=False`); an inner cell moves by less than `base`; zeros stay zero unless
-    `zero_candidates`. The rounded inner cells stay hidden: some of them are true.
+    `zero_candidates`. The rounded inner cells stay hidden, since some of them are true, unless
+    `force_inner` rounds them all.
     Cost: sweeps over the rounded cells, a few tenths of a second for 25,000 of them.
 
     Args:
@@ -105,7 +108,7 @@ class SmallCountRounding:
     proposals: float = 5e6
 
     name: ClassVar[str] = "small-count-rounding"
-    source: ClassVar[str] = "seed"
+    source: ClassVar[str] = "table"
 
     def __post_init__(self) -> None:
         least = {"base": 2, "max_round": 1, "step": 0, "max_iter": 1, "max_iter_rows": 0}
@@ -136,28 +139,23 @@ class SmallCountRounding:
         """Counts from here on are not small."""
         return self.base if self.max_round is None else self.max_round + 1
 
-    def __call__(self, table: Table, *, rng: np.random.Generator | None = None) -> Release:
-        """Protect the table; the rounded inner cells are not part of the release."""
-        return self.publish(table.design, self.inner(table, rng=rng))
+    def __call__(self, table: Table, *, draws: Draws) -> Protected:
+        """Protect the table; rounded inner cells are released only where all of them were."""
+        inner = self.inner(table, rng=draws.generator(self, table))
+        z, y = table.design.aggregate(inner), inner if self.force_inner else None
+        return Protected.of(table.design, z, self._statement(), y=y)
 
-    def publish(self, design: Design, inner: Whole) -> Release:
-        """A release of any table over inner cells that were rounded before."""
-        z = design.aggregate(inner)
-        if self.identify_new and ((z > 0) & (z < self.base)).any():
-            raise DataError(
-                "these inner cells make small published cells in this table. Round the other ones "
-                "for it as well: `method.further(table, inner, rng=...)`; values that were given "
-                "are never changed."
-            )
-        return Release.of(design, z, self._statement())
-
-    def several(
-        self, tables: Mapping[str, Table], *, rng: np.random.Generator
-    ) -> dict[str, Release]:
-        """Releases of several count variables, each with its own draws."""
-        streams = rng.spawn(len(tables))
-        pairs = zip(tables.items(), streams, strict=True)
-        return {name: self(table, rng=stream) for (name, table), stream in pairs}
+    def in_order(self, inner: NDArray[np.intp], published: NDArray[np.intp]) -> SmallCountRounding:
+        """The method for a table whose cells are in another order."""
+        weights = self.weights
+        if isinstance(weights, np.ndarray):
+            weights = weights[published]
+        return replace(
+            self,
+            weights=weights,
+            pre_rounded=None if self.pre_rounded is None else self.pre_rounded[inner],
+            pre_difference=None if self.pre_difference is None else self.pre_difference[published],
+        )
 
     def further(self, table: Table, inner: Whole, *, rng: np.random.Generator) -> Whole:
         """Rounded inner cells for another table, where those that were changed before stay.
@@ -168,15 +166,13 @@ class SmallCountRounding:
         changed = np.where(inner != table.y, inner, -1)
         return replace(self, pre_rounded=changed).inner(table, rng=rng)
 
-    def inner(self, table: Table, *, rng: np.random.Generator | None = None) -> Whole:
+    def inner(self, table: Table, *, rng: np.random.Generator) -> Whole:
         """The rounded inner cells. **Confidential**: most of them are true.
 
         Few cells are rounded greedily, and by searches of several kinds; a search's result is
         taken when its loss is smaller and neither its largest deviation nor its Hellinger
         distance is larger. Many cells are left to one search.
         """
-        if rng is None:
-            raise ParameterError(f"method {self.name!r} draws at random: give it a seed=.")
         first = self._first_rows(table.design, table.y, table.z) & ~self._kept(table.y)
         if self.single_random or not self.proposals:
             return self._passes(table, first, _Plan(searches=False), rng)
@@ -368,15 +364,23 @@ class SmallCountRounding:
             "base": self.base,
             "max_round": self.max_round,
             "zero_candidates": self.zero_candidates,
+            "force_inner": self.force_inner or None,
         }
-        kept = f"no published value lies between 1 and {self.base - 1}"
-        sentences = [
-            "Some small inner counts were rounded to a multiple of "
-            f"{self.base}{': ' + kept if self.identify_new else ' in a single pass'}.",
-            "Published cells are sums of one rounded inner table, which is not published, so they "
-            "add up; many of them are true counts.",
+        said = [
+            process(
+                "small-count-rounding",
+                f"Small inner counts were rounded to a multiple of {self.base}, so that no "
+                "published count is small.",
+                f"Some small figures were rounded to a multiple of {self.base}.",
+            ),
+            *claimed(self.claims, "count"),
+            groups_not_hidden(),
         ]
-        return statement_of(self.name, parameters, sentences)
+        if not self.force_inner:
+            said.append(
+                limit("true-counts", "Many published values are true counts; few of them moved.")
+            )
+        return statement_of(self.name, parameters, said)
 
 
 def _check_length(name: str, given: NDArray[np.generic], wanted: int, kind: str) -> None:

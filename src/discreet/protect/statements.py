@@ -1,4 +1,4 @@
-"""Public statements: method, parameters, version, and plain words."""
+"""Public statements: method, parameters, version, and sentences."""
 
 from __future__ import annotations
 
@@ -6,15 +6,14 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from discreet import __version__
-from discreet.design.release import PrivacyStatement, Statement, Step
+from discreet.design.statement import PrivacyStatement, Sentence, Statement, step_of
 
 
 def statement_of(
     name: str,
     parameters: Mapping[str, Any],
-    sentences: Iterable[str],
+    sentences: Iterable[Sentence],
     privacy: PrivacyStatement | None = None,
 ) -> Statement:
     """The statement of a method; parameters that were left out are not named."""
-    used = {key: value for key, value in parameters.items() if value is not None}
-    return Statement((Step(f"protect:{name}", used),), " ".join(sentences), privacy, __version__)
+    return Statement((step_of(f"protect:{name}", parameters, sentences),), privacy, __version__)

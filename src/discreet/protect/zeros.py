@@ -39,15 +39,15 @@ def keys_with_zeros(cells: Cells) -> Whole:
     empty = np.flatnonzero((cells.values.count == 0) & ~cells.impossible)
     if not len(empty):
         return keys
-    rule = cells.table.zero_key
-    if rule is None:
+    secret, rule = cells.table.secret, cells.table.convention
+    if secret is None:
         raise KeysError(
             "this method perturbs empty cells, which have no records to take a key from. Give the "
-            "table a rule for them: tabulate records that got their keys from a secret "
-            "(`people.with_keys(secret)`), or `table.with_zero_key(secret.zero_key)`."
+            "table the secret that made the keys: `table.with_secret(secret)`, or open the records "
+            "with secret='keys.secret'."
         )
     keys = keys.copy()
-    keys[empty] = cells.table.convention.check(rule(zero_definitions(cells, empty)))
+    keys[empty] = rule.check(secret.zero_key(zero_definitions(cells, empty), rule))
     return keys
 
 

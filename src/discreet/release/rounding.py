@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.design.base import Design
-from discreet.design.release import QUALITY_STEP, Release, Step
+from discreet.design.release import Protected
+from discreet.design.statement import step_of
 from discreet.errors import DesignError, ParameterError
+from discreet.protect.sentences import adds_up, not_negative, process, whole_numbers
 from discreet.solve.integer.rounding import balanced, controlled, independent, parts, systematic
 
 Rounding = Literal["margins", "unbiased", "total", "cube"]
 Whole = NDArray[np.int64]
+
+AnyProtected = TypeVar("AnyProtected", bound=Protected)
 
 _TEXT: dict[str, str] = {
     "margins": "Inner cells were rounded down or up so that published cells are rounded down or "
@@ -27,10 +30,10 @@ _TEXT: dict[str, str] = {
 }
 
 
-def round_release(
-    release: Release, method: str = "margins", *, rng: np.random.Generator
-) -> Release:
-    """The release with its inner cells rounded down or up to whole numbers.
+def rounded(
+    protected: AnyProtected, method: str = "margins", *, rng: np.random.Generator
+) -> AnyProtected:
+    """Protected values with inner cells rounded down or up to whole numbers.
 
     Promise: inner cells move by less than one and published cells add up. ``"unbiased"``,
     ``"total"`` and ``"cube"`` keep every expected value; ``"total"`` also keeps the total to less
@@ -38,30 +41,28 @@ def round_release(
     published cell within one of its value wherever it can, in two-way tables always.
 
     Args:
-      release: A release with inner cells, none negative.
+      protected: Protected values with inner cells, none negative.
       method: ``"margins"``, ``"unbiased"``, ``"total"`` or ``"cube"``.
-      rng: Source of randomness.
+      rng: Source of randomness; it need not be secret.
     """
     if method not in get_args(Rounding):
         known = ", ".join(repr(m) for m in get_args(Rounding))
         raise ParameterError(f"method must be one of {known}, got {method!r}.")
-    if release.y is None:
+    if protected.y is None:
         raise DesignError("inner cells are not part of this release; fit them before rounding.")
-    y = _ROUND[method](release.design, release.y, rng)
-    z = release.design.aggregate(y)
-    far = int((np.abs(z - release.design.aggregate(release.y)) >= 1).sum())
-    text = f"{_TEXT[method]} {far:,} of {len(z):,} published cells moved by one or more."
-    statement = release.statement.without(QUALITY_STEP).then(Step(f"round:{method}"), text)
-    weighted = None if release.weighted is None else z.astype(np.float64)
-    return replace(
-        release,
-        z=z,
+    y = _ROUND[method](protected.design, protected.y, rng)
+    said = [
+        process("rounded", _TEXT[method], "Figures were rounded to whole numbers."),
+        adds_up(),
+        whole_numbers(),
+        not_negative(),
+    ]
+    return protected.with_parts(
+        z=protected.design.aggregate(y),
         y=y,
-        weighted=weighted,
-        status=None,
-        quality=None,
-        statement=statement,
+        precision=None,
         fit_result=None,
+        statement=protected.statement.then(step_of(f"round:{method}", {}, said)),
     )
 
 

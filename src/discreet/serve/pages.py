@@ -9,8 +9,8 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from discreet.design.release import Release
+from discreet.design.statement import plain_data
 from discreet.serve.layout import entries_of, laid_out
-from discreet.serve.payload import plain
 from discreet.serve.refusals import Refusal
 from discreet.serve.request import Asked, TableRequest
 from discreet.serve.settings import Settings
@@ -38,7 +38,7 @@ def table_page(
     release: Release, request: TableRequest, source: Source, settings: Settings, root: str
 ) -> str:
     """A table with its statement and definitions."""
-    steps = [(s.name, plain(s.parameters)) for s in release.statement.steps]
+    steps = [(s.name, plain_data(s.parameters)) for s in release.statement.steps]
     return _rendered(
         "table.html",
         settings,

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
-from collections.abc import Mapping
 from typing import Any
 
-from discreet.design.release import CellStatus, Release, Statement
+from discreet.design.release import Release
 from discreet.serve.layout import entries_of
 from discreet.serve.request import Asked, TableRequest
 from discreet.serve.settings import Settings
@@ -24,7 +22,8 @@ def table_json(release: Release, request: TableRequest) -> dict[str, Any]:
         "cells": [
             [_plain(name, value) for name, value in row.items()] for row in cells.to_pylist()
         ],
-        "statement": statement_json(release.statement),
+        "unit": release.unit,
+        "statement": release.statement.to_json(),
         "links": {"page": f"table?{request.query}", "csv": f"table.csv?{request.query}"},
     }
 
@@ -46,26 +45,6 @@ def limits_json(source: Source, settings: Settings, longest_query: int) -> dict[
     }
 
 
-def statement_json(statement: Statement) -> dict[str, Any]:
-    """What was done and what it promises."""
-    privacy = statement.privacy
-    return {
-        "text": statement.text,
-        "steps": [{"name": s.name, "parameters": plain(s.parameters)} for s in statement.steps],
-        "privacy": None if privacy is None else dataclasses.asdict(privacy),
-        "version": statement.version,
-    }
-
-
-def plain(value: Any) -> Any:
-    """A parameter as JSON can hold it; anything unusual as text."""
-    if isinstance(value, Mapping):
-        return {str(name): plain(inner) for name, inner in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain(inner) for inner in value]
-    return value if isinstance(value, (str, int, float, bool)) or value is None else str(value)
-
-
 def _variable(asked: Asked) -> dict[str, Any]:
     return {
         "name": asked.variable.name,
@@ -77,5 +56,5 @@ def _variable(asked: Asked) -> dict[str, Any]:
 
 def _plain(column: str, value: Any) -> Any:
     if column == "status":
-        return CellStatus(value).name
+        return value.replace(" ", "_")
     return None if isinstance(value, float) and math.isnan(value) else value

@@ -23,6 +23,8 @@ class Refusal(ParameterError):
       status: The HTTP status.
     """
 
+    is_public = True
+
     def __init__(self, code: str, message: str, allowed: str, status: int = 400) -> None:
         self.code, self.allowed, self.status = code, allowed, status
         super().__init__(message)

@@ -15,7 +15,8 @@ from discreet.design.structured import StructuredDesign
 from discreet.errors import DesignError, ParameterError
 
 if TYPE_CHECKING:
-    from discreet.design.release import Release, Statement
+    from discreet.design.release import Release
+    from discreet.design.statement import Statement
     from discreet.microdata.microdata import Microdata
     from discreet.recipe import Recipe
 
@@ -113,6 +114,7 @@ class RecipeSource:
             if not isinstance(design, StructuredDesign):
                 raise DesignError("the table builder needs a design made of variables.")
             (axis,) = design.axes
+            _require_declared(axis)
             levels = tuple(b.levels[0] for b in design.blocks if b.levels[0] is not None)
             axes.setdefault(axis.name, axis)
             details.setdefault(axis.name, {}).update(_details(axis, name, levels))
@@ -149,6 +151,15 @@ def _level_label(axis: Axis, level: Level) -> str:
     if short in (LEAVES, axis.name):
         return "finest detail"
     return f"level {short}" if short.isdigit() else worded(short).lower()
+
+
+def _require_declared(axis: Axis) -> None:
+    if not axis.declared:
+        raise ParameterError(
+            f"the codes of {axis.name!r} were found in the records, so every visitor would see "
+            "which codes occur. Declare them: draft a list with `discreet codes people.csv --out "
+            "codes.toml`, review it, and serve with --codes codes.toml."
+        )
 
 
 def _require_consistent(recipe: Recipe) -> None:

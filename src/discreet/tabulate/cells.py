@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from discreet.design.assembly import CodedCells, Hierarchies, axis_for
+from discreet.design.assembly import CodedCells, axis_of_codes
 from discreet.design.axis import Axis
-from discreet.design.codes import MISSING, canonical_array
+from discreet.design.codes import MISSING, canonical_array, factorise
 from discreet.design.hierarchy import Hierarchy
 from discreet.tabulate.engine import Engine, values_of
+from discreet.tabulate.outside import leaf_positions
 
 if TYPE_CHECKING:
     from discreet.microdata.microdata import Microdata
@@ -27,28 +29,35 @@ class Reader:
 
     engine: Engine
     data: Microdata
-    hierarchies: Hierarchies
     axes: dict[str, Axis] = field(default_factory=dict)
 
     def read(self, variables: Sequence[str]) -> CodedCells:
         """The cells of one grouping."""
         cells = self.engine.group(self.data, variables)
-        leaves = []
-        for place, variable in enumerate(variables):
-            codes, index = canonical_array(cells.column(place))
-            leaf = self._axis(variable, codes).leaf_position
-            found = np.array([leaf[code] for code in codes], dtype=np.int64)
-            leaves.append(found[index])
+        leaves = tuple(self._leaves(v, cells.column(place)) for place, v in enumerate(variables))
         axes = tuple(self.axes[v] for v in variables)
-        return CodedCells(axes, tuple(leaves), values_of(cells, len(variables)))
+        return CodedCells(axes, leaves, values_of(cells, len(variables)))
+
+    def _leaves(self, variable: str, column: Any) -> NDArray[np.int64]:
+        """The leaf position of each row."""
+        rule = self.data.outside.get(variable)
+        if rule is not None:
+            return leaf_positions(self._axis(variable, ()), *factorise(column), rule)
+        codes, index = canonical_array(column)
+        axis = self._axis(variable, codes)
+        axis.check_codes(codes)
+        return np.array([axis.leaf_position[code] for code in codes], dtype=np.int64)[index]
 
     def _axis(self, variable: str, codes: Sequence[str]) -> Axis:
+        """The axis of a variable, made when it is first asked for."""
         if variable not in self.axes:
-            trees = self.hierarchies.get(variable)
-            if trees and MISSING in codes:
-                trees = with_missing(trees)
-            self.axes[variable] = axis_for(variable, codes, trees)
-        self.axes[variable].check_codes(codes)
+            trees = self.data.hierarchies.get(variable)
+            if trees:
+                shown = with_missing(trees) if MISSING in codes else trees
+                axis = Axis.from_hierarchies(variable, shown, declared=shown == trees)
+            else:
+                axis = axis_of_codes(variable, codes)
+            self.axes[variable] = axis
         return self.axes[variable]
 
 

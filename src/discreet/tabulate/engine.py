@@ -31,8 +31,11 @@ class Engine(Protocol):
         of record keys, not yet reduced). Two rows may be of the same cell; they are added up.
         Without variables there is one row.
 
+        All of them follow the data's bounds: of each person only as many records are grouped as
+        the bound allows, those with the lowest ids, and weights above their bound are cut to it.
+
         Raises:
-          DataError: A weight is missing, negative or not finite.
+          DataError: A weight is missing, negative or not finite; or a person is missing.
           KeysError: A record key is missing or outside the range of the convention.
         """
 
@@ -74,6 +77,14 @@ def check_weights(data: Microdata, lowest: float, sums: NDArray[np.float64]) -> 
         )
     if not np.isfinite(sums).all():
         raise DataError(f"weight column {data.weight!r} has values that are not finite numbers.")
+
+
+def missing_persons(data: Microdata) -> DataError:
+    """The error for records that are nobody's."""
+    return DataError(
+        f"some records have no {data.person!r} or no {data.id!r}; where the records of one person "
+        "are bounded, every record needs both."
+    )
 
 
 def bad_keys(data: Microdata) -> KeysError:

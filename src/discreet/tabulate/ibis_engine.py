@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import DataError
 from discreet.microdata.backend import fetch
+from discreet.microdata.recode import fresh_name
 from discreet.tabulate.engine import (
     COUNT,
     KEY,
@@ -18,6 +19,7 @@ from discreet.tabulate.engine import (
     as_array,
     bad_keys,
     check_weights,
+    missing_persons,
 )
 
 if TYPE_CHECKING:
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from discreet.microdata.microdata import Microdata
 
 _VALID = "valid"
+_LARGEST = float(np.finfo(np.float64).max)
 
 
 class IbisEngine:
@@ -63,18 +66,35 @@ def sums_of(data: Microdata) -> tuple[Any, dict[str, Any]]:
     import ibis
 
     table, key = data.keyed()
+    table, bounds = _within_bounds(table, data), data.data_set.bounds
     sums, is_valid = {COUNT: table.count()}, []
+    if bounds.person is not None:
+        is_valid += [table[bounds.person].notnull(), table[data.id].notnull()]
     if data.weight is not None:
-        w = _weights(table, data)
+        given = _weights(table, data)
+        w = given if bounds.weight is None else ibis.least(given, bounds.weight)
         sums |= {WEIGHT: w.sum(), WEIGHT_SQUARED: (w * w).sum()}
-        is_valid.append(w >= 0)
+        is_valid.append((given >= 0) & (given <= _LARGEST))
     if key is not None:
-        whole, in_range = _keys(table[key], data.convention.modulus)
+        whole, in_range = whole_keys(table[key], data.convention.modulus)
         sums[KEY] = whole.sum()
         is_valid.append(in_range)
     if is_valid:
         sums[_VALID] = ibis.ifelse(ibis.and_(*is_valid), 1, ibis.null("int64")).count()
     return table, sums
+
+
+def _within_bounds(table: Any, data: Microdata) -> Any:
+    """The records that are counted: those of each person with the lowest ids, up to the bound."""
+    import ibis
+
+    bounds = data.data_set.bounds
+    if bounds.person is None:
+        return table
+    place = fresh_name("record_of_person", table.columns)
+    number = ibis.row_number().over(group_by=table[bounds.person], order_by=table[data.id])
+    numbered = table.mutate(**{place: number})
+    return numbered.filter(numbered[place] < bounds.max_records).drop(place)
 
 
 def _weights(table: Any, data: Microdata) -> Any:
@@ -83,7 +103,7 @@ def _weights(table: Any, data: Microdata) -> Any:
     return column if column.type().is_float64() else column.cast("float64")
 
 
-def _keys(column: Any, modulus: int) -> tuple[Any, Any]:
+def whole_keys(column: Any, modulus: int) -> tuple[Any, Any]:
     """Keys as whole numbers, and whether they lie in their range."""
     _require_numbers(column, "key")
     given = _as_numbers(column)
@@ -117,18 +137,31 @@ def nearest(number: Any) -> Any:
 
 
 def _check(data: Microdata, sums: dict[str, NDArray[Any]]) -> None:
-    """Refuse records whose weight or key is not valid."""
+    """Refuse records whose weight, key or person is not valid."""
     is_finite = WEIGHT not in sums or bool(np.isfinite(sums[WEIGHT]).all())
     if is_finite and np.array_equal(sums.get(_VALID, sums[COUNT]), sums[COUNT]):
         return
     if data.weight is not None:
-        check_weights(data, _lowest_weight(data), sums[WEIGHT])
+        check_weights(data, *_weight_facts(data))
+    if data.person is not None and _lacks_persons(data):
+        raise missing_persons(data)
     raise bad_keys(data)
 
 
-def _lowest_weight(data: Microdata) -> float:
-    """The smallest weight, minus infinity when one is missing; asked only to explain an error."""
+def _weight_facts(data: Microdata) -> tuple[float, NDArray[np.float64]]:
+    """The smallest weight, minus infinity when one is missing, and the sum of all weights.
+
+    Asked only to explain an error.
+    """
     w = _weights(data.table, data)
-    query = data.table.aggregate(low=w.min(), some=w.count(), all=data.table.count())
-    low, some, all_ = (c[0].as_py() for c in fetch(data.backend, query, data.origin).columns)
-    return float(low) if some == all_ else float("-inf")
+    query = data.table.aggregate(low=w.min(), sum=w.sum(), some=w.count(), all=data.table.count())
+    low, total, some, all_ = (c[0].as_py() for c in fetch(data.backend, query, data.origin).columns)
+    return float(low) if some == all_ else float("-inf"), np.array([total], dtype=np.float64)
+
+
+def _lacks_persons(data: Microdata) -> bool:
+    table = data.table
+    counts = [table[data.person].count(), table[data.id].count(), table.count()]
+    query = table.aggregate(**{f"n{i}": count for i, count in enumerate(counts)})
+    found = [c[0].as_py() for c in fetch(data.backend, query, data.origin).columns]
+    return len(set(found)) > 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,15 @@ from numpy.typing import NDArray
 from discreet.design.codes import factorise
 from discreet.errors import DataError
 from discreet.microdata.backend import fetch
-from discreet.tabulate.engine import COUNT, KEY, WEIGHT, WEIGHT_SQUARED, bad_keys, check_weights
+from discreet.tabulate.engine import (
+    COUNT,
+    KEY,
+    WEIGHT,
+    WEIGHT_SQUARED,
+    bad_keys,
+    check_weights,
+    missing_persons,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -32,8 +41,11 @@ class NumpyEngine:
         import pyarrow as pa
 
         table, key = data.keyed()
-        used = [c for c in (*variables, data.weight, key) if c is not None] or table.columns[:1]
+        ids = () if data.person is None else (data.person, data.id)
+        used = [c for c in (*variables, data.weight, key, *ids) if c is not None]
+        used = used or table.columns[:1]
         records = fetch(data.backend, table.select(*dict.fromkeys(used)), data.origin)
+        records = _within_bounds(data, records)
         factors = [factorise(records.column(v)) for v in variables]
         cell, places = _cells([place for _, place in factors], len(records))
         columns = [
@@ -44,6 +56,23 @@ class NumpyEngine:
         return pa.table(
             [*columns, *(pa.array(values) for values in sums.values())], [*variables, *sums]
         )
+
+
+def _within_bounds(data: Microdata, records: pa.Table) -> pa.Table:
+    """The records that are counted: those of each person with the lowest ids, up to the bound."""
+    if data.person is None or data.id is None:
+        return records
+    people, ids = records.column(data.person), records.column(data.id)
+    if people.null_count or ids.null_count:
+        raise missing_persons(data)
+    seen: Counter[Any] = Counter()
+    rows = sorted(zip(ids.to_pylist(), people.to_pylist(), range(len(records)), strict=True))
+    kept = []
+    for _, person, row in rows:
+        seen[person] += 1
+        if seen[person] <= data.data_set.bounds.max_records:
+            kept.append(row)
+    return records.take(sorted(kept))
 
 
 def _cells(
@@ -74,7 +103,8 @@ def _weights(data: Microdata, column: Any) -> NDArray[np.float64]:
     w = _numbers(column, missing=-np.inf, role="weight")
     if len(w):
         check_weights(data, float(w.min()), w)
-    return w.astype(np.float64)
+    bound = data.data_set.bounds.weight
+    return np.minimum(w.astype(np.float64), np.inf if bound is None else bound)
 
 
 def _keys(data: Microdata, column: Any) -> NDArray[np.int64]:

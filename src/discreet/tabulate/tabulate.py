@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from discreet import registry
@@ -37,20 +36,18 @@ def tabulate(
     for name in hierarchies:
         if name not in data.dimensions:
             raise UnknownNameError("variable", name, data.dimensions)
-    terms, trees = parse(margins), {**data.hierarchies, **hierarchies}
-    variables = variables_of(terms, data.dimensions, trees)
+    data, terms = data.with_hierarchies(hierarchies), parse(margins)
+    variables = variables_of(terms, data.dimensions, data.hierarchies)
     given = data.structural_zeros if structural_zeros is None else structural_zeros
     rules = [rule for rule in given if set(rule) <= set(variables)]
     needs_inner = support == "occurring" or bool(structural_zeros)
-    reader = Reader(_engine(engine), data, trees)
+    reader = Reader(_engine(engine), data)
     groupings = _read(reader, terms, tuple(variables), needs_inner)
     if len(groupings) == 1 and (needs_inner or _holds_inner(reader, terms, tuple(variables))):
         table = build_table(groupings[0], terms, data.convention, support, rules)
     else:
         table = margins_table(groupings, terms, data.convention)
-    if data.secret is None or not data.has_keys:
-        return table
-    return table.with_zero_key(partial(data.secret.zero_key, rule=data.convention))
+    return replace(table, data_set=data.data_set, secret=data.secret, ledger=data.ledger)
 
 
 def _engine(engine: str | Engine | None) -> Engine:
@@ -80,7 +77,7 @@ def _holds_inner(reader: Reader, terms: list[Term], variables: Variables) -> boo
 
 
 def _sets(reader: Reader, terms: list[Term]) -> list[Variables]:
-    columns, trees = reader.data.dimensions, reader.hierarchies
+    columns, trees = reader.data.dimensions, reader.data.hierarchies
     return largest_sets([tuple(variables_of([term], columns, trees)) for term in terms])
 
 
@@ -94,14 +91,15 @@ def _asks_once(reader: Reader, variables: Variables, sets: Sequence[Variables]) 
     There are no more than records. When those are many and a variable has no code list, its codes
     are read first.
     """
-    bare = Reader(reader.engine, without_sums(reader.data), reader.hierarchies, reader.axes)
+    trees = reader.data.hierarchies
+    bare = Reader(reader.engine, without_sums(reader.data), reader.axes)
     records = int(bare.read(()).values.count[0])
     if records <= HELD:
         return True
     for name in variables:
-        if name not in reader.hierarchies:
+        if name not in trees:
             bare.read((name,))
-    sizes = {v: len(t[0].leaves) for v, t in reader.hierarchies.items() if v in variables}
+    sizes = {v: len(t[0].leaves) for v, t in trees.items() if v in variables}
     return holds_inner(variables, sets, {**sizes, **_sizes(reader)})
 
 

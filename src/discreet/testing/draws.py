@@ -5,28 +5,29 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.design.axis import Axis
+from discreet.design.data_set import Bounds, DataSet
 from discreet.design.formula import Term
 from discreet.design.hierarchy import Hierarchy
 from discreet.design.product import ProductDesign
-from discreet.design.release import Release
+from discreet.design.release import Protected
 from discreet.design.sparse import SparseDesign
 from discreet.design.structured import StructuredDesign
 from discreet.design.table import Method, Table
 from discreet.design.values import CellValues
-from discreet.microdata.secret import Secret
+from discreet.protect.draws import SecretDraws, SeededDraws
+from discreet.protect.publish import in_unit, run
 from discreet.randomness import stream
 
 FEWEST_EXPECTED = 5.0
 
 
-def sample_table(*, weights: bool = False, seed: int = 1) -> Table:
+def sample_table(*, weights: bool = False, seed: int = 1, unit: str | None = None) -> Table:
     """A table that exercises every promise: zeros, small and large counts, the same cell twice.
 
     Region has a hierarchy in which one parent has a single child, so 15 published cells occur
@@ -45,26 +46,33 @@ def sample_table(*, weights: bool = False, seed: int = 1) -> Table:
     weight = count * rng.uniform(25, 35, len(count)) if weights else None
     squares = None if weight is None else weight**2 / np.maximum(count, 1)
     inner = CellValues(count, weight, squares, np.zeros(len(count), dtype=np.int64))
-    return with_fresh_keys(Table.from_inner(design, inner), rng)
+    table = Table.from_inner(design, inner).rekeyed(rng)
+    bounds = Bounds(weight=300.0 if weights else None)
+    return replace(table, data_set=DataSet("sample", bounds=bounds), unit=unit)
 
 
-def with_fresh_keys(table: Table, rng: np.random.Generator) -> Table:
-    """The table with new random keys, those of empty cells included."""
-    secret = Secret(rng.bytes(32).hex().encode())
-    rule = partial(secret.zero_key, rule=table.convention)
-    return table.rekeyed(rng).with_zero_key(rule)
+def published(
+    method: Method, table: Table, number: int, seed: int = 1, *, keys: str | None = None
+) -> Protected:
+    """The method as it publishes, for a custodian and keys of their own for each number.
+
+    Args:
+      method: The method.
+      table: The table; its keys and secret are replaced.
+      number: Tells custodians apart.
+      seed: Root of the streams.
+      keys: Tells records apart; by default those of the custodian.
+    """
+    custodian = SeededDraws(seed, f"testing {number}")
+    records = custodian if keys is None else SeededDraws(seed, keys)
+    secret = custodian.table(table).secret
+    fresh = records.table(in_unit(table, method, table.unit))
+    return run(method, replace(fresh, secret=secret), SecretDraws())
 
 
-def releases(method: Method, table: Table, n: int, seed: int) -> Iterator[Release]:
-    """Independent releases: with new keys, with new streams, or by calling again."""
-    rng = stream(seed, "testing.keys")
-    for k in range(n):
-        if method.source == "keys":
-            yield method(with_fresh_keys(table, rng))
-        elif method.source == "seed":
-            yield method(table, rng=stream(seed, f"testing.draw {k}"))
-        else:
-            yield method(table)
+def releases(method: Method, table: Table, n: int, seed: int) -> Iterator[Protected]:
+    """Independent releases, each under keys and a secret of its own."""
+    return (published(method, table, k, seed) for k in range(n))
 
 
 def retabulated(table: Table, terms: Sequence[Term]) -> Table:
@@ -79,10 +87,11 @@ def retabulated(table: Table, terms: Sequence[Term]) -> Table:
         occurring=getattr(design, "occurring", False),
     )
     again = Table.from_inner(other, table.require_inner(), table.convention)
-    return replace(again, zero_key=table.zero_key)
+    kept = {name: getattr(table, name) for name in ("data_set", "unit", "secret", "ledger")}
+    return replace(again, **kept)
 
 
-def by_cell(release: Release) -> dict[frozenset[tuple[str, str]], Any]:
+def by_cell(release: Protected) -> dict[frozenset[tuple[str, str]], Any]:
     """Published values by the (variable, code) pairs of their cells, totals left out."""
     design = release.design
     columns = []
@@ -120,12 +129,3 @@ def chi_square_p(statistic: float, degrees: int) -> float:
     from scipy.stats import chi2
 
     return 1.0 if degrees == 0 and statistic < math.inf else float(chi2.sf(statistic, degrees))
-
-
-def mean_p(values: NDArray[Any], expected: float = 0.0) -> float:
-    """Two-sided probability of a mean as far off as this, for independent values."""
-    spread = float(np.std(values, ddof=1)) / math.sqrt(len(values))
-    off = abs(float(np.mean(values)) - expected)
-    if spread == 0:
-        return 1.0 if off <= 1e-12 * max(1.0, abs(expected)) else 0.0
-    return math.erfc(off / spread / math.sqrt(2))

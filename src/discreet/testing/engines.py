@@ -32,6 +32,7 @@ Sums = tuple[int, float, float, int]
 Counted = dict[tuple[str, ...], Sums]
 _TOLERANCE = 1e-12
 _LARGEST_KEY = 2**32 - 1
+PERSON = "person"
 
 
 @dataclass(frozen=True)
@@ -111,7 +112,7 @@ def _tried(backend: Any, case: str, engine: Engine) -> _Failure | None:
 
 def compare(frame: pa.Table, data: Microdata, engine: Engine) -> None:
     """Group the records by no column, one, and all, and compare with counting by hand."""
-    variables = [c for c in frame.column_names if c not in ("id", "weight", "key")]
+    variables = [c for c in frame.column_names if c not in ("id", "weight", "key", PERSON)]
     data = data.with_roles(weight="weight", key="key", id="id")
     for some in [[], variables[:1], variables]:
         check_same(grouped(data, some, engine), counted(frame, some), some)
@@ -119,17 +120,40 @@ def compare(frame: pa.Table, data: Microdata, engine: Engine) -> None:
     keys = secret.keys_for_ids(frame.column("id")).tolist()
     keyed = grouped(data.with_keys(secret), variables, engine)
     check_same(keyed, counted(frame, variables, keys), variables)
+    if PERSON in frame.column_names:
+        compare_bounded(frame, data, engine)
+
+
+def compare_bounded(frame: pa.Table, data: Microdata, engine: Engine) -> None:
+    """Group the records within bounds of several sizes, and compare with counting by hand."""
+    for weight, records in ((2.5, 1), (4.0, 2), (1e6, 100)):
+        bounded = data.with_roles(person=PERSON, weight_bound=weight, max_records=records)
+        kept = within(frame, weight, records)
+        for some in ([], ["v"]):
+            check_same(grouped(bounded, some, engine), counted(kept, some), some)
+
+
+def within(frame: pa.Table, weight_bound: float, max_records: int) -> pa.Table:
+    """The records within bounds, picked person by person; slow and obvious."""
+    rows = sorted(frame.to_pylist(), key=lambda row: row["id"])
+    kept: list[dict[str, Any]] = []
+    for row in rows:
+        if sum(other[PERSON] == row[PERSON] for other in kept) < max_records:
+            kept.append({**row, "weight": min(row["weight"], weight_bound)})
+    return pa.Table.from_pylist(kept, frame.schema)
 
 
 def refuses(frame: pa.Table, data: Microdata, engine: Engine) -> None:
-    """Group records that have a weight or key they must not have; the engine must object."""
+    """Group records that have a role they must not have; the engine must object, bound or not."""
     data = data.with_roles(weight="weight", key="key", id="id")
+    bounded = data.with_roles(weight_bound=1.5, person=PERSON, max_records=2)
     for some in ([], ["v"]):
-        try:
-            engine.group(data, some)
-        except (DataError, KeysError):
-            continue
-        raise EngineError(f"grouping by {some} does not object to {frame.to_pylist()}.")
+        for one in (bounded,) if frame.column(PERSON).null_count else (data, bounded):
+            try:
+                engine.group(one, some)
+            except (DataError, KeysError):
+                continue
+            raise EngineError(f"grouping by {some} does not object to {frame.to_pylist()}.")
 
 
 def grouped(data: Microdata, variables: Sequence[str], engine: Engine) -> Counted:
@@ -204,6 +228,17 @@ def _weights(kind: pa.DataType) -> Callable[[], pa.Table]:
     return lambda: _frame({"v": list("abcab")}, pa.array([0, 1, 2, 3, 100]).cast(kind))
 
 
+def _persons(kind: pa.DataType) -> Callable[[], pa.Table]:
+    """Persons with one to five records in different cells, the ids in no order."""
+
+    def make() -> pa.Table:
+        persons = pa.array([1, 2, 2, 3, 3, 3, 4, 4, 4, 4, 5, 5, 5, 5, 5]).cast(kind)
+        frame = _frame({"v": list("abcab" * 3), PERSON: persons}, [0.5 * i for i in range(15)])
+        return frame.set_column(2, "id", pa.array([(7 * i) % 15 for i in range(15)]))
+
+    return make
+
+
 def _many(n: int) -> pa.Table:
     rng = stream(8, "engine battery")
     regions = pa.array([f"R{i:03d}" for i in range(300)])
@@ -261,13 +296,18 @@ CASES: Mapping[str, Callable[[], pa.Table]] = {
     "whole weights": _weights(pa.int32()),
     "decimal weights": _weights(pa.decimal128(22, 1)),
     "single precision weights": _weights(pa.float32()),
+    "records of one person": _persons(pa.int64()),
+    "records of a person with a name": _persons(pa.string()),
     "many records": lambda: _many(20_000),
 }
-"""Frames to count, by name: columns `id`, `weight` and `key`, and one or more variables."""
+"""Frames to count, by name: columns `id`, `weight` and `key`, and one or more variables.
+
+A column `person` stands for units that have several records.
+"""
 
 
 def _bad(**roles: list[Any]) -> Callable[[], pa.Table]:
-    right = {"id": [1, 2], "weight": [1.0, 2.0], "key": [1, 2]}
+    right = {"id": [1, 2], "weight": [1.0, 2.0], "key": [1, 2], PERSON: ["x", "y"]}
     return lambda: pa.table({"v": ["a", "b"], **right, **roles})
 
 
@@ -276,6 +316,7 @@ REFUSED: Mapping[str, Callable[[], pa.Table]] = {
     "missing weight": _bad(weight=[1.0, None]),
     "infinite weight": _bad(weight=[1.0, float("inf")]),
     "weight that is no number": _bad(weight=[1.0, float("nan")]),
+    "missing person": _bad(person=["x", None]),
     "negative key": _bad(key=[1, -1]),
     "missing key": _bad(key=[None, 2]),
     "key out of range": _bad(key=[2**32, 2]),

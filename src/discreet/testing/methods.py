@@ -12,27 +12,33 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.design.release import CellStatus, Release
+from discreet.design.release import WEIGHT, Protected
 from discreet.design.structured import StructuredDesign
 from discreet.design.table import Method, Table
 from discreet.design.values import CellValues
-from discreet.errors import DiscreetError
 from discreet.protect.cells import Cells, on_public_support
 from discreet.protect.claims import Claims
-from discreet.protect.matrix_noise import LARGE_COUNT
-from discreet.randomness import stream
+from discreet.protect.publish import SOURCES
+from discreet.protect.sentences import LARGE_COUNT, LEAST_P, is_additive, mean_p
 from discreet.testing.draws import (
     by_cell,
     chi_square,
     chi_square_p,
-    mean_p,
+    published,
     releases,
     retabulated,
     sample_table,
-    with_fresh_keys,
+)
+from discreet.testing.laws import (
+    Broken,
+    Evidence,
+    check_sentences,
+    hidden,
+    likelihood_ratio,
+    neighbour,
+    secret,
 )
 
-LEAST_P = 1e-6
 _FEWEST_RELEASES = 8
 
 
@@ -62,11 +68,12 @@ def check_method(
 ) -> dict[str, str]:
     """Hold a method to what it declares, and raise when it does not keep it.
 
-    Checked are: the input stays untouched; the same source gives the same release and the declared
-    source is the one that is used; the statement is complete; every claim (additive, unbiased,
-    zeros, largest move, blocked values, variance, consistency over tables that share a cell);
-    for methods by key that the order of variables has no effect; and the declared law of every
-    cell, where the method offers it. Statistical tests reject at a probability of 10⁻⁶.
+    Checked are: the input stays untouched; the same secret gives the same release and another
+    secret another one; the statement is complete and its sentences are true; every claim
+    (additive, unbiased, zeros, largest move, blocked values, variance, consistency over tables that
+    share a cell); the order of variables has no effect; the declared law of every cell, where the
+    method offers it; and the laws of `discreet.testing.laws`. Statistical tests reject at a
+    probability of 10⁻⁶.
 
     Args:
       method: The method.
@@ -85,15 +92,11 @@ def check_method(
     for name, check in _CHECKS.items():
         try:
             found[name] = check(trial)
-        except _Broken as why:
+        except Broken as why:
             broken[name] = str(why)
     if broken:
         raise BrokenPromiseError(method.name, broken)
     return found
-
-
-class _Broken(Exception):
-    """Why a promise is broken."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,12 +106,9 @@ class _Trial:
     draws: int
     seed: int
 
-    def release(self, table: Table | None = None, stream_name: str = "testing") -> Release:
-        """One release, from a stream of its own where the method draws from one."""
-        chosen = self.table if table is None else table
-        if self.method.source == "seed":
-            return self.method(chosen, rng=stream(self.seed, stream_name))
-        return self.method(chosen)
+    def release(self, table: Table | None = None, number: int = 0) -> Protected:
+        """One release, under keys and a secret that belong to the number."""
+        return published(self.method, self.table if table is None else table, number, self.seed)
 
     @cached_property
     def cells(self) -> Cells:
@@ -116,20 +116,24 @@ class _Trial:
         return Cells(on_public_support(self.table))
 
     @cached_property
-    def first(self) -> Release:
+    def first(self) -> Protected:
         return self.release()
 
     @cached_property
     def truth(self) -> NDArray[Any]:
         """What the release is to be compared with."""
-        return self.cells.count if self.first.weighted is None else self.cells.weight
+        return self.cells.weight if self.first.unit == WEIGHT else self.cells.count
+
+    @cached_property
+    def made(self) -> list[Protected]:
+        """Independent releases."""
+        n = max(_FEWEST_RELEASES, math.ceil(self.draws / max(len(self.cells.distinct), 1)))
+        return list(releases(self.method, self.table, n, self.seed))
 
     @cached_property
     def drawn(self) -> tuple[NDArray[Any], NDArray[np.bool_]]:
         """Released values, a row for each release, and which of them are shown."""
-        n = max(_FEWEST_RELEASES, math.ceil(self.draws / max(len(self.cells.distinct), 1)))
-        made = list(releases(self.method, self.table, n, self.seed))
-        return np.array([r.z for r in made]), np.array([_shown(r) for r in made])
+        return np.array([r.z for r in self.made]), np.array([~r.hidden for r in self.made])
 
     @cached_property
     def moves(self) -> NDArray[Any]:
@@ -147,19 +151,13 @@ class _Trial:
         return {int(c): self.distinct[count == c] for c in np.unique(count) if c >= least}
 
 
-def _shown(release: Release) -> NDArray[np.bool_]:
-    if release.status is None:
-        return np.ones(len(release.z), dtype=bool)
-    return np.asarray(release.status == CellStatus.published)
-
-
 def _untouched(trial: _Trial) -> str:
     before = _arrays(trial.table)
     copies = {name: array.copy() for name, array in before.items()}
     trial.release()
     for name, array in _arrays(trial.table).items():
         if not np.array_equal(array, copies[name]):
-            raise _Broken(f"the call changed the table's {name}.")
+            raise Broken(f"the call changed the table's {name}.")
     return f"{len(copies)} arrays are as they were"
 
 
@@ -176,75 +174,43 @@ def _repeats(trial: _Trial) -> str:
     if trial.method.source == "system":
         return _some_differ(trial.first.z, again, "calls")
     if not all(np.array_equal(trial.first.z, z) for z in again):
-        raise _Broken("a second call with the same keys or stream gave other values.")
-    return "the same source gives the same values"
+        raise Broken("a second call with the same keys and secret gave other values.")
+    return "the same secret gives the same values"
 
 
 def _source(trial: _Trial) -> str:
-    if trial.method.source == "seed":
-        return _draws_from_a_stream(trial)
-    if trial.method.source not in ("keys", "system"):
-        raise _Broken(f"source must be 'keys', 'seed' or 'system', got {trial.method.source!r}.")
-    guided = [_guided(trial) for _ in range(_FEWEST_RELEASES)]
-    if trial.method.source == "system":
-        return _some_differ(guided[0], guided[1:], "calls with the same generator")
-    if not all(np.array_equal(z, trial.first.z) for z in guided):
-        raise _Broken("the source is 'keys', but a generator changes the values.")
-    rng = stream(trial.seed, "testing.source")
-    tables = (with_fresh_keys(trial.table, rng) for _ in range(_FEWEST_RELEASES))
-    others = [trial.method(table).z for table in tables]
-    return _some_differ(trial.first.z, others, "other keys")
-
-
-def _guided(trial: _Trial) -> NDArray[Any]:
-    """Values when a generator is offered to a method that should not use it."""
-    return trial.method(trial.table, rng=stream(1, "testing.effect")).z
-
-
-def _draws_from_a_stream(trial: _Trial) -> str:
-    try:
-        trial.method(trial.table)
-    except (DiscreetError, TypeError):
-        names = (f"other {k}" for k in range(_FEWEST_RELEASES))
-        others = [trial.release(stream_name=name).z for name in names]
-        return _some_differ(trial.first.z, others, "other streams")
-    raise _Broken("the source is 'seed', but the method draws without a generator.")
+    if trial.method.source not in SOURCES:
+        raise Broken(f"source must be one of {SOURCES}, got {trial.method.source!r}.")
+    others = [trial.release(number=k).z for k in range(1, _FEWEST_RELEASES + 1)]
+    return _some_differ(trial.first.z, others, "other secrets")
 
 
 def _some_differ(first: NDArray[Any], others: list[NDArray[Any]], what: str) -> str:
     if all(np.array_equal(first, z) for z in others):
-        raise _Broken(f"{len(others)} {what} gave the same values.")
+        raise Broken(f"{len(others)} {what} gave the same values.")
     return f"{what} give other values"
 
 
 def _statement(trial: _Trial) -> str:
     statement = trial.first.statement
     if not any(trial.method.name in step.name for step in statement.steps):
-        raise _Broken(f"no step of the statement names the method {trial.method.name!r}.")
-    if not statement.text or not statement.version:
-        raise _Broken("the statement has no text or no version.")
+        raise Broken(f"no step of the statement names the method {trial.method.name!r}.")
+    if not statement.text or not statement.plain or not statement.version:
+        raise Broken("the statement has no text, no plain text or no version.")
+    if not any(sentence.about == "limits" for sentence in statement.sentences):
+        raise Broken("the statement does not say what is not protected.")
     try:
-        json.dumps([dict(step.parameters) for step in statement.steps])
+        json.dumps(statement.to_json())
     except TypeError as error:
-        raise _Broken(f"the parameters in the statement are not plain data: {error}.") from None
+        raise Broken(f"the parameters in the statement are not plain data: {error}.") from None
     return "method, parameters, version and text are there"
 
 
 def _additive(trial: _Trial) -> str:
     if not trial.method.claims.additive:
         return "not claimed"
-    from scipy.sparse.linalg import lsmr
-
-    for z in trial.drawn[0][:5]:
-        X = trial.first.design.matrix()
-        y = lsmr(X.T.astype(float), z.astype(float), atol=1e-12, btol=1e-12, maxiter=10_000)[0]
-        worst = float(np.abs(X.T @ y - z).max())
-        if worst > 1e-6 * max(1.0, float(np.abs(z).max())):
-            raise _Broken(f"published cells miss the sums of any inner table by {worst:.3g}.")
-    if trial.first.y is not None:
-        off = trial.first.design.aggregate(trial.first.y) - trial.first.z
-        if np.abs(off).max(initial=0) > 1e-6 * max(1.0, float(np.abs(trial.first.z).max())):
-            raise _Broken("published cells are not the sums of the released inner cells.")
+    if not is_additive(trial.made[:5]):
+        raise Broken("published cells miss the sums of any inner table.")
     return "published cells are sums"
 
 
@@ -255,14 +221,14 @@ def _keeps_zeros(trial: _Trial) -> str:
     if not zeros.any():
         return "not exercised: the table has no zero"
     if trial.moves[:, zeros].any():
-        raise _Broken("a true zero was published as something else.")
+        raise Broken("a true zero was published as something else.")
     return f"{int(zeros.sum())} zeros stayed zero"
 
 
 def _max_move(trial: _Trial) -> str:
     allowed, worst = trial.method.claims.max_move, float(np.abs(trial.moves).max())
     if worst > allowed:
-        raise _Broken(f"a cell moved by {worst:g}; the largest move claimed is {allowed:g}.")
+        raise Broken(f"a cell moved by {worst:g}; the largest move claimed is {allowed:g}.")
     return f"largest move {worst:g}"
 
 
@@ -271,7 +237,7 @@ def _blocked(trial: _Trial) -> str:
     z, shown = trial.drawn
     seen = sorted(set(blocked) & set(np.unique(z[shown]).tolist()))
     if seen:
-        raise _Broken(f"the blocked values {seen} were published.")
+        raise Broken(f"the blocked values {seen} were published.")
     return f"blocked values absent: {list(blocked)}" if blocked else "not claimed"
 
 
@@ -284,9 +250,7 @@ def _unbiased(trial: _Trial) -> str:
     p = {name: mean_p(values) for name, values in tests.items()}
     worst = min(p, key=lambda name: p[name])
     if p[worst] * len(p) < LEAST_P:
-        raise _Broken(
-            f"the mean move of {worst} is {tests[worst].mean():+.4g}, p = {p[worst]:.2g}."
-        )
+        raise Broken(f"the mean move of {worst} is {tests[worst].mean():+.4g}, p = {p[worst]:.2g}.")
     return f"no mean move differs from zero (least p = {p[worst]:.2g})"
 
 
@@ -301,14 +265,28 @@ def _variance(trial: _Trial) -> str:
     squares = (moves - moves.mean(axis=0)) ** 2 * len(moves) / (len(moves) - 1)
     p = mean_p(squares.mean(axis=1), claimed)
     if p < LEAST_P:
-        raise _Broken(f"the variance is {squares.mean():.4g}, not {claimed:.4g}, p = {p:.2g}.")
+        raise Broken(f"the variance is {squares.mean():.4g}, not {claimed:.4g}, p = {p:.2g}.")
     return f"variance {squares.mean():.4g} where {claimed:.4g} is claimed (p = {p:.2g})"
 
 
 def _order(trial: _Trial) -> str:
-    if trial.method.source != "keys":
+    if trial.method.source == "system":
         return "not claimed"
     return _agrees(trial, "the order of variables", _terms(trial.table))
+
+
+def _sentences(trial: _Trial) -> str:
+    evidence = Evidence(trial.truth, trial.made, lambda: _elsewhere(trial))
+    return check_sentences(trial.first.statement, evidence)
+
+
+def _elsewhere(trial: _Trial) -> bool:
+    """Whether cells have the same value in tables of single margins."""
+    try:
+        _consistent(trial)
+    except Broken:
+        return False
+    return True
 
 
 def _consistent(trial: _Trial) -> str:
@@ -325,7 +303,7 @@ def _agrees(trial: _Trial, what: str, terms: list[tuple[str, ...]]) -> str:
     here, there = by_cell(trial.first), by_cell(trial.release(retabulated(trial.table, terms)))
     differ = [cell for cell, value in there.items() if not _is_same(here[cell], value)]
     if differ:
-        raise _Broken(f"{what} changes the value of cell {sorted(differ[0]) or 'total'}.")
+        raise Broken(f"{what} changes the value of cell {sorted(differ[0]) or 'total'}.")
     return f"{what} has no effect"
 
 
@@ -351,7 +329,7 @@ def _law(trial: _Trial) -> str:
     p = {name: chi_square_p(float(fit[0]), int(fit[1])) for name, fit in fits.items()}
     worst = min(p, key=lambda name: p[name])
     if p[worst] * len(p) < LEAST_P:
-        raise _Broken(f"the moves of {worst} do not follow the law, p = {p[worst]:.2g}.")
+        raise Broken(f"the moves of {worst} do not follow the law, p = {p[worst]:.2g}.")
     return f"{trial.moves[:, trial.distinct].size:,} draws follow the law (p = {p[worst]:.2g})"
 
 
@@ -376,4 +354,9 @@ _CHECKS: dict[str, Callable[[_Trial], str]] = {
     "order of variables": _order,
     "consistent": _consistent,
     "law": _law,
+    "sentences": _sentences,
+    "neighbour": lambda trial: neighbour(trial.method, trial.table, trial.seed),
+    "hidden": lambda trial: hidden(trial.method, trial.table, trial.seed),
+    "secret": lambda trial: secret(trial.method, trial.table, trial.seed),
+    "likelihood ratio": lambda trial: likelihood_ratio(trial.method, trial.seed),
 }

@@ -24,10 +24,10 @@ from discreet.assess.compare.execution import Execution
 from discreet.assess.compare.job import Job
 from discreet.assess.compare.judge import fitters_from, measures_from
 from discreet.assess.compare.summary import summarise
-from discreet.assess.compare.trial import Trial
 from discreet.assess.compare.tunable import Range
 from discreet.assess.measure import Measure
 from discreet.design import show
+from discreet.design.release import Trial
 from discreet.design.table import Table
 from discreet.errors import ParameterError, UnknownNameError
 

@@ -110,7 +110,7 @@ def label_of(thing: Any) -> str:
 
 def law_of(method: Method) -> TransitionMatrix | None:
     """The transition matrix that a method applies to each published count as it stands, if any."""
-    publication, law = getattr(method, "publication", None), getattr(method, "matrix", None)
+    publication, law = getattr(method, "publication", None), getattr(method, "law", None)
     if publication is None or not isinstance(law, TransitionMatrix):
         return None
     is_changed = getattr(method, "invariant", False) or publication.threshold is not None

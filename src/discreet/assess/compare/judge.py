@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from discreet import registry
 from discreet.assess.assess import Assessment, assess
 from discreet.assess.compare.contestants import built_from, label_of, several
-from discreet.assess.compare.trial import Trial
 from discreet.assess.measure import Measure
 from discreet.design.base import Design
+from discreet.design.release import Trial
 from discreet.design.table import Table
 from discreet.errors import ParameterError
 from discreet.noise.matrix import TransitionMatrix

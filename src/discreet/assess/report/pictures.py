@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from discreet.assess.compare.contestants import law_of
-from discreet.assess.compare.trial import Trial
 from discreet.assess.plots.cells import before_after
 from discreet.assess.plots.deviations import deviations
 from discreet.assess.plots.style import to_svg
 from discreet.assess.plots.transitions import transitions
 from discreet.assess.report.markup import figure, section
+from discreet.design.release import Trial
 
 if TYPE_CHECKING:
     from discreet.assess.compare.comparison import Comparison

@@ -1,0 +1,47 @@
+"""`discreet codes`: a first draft of code lists, to be reviewed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from discreet.cli.common import Json, answer, open_source, progress_bar
+from discreet.errors import ParameterError
+from discreet.files import OWNER_ONLY, written_whole
+
+
+def codes(
+    source: Annotated[str, typer.Argument(help="Records: a file or a database.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="The code lists, a new .toml file.")],
+    max_codes: Annotated[
+        int, typer.Option(min=1, help="Columns with more codes get no code list.")
+    ] = 200,
+    weight: Annotated[str | None, typer.Option(help="Column of survey weights.")] = None,
+    key: Annotated[str | None, typer.Option(help="Column of record keys.")] = None,
+    id: Annotated[str | None, typer.Option(help="Column of stable ids, for keys.")] = None,
+    json: Json = False,
+) -> None:
+    """Draft code lists from the records. Every code that is listed becomes public: review them.
+
+    Example: discreet codes people.csv --id person_id --out codes.toml
+    """
+    from discreet.microdata.draft_codes import draft_code_lists
+
+    if out.exists():
+        raise ParameterError(f"{out} exists, and may have been reviewed; choose another name.")
+    data = open_source(source, weight=weight, key=key, id=id)
+    with progress_bar():
+        draft = draft_code_lists(data, max_codes)
+    with written_whole(out, OWNER_ONLY) as temporary:
+        temporary.write_text(draft.text, encoding="utf-8")
+    summary = {
+        "file": str(out),
+        "side": "confidential",
+        "listed": draft.listed,
+        "skipped": draft.skipped,
+    }
+    skipped = "".join(f"\n  no code list: {name} {why}" for name, why in draft.skipped.items())
+    text = f"{out}: draft code lists of {', '.join(draft.listed)}; review every code before use"
+    answer(summary, json, text + skipped)

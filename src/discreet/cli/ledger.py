@@ -1,0 +1,36 @@
+"""`discreet ledger`: what was released of which data, and what it cost."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from discreet.cli.common import Json, answer
+from discreet.errors import ParameterError
+
+
+class Action(StrEnum):
+    """What to do with a ledger."""
+
+    show = "show"
+
+
+def ledger(
+    action: Annotated[Action, typer.Argument(help="Show what the ledger holds.")],
+    path: Annotated[Path, typer.Argument(help="The ledger's file.")],
+    json: Json = False,
+) -> None:
+    """Show the custodian's ledger: what each data set has spent of its budget, and every entry.
+
+    Example: discreet ledger show discreet.db
+    """
+    from discreet.ledger import Ledger
+
+    if not path.exists():
+        raise ParameterError(f"there is no ledger {path}. Releases make one: `ledger=` in Python.")
+    found = Ledger(path)
+    summary = {"side": "confidential", "data_sets": found.summary(), "entries": found.rows()}
+    answer(summary, json, found.text())

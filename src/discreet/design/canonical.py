@@ -1,0 +1,200 @@
+"""One order for every table: variables by name, categories and margins by their codes.
+
+Methods that draw for a whole table work on it in this order, so that `region*sex` and `sex*region`
+give the same release.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.design.axis import OUTSIDE, Axis, Level
+from discreet.design.base import Design
+from discreet.design.formula import Term
+from discreet.design.product import ProductDesign
+from discreet.design.release import Protected
+from discreet.design.sparse import SparseDesign
+from discreet.design.structured import StructuredDesign
+from discreet.design.table import Table
+from discreet.design.values import CellValues
+
+Places = NDArray[np.intp]
+AnyProtected = TypeVar("AnyProtected", bound=Protected)
+
+
+@dataclass(frozen=True, eq=False)
+class Arrangement:
+    """A design with its cells in another order.
+
+    Attributes:
+      design: The design in the new order.
+      published: For each published cell its place in the old order.
+      inner: For each inner cell its place in the old order.
+    """
+
+    design: StructuredDesign
+    published: Places
+    inner: Places
+
+
+def canonical_order(design: Design) -> Arrangement | None:
+    """The canonical order of a design; cells of a matrix have no names, so they stay in theirs."""
+    if not isinstance(design, StructuredDesign):
+        return None
+    axes = [_canonical_axis(axis) for axis in sorted(design.axes, key=lambda axis: axis.name)]
+    return arranged(design, axes, _canonical_terms(design, axes))
+
+
+def canonical_table(table: Table, order: Arrangement | None = None) -> Table:
+    """The table in canonical order.
+
+    Args:
+      table: Any table.
+      order: The order, where it is known already.
+    """
+    new = canonical_order(table.design) if order is None else order
+    if new is None:
+        return table
+    return replace(
+        table,
+        design=new.design,
+        published=_taken(table.published, new.published),
+        inner=None if table.inner is None else _taken(table.inner, new.inner),
+    )
+
+
+def as_requested(protected: AnyProtected, design: Design) -> AnyProtected:
+    """Protected values in the order of the design that was asked for."""
+    given = protected.design
+    if not (isinstance(design, StructuredDesign) and isinstance(given, StructuredDesign)):
+        return protected
+    new = arranged(given, design.axes, design.terms)
+    moved: dict[str, Any] = {"design": new.design, "z": protected.z[new.published]}
+    for name in ("status", "precision", "quality"):
+        values = getattr(protected, name)
+        moved[name] = None if values is None else values[new.published]
+    moved["y"] = None if protected.y is None else protected.y[new.inner]
+    return replace(protected, **moved)
+
+
+def table_digest(table: Table) -> bytes:
+    """A hash of the variables, their codes and the counts of a table in canonical order.
+
+    Only non-empty inner cells count, so that neither the formula nor the way empty cells are held
+    matters; where inner cells are not known, the published ones take their place.
+    """
+    found = hashlib.sha256()
+    for axis in table.design.axes:
+        for text in (axis.name, *axis.leaves):
+            found.update(len(text.encode()).to_bytes(8, "big") + text.encode())
+        found.update(b"\0" * 8)
+    if table.inner is None:
+        ids: list[NDArray[Any]] = [
+            _node_ids(table.design, a)[0] for a in range(len(table.design.axes))
+        ]
+        counts = table.z
+    else:
+        some = np.flatnonzero(table.inner.count)
+        ids = [codes[some] for codes in table.design.inner_codes()]
+        counts = table.inner.count[some]
+    for column in (*ids, counts):
+        found.update(np.ascontiguousarray(column, dtype="<i8").tobytes())
+    if not table.design.axes:
+        found.update(table.z.astype("<i8").tobytes())
+    return found.digest()
+
+
+def arranged(design: StructuredDesign, axes: Sequence[Axis], terms: Sequence[Term]) -> Arrangement:
+    """The same cells over the same variables, with axes and margins written in another order."""
+    by_name = {axis.name: a for a, axis in enumerate(design.axes)}
+    order = [by_name[axis.name] for axis in axes]
+    to_new = [
+        np.array([axis.leaf_position[code] for code in design.axes[a].leaves], dtype=np.intp)
+        for axis, a in zip(axes, order, strict=True)
+    ]
+    if isinstance(design, SparseDesign):
+        codes = [to_new[k][design.inner_codes()[a]] for k, a in enumerate(order)]
+        inner = np.lexsort(codes[::-1]) if codes else np.zeros(1, dtype=np.intp)
+        listed = [column[inner] for column in codes]
+        new: StructuredDesign = SparseDesign(axes, terms, listed, occurring=design.occurring)
+    else:
+        inner = _product_places(design.shape, order, to_new)
+        new = ProductDesign(axes, terms)
+    return Arrangement(new, _matched(new, design, by_name), inner)
+
+
+def _product_places(
+    shape: tuple[int, ...], order: Sequence[int], to_new: Sequence[Places]
+) -> Places:
+    """For each cell of the reordered crossing its place in the old one."""
+    places = np.arange(int(np.prod(shape, dtype=np.int64))).reshape(shape).transpose(order)
+    for k, positions in enumerate(to_new):
+        places = places.take(np.argsort(positions), axis=k)
+    return places.ravel()
+
+
+def _matched(new: StructuredDesign, old: StructuredDesign, by_name: dict[str, int]) -> Places:
+    """For each published cell of the new design its place in the old one, by its codes."""
+    ids_new, ids_old = [], []
+    for k, axis in enumerate(new.axes):
+        here, numbers = _node_ids(new, k)
+        there, others = _node_ids(old, by_name[axis.name])
+        rank = {code: i for i, code in enumerate(numbers)}
+        ids_new.append(here)
+        ids_old.append(np.array([rank[code] for code in others], dtype=np.int64)[there])
+    if not ids_new:
+        return np.arange(new.n_published)
+    places = np.empty(new.n_published, dtype=np.intp)
+    places[np.lexsort(ids_new)] = np.lexsort(ids_old)
+    return places
+
+
+def _node_ids(design: Design, a: int) -> tuple[NDArray[np.int64], list[str]]:
+    """A number for the code of each published cell along one axis, and the codes in their order."""
+    index, codes = design.published_codes()[a]
+    known = sorted(set(codes))
+    rank = {code: i for i, code in enumerate(known)}
+    return np.array([rank[code] for code in codes], dtype=np.int64)[index], known
+
+
+def _canonical_axis(axis: Axis) -> Axis:
+    """The axis with leaves and levels sorted by their codes; levels are numbered."""
+    order = sorted(range(len(axis)), key=lambda i: axis.leaves[i])
+    levels = sorted((_sorted_level(level, order) for level in axis.levels), key=_level_key)
+    named = (replace(level, name=f"{axis.name}[{k}]") for k, level in enumerate(levels))
+    return replace(axis, leaves=tuple(axis.leaves[i] for i in order), levels=tuple(named))
+
+
+def _sorted_level(level: Level, order: Sequence[int]) -> Level:
+    by_code = sorted(range(len(level)), key=lambda k: level.codes[k])
+    rank = np.append(np.argsort(by_code), OUTSIDE).astype(np.int32)
+    return Level(level.name, tuple(level.codes[k] for k in by_code), rank[level.group[order]])
+
+
+def _level_key(level: Level) -> tuple[int, tuple[str, ...]]:
+    return len(level), level.codes
+
+
+def _canonical_terms(design: StructuredDesign, axes: Sequence[Axis]) -> list[Term]:
+    """One term for each block, in an order that does not depend on how they were written."""
+    numbered = {axis.name: {level.codes: level.name for level in axis.levels} for axis in axes}
+    terms: list[Any] = []
+    for block in design.blocks:
+        named = []
+        for axis, level in zip(design.axes, block.levels, strict=True):
+            if level is not None:
+                codes = tuple(sorted(level.codes))
+                named.append(numbered[axis.name].get(codes, f"{axis.name}[leaves]"))
+        terms.append(tuple(sorted(named)))
+    return sorted(dict.fromkeys(terms), key=lambda term: (len(term), term))
+
+
+def _taken(values: CellValues, places: Places) -> CellValues:
+    parts = (values.count, values.weight, values.weight_squared, values.key)
+    return CellValues(*(None if part is None else part[places] for part in parts))  # type: ignore[arg-type]  # counts are there

@@ -1,0 +1,176 @@
+"""What a release says about itself: steps, and sentences that are true of the final values.
+
+A sentence belongs to the step that makes it true. A later step that changes the values takes back
+every sentence about the values before it, and brings its own; so the text is derived from the steps
+and cannot outlive what it describes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+About = Literal["values", "process", "limits"]
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """One thing that a statement says.
+
+    Attributes:
+      kind: A short name for programs.
+      text: The sentence for methodologists.
+      plain: The same for readers who have never heard of noise; empty where it does not concern
+        them.
+      about: `"values"`: a property of the released values, void once a later step changes them;
+        `"process"`: what was done; `"limits"`: what is not protected.
+      holds: Whether the sentence is true, given evidence: releases made under many secrets and
+        the truth. Sentences about values have one; `discreet.testing` checks it.
+    """
+
+    kind: str
+    text: str
+    plain: str = ""
+    about: About = "values"
+    holds: Callable[[Any], bool] | None = field(default=None, compare=False, repr=False)
+
+    def to_json(self) -> dict[str, str]:
+        """The sentence as plain data."""
+        return {"kind": self.kind, "about": self.about, "text": self.text, "plain": self.plain}
+
+
+@dataclass(frozen=True)
+class PrivacyStatement:
+    """What a differentially private release guarantees, in numbers.
+
+    Attributes:
+      epsilon: ε when one unit is added or removed.
+      delta: δ of the same guarantee.
+      epsilon_replace: ε when one unit is replaced by another; `delta_replace` goes with it.
+      delta_replace: δ when one unit is replaced by another.
+      rho: ρ of zero-concentrated differential privacy, where noise is Gaussian.
+      sensitivity: By how much one unit changes all perturbed values together.
+      unit: What is added, removed or replaced.
+    """
+
+    epsilon: float
+    delta: float
+    epsilon_replace: float
+    delta_replace: float
+    sensitivity: float
+    unit: str
+    rho: float | None = None
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step between the records and the release: its public parameters and what it says.
+
+    Attributes:
+      name: The step, such as `"protect:cell-key"` or `"fit:non-negative"`.
+      parameters: Public parameters as plain data.
+      sentences: What the step says.
+    """
+
+    name: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    sentences: tuple[Sentence, ...] = ()
+
+
+@dataclass(frozen=True)
+class Statement:
+    """What was done, with which parameters and version, and what it promises and does not.
+
+    It travels with the release and is public: it never holds a true value or a secret.
+    """
+
+    steps: tuple[Step, ...] = ()
+    privacy: PrivacyStatement | None = None
+    version: str = ""
+
+    @property
+    def sentences(self) -> tuple[Sentence, ...]:
+        """Everything that is said: what was done, what holds, what is not protected."""
+        said = dict.fromkeys(sentence for step in self.steps for sentence in step.sentences)
+        ranks: list[About] = ["process", "values", "limits"]
+        return tuple(sorted(said, key=lambda sentence: ranks.index(sentence.about)))
+
+    @property
+    def text(self) -> str:
+        """The statement for methodologists."""
+        return " ".join(sentence.text for sentence in self.sentences)
+
+    @property
+    def plain(self) -> str:
+        """The statement for readers who have never heard of noise."""
+        said = dict.fromkeys(s.plain for s in self.sentences if s.plain)
+        return " ".join(said)
+
+    def says(self, kind: str) -> bool:
+        """Whether a sentence of this kind is part of the statement."""
+        return any(sentence.kind == kind for sentence in self.sentences)
+
+    def then(self, step: Step, *, changes_values: bool = True) -> Statement:
+        """The statement after one more step.
+
+        Args:
+          step: The step.
+          changes_values: Whether values are other ones afterwards, so that what was said of them
+            is void.
+        """
+        before = tuple(map(_without_values, self.steps)) if changes_values else self.steps
+        return replace(self, steps=(*before, step))
+
+    def preceded(self, step: Step) -> Statement:
+        """The statement with a step in front."""
+        return replace(self, steps=(step, *self.steps))
+
+    def to_json(self) -> dict[str, Any]:
+        """The statement as plain data."""
+        steps = [
+            {
+                "name": step.name,
+                "parameters": plain_data(step.parameters),
+                "sentences": [sentence.to_json() for sentence in step.sentences],
+            }
+            for step in self.steps
+        ]
+        privacy = None if self.privacy is None else vars(self.privacy)
+        return {
+            "text": self.text,
+            "plain": self.plain,
+            "steps": steps,
+            "privacy": privacy,
+            "version": self.version,
+        }
+
+    @classmethod
+    def from_json(cls, spec: Mapping[str, Any]) -> Statement:
+        """The inverse of `to_json`; sentences come back without their predicates."""
+        steps = tuple(
+            Step(s["name"], s["parameters"], tuple(Sentence(**said) for said in s["sentences"]))
+            for s in spec["steps"]
+        )
+        privacy = spec["privacy"]
+        return cls(steps, None if privacy is None else PrivacyStatement(**privacy), spec["version"])
+
+
+def plain_data(value: Any) -> Any:
+    """A parameter as JSON can hold it; anything unusual as text."""
+    if isinstance(value, Mapping):
+        return {str(name): plain_data(inner) for name, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain_data(inner) for inner in value]
+    return value if isinstance(value, (str, int, float, bool)) or value is None else str(value)
+
+
+def step_of(name: str, parameters: Mapping[str, Any], sentences: Iterable[Sentence]) -> Step:
+    """A step; parameters that were left out are not named."""
+    used = {key: value for key, value in parameters.items() if value is not None}
+    return Step(name, used, tuple(sentences))
+
+
+def _without_values(step: Step) -> Step:
+    kept = tuple(sentence for sentence in step.sentences if sentence.about != "values")
+    return replace(step, sentences=kept)

@@ -1,0 +1,145 @@
+"""The frame of differentially private methods: a budget, its shares, and noise from the system."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Generic
+
+from discreet.design.release import COUNT, WEIGHT, Protected
+from discreet.design.statement import PrivacyStatement, Sentence, Statement
+from discreet.design.table import Draws, Table
+from discreet.design.values import Real, Whole
+from discreet.errors import ParameterError
+from discreet.protect.budget import (
+    AnyShare,
+    Budget,
+    Margin,
+    Unit,
+    noise_of,
+    precision_by_share,
+)
+from discreet.protect.cells import Cells
+from discreet.protect.claims import Claims
+from discreet.protect.margins import Margins
+from discreet.protect.privacy import given_known, guarantee, require_declared, spent, unit_of
+from discreet.protect.publication import Publication
+from discreet.protect.sentences import claimed
+from discreet.protect.statements import statement_of
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrivateNoise(Generic[AnyShare]):
+    """What differentially private methods share.
+
+    A method gives its `budget`, the kind of its shares, their noise and variance, and the
+    guarantee. Bounds of weights and of records for each person come with the data.
+
+    Attributes:
+      split: Shares of the budget by margin, such as ``{"region:age": 0.7, "1": 0.3}``.
+      known: Margins that are public knowledge and published without noise. The guarantee then
+        holds for replacing a unit by another that leaves them as they are.
+      margins: ``"own"`` or ``"summed"``; inner cells alone have sensitivity 1.
+      population: Size of the population, a public figure; δ must not exceed 1/(10 · population).
+      accept_delta: The largest δ that is accepted instead.
+    """
+
+    split: Mapping[Margin, float] | None = None
+    known: Sequence[Margin] = ()
+    margins: Margins = "own"
+    population: int | None = None
+    accept_delta: float | None = None
+
+    name: ClassVar[str]
+    letter: ClassVar[str]
+    source: ClassVar[str] = "system"
+    units: ClassVar[tuple[str, ...]] = (COUNT, WEIGHT)
+
+    def __post_init__(self) -> None:
+        if self.margins == "adjusted":
+            raise ParameterError(
+                "margins='adjusted' keeps true zeros, as Adjust does, and that would undo the "
+                "guarantee. Use margins='own' and a fitter (`release.fit(...)`)."
+            )
+        _ = self.budget, self.publication
+
+    @property
+    def budget(self) -> Budget:
+        """How the budget is spent."""
+        raise NotImplementedError
+
+    @property
+    def publication(self) -> Publication:
+        """What is published of the cells."""
+        return Publication(self.margins)
+
+    @property
+    def claims(self) -> Claims:
+        """What the method promises for every table."""
+        raise NotImplementedError
+
+    def __call__(self, table: Table, *, draws: Draws) -> Protected:
+        """Protect a table."""
+        cells, shares, unit = self.spent(table)
+        privacy = self.privacy(shares, unit)
+        if self.known:
+            privacy = given_known(privacy)
+        noise = self.cut(cells, noise_of(cells, shares, lambda share: self.draw(share, draws)))
+        precision = None
+        if not cells.are_inner:
+            precision = precision_by_share(cells, shares, [self.variance(s) for s in shares])
+        statement = self._statement(table, shares, privacy, unit)
+        return self.publication.protected(cells, noise, statement, precision)
+
+    def spent(self, table: Table) -> tuple[Cells, list[AnyShare], Unit]:
+        """The cells that get noise, their shares of the budget, and what one unit can change."""
+        require_declared(table)
+        unit = unit_of(table)
+        cells = self.publication.cells(table, touches_zeros=True)
+        return cells, self.budget.shares(cells, unit, self.share_kind()), unit
+
+    def share_kind(self) -> type[AnyShare]:
+        """The kind of the shares."""
+        raise NotImplementedError
+
+    def draw(self, share: AnyShare, draws: Draws) -> Any:
+        """The noise of one share."""
+        raise NotImplementedError
+
+    def variance(self, share: AnyShare) -> float:
+        """The variance of its noise."""
+        raise NotImplementedError
+
+    def privacy(self, shares: Sequence[AnyShare], unit: Unit) -> PrivacyStatement:
+        """The guarantee, or an error where it would mean nothing."""
+        raise NotImplementedError
+
+    def cut(self, cells: Cells, noise: Whole | Real) -> Whole | Real:
+        """What post-processing leaves of the noise."""
+        return noise
+
+    def parameters(self) -> dict[str, Any]:
+        """The method's own parameters as plain public data."""
+        raise NotImplementedError
+
+    def what_was_done(self) -> list[Sentence]:
+        """The sentences of the method itself."""
+        raise NotImplementedError
+
+    def _statement(
+        self, table: Table, shares: Sequence[AnyShare], privacy: PrivacyStatement, unit: Unit
+    ) -> Statement:
+        claims = self.claims
+        if table.unit == WEIGHT:  # weighted counts are rounded before they get noise
+            claims = replace(claims, unbiased=False, max_move=math.inf)
+        said = [
+            *self.what_was_done(),
+            *guarantee(privacy, self.budget, unit),
+            *spent(shares, self.letter),
+            *self.publication.sentences(),
+            *claimed(claims, table.unit or COUNT),
+        ]
+        chosen = {**self.parameters(), "population": self.population}
+        parameters = {**chosen, **self.budget.parameters(), **self.publication.parameters()}
+        return statement_of(self.name, parameters, said, privacy)

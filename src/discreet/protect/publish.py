@@ -1,0 +1,161 @@
+"""From a confidential table to a public release: the one way out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from discreet import __version__, registry
+from discreet.design.canonical import (
+    as_requested,
+    canonical_order,
+    canonical_table,
+    table_digest,
+)
+from discreet.design.release import COUNT, WEIGHT, Protected, Release
+from discreet.design.table import Draws, Method, Table
+from discreet.digests import digest
+from discreet.errors import ParameterError
+from discreet.ledger import Cost, Ledger
+from discreet.protect.draws import SecretDraws, release_digest
+from discreet.protect.sentences import data_step
+
+SOURCES = ("keys", "table", "system")
+
+
+def publish(
+    table: Table,
+    method: Method | str,
+    parameters: Mapping[str, Any],
+    *,
+    unit: str | None,
+    ledger: Any,
+    again: bool,
+) -> Release:
+    """A release of the table; see `Table.protect`.
+
+    What the custodian's ledger must know is entered before the release is returned, so that a
+    program that dies in between has counted too much and never too little.
+    """
+    chosen = built(method, parameters)
+    _check_clock(chosen)
+    table = in_unit(table, chosen, unit)
+    book = _ledger(ledger if ledger is not None else table.ledger)
+    number = _registered(book, chosen, table, again)
+    protected = run(chosen, table, SecretDraws())
+    if book is not None and protected.statement.privacy is not None:
+        privacy = protected.statement.privacy
+        cost = Cost(rho=privacy.rho) if privacy.rho else Cost(privacy.epsilon, privacy.delta)
+        book.spend(table.data_set, cost, _entry(chosen))
+    first = data_step(table, chosen, is_counted=book is not None, number=number)
+    statement = replace(protected.statement.preceded(first), version=__version__)
+    return Release.holding(replace(protected, statement=statement))
+
+
+def run(method: Method, table: Table, draws: Draws) -> Protected:
+    """The method's result; one that draws for the whole table works on it in canonical order."""
+    if method.source not in SOURCES:
+        raise ParameterError(
+            f"the source of method {method.name!r} must be 'keys', 'table' or 'system', got "
+            f"{method.source!r}."
+        )
+    if method.source != "table":
+        return method(table, draws=draws)
+    ordered, chosen = in_canonical_order(method, table)
+    return as_requested(chosen(ordered, draws=draws), table.design)
+
+
+def in_canonical_order(method: Method, table: Table) -> tuple[Table, Method]:
+    """The table in canonical order, and the method with its arrays in the same."""
+    order = canonical_order(table.design)
+    if order is None:
+        return table, method
+    rearrange = getattr(method, "in_order", None)
+    if rearrange is not None:
+        method = rearrange(order.inner, order.published)
+    return canonical_table(table, order), method
+
+
+def built(method: Method | str, parameters: Mapping[str, Any]) -> Method:
+    """A method from its name and parameters, or the method itself."""
+    if isinstance(method, str):
+        found: Method = registry.build("method", method, parameters)
+        return found
+    if parameters:
+        named = ", ".join(parameters)
+        raise ParameterError(
+            f"parameters go with a method's name; this one is an object already, so {named} would "
+            "have no effect."
+        )
+    if not callable(method) or not hasattr(method, "source"):
+        raise ParameterError(f"a method or its name was expected, got {method!r}.")
+    return method
+
+
+def in_unit(table: Table, method: Method, unit: str | None) -> Table:
+    """The table with what is to be published of it.
+
+    Raises:
+      ParameterError: The table has weights and nothing says whether they matter, or the method
+        cannot publish what is asked for.
+    """
+    offered = getattr(method, "units", (COUNT,))
+    has_weights = table.published.weight is not None
+    if unit is None and has_weights and offered == (WEIGHT,):
+        unit = WEIGHT
+    if unit is None:
+        if has_weights:
+            raise ParameterError(
+                "this table has weights, so its counts are numbers of sampled records. Say what is "
+                "published: unit='count' for numbers of records, or unit='weight' for weighted "
+                "counts, with a method that takes them (cell-key, drop-add, pram with grid=; "
+                "laplace, discrete-laplace, discrete-gaussian with a weight bound)."
+            )
+        return replace(table, unit=COUNT)
+    if unit not in (COUNT, WEIGHT):
+        raise ParameterError(f"unit must be 'count' or 'weight', got {unit!r}.")
+    if unit not in offered:
+        remedy = " without grid=, the public weight of one step of noise" * hasattr(method, "grid")
+        raise ParameterError(f"method {method.name!r} cannot publish unit={unit!r}{remedy}.")
+    if unit == WEIGHT and not has_weights:
+        raise ParameterError("unit='weight' needs a table with weights; name the weight column.")
+    return replace(table, unit=unit)
+
+
+def _check_clock(method: Any) -> None:
+    """Refuse a search by the clock: its result would differ from run to run."""
+    inside = [method, getattr(method, "method", None)]
+    if any(getattr(each, "seconds", None) is not None for each in inside):
+        raise ParameterError(
+            "seconds= makes the result depend on the machine, so that two runs could be averaged. "
+            "Use proposals= for the effort of a release; seconds= works in `table.simulate` only."
+        )
+
+
+def _ledger(given: Any) -> Ledger | None:
+    return given if given is None or isinstance(given, Ledger) else Ledger(given)
+
+
+def _registered(book: Ledger | None, method: Method, table: Table, again: bool) -> int | None:
+    """Enter the edition, its counts and a table-wise release; returns the release's number."""
+    if book is None:
+        return None
+    if book is not table.ledger:  # records that were opened with a ledger are registered already
+        mark = None if table.secret is None else table.secret.mark
+        book.register_edition(table.data_set, None, mark)
+    ordered, arranged = in_canonical_order(method, table)
+    if table.inner is not None:
+        codes = [(axis.name, axis.leaves) for axis in ordered.design.axes]
+        counts = table_digest(ordered).hex()
+        book.register_counts(table.data_set, digest(codes).hex(), counts)
+    if method.source != "table":
+        return None
+    SecretDraws().generator(method, ordered)  # a missing secret is an error before anything else
+    shown = release_digest(arranged, ordered).hex()
+    return book.register_release(table.data_set, shown, _entry(method), again=again)
+
+
+def _entry(method: Method) -> dict[str, Any]:
+    """What a ledger notes of a release."""
+    return {"method": method.name}

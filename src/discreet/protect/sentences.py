@@ -1,0 +1,363 @@
+"""What statements say: sentences with the predicate that makes each of them testable.
+
+A predicate takes evidence: `finals`, protected values made under many secrets; `truth`, the true
+values of their cells; and `remade(terms)`, the same release of another table of the same records.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.design.data_set import DataSet
+from discreet.design.release import COUNT, WEIGHT, Protected
+from discreet.design.statement import Sentence, Step, step_of
+from discreet.design.table import Method, Table
+from discreet.protect.claims import Claims
+
+LEAST_P = 1e-6
+"""Predicates about averages reject at this probability."""
+
+_NOUN = {COUNT: "count", WEIGHT: "weighted count"}
+
+
+def noun(unit: str) -> str:
+    """What one value of this unit is called."""
+    return _NOUN.get(unit, unit)
+
+
+def claimed(claims: Claims, unit: str) -> list[Sentence]:
+    """Sentences about the values of a method, from what it claims."""
+    said = []
+    if math.isfinite(claims.max_move):
+        said.append(moves_at_most(claims.max_move, unit))
+    if claims.unbiased:
+        said.append(mean_zero())
+    if claims.variance is not None:
+        said.append(variance_is(claims.variance))
+    if claims.keeps_zeros:
+        said += [zeros_stay(), occupied_cells_show(claims.keeps_positive)]
+    if claims.blocked:
+        said.append(never_published(claims.blocked))
+    said.append(adds_up() if claims.additive else need_not_add_up())
+    if claims.consistent:
+        said.append(same_everywhere())
+    return said
+
+
+def moves_at_most(reach: float, unit: str) -> Sentence:
+    """No value lies further from the truth than so much."""
+    return Sentence(
+        "moves-at-most",
+        f"No {noun(unit)} moved by more than {reach:g}.",
+        f"No figure was changed by more than {reach:g}.",
+        holds=partial(_moves_at_most, reach),
+    )
+
+
+def mean_zero() -> Sentence:
+    """Expected values are the true ones."""
+    return Sentence(
+        "mean-zero",
+        "The expected change of every value is zero.",
+        "On average figures are neither too high nor too low.",
+        holds=_mean_zero,
+    )
+
+
+def variance_is(variance: float) -> Sentence:
+    """The variance of large counts is fixed."""
+    return Sentence(
+        "variance",
+        f"The variance of the change is {variance:.4g} for counts of {LARGE_COUNT} or more.",
+        holds=partial(_variance_is, variance),
+    )
+
+
+def zeros_stay() -> Sentence:
+    """True zeros are published as zeros."""
+    return Sentence("zeros-stay", "True zeros are published as zeros.", holds=_zeros_stay)
+
+
+def never_published(values: Iterable[int]) -> Sentence:
+    """Some values never appear."""
+    some = sorted(values)
+    shown = str(some[0]) if len(some) == 1 else f"{some[0]} to {some[-1]}"
+    return Sentence(
+        "never-published",
+        f"Values of {shown} are never published.",
+        f"Figures of {shown} are never shown.",
+        holds=partial(_never_published, tuple(some)),
+    )
+
+
+def adds_up() -> Sentence:
+    """Published cells are sums of one inner table."""
+    return Sentence(
+        "adds-up",
+        "Published cells are sums of one protected inner table.",
+        "Figures add up to their totals.",
+        holds=_adds_up,
+    )
+
+
+def need_not_add_up() -> Sentence:
+    """Published cells were changed one by one."""
+    return Sentence(
+        "need-not-add-up",
+        "Totals were changed separately, so cells need not add up to them.",
+        "Figures may not add up to totals, because each was changed separately.",
+        holds=_fails_to_add_up,
+    )
+
+
+def same_everywhere() -> Sentence:
+    """The same cell has the same value in every table."""
+    return Sentence(
+        "same-everywhere",
+        "The same records get the same change in every table of this edition.",
+        "The same figure is changed in the same way in every table.",
+        holds=_same_everywhere,
+    )
+
+
+def not_negative() -> Sentence:
+    """No value is below zero."""
+    return Sentence("not-negative", "No value is negative.", holds=_not_negative)
+
+
+def whole_numbers() -> Sentence:
+    """Values are whole numbers."""
+    return Sentence("whole-numbers", "Values are whole numbers.", holds=_whole_numbers)
+
+
+def multiples_of(base: int) -> Sentence:
+    """Values are multiples of a base."""
+    return Sentence(
+        "multiples", f"All values are multiples of {base}.", holds=partial(_multiples_of, base)
+    )
+
+
+def may_be_negative() -> Sentence:
+    """Some values are below zero, or have decimals."""
+    return Sentence(
+        "may-be-negative",
+        "Values are not whole numbers and may be negative.",
+        "Some figures have decimals or are below zero; they stand for small numbers.",
+        holds=_is_odd,
+    )
+
+
+def process(kind: str, text: str, plain: str = "") -> Sentence:
+    """What was done."""
+    return Sentence(kind, text, plain, "process")
+
+
+def limit(kind: str, text: str, plain: str = "") -> Sentence:
+    """What is not protected."""
+    return Sentence(kind, text, plain, "limits")
+
+
+def occupied_cells_show(keeps_positive: bool) -> Sentence:
+    """What zeros tell, where they are kept."""
+    if keeps_positive:
+        text = "Which cells are empty is not hidden: zeros stay zero and nothing else becomes zero."
+    else:
+        text = "A value above zero proves that the cell has records, since zeros stay zero."
+    return limit("occupied-cells", text)
+
+
+def groups_not_hidden() -> Sentence:
+    """What the values say of whole groups."""
+    return limit(
+        "groups",
+        "What a group has in common is not hidden: if all of a group fall in one category, the "
+        "table shows it with high probability.",
+    )
+
+
+def nested_crossings() -> Sentence:
+    """What key-based noise gives away when variables are crossed further and further."""
+    return limit(
+        "nested-crossings",
+        "A record that is alone in a cell keeps its value in every finer crossing; tables that "
+        "cross ever more variables can single it out. Limit the tables that are offered.",
+    )
+
+
+def data_step(table: Table, method: Method, *, is_counted: bool, number: int | None) -> Step:
+    """The first step of a statement: which data, and what other releases of them mean.
+
+    Args:
+      table: The table.
+      method: How it is protected.
+      is_counted: Whether a ledger counts releases.
+      number: Which of its edition's table-wise releases this is, if a ledger knows.
+    """
+    data = table.data_set
+    said = [_edition(data, method), _others(method, is_counted), *_secrecy(table, method)]
+    if number is not None and number > 1:
+        said.append(
+            limit(
+                "released-again",
+                f"This is release {number} of this edition by methods that draw for a whole table; "
+                "such releases can be averaged.",
+            )
+        )
+    parameters = {"name": data.name, "edition": data.edition, "keys": data.keys}
+    return step_of("data", parameters, said)
+
+
+def _edition(data: DataSet, method: Method) -> Sentence:
+    """What a next edition would give away."""
+    if method.source != "keys":
+        text = (
+            "Each edition is drawn anew: n editions of nearly the same records average to a noise "
+            "smaller by the square root of n, and their difference is not protected further."
+        )
+    elif data.keys == "redrawn":
+        text = (
+            "Record keys are drawn anew for each edition: the mean of n editions of the same cell "
+            "has a noise smaller by the square root of n."
+        )
+    else:
+        text = (
+            "Record keys are kept over editions: a cell whose records did not change keeps its "
+            "value, and a cell in which a single record changed shows that it did."
+        )
+    return limit("editions", text)
+
+
+def _others(method: Method, is_counted: bool) -> Sentence:
+    """What other releases of the same records mean."""
+    if method.source == "keys":
+        text = (
+            "Releases of the same records by another method, or with other parameters, have other "
+            "noise; together they tell more than each alone."
+        )
+    elif not is_counted:
+        text = (
+            "Earlier releases of the same records are not counted here; together they tell more "
+            "than each alone."
+        )
+    elif method.source == "table":
+        text = "The custodian's ledger registers releases of this edition, this one among them."
+    else:
+        text = (
+            "The custodian's ledger adds up what all private releases of this data set cost; other "
+            "releases have no ε and are not part of the sum."
+        )
+    return limit("other-releases", text)
+
+
+def _secrecy(table: Table, method: Method) -> list[Sentence]:
+    if method.source == "system" or table.secret is None or not table.secret.is_public:
+        return []
+    return [
+        limit(
+            "public-secret",
+            "These figures come from demonstration data under a secret that everybody knows; they "
+            "are not protected.",
+            "These are demonstration figures.",
+        )
+    ]
+
+
+LARGE_COUNT = 40
+"""From here on a count is large: a claimed variance holds for all counts of this size or more."""
+
+
+def _moves(evidence: Any) -> NDArray[np.float64]:
+    """Changes of the shown cells, a row for each release; hidden cells count as unmoved."""
+    rows = [np.where(f.hidden, 0.0, f.z - evidence.truth) for f in evidence.finals]
+    return np.array(rows, dtype=np.float64)
+
+
+def _slack(evidence: Any) -> float:
+    return 1e-9 * max(1.0, float(np.abs(evidence.truth).max(initial=0.0)))
+
+
+def _moves_at_most(reach: float, evidence: Any) -> bool:
+    return bool(np.abs(_moves(evidence)).max(initial=0.0) <= reach + _slack(evidence))
+
+
+def _zeros_stay(evidence: Any) -> bool:
+    return not _moves(evidence)[:, evidence.truth == 0].any()
+
+
+def _never_published(values: tuple[int, ...], evidence: Any) -> bool:
+    lowest, highest = values[0], values[-1]
+    shown = np.concatenate([f.z[~f.hidden] for f in evidence.finals])
+    inside = (shown > lowest - 1 + 1e-9) & (shown < highest + 1 - 1e-9)
+    return not bool((inside & (shown > 1e-9)).any())
+
+
+def _mean_zero(evidence: Any) -> bool:
+    moves = _moves(evidence)
+    tests = [*moves.T, moves.sum(axis=1)]
+    return min(map(mean_p, tests)) * len(tests) >= LEAST_P
+
+
+def _variance_is(variance: float, evidence: Any) -> bool:
+    large = evidence.truth >= LARGE_COUNT
+    moves = _moves(evidence)[:, large]
+    if not large.any() or len(moves) < 2:
+        return True
+    squares = (moves - moves.mean(axis=0)) ** 2 * len(moves) / (len(moves) - 1)
+    return mean_p(squares.mean(axis=1), variance) >= LEAST_P
+
+
+def _adds_up(evidence: Any) -> bool:
+    return is_additive(evidence.finals[:5])
+
+
+def is_additive(finals: Iterable[Protected]) -> bool:
+    """Whether published cells are sums of some inner table, in each of the releases."""
+    return all(map(_is_sum, finals))
+
+
+def _fails_to_add_up(evidence: Any) -> bool:
+    return not _adds_up(evidence)
+
+
+def _is_sum(final: Protected) -> bool:
+    from scipy.sparse.linalg import lsmr
+
+    X, z, y = final.design.matrix(), final.z.astype(np.float64), final.y
+    if y is None:
+        y = lsmr(X.T.astype(float), z, atol=1e-12, btol=1e-12, maxiter=10_000)[0]
+    return bool(np.abs(X.T @ y - z).max(initial=0.0) <= 1e-6 * max(1.0, float(np.abs(z).max())))
+
+
+def _same_everywhere(evidence: Any) -> bool:
+    return bool(evidence.agrees_elsewhere())
+
+
+def _not_negative(evidence: Any) -> bool:
+    return all(final.z.min(initial=0) >= -_slack(evidence) for final in evidence.finals)
+
+
+def _whole_numbers(evidence: Any) -> bool:
+    return all((final.z == np.rint(final.z)).all() for final in evidence.finals)
+
+
+def _multiples_of(base: int, evidence: Any) -> bool:
+    return all((final.z % base == 0).all() for final in evidence.finals)
+
+
+def _is_odd(evidence: Any) -> bool:
+    return not (_not_negative(evidence) and _whole_numbers(evidence))
+
+
+def mean_p(values: NDArray[Any], expected: float = 0.0) -> float:
+    """Two-sided probability of a mean as far off as this, for independent values."""
+    spread = float(np.std(values, ddof=1)) / math.sqrt(len(values))
+    off = abs(float(np.mean(values)) - expected)
+    if spread == 0:
+        return 1.0 if off <= 1e-12 * max(1.0, abs(expected)) else 0.0
+    return math.erfc(off / spread / math.sqrt(2))
