@@ -30,6 +30,8 @@ DOORS = {
     ("design/release.py", "discreet.release.tabulate"),
     ("design/release.py", "discreet.release.microdata"),
     ("design/release.py", "discreet.release.rounding"),
+    ("design/release.py", "discreet.release.files"),
+    ("design/storage.py", "discreet.release.files"),
 }
 LEVEL = {name: height for height, layer in enumerate(LAYERS) for name in layer}
 

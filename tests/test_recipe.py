@@ -5,24 +5,31 @@ import pytest
 
 import discreet as dc
 from discreet import registry
-from discreet.design.release import Statement, Step
-from discreet.errors import DataError, NotConvergedError, ParameterError, UnknownNameError
+from discreet.design.release import Protected, Release
+from discreet.design.statement import Statement, Step
+from discreet.errors import (
+    DataError,
+    KeysError,
+    LedgerError,
+    NotConvergedError,
+    ParameterError,
+    UnknownNameError,
+)
 from discreet.recipe import Choice, Recipe
 
 
 class AddOne:
     """A method made for these tests."""
 
-    name, source = "add-one", "seed"
+    name, source = "add-one", "table"
 
     def __init__(self, amount: int = 1):
         self.amount = amount
 
-    def __call__(self, table, *, rng):
+    def __call__(self, table, *, draws):
+        rng = draws.generator(self, table)
         noise = self.amount * rng.integers(0, 2, table.design.n_published)
-        return dc.Release.of(
-            table.design, table.z + noise, Statement((Step(self.name),), "Test noise.")
-        )
+        return Protected.of(table.design, table.z + noise, Statement((Step("protect:add-one"),)))
 
 
 @pytest.fixture(autouse=True)
@@ -30,41 +37,94 @@ def _registered(monkeypatch):
     monkeypatch.setitem(registry.METHODS, "add-one", f"{__name__}:AddOne")
 
 
+SECRET = dc.Secret(b"a secret that is made for tests only")
+
+
 @pytest.fixture
 def table():
     frame = {"a": ["x", "x", "y"], "b": ["u", "v", "u"], "n": [4, 5, 6]}
-    return dc.Table.from_counts(frame, count="n", margins="a*b")
+    return dc.Table.from_counts(frame, count="n", margins="a*b", name="letters")
 
 
-RECIPE = Recipe("a*b", Choice("add-one", {"amount": 2}), seed=7)
+RECIPE = Recipe("a*b", Choice("add-one", {"amount": 2}))
 
 
-def test_a_recipe_is_replayed_exactly(table):
-    first, second = RECIPE.run(table), RECIPE.run(table)
+def test_a_recipe_is_replayed_exactly_under_the_same_secret(table):
+    first, second = RECIPE.run(table, secret=SECRET), RECIPE.run(table, secret=SECRET)
+    assert isinstance(first, Release)
     np.testing.assert_array_equal(first.z, second.z)
     assert set(first.z - table.z) <= {0, 2}
+    others = [RECIPE.run(table, secret=dc.Secret.generate()).z for _ in range(20)]
+    assert any((other != first.z).any() for other in others)
+
+
+def test_a_recipe_that_draws_needs_a_secret(table):
+    with pytest.raises(KeysError, match="publication draws from a secret"):
+        RECIPE.run(table)
+
+
+def test_a_recipe_enters_its_release_in_the_ledger(table, tmp_path):
+    ledger = dc.Ledger(tmp_path / "discreet.db")
+    first = RECIPE.run(table, secret=SECRET, ledger=ledger)
+    np.testing.assert_array_equal(RECIPE.run(table, secret=SECRET, ledger=ledger).z, first.z)
+    other = Recipe("a*b", Choice("add-one", {"amount": 3}))
+    with pytest.raises(LedgerError, match="again=True"):
+        other.run(table, secret=SECRET, ledger=ledger)
+    second = other.run(table, secret=SECRET, ledger=ledger, again=True)
+    assert second.statement.says("released-again")
+
+
+def test_the_unit_of_a_recipe_decides_what_is_published():
+    frame = {"a": ["x", "y"], "n": [4, 5], "w": [40.0, 50.0], "k": [3, 4]}
+    table = dc.Table.from_counts(frame, count="n", margins="a", weight="w", key="k")
+    with pytest.raises(ParameterError, match="unit='weight'"):
+        Recipe("a", Choice("cell-key", {"D": 5, "V": 2})).run(table)
+    method = Choice("cell-key", {"D": 5, "V": 2, "grid": 10})
+    release = Recipe("a", method, unit="weight").run(table)
+    assert release.unit == "weight"
+    assert not (release.z % 10).any()
+
+
+def test_a_seed_for_the_protecting_step_is_refused_with_the_way_out(tmp_path):
+    path = tmp_path / "recipe.toml"
+    path.write_text("[tabulate]\nmargins='a'\n[protect]\nmethod='add-one'\nseed=1\n")
+    with pytest.raises(ParameterError, match="publication draws from a secret") as caught:
+        Recipe.read(path)
+    for word in ("recipe.run(data, secret=...)", "--secret keys.secret", "[fit]"):
+        assert word in str(caught.value)
+
+
+def test_a_seed_is_for_the_rounding_and_nothing_else():
+    with pytest.raises(ParameterError, match="exactly when it rounds"):
+        Recipe("a*b", Choice("add-one"), seed=1)
+    with pytest.raises(ParameterError, match="exactly when it rounds"):
+        Recipe("a*b", Choice("add-one"), Choice("non-negative"), rounding="total")
 
 
 def test_a_recipe_may_end_in_whole_numbers(table):
-    recipe = Recipe("a*b", Choice("add-one"), Choice("non-negative"), "margins", seed=7)
-    release = recipe.run(table)
+    fitter = Choice("non-negative")
+    release = Recipe("a*b", Choice("add-one"), fitter, rounding="margins", seed=7).run(
+        table, secret=SECRET
+    )
     assert release.y.dtype.kind == "i"
     np.testing.assert_array_equal(release.z, release.design.aggregate(release.y))
     with pytest.raises(ParameterError, match="name a fitter"):
-        Recipe("a*b", Choice("add-one"), rounding="margins")
+        Recipe("a*b", Choice("add-one"), rounding="margins", seed=7)
 
 
 def test_an_unknown_rounding_is_refused_before_anything_runs():
     with pytest.raises(UnknownNameError, match="'margins'") as caught:
-        Recipe("a*b", Choice("add-one"), Choice("non-negative"), "margin", seed=7)
+        Recipe("a*b", Choice("add-one"), Choice("non-negative"), rounding="margin", seed=7)
     assert caught.value.known == ["margins", "unbiased", "total", "cube"]
 
 
 @pytest.mark.parametrize("rounding", [None, "total"])
 def test_a_fit_that_did_not_converge_is_not_released(table, rounding):
     fitter = Choice("poisson", {"max_steps": 1, "tolerance": 1e-12})
+    seed = None if rounding is None else 7
+    recipe = Recipe("a*b", Choice("add-one"), fitter, rounding=rounding, seed=seed)
     with pytest.raises(NotConvergedError, match="max_steps"):
-        Recipe("a*b", Choice("add-one"), fitter, rounding, seed=7).run(table)
+        recipe.run(table, secret=SECRET)
 
 
 @pytest.mark.parametrize(
@@ -72,7 +132,9 @@ def test_a_fit_that_did_not_converge_is_not_released(table, rounding):
     [
         RECIPE,
         Recipe([("a", "b"), ()], Choice("add-one"), support="occurring"),
-        Recipe("a", Choice("add-one"), Choice("auto", {"x": 1}), "total", 3, {"a": "a.hrc"}),
+        Recipe(
+            "a", Choice("add-one"), Choice("auto", {"x": 1}), "weight", "total", 3, {"a": "a.hrc"}
+        ),
     ],
 )
 def test_recipes_survive_toml_and_pickling(recipe, tmp_path):
@@ -109,9 +171,9 @@ def test_a_missing_recipe_file_is_explained(tmp_path):
 
 def test_misspelled_methods_and_parameters_are_never_ignored(table):
     with pytest.raises(UnknownNameError, match="'add-one'"):
-        Recipe("a", Choice("add-oen"), seed=1).run(table)
+        Recipe("a", Choice("add-oen")).run(table)
     with pytest.raises(UnknownNameError, match="'amount'"):
-        Recipe("a", Choice("add-one", {"amuont": 2}), seed=1).run(table)
+        Recipe("a", Choice("add-one", {"amuont": 2})).run(table)
 
 
 def test_a_recipe_cannot_be_changed():

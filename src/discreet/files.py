@@ -4,14 +4,31 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from discreet.errors import DataError
+from discreet.errors import DataError, ParameterError
 
 OWNER_ONLY = 0o600
 EVERYONE = 0o644
+PARQUET = (".parquet", ".pq")
+
+
+def ending_of(path: str | Path, known: Sequence[str], why: str = "") -> str:
+    """The ending of a file's name, which says in what format it is written.
+
+    Args:
+      path: The file.
+      known: The endings that can be written.
+      why: Said in the error before the endings.
+    """
+    name = Path(path).name
+    for ending in known:
+        if name.lower().endswith(ending):
+            return ending
+    listed = ", ".join(known[:-1]) + " or " * (len(known) > 1) + known[-1]
+    raise ParameterError(f"cannot write {name!r}: {why}the name must end in {listed}.")
 
 
 @contextmanager

@@ -113,7 +113,10 @@ def test_a_visitor_puts_a_table_together_and_takes_it_home(browser, address, dow
         "Region (province) and sex by age (broad age)"
     )
     statement = browser.find_element(By.ID, "statement").text
-    assert "Counts were perturbed by the cell key method" in statement
+    plain, full = statement.split("For methodologists")
+    assert "Each figure was changed by a small random amount." in plain
+    assert "Values were changed by the cell key method" in full
+    assert "What is not protected" in full
     assert "protect:cell-key" in statement
 
     twin = browser.find_element(By.LINK_TEXT, "JSON").get_attribute("href")

@@ -8,7 +8,8 @@ import pandas as pd
 import pytest
 
 import discreet as dc
-from discreet.cli import main
+from discreet.cli import in_flags, main
+from discreet.randomness import stream
 
 ROWS = pd.DataFrame(
     {
@@ -207,3 +208,163 @@ def test_fit_rounds_to_whole_numbers_with_a_seed(folder, capsys):
     assert "--seed" in capsys.readouterr().err
     assert run("fit", "r.parquet", "--round", "total", "--seed", "1", "--out", "whole.csv") == 0
     assert pd.read_csv("whole.csv")["count"].dtype.kind == "i"
+
+
+CODES = '[town]\nhierarchy = "town.hrc"\n[sex]\ncodes = ["f", "m"]\n'
+
+
+def coded(folder, *more):
+    (folder / "codes.toml").write_text(CODES)
+    assert tabulate("--codes", "codes.toml", "--name", "towns", "--edition", "2024", *more) == 0
+
+
+def test_a_seed_is_refused_with_the_way_out(folder, capsys):
+    keyed()
+    capsys.readouterr()
+    assert run("protect", "table.parquet", "--method", "pram", "--seed", "1") == 2
+    shown = capsys.readouterr().err
+    assert len(shown.strip().splitlines()) == 1
+    for words in ("publication draws from a secret", "--secret", "table.simulate"):
+        assert words in shown
+
+
+def test_methods_that_draw_for_a_whole_table_need_the_secret(folder, capsys):
+    keyed()
+    capsys.readouterr()
+    method = ("protect", "table.parquet", "--method", "small-count-rounding", "-s", "base=3")
+    assert run(*method, "--out", "r.parquet") == 2
+    assert "--secret keys.secret" in capsys.readouterr().err
+    assert run(*method, "--secret", "keys.secret", "--out", "r.parquet") == 0
+    assert run(*method, "--secret", "keys.secret", "--out", "again.parquet") == 0
+    first, second = dc.read_release("r.parquet"), dc.read_release("again.parquet")
+    assert (first.z == second.z).all()
+
+
+def test_a_second_table_wise_release_needs_again(folder, capsys):
+    keyed()
+    options = ("--secret", "keys.secret", "--ledger", "book.db", "--out", "r.csv")
+    rounding = ("protect", "table.parquet", "--method", "controlled-rounding", *options)
+    assert run(*rounding, "-s", "base=3") == 0
+    assert run(*rounding, "-s", "base=3") == 0
+    capsys.readouterr()
+    assert run(*rounding, "-s", "base=5") == 2
+    assert "--again" in capsys.readouterr().err
+    assert run(*rounding, "-s", "base=5", "--again") == 0
+
+
+def test_private_releases_are_paid_for_from_a_budget(folder, capsys):
+    coded(folder)
+    private = ("protect", "table.parquet", "--method", "discrete-laplace", "-s", "epsilon=0.4")
+    ledger = ("--ledger", "book.db", "--budget", "1", "--out", "r.csv")
+    assert run(*private, *ledger) == 0
+    assert run(*private, "--ledger", "book.db", "--out", "r.csv") == 0
+    capsys.readouterr()
+    (folder / "r.csv").unlink()
+    assert run(*private, *ledger) == 2
+    assert "budget" in capsys.readouterr().err
+    assert not (folder / "r.csv").exists()
+    assert run("ledger", "show", "book.db") == 0
+    assert "towns" in capsys.readouterr().out
+    assert run("ledger", "show", "book.db", "--json") == 0
+    assert len(json.loads(capsys.readouterr().out)["entries"]) >= 2
+    assert run(*private, "--budget", "1") == 2
+    assert "--ledger" in capsys.readouterr().err
+    assert run("ledger", "show", "none.db") == 2
+    assert "--ledger none.db" in capsys.readouterr().err
+
+
+def test_found_codes_are_refused_by_private_methods(folder, capsys):
+    assert tabulate() == 0
+    assert run("protect", "table.parquet", "--method", "laplace", "-s", "epsilon=1") == 2
+    shown = capsys.readouterr().err
+    assert "discreet codes" in shown
+    assert "--codes codes.toml" in shown
+
+
+def test_weights_need_a_word_on_what_is_published(folder, capsys):
+    dc.Secret.from_file("keys.secret", create=True)
+    coded(folder, "--weight", "w", "--id", "id", "--secret", "keys.secret")
+    noise = ("protect", "table.parquet", "--method", "cell-key", *PTABLE, "--out", "r.csv")
+    capsys.readouterr()
+    assert run(*noise) == 2
+    assert "--unit count" in capsys.readouterr().err
+    assert run(*noise, "--unit", "count") == 0
+    assert list(pd.read_csv("r.csv").columns) == ["town", "sex", "count"]
+    assert run(*noise, "--unit", "weight", "-s", "grid=2") == 0
+    assert list(pd.read_csv("r.csv").columns) == ["town", "sex", "weight"]
+    assert run(*noise, "--unit", "weigth") == 2
+    assert "unit must be" in capsys.readouterr().err
+
+
+def test_private_weights_need_a_bound(folder, capsys):
+    private = ("protect", "table.parquet", "--method", "laplace", "-s", "epsilon=1",
+               "--unit", "weight", "--out", "r.csv")  # fmt: skip
+    coded(folder, "--weight", "w")
+    assert run(*private) == 2
+    assert "`--weight w --weight-bound 200`" in capsys.readouterr().err
+    coded(folder, "--weight", "w", "--weight-bound", "2")
+    assert dc.read_table("table.parquet").data_set.bounds.weight == 2
+    assert run(*private) == 0
+
+
+def test_persons_with_several_records_are_the_unit(folder, capsys):
+    bad_data(person=[k // 4 for k in range(400)])
+    coded(folder, "--id", "id", "--person", "person", "--max-records", "2")
+    table = dc.read_table("table.parquet")
+    assert table.z[table.design.position({})] == 200
+    assert run("protect", "table.parquet", "--method", "laplace", "-s", "epsilon=1") == 0
+    assert "one person (person)" in capsys.readouterr().out
+
+
+def test_a_recipe_runs_with_code_lists_an_edition_and_a_ledger(folder, capsys):
+    dc.Secret.from_file("keys.secret", create=True)
+    (folder / "codes.toml").write_text(CODES)
+    (folder / "recipe.toml").write_text(
+        "[tabulate]\nmargins = 'town*sex'\n[protect]\nmethod = 'safe'\n"
+        "parameters = {proposals = 1e5}\n"
+    )
+    arguments = ("run", "recipe.toml", "people.parquet", "--id", "id", "--secret", "keys.secret",
+                 "--codes", "codes.toml", "--name", "towns", "--edition", "2024",
+                 "--editions", "redrawn", "--ledger", "book.db", "--out", "r.parquet")  # fmt: skip
+    assert run(*arguments) == 0, capsys.readouterr().err
+    parameters = dc.read_release("r.parquet").statement.steps[0].parameters
+    assert parameters == {"name": "towns", "edition": "2024", "keys": "redrawn"}
+    capsys.readouterr()
+    bad_data(sex=["f"] * 400)
+    assert run(*arguments) == 2
+    assert "edition" in capsys.readouterr().err
+
+
+def test_a_recipe_with_a_seed_for_protection_is_refused(folder, capsys):
+    (folder / "recipe.toml").write_text(
+        "[tabulate]\nmargins = 'town'\n[protect]\nmethod = 'pram'\nseed = 1\n"
+    )
+    assert run("run", "recipe.toml", "people.parquet", "--out", "r.csv") == 2
+    shown = capsys.readouterr().err
+    assert "publication draws from a secret" in shown
+    assert "--secret keys.secret" in shown
+
+
+@pytest.mark.parametrize(
+    ("message", "shown"),
+    [
+        ("say unit='count' or unit='weight'.", "say --unit count or --unit weight."),
+        ("accept the risk with again=True.", "accept the risk with --again."),
+        ("name the column (`key=...`).", "name the column (`--key`)."),
+        ("`people.with_roles(weight='w', person=...)`.", "`--weight w --person`."),
+        ("`dc.open(…, id='pid', ledger=…)`.", "`--id pid --ledger`."),
+        ("`table.with_secret(secret)`, `release.fit(...)`", None),
+        ("weight_bound=200 and max_records= go", "--weight-bound 200 and --max-records go"),
+        ("cap=17 stays", "cap=17 stays"),
+    ],
+)
+def test_messages_speak_of_flags(message, shown):
+    assert in_flags(message) == (shown or message)
+
+
+def test_given_keys_are_checked_against_their_convention(folder, capsys):
+    bad_data(rkey=stream(1, "keys").integers(256, size=400))
+    keys = ("--key", "rkey", "--id", "id")
+    assert tabulate(*keys) == 2
+    assert "--convention" in capsys.readouterr().err
+    assert tabulate(*keys, "--convention", "ons-256") == 0

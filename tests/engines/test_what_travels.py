@@ -108,7 +108,7 @@ def test_keys_are_made_once_inside_the_database(server, libpq, sql, people, secr
 
     log = Log(server)
     data = dc.open(f"postgresql:///::{people}", weight="w", keys="::people_keys")
-    table = data.with_zero_keys(dc.Secret(SECRET.encode())).tabulate("sex*town")
+    table = data.with_secret(dc.Secret(SECRET.encode())).tabulate("sex*town")
     expected = EXPECTED.tabulate("sex*town")
     np.testing.assert_array_equal(table.cell_keys, expected.cell_keys)
     np.testing.assert_array_equal(table.z, expected.z)

@@ -44,7 +44,7 @@ def test_a_table_knows_its_records(people, secret):
     assert table.data_set == DataSet("census", "2024", "kept", Bounds())
     assert table.secret is secret
     assert table.ledger is None
-    assert people.with_zero_keys(secret).tabulate("sex").secret is secret
+    assert people.with_secret(secret).tabulate("sex").secret is secret
     assert "'census', edition '2024'" in repr(keyed)
 
 
@@ -211,7 +211,7 @@ def test_an_edition_is_entered_and_recognised(ledger, secret):
     assert data.tabulate("sex").ledger is ledger
     opened(FRAME.take(np.arange(N)[::-1]), ledger, secret=secret).recode(sex={"f": "m"})
     opened(FRAME, str(ledger.path))
-    data.named("census").with_keys(secret).with_zero_keys(secret)
+    data.named("census").with_keys(secret).with_secret(secret)
     assert [row["entry"] for row in ledger.rows()] == ["edition"]
 
 

@@ -4,6 +4,9 @@ import numpy as np
 
 import discreet as dc
 from discreet.design.values import CellValues
+from discreet.microdata.secret import Secret
+
+SECRET = Secret(b"a secret of at least thirty-two bytes for tests")
 
 PARTY = {
     "party": [p for p in "ABC" for _ in range(6)],
@@ -19,7 +22,13 @@ def party(margins="party*age + party*sex", **options):
 
 
 def keyed_party(margins="party*age + party*sex", seed=1, **options):
+    """The same table with random keys, and no secret."""
     return party(margins, **options).rekeyed(np.random.default_rng(seed))
+
+
+def secret_party(margins="party*age + party*sex", seed=1, **options):
+    """The same table with random keys and the custodian's secret."""
+    return keyed_party(margins, seed, **options).with_secret(SECRET)
 
 
 def square(counts, weights=None):

@@ -1,6 +1,5 @@
 import json
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -16,22 +15,21 @@ from discreet.design.keys import CONVENTIONS
 from discreet.design.release import CellStatus
 from discreet.design.values import CellValues
 from discreet.errors import DataError, DesignError, InfeasibleError, KeysError, ParameterError
-from discreet.microdata.secret import Secret
 from discreet.noise import discrete_laplace
+from discreet.protect.draws import SeededDraws
 from discreet.protect.fold import fold, from_predrawn, predrawn
 from discreet.testing import check_method
 from discreet.testing.draws import by_cell, retabulated, sample_table
-from tests.protect.tables import PARTY, keyed_party, party
+from tests.protect.tables import PARTY, SECRET, keyed_party, party
 from tests.strategies import designs
 
 REFERENCE = Path(__file__).parents[3] / "shared" / "reference"
 PTABLE = dc.perturbation_table(D=5, V=3, js=2)
 LAPLACE = discrete_laplace(2.0, 7)
-SECRET = Secret(b"a secret of at least thirty-two bytes for tests")
 
 
 def with_secret(table):
-    return table.with_zero_key(partial(SECRET.zero_key, rule=table.convention))
+    return table.with_secret(SECRET)
 
 
 def value(release, **cell):
@@ -44,10 +42,10 @@ def test_the_battery_finds_nothing_to_complain_of(matrix, margins):
     check_method(dc.CellKey(matrix, margins=margins), draws=100_000 if margins == "own" else 5_000)
 
 
-@pytest.mark.parametrize("weighting", ["mean", "cell", "scale"])
-def test_the_battery_believes_weighted_counts_too(weighting):
-    method = dc.CellKey(PTABLE, weighting=weighting)
-    found = check_method(method, sample_table(weights=True), draws=3_000)
+@pytest.mark.parametrize("grid", [30, 12.5])
+def test_the_battery_believes_weighted_counts_too(grid):
+    method = dc.CellKey(PTABLE, grid=grid)
+    found = check_method(method, sample_table(weights=True, unit="weight"), draws=3_000)
     assert found["keeps zeros"] == "5 zeros stayed zero"
 
 
@@ -143,11 +141,11 @@ def test_the_spread_of_utility_is_that_of_the_papers():
     np.testing.assert_allclose(np.quantile(utility, [0.025, 0.975]), [0.8871, 0.9392], atol=0.004)
 
 
-def test_a_seed_and_a_generator_have_no_effect():
+def test_neither_draws_nor_a_secret_change_what_keys_say():
     table, method = keyed_party(), dc.CellKey(PTABLE)
-    with pytest.raises(ParameterError, match="remove seed"):
+    with pytest.raises(ParameterError, match="seed would have no effect"):
         table.protect(method, seed=1)
-    guided = method(table, rng=np.random.default_rng(1))
+    guided = method(with_secret(table), draws=SeededDraws(1))
     np.testing.assert_array_equal(guided.z, table.protect(method).z)
 
 
@@ -168,7 +166,7 @@ def test_the_same_cell_has_the_same_value_in_every_table():
 def test_empty_cells_need_a_rule_for_their_keys_when_the_matrix_moves_them():
     table = keyed_party()
     table.protect(dc.CellKey(PTABLE))
-    with pytest.raises(KeysError, match=r"with_zero_key\(secret\.zero_key\)"):
+    with pytest.raises(KeysError, match=r"with_secret\(secret\)"):
         table.protect(dc.CellKey(LAPLACE))
     matrix_table = dc.Table.from_inner(
         dc.Design.from_matrix(np.eye(3, 2)), CellValues(np.array([0, 2, 1]), key=np.arange(3))
@@ -340,7 +338,9 @@ def test_a_convention_must_have_the_range_of_the_keys():
         ({"matrix": PTABLE, "threshold": 0}, ParameterError, "threshold must be"),
         ({"matrix": PTABLE, "threshold": 2.5}, ParameterError, "whole number"),
         ({"matrix": PTABLE, "threshold": 5, "margins": "summed"}, ParameterError, "subtracted"),
-        ({"matrix": PTABLE, "threshold": 5, "weighting": "mean"}, ParameterError, "threshold"),
+        ({"matrix": PTABLE, "threshold": 5, "grid": 30}, ParameterError, "threshold"),
+        ({"matrix": PTABLE, "grid": 0}, ParameterError, "grid must be"),
+        ({"matrix": PTABLE, "grid": 30, "margins": "adjusted"}, ParameterError, "'adjusted'"),
         ({"matrix": PTABLE, "margins": "both"}, ParameterError, "'own'"),
     ],
 )
@@ -405,12 +405,15 @@ def test_the_statement_is_public_and_complete(tmp_path):
     release = table.protect(dc.CellKey(PTABLE))
     statement = release.statement
     assert statement.version == dc.__version__
-    assert statement.steps[0].name == "protect:cell-key"
-    assert statement.steps[0].parameters["V"] == 3
-    written = statement.text + json.dumps(dict(statement.steps[0].parameters))
+    assert [step.name for step in statement.steps] == ["data", "protect:cell-key"]
+    assert statement.steps[1].parameters["V"] == 3
+    written = json.dumps(statement.to_json())
     assert "98765" not in written
     assert not any(str(key) in written for key in table.cell_keys if key > 1000)
-    assert "variance is 3" in statement.text
+    assert "variance of the change is 3 " in statement.text
+    assert statement.says("nested-crossings")
+    assert statement.says("editions")
+    assert "small random amount" in statement.plain
     again = dc.read_release(release.save(tmp_path / "release.parquet"))
     assert again.statement == statement
 

@@ -6,29 +6,31 @@ from discreet.errors import DesignError, ParameterError
 from discreet.noise import discrete_laplace
 from discreet.protect.margins import shows_inner_cells
 from discreet.testing import check_method
-from tests.protect.tables import keyed_party, party
+from tests.protect.tables import SECRET, keyed_party, party, secret_party
 
 PTABLE = dc.perturbation_table(D=5, V=3, js=2)
-METHODS = [dc.CellKey, dc.Pram, dc.DropAdd, dc.DiscreteLaplace]
+METHODS = [dc.CellKey, dc.Pram, dc.DropAdd, dc.DiscreteLaplace, dc.DiscreteGaussian]
 
 
 def made(kind, **options):
-    first = {dc.CellKey: {"matrix": PTABLE}, dc.DiscreteLaplace: {"epsilon": 3.0}}.get(kind, {})
-    return kind(**first, **options)
-
-
-def protect(table, method):
-    return table.protect(method, seed=1 if method.source == "seed" else None)
+    first = {
+        dc.CellKey: {"matrix": PTABLE},
+        dc.DiscreteLaplace: {"epsilon": 3.0},
+        dc.DiscreteGaussian: {"rho": 3.0},
+    }
+    return kind(**first.get(kind, {}), **options)
 
 
 @pytest.mark.parametrize("kind", METHODS)
 def test_summed_margins_add_up_and_own_ones_do_not(kind):
-    table = keyed_party("party*age*sex")
-    summed = protect(table, made(kind, margins="summed"))
+    table = secret_party("party*age*sex", declared=True)
+    summed = table.protect(made(kind, margins="summed"))
     np.testing.assert_array_equal(summed.design.aggregate(summed.y), summed.z)
-    assert "the table adds up" in summed.statement.text
-    own = protect(table, made(kind))
+    assert summed.statement.says("adds-up")
+    assert summed.statement.says("summed-margins")
+    own = table.protect(made(kind))
     assert own.y is None
+    assert own.statement.says("need-not-add-up")
     inner = own.design.aggregate(own.z[table.design.slice_of(0)])
     assert not np.array_equal(inner, own.z)
 
@@ -100,20 +102,24 @@ def keyed_square(seed):
     rng = np.random.default_rng(seed)
     design = dc.Design.product({"a": 6, "b": 7}, "a*b")
     counts = rng.poisson(rng.gamma(1.5, 12.0, design.n_inner))
-    return dc.Table.from_inner(design, counts).rekeyed(rng)
+    return dc.Table.from_inner(design, counts).rekeyed(rng).with_secret(SECRET)
 
 
 def test_adjusted_margins_say_so_and_are_nearer_to_consistent_than_summed_ones():
-    table = keyed_party("party*age*sex")
+    table = secret_party("party*age*sex")
     release = table.protect(dc.CellKey(PTABLE, margins="adjusted"))
-    assert [s.name for s in release.statement.steps] == ["protect:cell-key", "protect:adjust"]
-    assert "need not add up" not in release.statement.text
+    names = [step.name for step in release.statement.steps]
+    assert names == ["data", "protect:cell-key", "protect:adjust"]
+    assert not release.statement.says("need-not-add-up")
     assert "so that the table adds up" in release.statement.text
 
 
 def test_adjusted_margins_are_for_counts_and_show_every_cell():
     with pytest.raises(ParameterError, match="whole counts"):
-        dc.CellKey(PTABLE, margins="adjusted", weighting="mean")
+        dc.CellKey(PTABLE, margins="adjusted", grid=30)
+    for method in (dc.DiscreteLaplace, dc.DiscreteGaussian, dc.Laplace):
+        with pytest.raises(ParameterError, match="margins"):
+            method(1.0, margins="adjusted")
     with pytest.raises(ParameterError, match="threshold needs"):
         dc.CellKey(PTABLE, margins="adjusted", threshold=10)
 
@@ -129,15 +135,19 @@ def test_summed_margins_need_inner_cells():
 def test_a_crossing_too_large_for_noise_on_empty_cells_is_named():
     frame = {f"v{i}": [str(j) for j in range(60)] for i in range(6)} | {"n": [1] * 60}
     margins = [("v0", "v1"), ("v2", "v3"), ("v4", "v5")]
-    table = dc.Table.from_counts(frame, count="n", margins=margins, support="occurring")
+    table = dc.Table.from_counts(
+        frame, count="n", margins=margins, support="occurring", declared=True
+    )
     table = table.rekeyed(np.random.default_rng(1))
     assert table.protect(dc.CellKey(PTABLE, margins="summed")).design.n_published == 3 * 3600
     with pytest.raises(DesignError, match="Tabulate fewer variables"):
-        dc.DiscreteLaplace(1.0, margins="summed").simulate(table, np.random.default_rng(1))
+        table.simulate(dc.DiscreteLaplace(1.0, margins="summed"), seed=1)
 
 
 def test_with_summed_margins_one_record_counts_once():
-    release = party("party*age*sex").protect(dc.DiscreteLaplace(2.0, margins="summed"))
+    release = party("party*age*sex", declared=True).protect(
+        dc.DiscreteLaplace(2.0, margins="summed")
+    )
     assert release.statement.privacy.sensitivity == 1
     matrix = discrete_laplace(2.0, 7)
     assert dc.CellKey(matrix, margins="summed").claims.additive

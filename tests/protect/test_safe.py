@@ -12,12 +12,14 @@ from hypothesis import strategies as st
 import discreet as dc
 from discreet import registry
 from discreet.design.values import CellValues
-from discreet.errors import DataError, DesignError, ParameterError
+from discreet.errors import DataError, DesignError, KeysError, ParameterError
+from discreet.microdata.secret import Secret
+from discreet.protect.draws import SeededDraws
 from discreet.protect.effect import Effect, effect
 from discreet.solve.integer.domain import LARGEST, LimitError
 from discreet.testing import check_method
 from discreet.testing.draws import sample_table
-from tests.protect.tables import party
+from tests.protect.tables import SECRET, party
 from tests.strategies import designs
 
 FIVE_WAY = Path(__file__).parents[3] / "shared" / "data" / "lfs_like_agg.csv.gz"
@@ -31,7 +33,9 @@ def census(margins=None, support="all"):
     counts = rng.poisson(rng.gamma(0.4, 5.0, len(codes)))
     frame = {name: [f"{name}{c}" for c in codes[:, k]] for k, name in enumerate(shape)}
     chosen = dc.margins(list(shape), order=2, lower=True) if margins is None else margins
-    return dc.Table.from_counts({**frame, "n": counts}, "n", chosen, support=support)
+    return dc.Table.from_counts({**frame, "n": counts}, "n", chosen, support=support).with_secret(
+        SECRET
+    )
 
 
 def is_safe(counts, smallest=3):
@@ -49,7 +53,7 @@ def test_the_battery_of_promises_holds():
 def test_whatever_the_design_no_cell_is_small_and_zeros_stay(design, seed, smallest):
     rng = np.random.default_rng(seed)
     table = dc.Table.from_inner(design, CellValues(rng.poisson(2.0, design.n_inner)))
-    release = dc.Safe(smallest, proposals=2e3)(table, rng=rng)
+    release = dc.Safe(smallest, proposals=2e3)(table, draws=SeededDraws(seed))
     assert is_safe(release.y, smallest)
     assert is_safe(release.z, smallest)
     np.testing.assert_array_equal(release.z, release.design.aggregate(release.y))
@@ -60,7 +64,7 @@ def test_whatever_the_design_no_cell_is_small_and_zeros_stay(design, seed, small
 
 def test_no_table_made_from_the_result_has_a_small_cell():
     table = census()
-    release = table.protect(dc.Safe(**QUICK), seed=1)
+    release = table.simulate(dc.Safe(**QUICK), seed=1)
     for order in range(5):
         for margins in dc.margins(["region", "age", "sex", "work"], order=order):
             found = effect(table, release, [margins])
@@ -70,26 +74,26 @@ def test_no_table_made_from_the_result_has_a_small_cell():
 @pytest.mark.parametrize("support", ["all", "occurring"])
 def test_controlled_tables_are_near_the_truth_and_others_less(support):
     table = census(support=support)
-    release = table.protect(dc.Safe(proposals=1e6), seed=1)
+    release = table.simulate(dc.Safe(proposals=1e6), seed=1)
     inside = effect(table, release)
     outside = effect(table, release, [("region", "age", "sex")])
     assert inside.largest <= 2
     assert inside.mean < outside.mean
-    assert "Controlled tables were kept near the truth" in release.statement.text
+    assert "chosen tables were kept near the truth" in release.statement.text
     assert release.design.n_inner == 8 * 7 * 2 * 4
 
 
 @pytest.mark.parametrize("most", [2, 4, None])
 def test_inner_cells_do_not_move_far(most):
     table = census()
-    release = table.protect(dc.Safe(max_move=most, **QUICK), seed=1)
+    release = table.simulate(dc.Safe(max_move=most, **QUICK), seed=1)
     assert np.abs(release.y - table.y).max() <= (3 if most is None else most)
 
 
 def test_short_moves_keep_other_tables_nearer():
     table = census()
     near, far = (
-        effect(table, table.protect(dc.Safe(max_move=m, proposals=1e6), seed=1), "region*age*sex")
+        effect(table, table.simulate(dc.Safe(max_move=m, proposals=1e6), seed=1), "region*age*sex")
         for m in (None, math.inf)
     )
     assert near.mean < far.mean
@@ -98,38 +102,40 @@ def test_short_moves_keep_other_tables_nearer():
 
 def test_only_controlled_margins_are_kept_near():
     table = census()
-    few = table.protect(dc.Safe(controlled=[("region",), ()], **QUICK), seed=1)
+    few = table.simulate(dc.Safe(controlled=[("region",), ()], **QUICK), seed=1)
     assert effect(table, few, [("region",), ()]).largest == 0
     assert effect(table, few).largest > 2
-    by_formula = table.protect(dc.Safe(controlled="region", **QUICK), seed=1)
+    by_formula = table.simulate(dc.Safe(controlled="region", **QUICK), seed=1)
     np.testing.assert_array_equal(by_formula.z, few.z)
 
 
 def test_bounds_are_kept_for_cells_of_one_variable_and_for_the_others():
     table = census()
-    wide = table.protect(dc.Safe(bounds={1: 0, 2: 6}, proposals=1e6), seed=1)
+    wide = table.simulate(dc.Safe(bounds={1: 0, 2: 6}, proposals=1e6), seed=1)
     ones = [("region",), ("age",), ("sex",), ("work",), ()]
     assert effect(table, wide, ones).largest == 0
     assert effect(table, wide).largest <= 6
-    half = table.protect(dc.Safe(bounds={1: 0}, proposals=1e6), seed=1)
+    half = table.simulate(dc.Safe(bounds={1: 0}, proposals=1e6), seed=1)
     assert effect(table, half, ones).largest == 0
     assert effect(table, half).largest <= 3
 
 
-def test_bounds_that_could_not_be_kept_are_admitted():
+def test_whether_bounds_could_be_kept_is_known_inside_only():
     table = census()
     with pytest.raises(LimitError):
-        table.protect(dc.Safe(bounds={2: 0}, **QUICK), seed=1)
-    tight = dc.Safe(controlled=[("region",), ("age", "work")], bounds={2: 1}, proposals=2e3)
-    found = tight.search(table, rng=np.random.default_rng(1))
-    admitted = "outside these bounds" in table.protect(tight, seed=1).statement.text
-    assert admitted == (found.violations > 0)
+        table.simulate(dc.Safe(bounds={2: 0}, **QUICK), seed=1)
+    controlled = [("region",), ("age", "work")]
+    tight, loose = (dc.Safe(controlled=controlled, bounds={2: b}, proposals=2e3) for b in (1, 1000))
+    broken, kept = (m.search(table, rng=np.random.default_rng(1)) for m in (tight, loose))
+    assert (broken.violations > 0, kept.violations) == (True, 0)
+    texts = [table.simulate(m, seed=1).statement.text for m in (tight, loose)]
+    assert texts[0].replace("at most 1 in", "at most 1000 in") == texts[1]
 
 
 def test_an_impossible_bound_names_the_cell_and_the_bound_inside_only():
     table = party("party*age*sex")
     with pytest.raises(LimitError) as caught:
-        table.protect(dc.Safe(bounds={2: 0.5}, **QUICK), seed=1)
+        table.simulate(dc.Safe(bounds={2: 0.5}, **QUICK), seed=1)
     assert "'party': 'A', 'age': 'old', 'sex': 'f'" in str(caught.value)
     assert "moves by 1 or more, but the bound is 0.5" in str(caught.value)
     assert "party" not in caught.value.public()
@@ -140,7 +146,7 @@ def test_weights_draw_the_search_to_some_cells():
 
     def spread(weights):
         method = dc.Safe(weights=weights, bounds={1: 50, 2: 50}, proposals=3e5)
-        release = table.protect(method, seed=1)
+        release = table.simulate(method, seed=1)
         two = effect(table, release, dc.margins(["region", "age", "sex", "work"], order=2))
         one = effect(table, release, dc.margins(["region", "age", "sex", "work"], order=1))
         return (one.deviation**2).mean(), (two.deviation**2).mean()
@@ -156,7 +162,7 @@ def test_a_short_search_on_a_large_table_is_already_good():
     frame = pandas.read_csv(FIVE_WAY, dtype=dict.fromkeys("abcde", str))
     margins = dc.margins(list("abcde"), order=3, lower=True)
     table = dc.Table.from_counts(frame, "freq", margins, support="occurring")
-    release = table.protect(dc.Safe(proposals=1e7), seed=1)
+    release = table.simulate(dc.Safe(proposals=1e7), seed=1)
     found = effect(table, release)
     assert found.largest <= 4
     assert found.mean < 1.1
@@ -164,16 +170,16 @@ def test_a_short_search_on_a_large_table_is_already_good():
     assert ones.largest <= 2
 
 
-def test_the_same_seed_gives_the_same_release():
-    table = census()
-    first, again, other = (table.protect(dc.Safe(**QUICK), seed=s) for s in (1, 1, 2))
+def test_the_same_secret_gives_the_same_release_and_another_one_another():
+    table, method = census(), dc.Safe(**QUICK)
+    other = table.with_secret(Secret(b"another secret of at least thirty-two bytes"))
+    first, again, third = (t.protect(method) for t in (table, table, other))
     np.testing.assert_array_equal(first.y, again.y)
-    assert not np.array_equal(first.y, other.y)
+    assert not np.array_equal(first.y, third.y)
 
 
 def test_records_and_whole_weights_come_with_the_tables():
-    table = census()
-    release = table.protect(dc.Safe(**QUICK), seed=1)
+    release = census().protect(dc.Safe(**QUICK))
     weights = release.inner_to_arrow().to_pandas()
     assert weights["count"].min() >= 3
     records = release.to_microdata().to_pandas()
@@ -185,7 +191,7 @@ def test_records_and_whole_weights_come_with_the_tables():
 
 def test_a_hierarchy_is_controlled_at_every_level():
     table = sample_table()
-    found = effect(table, table.protect(dc.Safe(**QUICK), seed=1))
+    found = effect(table, table.simulate(dc.Safe(**QUICK), seed=1))
     assert found.largest <= 3
     assert is_safe(found.protected)
 
@@ -193,30 +199,30 @@ def test_a_hierarchy_is_controlled_at_every_level():
 def test_a_general_design_is_protected_too():
     X = np.array([[1, 0, 1], [1, 1, 0], [0, 1, 1], [0, 1, 0]])
     table = dc.Table.from_inner(dc.Design.from_matrix(X), CellValues(np.array([2, 4, 1, 0])))
-    release = table.protect(dc.Safe(**QUICK), seed=1)
+    release = table.simulate(dc.Safe(**QUICK), seed=1)
     assert is_safe(release.z)
     assert release.y[3] == 0
     with pytest.raises(ParameterError, match="no margins to choose"):
-        table.protect(dc.Safe(controlled="a", **QUICK), seed=1)
+        table.simulate(dc.Safe(controlled="a", **QUICK), seed=1)
 
 
 def test_an_empty_table_stays_empty():
     table = dc.Table.from_inner(dc.Design.product({"a": 3}, "a"), CellValues(np.zeros(3, int)))
-    release = table.protect(dc.Safe(**QUICK), seed=1)
+    release = table.simulate(dc.Safe(**QUICK), seed=1)
     assert not release.z.any()
 
 
 def test_a_release_on_a_crossing_too_large_to_hold_keeps_the_protected_support(monkeypatch):
     monkeypatch.setattr("discreet.protect.safe.LARGEST_DENSE", 10)
     table = census(support="occurring")
-    release = table.protect(dc.Safe(**QUICK), seed=1)
+    release = table.simulate(dc.Safe(**QUICK), seed=1)
     assert release.design.n_inner == np.count_nonzero(release.y) == len(release.y)
     assert not getattr(release.design, "occurring", False)
-    full = census().protect(dc.Safe(**QUICK), seed=1)
+    full = census().simulate(dc.Safe(**QUICK), seed=1)
     np.testing.assert_array_equal(effect(table, release).true, effect(table, full).true)
     assert effect(table, release).protected.sum() == 11 * release.z[release.design.position({})]
     assert effect(table, release).largest <= 4
-    other = party().protect(dc.Safe(**QUICK), seed=1)
+    other = party().simulate(dc.Safe(**QUICK), seed=1)
     with pytest.raises(DesignError, match="another support"):
         effect(table, other)
 
@@ -248,13 +254,11 @@ def test_nonsense_is_refused_when_it_is_written(options, why):
         dc.Safe(**options)
 
 
-def test_negative_counts_and_missing_seeds_are_refused():
+def test_negative_counts_and_missing_secrets_are_refused():
     with pytest.raises(DataError, match="must not be negative"):
         CellValues(np.array([3, -1]))
-    with pytest.raises(ParameterError, match="give it a seed"):
-        census().protect(dc.Safe(**QUICK))
-    with pytest.raises(ParameterError, match="give it a seed"):
-        dc.Safe(**QUICK)(census())
+    with pytest.raises(KeysError, match="publication draws from a secret"):
+        census().with_secret(None).protect(dc.Safe(**QUICK))
 
 
 def test_recipes_give_plain_values():
@@ -267,25 +271,27 @@ def test_recipes_give_plain_values():
 def test_counts_that_the_search_cannot_hold_are_refused(count, most):
     table = dc.Table.from_inner(dc.Design.product({"a": 2}, "a"), np.array([5, count]))
     with pytest.raises(DataError, match="hold up to 2,147,483,647"):
-        table.protect(dc.Safe(max_move=most, **QUICK), seed=1)
+        table.simulate(dc.Safe(max_move=most, **QUICK), seed=1)
 
 
 @pytest.mark.parametrize("count", [LARGEST - 1, LARGEST])
 @pytest.mark.parametrize("most", [None, math.inf])
 def test_the_largest_counts_that_fit_are_kept(count, most):
     table = dc.Table.from_inner(dc.Design.product({"a": 2}, "a"), np.array([5, count]))
-    np.testing.assert_array_equal(table.protect(dc.Safe(max_move=most, **QUICK), seed=1).z, table.z)
+    np.testing.assert_array_equal(
+        table.simulate(dc.Safe(max_move=most, **QUICK), seed=1).z, table.z
+    )
 
 
 def test_the_statement_says_what_was_asked_for_and_nothing_that_was_measured():
     """With a single inner cell a published deviation would give its true count away."""
     design = dc.Design.product({"a": 1}, "a")
     one, two = (
-        dc.Table.from_inner(design, np.array([n])).protect(dc.Safe(bounds={1: 2, 2: 4}), seed=s)
+        dc.Table.from_inner(design, np.array([n])).simulate(dc.Safe(bounds={1: 2, 2: 4}), seed=s)
         for n, s in ((1, 1), (2, 1))
     )
     assert one.statement == two.statement
-    assert "No inner cell moved by more than 3." in one.statement.text
+    assert one.statement.steps[-1].parameters["max_move"] == 3
     assert (
         "at most 2 in cells of at most one variable and 4 in cells of more variables were asked for"
         in one.statement.text
@@ -294,10 +300,10 @@ def test_the_statement_says_what_was_asked_for_and_nothing_that_was_measured():
 
 def test_the_steps_of_a_release_survive_a_file(tmp_path):
     method = dc.Safe(bounds={1: 9, 2: 9}, controlled=[("region",), ("age", "sex")], **QUICK)
-    release = census().protect(method, seed=1)
+    release = census().protect(method)
     again = dc.read_release(release.save(tmp_path / "release.parquet"))
     assert again.statement == release.statement
-    step = release.statement.steps[0].parameters
+    step = release.statement.steps[-1].parameters
     assert registry.build("method", "safe", step).bounds == method.bounds
 
 
@@ -321,6 +327,6 @@ def test_the_effect_of_protection_in_figures():
 
 def test_an_effect_needs_inner_cells():
     table = party()
-    release = table.protect(dc.SmallCountRounding(), seed=1)
+    release = table.simulate(dc.SmallCountRounding(), seed=1)
     with pytest.raises(DesignError, match="inner cells are not part"):
         effect(table, release)

@@ -28,6 +28,7 @@ class Records:
     """What `Recipe.tabulate` needs, over a frame of counted cells with keys."""
 
     has_keys = True
+    declared = True
 
     def __init__(self, columns, hierarchies, zeros=(), seed=1):
         rng = stream(seed, "small country")
@@ -51,6 +52,7 @@ class Records:
             hierarchies={**self.hierarchies, **(hierarchies or {})},
             support=support,
             structural_zeros=self.zeros,
+            declared=self.declared,
         )
 
 

@@ -6,6 +6,7 @@ import itertools
 import json
 import logging
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
@@ -13,9 +14,10 @@ import pytest
 from discreet import __version__
 from discreet.design.hierarchy import Hierarchy
 from discreet.errors import DataError, EngineError
+from discreet.recipe import Choice
 from discreet.serve.app import make_app
 from discreet.serve.guard import HEADERS, LONGEST_QUERY
-from discreet.serve.layout import laid_out
+from discreet.serve.layout import HIDDEN, laid_out
 from discreet.serve.request import TableRequest
 from discreet.serve.settings import Settings
 from discreet.serve.source import RecipeSource
@@ -64,7 +66,8 @@ def test_the_front_page_offers_every_variable_at_every_level(client, source):
     assert values == {"", *(d.name for v in source.variables for d in v.details)}
     labels = {label["for"] for label in page.all("label")}
     assert labels == {select["id"] for select in page.all("select")}
-    assert source.statement.text in client.get("/").text
+    assert source.statement.plain in client.get("/").text
+    assert source.statement.text not in client.get("/").text
 
 
 def test_what_the_front_page_suggests_can_be_shown(client):
@@ -81,10 +84,20 @@ def test_the_table_page_shows_the_release_and_nothing_else(client, source):
     page = Page(response.text)
     grid = laid_out(release, request)
     assert page.cells == [text for group in grid.groups for row in group for text in row.cells]
-    for sentence in release.statement.text.split(". "):
-        assert sentence in response.text.replace("&#39;", "'")
-    for parameter in release.statement.steps[0].parameters:
-        assert f"<dt>{parameter}</dt>" in response.text
+    for step in release.statement.steps:
+        for parameter in step.parameters:
+            assert f"<dt>{parameter}</dt>" in response.text
+
+
+def test_visitors_read_plain_words_first_and_methodologists_everything_below(client, source):
+    statement, text = source.statement, client.get(f"/table?{QUERY}").text
+    assert statement.plain.startswith("Each figure was changed by a small random amount.")
+    heading = text.index("For methodologists")
+    assert text.index(statement.plain) < heading
+    for sentence in statement.sentences:
+        assert text.index(sentence.text, heading) > heading
+    for word in ("key", "noise", "variance", "perturb"):
+        assert word not in statement.plain
 
 
 def test_the_table_page_can_be_read_by_everybody(client):
@@ -121,7 +134,11 @@ def test_the_json_twin_explains_the_table(client, source):
     assert found["title"] == "Region (part) by sex"
     assert found["statement"]["text"] == source.statement.text
     assert found["statement"]["version"] == __version__
-    assert found["statement"]["steps"][0]["parameters"]["D"] == 5
+    assert found["statement"]["plain"] == source.statement.plain
+    assert found["unit"] == "count"
+    data, protect = found["statement"]["steps"]
+    assert (data["name"], data["parameters"]["edition"]) == ("data", "1")
+    assert protect["parameters"]["D"] == 5
     region = found["variables"][0]
     assert (region["name"], region["detail"]) == ("region", "region[part]")
     assert region["codes"][1] == {"code": "N", "label": "North", "depth": 1}
@@ -141,6 +158,26 @@ def test_the_schema_names_the_routes_and_no_page_loads_it_from_elsewhere(client)
     assert {"/table", "/table.csv", "/table.json", "/limits.json", "/health"} <= paths.keys()
     for path in ("/docs", "/redoc"):
         assert client.get(path).status_code == 404
+
+
+def test_cells_below_the_threshold_are_empty_in_json_and_csv_and_a_symbol_on_the_page(records):
+    hiding = Choice("cell-key", {"D": 5, "V": 3, "js": 2, "threshold": 25})
+    client = Client(make_app(RecipeSource(replace(RECIPE, method=hiding), records)))
+    response = client.get(f"/table.json?{QUERY}")
+    assert response.status_code == 200
+    found = response.json()
+    assert found["columns"] == ["region", "age", "sex", "count", "status"]
+    by_status = {}
+    for *_, count, status in found["cells"]:
+        by_status.setdefault(status, set()).add(count)
+    assert by_status.keys() == {"published", "below_threshold"}
+    assert by_status["below_threshold"] == {None}
+    assert min(by_status["published"]) >= 25
+    _, *rows = csv.reader(io.StringIO(client.get(f"/table.csv?{QUERY}").text))
+    assert {count for *_, count, status in rows if status == "below threshold"} == {""}
+    page = client.get(f"/table?{QUERY}").text
+    assert HIDDEN in Page(page).cells
+    assert "Figures below 25 are not shown." in page
 
 
 # What holds for every answer

@@ -10,6 +10,7 @@ import pytest
 
 import discreet.cli.demo
 from discreet.cli import main
+from discreet.microdata.secret import Secret
 from discreet.serve.app import make_app
 from tests.serve.process import started
 from tests.serve.test_app import Broken
@@ -41,10 +42,10 @@ def test_the_demo_check_fetches_a_protected_table(folder, capsys):
     before = {p: p.stat().st_mtime_ns for p in folder.iterdir() if p.is_file()}
     assert run("demo", *SMALL, "--folder", folder, "--check") == 0
     printed = capsys.readouterr().out
-    assert "Counts were perturbed by the cell key method" in printed
+    assert "Values were changed by the cell key method" in printed
     last = printed.strip().splitlines()[-1]
     assert last.startswith("checked http://127.0.0.1:")
-    assert last.endswith("Region (province) by sex, 27 cells, protect:cell-key")
+    assert last.endswith("Region (province) by sex, 27 cells, data, protect:cell-key")
     assert {p: p.stat().st_mtime_ns for p in before} == before
 
 
@@ -84,6 +85,9 @@ def test_serve_says_what_is_missing_before_it_listens(folder, capsys):
     census = folder / "census-2000-3.parquet"
     assert run("serve", census, "--by", "sex", "--port", 0) == 2
     assert "no cell keys" in capsys.readouterr().err
+    keys = ("--id", "person_id", "--secret", folder / "keys.secret")
+    assert run("serve", census, "--by", "sex", *keys, "--port", 0) == 2
+    assert "'sex' were found in the records" in capsys.readouterr().err
     assert run("serve", census, "--by", "sxe", "--port", 0) == 2
     assert "sex" in capsys.readouterr().err
     assert run("serve", census, "--by", "sex", "--max-cells", 0) == 2
@@ -98,7 +102,8 @@ def test_serve_follows_a_recipe(folder, tmp_path):
     )
     keys = ("--id", "person_id", "--secret", folder / "keys.secret")
     look = ("--title", "Ours", "--root-path", "/tables", "--port", 0)
-    options = ("--recipe", recipe, *keys, *look)
+    codes = ("--codes", folder / "codes" / "codes.toml")
+    options = ("--recipe", recipe, *codes, *keys, *look)
     with started("serve", folder / "census-2000-3.parquet", *options) as (_, address):
         with urllib.request.urlopen(f"{address}limits.json", timeout=30) as response:
             limits = json.load(response)
@@ -107,6 +112,53 @@ def test_serve_follows_a_recipe(folder, tmp_path):
         with urllib.request.urlopen(address, timeout=30) as response:
             front = response.read().decode()
     assert [v["name"] for v in limits["variables"]] == ["sex", "marital"]
-    assert steps[0]["parameters"]["D"] == 3
+    assert steps[1]["parameters"]["D"] == 3
     assert "Ours</title>" in front
     assert 'action="/tables/table"' in front
+
+
+@pytest.fixture(scope="module")
+def survey(tmp_path_factory):
+    path = tmp_path_factory.mktemp("survey") / "survey.csv"
+    lines = [f"{k},{'fm'[k % 2]},{10 + k % 7}.25" for k in range(900)]
+    path.write_text("\n".join(["pid,sex,w", *lines]))
+    path.with_name("codes.toml").write_text('[sex]\ncodes = ["f", "m"]\n')
+    Secret.from_file(path.with_name("keys.secret"), create=True)
+    return path
+
+
+def survey_options(survey):
+    here = survey.parent
+    keys = ("--id", "pid", "--secret", here / "keys.secret", "--codes", here / "codes.toml")
+    return (survey, "--by", "sex", *keys, "--port", 0)
+
+
+def test_weights_are_served_in_steps_of_a_public_weight(survey):
+    options = ("--weight", "w", "--grid", 13, "--name", "survey", "--edition", "2024")
+    with started("serve", *survey_options(survey), *options) as (_, address):
+        with urllib.request.urlopen(f"{address}table.json?rows=sex", timeout=30) as response:
+            found = json.load(response)
+        with urllib.request.urlopen(f"{address}table?rows=sex", timeout=30) as response:
+            page = response.read().decode()
+    assert found["unit"] == "weight"
+    assert found["columns"] == ["sex", "weight"]
+    assert all(value % 13 == 0 for _, value in found["cells"])
+    assert found["statement"]["steps"][0]["parameters"]["edition"] == "2024"
+    assert "Weighted counts, protected" in page
+    assert "in steps of 13" in page
+
+
+@pytest.mark.parametrize("options", [("--weight", "w"), ("--grid", 13)])
+def test_weights_and_their_grid_go_together(survey, capsys, options):
+    assert run("serve", *survey_options(survey), *options) == 2
+    assert "--weight and --grid go together" in capsys.readouterr().err
+
+
+def test_a_method_that_draws_for_each_table_is_not_served(survey, capsys):
+    recipe = survey.with_name("recipe.toml")
+    recipe.write_text("[tabulate]\nmargins = 'sex'\n[protect]\nmethod = 'safe'\n")
+    assert run("serve", *survey_options(survey), "--recipe", recipe) == 2
+    assert "average it away" in capsys.readouterr().err
+    recipe.write_text("[tabulate]\nmargins = 'sex'\n[protect]\nmethod = 'safe'\nseed = 1\n")
+    assert run("serve", *survey_options(survey), "--recipe", recipe) == 2
+    assert "publication draws from a secret" in capsys.readouterr().err

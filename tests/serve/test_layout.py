@@ -5,7 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
-from discreet.design.release import CellStatus, Release, Statement
+from discreet.design.release import CellStatus, Release
+from discreet.design.statement import Statement
 from discreet.serve.layout import HIDDEN, IMPOSSIBLE, laid_out, number
 from discreet.serve.request import TableRequest
 from discreet.serve.settings import Settings

@@ -7,10 +7,8 @@ import numpy as np
 import pytest
 
 import discreet.serve
-from discreet import registry
 from discreet.design.release import Release
 from discreet.errors import KeysError, ParameterError, UnknownNameError
-from discreet.protect.claims import Claims
 from discreet.recipe import Choice, Recipe
 from discreet.serve.source import RecipeSource, worded
 from tests.serve.records import RECIPE, small_country
@@ -68,15 +66,38 @@ def test_a_release_is_what_the_recipe_makes(source, records):
     np.testing.assert_array_equal(source.release(margins).z, expected.z)
 
 
-class Drawn:
-    name, source = "drawn", "seed"
-    claims = Claims(additive=False, unbiased=True, keeps_zeros=True, consistent=True)
+REFUSED = {
+    "safe": {},
+    "small-count-rounding": {},
+    "controlled-rounding": {},
+    "pram": {"invariant": True},
+    "adjust": {"method": "cell-key", "parameters": {"D": 5, "V": 3, "js": 2}},
+    "discrete-laplace": {"epsilon": 1.0},
+    "discrete-gaussian": {"rho": 0.5},
+    "laplace": {"epsilon": 1.0},
+}
 
 
-def test_noise_that_could_be_averaged_away_is_refused(records, monkeypatch):
-    monkeypatch.setitem(registry.METHODS, "drawn", f"{__name__}:Drawn")
+@pytest.mark.parametrize(("name", "parameters"), REFUSED.items(), ids=REFUSED)
+def test_noise_that_could_be_averaged_away_is_refused(records, name, parameters):
     with pytest.raises(ParameterError, match="average it away"):
-        RecipeSource(Recipe("age", Choice("drawn"), seed=1), records)
+        RecipeSource(Recipe("age", Choice(name, parameters)), records)
+
+
+@pytest.mark.parametrize("name", ["drop-add", "pram"])
+def test_noise_by_key_is_served(records, name):
+    source = RecipeSource(Recipe("age*sex", Choice(name)), records)
+    crossed = source.release([("age", "sex"), ("sex",)])
+    alone = source.release([("sex",)])
+    assert set(alone.z.tolist()) <= set(crossed.z.tolist())
+
+
+def test_codes_that_were_found_in_the_records_are_refused_at_the_start():
+    records = small_country()
+    records.declared = False
+    with pytest.raises(ParameterError, match="'age' were found in the records") as caught:
+        RecipeSource(RECIPE, records)
+    assert "--codes codes.toml" in str(caught.value)
 
 
 def test_margins_that_differ_between_tables_are_refused(records):

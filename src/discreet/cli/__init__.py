@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import re
 import sys
 
 from discreet.errors import DiscreetError
 
 BAD_INPUT, INTERRUPTED = 2, 130
+_FLAGS = (
+    "again codes convention edition editions id key keys ledger max_records name person secret "
+    "unit weight weight_bound"
+)
+_ARGUMENT = re.compile(
+    rf"\b(?P<name>{'|'.join(_FLAGS.split())})="
+    r"(?:'(?P<text>[^']*)'|(?P<number>\d+)|True|\.\.\.|…)?"
+)
+_CALL = re.compile(r"[\w.]+\((?:(?:\.\.\.|…), )?(.*)\)")
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -16,12 +26,30 @@ def main(arguments: list[str] | None = None) -> None:
     try:
         code = app(args=arguments, standalone_mode=False)
     except DiscreetError as error:
-        _fail(" ".join(str(error).split()))
+        _fail(in_flags(" ".join(str(error).split())))
     except KeyboardInterrupt:
         _stopped()
     except Exception as error:
         _usage(error)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def in_flags(message: str) -> str:
+    """A message with the arguments of Python as flags; other code between backticks stays."""
+    parts = message.split("`")
+    return "`".join(_coded(p) if k % 2 else _ARGUMENT.sub(_flag, p) for k, p in enumerate(parts))
+
+
+def _coded(code: str) -> str:
+    """Code as flags, if it is a call or an argument that the command line has flags for."""
+    call = _CALL.fullmatch(code)
+    found = [_ARGUMENT.fullmatch(a) for a in (call[1] if call else code).split(", ")]
+    return " ".join(_flag(a) for a in found if a) if all(found) else code
+
+
+def _flag(found: re.Match[str]) -> str:
+    name, value = found["name"].replace("_", "-"), found["text"] or found["number"]
+    return f"--{name} {value}" if value else f"--{name}"
 
 
 def _usage(error: Exception) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from discreet.cli.common import Json, answer, open_source, progress_bar
+from discreet.cli.common import Id, Json, Key, Weight, answer, open_source, progress_bar
 from discreet.errors import ParameterError
 from discreet.files import OWNER_ONLY, written_whole
 
@@ -18,9 +18,9 @@ def codes(
     max_codes: Annotated[
         int, typer.Option(min=1, help="Columns with more codes get no code list.")
     ] = 200,
-    weight: Annotated[str | None, typer.Option(help="Column of survey weights.")] = None,
-    key: Annotated[str | None, typer.Option(help="Column of record keys.")] = None,
-    id: Annotated[str | None, typer.Option(help="Column of stable ids, for keys.")] = None,
+    weight: Weight = None,
+    key: Key = None,
+    id: Id = None,
     json: Json = False,
 ) -> None:
     """Draft code lists from the records. Every code that is listed becomes public: review them.

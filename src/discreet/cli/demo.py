@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 FIRST_TABLE = "region[province]*sex"
 _CHECKED = {"rows": "region[province]", "columns": "sex"}
 _SECONDS = 60
+CODES = "codes.toml"
 
 
 def demo(
@@ -86,7 +87,8 @@ def _write_census(path: Path, persons: int, seed: int) -> None:
 
 
 def _write_code_lists(folder: Path, trees: dict[str, Hierarchy]) -> None:
-    """The code lists as files, for the commands to try."""
+    """The code lists as files, for the commands to try, and the file that names them all."""
+    import tomli_w
     from pyarrow import csv
 
     from discreet.files import written_whole
@@ -95,13 +97,15 @@ def _write_code_lists(folder: Path, trees: dict[str, Hierarchy]) -> None:
     for name, tree in trees.items():
         with written_whole(folder / f"{name}.csv") as temporary:
             csv.write_csv(tree.to_parent_child(), temporary)
+    lists = {name: {"hierarchy": f"{name}.csv"} for name in trees}
+    with written_whole(folder / CODES) as temporary:
+        temporary.write_text(tomli_w.dumps(lists), encoding="utf-8")
 
 
 def _next_commands(folder: Path, census: str) -> str:
     """Commands that run as they are printed."""
+    lists = ["--codes", folder / "codes" / CODES]
     keys = ["--id", "person_id", "--secret", folder / "keys.secret"]
-    codes = folder / "codes"
-    lists = ["--hierarchy", f"region={codes}/region.csv", "--hierarchy", f"age={codes}/age.csv"]
     table, release = folder / "table.parquet", folder / "release.csv"
     noise = ["--method", "cell-key", "-s", "D=5", "-s", "V=3", "-s", "js=2"]
     commands = [

@@ -7,8 +7,15 @@ from typing import Annotated
 
 import typer
 
-from discreet.cli.common import Json, Out, Parameters, answer, plain_values, progress_bar
-from discreet.cli.common import write_release as write
+from discreet.cli.common import (
+    Json,
+    Out,
+    Parameters,
+    answer,
+    check_out,
+    plain_values,
+    progress_bar,
+)
 from discreet.errors import ParameterError
 
 
@@ -31,15 +38,17 @@ def fit(
     from discreet import registry
     from discreet.design.storage import read_release
 
+    check_out(out)
+    whole = _rounding(round, seed)
     public = read_release(release)
     chosen = registry.build("fitter", fitter, plain_values(set))
     with progress_bar():
         fitted = public.fit(chosen)
     result = fitted.fit_result.require()
-    if round is not None:
-        fitted = fitted.round(round, seed=_seed_of(seed))
+    if whole is not None:
+        fitted = fitted.round(whole[0], seed=whole[1])
     if out is not None:
-        write(fitted, out)
+        fitted.save(out)
     summary = {
         "file": None if out is None else str(out),
         "side": "public",
@@ -52,7 +61,14 @@ def fit(
     answer(summary, json, f"{fitted}\n{text}" if out is None else f"{out}: {text}")
 
 
-def _seed_of(seed: int | None) -> int:
+def _rounding(method: str | None, seed: int | None) -> tuple[str, int] | None:
+    """How to round and with which seed; what is missing is said before the fit begins."""
+    from discreet.release.rounding import METHODS
+
+    if method is None:
+        return None
+    if method not in METHODS:
+        raise ParameterError(f"--round must be one of {', '.join(METHODS)}; got {method!r}.")
     if seed is None:
         raise ParameterError("rounding draws at random: give it a --seed.")
-    return seed
+    return method, seed

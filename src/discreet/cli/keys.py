@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from discreet.cli.common import Edition, Json, answer, open_source, progress_bar
+from discreet.cli.common import Edition, Editions, Json, answer, open_source, progress_bar
 from discreet.errors import ParameterError
 
 if TYPE_CHECKING:
-    from discreet.microdata.microdata import Editions
+    from discreet.microdata.microdata import Editions as Policy
 
 
 def keys(
@@ -24,10 +24,8 @@ def keys(
     into: Annotated[
         str | None, typer.Option(help="Side table of ids and keys, new in the records' database.")
     ] = None,
-    editions: Annotated[
-        str, typer.Option(help="Keys over editions: kept, or redrawn for each edition.")
-    ] = "kept",
     edition: Edition = None,
+    editions: Editions = None,
     json: Json = False,
 ) -> None:
     """Make a record key for every id and store them in a side table of their owner's.
@@ -42,7 +40,7 @@ def keys(
     if (out is None) == (into is None):
         raise ParameterError("say where the keys go: a file with --out, or a table with --into.")
     data = open_source(source, id=id, edition=edition)
-    policy = cast("Editions", editions)
+    policy = cast("Policy", editions or "kept")
     found = Secret.from_file(secret, create=True)
     with progress_bar():
         if into is not None:

@@ -30,7 +30,9 @@ def ledger(
     from discreet.ledger import Ledger
 
     if not path.exists():
-        raise ParameterError(f"there is no ledger {path}. Releases make one: `ledger=` in Python.")
+        raise ParameterError(
+            f"there is no ledger {path}. The first release with --ledger {path} makes it."
+        )
     found = Ledger(path)
     summary = {"side": "confidential", "data_sets": found.summary(), "entries": found.rows()}
     answer(summary, json, found.text())

@@ -9,6 +9,8 @@ import typer
 
 from discreet.cli.common import (
     Again,
+    Budget,
+    BudgetDelta,
     Json,
     LedgerFile,
     Out,
@@ -16,10 +18,12 @@ from discreet.cli.common import (
     SecretFile,
     Unit,
     answer,
+    open_ledger,
     plain_values,
     progress_bar,
-    write_release,
+    check_out,
 )
+from discreet.errors import ParameterError
 
 
 def protect(
@@ -30,8 +34,11 @@ def protect(
     unit: Unit = None,
     secret: SecretFile = None,
     ledger: LedgerFile = None,
+    budget: Budget = None,
+    budget_delta: BudgetDelta = None,
     again: Again = False,
     json: Json = False,
+    seed: Annotated[int | None, typer.Option(hidden=True)] = None,
 ) -> None:
     """Protect a table; the release may be published.
 
@@ -40,19 +47,30 @@ def protect(
 
     Example: discreet protect table.parquet --method safe --secret keys.secret
     --ledger discreet.db --out release.parquet
+
+    Example: discreet protect table.parquet --method discrete-laplace -s epsilon=0.5
+    --ledger discreet.db --budget 1 --out release.csv
     """
     from discreet import registry
     from discreet.design.storage import read_table
     from discreet.microdata.secret import Secret
 
+    if seed is not None:
+        raise ParameterError(
+            "--seed no longer protects: publication draws from a secret, since whoever knows a "
+            "seed can undo the noise. Give --secret keys.secret instead; an experiment is Python's "
+            "table.simulate(method, seed=...)."
+        )
+    check_out(out)
+    book = open_ledger(ledger, budget, budget_delta)
     truth = read_table(table)
     if secret is not None:
         truth = truth.with_secret(Secret.from_file(secret))
     chosen = registry.build("method", method, plain_values(set))
     with progress_bar():
-        release = truth.protect(chosen, unit=unit, ledger=ledger, again=again)
+        release = truth.protect(chosen, unit=unit, ledger=book, again=again)
     if out is not None:
-        write_release(release, out)
+        release.save(out)
     summary = {
         "file": None if out is None else str(out),
         "side": "public",

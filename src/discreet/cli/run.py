@@ -9,17 +9,29 @@ import typer
 
 from discreet.cli.common import (
     Again,
+    Bounds,
+    Budget,
+    BudgetDelta,
     Codes,
+    Convention,
     Edition,
+    Editions,
+    Id,
     Json,
+    Key,
     Keys,
     LedgerFile,
+    MaxRecords,
     Name,
+    Person,
     SecretFile,
+    Weight,
+    WeightBound,
     answer,
+    open_ledger,
     open_source,
     progress_bar,
-    write_release,
+    check_out,
 )
 
 
@@ -27,25 +39,33 @@ def run(
     recipe: Annotated[Path, typer.Argument(help="A recipe.toml.")],
     source: Annotated[str, typer.Argument(help="Records: a file or a database.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="The release, .parquet or .csv.")],
-    weight: Annotated[str | None, typer.Option(help="Column of survey weights.")] = None,
-    key: Annotated[str | None, typer.Option(help="Column of record keys.")] = None,
-    id: Annotated[str | None, typer.Option(help="Column of stable ids, for keys.")] = None,
+    weight: Weight = None,
+    weight_bound: WeightBound = None,
+    person: Person = None,
+    max_records: MaxRecords = None,
+    key: Key = None,
+    id: Id = None,
     keys: Keys = None,
+    convention: Convention = None,
     secret: SecretFile = None,
     codes: Codes = None,
     name: Name = None,
     edition: Edition = None,
+    editions: Editions = None,
     ledger: LedgerFile = None,
+    budget: Budget = None,
+    budget_delta: BudgetDelta = None,
     again: Again = False,
     json: Json = False,
 ) -> None:
     """Tabulate, protect and fit as a recipe says.
 
-    Example: discreet run recipe.toml people.parquet --id person_id --secret keys.secret
-    --out release.csv
+    Example: discreet run recipe.toml people.csv --codes codes.toml --id person_id
+    --secret keys.secret --ledger discreet.db --out release.csv
     """
     from discreet.recipe import Recipe
 
+    check_out(out)
     plan = Recipe.read(recipe)
     data = open_source(
         source,
@@ -53,15 +73,18 @@ def run(
         key=key,
         id=id,
         keys=keys,
+        convention=convention,
         secret=secret,
         codes=codes,
         name=name,
         edition=edition,
-        ledger=ledger,
+        editions=editions,
+        ledger=open_ledger(ledger, budget, budget_delta),
+        bounds=Bounds(weight_bound, person, max_records),
     )
     with progress_bar():
         release = plan.run(data, again=again)
-        write_release(release, out)
+        release.save(out)
     summary = {
         "file": str(out),
         "side": "public",

@@ -8,7 +8,23 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from discreet.cli.common import Codes, Keys, SecretFile, open_source, progress_bar, say
+from discreet.cli.common import (
+    Codes,
+    Convention,
+    Edition,
+    Editions,
+    Id,
+    Key,
+    Keys,
+    LedgerFile,
+    Name,
+    SecretFile,
+    Weight,
+    open_source,
+    progress_bar,
+    say,
+)
+from discreet.design.release import WEIGHT
 from discreet.errors import ParameterError
 from discreet.recipe import Choice, Recipe
 from discreet.serve.settings import Settings, help_of
@@ -16,6 +32,7 @@ from discreet.serve.settings import Settings, help_of
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
+    from discreet.design.formula import Margins
     from discreet.microdata.microdata import Microdata
 
 DEFAULT_METHOD = Choice("cell-key", {"D": 5, "V": 3, "js": 2})
@@ -33,12 +50,17 @@ def serve(
         list[str] | None,
         typer.Option(help="VARIABLE=FILE with a hierarchy (.hrc, …); may be repeated."),
     ] = None,
-    key: Annotated[str | None, typer.Option(help="Column of record keys.")] = None,
-    id: Annotated[str | None, typer.Option(help="Column of stable ids, for keys.")] = None,
+    key: Key = None,
+    id: Id = None,
     keys: Keys = None,
+    convention: Convention = None,
     secret: SecretFile = None,
     codes: Codes = None,
-    weight: Annotated[str | None, typer.Option(help="Column of survey weights.")] = None,
+    name: Name = None,
+    edition: Edition = None,
+    editions: Editions = None,
+    ledger: LedgerFile = None,
+    weight: Weight = None,
     grid: Annotated[
         float | None, typer.Option(help="Publish weighted counts in steps of this public weight.")
     ] = None,
@@ -53,8 +75,11 @@ def serve(
 ) -> None:
     """Let visitors put protected tables together in their browser, until Ctrl-C.
 
-    Example: discreet serve people.parquet --by "region*age*sex" --hierarchy region=region.hrc
-    --id person_id --secret keys.secret
+    Example: discreet serve people.csv --by "region*age*sex" --codes codes.toml --id person_id
+    --secret keys.secret
+
+    Example: discreet serve survey.csv --by "region*sex" --codes codes.toml --id person_id
+    --secret keys.secret --weight w --grid 100
     """
     from discreet.serve.run import address_of, listen, require_web, serve_until_stopped
 
@@ -75,9 +100,14 @@ def serve(
         key=key,
         id=id,
         keys=keys,
+        convention=convention,
         secret=secret,
         hierarchies=hierarchy,
         codes=codes,
+        name=name,
+        edition=edition,
+        editions=editions,
+        ledger=ledger,
     )
     with progress_bar():
         app = site(data, plan(data, recipe, by, grid), settings)
@@ -89,23 +119,30 @@ def serve(
 def plan(data: Microdata, recipe: Path | None, by: str | None, grid: float | None = None) -> Recipe:
     """How tables are made, and what is on offer: `by`, the recipe's margins, or the code lists."""
     if recipe is not None:
+        if grid is not None:
+            raise ParameterError("the recipe says how weights are published; leave out --grid.")
         found = Recipe.read(recipe)
         return found if by is None else found.of(by)
     offered = [(name,) for name in data.hierarchies if name in data.dimensions]
     if by is None and not offered:
         raise ParameterError(
             "nothing says which variables are on offer. Name them with --by 'region*sex', or in "
-            "the margins of a recipe, or give code lists with --hierarchy."
+            "the margins of a recipe, or give code lists with --codes."
         )
-    if data.weight is not None and grid is None:
+    return _default_plan(by or offered, data.weight is not None, grid)
+
+
+def _default_plan(margins: Margins, has_weights: bool, grid: float | None) -> Recipe:
+    """Cell keys, on counts or on weighted counts."""
+    if has_weights != (grid is not None):
         raise ParameterError(
-            "the data have weights: give --grid, the public weight that one step of noise stands "
-            "for (population over sample size), or leave out --weight to count records."
+            "--weight and --grid go together: --grid is the public weight that one step of noise "
+            "stands for (population over sample size). Leave out both to count records."
         )
-    chosen = {} if grid is None else {"grid": grid}
-    return Recipe(
-        by or offered, replace(DEFAULT_METHOD, parameters={**DEFAULT_METHOD.parameters, **chosen})
-    )
+    if grid is None:
+        return Recipe(margins, DEFAULT_METHOD)
+    parameters = {**DEFAULT_METHOD.parameters, "grid": grid}
+    return Recipe(margins, replace(DEFAULT_METHOD, parameters=parameters), unit=WEIGHT)
 
 
 def site(data: Microdata, recipe: Recipe, settings: Settings) -> FastAPI:

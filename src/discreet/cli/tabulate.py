@@ -8,12 +8,21 @@ from typing import Annotated
 import typer
 
 from discreet.cli.common import (
+    Bounds,
     Codes,
+    Convention,
     Edition,
+    Editions,
+    Id,
     Json,
+    Key,
     Keys,
+    MaxRecords,
     Name,
+    Person,
     SecretFile,
+    Weight,
+    WeightBound,
     answer,
     open_source,
     progress_bar,
@@ -28,21 +37,26 @@ def tabulate(
         list[str] | None,
         typer.Option(help="VARIABLE=FILE with a hierarchy (.hrc, …); may be repeated."),
     ] = None,
-    weight: Annotated[str | None, typer.Option(help="Column of survey weights.")] = None,
-    key: Annotated[str | None, typer.Option(help="Column of record keys.")] = None,
-    id: Annotated[str | None, typer.Option(help="Column of stable ids, for keys.")] = None,
+    weight: Weight = None,
+    weight_bound: WeightBound = None,
+    person: Person = None,
+    max_records: MaxRecords = None,
+    key: Key = None,
+    id: Id = None,
     keys: Keys = None,
+    convention: Convention = None,
     secret: SecretFile = None,
     codes: Codes = None,
     name: Name = None,
     edition: Edition = None,
+    editions: Editions = None,
     support: Annotated[str, typer.Option(help="Inner cells: 'all' or 'occurring'.")] = "all",
     json: Json = False,
 ) -> None:
     """Count records into a table. The result holds true counts: only its owner can read it.
 
-    Example: discreet tabulate people.parquet --by "region*age + region*sex"
-    --hierarchy region=region.hrc --id person_id --secret keys.secret --out table.parquet
+    Example: discreet tabulate people.csv --by "region*age + region*sex" --codes codes.toml
+    --id person_id --secret keys.secret --name census --edition 2024 --out table.parquet
     """
     data = open_source(
         source,
@@ -50,12 +64,16 @@ def tabulate(
         key=key,
         id=id,
         keys=keys,
+        convention=convention,
         secret=secret,
         hierarchies=hierarchy,
         codes=codes,
         name=name,
         edition=edition,
+        editions=editions,
+        bounds=Bounds(weight_bound, person, max_records),
     )
+    check_table_name(out)
     with progress_bar():
         table = data.tabulate(by, support=support)  # type: ignore[arg-type]  # checked there
         table.save(out)

@@ -21,6 +21,7 @@ from discreet.design.keys import KeyConvention, convention
 from discreet.design.product import LARGEST_DENSE, ProductDesign
 from discreet.design.sparse import SparseDesign
 from discreet.design.structured import StructuredDesign
+from discreet.design.uniform_keys import check_keys
 from discreet.design.values import CellValues
 from discreet.errors import CodeError, DataError, DesignError, ParameterError, UnknownNameError
 
@@ -280,6 +281,8 @@ def cells_to_table(
         weight=None if weight is None else numbers(cells, weight).astype(np.float64),
         key=None if key is None else read_keys(numbers(cells, key), rule),
     )
+    if values.key is not None:
+        check_keys(values.key[values.count > 0], rule)
     names = variables_of(parse(margins), cells.column_names, trees)
     coded = code_cells(cells, names, trees, values, declared_among(names, declared))
     return build_table(coded, margins, rule, support, structural_zeros)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -37,6 +37,24 @@ def to_arrow(frame: object) -> pa.Table:
 
     data = open_frame(frame)
     return (data.collect(backend="pyarrow") if isinstance(data, nw.LazyFrame) else data).to_arrow()
+
+
+def fresh_name(wish: str, taken: Iterable[str]) -> str:
+    """A column name that is not taken, in any case of letters."""
+    folded = {name.casefold() for name in taken}
+    while wish.casefold() in folded:
+        wish += "_"
+    return wish
+
+
+def value_names(variables: Iterable[str], wished: Iterable[str]) -> dict[str, str]:
+    """A name for each column of values beside columns of codes.
+
+    A column of values has the name it is wished, with a `_` behind it for as long as a variable is
+    called so: beside a variable `count`, counts are `count_`.
+    """
+    taken = list(variables)
+    return {wish: fresh_name(wish, taken) for wish in wished}
 
 
 def numbers(frame: pa.Table, column: str) -> NDArray[Any]:

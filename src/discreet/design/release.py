@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import registry
-from discreet.design import show, storage
+from discreet.design import show
 from discreet.design.base import Design
 from discreet.design.formula import Margins
 from discreet.design.product import LARGEST_DENSE
@@ -182,6 +182,13 @@ class Release(Protected):
     Made by `Table.protect`.
     """
 
+    @classmethod
+    def holding(cls, protected: Protected) -> Self:
+        """A release of what a method made for publication; an experiment never becomes one."""
+        if isinstance(protected, Trial):
+            raise ConfidentialError("a trial cannot be published; protect the table instead.")
+        return super().holding(protected)
+
     def tabulate(self, margins: Margins) -> Release:
         """A public table of other margins, summed from the released inner cells.
 
@@ -230,8 +237,15 @@ class Release(Protected):
         return show.to_polars(self.to_arrow())
 
     def save(self, path: str | Path) -> Path:
-        """Write the release to a Parquet file, marked public."""
-        return storage.save_release(self, path)
+        """Write the release to a file, marked public.
+
+        Args:
+          path: A name that ends in `.parquet`, or in `.csv` for the published cells as CSV with
+            the statement beside them; `discreet.read_release` reads both.
+        """
+        from discreet.release.files import save
+
+        return save(self, path)
 
     def __repr__(self) -> str:
         shown = show.text(self.design, self._visible(), title="Release", unit=self.unit)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.design.frames import value_names
 from discreet.errors import MissingDependencyError
 
 if TYPE_CHECKING:
@@ -25,9 +26,15 @@ NO_QUALITY = -1
 
 def frame_of(design: Design, columns: Mapping[str, NDArray[Any]]) -> pa.Table:
     """Code columns of the published cells followed by columns of values."""
+    return _beside(design.label_columns(), {k: _column(v) for k, v in columns.items()})
+
+
+def _beside(labels: Mapping[str, pa.Array], values: Mapping[str, pa.Array]) -> pa.Table:
+    """Columns of codes and of values; see `value_names` for names that both would have."""
     import pyarrow as pa
 
-    return pa.table({**design.label_columns(), **{k: _column(v) for k, v in columns.items()}})
+    names = value_names(labels, values)
+    return pa.table({**labels, **{names[k]: column for k, column in values.items()}})
 
 
 def _column(values: NDArray[Any]) -> pa.Array:
@@ -51,7 +58,7 @@ def inner_frame_of(
     import pyarrow as pa
 
     values = {k: pa.array(v[positions]) for k, v in columns.items()}
-    return pa.table({**design.inner_label_columns(positions), **values})
+    return _beside(design.inner_label_columns(positions), values)
 
 
 def to_pandas(table: pa.Table) -> pd.DataFrame:
@@ -135,7 +142,8 @@ def _crosstab(design: Design, z: NDArray[Any]) -> list[list[str]]:
 def _long(design: Design, z: NDArray[Any], unit: str) -> list[list[str]]:
     codes = design.published_codes()
     shown = _head_and_tail(design.n_published)
-    header = [*(axis.name for axis in design.axes), unit]
+    variables = [axis.name for axis in design.axes]
+    header = [*variables, value_names(variables, [unit])[unit]]
     body = [
         [
             *(

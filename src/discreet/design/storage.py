@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 import zlib
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +16,8 @@ from numpy.typing import NDArray
 from discreet.design.axis import Axis, Level
 from discreet.design.codes import canonical_array
 from discreet.design.data_set import Bounds, DataSet
+from discreet.design.formula import Term
+from discreet.design.frames import value_names
 from discreet.design.keys import KeyConvention
 from discreet.design.product import ProductDesign
 from discreet.design.show import NO_QUALITY, frame_of, graded, inner_frame_of
@@ -22,7 +26,7 @@ from discreet.design.statement import Statement
 from discreet.design.structured import StructuredDesign
 from discreet.design.values import CellValues
 from discreet.errors import ConfidentialError, DataError, DesignError
-from discreet.files import EVERYONE, OWNER_ONLY, written_whole
+from discreet.files import EVERYONE, OWNER_ONLY, PARQUET, ending_of, written_whole
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -33,6 +37,8 @@ if TYPE_CHECKING:
 
 FORMAT = 2
 _HEADER, _SUPPORT = b"discreet", b"discreet.support"
+_COLUMNS = ("cell", "count", "weight", "weight_squared", "cell_key")
+_COLUMNS += ("value", "status", "quality", "precision")
 _VALUES = {
     "count": "count",
     "weight": "weight",
@@ -45,9 +51,10 @@ def save_table(table: Table, path: str | Path) -> Path:
     """Write a confidential table, readable by its owner only."""
     import pyarrow as pa
 
-    parts = [_marked(table.to_arrow(), "published")]
+    check_table_name(path)
+    parts = [_marked(table.to_arrow(), "published", table.design)]
     if table.inner is not None:
-        parts.append(_marked(table.inner_to_arrow(), "inner"))
+        parts.append(_marked(table.inner_to_arrow(), "inner", table.design))
     rule = table.convention
     header = {
         "side": "confidential",
@@ -59,10 +66,19 @@ def save_table(table: Table, path: str | Path) -> Path:
     return _write(content, header, table.design, path, OWNER_ONLY)
 
 
+def check_table_name(path: str | Path) -> None:
+    """Refuse a name that promises another format than a table is stored in."""
+    ending_of(path, PARQUET, "a table with true counts is stored as Parquet for its owner alone; ")
+
+
 def save_release(release: Release, path: str | Path) -> Path:
-    """Write a public release."""
+    """Write a public release; anything else is refused."""
     import pyarrow as pa
 
+    from discreet.design.release import Release
+
+    if not isinstance(release, Release):
+        raise ConfidentialError("only a release may be written as public; protect the table first.")
     columns = {
         "value": release.z,
         "status": release.status,
@@ -70,23 +86,29 @@ def save_release(release: Release, path: str | Path) -> Path:
         "precision": release.precision,
     }
     given = {name: values for name, values in columns.items() if values is not None}
-    parts = [_marked(frame_of(release.design, given), "published")]
+    design, parts = release.design, [frame_of(release.design, given)]
     if release.y is not None:
-        some = np.flatnonzero(release.y)
-        parts.append(_marked(inner_frame_of(release.design, {"value": release.y}, some), "inner"))
-    header = {
+        parts.append(inner_frame_of(design, {"value": release.y}, np.flatnonzero(release.y)))
+    marked = [_marked(c, p, design) for c, p in zip(parts, ("published", "inner"), strict=False)]
+    content = pa.concat_tables(marked, promote_options="permissive").unify_dictionaries()
+    return _write(content, release_header(release), design, path, EVERYONE)
+
+
+def release_header(release: Release) -> dict[str, Any]:
+    """What a file says of a release beside its values and its design."""
+    return {
         "side": "public",
         "unit": release.unit,
         "statement": release.statement.to_json(),
         "inner": release.y is not None,
         "types": [str(v.dtype) for v in (release.z, release.y) if v is not None],
     }
-    content = pa.concat_tables(parts, promote_options="permissive").unify_dictionaries()
-    return _write(content, header, release.design, path, EVERYONE)
 
 
 def read(path: str | Path) -> Table | Release:
     """A table or a release, as the file is marked."""
+    if _is_csv(path):
+        return read_release(path)
     content, header = _read(path)
     return _release(content, header) if header["side"] == "public" else _table(content, header)
 
@@ -100,7 +122,15 @@ def read_table(path: str | Path) -> Table:
 
 
 def read_release(path: str | Path) -> Release:
-    """A public release; a confidential file is refused."""
+    """A public release; a confidential file is refused.
+
+    Args:
+      path: A Parquet file, or a CSV file with its statement beside it.
+    """
+    if _is_csv(path):
+        from discreet.release.files import read_csv
+
+        return read_csv(path)
     content, header = _read(path)
     if header["side"] != "public":
         raise ConfidentialError(
@@ -109,10 +139,20 @@ def read_release(path: str | Path) -> Release:
     return _release(content, header)
 
 
-def _marked(content: pa.Table, part: str) -> pa.Table:
+def _is_csv(path: str | Path) -> bool:
+    return str(path).lower().endswith(".csv")
+
+
+def _names(design: Design) -> dict[str, str]:
+    """The columns of a file by what they hold; see `value_names`."""
+    return value_names([axis.name for axis in design.axes], _COLUMNS)
+
+
+def _marked(content: pa.Table, part: str, design: Design) -> pa.Table:
     import pyarrow as pa
 
-    return content.add_column(0, "cell", pa.array([part] * len(content)).dictionary_encode())
+    marks = pa.array([part] * len(content)).dictionary_encode()
+    return content.add_column(0, _names(design)["cell"], marks)
 
 
 def _write(
@@ -120,10 +160,11 @@ def _write(
 ) -> Path:
     import pyarrow.parquet as pq
 
-    header = {"format": FORMAT, **header, "design": design_to_json(design)}
-    metadata = {_HEADER: json.dumps(header).encode()}
-    if isinstance(design, SparseDesign) and not design.occurring:
-        metadata[_SUPPORT] = _pack_support(design)
+    shape = {"design": design_to_json(design), "columns": _names(design)}
+    metadata = {_HEADER: json.dumps({"format": FORMAT, **header, **shape}).encode()}
+    support = packed_support(design)
+    if support is not None:
+        metadata[_SUPPORT] = support
     with written_whole(path, mode) as temporary:
         pq.write_table(content.replace_schema_metadata(metadata), temporary, compression="zstd")
     return Path(path)
@@ -145,7 +186,14 @@ def _read(path: str | Path) -> tuple[pa.Table, dict[str, Any]]:
             f"{path} is a Parquet file, but not a table or release written by discreet. "
             "Tabulate it first: `discreet tabulate`."
         )
-    header = json.loads(metadata[_HEADER])
+    header = {"columns": {name: name for name in _COLUMNS}, **json.loads(metadata[_HEADER])}
+    check_format(header, path)
+    header["support"] = metadata.get(_SUPPORT)
+    return content, header
+
+
+def check_format(header: dict[str, Any], path: str | Path) -> None:
+    """Refuse a file that was written by another version in a way this one does not read."""
     if header["format"] > FORMAT:
         raise DataError(f"{path} was written by a newer version of discreet; update it to read it.")
     if header["format"] < FORMAT and header["side"] == "public":
@@ -153,8 +201,6 @@ def _read(path: str | Path) -> tuple[pa.Table, dict[str, Any]]:
             f"{path} was written by version 0.1, whose statements and units said too much or too "
             "little. Make the release again."
         )
-    header["support"] = metadata.get(_SUPPORT)
-    return content, header
 
 
 def _table(content: pa.Table, header: dict[str, Any]) -> Table:
@@ -162,12 +208,14 @@ def _table(content: pa.Table, header: dict[str, Any]) -> Table:
 
     name, modulus, edge = header["convention"]
     rule = KeyConvention(name, modulus, edge)
-    published, inner = _parts(content)
+    published, inner = _parts(content, header["columns"])
     design, where = _design(inner, header)
-    values, data_set = CellValues(**_arrays(published)), _data_set(header.get("data_set"))
+    values = CellValues(**_arrays(published, header["columns"]))
+    data_set = _data_set(header.get("data_set"))
     if not header["inner"]:
         return Table(design, values, None, rule, data_set)
-    found = {k: _placed(v, where, design.n_inner) for k, v in _arrays(inner).items()}
+    arrays = _arrays(inner, header["columns"]).items()
+    found = {k: _placed(v, where, design.n_inner) for k, v in arrays}
     return Table(design, values, CellValues(**found), rule, data_set)
 
 
@@ -179,37 +227,38 @@ def _data_set(spec: dict[str, Any] | None) -> DataSet:
 def _release(content: pa.Table, header: dict[str, Any]) -> Release:
     from discreet.design.release import Release
 
-    published, inner = _parts(content)
+    names = header["columns"]
+    published, inner = _parts(content, names)
     design, where = _design(inner, header)
     optional = {
-        name: _array(published, name)
+        name: _array(published, names[name])
         for name in ("status", "precision")
-        if name in published.column_names
+        if names[name] in published.column_names
     }
-    if "quality" in published.column_names:
-        quality = published.column("quality").fill_null(NO_QUALITY)
+    if names["quality"] in published.column_names:
+        quality = published.column(names["quality"]).fill_null(NO_QUALITY)
         optional["quality"] = quality.to_numpy()
-    z = _array(published, "value").astype(header["types"][0])
+    z = _array(published, names["value"]).astype(header["types"][0])
     statement, unit = Statement.from_json(header["statement"]), header["unit"]
     if not header["inner"]:
         return Release(design, z, statement, unit, **optional)
-    y = _placed(_array(inner, "value").astype(header["types"][1]), where, design.n_inner)
-    return Release(design, z, statement, unit, y, **optional)
+    y = _array(inner, names["value"]).astype(header["types"][1])
+    return Release(design, z, statement, unit, _placed(y, where, design.n_inner), **optional)
 
 
-def _parts(content: pa.Table) -> tuple[pa.Table, pa.Table]:
+def _parts(content: pa.Table, names: Mapping[str, str]) -> tuple[pa.Table, pa.Table]:
     import pyarrow.compute as pc
 
-    part = content.column("cell").cast("string")
+    part = content.column(names["cell"]).cast("string")
     published = content.filter(pc.equal(part, "published"))
     return published, content.filter(pc.equal(part, "inner"))
 
 
-def _arrays(content: pa.Table) -> dict[str, NDArray[Any]]:
+def _arrays(content: pa.Table, names: Mapping[str, str]) -> dict[str, NDArray[Any]]:
     return {
-        field: _array(content, name)
+        field: _array(content, names[name])
         for name, field in _VALUES.items()
-        if name in content.column_names
+        if names[name] in content.column_names
     }
 
 
@@ -225,20 +274,32 @@ def _placed(values: NDArray[Any], where: NDArray[Any], n: int) -> NDArray[Any]:
 
 def _design(inner: pa.Table, header: dict[str, Any]) -> tuple[StructuredDesign, NDArray[np.int64]]:
     """The design, and the positions of the stored inner cells in it."""
-    spec = header["design"]
-    axes = [axis_from_json(a) for a in spec["axes"]]
-    terms = [tuple(t) for t in spec["terms"]]
+    axes, terms = _axes_and_terms(header["design"])
     leaves = [_leaf_positions(inner, axis) for axis in axes]
-    if spec["support"] == "occurring":
+    if header["design"]["support"] == "occurring":
         sparse = SparseDesign(axes, terms, leaves, occurring=True)
         return sparse, np.arange(sparse.n_inner)
+    design = design_from_json(header["design"], header["support"])
+    if not axes:
+        return design, np.zeros(len(inner), dtype=np.int64)
+    flat = np.ravel_multi_index(leaves, design.shape)
+    if isinstance(design, SparseDesign) and design.inner_flat is not None:
+        flat = np.searchsorted(design.inner_flat, flat)
+    return design, flat
+
+
+def _axes_and_terms(spec: Mapping[str, Any]) -> tuple[list[Axis], list[Term]]:
+    return [axis_from_json(a) for a in spec["axes"]], [tuple(t) for t in spec["terms"]]
+
+
+def design_from_json(spec: Mapping[str, Any], support: bytes | None) -> StructuredDesign:
+    """The inverse of `design_to_json` and `packed_support`, for a support that is public."""
+    axes, terms = _axes_and_terms(spec)
+    if support is None:
+        return ProductDesign(axes, terms)
     shape = tuple(len(axis) for axis in axes)
-    flat = np.ravel_multi_index(leaves, shape) if axes else np.zeros(len(inner), dtype=np.int64)
-    if spec["support"] == "all":
-        return ProductDesign(axes, terms), flat
-    possible = _unpack_support(header["support"], int(np.prod(shape)))
-    declared = SparseDesign(axes, terms, np.unravel_index(np.flatnonzero(possible), shape))
-    return declared, np.cumsum(possible)[flat] - 1
+    possible = _unpack_support(support, math.prod(shape))
+    return SparseDesign(axes, terms, np.unravel_index(np.flatnonzero(possible), shape))
 
 
 def _leaf_positions(inner: pa.Table, axis: Axis) -> NDArray[np.int64]:
@@ -246,7 +307,10 @@ def _leaf_positions(inner: pa.Table, axis: Axis) -> NDArray[np.int64]:
     return np.array([axis.leaf_position[c] for c in codes], dtype=np.int64)[index]
 
 
-def _pack_support(design: SparseDesign) -> bytes:
+def packed_support(design: Design) -> bytes | None:
+    """The inner cells of a design with structural zeros, packed; `None` for other designs."""
+    if not isinstance(design, SparseDesign) or design.occurring:
+        return None
     possible = np.zeros(int(np.prod(design.shape)), dtype=bool)
     possible[design.inner_flat] = True
     return zlib.compress(np.packbits(possible).tobytes())

@@ -295,7 +295,11 @@ class Table:
         return show.to_polars(self.to_arrow())
 
     def save(self, path: str | Path) -> Path:
-        """Write the table to a Parquet file that only its owner can read, marked confidential."""
+        """Write the table to a Parquet file that only its owner can read, marked confidential.
+
+        Args:
+          path: A name that ends in `.parquet`.
+        """
         return storage.save_table(self, path)
 
     def __getstate__(self) -> dict[str, Any]:

@@ -11,9 +11,10 @@ from typing import Any
 
 from discreet.design.assembly import Hierarchies, free_total
 from discreet.design.codes import canonical
+from discreet.design.frames import fresh_name
 from discreet.design.hierarchy import Hierarchy
 from discreet.errors import CodeError, DataError, ParameterError, UnknownNameError, suggest
-from discreet.microdata.recode import Recoded, fresh_name, is_missing, typed
+from discreet.microdata.recode import Recoded, is_missing, typed
 from discreet.microdata.zeros import Trees
 
 REFUSE, DROP = "refuse", "drop"

@@ -347,8 +347,15 @@ class Microdata:
         record_keys.check_match(self.backend, self.table, keys, self.origin)
         return self._with_side(keys, header.convention or self.convention, header.keys)
 
-    def with_zero_keys(self, secret: Secret) -> Microdata:
-        """A secret for noise and for cells without records; the records keep their keys."""
+    def with_secret(self, secret: Secret, *, editions: Editions = "kept") -> Microdata:
+        """The custodian's secret: it draws noise, and makes keys where none are and ids are known.
+
+        Args:
+          secret: The secret; it never becomes part of a query.
+          editions: As for `with_keys`.
+        """
+        if self.id is not None and not self.has_keys:
+            return self.with_keys(secret, convention=self.convention, editions=editions)
         return replace(self, secret=secret)._registered()
 
     def write_keys(self, path: str | Path) -> Path:

@@ -121,9 +121,7 @@ def _table_name(table: Any) -> str:
 
 def _with_secret(data: Microdata, secret: str | Path | Secret, editions: Editions) -> Microdata:
     found = secret if isinstance(secret, Secret) else Secret.from_file(secret, create=True)
-    if data.has_keys or data.id is None:
-        return data.with_zero_keys(found)
-    return data.with_keys(found, convention=data.convention, editions=editions)
+    return data.with_secret(found, editions=editions)
 
 
 def _ledger(ledger: Any) -> Any:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from discreet.design.codes import MISSING, canonical
+from discreet.design.frames import fresh_name
 from discreet.design.hierarchy import Hierarchy
 from discreet.errors import CodeError, ParameterError, UnknownNameError
 from discreet.microdata.zeros import Moves, Trees
@@ -153,14 +154,6 @@ def _rest(column: Any, for_missing: str | None, default: str | None) -> Any:
     missing = ibis.null(str) if for_missing in (None, MISSING) else ibis.literal(for_missing)
     kept = text_of(column) if default is None else ibis.literal(default)
     return ibis.ifelse(is_missing(column), missing, kept)
-
-
-def fresh_name(wish: str, taken: Iterable[str]) -> str:
-    """A column name that is not taken, in any case of letters."""
-    folded = {name.casefold() for name in taken}
-    while wish.casefold() in folded:
-        wish += "_"
-    return wish
 
 
 def is_missing(column: Any) -> Any:

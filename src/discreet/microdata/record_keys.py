@@ -12,12 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.design.data_set import Keys
-from discreet.design.frames import to_arrow
+from discreet.design.frames import fresh_name, to_arrow
 from discreet.design.keys import KeyConvention
 from discreet.errors import DataError, KeysError, UnknownNameError
 from discreet.files import OWNER_ONLY, written_whole
 from discreet.microdata.backend import attempt, border, fetch, table_of
-from discreet.microdata.recode import fresh_name
 from discreet.microdata.urls import TABLE_MARK
 from discreet.randomness import system_integers
 

@@ -87,6 +87,11 @@ class Adjust:
                 f"method {self.method.name!r} is differentially private, and keeping true zeros "
                 "would undo that. Make its release add up with a fitter (`release.fit(...)`)."
             )
+        if COUNT not in getattr(self.method, "units", (COUNT,)):
+            raise ParameterError(
+                "adjustment is for whole counts, but this method cannot publish counts. Leave out "
+                "grid=, or use a fitter (`release.fit(...)`)."
+            )
         if self.min_count is not None:
             whole("min_count", self.min_count, 1)
         if self.max_move is not None:

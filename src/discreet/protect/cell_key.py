@@ -111,11 +111,12 @@ class CellKey(KeyedNoise):
         return self.matrix
 
     def noise(self, cells: Cells, draws: Draws) -> Whole:
-        """The deviation of every cell, by its key as it is."""
+        """The deviation of every cell, by its key as it is; on a grid by a keyed hash of it."""
         edge = self._edge(cells.table.convention)
         if self.folded:
             return folded_noise(cells, self.matrix)
-        return noise_by_key(cells, self.matrix, edge=edge)
+        purpose = None if self.grid is None else self.purpose
+        return noise_by_key(cells, self.matrix, purpose=purpose, edge=edge)
 
     def _edge(self, own: KeyConvention) -> Edge:
         chosen = own if self.convention is None else convention(self.convention)

@@ -98,7 +98,9 @@ class DiscreteLaplace(PrivateNoise[LaplaceShare]):
         """The guarantee, or an error where the cap leaves none."""
         found = laplace_privacy(shares, self.cap, unit.name)
         largest = largest_delta(self.population, self.accept_delta)
-        check_delta(found.delta, largest, lambda: smallest_cap(shares, largest))
+        # where margins are known, a replacement is what is left to hide
+        times = 1 + math.exp(min(found.epsilon, 700.0)) if self.known else 1.0
+        check_delta(times * found.delta, largest, lambda: smallest_cap(shares, largest / times))
         return found
 
     def cut(self, cells: Cells, noise: Whole | Real) -> Whole | Real:

@@ -82,7 +82,15 @@ class KeyedNoise:
 
     def noise(self, cells: Cells, draws: Draws) -> Whole:
         """The noise of every cell, by a keyed hash of its key, or by the key where it has none."""
-        return noise_by_key(cells, self.law, purpose=self.name)
+        return noise_by_key(cells, self.law, purpose=self.purpose)
+
+    @property
+    def purpose(self) -> str:
+        """What keyed hashes are for: every grid has its own, or two of them would show the noise.
+
+        Values on grids `g` and `h` with the same noise `u` differ by about `u (g - h)`.
+        """
+        return self.name if self.grid is None else f"{self.name} in steps of {float(self.grid)!r}"
 
     def cell_law(self, table: Table, position: int) -> tuple[Whole, Real] | None:
         """Deviations of one published cell and their probabilities; `None` where others show."""

@@ -89,7 +89,7 @@ class Pram(KeyedNoise):
         return replace(
             claims,
             unbiased=False,
-            keeps_positive=False,
+            keeps_positive=claims.keeps_zeros and self.grid is None,  # zeros keep their number
             max_move=2 * claims.max_move,
             blocked=(),
             variance=None,

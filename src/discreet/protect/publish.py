@@ -13,6 +13,7 @@ from discreet.design.canonical import (
     canonical_table,
     table_digest,
 )
+from discreet.design.data_set import UNNAMED
 from discreet.design.release import COUNT, WEIGHT, Protected, Release
 from discreet.design.table import Draws, Method, Table
 from discreet.digests import digest
@@ -38,6 +39,7 @@ def publish(
     What the custodian's ledger must know is entered before the release is returned, so that a
     program that dies in between has counted too much and never too little.
     """
+    _refuse_seed(parameters)
     chosen = built(method, parameters)
     _check_clock(chosen)
     table = in_unit(table, chosen, unit)
@@ -123,6 +125,15 @@ def in_unit(table: Table, method: Method, unit: str | None) -> Table:
     return replace(table, unit=unit)
 
 
+def _refuse_seed(parameters: Mapping[str, Any]) -> None:
+    if "seed" in parameters:
+        raise ParameterError(
+            "publication draws from a secret, not from a seed: whoever knows a seed can undo the "
+            "noise. Leave out seed= and give the records or the table a secret; for an experiment "
+            "use `table.simulate(method, seed=1)`."
+        )
+
+
 def _check_clock(method: Any) -> None:
     """Refuse a search by the clock: its result would differ from run to run."""
     inside = [method, getattr(method, "method", None)]
@@ -141,6 +152,11 @@ def _registered(book: Ledger | None, method: Method, table: Table, again: bool) 
     """Enter the edition, its counts and a table-wise release; returns the release's number."""
     if book is None:
         return None
+    if table.data_set.name == UNNAMED:
+        raise ParameterError(
+            "a ledger counts by the name of the data set, and these records have none. Open them "
+            "with name='census-2026' (`Table.from_counts(..., name=...)`)."
+        )
     if book is not table.ledger:  # records that were opened with a ledger are registered already
         mark = None if table.secret is None else table.secret.mark
         book.register_edition(table.data_set, None, mark)

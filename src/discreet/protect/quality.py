@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discreet.design.release import COUNT, Protected
 from discreet.design.show import NO_QUALITY
@@ -14,12 +15,13 @@ from discreet.design.statement import Sentence, step_of
 from discreet.design.table import Draws, Table
 from discreet.design.values import Real, Whole
 from discreet.errors import ConfidentialError, DesignError, KeysError, ParameterError
-from discreet.noise.checks import whole
+from discreet.noise.checks import is_number, whole
 from discreet.protect.adjust import Perturbing
 from discreet.protect.cells import Cells, on_public_support
 from discreet.protect.claims import Claims
 from discreet.protect.draws import MIXED_KEYS
 from discreet.protect.sentences import limit, process
+from discreet.protect.zeros import keys_of, keys_with_zeros
 
 
 @dataclass(frozen=True)
@@ -63,8 +65,14 @@ class Quality:
                 f"method {self.method.name!r} is differentially private: a quality that depends on "
                 "true counts would undo that. Its public noise law already says how good cells are."
             )
-        if not 0 < self.keep < 1:
+        if COUNT not in getattr(self.method, "units", (COUNT,)):
+            raise ParameterError(
+                "quality is about whole counts, but this method cannot publish counts."
+            )
+        if not is_number(self.keep) or not 0 < self.keep < 1:
             raise ParameterError(f"keep must lie strictly between 0 and 1, got {self.keep!r}.")
+        if not isinstance(self.edges, Sequence):
+            raise ParameterError(f"edges are one or two increasing numbers, got {self.edges!r}.")
         object.__setattr__(self, "edges", tuple(whole("edges", e, 0) for e in self.edges))
         if len(self.edges) not in (1, 2) or list(self.edges) != sorted(set(self.edges)):
             raise ParameterError(f"edges are one or two increasing numbers, got {self.edges}.")
@@ -126,6 +134,12 @@ class Quality:
         quality = np.where(graded, shown, NO_QUALITY)
         return replace(protected, quality=quality, statement=statement)
 
+    def in_order(self, inner: NDArray[np.intp], published: NDArray[np.intp]) -> Quality:
+        """The method for a table whose cells are in another order."""
+        if not hasattr(self.method, "in_order"):
+            return self
+        return replace(self, method=self.method.in_order(inner, published))
+
     def shares(self, release: Protected) -> Real:
         """Estimated shares of the classes among the cells that have a quality, without bias."""
         quality = np.asarray(release.quality)
@@ -143,7 +157,8 @@ class Quality:
                 "the quality of cells is drawn from a secret, and this table has none: "
                 "`table.with_secret(secret)`."
             )
-        return table.secret.mixed(cells.table.cell_keys, self.name) / MIXED_KEYS
+        keys = keys_of(cells) if self.claims.keeps_zeros else keys_with_zeros(cells)
+        return table.secret.mixed(keys, self.name) / MIXED_KEYS
 
     def _perturbed(self, own: Whole, u: Real) -> Whole:
         """The class that is shown: the own one, or any."""

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.design.data_set import DataSet
-from discreet.design.release import COUNT, WEIGHT, Protected
+from discreet.design.release import COUNT, WEIGHT, CellStatus, Protected
 from discreet.design.statement import Sentence, Step, step_of
 from discreet.design.table import Method, Table
 from discreet.protect.claims import Claims
@@ -116,6 +116,16 @@ def need_not_add_up() -> Sentence:
     )
 
 
+def none_below(threshold: int) -> Sentence:
+    """Small values are hidden."""
+    return Sentence(
+        "threshold",
+        f"Changed counts below {threshold} are not shown.",
+        f"Figures below {threshold} are not shown.",
+        holds=partial(_none_below, threshold),
+    )
+
+
 def same_everywhere() -> Sentence:
     """The same cell has the same value in every table."""
     return Sentence(
@@ -164,12 +174,12 @@ def limit(kind: str, text: str, plain: str = "") -> Sentence:
 
 
 def occupied_cells_show(keeps_positive: bool) -> Sentence:
-    """What zeros tell, where they are kept."""
+    """What zeros tell, where they are kept; a later step may hide it again."""
     if keeps_positive:
         text = "Which cells are empty is not hidden: zeros stay zero and nothing else becomes zero."
     else:
         text = "A value above zero proves that the cell has records, since zeros stay zero."
-    return limit("occupied-cells", text)
+    return Sentence("occupied-cells", text, holds=partial(_occupied_cells_show, keeps_positive))
 
 
 def groups_not_hidden() -> Sentence:
@@ -185,7 +195,7 @@ def nested_crossings() -> Sentence:
     """What key-based noise gives away when variables are crossed further and further."""
     return limit(
         "nested-crossings",
-        "A record that is alone in a cell keeps its value in every finer crossing; tables that "
+        "A record that is alone in a cell has the same noise in every finer crossing; tables that "
         "cross ever more variables can single it out. Limit the tables that are offered.",
     )
 
@@ -226,10 +236,17 @@ def _edition(data: DataSet, method: Method) -> Sentence:
             "has a noise smaller by the square root of n."
         )
     else:
-        text = (
-            "Record keys are kept over editions: a cell whose records did not change keeps its "
-            "value, and a cell in which a single record changed shows that it did."
+        kept = (
+            "a cell whose records did not change gets the same noise, and a cell in which a single "
+            "record changed shows that it did."
         )
+        text = f"Record keys are kept over editions: {kept}"
+        if data.keys == "given":
+            text = (
+                f"Record keys came with the records. Where they are kept over editions, {kept} "
+                "Where they are drawn anew, the mean of n editions has a noise smaller by the "
+                "square root of n."
+            )
     return limit("editions", text)
 
 
@@ -288,6 +305,23 @@ def _moves_at_most(reach: float, evidence: Any) -> bool:
 
 def _zeros_stay(evidence: Any) -> bool:
     return not _moves(evidence)[:, evidence.truth == 0].any()
+
+
+def _occupied_cells_show(keeps_positive: bool, evidence: Any) -> bool:
+    occupied = evidence.truth > 0
+    return all(
+        not (f.z > 0)[~f.hidden & ~occupied].any()
+        and not (keeps_positive and (f.z <= 0)[~f.hidden & occupied].any())
+        for f in evidence.finals
+    )
+
+
+def _none_below(threshold: int, evidence: Any) -> bool:
+    """Whether no shown value is small; structural zeros are no counts of anybody."""
+    return all(
+        (f.z[~f.hidden & (f.status != CellStatus.structural_zero)] >= threshold).all()
+        for f in evidence.finals
+    )
 
 
 def _never_published(values: tuple[int, ...], evidence: Any) -> bool:

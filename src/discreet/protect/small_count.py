@@ -147,6 +147,13 @@ class SmallCountRounding:
 
     def in_order(self, inner: NDArray[np.intp], published: NDArray[np.intp]) -> SmallCountRounding:
         """The method for a table whose cells are in another order."""
+        for name, order, kind in (
+            ("weights", published, "published"),
+            ("pre_rounded", inner, "inner"),
+            ("pre_difference", published, "published"),
+        ):
+            if isinstance(getattr(self, name), np.ndarray):
+                _check_length(name, getattr(self, name), len(order), kind)
         weights = self.weights
         if isinstance(weights, np.ndarray):
             weights = weights[published]
@@ -366,11 +373,11 @@ class SmallCountRounding:
             "zero_candidates": self.zero_candidates,
             "force_inner": self.force_inner or None,
         }
+        aim = ", so that no published count is small" if self.identify_new else ""
         said = [
             process(
                 "small-count-rounding",
-                f"Small inner counts were rounded to a multiple of {self.base}, so that no "
-                "published count is small.",
+                f"Small inner counts were rounded to a multiple of {self.base}{aim}.",
                 f"Some small figures were rounded to a multiple of {self.base}.",
             ),
             *claimed(self.claims, "count"),

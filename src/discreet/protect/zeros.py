@@ -1,10 +1,12 @@
 """Keys of cells without records, and the definitions they are made from.
 
 The sum of no record keys says nothing about a cell, so an empty cell takes a keyed hash of its
-definition: its sorted (variable, code) pairs, totals left out. Two names of the same cell (a
-parent with one child, the total of a variable with one category) are one definition. Cells that
-only declared structural zeros make the same share the first of the definitions they have in the
-table at hand; a table that shows another of them may give it another key.
+definition: its sorted (variable, code) pairs, totals left out. Where record keys are drawn anew for
+each edition, the edition is part of it: a value that stays while others change would betray an
+empty cell. Two names of the same cell (a parent with one child, the total of a variable with one
+category) are one definition. Cells that only declared structural zeros make the same share the
+first of the definitions they have in the table at hand; a table that shows another of them may give
+it another key.
 """
 
 from __future__ import annotations
@@ -21,6 +23,8 @@ from discreet.design.product import ProductDesign
 from discreet.design.values import Whole
 from discreet.errors import KeysError
 from discreet.protect.cells import Cells
+
+_EDITION = "\0edition"  # no variable has such a name
 
 
 def keys_of(cells: Cells) -> Whole:
@@ -46,8 +50,10 @@ def keys_with_zeros(cells: Cells) -> Whole:
             "table the secret that made the keys: `table.with_secret(secret)`, or open the records "
             "with secret='keys.secret'."
         )
-    keys = keys.copy()
-    keys[empty] = rule.check(secret.zero_key(zero_definitions(cells, empty), rule))
+    keys, named = keys.copy(), zero_definitions(cells, empty)
+    if cells.table.data_set.keys == "redrawn":
+        named = [{**cell, _EDITION: cells.table.data_set.edition} for cell in named]
+    keys[empty] = rule.check(secret.zero_key(named, rule))
     return keys
 
 

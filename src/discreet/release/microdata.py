@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from discreet.design.release import Release
-from discreet.errors import DesignError
+from discreet.errors import ConfidentialError, DesignError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -22,6 +22,8 @@ def to_microdata(release: Release) -> pa.Table:
     """
     import pyarrow as pa
 
+    if not isinstance(release, Release):
+        raise ConfidentialError("only a release becomes records; protect the table first.")
     if release.y is None:
         raise DesignError("inner cells are not part of this release; fit and round them first.")
     y = np.asarray(release.y)

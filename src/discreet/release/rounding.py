@@ -16,6 +16,7 @@ from discreet.protect.sentences import adds_up, not_negative, process, whole_num
 from discreet.solve.integer.rounding import balanced, controlled, independent, parts, systematic
 
 Rounding = Literal["margins", "unbiased", "total", "cube"]
+METHODS: tuple[str, ...] = get_args(Rounding)
 Whole = NDArray[np.int64]
 
 AnyProtected = TypeVar("AnyProtected", bound=Protected)
@@ -45,8 +46,8 @@ def rounded(
       method: ``"margins"``, ``"unbiased"``, ``"total"`` or ``"cube"``.
       rng: Source of randomness; it need not be secret.
     """
-    if method not in get_args(Rounding):
-        known = ", ".join(repr(m) for m in get_args(Rounding))
+    if method not in METHODS:
+        known = ", ".join(repr(m) for m in METHODS)
         raise ParameterError(f"method must be one of {known}, got {method!r}.")
     if protected.y is None:
         raise DesignError("inner cells are not part of this release; fit them before rounding.")

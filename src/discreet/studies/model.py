@@ -9,24 +9,35 @@ from __future__ import annotations
 import enum
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any
 
 MARKING = "Confidential. This study discusses true counts of the records it was made from."
 
-_WHOLE = 1e-9
+_WHOLE = 5e-7  # whole numbers are printed exactly; fits meet them to rounding
 _TIE = 1e-4  # values halfway between two printed ones may be printed as either
-_SPREAD = 3.0
+STAR = "*"
+"""Marks that a paper prints behind a figure."""
 
 
 class Verdict(enum.Enum):
     """How a computed figure compares with the printed one."""
 
-    agrees = "agrees"
+    exact = "exact"
+    within = "within tolerance"
+    construction = "true by construction"
+    other_data = "other data"
     explained = "differs as known"
     outside = "OUTSIDE"
-    other_data = "other data"
+
+
+class Ground(enum.Enum):
+    """What a comparison of two figures can show."""
+
+    computed = "computed independently of the printed figure"
+    construction = "cannot differ unless the program is broken"
+    other_data = "rests on data that are not at hand"
 
 
 @dataclass(frozen=True)
@@ -51,11 +62,12 @@ class Figure:
     Attributes:
       row: Its row in the paper's table.
       column: Its column.
-      printed: The paper's text of it.
+      printed: The paper's text of it, with its star where it has one.
       computed: Our value.
       tolerance: Largest difference at which the two agree.
       known: Why they differ, where they do and it is known.
-      is_judged: Whether they can be compared; not when the paper's data are not public.
+      ground: What their agreement can show.
+      mark: The star that our value deserves.
     """
 
     row: str
@@ -64,12 +76,13 @@ class Figure:
     computed: float
     tolerance: float
     known: Known | None = None
-    is_judged: bool = True
+    ground: Ground = Ground.computed
+    mark: str = ""
 
     @property
     def value(self) -> float:
         """The printed figure as a number."""
-        return float(self.printed)
+        return float(self.printed.rstrip(STAR))
 
     @property
     def difference(self) -> float:
@@ -79,26 +92,37 @@ class Figure:
     @property
     def verdict(self) -> Verdict:
         """Whether the two agree; a known difference must be the known one."""
-        if not self.is_judged:
+        if self.ground is Ground.other_data:
             return Verdict.other_data
-        if self.known is None:
-            close = abs(self.difference) <= self.tolerance
-            return Verdict.agrees if close else Verdict.outside
-        close = abs(self.computed - self.known.expected) <= self.known.tolerance
-        return Verdict.explained if close else Verdict.outside
+        if self.known is not None:
+            close = abs(self.computed - self.known.expected) <= self.known.tolerance
+            return Verdict.explained if close else Verdict.outside
+        same_mark = self.printed.endswith(STAR) == bool(self.mark)
+        if not (same_mark and abs(self.difference) <= self.tolerance):
+            return Verdict.outside
+        if self.ground is Ground.construction:
+            return Verdict.construction
+        return Verdict.exact if self.is_exact else Verdict.within
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether nothing but rounding to the printed digits is tolerated."""
+        return self.tolerance <= as_printed(self.printed)
 
     @property
     def shown(self) -> str:
         """Our value with one digit more than the printed one; a whole one with at least five."""
         if not math.isfinite(self.computed):
-            return f"{self.computed}"
+            return f"{self.computed}{self.mark}"
         exponent = _exponent(self.printed)
-        digits = len(Decimal(self.printed).as_tuple().digits)
+        digits = len(_decimal(self.printed).as_tuple().digits)
         if exponent >= 0:
-            return f"{self.computed:.{max(digits, 5)}g}"
-        if "e" in self.printed.lower() or exponent < -6:
-            return f"{self.computed:.{digits}e}"
-        return f"{self.computed:.{1 - exponent}f}"
+            form = f".{max(digits, 5)}g"
+        elif "e" in self.printed.lower() or exponent < -6:
+            form = f".{digits}e"
+        else:
+            form = f".{1 - exponent}f"
+        return f"{self.computed:{form}}{self.mark}"
 
 
 @dataclass(frozen=True)
@@ -130,21 +154,52 @@ class PrintedTable:
         return list(dict.fromkeys([*self.first, *(f.column for f in self.figures)]))
 
 
+class Outcome(enum.Enum):
+    """What our figures say about a sentence of a paper."""
+
+    holds = "holds"
+    undecided = "undecided"
+    explained = "differs as known"
+    not_judged = "not judged"
+    fails = "DOES NOT HOLD"
+
+
 @dataclass(frozen=True)
 class Finding:
     """A sentence of a paper that our figures bear out, or do not.
 
     Attributes:
       text: What the paper says.
-      holds: Whether it is so here.
+      holds: Whether it is so here; `None` when the draws are too few to tell.
       evidence: The figures that say so.
       is_judged: Whether it must be so; not for records that the paper never saw.
+      known: Why it is not so here, where that is known.
     """
 
     text: str
-    holds: bool
+    holds: bool | None
     evidence: str
     is_judged: bool = True
+    known: str = ""
+
+    @property
+    def outcome(self) -> Outcome:
+        """What our figures say."""
+        if not self.is_judged:
+            return Outcome.not_judged
+        if self.holds is None:
+            return Outcome.undecided
+        if self.holds:
+            return Outcome.holds
+        return Outcome.explained if self.known else Outcome.fails
+
+    @property
+    def remark(self) -> str:
+        """The evidence, and why the sentence is not so here or not judged."""
+        seen = {True: " It is so here.", False: " It is not so here.", None: ""}[self.holds]
+        return " ".join(
+            filter(None, [self.evidence + ("" if self.is_judged else seen), self.known])
+        )
 
 
 @dataclass(frozen=True)
@@ -218,30 +273,30 @@ class Study:
             for f in table.figures
             if f.verdict is Verdict.outside
         ]
-        unmet = [f.text for f in self.findings if f.is_judged and not f.holds]
+        unmet = [f.text for f in self.findings if f.outcome is Outcome.fails]
         return wrong + [f"not borne out: {text}" for text in unmet]
 
     @property
+    def verdicts(self) -> dict[Verdict, int]:
+        """How many figures have each verdict."""
+        listed = [figure.verdict for figure in self.figures]
+        return {verdict: listed.count(verdict) for verdict in Verdict}
+
+    @property
     def summary(self) -> str:
-        """How many figures agree, in one sentence."""
-        verdicts = [figure.verdict for figure in self.figures]
-        count = {verdict: verdicts.count(verdict) for verdict in Verdict}
-        other = count[Verdict.other_data]
-        held = sum(finding.holds for finding in self.findings)
-        return (
-            f"{len(verdicts)} printed figures: {count[Verdict.agrees]} agree, "
-            f"{count[Verdict.explained]} differ for a known reason, "
-            f"{count[Verdict.outside]} lie outside their tolerance"
-            f"{f', {other} rest on other data' if other else ''}. "
-            f"{held} of {len(self.findings)} findings are borne out."
-        )
+        """How many figures agree and how many sentences hold, by kind."""
+        outcomes = [finding.outcome for finding in self.findings]
+        figures = ", ".join(f"{n} {verdict.value}" for verdict, n in self.verdicts.items())
+        said = ", ".join(f"{outcomes.count(o)} {o.value}" for o in Outcome if o in outcomes)
+        total = sum(self.verdicts.values())
+        return f"{total} printed figures: {figures}. {len(outcomes)} sentences: {said or 'none'}."
 
 
 def as_printed(text: str) -> float:
-    """Half a unit of the last printed digit; whole numbers are exact.
+    """Half a unit of the last printed digit; whole numbers are exact to rounding.
 
     >>> [f"{as_printed(text):.0e}" for text in ("0.1192", "3.46E-05", "17")]
-    ['5e-05', '5e-08', '1e-09']
+    ['5e-05', '5e-08', '5e-07']
     """
     exponent = _exponent(text)
     return _WHOLE if exponent >= 0 else 0.5 * 10.0**exponent * (1 + _TIE)
@@ -249,8 +304,12 @@ def as_printed(text: str) -> float:
 
 def _exponent(text: str) -> int:
     """Power of ten of the last printed digit."""
-    exponent = Decimal(text).as_tuple().exponent
+    exponent = _decimal(text).as_tuple().exponent
     return exponent if isinstance(exponent, int) else 0
+
+
+def _decimal(text: str) -> Decimal:
+    return Decimal(text.rstrip(STAR))
 
 
 def by_row(text: str) -> dict[str, list[str]]:
@@ -267,28 +326,40 @@ def grid(
     printed: Mapping[str, Sequence[str]],
     columns: Sequence[str],
     computed: Callable[[str, str], float],
+    tolerance: Callable[[str], float] = as_printed,
     known: Mapping[tuple[str, str], Known] | None = None,
 ) -> tuple[Figure, ...]:
-    """Figures that agree when they round to the printed digits; empty texts print nothing."""
+    """Figures by row and column; empty texts and dashes print nothing.
+
+    Args:
+      printed: Texts by row.
+      columns: Names of the columns.
+      computed: Our value at a row and a column.
+      tolerance: What a figure may differ by, given its text; rounding by default.
+      known: Known differences.
+    """
     return tuple(
         Figure(
             row,
             column,
             text,
             computed(row, column),
-            as_printed(text),
+            tolerance(text),
             (known or {}).get((row, column)),
         )
         for row, texts in printed.items()
         for column, text in zip(columns, texts, strict=True)
-        if text
+        if text not in ("", "-")
     )
 
 
-def simulated(values: Iterable[float]) -> tuple[float, float]:
-    """Mean of a simulation and three standard errors of a difference of two such means."""
-    listed = list(values)
-    n = len(listed)
-    mean = math.fsum(listed) / n
-    variance = math.fsum((v - mean) ** 2 for v in listed) / max(n - 1, 1)
-    return mean, _SPREAD * math.sqrt(2 * variance / n)
+def with_forced_zeros(figures: Iterable[Figure]) -> tuple[Figure, ...]:
+    """Zeros outside the reach of a law cannot fail to be zero: they are true by construction."""
+    return tuple(
+        replace(f, ground=Ground.construction) if f.value == 0 == f.computed else f for f in figures
+    )
+
+
+def elsewhere(row: str, column: str, text: str, value: float) -> Figure:
+    """A figure that rests on other data than the paper's."""
+    return Figure(row, column, text, value, 0.0, ground=Ground.other_data)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from discreet.studies.model import MARKING, Figure, PrintedTable, Study, Verdict
+from discreet.studies.model import MARKING, Figure, Ground, PrintedTable, Study, Verdict
 
-_HEADER = ("row", "column", "printed", "ours", "difference", "verdict")
-_NUMBERS = (2, 3, 4)
+_HEADER = ("row", "column", "printed", "ours", "difference", "tolerance", "verdict")
+_NUMBERS = (2, 3, 4, 5)
 
 
 def study_text(study: Study) -> str:
@@ -48,8 +48,17 @@ def _cells(figure: Figure) -> tuple[str, ...]:
         figure.printed,
         figure.shown,
         f"{figure.difference:+.2g}",
+        tolerance(figure),
         figure.verdict.value,
     )
+
+
+def tolerance(figure: Figure) -> str:
+    """What a figure may differ by; nothing where it is not judged or only rounded."""
+    if figure.ground is Ground.other_data or figure.is_exact:
+        return ""
+    allowed = figure.tolerance if figure.known is None else figure.known.tolerance
+    return f"±{allowed:.2g}"
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
@@ -64,5 +73,5 @@ def _aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
 
 def _findings(study: Study) -> Iterator[str]:
     for finding in study.findings:
-        yield f"  [{'holds' if finding.holds else 'DOES NOT HOLD'}] {finding.text}"
-        yield f"      {finding.evidence}"
+        yield f"  [{finding.outcome.value}] {finding.text}"
+        yield f"      {finding.remark}"

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.design.frames import fresh_name
 from discreet.errors import DataError
 from discreet.microdata.backend import fetch
-from discreet.microdata.recode import fresh_name
 from discreet.tabulate.engine import (
     COUNT,
     KEY,

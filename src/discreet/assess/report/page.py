@@ -42,14 +42,14 @@ def page(found: Comparison, advice: Recommendation) -> str:
     return document(TITLE, "\n".join(_body(found, advice)))
 
 
-def document(title: str, body: str) -> str:
-    """A page around a body of markup."""
+def document(title: str, body: str, css: str = "") -> str:
+    """A page around a body of markup, with further style where it needs some."""
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f'<meta name="robots" content="noindex"><title>{text(title)}</title>'
-        f"<style>{CSS}</style></head><body>\n{body}\n</body></html>\n"
+        f"<style>{CSS}{css}</style></head><body>\n{body}\n</body></html>\n"
     )
 
 

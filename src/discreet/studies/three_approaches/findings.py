@@ -2,57 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
+from discreet.studies.chance import rises
 from discreet.studies.model import Finding
 from discreet.studies.three_approaches.simulation import Simulation
 
 LEVEL = 0.05
-_METHODS = ("DP", "PRAM", "Q")
 _TRUE = "Original weighted"
 _RELEASED = ("DP Avg", "PRAM Avg", "Q Avg")
 
 
 def findings(dependent: Simulation, independent: Simulation) -> Iterator[Finding]:
-    """The conclusions of section 3.5."""
-    yield _risk_and_utility(dependent)
-    yield _overall_weight(dependent)
+    """The conclusions of sections 3.5 and 4."""
+    yield _ordered(
+        "DP preserves totals best, with the smallest percent differences.",
+        dependent,
+        "difference",
+        [("DP", "PRAM"), ("DP", "Q")],
+    )
+    yield _ordered(
+        "DP has smaller Hellinger distances than PRAM and Q, so the highest utility.",
+        dependent,
+        "distance",
+        [_RELEASED],
+    )
+    yield _ordered(
+        "DP has the highest risk measure, Q the lowest.", dependent, "risk", [_RELEASED[::-1]]
+    )
+    yield _ordered(
+        "Adjusting by the overall average weight gives smaller distances than by the cell's.",
+        dependent,
+        "distance",
+        [("PRAM Avg", "PRAM Avg cell"), ("Q Avg", "Q Avg cell")],
+    )
     yield _dependence_is_seen(dependent)
-    yield _statistic_grows(independent)
+    yield _ordered(
+        "With independent attributes perturbation increases the chi-square statistic, DP least, "
+        "then PRAM, then Q.",
+        independent,
+        "chi_square",
+        [(_TRUE, *_RELEASED)],
+    )
     yield _wrong_decisions(independent)
 
 
-def _means(found: Simulation, names: Sequence[str], measure: str) -> dict[str, float]:
-    return {name: float(found(name, measure).mean()) for name in names}
-
-
-def _listed(values: dict[str, float]) -> str:
-    return ", ".join(f"{name} {value:.4g}" for name, value in values.items())
-
-
-def _rises(values: dict[str, float]) -> bool:
-    listed = list(values.values())
-    return all(a < b for a, b in zip(listed, listed[1:], strict=False))
-
-
-def _risk_and_utility(found: Simulation) -> Finding:
-    risk, distance = (_means(found, _RELEASED, measure) for measure in ("risk", "distance"))
-    return Finding(
-        "DP has the highest risk measure and the highest utility, Q the lowest of both.",
-        _rises({name: -value for name, value in risk.items()}) and _rises(distance),
-        f"RM {_listed(risk)}; Hellinger distance {_listed(distance)}.",
-    )
-
-
-def _overall_weight(found: Simulation) -> Finding:
-    overall = _means(found, [f"{m} Avg" for m in _METHODS[1:]], "distance")
-    own = _means(found, [f"{m} Avg cell" for m in _METHODS[1:]], "distance")
-    pairs = zip(overall.values(), own.values(), strict=True)
-    return Finding(
-        "Adjusting by the overall average weight gives smaller distances than by the cell's.",
-        all(a < b for a, b in pairs),
-        f"Hellinger distance {_listed(overall)}; {_listed(own)}.",
-    )
+def _ordered(text: str, found: Simulation, measure: str, chains: list[tuple[str, ...]]) -> Finding:
+    """Means of a measure that increase along each chain of releases, draw by draw."""
+    steps = [rises(*(found(name, measure) for name in chain)) for chain in chains]
+    outcomes = {outcome for outcome, _ in steps}
+    holds = False if False in outcomes else None if None in outcomes else True
+    names = dict.fromkeys(name for chain in chains for name in chain)
+    means = ", ".join(f"{name} {found(name, measure).mean():.4g}" for name in names)
+    return Finding(text, holds, f"Means {means}; {'; '.join(shown for _, shown in steps)}.")
 
 
 def _dependence_is_seen(found: Simulation) -> Finding:
@@ -60,26 +62,18 @@ def _dependence_is_seen(found: Simulation) -> Finding:
     return Finding(
         "With dependent attributes all p-values stay close to zero.",
         max(p.values()) < LEVEL,
-        f"Largest p-value {_listed(p)}.",
-    )
-
-
-def _statistic_grows(found: Simulation) -> Finding:
-    statistic = _means(found, (_TRUE, *_RELEASED), "chi_square")
-    return Finding(
-        "With independent attributes perturbation increases the chi-square statistic, DP least, "
-        "then PRAM, then Q.",
-        _rises(statistic),
-        f"Mean statistic {_listed(statistic)}.",
+        "Largest p-value " + ", ".join(f"{name} {value:.2g}" for name, value in p.items()) + ".",
     )
 
 
 def _wrong_decisions(found: Simulation) -> Finding:
-    rejected = {
-        name: float((found(name, "p_value") < LEVEL).mean()) for name in (_TRUE, *_RELEASED)
-    }
+    rejected = {name: 1.0 * (found(name, "p_value") < LEVEL) for name in (_TRUE, *_RELEASED)}
+    steps = [rises(rejected[_TRUE], rejected[name]) for name in _RELEASED]
+    outcomes = {outcome for outcome, _ in steps}
     return Finding(
         "Perturbed tables used as if they were true ones lead to wrong decisions.",
-        min(rejected[name] for name in _RELEASED) > rejected[_TRUE],
-        f"Share of tables in which independence is rejected at 5 %: {_listed(rejected)}.",
+        False if False in outcomes else None if None in outcomes else True,
+        "Share of tables in which independence is rejected at 5 %: "
+        + ", ".join(f"{name} {share.mean():.3g}" for name, share in rejected.items())
+        + ".",
     )

@@ -52,6 +52,19 @@ LARGE = """
 """
 """Table 3: residues modulo 15, from the first column to 0..14."""
 
+SECTIONS = {
+    "δ, PRAM, 1 to 0": "0.119203",
+    "δ, PRAM, 1 to 8": "0.000034576",
+    "δ, Q, q = 7": "0.067",
+    "δ, Q, q = 1": "0.333",
+    "people": "44000",
+    "sample": "1530",
+    "sample in a cell": "31",
+    "mean weight": "30",
+    "percent relative variance of weights": "3.7",
+}
+"""Sections 3.2 to 3.4; sizes of tables are said to be approximate."""
+
 PARAMETERS = {"ε": ("2", "2", "0.01"), "δ": ("0.00000063", "0.1192", "0.333")}
 """Table 4, for a true count of one: DP, PRAM, Q."""
 

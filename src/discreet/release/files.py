@@ -1,0 +1,205 @@
+"""Releases in files: Parquet, or CSV with the statement beside it, as the file's name says."""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.design.frames import value_names
+from discreet.design.release import CellStatus, Release
+from discreet.design.show import NO_QUALITY
+from discreet.design.statement import Statement
+from discreet.design.storage import (
+    FORMAT,
+    check_format,
+    design_from_json,
+    design_to_json,
+    packed_support,
+    release_header,
+    save_release,
+)
+from discreet.design.structured import StructuredDesign
+from discreet.errors import DataError
+from discreet.files import PARQUET, ending_of, written_whole
+from discreet.release.export import inert, to_csv
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+CSV = ".csv"
+
+
+def release_ending(path: str | Path) -> str:
+    """The ending of a release's file; one that cannot be written is refused."""
+    return ending_of(path, (*PARQUET, CSV))
+
+
+def save(release: Release, path: str | Path) -> Path:
+    """Write a release in the format that the file's name asks for; see `Release.save`."""
+    return write_csv(release, path) if release_ending(path) == CSV else save_release(release, path)
+
+
+def write_csv(release: Release, path: str | Path) -> Path:
+    """Write the published cells as CSV, and the statement beside them for people and programs.
+
+    Beside `release.csv` lie `release.statement.txt` and `release.statement.json`. With the latter
+    `read_csv` gives the release back, but for its inner cells, which Parquet alone keeps.
+    """
+    target, content = Path(path), to_csv(release)
+    beside = {
+        "txt": release.statement.text + "\n",
+        "json": json.dumps(_header(release), ensure_ascii=False) + "\n",
+    }
+    for ending, text in beside.items():
+        with written_whole(target.with_suffix(f".statement.{ending}")) as temporary:
+            temporary.write_text(text, encoding="utf-8")
+    with written_whole(target) as temporary:
+        temporary.write_bytes(content)
+    return target
+
+
+def read_csv(path: str | Path) -> Release:
+    """A release from its CSV file and the statement beside it, without inner cells.
+
+    Rows may stand in any order.
+    """
+    target = Path(path)
+    header = _read_header(target)
+    support = header["support"] and base64.b64decode(header["support"])
+    design = design_from_json(header["design"], support)
+    unit, status, quality = _value_columns(design, header["unit"])
+    cells = _in_order(_read_cells(target, design, header), _labels(design), target)
+    parts: dict[str, Any] = {"precision": _unrolled(header["precision"])}
+    if status in cells.column_names:
+        code = {s.name.replace("_", " "): s for s in CellStatus}
+        texts = cells.column(status).to_pylist()
+        parts["status"] = np.array([code[text] for text in texts], dtype=np.int8)
+    if quality in cells.column_names:
+        given = cells.column(quality).fill_null(NO_QUALITY).to_numpy()
+        parts["quality"] = given.astype(header["quality"])
+    z = cells.column(unit).fill_null(0).to_numpy().astype(header["types"][0])
+    return Release(design, z, Statement.from_json(header["statement"]), header["unit"], **parts)
+
+
+def _header(release: Release) -> dict[str, Any]:
+    """All of a release but the values in its CSV file."""
+    support = packed_support(release.design)
+    return {
+        "format": FORMAT,
+        **release_header(release),
+        "design": design_to_json(release.design),
+        "support": support and base64.b64encode(support).decode(),
+        "quality": None if release.quality is None else str(release.quality.dtype),
+        "precision": _rolled(release.precision),
+    }
+
+
+def _read_header(target: Path) -> dict[str, Any]:
+    beside = target.with_suffix(".statement.json")
+    if not target.is_file():
+        raise DataError(f"there is no file {target}.")
+    if not beside.is_file():
+        raise DataError(
+            f"{target} has no statement beside it: {beside.name} was expected. Keep the files of a "
+            "release together; a CSV file alone tells neither its margins nor what was done."
+        )
+    try:
+        header: dict[str, Any] = json.loads(beside.read_text(encoding="utf-8"))
+    except ValueError:
+        header = {}
+    if "format" not in header:
+        raise DataError(f"{beside} is not a statement written by discreet.")
+    check_format(header, beside)
+    return header
+
+
+def _value_columns(design: StructuredDesign, unit: str) -> list[str]:
+    """The names of values, status and quality in a CSV file."""
+    names = value_names([axis.name for axis in design.axes], (unit, "status", "quality"))
+    return list(names.values())
+
+
+def _labels(design: StructuredDesign) -> pa.Table:
+    """The codes of the published cells as they stand in a CSV file."""
+    import pyarrow as pa
+
+    return inert(pa.table(design.label_columns()))
+
+
+def _read_cells(target: Path, design: StructuredDesign, header: dict[str, Any]) -> pa.Table:
+    import pyarrow as pa
+    import pyarrow.csv
+
+    unit, status, quality = _value_columns(design, header["unit"])
+    types = dict.fromkeys([*_labels(design).column_names, status], pa.string())
+    types |= {unit: pa.from_numpy_dtype(np.dtype(header["types"][0])), quality: pa.int64()}
+    try:
+        cells = pyarrow.csv.read_csv(
+            target,
+            parse_options=pyarrow.csv.ParseOptions(newlines_in_values=True),
+            convert_options=pyarrow.csv.ConvertOptions(column_types=types, null_values=[""]),
+        )
+    except pa.ArrowException as error:
+        raise DataError(f"{target} could not be read as the CSV of a release: {error}") from error
+    missing = [name for name in types if name not in cells.column_names]
+    if set(missing) - {status, quality}:
+        raise _other_cells(target)
+    return cells
+
+
+def _in_order(cells: pa.Table, labels: pa.Table, target: Path) -> pa.Table:
+    """The cells in the design's order."""
+    names = labels.column_names
+    if cells.select(names).equals(labels):
+        return cells
+    if len(cells) != (len(labels) if names else 1):
+        raise _other_cells(target)
+    both = [_numbered(cells.column(name), labels.column(name)) for name in names]
+    here, there = (np.lexsort([ids[k] for ids in both]) for k in (0, 1)) if names else ([0], [0])
+    if any((found[here] != asked[there]).any() for found, asked in both):
+        raise _other_cells(target)
+    places = np.empty(len(cells), dtype=np.int64)
+    places[there] = here
+    return cells.take(places)
+
+
+def _numbered(
+    found: pa.ChunkedArray, asked: pa.ChunkedArray
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """The texts of two columns as numbers, equal for equal texts."""
+    import pyarrow as pa
+
+    both = pa.chunked_array([*found.chunks, *asked.chunks]).combine_chunks().dictionary_encode()
+    ids = both.indices.to_numpy()
+    return ids[: len(found)], ids[len(found) :]
+
+
+def _other_cells(target: Path) -> DataError:
+    return DataError(
+        f"{target} does not hold the cells that the statement beside it describes; one of the two "
+        "files was changed or belongs to another release."
+    )
+
+
+def _rolled(precision: NDArray[np.float64] | None) -> list[tuple[float | None, int]] | None:
+    """Runs of equal precision, each with its length; infinite precision is null."""
+    if precision is None:
+        return None
+    starts = np.flatnonzero(np.append(True, precision[1:] != precision[:-1]))
+    lengths = np.diff(np.append(starts, len(precision)))
+    values = (None if math.isinf(v) else v for v in precision[starts].tolist())
+    return list(zip(values, lengths.tolist(), strict=True))
+
+
+def _unrolled(runs: Sequence[tuple[float | None, int]] | None) -> NDArray[np.float64] | None:
+    if runs is None:
+        return None
+    values = np.array([math.inf if value is None else value for value, _ in runs])
+    return np.repeat(values, [length for _, length in runs])

@@ -1,0 +1,149 @@
+"""Noise that two tables share can be subtracted; noise that is drawn anew can be averaged."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import discreet as dc
+from discreet.design.product import ProductDesign
+from discreet.protect.cells import Cells
+from discreet.protect.keyed_noise import noise_by_draw
+from discreet.randomness import stream
+from tests.attacks.victims import (
+    MODULUS,
+    PTABLE,
+    correlation,
+    country,
+    exact_share,
+    flat_axes,
+    keyed_table,
+)
+
+BY_KEY = [dc.CellKey(PTABLE), dc.DropAdd(0.05), dc.Pram()]
+FOR_A_TABLE = [
+    dc.Safe(proposals=2e4),
+    dc.SmallCountRounding(proposals=2e4),
+    dc.ControlledRounding(),
+    dc.Pram(invariant=True),
+    dc.Pram(invariant=True, realised=True),
+    dc.Adjust(dc.CellKey(PTABLE), proposals=2e4),
+]
+RELEASES = 40
+
+
+def name_of(value):
+    named = [value.name] if hasattr(value, "name") else []
+    return "-".join(named + [o for o in ("invariant", "realised") if getattr(value, o, False)])
+
+
+@pytest.mark.parametrize("method", [*BY_KEY, *FOR_A_TABLE], ids=name_of)
+def test_two_tables_under_one_secret_share_no_noise(method):
+    one, other = country(seed=1, mean=8.0), country(seed=2, mean=8.0)
+    noise = [table.protect(method).z - table.z for table in (one, other)]
+    assert abs(correlation(*noise)) < 4 / np.sqrt(len(one.z))
+
+
+def test_two_tables_under_one_stream_share_their_noise():
+    law = dc.DropAdd(0.05).law
+    tables = [country(seed=seed, smallest=40) for seed in (1, 2)]
+    noise = [noise_by_draw(Cells(table), law, stream(1, "drop-add")) for table in tables]
+    assert correlation(*noise) > 0.8
+
+
+@pytest.mark.parametrize("method", [*BY_KEY, *FOR_A_TABLE], ids=name_of)
+def test_making_a_release_again_gives_nothing_to_average(method):
+    table = country(mean=8.0)
+    again = table.protect(method)
+    assert all((table.protect(method).z == again.z).all() for _ in range(3))
+    other_order = ProductDesign(table.design.axes[::-1], "sex*age*region")
+    shape = table.design.shape
+    inner = {
+        name: getattr(table.inner, name).reshape(shape).transpose(2, 1, 0).ravel()
+        for name in ("count", "key")
+    }
+    turned = dc.Table.from_inner(other_order, replace(table.inner, **inner))
+    assert by_name(turned.with_secret(table.secret).protect(method)) == by_name(again)
+
+
+def by_name(release):
+    frame = release.to_pandas().astype(str)
+    codes = [column for column in frame.columns if column != release.unit]
+    return {frozenset(row[codes].items()): row[release.unit] for _, row in frame.iterrows()}
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        dc.Safe(proposals=2e4),
+        dc.SmallCountRounding(proposals=2e4, force_inner=True),
+        dc.ControlledRounding(),
+        dc.DropAdd(0.05),
+    ],
+    ids=name_of,
+)
+def test_fresh_draws_average_to_the_truth_and_releases_do_not(method):
+    table = country(mean=8.0)
+    drawn = np.array([table.simulate(method, seed=k).z for k in range(RELEASES)])
+    single, averaged = (exact_share(z, table.z) for z in (drawn[0], drawn.mean(axis=0)))
+    assert averaged > single + 0.2
+    released = np.array([table.protect(method).z for _ in range(4)])
+    assert exact_share(released.mean(axis=0), table.z) < single + 0.1
+
+
+# One margin in ten tables
+
+SIZES = {"region": 9, "sex": 2, **{f"v{k}": 3 for k in range(6)}}
+TENTH = [("v0",), ("v1",), ("v2",), ("v3",), ("v4",), ("v5",), ("v0", "v1"), ("v2", "v3")]
+TENTH += [("v4", "v5"), ("v0", "v5")]
+
+
+@pytest.fixture(scope="module")
+def records():
+    """Inner cells of many variables, and their keys."""
+    rng = np.random.default_rng(5)
+    shape = tuple(SIZES.values())
+    counts = rng.poisson(0.02 * rng.exponential(1.0, shape))
+    return counts, rng.integers(MODULUS, size=shape) * (counts > 0)
+
+
+def crossed_with(records, others):
+    """The table of region, sex and some other variables, with all margins."""
+    names = list(SIZES)
+    kept = ["region", "sex", *others]
+    dropped = tuple(k for k, name in enumerate(names) if name not in kept)
+    counts, keys = (values.sum(axis=dropped) for values in records)
+    axes = flat_axes(**{name: SIZES[name] for name in names if name in kept})
+    return keyed_table(counts, axes, "*".join(a.name for a in axes), keys=keys.ravel() % MODULUS)
+
+
+def margin_of(table, z):
+    """Values of the cells of region and sex."""
+    labels = table.design.label_columns()
+    total = np.ones(len(z), dtype=bool)
+    for axis in table.design.axes:
+        column = np.asarray(labels[axis.name].to_pylist())
+        is_total = np.isin(column, list(axis.total_codes))
+        total &= ~is_total if axis.name in ("region", "sex") else is_total
+    return z[total]
+
+
+@pytest.mark.parametrize("method", BY_KEY, ids=name_of)
+def test_a_margin_is_the_same_in_ten_tables(records, method):
+    tables = [crossed_with(records, others) for others in TENTH]
+    shown = [margin_of(t, t.protect(method).z) for t in tables]
+    assert len(shown[0]) == 18
+    assert all((one == shown[0]).all() for one in shown)
+
+
+def test_with_noise_of_its_own_in_every_table_a_margin_could_be_averaged(records):
+    tables = [crossed_with(records, others) for others in TENTH]
+    truth = margin_of(tables[0], tables[0].z)
+    single, averaged = [], []
+    for k in range(20):
+        trials = [t.simulate(dc.Pram(), seed=10 * k + i).z for i, t in enumerate(tables)]
+        shown = [margin_of(t, z) for t, z in zip(tables, trials, strict=True)]
+        single.append(exact_share(shown[0], truth))
+        averaged.append(exact_share(np.mean(shown, axis=0), truth))
+    assert np.mean(single) < 0.8
+    assert np.mean(averaged) > 0.9

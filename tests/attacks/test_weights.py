@@ -1,0 +1,168 @@
+"""Decimals that give the noise away: with whole weights only one noise value fits."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import discreet as dc
+from discreet.design.data_set import Bounds, DataSet
+from discreet.design.product import ProductDesign
+from discreet.design.table import Table
+from discreet.design.values import CellValues
+from discreet.protect.weights import by_cell, by_mean
+from tests.attacks.victims import MODULUS, PTABLE, SECRET, flat_axes
+
+ACS = Path("/work/shared/data/acs_nist_national2019.csv.gz")
+REACH = np.arange(-5, 6)
+KEYED = {
+    "cell-key": lambda grid: dc.CellKey(PTABLE, grid=grid),
+    "drop-add": lambda grid: dc.DropAdd(0.05, grid=grid),
+    "pram": lambda grid: dc.Pram(grid=grid),
+}
+
+
+def synthetic(decimals):
+    """A survey of 9,000 people with weights of so many decimals."""
+    rng = np.random.default_rng(4)
+    codes = [rng.integers(n, size=9_000) for n in (14, 9, 2)]
+    weight = np.round(20 + rng.gamma(4.0, 25.0, 9_000), decimals)
+    return survey(np.ravel_multi_index(codes, (14, 9, 2)), weight, region=14, age=9, sex=2)
+
+
+def survey(cell, weight, **sizes):
+    axes, n = flat_axes(**sizes), int(np.prod(list(sizes.values())))
+    count = np.bincount(cell, minlength=n)
+    key = np.random.default_rng(6).integers(MODULUS, size=n) * (count > 0)
+    sums = [np.bincount(cell, weights=w, minlength=n) for w in (weight, weight**2)]
+    table = Table.from_inner(ProductDesign(axes, "*".join(sizes)), CellValues(count, *sums, key))
+    data = DataSet("survey", bounds=Bounds(weight=500.0))
+    return replace(table.with_secret(SECRET), data_set=data)
+
+
+@pytest.fixture(scope="module")
+def acs():
+    if not ACS.exists():
+        pytest.skip(f"{ACS} is not here")
+    import pandas as pd
+
+    people = pd.read_csv(ACS, usecols=["PUMA", "AGEP", "SEX", "PWGTP"])
+    codes = [
+        pd.factorize(people["PUMA"], sort=True)[0],
+        np.minimum(people["AGEP"] // 10, 7),
+        people["SEX"] - 1,
+    ]
+    weight = people["PWGTP"].to_numpy(dtype=float)
+    return survey(np.ravel_multi_index(codes, (20, 8, 2)), weight, puma=20, age=8, sex=2)
+
+
+SURVEYS = ["whole", "decimals", "acs"]
+
+
+@pytest.fixture(params=SURVEYS)
+def victim(request):
+    if request.param == "acs":
+        return request.getfixturevalue("acs"), 0
+    decimals = 0 if request.param == "whole" else 2
+    return synthetic(decimals), decimals
+
+
+def fitting(z, step, decimals):
+    """For each cell, which noise values leave a sum of weights with so few decimals."""
+    left = (z[:, None] - REACH * step) * 10.0**decimals
+    return (np.abs(left - np.rint(left)) < 1e-5) & (left > -1e-5)
+
+
+def read_off(z, step, decimals, law):
+    """The likeliest of the noise values that fit."""
+    chance = np.where(fitting(z, step, decimals), law, -1.0)
+    return REACH[chance.argmax(axis=1)]
+
+
+def law_of(counts):
+    """How likely each noise value is, which is public: the law of large counts."""
+    return PTABLE.probabilities(1_000)
+
+
+def noise_of(table):
+    return table.protect(dc.CellKey(PTABLE), unit="count").z - table.z
+
+
+def test_the_mean_weight_gives_the_noise_away(victim):
+    """The control: equation (4) with whole weights, or weights of two decimals."""
+    table, decimals = victim
+    p, mean = noise_of(table), table.published.weight.max() / table.z.max()
+    shown = by_mean(table.published.weight, p, mean)
+    some = (table.z > 0) & (shown > 0)
+    found = read_off(shown, mean, decimals, law_of(table))
+    assert np.mean(found[some] == p[some]) > 0.99
+    assert np.mean(p[some] == 0) < 0.5
+
+
+def test_the_mean_weight_of_the_cell_gives_the_noise_away(victim):
+    """The control: equation (5), to somebody who knows how many people were asked in the cell."""
+    table, decimals = victim
+    p, mean = noise_of(table), table.published.weight.max() / table.z.max()
+    shown = by_cell(table.published.weight, table.z, p, mean)
+    some = (table.z > 10) & (shown > 0)
+    n = table.z[:, None]
+    left = shown[:, None] * n / np.maximum(n + REACH, 1) * 10.0**decimals
+    fits = np.abs(left - np.rint(left)) < 1e-5
+    found = REACH[np.where(fits, law_of(table), -1.0).argmax(axis=1)]
+    single = fits.sum(axis=1) == 1
+    assert np.mean(found[some] == p[some]) > 0.6
+    assert np.mean(found[some & single] == p[some & single]) > 0.999
+
+
+@pytest.mark.parametrize("kind", KEYED)
+def test_a_grid_leaves_every_noise_value_possible(victim, kind):
+    table, decimals = victim
+    for grid in (float(round(table.published.weight.max() / table.z.max())), 73.5):
+        method = KEYED[kind](grid)
+        release = table.protect(method, unit="weight")
+        steps = np.floor(table.published.weight / grid + 0.5).astype(int)
+        true = np.rint(release.z / grid).astype(int) - steps
+        some = steps > 10
+        law = method.law.probabilities(1_000)[np.searchsorted(method.law.deviations, REACH)]
+        for digits in (decimals, 0, 2):
+            fits = fitting(release.z, grid, digits)[some & (release.z > 5 * grid)]
+            assert fits.all() or digits < 1
+        found = read_off(release.z, grid, 2, law)
+        baseline = np.mean(true[some] == REACH[law.argmax()])
+        assert np.mean(found[some] == true[some]) <= baseline + 0.02
+        assert baseline < 0.9
+        near = np.abs(release.z - table.published.weight)[some]
+        assert np.mean(near < 0.5) < 0.05
+
+
+@pytest.mark.parametrize("method", [dc.DiscreteLaplace(0.1), dc.DiscreteGaussian(0.01)])
+def test_private_noise_on_the_weighted_scale_has_no_decimals_to_read(victim, method):
+    table, _ = victim
+    release = table.protect(method, unit="weight")
+    assert (release.z == np.rint(release.z)).all()
+    assert release.statement.privacy.sensitivity >= 501
+
+
+def test_weights_without_a_word_on_them_are_refused(victim):
+    table, _ = victim
+    for method in (dc.CellKey(PTABLE), dc.DropAdd(), dc.Pram(), dc.Safe(), dc.DiscreteLaplace(1)):
+        with pytest.raises(dc.DiscreetError, match="unit='count'.*unit='weight'"):
+            table.protect(method)
+    release = table.protect(dc.CellKey(PTABLE, grid=100.0), unit="weight")
+    assert release.unit == "weight"
+    assert "weight" in release.to_arrow().column_names
+    assert "count" not in release.to_arrow().column_names
+
+
+def test_two_grids_do_not_give_the_noise_away(victim):
+    """Values on two grids differ by the noise times the difference, were it the same noise."""
+    table, _ = victim
+    fine, coarse = 50.0, 500.0
+    for kind in KEYED.values():
+        z = [table.protect(kind(g), unit="weight").z for g in (fine, coarse)]
+        steps = np.floor(table.published.weight / fine + 0.5).astype(int)
+        true = np.rint(z[0] / fine).astype(int) - steps
+        some = table.published.weight > 60 * coarse
+        found = np.rint((z[0] - z[1]) / (fine - coarse))
+        assert np.mean(found[some] == true[some]) < 0.6
