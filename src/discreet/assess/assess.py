@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from discreet import registry
+from discreet.assess.listing import aligned, grouped
 from discreet.assess.measure import Measure, NotApplicableError, Score
 from discreet.design import show
 from discreet.errors import UnknownNameError
@@ -89,16 +90,20 @@ class Assessment:
         for kind in ("risk", "utility"):
             chosen = [_shown(s) for s in self.scores if s.kind == kind]
             if chosen:
-                lines += ["", kind.capitalize(), *_aligned([HEADER, *chosen])]
+                lines += ["", kind.capitalize(), *aligned([HEADER, *chosen], right=[2])]
         if self.skipped:
             lines += ["", "Not applicable"]
-            lines += _aligned([(s.name, s.reason) for s in self.skipped])
+            lines += [f"  {', '.join(names)}: {why}" for why, names in self._reasons().items()]
         return "\n".join(lines)
+
+    def _reasons(self) -> dict[str, list[str]]:
+        """Measures that do not apply, by the reason."""
+        return grouped((s.reason, s.name) for s in self.skipped)
 
     def _repr_html_(self) -> str:
         head = "".join(f"<th>{name}</th>" for name in ("kind", *HEADER))
         rows = [(s.kind, *_shown(s)) for s in self.scores]
-        rows += [(s.kind, s.name, "", "–", "", s.reason) for s in self.skipped]
+        rows += [("", ", ".join(names), "", "–", "", why) for why, names in self._reasons().items()]
         body = "".join(
             "<tr>" + "".join(f"<td>{html.escape(c)}</td>" for c in row) + "</tr>" for row in rows
         )
@@ -195,16 +200,3 @@ def _skipped_row(skipped: Skipped) -> dict[str, Any]:
 def _shown(score: Score) -> tuple[str, ...]:
     low, high = (f"{end:g}".replace("inf", "∞") for end in score.range)
     return score.name, score.on, f"{score.value:.4g}", f"{low} to {high}", score.reading
-
-
-def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Columns under each other; the third, the value, to the right."""
-    widths = [max(len(row[j]) for row in rows) for j in range(len(rows[0]))]
-    lines = []
-    for row in rows:
-        padded = [
-            cell.rjust(width) if j == 2 else cell.ljust(width)
-            for j, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        lines.append(("  " + "  ".join(padded)).rstrip())
-    return lines

@@ -18,14 +18,18 @@ from discreet.assess.compare.execution import Execution
 from discreet.assess.compare.job import Job
 from discreet.assess.compare.judge import options_for
 from discreet.assess.compare.summary import summarise
-from discreet.assess.compare.tunable import Range, range_for, with_parameter
+from discreet.assess.compare.tunable import Range, is_chosen, range_for, value_of, with_parameter
 from discreet.assess.measure import Measure
 from discreet.design.table import Method
 from discreet.errors import InfeasibleError, ParameterError, UnknownNameError
+from discreet.randomness import stream
+
+Tuning = Mapping[str, Range | Sequence[Any] | None]
 
 TASK = "tuning to equal risk"
 _FIRST_GRID = 7
 _BISECTIONS = 6
+_MOVES = 3.0  # standard errors between the lowest and the highest of several risks
 
 
 @dataclass(frozen=True)
@@ -35,6 +39,15 @@ class Tried:
     value: float
     risk: float
     standard_error: float
+
+
+def moves(tried: Sequence[Tried]) -> bool:
+    """Whether the risks of several settings differ by more than chance; that of one may."""
+    if len(tried) < 2:
+        return True
+    low, high = (end(tried, key=lambda t: t.risk) for end in (min, max))
+    noise = math.hypot(low.standard_error, high.standard_error)
+    return high.risk - low.risk > _MOVES * noise
 
 
 @dataclass(frozen=True)
@@ -66,11 +79,16 @@ class Tuned:
     @property
     def sentence(self) -> str:
         """What happened, in plain words."""
+        if math.isnan(self.risk):
+            return f"{self.label}: its risk could not be measured, so it is not at the target."
         risk = f"risk {self.risk:.4g} ± {self.standard_error:.2g}"
+        verdict = f"{'within' if self.reached else 'above'} the target {self.target:g}"
         if not self.parameter:
-            verdict = "within" if self.reached else "above"
-            return f"{self.label}: {risk}, {verdict} the target {self.target:g}; nothing to tune."
+            return f"{self.label}: {risk}, {verdict}; nothing to tune."
         setting = f"{self.parameter}={self.value:.4g}"
+        if not moves(self.tried):
+            still = f"{self.parameter} does not move it by more than chance"
+            return f"{self.label}: {risk}, {verdict}, at {setting}; {still}."
         if not self.reached:
             aim = f"cannot reach the target {self.target:g}"
             return f"{self.label}: {aim}; its lowest is {risk}, at {setting}."
@@ -82,7 +100,7 @@ class Tuned:
 def at_equal_risk(
     job: Job,
     goal: tuple[str, float],
-    tune: Mapping[str, Range | Sequence[Any]],
+    tune: Tuning,
     how: Execution,
 ) -> tuple[Job, tuple[Tuned, ...]]:
     """The job with every method at the setting nearest to the target risk, from below.
@@ -91,20 +109,26 @@ def at_equal_risk(
 
     Each setting is judged by the mean risk of its draws, with the same random numbers for all
     settings of a method. A grid finds where the risk crosses the target, bisection refines it.
+    The draws come from a stream of their own, so that what is compared did not choose the setting.
     Cost: about a dozen settings × draws for each method.
     """
     measure, target = _checked(goal)
     _check_names(tune, job.contestants)
     chosen = _measure_of(job, measure)
-    judged = replace(job, measures=(chosen,), options=options_for([chosen], job.options))
+    judged = replace(
+        job,
+        measures=(chosen,),
+        options=options_for([chosen], job.options),
+        seed=int(stream(job.seed, TASK).integers(2**62)),
+    )
     folder = None if how.resume is None else how.resume.with_name(f"{how.resume.name}-tuning")
     within = Execution(how.replicates, how.workers, folder)
     searches = [Search(c, _range_of(c, tune), measure, target) for c in job.contestants]
     while asked := [(s, value) for s in searches for value in s.next_values()]:
-        risks = _risks(judged, within, asked, measure)
+        measure, risks = _risks(judged, within, asked, measure)
         for (search, value), risk in zip(asked, risks, strict=True):
             search.tried.append(Tried(value, *risk))
-    tuning = tuple(search.result() for search in searches)
+    tuning = tuple(replace(search.result(), measure=measure) for search in searches)
     methods = [s.method_at(t.value) for s, t in zip(searches, tuning, strict=True)]
     labels = _labels(job.contestants, methods)
     named = tuple(replace(t, label=label) for t, label in zip(tuning, labels, strict=True))
@@ -153,28 +177,37 @@ def _measure_of(job: Job, measure: str) -> Measure:
     return chosen
 
 
-def _range_of(contestant: Contestant, tune: Mapping[str, Range | Sequence[Any]]) -> Range | None:
-    """The range given for the label or the method's name, or the usual one."""
+def _range_of(contestant: Contestant, tune: Tuning) -> Range | None:
+    """The range given for the label or the method's name, or the usual one.
+
+    `None` keeps a method as it is, and so does a chosen value of the parameter usually tuned.
+    """
     for name in (contestant.label, contestant.method.name):
         if name in tune:
             given = tune[name]
-            return given if isinstance(given, Range) else Range.of(*given)
-    return range_for(contestant.method)
+            return given if given is None or isinstance(given, Range) else Range.of(*given)
+    usual = range_for(contestant.method)
+    is_fixed = usual is not None and is_chosen(contestant.method, usual.parameter)
+    return None if is_fixed else usual
 
 
 def _risks(
     job: Job, how: Execution, asked: Sequence[tuple[Search, float]], measure: str
-) -> list[tuple[float, float]]:
-    """Mean risk and standard error of some settings; of several fitters the worst."""
+) -> tuple[str, list[tuple[float, float]]]:
+    """The measure with its stage; mean risk and standard error of some settings.
+
+    Of several fitters the worst counts. A risk that cannot be measured is not-a-number.
+    """
     settings = tuple(Contestant(f"{n}", s.method_at(v)) for n, (s, v) in enumerate(asked))
-    frame = summarise(how.scores(replace(job, contestants=settings), TASK))
-    lines = selected(frame, measure).lines
+    frame = summarise(how.scores(replace(job, contestants=settings), TASK), job.measures)
+    chosen = selected(frame, measure)
     found = []
     for setting in settings:
-        line = max((x for x in lines if x["label"] == setting.label), key=lambda x: x["mean"])
-        error = line["standard_error"]
-        found.append((line["mean"], 0.0 if math.isnan(error) else error))
-    return found
+        lines = [x for x in chosen.lines if x["label"] == setting.label]
+        worst = max(lines, key=lambda x: x["mean"], default={"mean": math.nan})
+        error = worst.get("standard_error", math.nan)
+        found.append((worst["mean"], 0.0 if math.isnan(error) else error))
+    return f"{chosen.measure}@{chosen.stage}", found
 
 
 @dataclass
@@ -197,19 +230,30 @@ class Search:
     _grid_size: int = 0
 
     def next_values(self) -> list[float]:
-        """Settings to try next: first a grid, then the middle of the step that crosses."""
+        """Settings to try next: first a grid, then the middle of the step that crosses.
+
+        Where the risk is the same all over the grid, the given setting is tried instead.
+        """
         if self.span is None:
             return [] if self.tried else [math.nan]
         if not self.tried:
             return self._first(self.span)
+        if not moves(self._measured):
+            return self._given_if_new(self.span)
         if self.span.is_discrete or len(self.tried) >= self._grid_size + _BISECTIONS:
             return []
-        inside = sorted(self.tried, key=lambda t: t.value)
+        inside = sorted(self._measured, key=lambda t: t.value)
         crossing = [(a, b) for a, b in pairwise(inside) if self._meets(a) != self._meets(b)]
         if not crossing:
             return []
         a, b = crossing[-1]
         return [self.span.middle(a.value, b.value)]
+
+    def _given_if_new(self, span: Range) -> list[float]:
+        given = self._given
+        if given is None or not span.holds(given) or given in {t.value for t in self.tried}:
+            return []
+        return [given]
 
     def _first(self, span: Range) -> list[float]:
         usable = [value for value in span.grid(_FIRST_GRID) if self._can_be_made(value)]
@@ -239,18 +283,53 @@ class Search:
         return method
 
     def result(self) -> Tuned:
-        """The weakest setting that meets the target, or the strongest there is."""
-        meeting = [t for t in self.tried if self._meets(t)]
-        by_risk = sorted(meeting or self.tried, key=lambda t: t.risk)
-        best = by_risk[-1] if meeting else by_risk[0]
-        return Tuned(
+        """The weakest setting that meets the target, or the strongest there is.
+
+        Where the parameter does not move the risk, the setting stays near the given one.
+        """
+        found = Tuned(
             label=self.contestant.label,
             measure=self.measure,
             parameter="" if self.span is None else self.span.parameter,
+            value=None,
+            risk=math.nan,
+            standard_error=0.0,
+            target=self.target,
+            reached=False,
+            tried=tuple(sorted(self._measured, key=lambda t: t.value)),
+        )
+        if not found.tried:
+            return found
+        best = (
+            self._best(found.tried)
+            if moves(found.tried)
+            else self._nearest(found.tried, self._given)
+        )
+        return replace(
+            found,
             value=None if self.span is None else best.value,
             risk=best.risk,
             standard_error=best.standard_error,
-            target=self.target,
-            reached=bool(meeting),
-            tried=tuple(sorted(self.tried, key=lambda t: t.value)),
+            reached=self._meets(best),
         )
+
+    def _best(self, tried: Sequence[Tried]) -> Tried:
+        """Of settings with the same risk the one next to those with a higher risk."""
+        meeting = [t.risk for t in tried if self._meets(t)]
+        risk = max(meeting) if meeting else min(t.risk for t in tried)
+        weakest = max(tried, key=lambda t: t.risk)
+        return self._nearest([t for t in tried if t.risk == risk], weakest.value)
+
+    def _nearest(self, tried: Sequence[Tried], value: float | None) -> Tried:
+        return min(tried, key=lambda t: 0.0 if value is None else abs(t.value - value))
+
+    @property
+    def _measured(self) -> list[Tried]:
+        return [t for t in self.tried if not math.isnan(t.risk)]
+
+    @property
+    def _given(self) -> float | None:
+        """The value that the method was given with."""
+        if self.span is None:
+            return None
+        return value_of(self.contestant.method, self.span.parameter)

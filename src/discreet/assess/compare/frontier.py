@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 from discreet import registry
 from discreet.assess.compare.choose import RISKS, Line, Selection, paired
 from discreet.assess.compare.comparison import Comparison, compare
-from discreet.assess.compare.text import aligned, number
+from discreet.assess.compare.text import RANGE, number
+from discreet.assess.listing import aligned
 from discreet.assess.measure import Measure
 from discreet.design import show
 from discreet.design.table import Method, Table
@@ -88,7 +89,7 @@ class Frontier:
 
     def __repr__(self) -> str:
         best = set(self.efficient)
-        header = ("setting", "risk", "95 % of draws", "utility", "95 % of draws", "")
+        header = ("setting", "risk", RANGE, "utility", RANGE, "")
         rows = [
             (a["label"], *number(a), *number(b), "efficient" if a["label"] in best else "")
             for a, b in self.pairs
@@ -195,6 +196,6 @@ def _made(method: str | type[Method], setting: Mapping[str, Any]) -> Method:
     return found
 
 
-def _numbers(name: str, line: Line) -> dict[str, float]:
+def _numbers(name: str, line: Line) -> dict[str, Any]:
     ends = {f"{name}_{end}": line[end] for end in ("standard_error", "lower", "upper")}
     return {name: line["mean"], **ends}
