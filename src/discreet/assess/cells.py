@@ -104,8 +104,8 @@ def pairs(
 
 def true_values(table: Table, design: Design, cells: Cells, values: Values = "count") -> Vector:
     """True values in the order of the release's design; cells outside the support are zero."""
-    _check_choice("cells", cells, get_args(Cells))
-    _check_choice("values", values, get_args(Values))
+    check_choice("cells", cells, get_args(Cells))
+    check_choice("values", values, get_args(Values))
     held = table.published if cells == "published" else table.inner
     if held is None:
         raise NotApplicableError("the table holds published cells only; inner ones were not read.")
@@ -279,7 +279,8 @@ def _size(design: Design, cells: Cells) -> int:
     return design.n_published if cells == "published" else design.n_inner
 
 
-def _check_choice(option: str, given: Any, known: tuple[str, ...]) -> None:
+def check_choice(option: str, given: Any, known: tuple[str, ...]) -> None:
+    """Refuse a value that is none of those an option can take."""
     if given not in known:
         raise ParameterError(f"{option} must be one of {', '.join(known)}; got {given!r}.")
 

@@ -99,10 +99,14 @@ class Measure(Protocol):
 class BaseMeasure:
     """The fixed facts of a measure, and the way from a number to a score."""
 
-    name: ClassVar[str]
     kind: ClassVar[Kind]
     range: ClassVar[tuple[float, float]]
     direction: ClassVar[Direction]
+
+    @property
+    def name(self) -> str:
+        """The measure's name in the registry; that of a family is made from its parameters."""
+        raise NotImplementedError
 
     def score(self, value: SupportsFloat, on: str, parts: Mapping[str, Any] | None = None) -> Score:
         """The score of this measure with a value."""

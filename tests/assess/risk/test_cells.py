@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import discreet as dc
 from discreet.assess import NotApplicableError
 from discreet.assess.cells import toy
-from discreet.assess.risk.entropy import EntropyRisk, RepairedEntropyRisk, entropy_risk
+from discreet.assess.risk.entropy import EntropyRisk, entropy_risk
 from discreet.assess.risk.mechanism import MechanismDelta, MechanismEpsilon
 from discreet.assess.risk.nonzero import CertainNonzero, ProvenNonzero
 from discreet.assess.risk.small import SurvivingSmallCells, Uniqueness
@@ -136,7 +136,7 @@ def test_entropy_looks_at_the_finest_tables_and_takes_the_worst():
     rows = score.breakdown.to_pylist()
     assert [r["table"] for r in rows] == ["a×b", "a×c"]
     assert score.value == max(r["risk"] for r in rows)
-    assert RepairedEntropyRisk()(table, release).value <= score.value
+    assert EntropyRisk(repaired=True)(table, release).value <= score.value
 
 
 def test_mechanisms_of_shlomo_krenzke_and_li():
@@ -153,6 +153,13 @@ def test_mechanisms_of_shlomo_krenzke_and_li():
     delta = {(r["first"], r["second"]): r["delta"] for r in rows}
     assert delta[2, 1] == pytest.approx(1 / 3)
     assert MechanismEpsilon(mechanism=perturbation_table(D=5, V=3, js=2))(*case).on == "one cell"
+
+
+def test_a_release_that_states_its_own_guarantee_is_taken_at_its_word():
+    """The noise of one cell says nothing about a release of many."""
+    table = party.table()
+    release = table.protect(dc.Laplace(epsilon=1.5))
+    assert MechanismEpsilon(mechanism=drop_add())(table, release).value == pytest.approx(1.5)
 
 
 def test_without_a_mechanism_or_a_statement_there_is_no_epsilon():

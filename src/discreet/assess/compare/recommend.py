@@ -122,7 +122,7 @@ class Recommendation:
 def least_share(met: int, draws: int) -> float:
     """The share of all draws that meet a condition at least, with 95 % confidence.
 
-    The bound of Clopper & Pearson (1934), which is never too optimistic.
+    The exact bound for a binomial share (Clopper and Pearson's), which is never too optimistic.
 
     >>> [round(least_share(met, 10), 3) for met in (0, 5, 10)]
     [0.0, 0.222, 0.741]

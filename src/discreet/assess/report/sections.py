@@ -183,8 +183,8 @@ def meanings(found: Comparison) -> str:
     """What each measure says, from its own description."""
     rows = []
     for measure in found.job.measures:
-        described = (inspect.getdoc(type(measure)) or "").partition("\n")[0]
-        rows.append((measure.name, measure.kind, plain_words(described)))
+        described = getattr(measure, "meaning", inspect.getdoc(type(measure)) or "")
+        rows.append((measure.name, measure.kind, plain_words(described.partition("\n")[0])))
     return section("What the measures say", grid(("measure", "kind", "meaning"), rows))
 
 

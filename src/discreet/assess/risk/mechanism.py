@@ -42,8 +42,8 @@ class MechanismEpsilon(_Mechanism):
 
     .. math:: \varepsilon = \max_{|i - i'| = 1}\;\max_{j: P_{ij}P_{i'j} > 0} \log(P_{ij}/P_{i'j})
 
-    From the mechanism, for one cell; otherwise from the release's own privacy statement, for the
-    whole of it. Always read it with δ: outcomes that only one neighbour can give are in there.
+    From the release's own privacy statement, for the whole of it; where it has none, from the
+    mechanism, for one cell. Always read it with δ, which holds what only one neighbour can give.
     Range: 0 upwards. Lower is safer. The breakdown lists all pairs of neighbours.
 
     >>> from discreet.assess.cells import toy
@@ -62,7 +62,7 @@ class MechanismEpsilon(_Mechanism):
 
     def __call__(self, table: Table, release: Release) -> Score:
         """Take the measure."""
-        if self.mechanism is None:
+        if self.mechanism is None or release.statement.privacy is not None:
             return self.stated(release, "epsilon")
         audit = self.mechanism.audit()
         return self.score(audit.epsilon, "one cell", _parts(audit))
@@ -74,7 +74,7 @@ class MechanismDelta(_Mechanism):
 
     .. math:: \delta = \max_{|i - i'| = 1} \sum_j \max(0, P_{ij} - e^\varepsilon P_{i'j})
 
-    From the mechanism, for one cell; otherwise from the release's own privacy statement. Without
+    From the release's own privacy statement, otherwise from the mechanism, for one cell. Without
     a given ε it is the mass on outcomes that the neighbour cannot give at all: for noise that keeps
     zeros, the chance that a count of 1 proves itself. Range: 0 to 1. Lower is safer. The breakdown
     lists all pairs of neighbours.
@@ -102,7 +102,7 @@ class MechanismDelta(_Mechanism):
 
     def __call__(self, table: Table, release: Release) -> Score:
         """Take the measure."""
-        if self.mechanism is None:
+        if self.mechanism is None or release.statement.privacy is not None:
             return self.stated(release, "delta")
         audit = self.mechanism.audit(self.epsilon)
         return self.score(audit.delta, "one cell", _parts(audit))

@@ -119,17 +119,22 @@ def _step(fine: Level, coarse: Level) -> tuple[Groups, Mask]:
 
     Branches of unequal depth cover some groups of the level above and not others.
     """
+    up = containing(fine, coarse)
+    whole = np.append(up != OUTSIDE, False)  # the last entry stands for leaves in no fine group
+    broken = coarse.group[~whole[fine.group]]
+    covered = np.ones(len(coarse), dtype=bool)
+    covered[broken[broken != OUTSIDE]] = False
+    return np.where((up != OUTSIDE) & covered[up], up, OUTSIDE), covered
+
+
+def containing(fine: Level, coarse: Level) -> Groups:
+    """The coarse group that holds all of a fine one; -1 where there is none."""
     inside = fine.group != OUTSIDE
     low = np.full(len(fine), len(coarse), dtype=np.int32)
     high = np.full(len(fine), OUTSIDE, dtype=np.int32)
     np.minimum.at(low, fine.group[inside], coarse.group[inside])
     np.maximum.at(high, fine.group[inside], coarse.group[inside])
-    whole = np.append(low == high, False)  # the last entry stands for leaves in no fine group
-    broken = coarse.group[~whole[fine.group]]
-    covered = np.ones(len(coarse), dtype=bool)
-    covered[broken[broken != OUTSIDE]] = False
-    up = np.where(whole[:-1], high, OUTSIDE)
-    return np.where((up != OUTSIDE) & covered[up], up, OUTSIDE), covered
+    return np.where(low == high, high, OUTSIDE)
 
 
 def _links(design: StructuredDesign, steps: _Steps) -> Iterator[tuple[int, int, Block]]:

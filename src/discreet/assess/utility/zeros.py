@@ -16,71 +16,45 @@ TOLERANCE = 1e-6
 
 @dataclass(frozen=True)
 class FalseZeros(PairMeasure):
-    r"""Share of the cells that are not empty and are released as zero.
+    r"""Share of the filled cells released as zero, or of the empty ones released as something.
 
-    .. math:: \#\{f > 0, g = 0\} / \#\{f > 0\}
+    .. math:: \#\{f > 0, g = 0\} / \#\{f > 0\} \quad\text{or}\quad
+              \#\{f = 0, g \ne 0\} / \#\{f = 0\}
 
     Range: 0 to 1. Lower is better.
 
     >>> from discreet.assess.cells import toy
     >>> FalseZeros()(*toy([1, 4, 2, 0], [0, 5, 3, 0])).breakdown.to_pylist()
     [{'cells': 3, 'false': 1}]
-
-    Args:
-      cells: Published or inner cells.
-      values: Counts or weighted counts.
-      tolerance: Released values up to this size are zeros, for fits with decimals.
-    """
-
-    name = "false-zeros"
-    kind = "utility"
-    range = UNIT
-    direction = "lower"
-
-    tolerance: float = TOLERANCE
-
-    def __call__(self, table: Table, release: Release) -> Score:
-        """Take the measure."""
-        pair = self.pairs(table, release)
-        filled = pair.f > 0
-        if not filled.any():
-            raise NotApplicableError("every true value is zero, so no zero can be false.")
-        false = int(np.count_nonzero(np.abs(pair.g[filled]) <= self.tolerance))
-        n = int(np.count_nonzero(filled))
-        return self.score(false / n, pair.on, {"cells": [n], "false": [false]})
-
-
-@dataclass(frozen=True)
-class FalsePositives(PairMeasure):
-    r"""Share of the empty cells that are released as something else than zero.
-
-    .. math:: \#\{f = 0, g \ne 0\} / \#\{f = 0\}
-
-    Range: 0 to 1. Lower is better.
-
-    >>> from discreet.assess.cells import toy
-    >>> FalsePositives()(*toy([1, 4, 0, 0], [0, 5, 3, 0])).value
+    >>> FalseZeros(positives=True)(*toy([1, 4, 0, 0], [0, 5, 3, 0])).value
     0.5
 
     Args:
       cells: Published or inner cells.
       values: Counts or weighted counts.
+      positives: Whether false positives are counted, not false zeros.
       tolerance: Released values up to this size are zeros, for fits with decimals.
     """
 
-    name = "false-positives"
     kind = "utility"
     range = UNIT
     direction = "lower"
 
+    positives: bool = False
     tolerance: float = TOLERANCE
+
+    @property
+    def name(self) -> str:
+        """What is counted."""
+        return "false-positives" if self.positives else "false-zeros"
 
     def __call__(self, table: Table, release: Release) -> Score:
         """Take the measure."""
         pair = self.pairs(table, release)
-        empty = pair.f == 0
-        if not empty.any():
-            raise NotApplicableError("no cell is truly empty, so none can be filled falsely.")
-        false = int(np.count_nonzero(np.abs(pair.g[empty]) > self.tolerance))
-        n = int(np.count_nonzero(empty))
+        chosen = (pair.f == 0) == self.positives
+        if not chosen.any():
+            every = "filled" if self.positives else "empty"
+            raise NotApplicableError(f"every cell is truly {every}, so none can be false.")
+        zero = np.abs(pair.g[chosen]) <= self.tolerance
+        n, false = len(zero), int(np.count_nonzero(zero != self.positives))
         return self.score(false / n, pair.on, {"cells": [n], "false": [false]})
