@@ -42,6 +42,7 @@ FITTERS: dict[str, str] = {
 _DEVIATION = "discreet.assess.utility.deviation:Deviation"
 _ZEROS = "discreet.assess.utility.zeros:FalseZeros"
 _RANKS = "discreet.assess.utility.ranks:RankCorrelation"
+_SMALL = "discreet.assess.risk.unchanged:SmallCells"
 _PROBABILITY = "discreet.assess.risk.disclosure:DisclosureProbability"
 _EXACT = "discreet.assess.risk.exact:ExactDisclosure"
 _NEARLY = "discreet.assess.risk.exact:NearCertainGuesses"
@@ -60,7 +61,7 @@ MEASURES: dict[str, Entry] = {
     "inaccurate-cells": "discreet.assess.utility.deviation:InaccurateCells",
     "false-zeros": _ZEROS,
     "false-positives": (_ZEROS, {"positives": True}),
-    "withheld-cells": "discreet.assess.utility.withheld:WithheldCells",
+    "withheld-cells": "discreet.assess.utility.zeros:WithheldCells",
     "additivity-error": "discreet.assess.utility.additivity:AdditivityError",
     "total-bias": "discreet.assess.utility.totals:TotalBias",
     "total-difference": "discreet.assess.utility.totals:TotalDifference",
@@ -72,9 +73,9 @@ MEASURES: dict[str, Entry] = {
     "changed-decisions": "discreet.assess.utility.association:ChangedDecisions",
     "adjusted-chi-square": "discreet.assess.utility.association:AdjustedChiSquare",
     "unchanged-cells": "discreet.assess.risk.unchanged:UnchangedCells",
-    "unchanged-small-cells": "discreet.assess.risk.unchanged:UnchangedSmallCells",
-    "surviving-small-cells": "discreet.assess.risk.small:SurvivingSmallCells",
-    "uniqueness": "discreet.assess.risk.small:Uniqueness",
+    "unchanged-small-cells": (_SMALL, {"unchanged": True}),
+    "surviving-small-cells": _SMALL,
+    "uniqueness": "discreet.assess.risk.unchanged:Uniqueness",
     "certain-nonzero": "discreet.assess.risk.nonzero:CertainNonzero",
     "proven-nonzero": "discreet.assess.risk.nonzero:ProvenNonzero",
     "disclosure-probability": _PROBABILITY,
@@ -88,7 +89,7 @@ MEASURES: dict[str, Entry] = {
     "near-certain-guesses": _NEARLY,
     "near-certain-guesses-own": (_NEARLY, {"intruder": "own"}),
     "differencing": "discreet.assess.risk.differencing:Differencing",
-    "targeted-attribution": "discreet.assess.risk.tcap:TargetedAttribution",
+    "targeted-attribution": "discreet.assess.risk.exact:TargetedAttribution",
     "table-disclosure": "discreet.assess.risk.uncrossed:TableDisclosure",
     "intersection-disclosure": "discreet.assess.risk.uncrossed:IntersectionDisclosure",
     "l-diversity": "discreet.assess.risk.diversity:LDiversity",

@@ -8,14 +8,11 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from discreet import registry
-from discreet.assess.listing import aligned, grouped
+from discreet.assess.listing import Framed, aligned, grouped
 from discreet.assess.measure import Measure, NotApplicableError, Score
-from discreet.design import show
 from discreet.errors import UnknownNameError
 
 if TYPE_CHECKING:
-    import pandas as pd
-    import polars as pl
     import pyarrow as pa
 
     from discreet.design.release import Release
@@ -34,7 +31,7 @@ class Skipped:
 
 
 @dataclass(frozen=True, repr=False)
-class Assessment:
+class Assessment(Framed):
     """**Confidential.** Scores of a table and its release, and the measures that do not apply.
 
     Any library that reads Arrow takes it as a table: `pyarrow.table(assessment)`.
@@ -51,23 +48,14 @@ class Assessment:
         """
         import pyarrow as pa
 
-        kinds = dict.fromkeys(("measure", "kind", "on", "reading", "note"), pa.string())
         numbers = dict.fromkeys(("value", "low", "high"), pa.float64())
-        order = ("measure", "kind", "on", "value", "low", "high", "reading", "note")
-        schema = pa.schema([(name, {**kinds, **numbers}[name]) for name in order])
-        rows = [_score_row(s) for s in self.scores] + [_skipped_row(s) for s in self.skipped]
-        return pa.Table.from_pylist(rows, schema=schema)
-
-    def to_pandas(self) -> pd.DataFrame:
-        """The frame for pandas."""
-        return show.to_pandas(self.frame)
-
-    def to_polars(self) -> pl.DataFrame:
-        """The frame for polars."""
-        return show.to_polars(self.frame)
-
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        return self.frame.__arrow_c_stream__(requested_schema)
+        names = ("measure", "kind", "on", "value", "low", "high", "reading", "note")
+        rows: list[tuple[Any, ...]] = [
+            (s.name, s.kind, s.on, s.value, *s.range, s.reading, None) for s in self.scores
+        ]
+        rows += [(s.name, s.kind, *[None] * 5, s.reason) for s in self.skipped]
+        schema = pa.schema([(name, numbers.get(name, pa.string())) for name in names])
+        return pa.Table.from_pylist([dict(zip(names, r, strict=True)) for r in rows], schema=schema)
 
     def __getitem__(self, name: str) -> Score:
         """The score of one measure; the first, when it was taken of counts and weights."""
@@ -178,23 +166,6 @@ def _variants(
     has_weights = table.published.weight is not None and release.weighted is not None
     if has_weights and "values" in _options_of(measure) and "values" not in options:
         yield _with_options(measure, {"values": "weight"})
-
-
-def _score_row(score: Score) -> dict[str, Any]:
-    low, high = score.range
-    return {
-        "measure": score.name,
-        "kind": score.kind,
-        "on": score.on,
-        "value": score.value,
-        "low": low,
-        "high": high,
-        "reading": score.reading,
-    }
-
-
-def _skipped_row(skipped: Skipped) -> dict[str, Any]:
-    return {"measure": skipped.name, "kind": skipped.kind, "note": skipped.reason}
 
 
 def _shown(score: Score) -> tuple[str, ...]:

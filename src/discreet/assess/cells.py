@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -169,6 +168,13 @@ def inner_flat(design: Design) -> NDArray[np.int64]:
     return np.ravel_multi_index(design.inner_codes(), [len(axis) for axis in design.axes])
 
 
+def structured(design: Design) -> StructuredDesign:
+    """The design, if it has tables of variables; one made from a matrix has none."""
+    if not isinstance(design, StructuredDesign):
+        raise NotApplicableError("a design made from a matrix has no tables and no variables.")
+    return design
+
+
 def published_parts(design: Design) -> list[Part]:
     """Name and positions of each published table; a general matrix is one."""
     if not isinstance(design, StructuredDesign):
@@ -233,6 +239,23 @@ def count_classes(
     return np.searchsorted(starts, f, side="right") - 1, [*names, f"{starts[-1]}+"]
 
 
+def by_class(
+    values: Vector,
+    scores: Vector,
+    starts: Sequence[int],
+    summaries: Mapping[Any, Callable[[Vector], Any]],
+) -> dict[str, list[Any]]:
+    """Number of cells and summaries of their scores by class of a value, for a breakdown."""
+    index, names = count_classes(values, starts)
+    used = [k for k in range(len(names)) if (index == k).any()]
+    inside = [scores[index == k] for k in used]
+    return {
+        "class": [names[k] for k in used],
+        "cells": [len(part) for part in inside],
+        **{name: [np.asarray(take(p)).item() for p in inside] for name, take in summaries.items()},
+    }
+
+
 def toy(true: npt.ArrayLike, released: npt.ArrayLike) -> tuple[Table, Release]:
     """A table and a release of bare counts, for trying a measure out.
 
@@ -283,11 +306,3 @@ def check_choice(option: str, given: Any, known: tuple[str, ...]) -> None:
     """Refuse a value that is none of those an option can take."""
     if given not in known:
         raise ParameterError(f"{option} must be one of {', '.join(known)}; got {given!r}.")
-
-
-def total_of(values: Vector) -> float:
-    """The sum, or the reason why a share of it cannot be taken."""
-    total = float(values.sum())
-    if not total > 0 or not math.isfinite(total):
-        raise NotApplicableError("the true total is zero, so nothing can be related to it.")
-    return total

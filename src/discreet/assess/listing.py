@@ -1,25 +1,52 @@
-"""Plain text for the terminal: aligned columns, and things listed under what they share."""
+"""Results for people: frames of other libraries, aligned columns, things by what they share."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterable, Sequence
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
+
+from discreet.design import show
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
 
 Key = TypeVar("Key", bound=Hashable)
 Thing = TypeVar("Thing", bound=Hashable)
 
 
+class Framed:
+    """Something that is a table; any library that reads Arrow takes it as one."""
+
+    if TYPE_CHECKING:
+
+        @property
+        def frame(self) -> pa.Table:
+            """The table."""
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The frame for pandas."""
+        return show.to_pandas(self.frame)
+
+    def to_polars(self) -> pl.DataFrame:
+        """The frame for polars."""
+        return show.to_polars(self.frame)
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self.frame.__arrow_c_stream__(requested_schema)
+
+
 def aligned(rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> list[str]:
     """Columns under each other; some of them to the right."""
     widths = [max(len(row[j]) for row in rows) for j in range(len(rows[0]))]
+    side = [">" if j in right else "<" for j in range(len(widths))]
     return [
-        ("  " + "  ".join(_padded(c, widths[j], j in right) for j, c in enumerate(row))).rstrip()
+        (
+            "  " + "  ".join(f"{c:{a}{w}}" for c, a, w in zip(row, side, widths, strict=True))
+        ).rstrip()
         for row in rows
     ]
-
-
-def _padded(cell: str, width: int, right: bool) -> str:
-    return cell.rjust(width) if right else cell.ljust(width)
 
 
 def grouped(pairs: Iterable[tuple[Key, Thing]]) -> dict[Key, list[Thing]]:

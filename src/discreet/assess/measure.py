@@ -34,6 +34,13 @@ class NotApplicableError(DiscreetError):
     """A measure cannot be taken of this table and release; the message says why."""
 
 
+def loss(value: float, direction: str) -> float:
+    """The value turned so that smaller is better (safer) for every measure."""
+    if direction == "zero":
+        return abs(value)
+    return -value if direction == "higher" else value
+
+
 @dataclass(frozen=True)
 class Score:
     """One number about a table and its release, and how to read it.
@@ -69,9 +76,7 @@ class Score:
     @property
     def loss(self) -> float:
         """The value turned so that smaller is better (safer) for every measure."""
-        if self.direction == "zero":
-            return abs(self.value)
-        return -self.value if self.direction == "higher" else self.value
+        return loss(self.value, self.direction)
 
     @property
     def breakdown(self) -> pa.Table:
@@ -97,11 +102,14 @@ class Measure(Protocol):
 
 
 class BaseMeasure:
-    """The fixed facts of a measure, and the way from a number to a score."""
+    """The fixed facts of a measure, and the way from a number to a score.
+
+    Most measures are shares, and better (safer) when they are lower.
+    """
 
     kind: ClassVar[Kind]
-    range: ClassVar[tuple[float, float]]
-    direction: ClassVar[Direction]
+    range: ClassVar[tuple[float, float]] = UNIT
+    direction: ClassVar[Direction] = "lower"
 
     @property
     def name(self) -> str:

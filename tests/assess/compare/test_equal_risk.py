@@ -102,9 +102,9 @@ def test_a_parameter_that_does_not_move_the_risk_is_left_as_it_was(tuned):
 )
 def test_of_settings_with_equal_risk_the_weaker_one_is_taken(risks, target, value):
     contestant = Contestant("rounding", dc.ControlledRounding(base=3))
-    search = Search(contestant, Range("base", 2, 5, whole=True), RISK, target)
+    search = Search(contestant, Range("base", 2, 5, whole=True), target)
     search.tried = [Tried(v, risk, 0.001) for v, risk in zip(range(2, 6), risks, strict=True)]
-    assert search.result().value == value
+    assert search.result(RISK).value == value
 
 
 def test_what_was_given_as_fixed_is_not_tuned(table):

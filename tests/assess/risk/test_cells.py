@@ -13,8 +13,7 @@ from discreet.assess.cells import toy
 from discreet.assess.risk.entropy import EntropyRisk, entropy_risk
 from discreet.assess.risk.mechanism import MechanismDelta, MechanismEpsilon
 from discreet.assess.risk.nonzero import CertainNonzero, ProvenNonzero
-from discreet.assess.risk.small import SurvivingSmallCells, Uniqueness
-from discreet.assess.risk.unchanged import UnchangedCells, UnchangedSmallCells
+from discreet.assess.risk.unchanged import SmallCells, UnchangedCells, Uniqueness
 from discreet.noise import discrete_laplace, drop_add, perturbation_table, pram
 from tests.assess import party
 from tests.assess.helpers import TEST
@@ -27,14 +26,14 @@ def test_unchanged_cells_of_the_printed_tables():
     assert sum(ckm.breakdown["unchanged"].to_pylist()) == 7
     scr = UnchangedCells()(table, party.release(party.aggregated(party.TABLE_4)))
     assert scr.value == pytest.approx(13 / 23)
-    small = UnchangedSmallCells()(table, party.release(party.aggregated(party.TABLE_4)))
+    small = SmallCells(unchanged=True)(table, party.release(party.aggregated(party.TABLE_4)))
     assert small.value == 0  # both ones of party B were rounded
     assert UnchangedCells(zeros=True)(*toy([0, 1], [0, 2])).value == 0.5
 
 
 def test_decimals_count_as_the_number_they_round_to():
     assert UnchangedCells()(*toy([3, 3], [3.4, 3.6])).value == 0.5
-    assert SurvivingSmallCells()(*toy([1, 2], [1.2, 2.6])).value == 0.5
+    assert SmallCells()(*toy([1, 2], [1.2, 2.6])).value == 0.5
     assert Uniqueness()(*toy([1, 2], [0.7, 2.0])).value == 1.0
 
 
@@ -47,7 +46,7 @@ def test_uniqueness_counts_false_uniques_too():
 
 
 @pytest.mark.parametrize(
-    "measure", [UnchangedCells(), CertainNonzero(), SurvivingSmallCells(), UnchangedSmallCells()]
+    "measure", [UnchangedCells(), CertainNonzero(), SmallCells(), SmallCells(unchanged=True)]
 )
 def test_an_empty_table_gives_nothing_away(measure):
     case = toy([0, 0], [0, 0])

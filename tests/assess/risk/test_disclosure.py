@@ -13,9 +13,8 @@ from discreet.assess import NotApplicableError
 from discreet.assess.cells import toy
 from discreet.assess.risk.disclosure import DisclosureProbability
 from discreet.assess.risk.diversity import LDiversity, TCloseness
-from discreet.assess.risk.exact import ExactDisclosure, NearCertainGuesses
+from discreet.assess.risk.exact import ExactDisclosure, NearCertainGuesses, TargetedAttribution
 from discreet.assess.risk.guessing import attribution
-from discreet.assess.risk.tcap import TargetedAttribution
 from discreet.errors import ParameterError, UnknownNameError
 from tests.assess import party
 from tests.assess.helpers import TEST

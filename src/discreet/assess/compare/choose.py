@@ -124,13 +124,6 @@ def first_of(frame: pa.Table, names: tuple[str, ...], kind: str) -> Selection:
     )
 
 
-def loss(mean: float, direction: str) -> float:
-    """The value turned so that smaller is better for every measure."""
-    if direction == "zero":
-        return abs(mean)
-    return -mean if direction == "higher" else mean
-
-
 def is_dominated(point: tuple[float, float], others: list[tuple[float, float]]) -> bool:
     """Whether another point is at least as good in both losses and better in one.
 

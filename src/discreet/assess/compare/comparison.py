@@ -14,7 +14,6 @@ from discreet.assess.compare.choose import (
     Selection,
     first_of,
     is_dominated,
-    loss,
     paired,
     selected,
 )
@@ -26,20 +25,18 @@ from discreet.assess.compare.job import Job
 from discreet.assess.compare.judge import fitters_from, measures_from
 from discreet.assess.compare.summary import summarise
 from discreet.assess.compare.trial import Trial
-from discreet.assess.measure import Measure
-from discreet.design import show
+from discreet.assess.listing import Framed
+from discreet.assess.measure import Measure, loss
 from discreet.design.table import Table
 from discreet.errors import ParameterError, UnknownNameError
 
 if TYPE_CHECKING:
     import altair
-    import pandas as pd
-    import polars as pl
     import pyarrow as pa
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Comparison:
+class Comparison(Framed):
     """**Confidential.** Scores of several methods with their uncertainty.
 
     Attributes:
@@ -130,17 +127,6 @@ class Comparison:
         sampler = self.job.samplers[self.labels.index(label)]
         yield from map(sampler, range(draws))
 
-    def to_pandas(self) -> pd.DataFrame:
-        """The frame for pandas."""
-        return show.to_pandas(self.frame)
-
-    def to_polars(self) -> pl.DataFrame:
-        """The frame for polars."""
-        return show.to_polars(self.frame)
-
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        return self.frame.__arrow_c_stream__(requested_schema)
-
     def __repr__(self) -> str:
         from discreet.assess.compare.text import comparison_text
 
@@ -208,10 +194,5 @@ def compare(
         job, tuning = at_equal_risk(job, equal_risk, tune or {}, how)
     elif tune is not None:
         raise ParameterError("tune= says how to reach an equal risk; give equal_risk= as well.")
-    return compared(job, how, tuning)
-
-
-def compared(job: Job, how: Execution, tuning: tuple[Tuned, ...] = ()) -> Comparison:
-    """Run a job and gather its scores."""
     scores = how.scores(job)
     return Comparison(summarise(scores, job.measures), scores, job, tuning)

@@ -98,10 +98,7 @@ class Tuned:
 
 
 def at_equal_risk(
-    job: Job,
-    goal: tuple[str, float],
-    tune: Tuning,
-    how: Execution,
+    job: Job, goal: tuple[str, float], tune: Tuning, how: Execution
 ) -> tuple[Job, tuple[Tuned, ...]]:
     """The job with every method at the setting nearest to the target risk, from below.
 
@@ -123,12 +120,12 @@ def at_equal_risk(
     )
     folder = None if how.resume is None else how.resume.with_name(f"{how.resume.name}-tuning")
     within = Execution(how.replicates, how.workers, folder)
-    searches = [Search(c, _range_of(c, tune), measure, target) for c in job.contestants]
+    searches = [Search(c, _range_of(c, tune), target) for c in job.contestants]
     while asked := [(s, value) for s in searches for value in s.next_values()]:
         measure, risks = _risks(judged, within, asked, measure)
         for (search, value), risk in zip(asked, risks, strict=True):
             search.tried.append(Tried(value, *risk))
-    tuning = tuple(replace(search.result(), measure=measure) for search in searches)
+    tuning = tuple(search.result(measure) for search in searches)
     methods = [s.method_at(t.value) for s, t in zip(searches, tuning, strict=True)]
     labels = _labels(job.contestants, methods)
     named = tuple(replace(t, label=label) for t, label in zip(tuning, labels, strict=True))
@@ -217,14 +214,12 @@ class Search:
     Attributes:
       contestant: The method as it was given.
       span: The parameter to tune and its range; nothing is tuned without one.
-      measure: The measure of risk.
       target: The risk to reach.
       tried: Settings and their risks.
     """
 
     contestant: Contestant
     span: Range | None
-    measure: str
     target: float
     tried: list[Tried] = field(default_factory=list)
     _grid_size: int = 0
@@ -282,46 +277,34 @@ class Search:
         method: Method = with_parameter(self.contestant.method, self.span.parameter, value)
         return method
 
-    def result(self) -> Tuned:
-        """The weakest setting that meets the target, or the strongest there is.
-
-        Where the parameter does not move the risk, the setting stays near the given one.
-        """
-        found = Tuned(
+    def result(self, measure: str) -> Tuned:
+        """The weakest setting that meets the target, or the strongest there is."""
+        tried = tuple(sorted(self._measured, key=lambda t: t.value))
+        best = self._best(tried) if tried else Tried(math.nan, math.nan, 0.0)
+        return Tuned(
             label=self.contestant.label,
-            measure=self.measure,
+            measure=measure,
             parameter="" if self.span is None else self.span.parameter,
-            value=None,
-            risk=math.nan,
-            standard_error=0.0,
-            target=self.target,
-            reached=False,
-            tried=tuple(sorted(self._measured, key=lambda t: t.value)),
-        )
-        if not found.tried:
-            return found
-        best = (
-            self._best(found.tried)
-            if moves(found.tried)
-            else self._nearest(found.tried, self._given)
-        )
-        return replace(
-            found,
-            value=None if self.span is None else best.value,
+            value=None if math.isnan(best.value) else best.value,
             risk=best.risk,
             standard_error=best.standard_error,
+            target=self.target,
             reached=self._meets(best),
+            tried=tried,
         )
 
     def _best(self, tried: Sequence[Tried]) -> Tried:
-        """Of settings with the same risk the one next to those with a higher risk."""
-        meeting = [t.risk for t in tried if self._meets(t)]
-        risk = max(meeting) if meeting else min(t.risk for t in tried)
-        weakest = max(tried, key=lambda t: t.risk)
-        return self._nearest([t for t in tried if t.risk == risk], weakest.value)
+        """Of settings with the same risk the one next to those with a higher risk.
 
-    def _nearest(self, tried: Sequence[Tried], value: float | None) -> Tried:
-        return min(tried, key=lambda t: 0.0 if value is None else abs(t.value - value))
+        Where the parameter does not move the risk, the setting stays near the given one.
+        """
+        alike, aim = tried, self._given
+        if moves(tried):
+            meeting = [t.risk for t in tried if self._meets(t)]
+            risk = max(meeting) if meeting else min(t.risk for t in tried)
+            alike = [t for t in tried if t.risk == risk]
+            aim = max(tried, key=lambda t: t.risk).value
+        return min(alike, key=lambda t: 0.0 if aim is None else abs(t.value - aim))
 
     @property
     def _measured(self) -> list[Tried]:
@@ -330,6 +313,5 @@ class Search:
     @property
     def _given(self) -> float | None:
         """The value that the method was given with."""
-        if self.span is None:
-            return None
-        return value_of(self.contestant.method, self.span.parameter)
+        method = self.contestant.method
+        return None if self.span is None else value_of(method, self.span.parameter)

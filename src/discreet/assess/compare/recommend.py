@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from discreet.assess.compare.choose import Line, Selection, loss
+from discreet.assess.compare.choose import Line, Selection
 from discreet.assess.compare.draws import draws_of, tied_with_first
 from discreet.assess.listing import grouped
+from discreet.assess.measure import loss
 from discreet.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -90,7 +91,8 @@ class Recommendation:
         """The recommendation in plain words."""
         if not self.verdicts:
             return "No thresholds were given, so nothing is recommended."
-        return " ".join(filter(None, (self._choice(), self._unmeasured(), self._above())))
+        above = f"Above the equal risk: {', '.join(self.above)}." if self.above else ""
+        return " ".join(filter(None, (self._choice(), self._unmeasured(), above)))
 
     def _choice(self) -> str:
         asked = "; ".join(dict.fromkeys(v.condition for v in self.verdicts))
@@ -114,9 +116,6 @@ class Recommendation:
         lacking = grouped((v.measure, v.label) for v in self.verdicts if v.missing)
         listed = "; ".join(f"{name} for {', '.join(labels)}" for name, labels in lacking.items())
         return f"Not measured in every draw, and therefore not met: {listed}." if listed else ""
-
-    def _above(self) -> str:
-        return f"Above the equal risk: {', '.join(self.above)}." if self.above else ""
 
 
 def least_share(met: int, draws: int) -> float:

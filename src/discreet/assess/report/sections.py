@@ -35,14 +35,11 @@ _STAGES = {
 def decision(advice: Recommendation) -> str:
     """The recommendation and what it rests on."""
     conditions = list(dict.fromkeys(v.condition for v in advice.verdicts))
-    by_method: dict[str, dict[str, Cell]] = {}
+    cells: dict[str, list[Cell]] = {}
     for v in advice.verdicts:
-        cell = (v.outcome, f"{sum(v.acceptable)} of {len(v.acceptable)} draws meet it")
-        by_method.setdefault(v.label, {})[v.condition] = v.outcome if v.mean is None else cell
-    rows = [
-        [label, *(cells[condition] for condition in conditions)]
-        for label, cells in by_method.items()
-    ]
+        draws = f"{sum(v.acceptable)} of {len(v.acceptable)} draws meet it"
+        cells.setdefault(v.label, []).append(v.outcome if v.mean is None else (v.outcome, draws))
+    rows = [[label, *own] for label, own in cells.items()]
     table = grid(["method", *conditions], rows) if rows else ""
     return section("Recommendation", paragraph(advice.sentence, "lead"), table)
 

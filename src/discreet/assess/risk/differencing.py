@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.assess.cells import block_name, released_values, true_values
+from discreet.assess.cells import block_name, released_values, structured, true_values
 from discreet.assess.listing import grouped
-from discreet.assess.measure import UNIT, BaseMeasure, NotApplicableError, Score
+from discreet.assess.measure import BaseMeasure, NotApplicableError, Score
 from discreet.assess.utility.additivity import containing
 from discreet.design.axis import OUTSIDE
 from discreet.design.base import Vector
@@ -52,16 +52,12 @@ class Differencing(BaseMeasure):
 
     name = "differencing"
     kind = "risk"
-    range = UNIT
-    direction = "lower"
 
     small: int = 2
 
     def __call__(self, table: Table, release: Release) -> Score:
         """Take the measure."""
-        design = release.design
-        if not isinstance(design, StructuredDesign):
-            raise NotApplicableError("a design made from a matrix has no tables to subtract.")
+        design = structured(release.design)
         f = true_values(table, design, "published")
         g = released_values(release, "published")
         parts: dict[str, list[Any]] = {"table": [], "minus": [], "small": [], "revealed": []}

@@ -8,10 +8,9 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from discreet.assess.cells import check_choice
-from discreet.assess.measure import UNIT, NotApplicableError, Score
+from discreet.assess.measure import NotApplicableError, Score
 from discreet.assess.risk.groups import GroupMeasure
-from discreet.assess.risk.guessing import Guesses, guesses
-from discreet.assess.risk.refit import refitted_guess
+from discreet.assess.risk.guessing import Guesses, guesses, refitted_guess
 from discreet.design.release import Release
 from discreet.design.table import Table
 from discreet.solve.fit import Fitter
@@ -36,9 +35,6 @@ class GuessMeasure(GroupMeasure):
       fitter: What the insider fits with.
       most: The largest number of fits to make.
     """
-
-    range = UNIT
-    direction = "lower"
 
     intruder: Intruder = "outsider"
     fitter: Fitter | None = None
@@ -104,13 +100,6 @@ class DisclosureProbability(GuessMeasure):
     >>> refit = DisclosureProbability(sensitive="b", intruder="refit", fitter=as_it_is)
     >>> refit(*toy([[3, 1], [0, 2]], [[3, 1], [0, 2]])).breakdown["released"].to_pylist()
     [1.0, 1.0]
-
-    Args:
-      sensitive: The variable that must not be disclosed.
-      quasi: The variables an intruder knows; all others by default.
-      intruder: ``"outsider"``, ``"own"`` or ``"refit"``.
-      fitter: What the insider fits with.
-      most: The largest number of fits to make.
 
     See Langsrud & Lupp (2021), Tables 9 and 10 and section 6.
     """

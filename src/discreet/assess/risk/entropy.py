@@ -22,7 +22,7 @@ import numpy.typing as npt
 from numpy.typing import NDArray
 
 from discreet.assess.cells import PairMeasure, finest_parts
-from discreet.assess.measure import UNIT, NotApplicableError, Score
+from discreet.assess.measure import NotApplicableError, Score
 from discreet.design.release import Release
 from discreet.design.table import Table
 
@@ -104,16 +104,12 @@ class EntropyRisk(PairMeasure):
     [1.0, 0.5]
 
     Args:
-      cells: Published or inner cells.
-      values: Counts or weighted counts.
       repaired: Whether records in cells that were empty add uncertainty.
 
     See Antal, Shlomo & Elliot (2014), Shlomo, Krenzke & Li (2019), Table 4.
     """
 
     kind = "risk"
-    range = UNIT
-    direction = "lower"
 
     repaired: bool = False
 

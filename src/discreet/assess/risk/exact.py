@@ -18,7 +18,8 @@ import numpy as np
 from discreet.assess.cells import check_choice
 from discreet.assess.measure import Score
 from discreet.assess.risk.disclosure import GuessMeasure
-from discreet.assess.risk.guessing import Guesses
+from discreet.assess.risk.groups import GroupMeasure
+from discreet.assess.risk.guessing import Guesses, guesses
 from discreet.design.release import Release
 from discreet.design.table import Table
 
@@ -85,11 +86,6 @@ class ExactDisclosure(GuessMeasure):
     [0.5, 1.0]
 
     Args:
-      sensitive: The variable that must not be disclosed.
-      quasi: The variables an intruder knows; all others by default.
-      intruder: ``"outsider"``, ``"own"`` or ``"refit"``.
-      fitter: What the insider fits with.
-      most: The largest number of fits to make.
       figure: ``"f"``, ``"precision"`` or ``"recall"``.
       beta: Weight of recall against precision.
       tolerance: A guess is certain when its probability falls short of 1 by at most this.
@@ -134,11 +130,6 @@ class NearCertainGuesses(GuessMeasure):
     ([{'groups': 3, 'true': 2, 'released': 2, 'both': 1}], 0.3333)
 
     Args:
-      sensitive: The variable that must not be disclosed.
-      quasi: The variables an intruder knows; all others by default.
-      intruder: ``"outsider"``, ``"own"`` or ``"refit"``.
-      fitter: What the insider fits with.
-      most: The largest number of fits to make.
       sure: The probability, τ, from which on a guess is nearly certain.
     """
 
@@ -157,3 +148,41 @@ class NearCertainGuesses(GuessMeasure):
         counts = {name: int(np.count_nonzero(chosen)) for name, chosen in sets.items()}
         value = counts["both"] / counts["groups"]
         return self.score(value, found.layout.on, {k: [n] for k, n in counts.items()})
+
+
+@dataclass(frozen=True)
+class TargetedAttribution(GroupMeasure):
+    r"""Targeted correct attribution probability (TCAP), counting records.
+
+    Over the groups q with records whose released frequencies :math:`y_{qs}` all lie in one
+    category g, each weighing by its released frequency,
+
+    .. math:: \sum_q y_{q\cdot}\,\frac{f_{qg}}{f_{q\cdot}} \Big/ \sum_q y_{q\cdot}.
+
+    Zero when there is no such group. Range: 0 to 1. Lower is safer. The breakdown gives the number
+    of such groups and their released records. Exact disclosures count groups instead.
+
+    >>> from discreet.assess.cells import toy
+    >>> table, release = toy([[3, 1], [0, 2], [5, 5]], [[3, 0], [0, 1], [6, 4]])
+    >>> TargetedAttribution(sensitive="b")(table, release).value
+    0.8125
+
+    Args:
+      tolerance: A guess is certain when its probability falls short of 1 by at most this.
+
+    See Taub et al. (2019), as described by Langsrud & Lupp (2021).
+    """
+
+    name = "targeted-attribution"
+
+    tolerance: float = CERTAIN
+
+    def __call__(self, table: Table, release: Release) -> Score:
+        """Take the measure."""
+        groups = self.groups(table, release)
+        found = guesses(groups, own=False)
+        certain = found.occurs & (found.released.probability >= 1 - self.tolerance)
+        records = groups.released[certain].sum(axis=1)
+        value = np.average(found.success[certain], weights=records) if certain.any() else 0.0
+        parts = {"groups": [int(np.count_nonzero(certain))], "records": [float(records.sum())]}
+        return self.score(value, found.layout.on, parts)

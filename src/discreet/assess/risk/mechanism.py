@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, ClassVar
 
 from discreet.assess.measure import (
     NO_MECHANISM,
     POSITIVE,
-    UNIT,
     BaseMeasure,
     NotApplicableError,
     Score,
@@ -17,7 +16,6 @@ from discreet.design.release import Release
 from discreet.design.table import Table
 
 if TYPE_CHECKING:
-    from discreet.noise.audit import Audit
     from discreet.noise.matrix import TransitionMatrix
 
 
@@ -26,15 +24,21 @@ class _Mechanism(BaseMeasure):
     """A property of the noise, from its transition matrix or the release's privacy statement."""
 
     kind = "risk"
-    direction = "lower"
+    figure: ClassVar[str]
 
     mechanism: TransitionMatrix | None = None
 
-    def stated(self, release: Release, figure: str) -> Score:
-        """The figure that the release states for itself."""
-        if release.statement.privacy is None:
+    def __call__(self, table: Table, release: Release) -> Score:
+        """Take the measure."""
+        stated = release.statement.privacy
+        if stated is not None:
+            return self.score(getattr(stated, self.figure), "the whole release")
+        if self.mechanism is None:
             raise NotApplicableError(NO_MECHANISM)
-        return self.score(getattr(release.statement.privacy, figure), "the whole release")
+        audit = self.mechanism.audit(getattr(self, "epsilon", None))
+        columns = ("first", "second", "epsilon", "delta")
+        parts = {name: [getattr(pair, name) for pair in audit.neighbours] for name in columns}
+        return self.score(getattr(audit, self.figure), "one cell", parts)
 
 
 class MechanismEpsilon(_Mechanism):
@@ -58,14 +62,8 @@ class MechanismEpsilon(_Mechanism):
     """
 
     name = "mechanism-epsilon"
+    figure = "epsilon"
     range = POSITIVE
-
-    def __call__(self, table: Table, release: Release) -> Score:
-        """Take the measure."""
-        if self.mechanism is None or release.statement.privacy is not None:
-            return self.stated(release, "epsilon")
-        audit = self.mechanism.audit()
-        return self.score(audit.epsilon, "one cell", _parts(audit))
 
 
 @dataclass(frozen=True)
@@ -96,19 +94,6 @@ class MechanismDelta(_Mechanism):
     """
 
     name = "mechanism-delta"
-    range = UNIT
+    figure = "delta"
 
     epsilon: float | None = None
-
-    def __call__(self, table: Table, release: Release) -> Score:
-        """Take the measure."""
-        if self.mechanism is None or release.statement.privacy is not None:
-            return self.stated(release, "delta")
-        audit = self.mechanism.audit(self.epsilon)
-        return self.score(audit.delta, "one cell", _parts(audit))
-
-
-def _parts(audit: Audit) -> dict[str, list[Any]]:
-    pairs = audit.neighbours
-    columns = ("first", "second", "epsilon", "delta")
-    return {name: [getattr(pair, name) for pair in pairs] for name in columns}

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from discreet.assess.cells import CLASS_STARTS, PairMeasure, count_classes
-from discreet.assess.measure import NO_MECHANISM, UNIT, NotApplicableError, Score
-from discreet.design.base import Vector
+from discreet.assess.cells import CLASS_STARTS, PairMeasure, by_class
+from discreet.assess.measure import NO_MECHANISM, NotApplicableError, Score
 from discreet.design.release import Release
 from discreet.design.table import Table
 
@@ -33,8 +32,6 @@ class CertainNonzero(PairMeasure):
     0.6666666666666666
 
     Args:
-      cells: Published or inner cells.
-      values: Counts or weighted counts.
       tolerance: Released values up to this size are zeros, for fits with decimals.
       classes: First value of each class of released values.
 
@@ -43,8 +40,6 @@ class CertainNonzero(PairMeasure):
 
     name = "certain-nonzero"
     kind = "risk"
-    range = UNIT
-    direction = "lower"
 
     tolerance: float = TOLERANCE
     classes: tuple[int, ...] = CLASS_STARTS
@@ -55,18 +50,8 @@ class CertainNonzero(PairMeasure):
         positive = pair.g > self.tolerance
         right = pair.f[positive] > 0
         value = right.mean() if len(right) else 0.0
-        return self.score(value, pair.on, self._by_class(pair.g[positive], right))
-
-    def _by_class(self, g: Vector, right: Vector) -> dict[str, list[Any]]:
-        index, names = count_classes(g, self.classes)
-        cells = np.bincount(index, minlength=len(names))
-        true = np.bincount(index[right], minlength=len(names))
-        used = np.flatnonzero(cells)
-        return {
-            "released": [names[k] for k in used],
-            "cells": cells[used].tolist(),
-            "share": (true[used] / cells[used]).tolist(),
-        }
+        parts = by_class(pair.g[positive], right, self.classes, {"share": np.mean})
+        return self.score(value, pair.on, parts)
 
 
 @dataclass(frozen=True)
@@ -84,15 +69,11 @@ class ProvenNonzero(PairMeasure):
     0.6666666666666666
 
     Args:
-      cells: Published or inner cells.
-      values: Counts or weighted counts.
       mechanism: The transition matrix that was applied to each cell.
     """
 
     name = "proven-nonzero"
     kind = "risk"
-    range = UNIT
-    direction = "lower"
 
     mechanism: TransitionMatrix | None = None
 

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.assess.cells import block_name, true_values, without_withheld
-from discreet.assess.measure import NO_SENSITIVE, UNIT, NotApplicableError, Score
+from discreet.assess.cells import block_name, structured, true_values, without_withheld
+from discreet.assess.measure import NO_SENSITIVE, NotApplicableError, Score
 from discreet.assess.risk.exact import Exact
 from discreet.assess.risk.groups import GroupMeasure
 from discreet.design.base import Vector
@@ -43,7 +43,6 @@ class TableDisclosure(GroupMeasure):
     [{'table': 'a×b', 'a': 1, 'b': 2, 'c': 1}]
 
     Args:
-      sensitive: The variable that must not be disclosed.
       quasi: Tables with other variables than these are left out; none is by default.
       beta: Weight of recall against precision.
       tolerance: Released values up to this size are zeros, for fits with decimals.
@@ -52,15 +51,13 @@ class TableDisclosure(GroupMeasure):
     """
 
     name = "table-disclosure"
-    range = UNIT
-    direction = "lower"
 
     beta: float = 0.5
     tolerance: float = TOLERANCE
 
     def __call__(self, table: Table, release: Release) -> Score:
         """Take the measure."""
-        design = _structured(release)
+        design = structured(release.design)
         sensitive, known = self._axes(design)
         f = true_values(table, design, "published")
         g = without_withheld(release, release.z)
@@ -124,8 +121,6 @@ class IntersectionDisclosure(GroupMeasure):
     0
 
     Args:
-      sensitive: The variable that must not be disclosed.
-      quasi: The variables an intruder knows; all others by default.
       beta: Weight of recall against precision.
       tolerance: Released values up to this size are zeros, for fits with decimals.
 
@@ -133,15 +128,13 @@ class IntersectionDisclosure(GroupMeasure):
     """
 
     name = "intersection-disclosure"
-    range = UNIT
-    direction = "lower"
 
     beta: float = 0.5
     tolerance: float = TOLERANCE
 
     def __call__(self, table: Table, release: Release) -> Score:
         """Take the measure."""
-        design = _structured(release)
+        design = structured(release.design)
         if isinstance(design, ProductDesign) and design.n_inner > LARGEST_DENSE:
             raise NotApplicableError("the variables have too many combinations to go through.")
         where = self.layout(design)
@@ -161,12 +154,6 @@ class IntersectionDisclosure(GroupMeasure):
         if table.inner is None:
             return possible
         return np.asarray(true_values(table, release.design, "inner") > 0)
-
-
-def _structured(release: Release) -> StructuredDesign:
-    if not isinstance(release.design, StructuredDesign):
-        raise NotApplicableError("the design has no variables.")
-    return release.design
 
 
 Found = tuple[NDArray[np.int64], NDArray[np.int64]]

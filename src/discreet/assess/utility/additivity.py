@@ -53,7 +53,6 @@ class AdditivityError(BaseMeasure):
     name = "additivity-error"
     kind = "utility"
     range = POSITIVE
-    direction = "lower"
 
     tolerance: float = 1e-6
 

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.assess.cells import Values, block_name, released_values, true_values
+from discreet.assess.cells import Values, block_name, released_values, structured, true_values
 from discreet.assess.measure import (
     NO_MECHANISM,
     POSITIVE,
-    UNIT,
     BaseMeasure,
     NotApplicableError,
     Score,
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     from discreet.noise.matrix import TransitionMatrix
 
 Matrix = NDArray[Any]
+Tested = tuple[str, ChiSquareTest, Matrix]
 
 
 @dataclass(frozen=True)
@@ -35,17 +35,28 @@ class _Association(BaseMeasure):
     """A measure of the two-way tables; the breakdown has a row for each."""
 
     kind = "utility"
-    direction = "lower"
 
     values: Values = "count"
 
-    def tests(self, table: Table, release: Release) -> list[tuple[str, ChiSquareTest, Matrix]]:
+    def tests(self, table: Table, release: Release) -> list[Tested]:
         """Name and test of every true two-way table that varies, with its released form."""
-        found = [
-            (name, chi_square_test(f), g)
-            for name, f, g in two_way_tables(table, release, self.values)
-        ]
-        return [row for row in found if row[1].freedom]
+        tables = two_way_tables(table, release, self.values)
+        found = [(name, chi_square_test(f), g) for name, f, g in tables]
+        varying = [row for row in found if row[1].freedom]
+        if not varying:
+            raise NotApplicableError(
+                "no two-way table with two filled rows and columns is published."
+            )
+        return varying
+
+    def shift(self, f: ChiSquareTest, g: ChiSquareTest) -> float:
+        """How far the test of a released table is from that of the true one."""
+        raise NotImplementedError
+
+    def __call__(self, table: Table, release: Release) -> Score:
+        """Take the measure."""
+        rows = [(name, f, chi_square_test(g)) for name, f, g in self.tests(table, release)]
+        return self.score(np.mean([self.shift(f, g) for _, f, g in rows]), self.on, _parts(rows))
 
     @property
     def on(self) -> str:
@@ -66,20 +77,15 @@ class ChiSquareShift(_Association):
     >>> round(ChiSquareShift()(*toy([[20, 10], [10, 20]], [[15, 15], [15, 15]])).value, 4)
     6.6667
 
-    Args:
-      values: Counts or weighted counts.
-
     See Shlomo, Krenzke & Li (2019), Figures 2 and 3.
     """
 
     name = "chi-square-shift"
     range = POSITIVE
 
-    def __call__(self, table: Table, release: Release) -> Score:
-        """Take the measure."""
-        rows = _compared(self.tests(table, release))
-        shifts = [abs(g.statistic - f.statistic) / f.freedom for _, f, g in rows]
-        return self.score(np.mean(shifts), self.on, _parts(rows))
+    def shift(self, f: ChiSquareTest, g: ChiSquareTest) -> float:
+        """Change of the statistic per degree of freedom."""
+        return abs(g.statistic - f.statistic) / f.freedom
 
 
 class CramersVShift(_Association):
@@ -92,19 +98,13 @@ class CramersVShift(_Association):
     >>> from discreet.assess.cells import toy
     >>> round(CramersVShift()(*toy([[20, 10], [10, 20]], [[15, 15], [15, 15]])).value, 4)
     0.3333
-
-    Args:
-      values: Counts or weighted counts.
     """
 
     name = "cramers-v-shift"
-    range = UNIT
 
-    def __call__(self, table: Table, release: Release) -> Score:
-        """Take the measure."""
-        rows = _compared(self.tests(table, release))
-        shifts = [abs(g.cramers_v - f.cramers_v) for _, f, g in rows]
-        return self.score(np.mean(shifts), self.on, _parts(rows))
+    def shift(self, f: ChiSquareTest, g: ChiSquareTest) -> float:
+        """Change of Cramér's V."""
+        return abs(g.cramers_v - f.cramers_v)
 
 
 @dataclass(frozen=True)
@@ -120,20 +120,16 @@ class ChangedDecisions(_Association):
     1.0
 
     Args:
-      values: Counts or weighted counts.
       level: The level of the test, α.
     """
 
     name = "changed-decisions"
-    range = UNIT
 
     level: float = 0.05
 
-    def __call__(self, table: Table, release: Release) -> Score:
-        """Take the measure."""
-        rows = _compared(self.tests(table, release))
-        changed = [(f.p_value < self.level) != (g.p_value < self.level) for _, f, g in rows]
-        return self.score(np.mean(changed), self.on, _parts(rows))
+    def shift(self, f: ChiSquareTest, g: ChiSquareTest) -> float:
+        """Whether the decisions differ."""
+        return float((f.p_value < self.level) != (g.p_value < self.level))
 
 
 @dataclass(frozen=True)
@@ -160,7 +156,6 @@ class AdjustedChiSquare(_Association):
     """
 
     name = "adjusted-chi-square"
-    range = UNIT
 
     mechanism: TransitionMatrix | None = None
 
@@ -171,9 +166,9 @@ class AdjustedChiSquare(_Association):
         weight = 1.0 if self.values == "count" else table.weights.sum() / table.z.sum()
         rows = [
             (name, f, chi_square_test(g), chi_square_test(g, self.mechanism, weight))
-            for name, f, g in _required(self.tests(table, release))
+            for name, f, g in self.tests(table, release)
         ]
-        parts = {
+        parts: dict[str, Any] = {
             "table": [name for name, *_ in rows],
             "true_p": [f.p_value for _, f, _, _ in rows],
             "naive_p": [naive.p_value for _, _, naive, _ in rows],
@@ -188,9 +183,7 @@ def two_way_tables(
     table: Table, release: Release, values: Values = "count"
 ) -> Iterator[tuple[str, Matrix, Matrix]]:
     """Name, true and released matrix of every published two-way table that is fully shown."""
-    design = release.design
-    if not isinstance(design, StructuredDesign):
-        raise NotApplicableError("a design made from a matrix has no two-way tables.")
+    design = structured(release.design)
     f = true_values(table, design, "published", values)
     g = released_values(release, "published", values)
     for k, block in enumerate(design.blocks):
@@ -204,18 +197,6 @@ def _matrix(design: StructuredDesign, k: int, values: Vector) -> Matrix:
     flat = np.zeros(block.size, dtype=values.dtype)
     flat[design.block_cells(k)] = values[design.slice_of(k)]
     return flat.reshape([len(level) for level in block.levels if level is not None])
-
-
-def _required(tests: list[tuple[str, ChiSquareTest, Matrix]]) -> Any:
-    if not tests:
-        raise NotApplicableError("no two-way table with two filled rows and columns is published.")
-    return tests
-
-
-def _compared(
-    tests: list[tuple[str, ChiSquareTest, Matrix]],
-) -> list[tuple[str, ChiSquareTest, ChiSquareTest]]:
-    return [(name, f, chi_square_test(g)) for name, f, g in _required(tests)]
 
 
 def _parts(rows: list[tuple[str, ChiSquareTest, ChiSquareTest]]) -> dict[str, list[Any]]:

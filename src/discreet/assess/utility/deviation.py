@@ -9,8 +9,8 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from discreet.assess.cells import CLASS_STARTS, PairMeasure, Pairs, check_choice, count_classes
-from discreet.assess.measure import EVERYTHING, POSITIVE, UNIT, NotApplicableError, Score
+from discreet.assess.cells import CLASS_STARTS, PairMeasure, Pairs, by_class, check_choice
+from discreet.assess.measure import EVERYTHING, POSITIVE, NotApplicableError, Score
 from discreet.design.base import Vector
 from discreet.design.release import Release
 from discreet.design.table import Table
@@ -47,8 +47,6 @@ class Deviation(PairMeasure):
     [0.5, 0.25, 1.0]
 
     Args:
-      cells: Published or inner cells.
-      values: Counts or weighted counts.
       summary: ``"mean"``, ``"median"``, ``"max"`` or ``"root-mean-square"``.
       relative: Whether deviations are divided by the true value.
       classes: First value of each class of true values.
@@ -58,7 +56,6 @@ class Deviation(PairMeasure):
 
     kind = "utility"
     range = POSITIVE
-    direction = "lower"
 
     summary: Summary = "mean"
     relative: bool = False
@@ -85,7 +82,7 @@ class Deviation(PairMeasure):
         pair = self.pairs(table, release)
         f, d = _relative(pair) if self.relative else (pair.f, pair.g - pair.f)
         moved = np.abs(d)
-        parts = _by_class(f, moved, self.classes, SUMMARIES)
+        parts = by_class(f, moved, self.classes, SUMMARIES)
         return self.score(SUMMARIES[self.summary](moved), pair.on, parts)
 
 
@@ -103,8 +100,6 @@ class MeanPercentageError(PairMeasure):
     (31.6667, [50.0, -5.0])
 
     Args:
-      cells: Published or inner cells.
-      values: Counts or weighted counts.
       classes: First value of each class of true values.
     """
 
@@ -119,7 +114,7 @@ class MeanPercentageError(PairMeasure):
         """Take the measure."""
         pair = self.pairs(table, release)
         f, d = _relative(pair)
-        parts = _by_class(f, 100 * d, self.classes, {"mean": np.mean})
+        parts = by_class(f, 100 * d, self.classes, {"mean": np.mean})
         return self.score(100 * d.mean(), pair.on, parts)
 
 
@@ -136,16 +131,12 @@ class InaccurateCells(PairMeasure):
     0.6666666666666666
 
     Args:
-      cells: Published or inner cells.
-      values: Counts or weighted counts.
       limit: The share of the true value, λ, that a cell may be off by.
       classes: First value of each class of true values.
     """
 
     name = "inaccurate-cells"
     kind = "utility"
-    range = UNIT
-    direction = "lower"
 
     limit: float = 0.05
     classes: tuple[int, ...] = CLASS_STARTS
@@ -155,7 +146,7 @@ class InaccurateCells(PairMeasure):
         pair = self.pairs(table, release)
         f, d = _relative(pair)
         off = np.abs(d) > self.limit * (1 + _DUST)
-        return self.score(off.mean(), pair.on, _by_class(f, off, self.classes, {"share": np.mean}))
+        return self.score(off.mean(), pair.on, by_class(f, off, self.classes, {"share": np.mean}))
 
 
 _DUST = 1e-12
@@ -168,16 +159,3 @@ def _relative(pair: Pairs) -> tuple[Vector, Vector]:
         raise NotApplicableError("every true value is zero, so nothing is relative to it.")
     f = pair.f[filled]
     return f, (pair.g[filled] - f) / f
-
-
-def _by_class(
-    f: Vector, d: Vector, starts: tuple[int, ...], summaries: dict[Any, Callable[[Vector], Any]]
-) -> dict[str, list[Any]]:
-    index, names = count_classes(f, starts)
-    used = [k for k in range(len(names)) if (index == k).any()]
-    inside = [d[index == k] for k in used]
-    return {
-        "class": [names[k] for k in used],
-        "cells": [len(part) for part in inside],
-        **{name: [float(take(part)) for part in inside] for name, take in summaries.items()},
-    }

@@ -33,8 +33,6 @@ class RankCorrelation(PairMeasure):
     [0.8, 0.6667]
 
     Args:
-      cells: Published or inner cells.
-      values: Counts or weighted counts.
       concordance: Whether pairs in the same order are counted, after Kendall.
     """
 
@@ -52,9 +50,8 @@ class RankCorrelation(PairMeasure):
     def __call__(self, table: Table, release: Release) -> Score:
         """Take the measure."""
         pair = self.pairs(table, release)
-        correlation = kendall if self.concordance else spearman
         rows = [
-            (name, len(f), correlation(f, g))
+            (name, len(f), self._correlation(f, g))
             for name, f, g in pair.blocks()
             if len(f) > 1 and np.ptp(f) > 0 and np.ptp(g) > 0
         ]
@@ -62,6 +59,13 @@ class RankCorrelation(PairMeasure):
             raise NotApplicableError("no published table has two different values to rank.")
         value = np.average([r for _, _, r in rows], weights=[n for _, n, _ in rows])
         return self.score(np.clip(value, *CORRELATION), pair.on, _columns(rows, "correlation"))
+
+    def _correlation(self, f: Vector, g: Vector) -> float:
+        from scipy.stats import kendalltau
+
+        if self.concordance:
+            return float(kendalltau(f, g).statistic)
+        return float(np.corrcoef(_ranks(f), _ranks(g))[0, 1])
 
 
 @dataclass(frozen=True)
@@ -73,16 +77,11 @@ class LargestRankMove(PairMeasure):
     >>> from discreet.assess.cells import toy
     >>> LargestRankMove()(*toy([1, 2, 3, 4], [5, 2, 3, 4])).value
     3.0
-
-    Args:
-      cells: Published or inner cells.
-      values: Counts or weighted counts.
     """
 
     name = "largest-rank-move"
     kind = "utility"
     range = POSITIVE
-    direction = "lower"
 
     def __call__(self, table: Table, release: Release) -> Score:
         """Take the measure."""
@@ -94,18 +93,6 @@ class LargestRankMove(PairMeasure):
         ]
         value = max(move for _, _, move in rows)
         return self.score(value, pair.on, _columns(rows, "largest_move"))
-
-
-def spearman(f: Vector, g: Vector) -> float:
-    """Correlation of mean ranks."""
-    return float(np.corrcoef(_ranks(f), _ranks(g))[0, 1])
-
-
-def kendall(f: Vector, g: Vector) -> float:
-    """Concordance with a correction for ties."""
-    from scipy.stats import kendalltau
-
-    return float(kendalltau(f, g).statistic)
 
 
 def _ranks(values: Vector) -> NDArray[np.float64]:

@@ -22,10 +22,6 @@ class TotalBias(PairMeasure):
     >>> from discreet.assess.cells import toy
     >>> TotalBias()(*toy([4, 9, 0], [5, 9, 2])).value
     3.0
-
-    Args:
-      cells: Published or inner cells.
-      values: Counts or weighted counts.
     """
 
     name = "total-bias"
@@ -52,17 +48,12 @@ class TotalDifference(PairMeasure):
     >>> TotalDifference()(*toy([40, 60], [42, 59])).value
     1.0
 
-    Args:
-      cells: Published or inner cells.
-      values: Counts or weighted counts.
-
     See Shlomo, Krenzke & Li (2019), Table 5.
     """
 
     name = "total-difference"
     kind = "utility"
     range = POSITIVE
-    direction = "lower"
 
     def __call__(self, table: Table, release: Release) -> Score:
         """Take the measure."""

@@ -1,4 +1,4 @@
-"""Zeros that should not be there, and values where there should be a zero."""
+"""Cells that mislead or are not shown: false zeros, false positives, withheld values."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from discreet.assess.cells import PairMeasure
-from discreet.assess.measure import UNIT, NotApplicableError, Score
+from discreet.assess.cells import PairMeasure, without_withheld
+from discreet.assess.measure import BaseMeasure, NotApplicableError, Score
 from discreet.design.release import Release
 from discreet.design.table import Table
 
@@ -30,15 +30,11 @@ class FalseZeros(PairMeasure):
     0.5
 
     Args:
-      cells: Published or inner cells.
-      values: Counts or weighted counts.
       positives: Whether false positives are counted, not false zeros.
       tolerance: Released values up to this size are zeros, for fits with decimals.
     """
 
     kind = "utility"
-    range = UNIT
-    direction = "lower"
 
     positives: bool = False
     tolerance: float = TOLERANCE
@@ -58,3 +54,26 @@ class FalseZeros(PairMeasure):
         zero = np.abs(pair.g[chosen]) <= self.tolerance
         n, false = len(zero), int(np.count_nonzero(zero != self.positives))
         return self.score(false / n, pair.on, {"cells": [n], "false": [false]})
+
+
+@dataclass(frozen=True)
+class WithheldCells(BaseMeasure):
+    r"""Share of the published cells whose value is suppressed or missing.
+
+    .. math:: \#\{\text{withheld}\} / n
+
+    Range: 0 to 1. Lower is better. Every other measure looks at the cells that are shown.
+
+    >>> from discreet.assess.cells import toy
+    >>> WithheldCells()(*toy([1, 4, 5, 6], [float("nan"), 4, 5, 6])).value
+    0.25
+    """
+
+    name = "withheld-cells"
+    kind = "utility"
+
+    def __call__(self, table: Table, release: Release) -> Score:
+        """Take the measure."""
+        z = without_withheld(release, release.z)
+        withheld = np.isnan(z) if z.dtype.kind == "f" else np.zeros(len(z), dtype=bool)
+        return self.score(float(withheld.mean()), "published values")
