@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from discreet import registry
+from discreet.assess.compare.contestants import built_from
 from discreet.assess.listing import Framed, aligned, grouped
 from discreet.assess.measure import Measure, NotApplicableError, Score
 from discreet.errors import UnknownNameError
@@ -114,7 +115,7 @@ def assess(
     Args:
       table: The true table.
       release: What is published of it.
-      measures: Names or measures; all registered ones by default.
+      measures: Names, such as ``"unchanged-small-cells:small=3"``, or measures; all by default.
       **options: Given to every measure that has an option of this name, such as
         `sensitive="party"`, `mechanism=ptable`, `fitter=NonNegative()`, `small=3`.
 
@@ -122,7 +123,7 @@ def assess(
       UnknownNameError: No measure of this name, or none with this option.
     """
     chosen = list(registry.MEASURES) if measures is None else list(measures)
-    built = [_with_options(_built(measure), options) for measure in chosen]
+    built = [_with_options(built_from("measure", measure), options) for measure in chosen]
     _check_options(options, built)
     scores, skipped = [], []
     for measure in (v for m in built for v in _variants(m, table, release, options)):
@@ -131,13 +132,6 @@ def assess(
         except NotApplicableError as error:
             skipped.append(Skipped(measure.name, measure.kind, str(error)))
     return Assessment(tuple(scores), tuple(skipped))
-
-
-def _built(measure: str | Measure) -> Measure:
-    if not isinstance(measure, str):
-        return measure
-    built: Measure = registry.build("measure", measure)
-    return built
 
 
 def _options_of(measure: Measure) -> list[str]:

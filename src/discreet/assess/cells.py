@@ -25,6 +25,7 @@ Mask = NDArray[np.bool_]
 Part = tuple[str, slice]
 
 CLASS_STARTS = (0, 1, 3, 10, 100)
+NEARLY_ZERO = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,6 +238,11 @@ def count_classes(
         for low, high in zip(starts, starts[1:], strict=False)
     ]
     return np.searchsorted(starts, f, side="right") - 1, [*names, f"{starts[-1]}+"]
+
+
+def columns(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> dict[str, list[Any]]:
+    """Rows of a breakdown as its columns."""
+    return {name: [row[k] for row in rows] for k, name in enumerate(names)}
 
 
 def by_class(

@@ -108,15 +108,15 @@ def test_of_settings_with_equal_risk_the_weaker_one_is_taken(risks, target, valu
 
 
 def test_what_was_given_as_fixed_is_not_tuned(table):
-    methods = {"law": dc.SmallCountRounding(base=5), "free": dc.SmallCountRounding()}
+    methods = {"law": dc.DropAdd(share=0.3), "free": dc.DropAdd()}
     found = compare(table, methods, 0.5, replicates=2)
-    assert [t.parameter for t in found.tuning] == ["", "base"]
-    assert found.job.contestants[0].method.base == 5
+    assert [t.parameter for t in found.tuning] == ["", "share"]
+    assert found.job.contestants[0].method.share == 0.3
     kept = compare(table, {"kept": dc.Laplace(epsilon=1.0)}, 0.5, tune={"kept": None})
     assert kept.job.contestants[0].method.epsilon == 1.0
     assert "nothing to tune" in kept.tuning[0].sentence
-    named = compare(table, methods, 0.5, replicates=2, tune={"law": ("base", [5, 7])})
-    assert {t.value for t in named.tuning[0].tried} == {5, 7}
+    named = compare(table, methods, 0.5, replicates=2, tune={"law": ("share", [0.3, 0.4])})
+    assert {t.value for t in named.tuning[0].tried} == {0.3, 0.4}
 
 
 def test_a_method_whose_risk_cannot_be_measured_is_not_at_the_target(table):

@@ -76,7 +76,9 @@ def selected(frame: pa.Table, measure: str) -> Selection:
         raise ParameterError(f"a stage is one of {' and '.join(STAGES)}; got {stage!r}.")
     rows = [row for row in frame.to_pylist() if row["measure"] == name]
     if not rows:
-        raise UnknownNameError("measure of this comparison", name, _measures(frame))
+        raise UnknownNameError(
+            "measure of this comparison", name, dict.fromkeys(frame["measure"].to_pylist())
+        )
     usable = [row for row in rows if row["replicates"] and stage in ("", row["stage"])]
     if not usable:
         note = next((row["note"] for row in rows if row["note"]), "it was not taken there.")
@@ -107,10 +109,6 @@ def _missing(frame: pa.Table, rows: Sequence[Line], lines: Sequence[Line]) -> di
             notes = " ".join(dict.fromkeys(row["note"] for row in own))
             found[label] = notes or "it was not taken at this stage."
     return found
-
-
-def _measures(frame: pa.Table) -> dict[str, None]:
-    return dict.fromkeys(frame["measure"].to_pylist())
 
 
 def first_of(frame: pa.Table, names: tuple[str, ...], kind: str) -> Selection:

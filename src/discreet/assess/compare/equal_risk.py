@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 from discreet.assess.compare.choose import selected
 from discreet.assess.compare.contestants import Contestant, built_from, label_of
@@ -32,8 +32,7 @@ _BISECTIONS = 6
 _MOVES = 3.0  # standard errors between the lowest and the highest of several risks
 
 
-@dataclass(frozen=True)
-class Tried:
+class Tried(NamedTuple):
     """One setting of a method and the risk it has."""
 
     value: float
@@ -149,10 +148,8 @@ def _checked(goal: Any) -> tuple[str, float]:
         measure, target = goal
         return str(measure), float(target)
     except (TypeError, ValueError):
-        raise ParameterError(
-            f"equal_risk needs a measure and a target, such as ('exact-disclosure-own', 0.5); "
-            f"got {goal!r}."
-        ) from None
+        wanted = "a measure and a target, such as ('exact-disclosure-own', 0.5)"
+        raise ParameterError(f"equal_risk needs {wanted}; got {goal!r}.") from None
 
 
 def _check_names(tune: Mapping[str, Any], known: Sequence[Contestant]) -> None:
@@ -234,7 +231,8 @@ class Search:
         if not self.tried:
             return self._first(self.span)
         if not moves(self._measured):
-            return self._given_if_new(self.span)
+            known, given = {t.value for t in self.tried}, self._given
+            return [v for v in (given,) if v is not None and self.span.holds(v) and v not in known]
         if self.span.is_discrete or len(self.tried) >= self._grid_size + _BISECTIONS:
             return []
         inside = sorted(self._measured, key=lambda t: t.value)
@@ -243,12 +241,6 @@ class Search:
             return []
         a, b = crossing[-1]
         return [self.span.middle(a.value, b.value)]
-
-    def _given_if_new(self, span: Range) -> list[float]:
-        given = self._given
-        if given is None or not span.holds(given) or given in {t.value for t in self.tried}:
-            return []
-        return [given]
 
     def _first(self, span: Range) -> list[float]:
         usable = [value for value in span.grid(_FIRST_GRID) if self._can_be_made(value)]

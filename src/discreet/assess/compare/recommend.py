@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -50,11 +50,6 @@ class Verdict:
         return loss(self.mean, self.direction) <= loss(self.threshold, self.direction)
 
     @property
-    def share(self) -> float:
-        """Share of the draws that are acceptable."""
-        return float(np.mean(self.acceptable))
-
-    @property
     def condition(self) -> str:
         """What is asked for, in words."""
         side = {"lower": "at most", "higher": "at least", "zero": "within"}[self.direction]
@@ -78,6 +73,7 @@ class Recommendation:
       chosen: The method to take; `None` when none is acceptable or nothing was asked for.
       tied: Acceptable methods whose utility differs from that of the chosen one by chance only.
       above: Methods that could not be tuned to the equal risk, and are not acceptable therefore.
+      remarks: Measures that are not of the same thing for all methods.
     """
 
     verdicts: tuple[Verdict, ...]
@@ -85,6 +81,7 @@ class Recommendation:
     chosen: str | None = None
     tied: tuple[str, ...] = ()
     above: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
 
     @property
     def sentence(self) -> str:
@@ -92,7 +89,7 @@ class Recommendation:
         if not self.verdicts:
             return "No thresholds were given, so nothing is recommended."
         above = f"Above the equal risk: {', '.join(self.above)}." if self.above else ""
-        return " ".join(filter(None, (self._choice(), self._unmeasured(), above)))
+        return " ".join(filter(None, (self._choice(), self._unmeasured(), above, *self.remarks)))
 
     def _choice(self) -> str:
         asked = "; ".join(dict.fromkeys(v.condition for v in self.verdicts))
@@ -108,7 +105,7 @@ class Recommendation:
         return (
             f"{self.chosen}: of the methods that meet all thresholds in the mean ({asked}) it has "
             f"the best {self.utility}.{alike} {met} of {draws} draws meet all of them; with 95 % "
-            f"confidence a release does so in at least {100 * least_share(met, draws):.0f} of 100 "
+            f"confidence a release does so in at least {int(100 * least_share(met, draws))} of 100 "
             f"cases.{beware}"
         )
 
@@ -144,15 +141,18 @@ def recommend(found: Comparison, thresholds: Mapping[str, float]) -> Recommendat
     """
     verdicts = tuple(v for name, limit in thresholds.items() for v in _verdicts(found, name, limit))
     above = tuple(t.label for t in found.tuning if not t.reached)
+    advice = Recommendation(
+        verdicts, above=above, remarks=tuple(found[name].remark for name in thresholds)
+    )
     if not verdicts or "utility" not in found.kinds:
-        return Recommendation(verdicts, above=above)
+        return advice
     utility = found.utility()
     failed = {v.label for v in verdicts if not v.is_met}.union(above)
     acceptable = [line for line in _by_worst_fitter(found) if line["label"] not in failed]
     if not acceptable:
-        return Recommendation(verdicts, utility.title, above=above)
-    tied = (line["label"] for line in tied_with_first(found.replicates, utility, acceptable))
-    return Recommendation(verdicts, utility.title, acceptable[0]["label"], tuple(tied), above)
+        return replace(advice, utility=utility.title)
+    tied = tuple(x["label"] for x in tied_with_first(found.replicates, utility, acceptable))
+    return replace(advice, utility=utility.title, chosen=acceptable[0]["label"], tied=tied)
 
 
 def _by_worst_fitter(found: Comparison) -> list[Line]:

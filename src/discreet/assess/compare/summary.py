@@ -70,13 +70,12 @@ def _lines(found: Rows, limits: Ends) -> Iterator[dict[str, Any]]:
 
 def _line(taken: Rows, missing: Rows, limits: Ends) -> dict[str, Any]:
     values = np.array([row["value"] for row in taken])
-    line: dict[str, Any] = {"on": None, "direction": None, "reading": None}
+    line: dict[str, Any] = {"replicates": len(values), "note": _note(taken, missing)}
     if taken:
         first = taken[0]
         score = Score(first["measure"], 0.0, first["kind"], (0, 1), first["direction"])
-        line = {"on": first["on"], "direction": first["direction"], "reading": score.reading}
-    found = {**line, **spread(values, limits), "replicates": len(values)}
-    return {**found, "note": _note(taken, missing)}
+        line |= {"on": first["on"], "direction": first["direction"], "reading": score.reading}
+    return {**line, **spread(values, limits)}
 
 
 def spread(values: Real, limits: Ends = EVERYTHING) -> dict[str, float | None]:

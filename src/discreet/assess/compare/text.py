@@ -16,14 +16,13 @@ RANGE = "95 % range"
 
 def comparison_text(found: Comparison) -> str:
     """Risk and utility of every method, and how an equal risk was reached."""
-    chosen = _chosen(found)
-    first, last = chosen[0], chosen[-1]
-    draws = max(line["replicates"] for line in first[1].lines)
+    chosen, marks = _chosen(found), _marks(found)
+    first, last = chosen[0][1], chosen[-1][1]
+    draws = max(line["replicates"] for line in first.lines)
     header = ("method", "fitter", *(cell for kind, _ in chosen for cell in (kind, RANGE)), "")
-    marks = _marks(found)
     rows = [
         (*_row(*lines[: len(chosen)]), marks.get((lines[-1]["label"], lines[-1]["fitter"]), ""))
-        for lines in paired(first[1], last[1])
+        for lines in paired(first, last)
     ]
     lines = [
         f"Comparison (confidential): {len(found.labels)} methods, {draws:,} draws each",
@@ -47,11 +46,9 @@ def _chosen(found: Comparison) -> list[tuple[str, Selection]]:
 def _marks(found: Comparison) -> dict[tuple[str, str], str]:
     """The most useful row, and those that differ from it by chance only."""
     ranked = found.ranking() if "utility" in found.kinds else []
-    if len(ranked) < 2:
-        return {}
-    first, *others = [(line["label"], line["fitter"]) for line in ranked]
-    tied = zip(others, ranked[1:], strict=True)
-    return {first: "best", **{key: "tied with best" for key, line in tied if line["tied"]}}
+    shown = [line for k, line in enumerate(ranked) if len(ranked) > 1 and (k == 0 or line["tied"])]
+    keys = [(line["label"], line["fitter"]) for line in shown]
+    return {key: "tied with best" if k else "best" for k, key in enumerate(keys)}
 
 
 def _remarks(chosen: Sequence[Selection]) -> Iterator[str]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.assess.cells import block_name, released_values, structured, true_values
+from discreet.assess.cells import block_name, columns, released_values, structured, true_values
 from discreet.assess.listing import grouped
 from discreet.assess.measure import BaseMeasure, NotApplicableError, Score
 from discreet.assess.utility.additivity import containing
@@ -60,15 +60,14 @@ class Differencing(BaseMeasure):
         design = structured(release.design)
         f = true_values(table, design, "published")
         g = released_values(release, "published")
-        parts: dict[str, list[Any]] = {"table": [], "minus": [], "small": [], "revealed": []}
+        rows = []
         for coarse, fine, places in _inside(design):
             d, shown = (_differences(design, v, coarse, fine, places) for v in (f, g))
             is_small = (d > 0) & (d <= self.small)
             right = np.abs(shown[is_small] - d[is_small]) < 0.5
             names = (block_name(design.blocks[k]) for k in (coarse, fine))
-            row = (*names, int(is_small.sum()), int(right.sum()))
-            for column, entry in zip(parts.values(), row, strict=True):
-                column.append(entry)
+            rows.append((*names, int(is_small.sum()), int(right.sum())))
+        parts = columns(("table", "minus", "small", "revealed"), rows)
         if not sum(parts["small"]):
             raise NotApplicableError("no two published cells differ by few people.")
         return self.score(sum(parts["revealed"]) / sum(parts["small"]), "published counts", parts)

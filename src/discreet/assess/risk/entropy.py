@@ -52,7 +52,8 @@ def entropy_risk(true: npt.ArrayLike, released: npt.ArrayLike, *, repaired: bool
     stayed = min(float(m.sum()), 1.0)
     uncertainty = _conditional_entropy(a, b, m)
     if repaired:
-        uncertainty += float(b[a == 0].sum()) * _binary_entropy(stayed)
+        both = np.array([stayed, 1 - stayed])
+        uncertainty += float(b[a == 0].sum()) * _minus_sum(both, both)
     entropy = _minus_sum(a, a)
     if entropy <= 0:
         return stayed if repaired else 1.0
@@ -71,11 +72,6 @@ def _minus_sum(weights: Real, shares: Real) -> float:
     """Minus the sum of weights times logs, with 0 log 0 = 0."""
     logs = np.log(np.where((weights > 0) & (shares > 0), shares, 1.0))
     return -float(weights @ logs)
-
-
-def _binary_entropy(p: float) -> float:
-    both = np.array([p, 1 - p])
-    return _minus_sum(both, both)
 
 
 @dataclass(frozen=True)

@@ -7,15 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from discreet.assess.cells import CLASS_STARTS, PairMeasure, by_class
+from discreet.assess.cells import CLASS_STARTS, NEARLY_ZERO, PairMeasure, by_class
 from discreet.assess.measure import NO_MECHANISM, NotApplicableError, Score
 from discreet.design.release import Release
 from discreet.design.table import Table
 
 if TYPE_CHECKING:
     from discreet.noise.matrix import TransitionMatrix
-
-TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True)
@@ -27,7 +25,7 @@ class CertainNonzero(PairMeasure):
     Range: 0 to 1; at 1 every positive value in this release tells the truth. Lower is safer. The
     breakdown gives the same by class of the released value: small values are the critical ones.
 
-    >>> from discreet.assess.cells import toy
+    >>> from discreet.assess.cells import NEARLY_ZERO, toy
     >>> CertainNonzero()(*toy([1, 4, 0, 0], [2, 3, 1, 0])).value
     0.6666666666666666
 
@@ -41,7 +39,7 @@ class CertainNonzero(PairMeasure):
     name = "certain-nonzero"
     kind = "risk"
 
-    tolerance: float = TOLERANCE
+    tolerance: float = NEARLY_ZERO
     classes: tuple[int, ...] = CLASS_STARTS
 
     def __call__(self, table: Table, release: Release) -> Score:
@@ -63,7 +61,7 @@ class ProvenNonzero(PairMeasure):
     A reader who knows the mechanism knows for certain that these are not empty. Values are the
     unfitted ones of the mechanism, whole numbers. Range: 0 to 1. Lower is safer.
 
-    >>> from discreet.assess.cells import toy
+    >>> from discreet.assess.cells import NEARLY_ZERO, toy
     >>> from discreet.noise import drop_add
     >>> ProvenNonzero(mechanism=drop_add())(*toy([1, 4, 0, 2], [0, 5, 0, 1])).value
     0.6666666666666666

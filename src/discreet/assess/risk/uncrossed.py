@@ -7,12 +7,18 @@ possible. A zero rules a category out; a group in which one category is left is 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.assess.cells import block_name, structured, true_values, without_withheld
+from discreet.assess.cells import (
+    NEARLY_ZERO,
+    block_name,
+    columns,
+    structured,
+    true_values,
+    without_withheld,
+)
 from discreet.assess.measure import NO_SENSITIVE, NotApplicableError, Score
 from discreet.assess.risk.exact import Exact
 from discreet.assess.risk.groups import GroupMeasure
@@ -22,8 +28,6 @@ from discreet.design.release import Release
 from discreet.design.structured import StructuredDesign
 from discreet.design.table import Table
 from discreet.errors import UnknownNameError
-
-TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True)
@@ -37,7 +41,7 @@ class TableDisclosure(GroupMeasure):
     Range: 0 to 1. Lower is safer. The breakdown gives a, b and c for each table. For tables on
     grids, where variables are published side by side with the place.
 
-    >>> from discreet.assess.cells import toy
+    >>> from discreet.assess.cells import NEARLY_ZERO, toy
     >>> score = TableDisclosure(sensitive="b")(*toy([[3, 1], [0, 2]], [[3, 0], [0, 2]]))
     >>> score.breakdown.to_pylist()
     [{'table': 'a×b', 'a': 1, 'b': 2, 'c': 1}]
@@ -53,7 +57,7 @@ class TableDisclosure(GroupMeasure):
     name = "table-disclosure"
 
     beta: float = 0.5
-    tolerance: float = TOLERANCE
+    tolerance: float = NEARLY_ZERO
 
     def __call__(self, table: Table, release: Release) -> Score:
         """Take the measure."""
@@ -65,13 +69,11 @@ class TableDisclosure(GroupMeasure):
         for k, block in enumerate(design.blocks):
             others = {a for a, level in enumerate(block.levels) if level is not None} - {sensitive}
             if block.levels[sensitive] is not None and others and others <= known:
-                rows.append((block_name(block), self._count(design, k, sensitive, f, g)))
+                rows.append((block_name(block), *self._count(design, k, sensitive, f, g)))
         if not rows:
             raise NotApplicableError("no table crosses the sensitive variable with another.")
-        total = Exact(*np.sum([counts for _, counts in rows], axis=0).tolist())
-        parts: dict[str, list[Any]] = {"table": [name for name, _ in rows]}
-        for letter in "abc":
-            parts[letter] = [getattr(counts, letter) for _, counts in rows]
+        parts = columns(("table", "a", "b", "c"), rows)
+        total = Exact(*(sum(parts[letter]) for letter in "abc"))
         return self.score(total.f_score(self.beta), f"{self.sensitive} in each table", parts)
 
     def _axes(self, design: StructuredDesign) -> tuple[int, set[int]]:
@@ -130,7 +132,7 @@ class IntersectionDisclosure(GroupMeasure):
     name = "intersection-disclosure"
 
     beta: float = 0.5
-    tolerance: float = TOLERANCE
+    tolerance: float = NEARLY_ZERO
 
     def __call__(self, table: Table, release: Release) -> Score:
         """Take the measure."""

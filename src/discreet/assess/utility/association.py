@@ -44,9 +44,7 @@ class _Association(BaseMeasure):
         found = [(name, chi_square_test(f), g) for name, f, g in tables]
         varying = [row for row in found if row[1].freedom]
         if not varying:
-            raise NotApplicableError(
-                "no two-way table with two filled rows and columns is published."
-            )
+            raise NotApplicableError("no published two-way table has two filled rows and columns.")
         return varying
 
     def shift(self, f: ChiSquareTest, g: ChiSquareTest) -> float:

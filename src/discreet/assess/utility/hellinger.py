@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.assess.cells import PairMeasure, Pairs
+from discreet.assess.cells import PairMeasure, Pairs, columns
 from discreet.assess.measure import POSITIVE, NotApplicableError, Score
 from discreet.design.base import Vector
 from discreet.design.release import Release
@@ -94,5 +94,4 @@ def _by_order(pair: Pairs) -> dict[str, list[Any]]:
         distance, total = hellinger(f, g), float(f.sum())
         utility = 1 - distance / math.sqrt(total) if total > 0 else None
         rows.append((int(order), len(f), distance, utility))
-    names = ("variables", "cells", "distance", "utility")
-    return {name: list(column) for name, column in zip(names, zip(*rows, strict=True), strict=True)}
+    return columns(("variables", "cells", "distance", "utility"), rows)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.assess.cells import PairMeasure
+from discreet.assess.cells import PairMeasure, columns
 from discreet.assess.measure import POSITIVE, NotApplicableError, Score
 from discreet.design.base import Vector
 from discreet.design.release import Release
@@ -58,7 +57,9 @@ class RankCorrelation(PairMeasure):
         if not rows:
             raise NotApplicableError("no published table has two different values to rank.")
         value = np.average([r for _, _, r in rows], weights=[n for _, n, _ in rows])
-        return self.score(np.clip(value, *CORRELATION), pair.on, _columns(rows, "correlation"))
+        return self.score(
+            np.clip(value, *CORRELATION), pair.on, columns(("table", "cells", "correlation"), rows)
+        )
 
     def _correlation(self, f: Vector, g: Vector) -> float:
         from scipy.stats import kendalltau
@@ -92,15 +93,10 @@ class LargestRankMove(PairMeasure):
             if len(f)
         ]
         value = max(move for _, _, move in rows)
-        return self.score(value, pair.on, _columns(rows, "largest_move"))
+        return self.score(value, pair.on, columns(("table", "cells", "largest_move"), rows))
 
 
 def _ranks(values: Vector) -> NDArray[np.float64]:
     from scipy.stats import rankdata
 
     return rankdata(values)
-
-
-def _columns(rows: list[tuple[str, int, float]], last: str) -> dict[str, list[Any]]:
-    names, cells, found = zip(*rows, strict=True)
-    return {"table": list(names), "cells": list(cells), last: list(found)}

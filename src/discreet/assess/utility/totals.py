@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.assess.cells import PairMeasure, Pairs
+from discreet.assess.cells import PairMeasure, Pairs, columns
 from discreet.assess.measure import POSITIVE, NotApplicableError, Score
 from discreet.design.release import Release
 from discreet.design.table import Table
@@ -66,14 +66,9 @@ class TotalDifference(PairMeasure):
 
 
 def _totals(pair: Pairs) -> dict[str, list[Any]]:
-    columns: dict[str, list[Any]] = {
-        "table": [], "true": [], "released": [], "bias": [], "percent": []
-    }  # fmt: skip
+    rows = []
     for name, f, g in pair.blocks():
         true, released = float(f.sum()), float(g.sum())
         bias = released - true
-        percent = 100 * abs(bias) / true if true > 0 else None
-        row = (name, true, released, bias, percent)
-        for column, entry in zip(columns.values(), row, strict=True):
-            column.append(entry)
-    return columns
+        rows.append((name, true, released, bias, 100 * abs(bias) / true if true > 0 else None))
+    return columns(("table", "true", "released", "bias", "percent"), rows)

@@ -6,12 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from discreet.assess.cells import PairMeasure, without_withheld
+from discreet.assess.cells import NEARLY_ZERO, PairMeasure, without_withheld
 from discreet.assess.measure import BaseMeasure, NotApplicableError, Score
 from discreet.design.release import Release
 from discreet.design.table import Table
-
-TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True)
@@ -23,7 +21,7 @@ class FalseZeros(PairMeasure):
 
     Range: 0 to 1. Lower is better.
 
-    >>> from discreet.assess.cells import toy
+    >>> from discreet.assess.cells import NEARLY_ZERO, toy
     >>> FalseZeros()(*toy([1, 4, 2, 0], [0, 5, 3, 0])).breakdown.to_pylist()
     [{'cells': 3, 'false': 1}]
     >>> FalseZeros(positives=True)(*toy([1, 4, 0, 0], [0, 5, 3, 0])).value
@@ -37,7 +35,7 @@ class FalseZeros(PairMeasure):
     kind = "utility"
 
     positives: bool = False
-    tolerance: float = TOLERANCE
+    tolerance: float = NEARLY_ZERO
 
     @property
     def name(self) -> str:
@@ -64,7 +62,7 @@ class WithheldCells(BaseMeasure):
 
     Range: 0 to 1. Lower is better. Every other measure looks at the cells that are shown.
 
-    >>> from discreet.assess.cells import toy
+    >>> from discreet.assess.cells import NEARLY_ZERO, toy
     >>> WithheldCells()(*toy([1, 4, 5, 6], [float("nan"), 4, 5, 6])).value
     0.25
     """
