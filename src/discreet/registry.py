@@ -6,12 +6,16 @@ and in the table builder. Nothing is imported until it is asked for.
 
 from __future__ import annotations
 
+import functools
 import importlib
 import inspect
 from collections.abc import Mapping
 from typing import Any
 
 from discreet.errors import ParameterError, UnknownNameError
+
+Entry = str | tuple[str, Mapping[str, Any]]
+"""Module and name, for one of a family with the parameters that make it."""
 
 METHODS: dict[str, str] = {
     "adjust": "discreet.protect.adjust:Adjust",
@@ -36,50 +40,63 @@ FITTERS: dict[str, str] = {
     "log-linear": "discreet.solve.continuous.log_linear:LogLinear",
     "poisson": "discreet.solve.continuous.poisson:Poisson",
 }
-MEASURES: dict[str, str] = {
+_DEVIATION = "discreet.assess.utility.deviation:Deviation"
+_ZEROS = "discreet.assess.utility.zeros:FalseZeros"
+_RANKS = "discreet.assess.utility.ranks:RankCorrelation"
+_SMALL = "discreet.assess.risk.unchanged:SmallCells"
+_PROBABILITY = "discreet.assess.risk.disclosure:DisclosureProbability"
+_EXACT = "discreet.assess.risk.exact:ExactDisclosure"
+_NEARLY = "discreet.assess.risk.exact:NearCertainGuesses"
+_ENTROPY = "discreet.assess.risk.entropy:EntropyRisk"
+MEASURES: dict[str, Entry] = {
     "hellinger-utility": "discreet.assess.utility.hellinger:HellingerUtility",
     "hellinger-distance": "discreet.assess.utility.hellinger:HellingerDistance",
-    "mean-absolute-deviation": "discreet.assess.utility.deviation:MeanAbsoluteDeviation",
-    "median-absolute-deviation": "discreet.assess.utility.deviation:MedianAbsoluteDeviation",
-    "max-absolute-deviation": "discreet.assess.utility.deviation:MaxAbsoluteDeviation",
-    "mean-relative-deviation": "discreet.assess.utility.deviation:MeanRelativeDeviation",
-    "median-relative-deviation": "discreet.assess.utility.deviation:MedianRelativeDeviation",
-    "max-relative-deviation": "discreet.assess.utility.deviation:MaxRelativeDeviation",
-    "root-mean-square": "discreet.assess.utility.deviation:RootMeanSquare",
-    "false-zeros": "discreet.assess.utility.zeros:FalseZeros",
-    "false-positives": "discreet.assess.utility.zeros:FalsePositives",
-    "withheld-cells": "discreet.assess.utility.withheld:WithheldCells",
+    "mean-absolute-deviation": _DEVIATION,
+    "median-absolute-deviation": (_DEVIATION, {"summary": "median"}),
+    "max-absolute-deviation": (_DEVIATION, {"summary": "max"}),
+    "mean-relative-deviation": (_DEVIATION, {"summary": "mean", "relative": True}),
+    "median-relative-deviation": (_DEVIATION, {"summary": "median", "relative": True}),
+    "max-relative-deviation": (_DEVIATION, {"summary": "max", "relative": True}),
+    "root-mean-square": (_DEVIATION, {"summary": "root-mean-square"}),
+    "mean-percentage-error": "discreet.assess.utility.deviation:MeanPercentageError",
+    "inaccurate-cells": "discreet.assess.utility.deviation:InaccurateCells",
+    "false-zeros": _ZEROS,
+    "false-positives": (_ZEROS, {"positives": True}),
+    "withheld-cells": "discreet.assess.utility.zeros:WithheldCells",
     "additivity-error": "discreet.assess.utility.additivity:AdditivityError",
     "total-bias": "discreet.assess.utility.totals:TotalBias",
     "total-difference": "discreet.assess.utility.totals:TotalDifference",
-    "rank-correlation": "discreet.assess.utility.ranks:RankCorrelation",
-    "rank-concordance": "discreet.assess.utility.ranks:RankConcordance",
+    "rank-correlation": _RANKS,
+    "rank-concordance": (_RANKS, {"concordance": True}),
     "largest-rank-move": "discreet.assess.utility.ranks:LargestRankMove",
     "chi-square-shift": "discreet.assess.utility.association:ChiSquareShift",
     "cramers-v-shift": "discreet.assess.utility.association:CramersVShift",
     "changed-decisions": "discreet.assess.utility.association:ChangedDecisions",
     "adjusted-chi-square": "discreet.assess.utility.association:AdjustedChiSquare",
     "unchanged-cells": "discreet.assess.risk.unchanged:UnchangedCells",
-    "unchanged-small-cells": "discreet.assess.risk.unchanged:UnchangedSmallCells",
-    "surviving-small-cells": "discreet.assess.risk.small:SurvivingSmallCells",
-    "uniqueness": "discreet.assess.risk.small:Uniqueness",
+    "unchanged-small-cells": (_SMALL, {"unchanged": True}),
+    "surviving-small-cells": _SMALL,
+    "uniqueness": "discreet.assess.risk.unchanged:Uniqueness",
     "certain-nonzero": "discreet.assess.risk.nonzero:CertainNonzero",
     "proven-nonzero": "discreet.assess.risk.nonzero:ProvenNonzero",
-    "disclosure-probability": "discreet.assess.risk.disclosure:DisclosureProbability",
-    "disclosure-probability-own": "discreet.assess.risk.disclosure:DisclosureProbabilityOwn",
-    "disclosure-probability-refit": "discreet.assess.risk.disclosure:DisclosureProbabilityRefit",
-    "exact-disclosure": "discreet.assess.risk.exact:ExactDisclosure",
-    "exact-disclosure-own": "discreet.assess.risk.exact:ExactDisclosureOwn",
-    "exact-disclosure-refit": "discreet.assess.risk.exact:ExactDisclosureRefit",
-    "disclosure-precision": "discreet.assess.risk.exact:DisclosurePrecision",
-    "disclosure-recall": "discreet.assess.risk.exact:DisclosureRecall",
-    "targeted-attribution": "discreet.assess.risk.tcap:TargetedAttribution",
+    "disclosure-probability": _PROBABILITY,
+    "disclosure-probability-own": (_PROBABILITY, {"intruder": "own"}),
+    "disclosure-probability-refit": (_PROBABILITY, {"intruder": "refit"}),
+    "exact-disclosure": _EXACT,
+    "exact-disclosure-own": (_EXACT, {"intruder": "own"}),
+    "exact-disclosure-refit": (_EXACT, {"intruder": "refit"}),
+    "disclosure-precision": (_EXACT, {"figure": "precision"}),
+    "disclosure-recall": (_EXACT, {"figure": "recall"}),
+    "near-certain-guesses": _NEARLY,
+    "near-certain-guesses-own": (_NEARLY, {"intruder": "own"}),
+    "differencing": "discreet.assess.risk.differencing:Differencing",
+    "targeted-attribution": "discreet.assess.risk.exact:TargetedAttribution",
     "table-disclosure": "discreet.assess.risk.uncrossed:TableDisclosure",
     "intersection-disclosure": "discreet.assess.risk.uncrossed:IntersectionDisclosure",
     "l-diversity": "discreet.assess.risk.diversity:LDiversity",
     "t-closeness": "discreet.assess.risk.diversity:TCloseness",
-    "entropy-risk": "discreet.assess.risk.entropy:EntropyRisk",
-    "repaired-entropy-risk": "discreet.assess.risk.entropy:RepairedEntropyRisk",
+    "entropy-risk": _ENTROPY,
+    "repaired-entropy-risk": (_ENTROPY, {"repaired": True}),
     "mechanism-epsilon": "discreet.assess.risk.mechanism:MechanismEpsilon",
     "mechanism-delta": "discreet.assess.risk.mechanism:MechanismDelta",
 }
@@ -87,16 +104,24 @@ ENGINES: dict[str, str] = {
     "ibis": "discreet.tabulate.ibis_engine:IbisEngine",
     "numpy": "discreet.tabulate.numpy_engine:NumpyEngine",
 }
-_KINDS = {"method": METHODS, "fitter": FITTERS, "measure": MEASURES, "engine": ENGINES}
+_KINDS: dict[str, Mapping[str, Entry]] = {
+    "method": METHODS,
+    "fitter": FITTERS,
+    "measure": MEASURES,
+    "engine": ENGINES,
+}
 
 
 def load(kind: str, name: str) -> Any:
-    """The class or function registered under a name."""
+    """The class or function registered under a name, with the parameters of its entry."""
     entries = _KINDS[kind]
     if name not in entries:
         raise UnknownNameError(kind, name, entries)
-    module, _, attribute = entries[name].partition(":")
-    return getattr(importlib.import_module(module), attribute)
+    entry = entries[name]
+    path, parameters = (entry, {}) if isinstance(entry, str) else entry
+    module, _, attribute = path.partition(":")
+    found = getattr(importlib.import_module(module), attribute)
+    return functools.partial(found, **parameters) if parameters else found
 
 
 def build(kind: str, name: str, parameters: Mapping[str, Any] | None = None) -> Any:

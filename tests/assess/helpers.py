@@ -26,10 +26,10 @@ def perturbed(table, rng, reach=2):
 
 def measure(name, table):
     """A registered measure with the options it needs; the last variable is sensitive."""
-    made = registry.load("measure", name)
+    made = registry.build("measure", name)
     known = {field.name for field in dataclasses.fields(made)}
     options = {"sensitive": table.design.axes[-1].name, "mechanism": drop_add(0.05)}
-    return made(**{k: v for k, v in options.items() if k in known})
+    return dataclasses.replace(made, **{k: v for k, v in options.items() if k in known})
 
 
 def value(name, table, release):

@@ -76,9 +76,20 @@ def test_it_reads_well_and_is_marked_confidential():
     assert "party given age, sex  0.5556  0 to 1  lower is safer" in text
     assert "Not applicable" in text
     assert all(line == line.rstrip() for line in text.splitlines())
-    html = dc.assess(party.table(), party.RELEASES["ckm"])._repr_html_()
+    result = dc.assess(party.table(), party.RELEASES["ckm"])
+    html = result._repr_html_()
     assert "confidential" in html
-    assert html.count("<tr>") == len(registry.MEASURES) + 1
+    reasons = {s.reason for s in result.skipped}
+    assert html.count("<tr>") == len(result.scores) + len(reasons) + 1
+
+
+def test_measures_that_do_not_apply_are_grouped_by_the_reason():
+    result = dc.assess(party.table(), party.RELEASES["ckm"])
+    listed = repr(result).partition("Not applicable\n")[2].splitlines()
+    reasons = {s.reason for s in result.skipped}
+    assert len(listed) == len(reasons) < len(result.skipped)
+    sensitive = next(line for line in listed if "name the sensitive variable" in line)
+    assert "exact-disclosure, exact-disclosure-own" in sensitive
 
 
 def test_any_frame_library_takes_it():

@@ -108,7 +108,7 @@ def test_the_worked_examples_of_the_docstrings(module):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_measure_says_what_it_is(name):
-    made = registry.load("measure", name)
+    made = registry.build("measure", name)
     text = " ".join(made.__doc__.split())
     assert made.name == name
     assert made.kind in ("risk", "utility")

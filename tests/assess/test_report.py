@@ -86,6 +86,17 @@ def test_the_recommendation_follows_the_thresholds(page):
     assert "exact-disclosure-own (fitted) at most 0.8" in content
 
 
+def test_what_was_not_measured_is_told_by_reason_and_counts_as_not_met(tmp_path):
+    found = dc.compare(
+        party.table(), {"pram": dc.Pram(), "dp": dc.Laplace(epsilon=2.0)},
+        fitters=[], replicates=2,
+        measures=["mechanism-epsilon", "mechanism-delta", "unchanged-cells", "hellinger-utility"],
+    )  # fmt: skip
+    content = found.report(tmp_path / "out.html", {"mechanism-epsilon": 2.5}).read_text()
+    assert "not measured, so not met: name the noise" in content
+    assert "mechanism-epsilon, mechanism-delta (pram): name the noise" in content
+
+
 def test_without_thresholds_nothing_is_recommended(found, tmp_path):
     content = found.report(tmp_path / "out.html").read_text()
     assert "No thresholds were given" in content

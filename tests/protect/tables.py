@@ -21,6 +21,11 @@ def party(margins="party*age + party*sex", **options):
     return dc.Table.from_counts(PARTY, count="n", margins=margins, **options)
 
 
+def declared(margins="party*age + party*sex", **options):
+    """The same table with a public code list, as private methods need it."""
+    return party(margins, declared=True, **options)
+
+
 def keyed_party(margins="party*age + party*sex", seed=1, **options):
     """The same table with random keys, and no secret."""
     return party(margins, **options).rekeyed(np.random.default_rng(seed))

@@ -1,16 +1,13 @@
 """Options of the wrong kind are refused by name, never by a bare error from within."""
 
-from functools import partial
-
 import numpy as np
 import pytest
 
 import discreet as dc
 from discreet.errors import DiscreetError, ParameterError
 from discreet.noise.linear import linear_table
-from tests.protect.tables import party
+from tests.protect.tables import declared
 
-declared = partial(party, declared=True)
 NOISE = linear_table(5, 2.0, 2)
 MAKERS = {
     "alpha": dc.Pram,

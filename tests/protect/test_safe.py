@@ -124,19 +124,20 @@ def test_whether_bounds_could_be_kept_is_known_inside_only():
     table = census()
     with pytest.raises(LimitError):
         table.simulate(dc.Safe(bounds={2: 0}, **QUICK), seed=1)
-    controlled = [("region",), ("age", "work")]
-    tight, loose = (dc.Safe(controlled=controlled, bounds={2: b}, proposals=2e3) for b in (1, 1000))
-    broken, kept = (m.search(table, rng=np.random.default_rng(1)) for m in (tight, loose))
-    assert (broken.violations > 0, kept.violations) == (True, 0)
+    tight, loose = (dc.Safe(bounds={1: 0, 2: bound}, proposals=10) for bound in (1, 1000))
+    broken, kept = (
+        m.search(table, rng=np.random.default_rng(1)).violations for m in (tight, loose)
+    )
+    assert broken > kept
     texts = [table.simulate(m, seed=1).statement.text for m in (tight, loose)]
-    assert texts[0].replace("at most 1 in", "at most 1000 in") == texts[1]
+    assert texts[0].replace("and 1 in", "and 1000 in") == texts[1]
 
 
 def test_an_impossible_bound_names_the_cell_and_the_bound_inside_only():
     table = party("party*age*sex")
     with pytest.raises(LimitError) as caught:
         table.simulate(dc.Safe(bounds={2: 0.5}, **QUICK), seed=1)
-    assert "'party': 'A', 'age': 'old', 'sex': 'f'" in str(caught.value)
+    assert "controlled cell {'age': 'old', 'party': 'B'} has" in str(caught.value)
     assert "moves by 1 or more, but the bound is 0.5" in str(caught.value)
     assert "party" not in caught.value.public()
 

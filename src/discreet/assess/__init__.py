@@ -16,7 +16,7 @@ from discreet.assess.assess import Assessment, assess
 from discreet.assess.measure import Measure, NotApplicableError, Score
 
 if TYPE_CHECKING:
-    from discreet.design.release import Release
+    from discreet.design.release import Protected
     from discreet.design.table import Table
 
 __all__ = ["Assessment", "Measure", "NotApplicableError", "Score", "assess"]
@@ -28,7 +28,7 @@ class _CallablePackage(ModuleType):
     def __call__(
         self,
         table: Table,
-        release: Release,
+        release: Protected,
         measures: Sequence[str | Measure] | None = None,
         **options: Any,
     ) -> Assessment:

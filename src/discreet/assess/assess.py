@@ -8,16 +8,15 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from discreet import registry
+from discreet.assess.compare.contestants import built_from
+from discreet.assess.listing import Framed, aligned, grouped
 from discreet.assess.measure import Measure, NotApplicableError, Score
-from discreet.design import show
 from discreet.errors import UnknownNameError
 
 if TYPE_CHECKING:
-    import pandas as pd
-    import polars as pl
     import pyarrow as pa
 
-    from discreet.design.release import Release
+    from discreet.design.release import Protected
     from discreet.design.table import Table
 
 HEADER = ("measure", "on", "value", "range", "reading")
@@ -33,7 +32,7 @@ class Skipped:
 
 
 @dataclass(frozen=True, repr=False)
-class Assessment:
+class Assessment(Framed):
     """**Confidential.** Scores of a table and its release, and the measures that do not apply.
 
     Any library that reads Arrow takes it as a table: `pyarrow.table(assessment)`.
@@ -50,23 +49,14 @@ class Assessment:
         """
         import pyarrow as pa
 
-        kinds = dict.fromkeys(("measure", "kind", "on", "reading", "note"), pa.string())
         numbers = dict.fromkeys(("value", "low", "high"), pa.float64())
-        order = ("measure", "kind", "on", "value", "low", "high", "reading", "note")
-        schema = pa.schema([(name, {**kinds, **numbers}[name]) for name in order])
-        rows = [_score_row(s) for s in self.scores] + [_skipped_row(s) for s in self.skipped]
-        return pa.Table.from_pylist(rows, schema=schema)
-
-    def to_pandas(self) -> pd.DataFrame:
-        """The frame for pandas."""
-        return show.to_pandas(self.frame)
-
-    def to_polars(self) -> pl.DataFrame:
-        """The frame for polars."""
-        return show.to_polars(self.frame)
-
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        return self.frame.__arrow_c_stream__(requested_schema)
+        names = ("measure", "kind", "on", "value", "low", "high", "reading", "note")
+        rows: list[tuple[Any, ...]] = [
+            (s.name, s.kind, s.on, s.value, *s.range, s.reading, None) for s in self.scores
+        ]
+        rows += [(s.name, s.kind, *[None] * 5, s.reason) for s in self.skipped]
+        schema = pa.schema([(name, numbers.get(name, pa.string())) for name in names])
+        return pa.Table.from_pylist([dict(zip(names, r, strict=True)) for r in rows], schema=schema)
 
     def __getitem__(self, name: str) -> Score:
         """The score of one measure; the first, when it was taken of counts and weights."""
@@ -89,16 +79,20 @@ class Assessment:
         for kind in ("risk", "utility"):
             chosen = [_shown(s) for s in self.scores if s.kind == kind]
             if chosen:
-                lines += ["", kind.capitalize(), *_aligned([HEADER, *chosen])]
+                lines += ["", kind.capitalize(), *aligned([HEADER, *chosen], right=[2])]
         if self.skipped:
             lines += ["", "Not applicable"]
-            lines += _aligned([(s.name, s.reason) for s in self.skipped])
+            lines += [f"  {', '.join(names)}: {why}" for why, names in self._reasons().items()]
         return "\n".join(lines)
+
+    def _reasons(self) -> dict[str, list[str]]:
+        """Measures that do not apply, by the reason."""
+        return grouped((s.reason, s.name) for s in self.skipped)
 
     def _repr_html_(self) -> str:
         head = "".join(f"<th>{name}</th>" for name in ("kind", *HEADER))
         rows = [(s.kind, *_shown(s)) for s in self.scores]
-        rows += [(s.kind, s.name, "", "–", "", s.reason) for s in self.skipped]
+        rows += [("", ", ".join(names), "", "–", "", why) for why, names in self._reasons().items()]
         body = "".join(
             "<tr>" + "".join(f"<td>{html.escape(c)}</td>" for c in row) + "</tr>" for row in rows
         )
@@ -108,20 +102,19 @@ class Assessment:
 
 def assess(
     table: Table,
-    release: Release,
+    release: Protected,
     measures: Sequence[str | Measure] | None = None,
     **options: Any,
 ) -> Assessment:
     """Every measure of risk and utility of a release against the table it was made from.
 
     The result is confidential: it is a function of true counts. Measures that do not apply are
-    listed with the reason. Where the table and the release have weights, measures that can look at
-    weighted counts do so as well.
+    listed with the reason. Values are compared in the unit of the release.
 
     Args:
       table: The true table.
       release: What is published of it.
-      measures: Names or measures; all registered ones by default.
+      measures: Names, such as ``"unchanged-small-cells:small=3"``, or measures; all by default.
       **options: Given to every measure that has an option of this name, such as
         `sensitive="party"`, `mechanism=ptable`, `fitter=NonNegative()`, `small=3`.
 
@@ -129,22 +122,15 @@ def assess(
       UnknownNameError: No measure of this name, or none with this option.
     """
     chosen = list(registry.MEASURES) if measures is None else list(measures)
-    built = [_with_options(_built(measure), options) for measure in chosen]
+    built = [_with_options(built_from("measure", measure), options) for measure in chosen]
     _check_options(options, built)
     scores, skipped = [], []
-    for measure in (v for m in built for v in _variants(m, table, release, options)):
+    for measure in built:
         try:
             scores.append(measure(table, release))
         except NotApplicableError as error:
             skipped.append(Skipped(measure.name, measure.kind, str(error)))
     return Assessment(tuple(scores), tuple(skipped))
-
-
-def _built(measure: str | Measure) -> Measure:
-    if not isinstance(measure, str):
-        return measure
-    built: Measure = registry.build("measure", measure)
-    return built
 
 
 def _options_of(measure: Measure) -> list[str]:
@@ -165,46 +151,6 @@ def _check_options(options: Mapping[str, Any], measures: Sequence[Measure]) -> N
             raise UnknownNameError("option of these measures", name, known)
 
 
-def _variants(
-    measure: Measure, table: Table, release: Release, options: Mapping[str, Any]
-) -> Iterator[Measure]:
-    """The measure, and the same of weighted counts where there are any and none were asked for."""
-    yield measure
-    has_weights = table.published.weight is not None and release.weighted is not None
-    if has_weights and "values" in _options_of(measure) and "values" not in options:
-        yield _with_options(measure, {"values": "weight"})
-
-
-def _score_row(score: Score) -> dict[str, Any]:
-    low, high = score.range
-    return {
-        "measure": score.name,
-        "kind": score.kind,
-        "on": score.on,
-        "value": score.value,
-        "low": low,
-        "high": high,
-        "reading": score.reading,
-    }
-
-
-def _skipped_row(skipped: Skipped) -> dict[str, Any]:
-    return {"measure": skipped.name, "kind": skipped.kind, "note": skipped.reason}
-
-
 def _shown(score: Score) -> tuple[str, ...]:
     low, high = (f"{end:g}".replace("inf", "∞") for end in score.range)
     return score.name, score.on, f"{score.value:.4g}", f"{low} to {high}", score.reading
-
-
-def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Columns under each other; the third, the value, to the right."""
-    widths = [max(len(row[j]) for row in rows) for j in range(len(rows[0]))]
-    lines = []
-    for row in rows:
-        padded = [
-            cell.rjust(width) if j == 2 else cell.ljust(width)
-            for j, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        lines.append(("  " + "  ".join(padded)).rstrip())
-    return lines

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -15,18 +14,18 @@ from discreet.assess.measure import BaseMeasure, NotApplicableError
 from discreet.design.axis import Level
 from discreet.design.base import Design, Vector
 from discreet.design.blocks import Block
-from discreet.design.release import Protected, Release
+from discreet.design.release import COUNT, Protected, Release
 from discreet.design.statement import Statement
 from discreet.design.structured import StructuredDesign
 from discreet.design.table import Table
 from discreet.errors import DesignError, ParameterError
 
 Cells = Literal["published", "inner"]
-Values = Literal["count", "weight"]
 Mask = NDArray[np.bool_]
 Part = tuple[str, slice]
 
 CLASS_STARTS = (0, 1, 3, 10, 100)
+NEARLY_ZERO = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,49 +76,44 @@ class PairMeasure(BaseMeasure):
 
     Args:
       cells: `"published"` cells, or `"inner"` ones where they are part of the release.
-      values: `"count"`, or `"weight"` for weighted counts.
     """
 
     cells: Cells = "published"
-    values: Values = "count"
 
     def pairs(self, table: Table, release: Protected) -> Pairs:
         """The values that the measure compares."""
-        return pairs(table, release, self.cells, self.values)
+        return pairs(table, release, self.cells)
 
 
-def pairs(
-    table: Table, release: Protected, cells: Cells = "published", values: Values = "count"
-) -> Pairs:
-    """True and released values of the same cells; withheld cells are left out."""
-    g = released_values(release, cells, values)
-    f = true_values(table, release.design, cells, values)
+def pairs(table: Table, release: Protected, cells: Cells = "published") -> Pairs:
+    """True and released values of the same cells, in the release's unit, without withheld ones."""
+    g = released_values(release, cells, release.unit)
+    f = true_values(table, release.design, cells, release.unit)
     shown = ~np.isnan(g) if g.dtype.kind == "f" else np.ones(len(g), dtype=bool)
     if not shown.any():
         raise NotApplicableError("every cell is withheld, so there is nothing to compare.")
-    on = f"{cells} {values}s"
+    on = f"{cells} {release.unit}s"
     if shown.all():
         return Pairs(f, g, shown, release.design, cells, on)
     return Pairs(f[shown], g[shown], shown, release.design, cells, on)
 
 
-def true_values(table: Table, design: Design, cells: Cells, values: Values = "count") -> Vector:
+def true_values(table: Table, design: Design, cells: Cells, unit: str = COUNT) -> Vector:
     """True values in the order of the release's design; cells outside the support are zero."""
-    _check_choice("cells", cells, get_args(Cells))
-    _check_choice("values", values, get_args(Values))
+    check_choice("cells", cells, get_args(Cells))
     held = table.published if cells == "published" else table.inner
     if held is None:
         raise NotApplicableError("the table holds published cells only; inner ones were not read.")
-    found = held.count if values == "count" else held.weight
+    found = held.count if unit == COUNT else held.weight
     if found is None:
         raise NotApplicableError("the table has no weights.")
     return _placed(found, table.design, design, cells)
 
 
-def released_values(release: Protected, cells: Cells, values: Values = "count") -> Vector:
+def released_values(release: Protected, cells: Cells, unit: str = COUNT) -> Vector:
     """Released values, not-a-number where a cell is withheld."""
-    if values != release.unit:
-        raise NotApplicableError(f"the release publishes unit {release.unit!r}, not {values!r}.")
+    if unit != release.unit:
+        raise NotApplicableError(f"the release publishes unit {release.unit!r}, not {unit!r}.")
     if cells == "inner":
         return _released_inner(release)
     return without_withheld(release, release.z)
@@ -152,6 +146,13 @@ def inner_flat(design: Design) -> NDArray[np.int64]:
     if not design.axes:
         return np.zeros(design.n_inner, dtype=np.int64)
     return np.ravel_multi_index(design.inner_codes(), [len(axis) for axis in design.axes])
+
+
+def structured(design: Design) -> StructuredDesign:
+    """The design, if it has tables of variables; one made from a matrix has none."""
+    if not isinstance(design, StructuredDesign):
+        raise NotApplicableError("a design made from a matrix has no tables and no variables.")
+    return design
 
 
 def published_parts(design: Design) -> list[Part]:
@@ -218,7 +219,29 @@ def count_classes(
     return np.searchsorted(starts, f, side="right") - 1, [*names, f"{starts[-1]}+"]
 
 
-def toy(true: npt.ArrayLike, released: npt.ArrayLike) -> tuple[Table, Release]:
+def columns(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> dict[str, list[Any]]:
+    """Rows of a breakdown as its columns."""
+    return {name: [row[k] for row in rows] for k, name in enumerate(names)}
+
+
+def by_class(
+    values: Vector,
+    scores: Vector,
+    starts: Sequence[int],
+    summaries: Mapping[Any, Callable[[Vector], Any]],
+) -> dict[str, list[Any]]:
+    """Number of cells and summaries of their scores by class of a value, for a breakdown."""
+    index, names = count_classes(values, starts)
+    used = [k for k in range(len(names)) if (index == k).any()]
+    inside = [scores[index == k] for k in used]
+    return {
+        "class": [names[k] for k in used],
+        "cells": [len(part) for part in inside],
+        **{name: [np.asarray(take(p)).item() for p in inside] for name, take in summaries.items()},
+    }
+
+
+def toy(true: npt.ArrayLike, released: npt.ArrayLike) -> tuple[Table, Protected]:
     """A table and a release of bare counts, for trying a measure out.
 
     The axes of the arrays become variables a, b, c, …; their full crossing is published.
@@ -264,14 +287,7 @@ def _size(design: Design, cells: Cells) -> int:
     return design.n_published if cells == "published" else design.n_inner
 
 
-def _check_choice(option: str, given: Any, known: tuple[str, ...]) -> None:
+def check_choice(option: str, given: Any, known: tuple[str, ...]) -> None:
+    """Refuse a value that is none of those an option can take."""
     if given not in known:
         raise ParameterError(f"{option} must be one of {', '.join(known)}; got {given!r}.")
-
-
-def total_of(values: Vector) -> float:
-    """The sum, or the reason why a share of it cannot be taken."""
-    total = float(values.sum())
-    if not total > 0 or not math.isfinite(total):
-        raise NotApplicableError("the true total is zero, so nothing can be related to it.")
-    return total

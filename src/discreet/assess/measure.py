@@ -16,7 +16,7 @@ from discreet.errors import DiscreetError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from discreet.design.release import Release
+    from discreet.design.release import Protected
     from discreet.design.table import Table
 
 Kind = Literal["risk", "utility"]
@@ -24,6 +24,7 @@ Direction = Literal["higher", "lower", "zero"]
 
 UNIT = (0.0, 1.0)
 POSITIVE = (0.0, math.inf)
+EVERYTHING = (-math.inf, math.inf)
 
 NO_MECHANISM = "name the noise: mechanism= a transition matrix, or --ptable on the command line."
 NO_SENSITIVE = "name the sensitive variable: sensitive=, or --sensitive on the command line."
@@ -31,6 +32,13 @@ NO_SENSITIVE = "name the sensitive variable: sensitive=, or --sensitive on the c
 
 class NotApplicableError(DiscreetError):
     """A measure cannot be taken of this table and release; the message says why."""
+
+
+def loss(value: float, direction: str) -> float:
+    """The value turned so that smaller is better (safer) for every measure."""
+    if direction == "zero":
+        return abs(value)
+    return -value if direction == "higher" else value
 
 
 @dataclass(frozen=True)
@@ -68,9 +76,7 @@ class Score:
     @property
     def loss(self) -> float:
         """The value turned so that smaller is better (safer) for every measure."""
-        if self.direction == "zero":
-            return abs(self.value)
-        return -self.value if self.direction == "higher" else self.value
+        return loss(self.value, self.direction)
 
     @property
     def breakdown(self) -> pa.Table:
@@ -91,17 +97,24 @@ class Measure(Protocol):
     def kind(self) -> Kind:
         """`"risk"` or `"utility"`."""
 
-    def __call__(self, table: Table, release: Release) -> Score:
+    def __call__(self, table: Table, release: Protected) -> Score:
         """Take the measure, or raise `NotApplicableError` with the reason."""
 
 
 class BaseMeasure:
-    """The fixed facts of a measure, and the way from a number to a score."""
+    """The fixed facts of a measure, and the way from a number to a score.
 
-    name: ClassVar[str]
+    Most measures are shares, and better (safer) when they are lower.
+    """
+
     kind: ClassVar[Kind]
-    range: ClassVar[tuple[float, float]]
-    direction: ClassVar[Direction]
+    range: ClassVar[tuple[float, float]] = UNIT
+    direction: ClassVar[Direction] = "lower"
+
+    @property
+    def name(self) -> str:
+        """The measure's name in the registry; that of a family is made from its parameters."""
+        raise NotImplementedError
 
     def score(self, value: SupportsFloat, on: str, parts: Mapping[str, Any] | None = None) -> Score:
         """The score of this measure with a value."""

@@ -36,7 +36,9 @@ Budget = Annotated[
 BudgetDelta = Annotated[float | None, typer.Option(help="δ of the budget.")]
 Again = Annotated[
     bool,
-    typer.Option("--again", help="Make a second table-wise release of an edition; both can be averaged."),
+    typer.Option(
+        "--again", help="Make a second table-wise release of an edition; both can be averaged."
+    ),
 ]
 Codes = Annotated[Path | None, typer.Option(help="Code lists of the variables: a codes.toml.")]
 Name = Annotated[str | None, typer.Option(help="Name of the data set; that of the file if absent.")]

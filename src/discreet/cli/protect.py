@@ -18,10 +18,10 @@ from discreet.cli.common import (
     SecretFile,
     Unit,
     answer,
+    check_out,
     open_ledger,
     plain_values,
     progress_bar,
-    check_out,
 )
 from discreet.errors import ParameterError
 

@@ -28,10 +28,10 @@ from discreet.cli.common import (
     Weight,
     WeightBound,
     answer,
+    check_out,
     open_ledger,
     open_source,
     progress_bar,
-    check_out,
 )
 
 

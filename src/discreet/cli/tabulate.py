@@ -58,6 +58,9 @@ def tabulate(
     Example: discreet tabulate people.csv --by "region*age + region*sex" --codes codes.toml
     --id person_id --secret keys.secret --name census --edition 2024 --out table.parquet
     """
+    from discreet.design.storage import check_table_name
+
+    check_table_name(out)
     data = open_source(
         source,
         weight=weight,
@@ -73,7 +76,6 @@ def tabulate(
         editions=editions,
         bounds=Bounds(weight_bound, person, max_records),
     )
-    check_table_name(out)
     with progress_bar():
         table = data.tabulate(by, support=support)  # type: ignore[arg-type]  # checked there
         table.save(out)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from discreet.design.axis import Axis
 from discreet.design.codes import canonical, canonical_array, natural_order
 from discreet.design.formats.categories import declared_categories
-from discreet.design.formula import Margins, Term, parse
+from discreet.design.formula import Margins, Term, parse, unknown_name
 from discreet.design.frames import numbers, to_arrow
 from discreet.design.hierarchy import Hierarchy
 from discreet.design.keys import KeyConvention, convention
@@ -83,7 +83,7 @@ def variables_of(
         elif base in columns:
             found[base] = None
         else:
-            raise UnknownNameError("variable or level", base, [*columns, *owner])
+            raise unknown_name(base, [*columns, *owner])
     return list(found)
 
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from discreet.design.axis import OUTSIDE, Axis, Groups, Level
-from discreet.design.formula import Term
-from discreet.errors import ParameterError, UnknownNameError
+from discreet.design.formula import Term, unknown_name
+from discreet.errors import ParameterError
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +72,7 @@ def _lookup(axes: Sequence[Axis], name: str) -> tuple[int, tuple[Level, ...]]:
         raise ParameterError(f"{name!r} is a level of several variables; write {both}.")
     known = [axis.name for axis in axes]
     known += [axis.short_name(level) for axis in axes for level in axis.levels]
-    raise UnknownNameError("variable or level", name, dict.fromkeys(known))
+    raise unknown_name(name, dict.fromkeys(known))
 
 
 def coarsening(fine: Level, coarse: Level) -> Groups | None:

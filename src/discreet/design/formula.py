@@ -3,7 +3,8 @@
 `a*b` is the crossing, its lower margins and the total; `a:b` the crossing alone; `a` the margin
 and the total; `1` the total; `+` adds and `-` takes away; parentheses group. A name may be a
 variable (all its levels), a level of a hierarchy, or `variable[level]`; names that are not plain
-words stand in backticks.
+words stand in backticks. Options that name single margins write them the same way: `a:b`, `a`, and
+`1` for the total.
 """
 
 from __future__ import annotations
@@ -12,10 +13,14 @@ import itertools
 import re
 from collections.abc import Callable, Iterable, Sequence
 
-from discreet.errors import ParameterError
+from discreet.errors import DiscreetError, ParameterError, UnknownNameError
 
 Term = tuple[str, ...]
+Margin = str | int | Sequence[str]
+"""One margin: `"region:age"`, a tuple of names, or `"1"` (or 1) for the total."""
 Margins = str | Sequence[str | Sequence[str]]
+TOTAL = "1"
+_TOTAL_ELSEWHERE = ("total", "_t", "all", "0", "()")
 
 _TOKEN = re.compile(r"\s*(?:(`[^`]+`|[^\W\d][\w.]*)(\[[^\]]+\])?|([-+*:()])|(1)(?!\w))")
 
@@ -38,13 +43,48 @@ def parse(spec: Margins) -> list[Term]:
     """Terms in the order they are written, each named once."""
     if isinstance(spec, str):
         return _Parser(spec).parse()
-    terms = [(term,) if isinstance(term, str) else tuple(term) for term in spec]
+    terms = [term_of(margin) for margin in spec]
     if not terms:
         raise ParameterError("no margins given; [()] publishes the total alone.")
     for term in terms:
         if len(set(term)) != len(term):
             raise ParameterError(f"margin {term} names a variable twice.")
     return list(dict.fromkeys(terms))
+
+
+def term_of(margin: Margin) -> Term:
+    """The variables of one margin.
+
+    >>> term_of("region:age"), term_of("1"), term_of(("my:column",))
+    (('region', 'age'), (), ('my:column',))
+    """
+    if margin == 1 and not isinstance(margin, bool):
+        margin = TOTAL
+    if isinstance(margin, str):
+        return () if margin.strip() == TOTAL else tuple(map(str.strip, margin.split(":")))
+    if isinstance(margin, Iterable):
+        return tuple(margin)
+    raise ParameterError(
+        f"a margin is named by its variables, 'region:age', and the total by 1; got {margin!r}."
+    )
+
+
+def shown(term: Term) -> str:
+    """The name of a margin."""
+    return ":".join(term) or TOTAL
+
+
+def single_margins(given: Margin | Sequence[Margin]) -> tuple[Term, ...]:
+    """Margins from a list of them, or from one alone."""
+    is_one = isinstance(given, str) or not isinstance(given, Iterable)
+    return tuple(map(term_of, [given] if is_one else given))  # type: ignore[list-item, arg-type]
+
+
+def unknown_name(name: str, known: Iterable[str]) -> DiscreetError:
+    """The error for a name that is neither a variable nor a level."""
+    if name.casefold() in _TOTAL_ELSEWHERE:
+        return ParameterError(f"{name!r} is neither a variable nor a level; the total is '1'.")
+    return UnknownNameError("variable or level", name, known)
 
 
 class _Parser:

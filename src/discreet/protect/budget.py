@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.design.blocks import resolve
-from discreet.design.formula import Term
+from discreet.design.formula import Margin, shown, single_margins, term_of
 from discreet.design.structured import StructuredDesign
 from discreet.design.values import Real, Whole
 from discreet.errors import ParameterError
@@ -26,7 +26,6 @@ from discreet.noise.checks import positive
 from discreet.noise.laplace import laplace_law
 from discreet.protect.cells import Cells
 
-Margin = str | Sequence[str]
 Number = TypeVar("Number", bound=np.generic)
 AnyShare = TypeVar("AnyShare", bound="Share")
 
@@ -131,25 +130,22 @@ class Budget:
       total: ε or ρ of the whole release.
       split: Shares of the budget by margin, such as ``{"region:age": 0.5, "region": 0.3,
         "1": 0.2}``; ``"1"`` is the total. All margins share the budget evenly when absent.
-      known: Margins that are public knowledge and published without noise.
+      known: Margins that are public knowledge and published without noise: a list, or one.
     """
 
     total: float
     split: Mapping[Margin, float] | None = None
-    known: Sequence[Margin] = field(default=())
+    known: Margin | Sequence[Margin] = field(default=())
 
     def __post_init__(self) -> None:
-        if isinstance(self.known, (str, int)):
-            raise ParameterError(
-                f'known lists margins, such as ["region", "1"], got {self.known!r}.'
-            )
+        object.__setattr__(self, "known", single_margins(self.known))
         if self.split is not None:
             _check_split(self.split)
 
     def parameters(self) -> dict[str, Any]:
         """Split and known margins as plain public data."""
-        split = None if self.split is None else {_shown(m): p for m, p in self.split.items()}
-        return {"split": split, "known": [_shown(m) for m in self.known] or None}
+        split = self.split and {shown(term_of(m)): p for m, p in self.split.items()}
+        return {"split": split, "known": list(map(shown, single_margins(self.known))) or None}
 
     def shares(self, cells: Cells, unit: Unit, kind: type[AnyShare]) -> list[AnyShare]:
         """The parts of the budget for the cells of a table.
@@ -192,7 +188,7 @@ class Budget:
     def _perturbed(self, cells: Cells) -> Whole:
         """Distinct cells without those that are public knowledge."""
         is_known = np.zeros(len(cells.count), dtype=bool)
-        for margin in self.known:
+        for margin in single_margins(self.known):
             is_known[cells.representative[cells_of_margin(cells, margin)]] = True
         chosen = cells.distinct[~is_known[cells.distinct]]
         if not len(chosen):
@@ -220,10 +216,10 @@ def cells_of_margin(cells: Cells, margin: Margin) -> Whole:
         raise ParameterError(
             "a design made from a matrix has no margins to name; leave out split and known."
         )
-    wanted = {block.levels for block in resolve(design.axes, [_term(margin)])}
+    wanted = {block.levels for block in resolve(design.axes, [term_of(margin)])}
     found = [k for k, block in enumerate(design.blocks) if block.levels in wanted]
     if not found:
-        raise ParameterError(f"margin {margin!r} is not among the published ones.")
+        raise ParameterError(f"margin {shown(term_of(margin))!r} is not among the published ones.")
     return np.concatenate([np.arange(*design.slice_of(k).indices(2**62)) for k in found])
 
 
@@ -250,13 +246,3 @@ def _times(cells: Cells, chosen: Whole) -> int:
     """In how many of the chosen cells one record counts at most."""
     everything = len(chosen) == len(cells.count)
     return cells.table.design.sensitivity(None if everything else chosen)
-
-
-def _shown(margin: Margin) -> str:
-    return margin if isinstance(margin, str) else ":".join(margin) or "1"
-
-
-def _term(margin: Margin) -> Term:
-    if not isinstance(margin, str):
-        return tuple(margin)
-    return () if margin.strip() == "1" else tuple(name.strip() for name in margin.split(":"))

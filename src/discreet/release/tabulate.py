@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from discreet.design.formula import Margins, parse
+from discreet.design.formula import Margins, parse, shown
 from discreet.design.product import ProductDesign
 from discreet.design.release import Release
 from discreet.design.sparse import SparseDesign
@@ -26,7 +26,7 @@ def tabulate(release: Release, margins: Margins) -> Release:
             "fit the release first."
         )
     design = with_margins(release.design, margins)
-    terms = [":".join(term) or "1" for term in parse(margins)]
+    terms = [shown(term) for term in parse(margins)]
     step = Step("tabulate", {"margins": terms})
     return release.with_parts(
         design=design,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -11,6 +12,7 @@ from scipy.special import stdtrit
 
 _CHANCE = 1e-4
 """Probability with which a figure that is right lies outside: some hundred are judged at once."""
+_SEEN = 2.0
 
 
 def quantile(draws: int) -> float:
@@ -25,21 +27,24 @@ def simulated(values: ArrayLike, paper: int) -> tuple[float, float]:
     return float(drawn.mean()), quantile(len(drawn)) * error
 
 
-def rises(*columns: ArrayLike) -> tuple[bool | None, str]:
-    """Whether the means of paired columns increase, and the least certain step in words.
+def orders(chains: Iterable[Sequence[ArrayLike]]) -> tuple[bool | None, str]:
+    """Whether means of paired columns increase along every chain, and the least certain step.
 
-    `None` when a step is too small for its paired standard error, and none goes the other way.
+    An order is seen from two paired standard errors on, and contradicted where a step goes the
+    other way by more than chance does; in between it is `None`, undecided.
     """
-    drawn = [np.asarray(column, dtype=float) for column in columns]
-    least = min(_step(b - a) for a, b in pairwise(drawn))
-    needed = quantile(len(drawn[0]))
-    shown = f"smallest step {least:+.1f} standard errors, {needed:.1f} needed"
-    return (None if abs(least) <= needed else least > 0), shown
+    steps = [(_step(a, b), np.size(a)) for chain in chains for a, b in pairwise(chain)]
+    least, draws = min(steps)
+    shown = f"smallest step {least:+.1f} paired standard errors"
+    if -quantile(draws) <= least < _SEEN:
+        return None, shown
+    return least > 0, shown
 
 
-def _step(differences: np.ndarray) -> float:
+def _step(a: ArrayLike, b: ArrayLike) -> float:
     """Mean of paired differences in units of its standard error."""
-    mean, error = differences.mean(), differences.std(ddof=1) / math.sqrt(len(differences))
+    d = np.asarray(b, dtype=float) - np.asarray(a, dtype=float)
+    mean, error = float(d.mean()), float(d.std(ddof=1)) / math.sqrt(len(d))
     if error > 0:
-        return float(mean / error)
+        return mean / error
     return math.copysign(math.inf, mean) if mean else 0.0

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import discreet as dc
+from discreet.assess import NotApplicableError, Score
 from discreet.design.release import Statement, Step
 from discreet.solve.fit import Certificate, Fit, Status
 
@@ -21,6 +22,30 @@ class Shift:
         y = np.where(table.y > 0, table.y + self.by, 0)
         statement = Statement((Step("protect:shift"),), "Shifted.")
         return dc.Release.of(table.design, table.design.aggregate(y), statement, y=y)
+
+
+@dataclass(frozen=True)
+class Sometimes:
+    """Adds one to every cell in about half of the draws."""
+
+    name = "sometimes"
+    source = "seed"
+
+    def __call__(self, table, *, rng=None):
+        return Shift(int(rng.integers(2)))(table)
+
+
+@dataclass(frozen=True)
+class Even:
+    """A measure that applies to releases with an odd total only, and is 1 there."""
+
+    name = "even"
+    kind = "risk"
+
+    def __call__(self, table, release):
+        if release.y.sum() % 2 == 0 or release.y[0] > table.y[0]:
+            raise NotApplicableError("the total is even.")
+        return Score("even", 1.0, "risk", (0, 1), "lower")
 
 
 @dataclass(frozen=True)

@@ -103,7 +103,7 @@ def test_compare_speaks_json(folder, capsys):
 def test_compare_shows_what_there_is_of_risk_and_utility(folder, capsys, measure):
     assert run("compare", "table.parquet", *METHODS, "-m", measure, "--replicates", 2) == 0
     shown = capsys.readouterr().out
-    assert shown.count("95 % of draws") == 1
+    assert shown.count("95 % range") == 1
     assert measure in shown
     assert len(shown.strip().splitlines()) == 6
 

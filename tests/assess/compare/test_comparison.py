@@ -6,7 +6,9 @@ import pyarrow.compute as pc
 import pytest
 
 import discreet as dc
+from discreet.assess.compare.draws import is_tied
 from discreet.assess.compare.judge import DEFAULT_MEASURES
+from discreet.assess.compare.summary import prediction_range
 from discreet.errors import NotConvergedError, ParameterError, UnknownNameError
 from discreet.progress import listening
 from tests.assess import party
@@ -39,12 +41,16 @@ def published_example():
 
 def test_the_intervals_of_langsrud_and_lupp(published_example):
     """Section 5: 95 % of redrawn keys give utilities in these intervals."""
-    as_published = published_example["hellinger-utility@published"].lines[0]
-    assert as_published["lower"] == pytest.approx(0.8871, abs=0.003)
-    assert as_published["upper"] == pytest.approx(0.9392, abs=0.003)
-    restored = published_example["hellinger-utility@fitted"].lines[0]
-    assert restored["lower"] == pytest.approx(0.8920, abs=0.006)
-    assert restored["upper"] == pytest.approx(0.9659, abs=0.003)
+    for stage, printed, apart in (
+        ("published", (0.8871, 0.9392), (0.003, 0.003)),
+        ("fitted", (0.8920, 0.9659), (0.006, 0.003)),
+    ):
+        drawn = values(published_example, measure="hellinger-utility", stage=stage)
+        ends = np.quantile(drawn, [0.025, 0.975])
+        assert (np.abs(ends - printed) < apart).all()
+        line = published_example[f"hellinger-utility@{stage}"].lines[0]
+        inside = (line["lower"] <= drawn) & (drawn <= line["upper"])
+        assert 0.95 <= inside.mean() <= 0.96
 
 
 @pytest.mark.parametrize(
@@ -84,7 +90,49 @@ def test_the_frame_summarises_the_replicates():
         assert row["mean"] == pytest.approx(drawn.mean())
         assert row["sd"] == pytest.approx(drawn.std(ddof=1))
         assert row["standard_error"] == pytest.approx(row["sd"] / math.sqrt(12))
-        assert [row["lower"], row["upper"]] == pytest.approx(np.quantile(drawn, [0.025, 0.975]))
+        assert row["lower"] <= drawn.min() <= drawn.max() <= row["upper"]
+
+
+LAWS = {
+    "normal": lambda rng, n: rng.normal(size=n),
+    "uniform": lambda rng, n: rng.random(n),
+    "skewed": lambda rng, n: rng.exponential(size=n),
+    "heavy tails": lambda rng, n: rng.standard_t(3, n),
+    "few values": lambda rng, n: rng.choice([0, 0.71, 0.91, 1], n, p=[0.37, 0.08, 0.51, 0.04]),
+    "rare jump": lambda rng, n: (rng.random(n) < 1 / 21).astype(float),
+}
+
+
+def covered(law, draws, ends_of, repeats=3000):
+    """How often a further draw lies in the range of some draws."""
+    rng = np.random.default_rng(1)
+    hits = 0
+    for _ in range(repeats):
+        *seen, following = law(rng, draws + 1)
+        low, high = ends_of(np.array(seen))
+        hits += low <= following <= high
+    return hits / repeats
+
+
+@pytest.mark.parametrize("law", LAWS.values(), ids=LAWS)
+@pytest.mark.parametrize("draws", [10, 20, 39, 60])
+def test_a_further_draw_lies_in_the_range_in_95_of_100_cases(law, draws):
+    assert covered(law, draws, prediction_range) >= 0.95 - 3 * math.sqrt(0.05 * 0.95 / 3000)
+
+
+def test_quantiles_of_few_draws_would_not_cover_them():
+    share = covered(LAWS["normal"], 20, lambda seen: np.quantile(seen, [0.025, 0.975]))
+    assert share == pytest.approx(0.875, abs=0.02)
+
+
+def test_ranges_end_where_a_measure_does_and_one_draw_has_none():
+    assert prediction_range(np.array([0.9, 1.0]), (0.0, 1.0)) == (0.0, 1.0)
+    assert prediction_range(np.array([0.5])) == (None, None)
+    assert prediction_range(np.full(5, 0.5)) == (0.5, 0.5)
+    one = compare([CELL_KEY, Shift(1)], replicates=1)
+    assert one["hellinger-utility"].lines[0]["lower"] is None
+    assert " – " in repr(one).splitlines()[-1]
+    one.plot()
 
 
 def test_the_frame_says_what_every_row_is():
@@ -197,9 +245,25 @@ def test_measures_of_the_noise_know_the_law_of_each_method():
     )
     lines = found["mechanism-epsilon"].by_method()
     assert lines.keys() == {("strong", ""), ("weak", "")}
+    assert "name the noise" in found["mechanism-epsilon"].missing["none"]
+    assert "Not applicable\n  mechanism-epsilon (published): none: name the noise" in repr(found)
     for label, matrix in matrices.items():
         assert lines[label, ""]["mean"] == pytest.approx(matrix.audit().epsilon)
     assert found["proven-nonzero"].stage == "published"
+
+
+def test_the_budget_of_a_private_method_is_not_dropped_beside_the_noise_of_one_cell():
+    found = compare(
+        {"keyed": CELL_KEY, "also keyed": dc.CellKey(PTABLE), "private": dc.Laplace(epsilon=1.5)},
+        measures=["mechanism-epsilon", "hellinger-utility"],
+        sensitive=None,
+    )
+    chosen = found["mechanism-epsilon"]
+    lines = {line["label"]: (line["on"], line["mean"]) for line in chosen.lines}
+    assert lines["private"] == ("the whole release", pytest.approx(1.5))
+    assert lines["keyed"] == ("one cell", pytest.approx(PTABLE.audit().epsilon))
+    assert "one cell for keyed, also keyed; the whole release for private" in chosen.remark
+    assert chosen.remark in repr(found)
 
 
 def test_measures_can_be_all_or_one():
@@ -256,6 +320,32 @@ def test_the_ranking_follows_the_utility():
     )
     ranked = by_deviation.ranking("mean-absolute-deviation")
     assert [line["label"] for line in ranked] == ["good", "bad"]
+
+
+def test_ties_are_marked():
+    methods = {"a": dc.Laplace(epsilon=2.0), "b": dc.DiscreteLaplace(epsilon=2.0), "c": Shift(9)}
+    found = compare(methods)
+    first, second, third = found.ranking()
+    assert {first["label"], second["label"]} == {"a", "b"}
+    assert [line["tied"] for line in (first, second, third)] == [False, True, False]
+    shown = {line.split()[0]: line for line in repr(found).splitlines()[3:]}
+    assert shown[first["label"]].endswith("  best")
+    assert shown[second["label"]].endswith("  tied with best")
+    assert not shown["c"].endswith("best")
+    same = compare({"a": Shift(1), "b": Shift(1), "c": Shift(2)})
+    assert [line["tied"] for line in same.ranking()] == [False, True, False]
+
+
+def test_series_are_told_apart_by_a_paired_test():
+    from scipy.stats import ttest_rel
+
+    rng = np.random.default_rng(3)
+    for _ in range(200):
+        shared = rng.normal(size=12)
+        first, second = shared + rng.normal(size=12), shared + rng.normal(0.7, 1, 12)
+        assert is_tied(first, second) == (ttest_rel(first, second).pvalue >= 0.05)
+    assert is_tied(np.array([1.0]), np.array([2.0]))
+    assert not is_tied(np.array([1.0, 1.0]), np.array([2.0, 2.0]))
 
 
 def test_methods_that_none_beats_are_efficient():

@@ -10,11 +10,10 @@ from hypothesis import strategies as st
 import discreet as dc
 from discreet.assess import NotApplicableError
 from discreet.assess.cells import toy
-from discreet.assess.risk.entropy import EntropyRisk, RepairedEntropyRisk, entropy_risk
+from discreet.assess.risk.entropy import EntropyRisk, entropy_risk
 from discreet.assess.risk.mechanism import MechanismDelta, MechanismEpsilon
 from discreet.assess.risk.nonzero import CertainNonzero, ProvenNonzero
-from discreet.assess.risk.small import SurvivingSmallCells, Uniqueness
-from discreet.assess.risk.unchanged import UnchangedCells, UnchangedSmallCells
+from discreet.assess.risk.unchanged import SmallCells, UnchangedCells, Uniqueness
 from discreet.noise import discrete_laplace, drop_add, perturbation_table, pram
 from tests.assess import party
 from tests.assess.helpers import TEST
@@ -27,14 +26,14 @@ def test_unchanged_cells_of_the_printed_tables():
     assert sum(ckm.breakdown["unchanged"].to_pylist()) == 7
     scr = UnchangedCells()(table, party.release(party.aggregated(party.TABLE_4)))
     assert scr.value == pytest.approx(13 / 23)
-    small = UnchangedSmallCells()(table, party.release(party.aggregated(party.TABLE_4)))
+    small = SmallCells(unchanged=True)(table, party.release(party.aggregated(party.TABLE_4)))
     assert small.value == 0  # both ones of party B were rounded
     assert UnchangedCells(zeros=True)(*toy([0, 1], [0, 2])).value == 0.5
 
 
 def test_decimals_count_as_the_number_they_round_to():
     assert UnchangedCells()(*toy([3, 3], [3.4, 3.6])).value == 0.5
-    assert SurvivingSmallCells()(*toy([1, 2], [1.2, 2.6])).value == 0.5
+    assert SmallCells()(*toy([1, 2], [1.2, 2.6])).value == 0.5
     assert Uniqueness()(*toy([1, 2], [0.7, 2.0])).value == 1.0
 
 
@@ -47,7 +46,7 @@ def test_uniqueness_counts_false_uniques_too():
 
 
 @pytest.mark.parametrize(
-    "measure", [UnchangedCells(), CertainNonzero(), SurvivingSmallCells(), UnchangedSmallCells()]
+    "measure", [UnchangedCells(), CertainNonzero(), SmallCells(), SmallCells(unchanged=True)]
 )
 def test_an_empty_table_gives_nothing_away(measure):
     case = toy([0, 0], [0, 0])
@@ -136,7 +135,7 @@ def test_entropy_looks_at_the_finest_tables_and_takes_the_worst():
     rows = score.breakdown.to_pylist()
     assert [r["table"] for r in rows] == ["a×b", "a×c"]
     assert score.value == max(r["risk"] for r in rows)
-    assert RepairedEntropyRisk()(table, release).value <= score.value
+    assert EntropyRisk(repaired=True)(table, release).value <= score.value
 
 
 def test_mechanisms_of_shlomo_krenzke_and_li():
@@ -153,6 +152,13 @@ def test_mechanisms_of_shlomo_krenzke_and_li():
     delta = {(r["first"], r["second"]): r["delta"] for r in rows}
     assert delta[2, 1] == pytest.approx(1 / 3)
     assert MechanismEpsilon(mechanism=perturbation_table(D=5, V=3, js=2))(*case).on == "one cell"
+
+
+def test_a_release_that_states_its_own_guarantee_is_taken_at_its_word():
+    """The noise of one cell says nothing about a release of many."""
+    table = party.table()
+    release = table.protect(dc.Laplace(epsilon=1.5))
+    assert MechanismEpsilon(mechanism=drop_add())(table, release).value == pytest.approx(1.5)
 
 
 def test_without_a_mechanism_or_a_statement_there_is_no_epsilon():

@@ -11,21 +11,10 @@ from hypothesis import strategies as st
 import discreet as dc
 from discreet.assess import NotApplicableError
 from discreet.assess.cells import toy
-from discreet.assess.risk.disclosure import (
-    DisclosureProbability,
-    DisclosureProbabilityOwn,
-    DisclosureProbabilityRefit,
-)
+from discreet.assess.risk.disclosure import DisclosureProbability
 from discreet.assess.risk.diversity import LDiversity, TCloseness
-from discreet.assess.risk.exact import (
-    DisclosurePrecision,
-    DisclosureRecall,
-    ExactDisclosure,
-    ExactDisclosureOwn,
-    ExactDisclosureRefit,
-)
+from discreet.assess.risk.exact import ExactDisclosure, NearCertainGuesses, TargetedAttribution
 from discreet.assess.risk.guessing import attribution
-from discreet.assess.risk.tcap import TargetedAttribution
 from discreet.errors import ParameterError, UnknownNameError
 from tests.assess import party
 from tests.assess.helpers import TEST
@@ -33,12 +22,13 @@ from tests.assess.helpers import TEST
 
 @pytest.mark.parametrize("source", ["original", "ckm", "scr"])
 @pytest.mark.parametrize(
-    ("measure", "printed"),
-    [(DisclosureProbability, party.TABLE_9), (DisclosureProbabilityOwn, party.TABLE_10)],
+    ("intruder", "printed"),
+    [("outsider", party.TABLE_9), ("own", party.TABLE_10)],
     ids=["Table 9", "Table 10"],
 )
-def test_printed_probabilities_and_stars(measure, printed, source):
-    score = measure(sensitive="party")(party.table(), party.RELEASES[source])
+def test_printed_probabilities_and_stars(intruder, printed, source):
+    measure = DisclosureProbability(sensitive="party", intruder=intruder)
+    score = measure(party.table(), party.RELEASES[source])
     rows = {(r["age"], r["sex"]): r for r in score.breakdown.to_pylist()}
     cells = list(itertools.product(["young", "middle", "old"], ["male", "female"]))
     for cell, entry in zip(cells, printed[source].split(), strict=True):
@@ -49,16 +39,17 @@ def test_printed_probabilities_and_stars(measure, printed, source):
 
 
 @pytest.mark.parametrize(
-    ("measure", "source", "abc", "risk"),
+    ("intruder", "source", "abc", "risk"),
     [
-        (ExactDisclosure, "scr", (1, 0, 0), 0.0),
-        (ExactDisclosure, "ckm", (1, 2, 1), 0.5556),
-        (ExactDisclosureOwn, "scr", (3, 1, 1), 0.7143),
-        (ExactDisclosureOwn, "ckm", (3, 2, 2), 0.9091),
+        ("outsider", "scr", (1, 0, 0), 0.0),
+        ("outsider", "ckm", (1, 2, 1), 0.5556),
+        ("own", "scr", (3, 1, 1), 0.7143),
+        ("own", "ckm", (3, 2, 2), 0.9091),
     ],
 )
-def test_printed_risks(measure, source, abc, risk):
-    score = measure(sensitive="party")(party.table(), party.RELEASES[source])
+def test_printed_risks(intruder, source, abc, risk):
+    measure = ExactDisclosure(sensitive="party", intruder=intruder)
+    score = measure(party.table(), party.RELEASES[source])
     row = score.breakdown.to_pylist()[0]
     assert (row["a"], row["b"], row["c"]) == abc
     assert score.value == pytest.approx(risk, abs=5e-5)
@@ -66,8 +57,8 @@ def test_printed_risks(measure, source, abc, risk):
 
 def test_precision_and_recall_are_the_parts_of_f():
     case = party.table(), party.RELEASES["ckm"]
-    assert DisclosurePrecision(sensitive="party")(*case).value == 0.5
-    assert DisclosureRecall(sensitive="party")(*case).value == 1.0
+    assert ExactDisclosure(sensitive="party", figure="precision")(*case).value == 0.5
+    assert ExactDisclosure(sensitive="party", figure="recall")(*case).value == 1.0
     balanced = ExactDisclosure(sensitive="party", beta=1.0)(*case).value
     assert balanced == pytest.approx(2 * 0.5 * 1 / (0.5 + 1))
 
@@ -149,6 +140,41 @@ def test_the_rate_of_right_guesses_against_loops(f, y):
     assert score.value == pytest.approx(sum(rates) / len(rates))
 
 
+large = st.integers(0, 2**32 - 1).map(
+    lambda seed: np.random.default_rng(seed).choice([0, 0, 1, 2, 18, 40], (6, 3))
+)
+
+
+@given(large, large, st.booleans())
+def test_near_certain_guesses_against_loops(f, y, own):
+    if f.sum() == 0:
+        return
+    hits = []
+    for true, shown in zip(f.astype(float), y.astype(float), strict=True):
+        if true.sum() == 0:
+            continue
+        winners = [s for s in range(3) if shown[s] == shown.max() > 0]
+        p, q = ([_holds(row, s, own) for s in winners] for row in (shown, true))
+        hits.append(bool(winners) and max(p) >= 0.9 and sum(q) / len(q) >= 0.9)
+    intruder = "own" if own else "outsider"
+    score = NearCertainGuesses(sensitive="b", intruder=intruder)(*toy(f, y))
+    assert score.value == pytest.approx(np.mean(hits))
+
+
+def _holds(row, guess, own):
+    """The probability that a guess is right; an insider stands in the largest other category."""
+    others = [row[s] for s in range(3) if s != guess]
+    total = row.sum() - (min(1, max(others)) if own else 0)
+    return row[guess] / total if total > 0 and row[guess] else 0.0
+
+
+def test_families_of_guesses_refuse_unknown_parameters():
+    with pytest.raises(ParameterError, match="intruder"):
+        DisclosureProbability(intruder="neighbour")
+    with pytest.raises(ParameterError, match="figure"):
+        ExactDisclosure(figure="f1")
+
+
 @given(matrices, matrices)
 def test_targeted_attribution_counts_records(f, y):
     if f.sum() == 0:
@@ -205,7 +231,7 @@ def test_refitting_without_oneself_against_loops():
     z = party.aggregated(party.TABLE_4)
     X = table.design.matrix().toarray().astype(bool)
     release = party.release(z, rake(X, z).reshape(3, 3, 2))
-    measure = DisclosureProbabilityRefit(sensitive="party", fitter=Raking())
+    measure = DisclosureProbability(sensitive="party", intruder="refit", fitter=Raking())
     rows = {(r["age"], r["sex"]): r for r in measure(table, release).breakdown.to_pylist()}
     true, fitted = np.array(party.TABLE_1), release.y.reshape(3, 3, 2)
     for a, age in enumerate(["young", "middle", "old"]):
@@ -216,7 +242,10 @@ def test_refitting_without_oneself_against_loops():
                 y = rake(X, less).reshape(3, 3, 2)[:, a, s]
                 best = max(best, y.max() / y.sum())
             assert rows[age, sex]["released"] == pytest.approx(best, abs=1e-9)
-    assert ExactDisclosureRefit(sensitive="party", fitter=Raking())(table, release).value <= 1
+    assert (
+        ExactDisclosure(sensitive="party", intruder="refit", fitter=Raking())(table, release).value
+        <= 1
+    )
 
 
 @settings(max_examples=30)
@@ -226,15 +255,17 @@ def test_refitting_published_inner_cells_is_removing_oneself(y):
         return
     as_it_is = SimpleNamespace(prepare=lambda d: lambda z, weights: SimpleNamespace(y=z))
     case = toy(y, y)
-    refit = DisclosureProbabilityRefit(sensitive="b", fitter=as_it_is)(*case)
+    refit = DisclosureProbability(sensitive="b", intruder="refit", fitter=as_it_is)(*case)
     assert refit.breakdown["released"].to_pylist() == pytest.approx(
-        DisclosureProbabilityOwn(sensitive="b")(*case).breakdown["released"].to_pylist()
+        DisclosureProbability(sensitive="b", intruder="own")(*case)
+        .breakdown["released"]
+        .to_pylist()
     )
 
 
 def test_too_many_insiders_are_refused():
     case = toy([[3, 1], [0, 2]], [[3, 1], [0, 2]])
     with pytest.raises(NotApplicableError, match="limit"):
-        ExactDisclosureRefit(sensitive="b", fitter=Raking(), most=2)(*case)
+        ExactDisclosure(sensitive="b", intruder="refit", fitter=Raking(), most=2)(*case)
     with pytest.raises(NotApplicableError, match="fitter"):
-        ExactDisclosureRefit(sensitive="b")(*case)
+        ExactDisclosure(sensitive="b", intruder="refit")(*case)

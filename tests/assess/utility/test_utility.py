@@ -6,20 +6,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import discreet as dc
+from discreet import registry
 from discreet.assess import NotApplicableError
 from discreet.assess.cells import toy
 from discreet.assess.utility.additivity import AdditivityError
-from discreet.assess.utility.deviation import (
-    MaxAbsoluteDeviation,
-    MeanAbsoluteDeviation,
-    MeanRelativeDeviation,
-    MedianAbsoluteDeviation,
-    RootMeanSquare,
-)
+from discreet.assess.utility.deviation import Deviation, InaccurateCells, MeanPercentageError
 from discreet.assess.utility.hellinger import HellingerDistance, HellingerUtility
-from discreet.assess.utility.ranks import LargestRankMove, RankConcordance, RankCorrelation
+from discreet.assess.utility.ranks import LargestRankMove, RankCorrelation
 from discreet.assess.utility.totals import TotalBias, TotalDifference
-from discreet.assess.utility.zeros import FalsePositives, FalseZeros
+from discreet.assess.utility.zeros import FalseZeros
 from discreet.design.product import ProductDesign
 from discreet.errors import ParameterError
 from discreet.testing.reference import design_matrix
@@ -72,39 +67,72 @@ def test_deviations_against_loops(pairs):
     d = sorted(abs(a - b) for a, b in pairs)
     n = len(d)
     median = (d[(n - 1) // 2] + d[n // 2]) / 2
-    assert MeanAbsoluteDeviation()(*case).value == pytest.approx(sum(d) / n)
-    assert MedianAbsoluteDeviation()(*case).value == median
-    assert MaxAbsoluteDeviation()(*case).value == d[-1]
-    assert RootMeanSquare()(*case).value == pytest.approx((sum(x * x for x in d) / n) ** 0.5)
+    assert Deviation()(*case).value == pytest.approx(sum(d) / n)
+    assert Deviation(summary="median")(*case).value == median
+    assert Deviation(summary="max")(*case).value == d[-1]
+    assert Deviation(summary="root-mean-square")(*case).value == pytest.approx(
+        (sum(x * x for x in d) / n) ** 0.5
+    )
     relative = [abs(a - b) / a for a, b in pairs if a]
     if relative:
         expected = sum(relative) / len(relative)
-        assert MeanRelativeDeviation()(*case).value == pytest.approx(expected)
+        assert Deviation(relative=True)(*case).value == pytest.approx(expected)
         zeros = sum(b == 0 for a, b in pairs if a) / len(relative)
         assert FalseZeros()(*case).value == pytest.approx(zeros)
+        signed = [100 * (b - a) / a for a, b in pairs if a]
+        assert MeanPercentageError()(*case).value == pytest.approx(sum(signed) / len(signed))
+        off = sum(20 * abs(a - b) > a for a, b in pairs if a) / len(relative)
+        assert InaccurateCells()(*case).value == pytest.approx(off)
     empty = [b for a, b in pairs if a == 0]
     if empty:
-        assert FalsePositives()(*case).value == pytest.approx(sum(map(bool, empty)) / len(empty))
+        assert FalseZeros(positives=True)(*case).value == pytest.approx(
+            sum(map(bool, empty)) / len(empty)
+        )
 
 
 def test_deviations_by_class_of_the_true_count():
-    score = MeanAbsoluteDeviation()(*toy([0, 1, 2, 9, 100, 5000], [1, 1, 4, 9, 103, 5001]))
+    score = Deviation()(*toy([0, 1, 2, 9, 100, 5000], [1, 1, 4, 9, 103, 5001]))
     assert score.breakdown.to_pydict() == {
         "class": ["0", "1-2", "3-9", "100+"],
         "cells": [1, 2, 1, 2],
         "mean": [1.0, 1.0, 0.0, 2.0],
         "median": [1.0, 1.0, 0.0, 2.0],
         "max": [1.0, 2.0, 0.0, 3.0],
+        "root-mean-square": pytest.approx([1.0, 2**0.5, 0.0, 5**0.5]),
     }
-    other = MeanAbsoluteDeviation(classes=(0, 5))(*toy([0, 9], [1, 9]))
+    other = Deviation(classes=(0, 5))(*toy([0, 9], [1, 9]))
     assert other.breakdown["class"].to_pylist() == ["0-4", "5+"]
     with pytest.raises(ParameterError, match="begin with 0"):
-        MeanAbsoluteDeviation(classes=(1, 5))(*toy([0, 9], [1, 9]))
+        Deviation(classes=(1, 5))(*toy([0, 9], [1, 9]))
+
+
+def test_signed_errors_and_inaccurate_cells_by_size():
+    case = toy([1, 2, 50, 400, 1000, 0], [2, 2, 48, 390, 1040, 3])
+    by_size = MeanPercentageError()(*case).breakdown.to_pydict()
+    assert by_size["class"] == ["1-2", "10-99", "100+"]
+    assert by_size["mean"] == pytest.approx([50.0, -4.0, 0.75])
+    shares = InaccurateCells()(*case).breakdown.to_pydict()["share"]
+    assert shares == [0.5, 0.0, 0.0]
+    assert InaccurateCells(limit=0.03)(*case).value == pytest.approx(3 / 5)
+    with pytest.raises(NotApplicableError, match="zero"):
+        MeanPercentageError()(*toy([0, 0], [1, 0]))
+
+
+def test_families_are_known_by_name_and_refuse_other_parameters():
+    assert registry.build("measure", "max-relative-deviation") == Deviation(
+        summary="max", relative=True
+    )
+    for name in registry.MEASURES:
+        assert registry.build("measure", name).name == name
+    with pytest.raises(ParameterError, match="summary"):
+        Deviation(summary="mode")
 
 
 def test_large_counts_do_not_overflow_the_root_mean_square():
     big = 4_000_000_000
-    assert RootMeanSquare()(*toy([0, 0], [big, big])).value == pytest.approx(big)
+    assert Deviation(summary="root-mean-square")(*toy([0, 0], [big, big])).value == pytest.approx(
+        big
+    )
 
 
 def test_totals_are_taken_table_by_table():
@@ -123,7 +151,9 @@ def test_ranks_against_scipy():
     f, g = rng.integers(0, 20, 200), rng.integers(0, 20, 200)
     case = toy(f, g)
     assert RankCorrelation()(*case).value == pytest.approx(stats.spearmanr(f, g).statistic)
-    assert RankConcordance()(*case).value == pytest.approx(stats.kendalltau(f, g).statistic)
+    assert RankCorrelation(concordance=True)(*case).value == pytest.approx(
+        stats.kendalltau(f, g).statistic
+    )
     moved = np.abs(stats.rankdata(f) - stats.rankdata(g)).max()
     assert LargestRankMove()(*case).value == moved
 

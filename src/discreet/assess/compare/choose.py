@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from discreet.assess.compare.judge import STAGES
+from discreet.assess.listing import grouped
 from discreet.errors import ParameterError, UnknownNameError
 
 if TYPE_CHECKING:
@@ -31,11 +33,13 @@ class Selection:
       measure: The measure's name.
       stage: `"fitted"` or `"published"`.
       lines: Its rows that have values, one for each method and fitter.
+      missing: By label why a method has no value, or not one for every draw.
     """
 
     measure: str
     stage: str
     lines: tuple[Line, ...]
+    missing: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def title(self) -> str:
@@ -46,6 +50,15 @@ class Selection:
     def direction(self) -> str:
         """Whether higher or lower values, or values near zero, are better."""
         return str(self.lines[0]["direction"])
+
+    @property
+    def remark(self) -> str:
+        """What each method was measured on, where that is not the same for all."""
+        things = grouped((line["on"], line["label"]) for line in self.lines)
+        if len(things) < 2:
+            return ""
+        listed = "; ".join(f"{on} for {', '.join(labels)}" for on, labels in things.items())
+        return f"{self.measure} is that of {listed}."
 
     def by_method(self) -> dict[tuple[str, str], Line]:
         """Rows by label and fitter; as published, the fitter is empty."""
@@ -63,18 +76,39 @@ def selected(frame: pa.Table, measure: str) -> Selection:
         raise ParameterError(f"a stage is one of {' and '.join(STAGES)}; got {stage!r}.")
     rows = [row for row in frame.to_pylist() if row["measure"] == name]
     if not rows:
-        raise UnknownNameError("measure of this comparison", name, _measures(frame))
+        raise UnknownNameError(
+            "measure of this comparison", name, dict.fromkeys(frame["measure"].to_pylist())
+        )
     usable = [row for row in rows if row["replicates"] and stage in ("", row["stage"])]
     if not usable:
         note = next((row["note"] for row in rows if row["note"]), "it was not taken there.")
         raise ParameterError(f"measure {measure!r} has no values in this comparison: {note}")
     chosen = max(STAGES, key=lambda s: len({r["label"] for r in usable if r["stage"] == s}))
-    lines = [row for row in usable if row["stage"] == chosen]
-    return Selection(name, chosen, tuple(r for r in lines if r["on"] == lines[0]["on"]))
+    here = [row for row in rows if row["stage"] == chosen]
+    lines = _one_each([row for row in here if row["replicates"]])
+    return Selection(name, chosen, lines, _missing(frame, here, lines))
 
 
-def _measures(frame: pa.Table) -> dict[str, None]:
-    return dict.fromkeys(frame["measure"].to_pylist())
+def _one_each(rows: Sequence[Line]) -> tuple[Line, ...]:
+    """A row for each method and fitter; of counts and weights what most methods have."""
+    common = [on for on, _ in Counter(row["on"] for row in rows).most_common()]
+    found: dict[tuple[str, str], Line] = {}
+    for row in sorted(rows, key=lambda row: -common.index(row["on"])):
+        found[row["label"], row["fitter"]] = row
+    return tuple(row for row in rows if row is found[row["label"], row["fitter"]])
+
+
+def _missing(frame: pa.Table, rows: Sequence[Line], lines: Sequence[Line]) -> dict[str, str]:
+    """Why methods have no value, or not one for every draw."""
+    draws = max(frame["replicates"].to_pylist())
+    found = {}
+    for label in dict.fromkeys(frame["label"].to_pylist()):
+        taken = [line["replicates"] for line in lines if line["label"] == label]
+        if min(taken, default=0) < draws:
+            own = [r for r in rows if r["label"] == label and r["note"] and r["replicates"] < draws]
+            notes = " ".join(dict.fromkeys(row["note"] for row in own))
+            found[label] = notes or "it was not taken at this stage."
+    return found
 
 
 def first_of(frame: pa.Table, names: tuple[str, ...], kind: str) -> Selection:
@@ -86,13 +120,6 @@ def first_of(frame: pa.Table, names: tuple[str, ...], kind: str) -> Selection:
     raise ParameterError(
         f"no measure of {kind} has values in this comparison; take one such as {names[-1]!r}."
     )
-
-
-def loss(mean: float, direction: str) -> float:
-    """The value turned so that smaller is better for every measure."""
-    if direction == "zero":
-        return abs(mean)
-    return -mean if direction == "higher" else mean
 
 
 def is_dominated(point: tuple[float, float], others: list[tuple[float, float]]) -> bool:

@@ -14,38 +14,35 @@ from discreet.assess.compare.choose import (
     Selection,
     first_of,
     is_dominated,
-    loss,
     paired,
     selected,
 )
 from discreet.assess.compare.contestants import MethodsLike, contestants
-from discreet.assess.compare.equal_risk import Tuned, at_equal_risk
+from discreet.assess.compare.draws import tied_with_first
+from discreet.assess.compare.equal_risk import Tuned, Tuning, at_equal_risk
 from discreet.assess.compare.execution import Execution
 from discreet.assess.compare.job import Job
 from discreet.assess.compare.judge import fitters_from, measures_from
 from discreet.assess.compare.summary import summarise
-from discreet.assess.compare.tunable import Range
-from discreet.assess.measure import Measure
-from discreet.design import show
+from discreet.assess.listing import Framed
+from discreet.assess.measure import Measure, loss
 from discreet.design.release import Trial
 from discreet.design.table import Table
 from discreet.errors import ParameterError, UnknownNameError
 
 if TYPE_CHECKING:
     import altair
-    import pandas as pd
-    import polars as pl
     import pyarrow as pa
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Comparison:
+class Comparison(Framed):
     """**Confidential.** Scores of several methods with their uncertainty.
 
     Attributes:
       frame: A row per method, stage, fitter and measure: label, method, parameters, stage,
-        fitter, measure, kind, on, mean, sd, standard_error, lower, upper (2.5 % and 97.5 %
-        quantiles of the draws), replicates, direction, reading, note.
+        fitter, measure, kind, on, mean, sd, standard_error, lower, upper (a further draw lies
+        between them with a probability of 95 %), replicates, direction, reading, note.
       replicates: The score of every draw.
       job: What was compared.
       tuning: What was done to bring the methods to equal risk, if that was asked for.
@@ -81,13 +78,19 @@ class Comparison:
         return selected(self.frame, measure)
 
     def ranking(self, utility: str | None = None) -> list[Line]:
-        """Rows of a measure of utility, the best first; methods above an equal risk come last."""
+        """Rows of a measure of utility, the best first; methods above an equal risk come last.
+
+        `tied` tells the rows that differ from the first one by chance only.
+        """
         chosen = self.utility(utility)
         late = {t.label for t in self.tuning if not t.reached}
-        return sorted(
+        ordered = sorted(
             chosen.lines,
             key=lambda line: (line["label"] in late, loss(line["mean"], chosen.direction)),
         )
+        reached = [line for line in ordered if line["label"] not in late]
+        tied = tied_with_first(self.replicates, chosen, reached or ordered)
+        return [{**line, "tied": any(line is other for other in tied)} for line in ordered]
 
     def efficient(self, risk: str | None = None, utility: str | None = None) -> list[Line]:
         """Rows of risk whose method no other one beats in risk and utility together (means)."""
@@ -100,7 +103,7 @@ class Comparison:
         return [line for (line, _), point in found if not is_dominated(point, points)]
 
     def plot(self, risk: str | None = None, utility: str | None = None) -> altair.LayerChart:
-        """The risk–utility map: means with 95 % intervals of the draws."""
+        """The risk–utility map: means with the 95 % ranges of single draws."""
         from discreet.assess.plots.risk_utility import risk_utility_map
 
         return risk_utility_map(self, risk, utility)
@@ -124,17 +127,6 @@ class Comparison:
         sampler = self.job.samplers[self.labels.index(label)]
         yield from map(sampler, range(draws))
 
-    def to_pandas(self) -> pd.DataFrame:
-        """The frame for pandas."""
-        return show.to_pandas(self.frame)
-
-    def to_polars(self) -> pl.DataFrame:
-        """The frame for polars."""
-        return show.to_polars(self.frame)
-
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        return self.frame.__arrow_c_stream__(requested_schema)
-
     def __repr__(self) -> str:
         from discreet.assess.compare.text import comparison_text
 
@@ -150,7 +142,7 @@ def compare(
     replicates: int = 100,
     seed: int = 1,
     equal_risk: tuple[str, float] | None = None,
-    tune: Mapping[str, Range | Sequence[Any]] | None = None,
+    tune: Tuning | None = None,
     resume: str | Path | None = None,
     workers: int | None = None,
     **options: Any,
@@ -175,9 +167,11 @@ def compare(
       measures: Measures, objects or names; a readable choice by default, ``"all"`` for all.
       replicates: Number of draws of every method.
       seed: Root of all streams.
-      equal_risk: A measure of risk and a target: every method is first tuned to this risk.
+      equal_risk: A measure of risk and a target: every method is first tuned to this risk, on
+        draws of its own. A parameter that was given another value than its default is kept.
       tune: For `equal_risk`, by label or method name: which parameter to tune and over which
-        values, such as ``{"laplace": ("epsilon", 0.1, 10)}`` or ``("cap", [1, 2, 5])``.
+        values, such as ``{"laplace": ("epsilon", 0.1, 10)}`` or ``("cap", [1, 2, 5])``; `None`
+        keeps a method as it is.
       resume: Directory of finished draws: an interrupted comparison goes on where it stopped.
         Draws made to find an equal risk are kept beside it.
       workers: Number of processes; by default all cores when the work is worth it.
@@ -200,10 +194,5 @@ def compare(
         job, tuning = at_equal_risk(job, equal_risk, tune or {}, how)
     elif tune is not None:
         raise ParameterError("tune= says how to reach an equal risk; give equal_risk= as well.")
-    return compared(job, how, tuning)
-
-
-def compared(job: Job, how: Execution, tuning: tuple[Tuned, ...] = ()) -> Comparison:
-    """Run a job and gather its scores."""
     scores = how.scores(job)
-    return Comparison(summarise(scores), scores, job, tuning)
+    return Comparison(summarise(scores, job.measures), scores, job, tuning)

@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 from discreet.assess.compare.choose import selected
 from discreet.assess.compare.contestants import Contestant, built_from, label_of
@@ -18,23 +18,35 @@ from discreet.assess.compare.execution import Execution
 from discreet.assess.compare.job import Job
 from discreet.assess.compare.judge import options_for
 from discreet.assess.compare.summary import summarise
-from discreet.assess.compare.tunable import Range, range_for, with_parameter
+from discreet.assess.compare.tunable import Range, is_chosen, range_for, value_of, with_parameter
 from discreet.assess.measure import Measure
 from discreet.design.table import Method
 from discreet.errors import InfeasibleError, ParameterError, UnknownNameError
+from discreet.randomness import stream
+
+Tuning = Mapping[str, Range | Sequence[Any] | None]
 
 TASK = "tuning to equal risk"
 _FIRST_GRID = 7
 _BISECTIONS = 6
+_MOVES = 3.0  # standard errors between the lowest and the highest of several risks
 
 
-@dataclass(frozen=True)
-class Tried:
+class Tried(NamedTuple):
     """One setting of a method and the risk it has."""
 
     value: float
     risk: float
     standard_error: float
+
+
+def moves(tried: Sequence[Tried]) -> bool:
+    """Whether the risks of several settings differ by more than chance; that of one may."""
+    if len(tried) < 2:
+        return True
+    low, high = (end(tried, key=lambda t: t.risk) for end in (min, max))
+    noise = math.hypot(low.standard_error, high.standard_error)
+    return high.risk - low.risk > _MOVES * noise
 
 
 @dataclass(frozen=True)
@@ -66,11 +78,16 @@ class Tuned:
     @property
     def sentence(self) -> str:
         """What happened, in plain words."""
+        if math.isnan(self.risk):
+            return f"{self.label}: its risk could not be measured, so it is not at the target."
         risk = f"risk {self.risk:.4g} ± {self.standard_error:.2g}"
+        verdict = f"{'within' if self.reached else 'above'} the target {self.target:g}"
         if not self.parameter:
-            verdict = "within" if self.reached else "above"
-            return f"{self.label}: {risk}, {verdict} the target {self.target:g}; nothing to tune."
+            return f"{self.label}: {risk}, {verdict}; nothing to tune."
         setting = f"{self.parameter}={self.value:.4g}"
+        if not moves(self.tried):
+            still = f"{self.parameter} does not move it by more than chance"
+            return f"{self.label}: {risk}, {verdict}, at {setting}; {still}."
         if not self.reached:
             aim = f"cannot reach the target {self.target:g}"
             return f"{self.label}: {aim}; its lowest is {risk}, at {setting}."
@@ -80,10 +97,7 @@ class Tuned:
 
 
 def at_equal_risk(
-    job: Job,
-    goal: tuple[str, float],
-    tune: Mapping[str, Range | Sequence[Any]],
-    how: Execution,
+    job: Job, goal: tuple[str, float], tune: Tuning, how: Execution
 ) -> tuple[Job, tuple[Tuned, ...]]:
     """The job with every method at the setting nearest to the target risk, from below.
 
@@ -91,20 +105,26 @@ def at_equal_risk(
 
     Each setting is judged by the mean risk of its draws, with the same random numbers for all
     settings of a method. A grid finds where the risk crosses the target, bisection refines it.
+    The draws come from a stream of their own, so that what is compared did not choose the setting.
     Cost: about a dozen settings × draws for each method.
     """
     measure, target = _checked(goal)
     _check_names(tune, job.contestants)
     chosen = _measure_of(job, measure)
-    judged = replace(job, measures=(chosen,), options=options_for([chosen], job.options))
+    judged = replace(
+        job,
+        measures=(chosen,),
+        options=options_for([chosen], job.options),
+        seed=int(stream(job.seed, TASK).integers(2**62)),
+    )
     folder = None if how.resume is None else how.resume.with_name(f"{how.resume.name}-tuning")
     within = Execution(how.replicates, how.workers, folder)
-    searches = [Search(c, _range_of(c, tune), measure, target) for c in job.contestants]
+    searches = [Search(c, _range_of(c, tune), target) for c in job.contestants]
     while asked := [(s, value) for s in searches for value in s.next_values()]:
-        risks = _risks(judged, within, asked, measure)
+        measure, risks = _risks(judged, within, asked, measure)
         for (search, value), risk in zip(asked, risks, strict=True):
             search.tried.append(Tried(value, *risk))
-    tuning = tuple(search.result() for search in searches)
+    tuning = tuple(search.result(measure) for search in searches)
     methods = [s.method_at(t.value) for s, t in zip(searches, tuning, strict=True)]
     labels = _labels(job.contestants, methods)
     named = tuple(replace(t, label=label) for t, label in zip(tuning, labels, strict=True))
@@ -128,10 +148,8 @@ def _checked(goal: Any) -> tuple[str, float]:
         measure, target = goal
         return str(measure), float(target)
     except (TypeError, ValueError):
-        raise ParameterError(
-            f"equal_risk needs a measure and a target, such as ('exact-disclosure-own', 0.5); "
-            f"got {goal!r}."
-        ) from None
+        wanted = "a measure and a target, such as ('exact-disclosure-own', 0.5)"
+        raise ParameterError(f"equal_risk needs {wanted}; got {goal!r}.") from None
 
 
 def _check_names(tune: Mapping[str, Any], known: Sequence[Contestant]) -> None:
@@ -153,28 +171,37 @@ def _measure_of(job: Job, measure: str) -> Measure:
     return chosen
 
 
-def _range_of(contestant: Contestant, tune: Mapping[str, Range | Sequence[Any]]) -> Range | None:
-    """The range given for the label or the method's name, or the usual one."""
+def _range_of(contestant: Contestant, tune: Tuning) -> Range | None:
+    """The range given for the label or the method's name, or the usual one.
+
+    `None` keeps a method as it is, and so does a chosen value of the parameter usually tuned.
+    """
     for name in (contestant.label, contestant.method.name):
         if name in tune:
             given = tune[name]
-            return given if isinstance(given, Range) else Range.of(*given)
-    return range_for(contestant.method)
+            return given if given is None or isinstance(given, Range) else Range.of(*given)
+    usual = range_for(contestant.method)
+    is_fixed = usual is not None and is_chosen(contestant.method, usual.parameter)
+    return None if is_fixed else usual
 
 
 def _risks(
     job: Job, how: Execution, asked: Sequence[tuple[Search, float]], measure: str
-) -> list[tuple[float, float]]:
-    """Mean risk and standard error of some settings; of several fitters the worst."""
+) -> tuple[str, list[tuple[float, float]]]:
+    """The measure with its stage; mean risk and standard error of some settings.
+
+    Of several fitters the worst counts. A risk that cannot be measured is not-a-number.
+    """
     settings = tuple(Contestant(f"{n}", s.method_at(v)) for n, (s, v) in enumerate(asked))
-    frame = summarise(how.scores(replace(job, contestants=settings), TASK))
-    lines = selected(frame, measure).lines
+    frame = summarise(how.scores(replace(job, contestants=settings), TASK), job.measures)
+    chosen = selected(frame, measure)
     found = []
     for setting in settings:
-        line = max((x for x in lines if x["label"] == setting.label), key=lambda x: x["mean"])
-        error = line["standard_error"]
-        found.append((line["mean"], 0.0 if math.isnan(error) else error))
-    return found
+        lines = [x for x in chosen.lines if x["label"] == setting.label]
+        worst = max(lines, key=lambda x: x["mean"], default={"mean": math.nan})
+        error = worst.get("standard_error", math.nan)
+        found.append((worst["mean"], 0.0 if math.isnan(error) else error))
+    return f"{chosen.measure}@{chosen.stage}", found
 
 
 @dataclass
@@ -184,27 +211,31 @@ class Search:
     Attributes:
       contestant: The method as it was given.
       span: The parameter to tune and its range; nothing is tuned without one.
-      measure: The measure of risk.
       target: The risk to reach.
       tried: Settings and their risks.
     """
 
     contestant: Contestant
     span: Range | None
-    measure: str
     target: float
     tried: list[Tried] = field(default_factory=list)
     _grid_size: int = 0
 
     def next_values(self) -> list[float]:
-        """Settings to try next: first a grid, then the middle of the step that crosses."""
+        """Settings to try next: first a grid, then the middle of the step that crosses.
+
+        Where the risk is the same all over the grid, the given setting is tried instead.
+        """
         if self.span is None:
             return [] if self.tried else [math.nan]
         if not self.tried:
             return self._first(self.span)
+        if not moves(self._measured):
+            known, given = {t.value for t in self.tried}, self._given
+            return [v for v in (given,) if v is not None and self.span.holds(v) and v not in known]
         if self.span.is_discrete or len(self.tried) >= self._grid_size + _BISECTIONS:
             return []
-        inside = sorted(self.tried, key=lambda t: t.value)
+        inside = sorted(self._measured, key=lambda t: t.value)
         crossing = [(a, b) for a, b in pairwise(inside) if self._meets(a) != self._meets(b)]
         if not crossing:
             return []
@@ -238,19 +269,41 @@ class Search:
         method: Method = with_parameter(self.contestant.method, self.span.parameter, value)
         return method
 
-    def result(self) -> Tuned:
+    def result(self, measure: str) -> Tuned:
         """The weakest setting that meets the target, or the strongest there is."""
-        meeting = [t for t in self.tried if self._meets(t)]
-        by_risk = sorted(meeting or self.tried, key=lambda t: t.risk)
-        best = by_risk[-1] if meeting else by_risk[0]
+        tried = tuple(sorted(self._measured, key=lambda t: t.value))
+        best = self._best(tried) if tried else Tried(math.nan, math.nan, 0.0)
         return Tuned(
             label=self.contestant.label,
-            measure=self.measure,
+            measure=measure,
             parameter="" if self.span is None else self.span.parameter,
-            value=None if self.span is None else best.value,
+            value=None if math.isnan(best.value) else best.value,
             risk=best.risk,
             standard_error=best.standard_error,
             target=self.target,
-            reached=bool(meeting),
-            tried=tuple(sorted(self.tried, key=lambda t: t.value)),
+            reached=self._meets(best),
+            tried=tried,
         )
+
+    def _best(self, tried: Sequence[Tried]) -> Tried:
+        """Of settings with the same risk the one next to those with a higher risk.
+
+        Where the parameter does not move the risk, the setting stays near the given one.
+        """
+        alike, aim = tried, self._given
+        if moves(tried):
+            meeting = [t.risk for t in tried if self._meets(t)]
+            risk = max(meeting) if meeting else min(t.risk for t in tried)
+            alike = [t for t in tried if t.risk == risk]
+            aim = max(tried, key=lambda t: t.risk).value
+        return min(alike, key=lambda t: 0.0 if aim is None else abs(t.value - aim))
+
+    @property
+    def _measured(self) -> list[Tried]:
+        return [t for t in self.tried if not math.isnan(t.risk)]
+
+    @property
+    def _given(self) -> float | None:
+        """The value that the method was given with."""
+        method = self.contestant.method
+        return None if self.span is None else value_of(method, self.span.parameter)

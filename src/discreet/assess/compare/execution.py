@@ -73,25 +73,15 @@ def _gathered(names: Sequence[Contestant], found: Sequence[Sequence[pa.Table]]) 
 
     parts = []
     for contestant, tables in zip(names, found, strict=True):
-        scores = _in_order(pa.concat_tables(tables))
-        for place, (name, text) in enumerate(_owner(contestant).items()):
-            column = pa.array([text] * len(scores), pa.string())
+        scores = pa.concat_tables(tables)
+        scores = scores.take(np.argsort(scores["replicate"].to_numpy(), kind="stable"))
+        parameters = json.dumps(contestant.parameters, ensure_ascii=False)
+        owner = (contestant.label, contestant.method.name, parameters)
+        for place, name in enumerate(("label", "method", "parameters")):
+            column = pa.array([owner[place]] * len(scores), pa.string())
             scores = scores.add_column(place, name, column)
         parts.append(scores)
     return pa.concat_tables(parts)
-
-
-def _in_order(scores: pa.Table) -> pa.Table:
-    """By draw; rows of one draw stay as they were."""
-    return scores.take(np.argsort(scores["replicate"].to_numpy(), kind="stable"))
-
-
-def _owner(contestant: Contestant) -> dict[str, str]:
-    return {
-        "label": contestant.label,
-        "method": contestant.method.name,
-        "parameters": json.dumps(contestant.parameters, ensure_ascii=False),
-    }
 
 
 def _check_whole(name: str, value: Any) -> None:

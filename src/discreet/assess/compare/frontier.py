@@ -7,27 +7,24 @@ import itertools
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from discreet import registry
-from discreet.assess.compare.choose import RISKS, Line, Selection, paired
+from discreet.assess.compare.choose import RISKS, Line, paired
 from discreet.assess.compare.comparison import Comparison, compare
-from discreet.assess.compare.text import aligned, number
+from discreet.assess.compare.text import RANGE, number
+from discreet.assess.listing import Framed, aligned
 from discreet.assess.measure import Measure
-from discreet.design import show
 from discreet.design.table import Method, Table
 from discreet.errors import DiscreetError, ParameterError
 
 if TYPE_CHECKING:
     import altair
-    import pandas as pd
-    import polars as pl
     import pyarrow as pa
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Frontier:
+class Frontier(Framed):
     """**Confidential.** Settings of one method by risk and utility.
 
     Attributes:
@@ -45,7 +42,7 @@ class Frontier:
     @property
     def pairs(self) -> list[tuple[Line, Line]]:
         """Rows of risk and utility of every setting."""
-        return paired(self._risk, self._utility)
+        return paired(self.comparison[self.risk], self.comparison[self.utility])
 
     @property
     def efficient(self) -> list[str]:
@@ -78,32 +75,17 @@ class Frontier:
 
         return frontier_map(self)
 
-    def to_pandas(self) -> pd.DataFrame:
-        """The frame for pandas."""
-        return show.to_pandas(self.frame)
-
-    def to_polars(self) -> pl.DataFrame:
-        """The frame for polars."""
-        return show.to_polars(self.frame)
-
     def __repr__(self) -> str:
         best = set(self.efficient)
-        header = ("setting", "risk", "95 % of draws", "utility", "95 % of draws", "")
+        header = ("setting", "risk", RANGE, "utility", RANGE, "")
         rows = [
             (a["label"], *number(a), *number(b), "efficient" if a["label"] in best else "")
             for a, b in self.pairs
         ]
-        title = f"Frontier (confidential): {self._risk.title} against {self._utility.title}"
+        names = [self.comparison[name].title for name in (self.risk, self.utility)]
+        title = f"Frontier (confidential): {' against '.join(names)}"
         refused = [f"  {label}: {reason}" for label, reason in self.failed.items()]
         return "\n".join([title, *aligned([header, *rows]), *refused])
-
-    @property
-    def _risk(self) -> Selection:
-        return self.comparison[self.risk]
-
-    @property
-    def _utility(self) -> Selection:
-        return self.comparison[self.utility]
 
 
 def frontier(
@@ -113,13 +95,8 @@ def frontier(
     *,
     risk: str | None = None,
     utility: str = "hellinger-utility",
-    fitters: Any = None,
     measures: Sequence[str | Measure] = (),
-    replicates: int = 100,
-    seed: int = 1,
-    resume: str | Path | None = None,
-    workers: int | None = None,
-    **options: Any,
+    **settings: Any,
 ) -> Frontier:
     """Every setting of a method on a grid, by risk and utility.
 
@@ -136,28 +113,14 @@ def frontier(
       risk: The measure of risk; that of an insider's exact disclosures where a sensitive variable
         is named, of unchanged small cells otherwise.
       utility: The measure of utility. ``name@published`` or ``name@fitted`` names the stage.
-      fitters: As for `compare`.
       measures: Further measures to take.
-      replicates: Number of draws of every setting.
-      seed: Root of all streams.
-      resume: Directory of finished draws.
-      workers: Number of processes.
-      **options: Options of the measures, such as `sensitive="party"`.
+      **settings: As for `compare`: `fitters`, `replicates`, `seed`, `resume`, `workers`, and
+        options of the measures such as `sensitive="party"`.
     """
-    chosen = risk or (RISKS[0] if "sensitive" in options else "unchanged-small-cells")
+    chosen = risk or (RISKS[0] if "sensitive" in settings else "unchanged-small-cells")
     made, failed = _settings(method, grid)
     names = dict.fromkeys(m.partition("@")[0] for m in (chosen, utility))
-    found = compare(
-        table,
-        made,
-        fitters=fitters,
-        measures=[*names, *measures],
-        replicates=replicates,
-        seed=seed,
-        resume=resume,
-        workers=workers,
-        **options,
-    )
+    found = compare(table, made, measures=[*names, *measures], **settings)
     return Frontier(found, chosen, utility, failed)
 
 
@@ -195,6 +158,6 @@ def _made(method: str | type[Method], setting: Mapping[str, Any]) -> Method:
     return found
 
 
-def _numbers(name: str, line: Line) -> dict[str, float]:
+def _numbers(name: str, line: Line) -> dict[str, Any]:
     ends = {f"{name}_{end}": line[end] for end in ("standard_error", "lower", "upper")}
     return {name: line["mean"], **ends}

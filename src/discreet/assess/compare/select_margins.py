@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.assess.compare.strategy import Error, Strategy, Workload
-from discreet.assess.compare.text import aligned
+from discreet.assess.listing import aligned
 from discreet.design.base import Design
 from discreet.design.formula import Margins, Term, margins, parse
 from discreet.design.structured import StructuredDesign

@@ -184,7 +184,8 @@ class Strategy:
     def _dense_error(self, variance: float, y: Real | None) -> Error:
         X = self.workload.matrix
         free = _null_space(X[:, self.exact])
-        eigenvalues, vectors = np.linalg.eigh(_gram(free.T @ X[:, self.noisy]) / variance)
+        noisy = free.T @ X[:, self.noisy]
+        eigenvalues, vectors = np.linalg.eigh(noisy @ noisy.T / variance)
         some = eigenvalues > _TINY * max(1.0, float(eigenvalues.max(initial=0.0)))
         seen, unseen = free @ vectors[:, some], free @ vectors[:, ~some]
         targets = X[:, self.workload.target].T
@@ -215,9 +216,5 @@ def _null_space(columns: Real) -> Real:
     """An orthonormal basis of the tables that have zeros in all these cells."""
     if not columns.shape[1]:
         return np.eye(len(columns))
-    eigenvalues, vectors = np.linalg.eigh(_gram(columns))
+    eigenvalues, vectors = np.linalg.eigh(columns @ columns.T)
     return np.asarray(vectors[:, eigenvalues <= _TINY * max(1.0, float(eigenvalues.max()))])
-
-
-def _gram(columns: Real) -> Real:
-    return np.asarray(columns @ columns.T)

@@ -8,35 +8,43 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from discreet.assess.measure import Score
+from discreet.assess.measure import EVERYTHING, Measure, Score
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 WORDS = ("label", "method", "parameters", "stage", "fitter", "measure", "kind")
 NUMBERS = ("mean", "sd", "standard_error", "lower", "upper")
-_QUANTILES = (0.025, 0.975)
+_TAIL, _TAIL_OF_FEW = 0.025, 0.01
 
 Rows = Sequence[Mapping[str, Any]]
+Ends = tuple[float, float]
+Real = NDArray[np.float64]
 
 
-def summarise(replicates: pa.Table) -> pa.Table:
-    """Mean, spread and 95 % interval of every score.
+def summarise(replicates: pa.Table, measures: Sequence[Measure]) -> pa.Table:
+    """Mean, spread and 95 % range of every score.
 
-    `sd` is the standard deviation between draws, `standard_error` that of the mean, and `lower`
-    and `upper` are the 2.5 % and 97.5 % quantiles of the draws. A measure that never applies has
-    no mean; its note says why.
+    `sd` is the standard deviation between draws, `standard_error` that of the mean. A further
+    draw lies between `lower` and `upper` with a probability of 95 %. A measure that never applies
+    has no mean; its note says why.
+
+    Args:
+      replicates: The scores of single draws.
+      measures: What was measured; ranges end at the smallest and largest value of a measure.
     """
     import pyarrow as pa
 
+    limits = {m.name: getattr(m, "range", EVERYTHING) for m in measures}
     groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
     for row in replicates.to_pylist():
         groups.setdefault(tuple(row[name] for name in WORDS), []).append(row)
     rows = [
         {**dict(zip(WORDS, key, strict=True)), **line}
         for key, found in groups.items()
-        for line in _lines(found)
+        for line in _lines(found, limits[found[0]["measure"]])
     ]
     return pa.Table.from_pylist(rows, schema=_schema())
 
@@ -50,28 +58,28 @@ def _schema() -> pa.Schema:
     return pa.schema([*words, *numbers, ("replicates", pa.int32()), *last])
 
 
-def _lines(found: Rows) -> Iterator[dict[str, Any]]:
+def _lines(found: Rows, limits: Ends) -> Iterator[dict[str, Any]]:
     """A line for everything that one measure was taken of; one if it never applied."""
     missing = [row for row in found if row["value"] is None]
     for on in dict.fromkeys(row["on"] for row in found if row["value"] is not None):
         taken = [row for row in found if row["value"] is not None and row["on"] == on]
-        yield _line(taken, missing)
+        yield _line(taken, missing, limits)
     if len(missing) == len(found):
-        yield _line([], missing)
+        yield _line([], missing, limits)
 
 
-def _line(taken: Rows, missing: Rows) -> dict[str, Any]:
+def _line(taken: Rows, missing: Rows, limits: Ends) -> dict[str, Any]:
     values = np.array([row["value"] for row in taken])
-    line: dict[str, Any] = {"on": None, "direction": None, "reading": None}
+    line: dict[str, Any] = {"replicates": len(values), "note": _note(taken, missing)}
     if taken:
         first = taken[0]
         score = Score(first["measure"], 0.0, first["kind"], (0, 1), first["direction"])
-        line = {"on": first["on"], "direction": first["direction"], "reading": score.reading}
-    return {**line, **spread(values), "replicates": len(values), "note": _note(taken, missing)}
+        line |= {"on": first["on"], "direction": first["direction"], "reading": score.reading}
+    return {**line, **spread(values, limits)}
 
 
-def spread(values: np.ndarray[Any, Any]) -> dict[str, float | None]:
-    """Mean, standard deviation, standard error and 95 % interval of the draws.
+def spread(values: Real, limits: Ends = EVERYTHING) -> dict[str, float | None]:
+    """Mean, standard deviation, standard error and 95 % range of the draws.
 
     >>> spread(np.array([1.0, 2.0, 3.0]))["standard_error"]
     0.5773502691896258
@@ -79,9 +87,37 @@ def spread(values: np.ndarray[Any, Any]) -> dict[str, float | None]:
     if not len(values):
         return dict.fromkeys(NUMBERS)
     sd = float(values.std(ddof=1)) if len(values) > 1 else math.nan
-    lower, upper = np.quantile(values, _QUANTILES)
-    numbers = (float(values.mean()), sd, sd / math.sqrt(len(values)), float(lower), float(upper))
+    ends = prediction_range(values, limits)
+    numbers = (float(values.mean()), sd, sd / math.sqrt(len(values)), *ends)
     return dict(zip(NUMBERS, numbers, strict=True))
+
+
+def prediction_range(values: Real, limits: Ends = EVERYTHING) -> tuple[float | None, float | None]:
+    r"""The range in which a further draw lies with a probability of at least 95 %.
+
+    From 39 draws on it ends at two order statistics, :math:`x_{(r)}` and :math:`x_{(n+1-r)}` with
+    :math:`r = \lfloor 0.025(n+1) \rfloor`, whatever the distribution. With fewer draws even the
+    smallest and the largest are too near to each other: the range also holds
+    :math:`\bar x \pm t_{n-1}\,s\sqrt{1 + 1/n}`, with 1 % on each side for normal values, so that
+    skewed ones reach 95 % as well. One draw has no range, and fewer than seven equal draws say
+    little about the next one.
+
+    >>> prediction_range(np.arange(39.0)), prediction_range(np.array([4.0]))
+    ((0.0, 38.0), (None, None))
+    """
+    n = len(values)
+    if n < 2:
+        return None, None
+    rank = int(_TAIL * (n + 1) + 1e-9)
+    if rank:
+        ends = np.partition(values, (rank - 1, n - rank))[[rank - 1, n - rank]]
+        return float(ends[0]), float(ends[1])
+    from scipy.special import stdtrit
+
+    reach = stdtrit(n - 1, 1 - _TAIL_OF_FEW) * values.std(ddof=1) * math.sqrt(1 + 1 / n)
+    low = min(values.mean() - reach, values.min())
+    high = max(values.mean() + reach, values.max())
+    return float(max(low, limits[0])), float(min(high, limits[1]))
 
 
 def _note(taken: Rows, missing: Rows) -> str | None:

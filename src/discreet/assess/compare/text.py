@@ -2,29 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from discreet.assess.compare.choose import Line, Selection, paired
+from discreet.assess.listing import aligned, grouped
+
 if TYPE_CHECKING:
-    from discreet.assess.compare.choose import Line, Selection
     from discreet.assess.compare.comparison import Comparison
 
-_DRAWS = "95 % of draws"
+RANGE = "95 % range"
 
 
 def comparison_text(found: Comparison) -> str:
     """Risk and utility of every method, and how an equal risk was reached."""
-    from discreet.assess.compare.choose import paired
-
-    chosen = _chosen(found)
-    first, last = chosen[0], chosen[-1]
-    draws = max(line["replicates"] for line in first[1].lines)
-    header = ("method", "fitter", *(cell for kind, _ in chosen for cell in (kind, _DRAWS)))
-    rows = [_row(*lines[: len(chosen)]) for lines in paired(first[1], last[1])]
+    chosen, marks = _chosen(found), _marks(found)
+    first, last = chosen[0][1], chosen[-1][1]
+    draws = max(line["replicates"] for line in first.lines)
+    header = ("method", "fitter", *(cell for kind, _ in chosen for cell in (kind, RANGE)), "")
+    rows = [
+        (*_row(*lines[: len(chosen)]), marks.get((lines[-1]["label"], lines[-1]["fitter"]), ""))
+        for lines in paired(first, last)
+    ]
     lines = [
         f"Comparison (confidential): {len(found.labels)} methods, {draws:,} draws each",
         "; ".join(f"{kind}: {s.title}, {s.lines[0]['reading']}" for kind, s in chosen),
         "",
         *aligned([header, *rows]),
+        *_remarks([selection for _, selection in chosen]),
     ]
     if found.tuning:
         lines += ["", *(f"  {t.sentence}" for t in found.tuning)]
@@ -38,20 +43,33 @@ def _chosen(found: Comparison) -> list[tuple[str, Selection]]:
     return chosen or [("risk", found.risk())]
 
 
+def _marks(found: Comparison) -> dict[tuple[str, str], str]:
+    """The most useful row, and those that differ from it by chance only."""
+    ranked = found.ranking() if "utility" in found.kinds else []
+    shown = [line for k, line in enumerate(ranked) if len(ranked) > 1 and (k == 0 or line["tied"])]
+    keys = [(line["label"], line["fitter"]) for line in shown]
+    return {key: "tied with best" if k else "best" for k, key in enumerate(keys)}
+
+
+def _remarks(chosen: Sequence[Selection]) -> Iterator[str]:
+    """What was measured of different things, and methods that were not measured, by reason."""
+    yield from (f"  {s.remark}" for s in chosen if s.remark)
+    reasons = grouped(
+        ((s.title, reason), label) for s in chosen for label, reason in s.missing.items()
+    )
+    if reasons:
+        yield from ("", "Not applicable")
+    for (title, reason), labels in reasons.items():
+        yield f"  {title}: {', '.join(labels)}: {reason}"
+
+
 def _row(*lines: Line) -> tuple[str, ...]:
     fitter = next((line["fitter"] for line in lines if line["fitter"]), "–")
     return lines[0]["label"], fitter, *(cell for line in lines for cell in number(line))
 
 
 def number(line: Line) -> tuple[str, str]:
-    """Mean and interval."""
+    """Mean and range; a single draw has none."""
+    if line["lower"] is None:
+        return f"{line['mean']:.4g}", "–"
     return f"{line['mean']:.4g}", f"{line['lower']:.4g} to {line['upper']:.4g}"
-
-
-def aligned(rows: list[tuple[str, ...]]) -> list[str]:
-    """Columns under each other."""
-    widths = [max(len(row[j]) for row in rows) for j in range(len(rows[0]))]
-    return [
-        ("  " + "  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True))).rstrip()
-        for row in rows
-    ]

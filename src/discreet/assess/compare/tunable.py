@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -43,8 +43,9 @@ class Range:
             )
 
     @classmethod
-    def of(cls, parameter: str, *values: Any) -> Range:
+    def of(cls, *given: Any) -> Range:
         """A range from ``("epsilon", 0.1, 10)`` or ``("cap", [1, 2, 5])``."""
+        parameter, *values = given or ("",)
         if len(values) == 2 and not isinstance(values[0], Sequence):
             low, high = values
             whole = isinstance(low, int) and isinstance(high, int)
@@ -52,13 +53,18 @@ class Range:
         if len(values) == 1 and isinstance(values[0], Sequence) and values[0]:
             return cls(parameter, values=tuple(values[0]))
         raise ParameterError(
-            f"give a range as (name, low, high) or (name, [values]); got {(parameter, *values)}."
+            f"give a range as (name, low, high) or (name, [value, …]) with at least one value, or "
+            f"None to keep the method as it is; got {given}."
         )
 
     @property
     def is_discrete(self) -> bool:
         """Whether all values of interest are in the grid."""
         return self.whole or bool(self.values)
+
+    def holds(self, value: float) -> bool:
+        """Whether a value is one of these."""
+        return value in self.values if self.values else self.low <= value <= self.high
 
     def grid(self, points: int) -> list[float]:
         """Values spread over the range; all of them where they are listed or few."""
@@ -94,6 +100,23 @@ def range_for(method: Method) -> Range | None:
     if method.name == "pram" and matrix is not None:
         return Range("alpha", 0.05, 1.0)
     return _USUAL.get(method.name)
+
+
+def is_chosen(method: Method, name: str) -> bool:
+    """Whether a parameter has a usual value and was given another one.
+
+    A strength that must always be given, such as ε, is a place to start from.
+    """
+    field = getattr(method, "__dataclass_fields__", {}).get(name)
+    default = getattr(field, "default", MISSING)
+    return default is not MISSING and bool(getattr(method, name) != default)
+
+
+def value_of(method: Method, name: str) -> float | None:
+    """The value of a parameter, of the method's own or of its perturbation table."""
+    made = getattr(getattr(method, "matrix", None), "parameters", {})
+    value = getattr(method, name, made.get(name))
+    return value if isinstance(value, (int, float)) else None
 
 
 def with_parameter(method: Method, name: str, value: float) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 from discreet.assess.cells import Pairs, pairs
 from discreet.assess.plots.style import PALETTE, QUIET, altair_module, styled
 from discreet.design.base import Design
-from discreet.design.release import Release
+from discreet.design.release import Protected
 from discreet.design.table import Table
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ MOST_NAMED = 45
 _BEFORE, _AFTER = "true", "released"
 
 
-def before_after(table: Table, release: Release) -> altair.LayerChart:
+def before_after(table: Table, release: Protected) -> altair.LayerChart:
     """True and released value of every published cell.
 
     Up to 45 cells are named, one row each; more are shown as points, released against true.

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from discreet.assess.cells import pairs
 from discreet.assess.plots.style import PALETTE, altair_module, styled
-from discreet.design.release import Release
+from discreet.design.release import Protected
 from discreet.design.table import Table
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ _WIDTHS = tuple(digit * 10.0**power for power in range(9) for digit in (1, 2, 5)
 
 
 def deviations(
-    table: Table, releases: Release | Mapping[str, Release | Sequence[Release]]
+    table: Table, releases: Protected | Mapping[str, Protected | Sequence[Protected]]
 ) -> altair.FacetChart:
     """Shares of the published cells by released minus true value, one row for each method.
 
@@ -32,7 +32,7 @@ def deviations(
       releases: A release, or several by label; each may be a sequence of draws of one method.
     """
     alt = altair_module()
-    given = {"release": releases} if isinstance(releases, Release) else releases
+    given = {"release": releases} if isinstance(releases, Protected) else releases
     found = {label: _deviations(table, drawn) for label, drawn in given.items()}
     reach, width = _scale(np.concatenate(list(found.values())))
     rows = [row for label, moved in found.items() for row in _histogram(label, moved, reach, width)]
@@ -65,8 +65,8 @@ def deviations(
     return chart
 
 
-def _deviations(table: Table, drawn: Release | Sequence[Release]) -> NDArray[np.float64]:
-    several = [drawn] if isinstance(drawn, Release) else drawn
+def _deviations(table: Table, drawn: Protected | Sequence[Protected]) -> NDArray[np.float64]:
+    several = [drawn] if isinstance(drawn, Protected) else drawn
     moved = [pair.g - pair.f for pair in (pairs(table, release) for release in several)]
     return np.concatenate(moved).astype(np.float64)
 

@@ -30,7 +30,7 @@ _INTERVALS, _MEANS = ("_low", "_high"), ("", "")
 def risk_utility_map(
     found: Comparison, risk: str | None = None, utility: str | None = None
 ) -> altair.LayerChart:
-    """Mean risk and mean utility of every method, with 95 % intervals of its draws.
+    """Mean risk and mean utility of every method, with the 95 % ranges of single draws.
 
     Args:
       found: The comparison.
@@ -119,16 +119,13 @@ def _names(alt: Any, texts: list[Text], where: dict[str, Any]) -> list[Any]:
 
 
 def _point(risk: Line, utility: Line) -> dict[str, Any]:
-    return {
-        "name": risk["label"],
-        "fitter": risk["fitter"] or utility["fitter"],
-        "risk": risk["mean"],
-        "risk_low": risk["lower"],
-        "risk_high": risk["upper"],
-        "utility": utility["mean"],
-        "utility_low": utility["lower"],
-        "utility_high": utility["upper"],
-    }
+    """Means and ranges; where a single draw has no range, its ends are the mean."""
+    point: dict[str, Any] = {"name": risk["label"], "fitter": risk["fitter"] or utility["fitter"]}
+    for name, line in (("risk", risk), ("utility", utility)):
+        point[name] = line["mean"]
+        for end, column in (("low", "lower"), ("high", "upper")):
+            point[f"{name}_{end}"] = line["mean"] if line[column] is None else line[column]
+    return point
 
 
 def _named(points: list[dict[str, Any]]) -> list[str]:
@@ -162,7 +159,7 @@ def _hint(x: Selection, y: Selection) -> str:
 
 
 def _bars(draws: int) -> str:
-    return f"Points: means of {draws:,} draws. Bars: 95 % of the draws."
+    return f"Points: means of {draws:,} draws. Bars: a further draw lies there in 95 % of cases."
 
 
 def _tooltip(alt: Any) -> list[Any]:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from discreet.assess.cells import pairs
 from discreet.assess.plots.style import altair_module, styled
-from discreet.design.release import Release
+from discreet.design.release import Protected
 from discreet.design.table import Table
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ _LARGEST = 12
 def transitions(
     matrix: TransitionMatrix,
     table: Table,
-    releases: Release | Sequence[Release],
+    releases: Protected | Sequence[Protected],
     largest: int = _LARGEST,
 ) -> altair.HConcatChart:
     """Probabilities of each deviation by true count: designed, observed, and their difference.
@@ -37,7 +37,7 @@ def transitions(
       largest: The largest true count shown; larger ones are pooled in a last row.
     """
     alt = altair_module()
-    drawn = [releases] if isinstance(releases, Release) else releases
+    drawn = [releases] if isinstance(releases, Protected) else releases
     law, counts = _laws(matrix, table, drawn, largest)
     rows = _rows(matrix, law, counts, largest)
     data = alt.InlineData(values=rows)
@@ -56,7 +56,7 @@ def transitions(
 
 
 def _laws(
-    matrix: TransitionMatrix, table: Table, drawn: Sequence[Release], largest: int
+    matrix: TransitionMatrix, table: Table, drawn: Sequence[Protected], largest: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Expected probabilities and observed numbers of cells, row by row."""
     reach = matrix.max_move

@@ -31,15 +31,10 @@ def write_report(found: Comparison, path: str | Path, thresholds: Mapping[str, f
     target = Path(path)
     if target.suffix not in (".html", ".htm"):
         raise ParameterError(f"cannot write {target.name!r}: a report's name must end in .html.")
-    content = page(found, recommend(found, thresholds))
+    content = document(TITLE, "\n".join(_body(found, recommend(found, thresholds))))
     with written_whole(target, OWNER_ONLY) as temporary:
         temporary.write_text(content, encoding="utf-8")
     return target
-
-
-def page(found: Comparison, advice: Recommendation) -> str:
-    """The page as text."""
-    return document(TITLE, "\n".join(_body(found, advice)))
 
 
 def document(title: str, body: str, css: str = "") -> str:

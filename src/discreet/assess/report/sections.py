@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from discreet.assess.compare.choose import Line
 from discreet.assess.compare.judge import FITTED, OWN, PUBLISHED
+from discreet.assess.listing import grouped
 from discreet.assess.report.markup import (
     Cell,
     bullets,
@@ -34,15 +35,11 @@ _STAGES = {
 def decision(advice: Recommendation) -> str:
     """The recommendation and what it rests on."""
     conditions = list(dict.fromkeys(v.condition for v in advice.verdicts))
-    by_method: dict[str, dict[str, Cell]] = {}
+    cells: dict[str, list[Cell]] = {}
     for v in advice.verdicts:
-        outcome = "meets it" if v.is_met else "does not meet it"
-        cell = (f"{v.mean:.3g}: {outcome}", f"{100 * v.share:.0f} % of draws do")
-        by_method.setdefault(v.label, {})[v.condition] = cell
-    rows = [
-        [label, *(cells.get(condition, "–") for condition in conditions)]
-        for label, cells in by_method.items()
-    ]
+        draws = f"{sum(v.acceptable)} of {len(v.acceptable)} draws meet it"
+        cells.setdefault(v.label, []).append(v.outcome if v.mean is None else (v.outcome, draws))
+    rows = [[label, *own] for label, own in cells.items()]
     table = grid(["method", *conditions], rows) if rows else ""
     return section("Recommendation", paragraph(advice.sentence, "lead"), table)
 
@@ -101,7 +98,8 @@ def _tuning(found: Comparison) -> str:
     if not found.tuning:
         return ""
     target = found.tuning[0]
-    intro = f"Each method was first tuned to {target.measure} of {target.target:g}:"
+    measure = target.measure.partition("@")[0]
+    intro = f"Each method was first tuned to {measure} of {target.target:g}, on draws of their own:"
     return paragraph(intro) + bullets(t.sentence for t in found.tuning)
 
 
@@ -117,8 +115,9 @@ def procedure(found: Comparison) -> str:
         "frequencies: those of the release where it has them, otherwise fitted "
         f"({', '.join(fitters) or 'not needed'}). An intruder can do the same, and it makes "
         "methods comparable that publish very different things.",
-        "Tables show the mean over the draws and below it the range of 95 % of them. One "
-        "draw is released, so the range matters as much as the mean.",
+        "Tables show the mean over the draws and below it the range in which a further draw lies "
+        "with a probability of 95 %; it is the wider, the fewer draws there are. One draw is "
+        "released, so the range matters as much as the mean.",
     ]
     notes = sorted({f"{r['label']}, {r['fitter']}: {r['note']}" for r in rows if _is_fit_note(r)})
     return section("How it was measured", bullets(lines), bullets(notes) if notes else "")
@@ -132,14 +131,22 @@ def scores(found: Comparison, kind: str, title: str) -> str:
     """All measures of risk or utility, at both stages."""
     parts = []
     for stage, heading in _STAGES.items():
-        rows = [
-            row
-            for row in found.frame.to_pylist()
-            if (row["kind"], row["stage"]) == (kind, stage) and row["replicates"]
-        ]
+        here = [r for r in found.frame.to_pylist() if (r["kind"], r["stage"]) == (kind, stage)]
+        rows = [row for row in here if row["replicates"]]
         if rows:
-            parts.append(f"<h3>{heading}</h3>" + _score_table(found, rows))
+            parts.append(f"<h3>{heading}</h3>" + _score_table(found, rows) + _not_applicable(here))
     return section(title, *parts)
+
+
+def _not_applicable(rows: Sequence[Line]) -> str:
+    """Measures that have no values, by the reason and the methods they lack."""
+    lacking = [row for row in rows if not row["replicates"]]
+    of_measure = grouped(((row["note"], row["measure"]), row["label"]) for row in lacking)
+    reasons = grouped(
+        ((note, ", ".join(labels)), name) for (note, name), labels in of_measure.items()
+    )
+    lines = [f"{', '.join(names)} ({who}): {why}" for (why, who), names in reasons.items()]
+    return paragraph("Not applicable:") + bullets(lines) if lines else ""
 
 
 def _score_table(found: Comparison, rows: Sequence[Line]) -> str:
@@ -158,6 +165,8 @@ def _score_table(found: Comparison, rows: Sequence[Line]) -> str:
 
 
 def _interval(row: Line) -> Cell:
+    if row["lower"] is None:
+        return _number(row["mean"])
     mean, low, high = (_number(row[name]) for name in ("mean", "lower", "upper"))
     return mean, f"{low} – {high}"
 
@@ -171,8 +180,8 @@ def meanings(found: Comparison) -> str:
     """What each measure says, from its own description."""
     rows = []
     for measure in found.job.measures:
-        described = (inspect.getdoc(type(measure)) or "").partition("\n")[0]
-        rows.append((measure.name, measure.kind, plain_words(described)))
+        described = getattr(measure, "meaning", inspect.getdoc(type(measure)) or "")
+        rows.append((measure.name, measure.kind, plain_words(described.partition("\n")[0])))
     return section("What the measures say", grid(("measure", "kind", "meaning"), rows))
 
 
@@ -186,8 +195,8 @@ def blind_spots(found: Comparison) -> str:
         "and nothing else, or in addition his own record.",
         "Groups that are homogeneous in truth: if everybody of a group is in one category, noise "
         "on the counts need not hide it.",
-        "Cleverer attacks than the fit used here; a bound over all attacks is given by "
-        "differential privacy alone, for the methods that have it.",
+        "Cleverer attacks than the fit used here. Differential privacy bounds what one record "
+        "adds to any attack, within its budget; it does not bound what is learned about groups.",
         "The harm that a disclosure does. All groups count alike, sensitive or not.",
         "Uses of the table that the measures of utility do not resemble.",
     ]

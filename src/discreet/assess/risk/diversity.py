@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.assess.measure import UNIT, NotApplicableError, Score
-from discreet.assess.risk.groups import GroupMeasure, Groups, Layout, Real
-from discreet.design.release import Release
+from discreet.assess.measure import NotApplicableError, Score
+from discreet.assess.risk.groups import GroupMeasure, Groups, Real
+from discreet.design.release import Protected
 from discreet.design.table import Table
 
 TOLERANCE = 1e-9
@@ -31,8 +30,6 @@ class LDiversity(GroupMeasure):
     1.0
 
     Args:
-      sensitive: The variable that must not be disclosed.
-      quasi: The variables an intruder knows; all others by default.
       entropy: Whether categories count by how evenly they are filled.
       tolerance: Shares of a group up to this size are nothing.
 
@@ -46,7 +43,7 @@ class LDiversity(GroupMeasure):
     entropy: bool = False
     tolerance: float = TOLERANCE
 
-    def __call__(self, table: Table, release: Release) -> Score:
+    def __call__(self, table: Table, release: Protected) -> Score:
         """Take the measure."""
         groups = self.groups(table, release)
         chosen, shares = _released_shares(groups)
@@ -55,7 +52,7 @@ class LDiversity(GroupMeasure):
             diversity = np.exp(-(shares * logs).sum(axis=1))
         else:
             diversity = (shares > self.tolerance).sum(axis=1).astype(np.float64)
-        parts = _parts(groups.layout, chosen, "diversity", diversity)
+        parts = {**groups.layout.labels(chosen), "diversity": diversity}
         return self.score(diversity.min(), groups.layout.on, parts)
 
 
@@ -75,20 +72,16 @@ class TCloseness(GroupMeasure):
     0.25
 
     Args:
-      sensitive: The variable that must not be disclosed.
-      quasi: The variables an intruder knows; all others by default.
       ordered: Whether the sensitive categories have an order.
 
     See Li, Li & Venkatasubramanian (2007).
     """
 
     name = "t-closeness"
-    range = UNIT
-    direction = "lower"
 
     ordered: bool = False
 
-    def __call__(self, table: Table, release: Release) -> Score:
+    def __call__(self, table: Table, release: Protected) -> Score:
         """Take the measure."""
         groups = self.groups(table, release)
         chosen, shares = _released_shares(groups)
@@ -99,7 +92,7 @@ class TCloseness(GroupMeasure):
             distance = np.abs(np.cumsum(gap, axis=1)[:, :-1]).sum(axis=1) / steps
         else:
             distance = 0.5 * np.abs(gap).sum(axis=1)
-        parts = _parts(groups.layout, chosen, "distance", distance)
+        parts = {**groups.layout.labels(chosen), "distance": distance}
         return self.score(distance.max(), groups.layout.on, parts)
 
 
@@ -110,7 +103,3 @@ def _released_shares(groups: Groups) -> tuple[NDArray[np.intp], Real]:
     if not len(chosen):
         raise NotApplicableError("every group with records is released as empty.")
     return chosen, groups.released[chosen] / size[chosen, None]
-
-
-def _parts(layout: Layout, chosen: NDArray[np.intp], name: str, values: Real) -> dict[str, Any]:
-    return {**layout.labels(chosen), name: values}

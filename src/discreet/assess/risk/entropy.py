@@ -16,15 +16,14 @@ the other's total.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 from numpy.typing import NDArray
 
 from discreet.assess.cells import PairMeasure, finest_parts
-from discreet.assess.measure import UNIT, NotApplicableError, Score
-from discreet.design.release import Release
+from discreet.assess.measure import NotApplicableError, Score
+from discreet.design.release import Protected
 from discreet.design.table import Table
 
 Real = NDArray[np.float64]
@@ -42,7 +41,7 @@ def entropy_risk(true: npt.ArrayLike, released: npt.ArrayLike, *, repaired: bool
     Args:
       true: True values of the cells.
       released: Released values of the same cells.
-      repaired: Whether records in cells that were empty add uncertainty; see `RepairedEntropyRisk`.
+      repaired: Whether records in cells that were empty add uncertainty; see `EntropyRisk`.
     """
     a = np.asarray(true, dtype=np.float64)
     b = np.maximum(np.asarray(released, dtype=np.float64), 0.0)
@@ -53,7 +52,8 @@ def entropy_risk(true: npt.ArrayLike, released: npt.ArrayLike, *, repaired: bool
     stayed = min(float(m.sum()), 1.0)
     uncertainty = _conditional_entropy(a, b, m)
     if repaired:
-        uncertainty += float(b[a == 0].sum()) * _binary_entropy(stayed)
+        both = np.array([stayed, 1 - stayed])
+        uncertainty += float(b[a == 0].sum()) * _minus_sum(both, both)
     entropy = _minus_sum(a, a)
     if entropy <= 0:
         return stayed if repaired else 1.0
@@ -74,11 +74,6 @@ def _minus_sum(weights: Real, shares: Real) -> float:
     return -float(weights @ logs)
 
 
-def _binary_entropy(p: float) -> float:
-    both = np.array([p, 1 - p])
-    return _minus_sum(both, both)
-
-
 @dataclass(frozen=True)
 class EntropyRisk(PairMeasure):
     r"""One minus the conditional entropy of the true table given the released one, as a share.
@@ -89,26 +84,37 @@ class EntropyRisk(PairMeasure):
 
     **Blind spot.** Records moved into a cell that was truly empty add no uncertainty: the
     measure takes it as known that they are false there. So a = (5, 5, 0), b = (5, 0, 5) scores 1,
-    as if nothing had been changed; a reader of b does not know that. See the repaired variant.
+    as if nothing had been changed; a reader of b does not know that. Repaired, such a record
+    carries the doubt that an average record does:
+
+    .. math:: H^*(a|b) = H(a|b) + \frac{1}{N}\sum_{a=0} b \cdot h\Bigl(\frac{\sum m}{N}\Bigr),
+              \qquad h(p) = -p\log p - (1-p)\log(1-p)
+
+    The repaired measure equals the plain one when no empty cell was filled, is never larger, and
+    lies below 1 whenever one was.
 
     >>> from discreet.assess.cells import toy
     >>> round(EntropyRisk()(*toy([6, 4], [4, 6])).value, 4)
     0.4325
+    >>> [EntropyRisk(repaired=r)(*toy([5, 5, 0], [5, 0, 5])).value for r in (False, True)]
+    [1.0, 0.5]
 
     Args:
-      cells: Published or inner cells.
-      values: Counts or weighted counts.
+      repaired: Whether records in cells that were empty add uncertainty.
 
     See Antal, Shlomo & Elliot (2014), Shlomo, Krenzke & Li (2019), Table 4.
     """
 
-    name = "entropy-risk"
     kind = "risk"
-    range = UNIT
-    direction = "lower"
-    repaired: ClassVar[bool] = False
 
-    def __call__(self, table: Table, release: Release) -> Score:
+    repaired: bool = False
+
+    @property
+    def name(self) -> str:
+        """The plain or the repaired measure."""
+        return "repaired-entropy-risk" if self.repaired else "entropy-risk"
+
+    def __call__(self, table: Table, release: Protected) -> Score:
         """Take the measure."""
         pair = self.pairs(table, release)
         finest = {name for name, _ in finest_parts(release.design)} | {"inner"}
@@ -121,27 +127,3 @@ class EntropyRisk(PairMeasure):
             raise NotApplicableError("a table without records has no entropy.")
         names, risks = zip(*rows, strict=True)
         return self.score(max(risks), pair.on, {"table": names, "risk": risks})
-
-
-class RepairedEntropyRisk(EntropyRisk):
-    r"""The entropy risk with an allowance for records in cells that were truly empty.
-
-    .. math:: H^*(a|b) = H(a|b) + \frac{1}{N}\sum_{a=0} b \cdot h\Bigl(\frac{\sum m}{N}\Bigr),
-              \qquad h(p) = -p\log p - (1-p)\log(1-p)
-
-    A record in a cell with true records carries the doubt whether it stayed or came there. In a
-    cell without, it carries no doubt in :math:`H(a|b)`; here it carries the doubt that an average
-    record does. Equal to the plain measure when no empty cell was filled, never larger, and below
-    1 whenever one was. Range: 0 to 1 (below 0 becomes 0). Lower is safer.
-
-    >>> from discreet.assess.cells import toy
-    >>> RepairedEntropyRisk()(*toy([5, 5, 0], [5, 0, 5])).value
-    0.5
-
-    Args:
-      cells: Published or inner cells.
-      values: Counts or weighted counts.
-    """
-
-    name = "repaired-entropy-risk"
-    repaired = True

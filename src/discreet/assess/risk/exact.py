@@ -11,16 +11,19 @@ Langsrud & Lupp (2021), equation 5. All are 0 when c = 0.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
-from discreet.assess.measure import BaseMeasure, Score
-from discreet.assess.risk.disclosure import GuessMeasure, RefitMeasure
-from discreet.assess.risk.guessing import Guesses
-from discreet.design.release import Release
+from discreet.assess.cells import check_choice
+from discreet.assess.measure import Score
+from discreet.assess.risk.disclosure import GuessMeasure
+from discreet.assess.risk.groups import GroupMeasure
+from discreet.assess.risk.guessing import Guesses, guesses
+from discreet.design.release import Protected
 from discreet.design.table import Table
 
+Part = Literal["f", "precision", "recall"]
 CERTAIN = 1e-9
 
 
@@ -65,132 +68,121 @@ def exact(found: Guesses, tolerance: float) -> Exact:
 
 @dataclass(frozen=True)
 class ExactDisclosure(GuessMeasure):
-    r"""How well certain guesses from the release match the truth, :math:`F_\beta`.
+    r"""How well certain guesses from the release match the truth: :math:`F_\beta` and its parts.
 
     .. math:: F_\beta = (1 + \beta^2)c / (\beta^2 a + b)
 
-    with a certain guesses in truth, b in the release and c in both. Range: 0 (no certain guess
-    is a real disclosure, or there are none) to 1 (the release discloses what the truth discloses).
-    Lower is safer. The breakdown gives a, b, c, precision and recall.
+    with a certain guesses in truth, b in the release and c in both; precision is c/b and recall
+    c/a. Range: 0 (no certain guess is a real disclosure, or there are none) to 1 (the release
+    discloses what the truth discloses). Lower is safer. The breakdown gives a, b, c, precision and
+    recall. A refit costs one fit for each inner cell that is not empty.
 
     >>> from discreet.assess.cells import toy
-    >>> score = ExactDisclosure(sensitive="b")(*toy([[3, 1], [0, 2]], [[3, 0], [0, 2]]))
+    >>> pair = toy([[3, 1], [0, 2]], [[3, 0], [0, 2]])
+    >>> score = ExactDisclosure(sensitive="b")(*pair)
     >>> score.breakdown.to_pylist()[0]["b"], round(score.value, 4)
     (2, 0.5556)
+    >>> [ExactDisclosure(sensitive="b", figure=k)(*pair).value for k in ("precision", "recall")]
+    [0.5, 1.0]
 
     Args:
-      sensitive: The variable that must not be disclosed.
-      quasi: The variables an intruder knows; all others by default.
+      figure: ``"f"``, ``"precision"`` or ``"recall"``.
       beta: Weight of recall against precision.
       tolerance: A guess is certain when its probability falls short of 1 by at most this.
 
-    See Langsrud & Lupp (2021), equation 5.
+    See Langsrud & Lupp (2021), equation 5 and section 6.
     """
 
-    name = "exact-disclosure"
-
+    figure: Part = "f"
     beta: float = 0.5
     tolerance: float = CERTAIN
 
-    def __call__(self, table: Table, release: Release) -> Score:
-        """Take the measure."""
-        return f_score(self, self.guesses(table, release), self.beta, self.tolerance)
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_choice("figure", self.figure, get_args(Part))
 
+    @property
+    def stem(self) -> str:
+        """The measure without its intruder."""
+        return "exact-disclosure" if self.figure == "f" else f"disclosure-{self.figure}"
 
-class ExactDisclosureOwn(ExactDisclosure):
-    r"""The same for an insider, who takes one known record out, :math:`F_\beta` of Table 10.
-
-    Range: 0 to 1. Lower is safer. Breakdown and options as for the outsider.
-
-    >>> from discreet.assess.cells import toy
-    >>> ExactDisclosureOwn(sensitive="b")(*toy([[3, 1], [0, 2]], [[3, 0.5], [0, 2]])).value
-    1.0
-
-    See Langsrud & Lupp (2021), section 6.
-    """
-
-    name = "exact-disclosure-own"
-    own = True
-
-
-class DisclosurePrecision(ExactDisclosure):
-    r"""Share of the certain guesses from the release that are real disclosures, :math:`c/b`.
-
-    Range: 0 to 1. Lower is safer. Breakdown and options as for exact disclosures.
-
-    >>> from discreet.assess.cells import toy
-    >>> DisclosurePrecision(sensitive="b")(*toy([[3, 1], [0, 2]], [[3, 0], [0, 2]])).value
-    0.5
-
-    See Langsrud & Lupp (2021), section 6.
-    """
-
-    name = "disclosure-precision"
-
-    def __call__(self, table: Table, release: Release) -> Score:
+    def __call__(self, table: Table, release: Protected) -> Score:
         """Take the measure."""
         found = self.guesses(table, release)
-        counts = exact(found, self.tolerance)
-        return self.score(counts.precision, found.layout.on, counts.parts(self.beta))
-
-
-class DisclosureRecall(ExactDisclosure):
-    r"""Share of the real disclosures that are certain guesses from the release, :math:`c/a`.
-
-    Range: 0 to 1. Lower is safer. Breakdown and options as for exact disclosures.
-
-    >>> from discreet.assess.cells import toy
-    >>> DisclosureRecall(sensitive="b")(*toy([[3, 1], [0, 2]], [[3, 0], [0, 2]])).value
-    1.0
-
-    See Langsrud & Lupp (2021), section 6.
-    """
-
-    name = "disclosure-recall"
-
-    def __call__(self, table: Table, release: Release) -> Score:
-        """Take the measure."""
-        found = self.guesses(table, release)
-        counts = exact(found, self.tolerance)
-        return self.score(counts.recall, found.layout.on, counts.parts(self.beta))
+        parts = exact(found, self.tolerance).parts(self.beta)
+        return self.score(parts[self.figure][0], found.layout.on, parts)
 
 
 @dataclass(frozen=True)
-class ExactDisclosureRefit(RefitMeasure):
-    r"""The same for an insider who fits the release again without himself, :math:`F_\beta`.
+class NearCertainGuesses(GuessMeasure):
+    r"""Share of the groups in which a guess looks nearly certain, and is.
 
-    Range: 0 to 1. Lower is safer. The breakdown is that of exact disclosures. Cost: one fit for
-    each inner cell that is not empty.
+    With p the probability of the guess as the release shows it, and q that with which it holds in
+    truth, :math:`\#\{p \ge \tau, q \ge \tau\} / n` over the n groups with records. Range: 0 to 1.
+    Lower is safer. The breakdown gives the groups, those whose best guess is nearly certain in
+    truth, those where it looks so in the release, and both. Certainty itself is rare, and nine in
+    ten is harm enough.
 
     >>> from discreet.assess.cells import toy
-    >>> from types import SimpleNamespace as Plain  # inner cells are published: fitted as they are
-    >>> as_it_is = Plain(prepare=lambda design: lambda z, weights: Plain(y=z))
-    >>> table, release = toy([[3, 1], [0, 2]], [[3, 1], [0, 2]])
-    >>> ExactDisclosureRefit(sensitive="b", fitter=as_it_is)(table, release).value
-    1.0
+    >>> pair = toy([[19, 1], [9, 3], [1, 9]], [[18, 1], [11, 0], [2, 8]])
+    >>> score = NearCertainGuesses(sensitive="b")(*pair)
+    >>> score.breakdown.to_pylist(), round(score.value, 4)
+    ([{'groups': 3, 'true': 2, 'released': 2, 'both': 1}], 0.3333)
 
     Args:
-      sensitive: The variable that must not be disclosed.
-      quasi: The variables an intruder knows; all others by default.
-      fitter: What the insider fits with.
-      most: The largest number of fits to make.
-      beta: Weight of recall against precision.
-      tolerance: A guess is certain when its probability falls short of 1 by at most this.
-
-    See Langsrud & Lupp (2021), section 6.
+      sure: The probability, τ, from which on a guess is nearly certain.
     """
 
-    name = "exact-disclosure-refit"
+    stem = "near-certain-guesses"
 
-    beta: float = 0.5
+    sure: float = 0.9
+
+    def __call__(self, table: Table, release: Protected) -> Score:
+        """Take the measure."""
+        found = self.guesses(table, release)
+        true, shown, right = (
+            found.occurs & (p >= self.sure - CERTAIN)
+            for p in (found.original.probability, found.released.probability, found.success)
+        )
+        sets = {"groups": found.occurs, "true": true, "released": shown, "both": shown & right}
+        counts = {name: int(np.count_nonzero(chosen)) for name, chosen in sets.items()}
+        value = counts["both"] / counts["groups"]
+        return self.score(value, found.layout.on, {k: [n] for k, n in counts.items()})
+
+
+@dataclass(frozen=True)
+class TargetedAttribution(GroupMeasure):
+    r"""Targeted correct attribution probability (TCAP), counting records.
+
+    Over the groups q with records whose released frequencies :math:`y_{qs}` all lie in one
+    category g, each weighing by its released frequency,
+
+    .. math:: \sum_q y_{q\cdot}\,\frac{f_{qg}}{f_{q\cdot}} \Big/ \sum_q y_{q\cdot}.
+
+    Zero when there is no such group. Range: 0 to 1. Lower is safer. The breakdown gives the number
+    of such groups and their released records. Exact disclosures count groups instead.
+
+    >>> from discreet.assess.cells import toy
+    >>> table, release = toy([[3, 1], [0, 2], [5, 5]], [[3, 0], [0, 1], [6, 4]])
+    >>> TargetedAttribution(sensitive="b")(table, release).value
+    0.8125
+
+    Args:
+      tolerance: A guess is certain when its probability falls short of 1 by at most this.
+
+    See Taub et al. (2019), as described by Langsrud & Lupp (2021).
+    """
+
+    name = "targeted-attribution"
+
     tolerance: float = CERTAIN
 
-    def __call__(self, table: Table, release: Release) -> Score:
+    def __call__(self, table: Table, release: Protected) -> Score:
         """Take the measure."""
-        return f_score(self, self.guesses(table, release), self.beta, self.tolerance)
-
-
-def f_score(measure: BaseMeasure, found: Guesses, beta: float, tolerance: float) -> Score:
-    """The score of exact disclosures with their breakdown."""
-    counts = exact(found, tolerance)
-    return measure.score(counts.f_score(beta), found.layout.on, counts.parts(beta))
+        groups = self.groups(table, release)
+        found = guesses(groups, own=False)
+        certain = found.occurs & (found.released.probability >= 1 - self.tolerance)
+        records = groups.released[certain].sum(axis=1)
+        value = np.average(found.success[certain], weights=records) if certain.any() else 0.0
+        parts = {"groups": [int(np.count_nonzero(certain))], "records": [float(records.sum())]}
+        return self.score(value, found.layout.on, parts)

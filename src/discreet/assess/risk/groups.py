@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from discreet.assess.cells import released_values, true_values
 from discreet.assess.measure import NO_SENSITIVE, BaseMeasure, NotApplicableError
 from discreet.design.base import Design, Vector
-from discreet.design.release import Release
+from discreet.design.release import Protected
 from discreet.design.table import Table
 from discreet.errors import ParameterError, UnknownNameError
 
@@ -108,7 +108,7 @@ class GroupMeasure(BaseMeasure):
         """Where the inner cells lie."""
         return layout(design, self.sensitive, self.quasi)
 
-    def groups(self, table: Table, release: Release) -> Groups:
+    def groups(self, table: Table, release: Protected) -> Groups:
         """True and released inner frequencies, laid out; refuses a table without records."""
         check_named(self.sensitive)
         y = _shown(release)
@@ -163,7 +163,7 @@ def _numbered(
     return np.unique(flat, return_inverse=True)
 
 
-def _shown(release: Release) -> Vector:
+def _shown(release: Protected) -> Vector:
     """Released inner frequencies, negatives set to zero."""
     y = released_values(release, "inner")
     if np.isnan(y).any():

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, ClassVar
 
 from discreet.assess.measure import (
     NO_MECHANISM,
     POSITIVE,
-    UNIT,
     BaseMeasure,
     NotApplicableError,
     Score,
 )
-from discreet.design.release import Release
+from discreet.design.release import Protected
 from discreet.design.table import Table
 
 if TYPE_CHECKING:
-    from discreet.noise.audit import Audit
     from discreet.noise.matrix import TransitionMatrix
 
 
@@ -26,15 +24,21 @@ class _Mechanism(BaseMeasure):
     """A property of the noise, from its transition matrix or the release's privacy statement."""
 
     kind = "risk"
-    direction = "lower"
+    figure: ClassVar[str]
 
     mechanism: TransitionMatrix | None = None
 
-    def stated(self, release: Release, figure: str) -> Score:
-        """The figure that the release states for itself."""
-        if release.statement.privacy is None:
+    def __call__(self, table: Table, release: Protected) -> Score:
+        """Take the measure."""
+        stated = release.statement.privacy
+        if stated is not None:
+            return self.score(getattr(stated, self.figure), "the whole release")
+        if self.mechanism is None:
             raise NotApplicableError(NO_MECHANISM)
-        return self.score(getattr(release.statement.privacy, figure), "the whole release")
+        audit = self.mechanism.audit(getattr(self, "epsilon", None))
+        columns = ("first", "second", "epsilon", "delta")
+        parts = {name: [getattr(pair, name) for pair in audit.neighbours] for name in columns}
+        return self.score(getattr(audit, self.figure), "one cell", parts)
 
 
 class MechanismEpsilon(_Mechanism):
@@ -42,8 +46,8 @@ class MechanismEpsilon(_Mechanism):
 
     .. math:: \varepsilon = \max_{|i - i'| = 1}\;\max_{j: P_{ij}P_{i'j} > 0} \log(P_{ij}/P_{i'j})
 
-    From the mechanism, for one cell; otherwise from the release's own privacy statement, for the
-    whole of it. Always read it with δ: outcomes that only one neighbour can give are in there.
+    From the release's own privacy statement, for the whole of it; where it has none, from the
+    mechanism, for one cell. Always read it with δ, which holds what only one neighbour can give.
     Range: 0 upwards. Lower is safer. The breakdown lists all pairs of neighbours.
 
     >>> from discreet.assess.cells import toy
@@ -58,14 +62,8 @@ class MechanismEpsilon(_Mechanism):
     """
 
     name = "mechanism-epsilon"
+    figure = "epsilon"
     range = POSITIVE
-
-    def __call__(self, table: Table, release: Release) -> Score:
-        """Take the measure."""
-        if self.mechanism is None:
-            return self.stated(release, "epsilon")
-        audit = self.mechanism.audit()
-        return self.score(audit.epsilon, "one cell", _parts(audit))
 
 
 @dataclass(frozen=True)
@@ -74,7 +72,7 @@ class MechanismDelta(_Mechanism):
 
     .. math:: \delta = \max_{|i - i'| = 1} \sum_j \max(0, P_{ij} - e^\varepsilon P_{i'j})
 
-    From the mechanism, for one cell; otherwise from the release's own privacy statement. Without
+    From the release's own privacy statement, otherwise from the mechanism, for one cell. Without
     a given ε it is the mass on outcomes that the neighbour cannot give at all: for noise that keeps
     zeros, the chance that a count of 1 proves itself. Range: 0 to 1. Lower is safer. The breakdown
     lists all pairs of neighbours.
@@ -96,19 +94,6 @@ class MechanismDelta(_Mechanism):
     """
 
     name = "mechanism-delta"
-    range = UNIT
+    figure = "delta"
 
     epsilon: float | None = None
-
-    def __call__(self, table: Table, release: Release) -> Score:
-        """Take the measure."""
-        if self.mechanism is None:
-            return self.stated(release, "delta")
-        audit = self.mechanism.audit(self.epsilon)
-        return self.score(audit.delta, "one cell", _parts(audit))
-
-
-def _parts(audit: Audit) -> dict[str, list[Any]]:
-    pairs = audit.neighbours
-    columns = ("first", "second", "epsilon", "delta")
-    return {name: [getattr(pair, name) for pair in pairs] for name in columns}

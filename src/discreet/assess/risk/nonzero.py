@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from discreet.assess.cells import CLASS_STARTS, PairMeasure, count_classes
-from discreet.assess.measure import NO_MECHANISM, UNIT, NotApplicableError, Score
-from discreet.design.base import Vector
-from discreet.design.release import Release
+from discreet.assess.cells import CLASS_STARTS, NEARLY_ZERO, PairMeasure, by_class
+from discreet.assess.measure import NO_MECHANISM, NotApplicableError, Score
+from discreet.design.release import Protected
 from discreet.design.table import Table
 
 if TYPE_CHECKING:
     from discreet.noise.matrix import TransitionMatrix
-
-TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True)
@@ -28,13 +25,11 @@ class CertainNonzero(PairMeasure):
     Range: 0 to 1; at 1 every positive value in this release tells the truth. Lower is safer. The
     breakdown gives the same by class of the released value: small values are the critical ones.
 
-    >>> from discreet.assess.cells import toy
+    >>> from discreet.assess.cells import NEARLY_ZERO, toy
     >>> CertainNonzero()(*toy([1, 4, 0, 0], [2, 3, 1, 0])).value
     0.6666666666666666
 
     Args:
-      cells: Published or inner cells.
-      values: Counts or weighted counts.
       tolerance: Released values up to this size are zeros, for fits with decimals.
       classes: First value of each class of released values.
 
@@ -43,30 +38,18 @@ class CertainNonzero(PairMeasure):
 
     name = "certain-nonzero"
     kind = "risk"
-    range = UNIT
-    direction = "lower"
 
-    tolerance: float = TOLERANCE
+    tolerance: float = NEARLY_ZERO
     classes: tuple[int, ...] = CLASS_STARTS
 
-    def __call__(self, table: Table, release: Release) -> Score:
+    def __call__(self, table: Table, release: Protected) -> Score:
         """Take the measure."""
         pair = self.pairs(table, release)
         positive = pair.g > self.tolerance
         right = pair.f[positive] > 0
         value = right.mean() if len(right) else 0.0
-        return self.score(value, pair.on, self._by_class(pair.g[positive], right))
-
-    def _by_class(self, g: Vector, right: Vector) -> dict[str, list[Any]]:
-        index, names = count_classes(g, self.classes)
-        cells = np.bincount(index, minlength=len(names))
-        true = np.bincount(index[right], minlength=len(names))
-        used = np.flatnonzero(cells)
-        return {
-            "released": [names[k] for k in used],
-            "cells": cells[used].tolist(),
-            "share": (true[used] / cells[used]).tolist(),
-        }
+        parts = by_class(pair.g[positive], right, self.classes, {"share": np.mean})
+        return self.score(value, pair.on, parts)
 
 
 @dataclass(frozen=True)
@@ -78,25 +61,21 @@ class ProvenNonzero(PairMeasure):
     A reader who knows the mechanism knows for certain that these are not empty. Values are the
     unfitted ones of the mechanism, whole numbers. Range: 0 to 1. Lower is safer.
 
-    >>> from discreet.assess.cells import toy
+    >>> from discreet.assess.cells import NEARLY_ZERO, toy
     >>> from discreet.noise import drop_add
     >>> ProvenNonzero(mechanism=drop_add())(*toy([1, 4, 0, 2], [0, 5, 0, 1])).value
     0.6666666666666666
 
     Args:
-      cells: Published or inner cells.
-      values: Counts or weighted counts.
       mechanism: The transition matrix that was applied to each cell.
     """
 
     name = "proven-nonzero"
     kind = "risk"
-    range = UNIT
-    direction = "lower"
 
     mechanism: TransitionMatrix | None = None
 
-    def __call__(self, table: Table, release: Release) -> Score:
+    def __call__(self, table: Table, release: Protected) -> Score:
         """Take the measure."""
         if self.mechanism is None:
             raise NotApplicableError(NO_MECHANISM)

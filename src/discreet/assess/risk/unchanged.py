@@ -1,16 +1,15 @@
-"""Cells that are published as they are."""
+"""Cells published as they are, small cells that are still small, people who stand alone."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from discreet.assess.cells import CLASS_STARTS, Mask, PairMeasure, Pairs, count_classes
-from discreet.assess.measure import UNIT, NotApplicableError, Score
+from discreet.assess.cells import CLASS_STARTS, Mask, PairMeasure, by_class
+from discreet.assess.measure import NotApplicableError, Score
 from discreet.design.base import Vector
-from discreet.design.release import Release
+from discreet.design.release import Protected
 from discreet.design.table import Table
 
 
@@ -33,8 +32,6 @@ class UnchangedCells(PairMeasure):
     0.5
 
     Args:
-      cells: Published or inner cells.
-      values: Counts or weighted counts.
       zeros: Whether empty cells count as well.
       classes: First value of each class of true values.
 
@@ -43,67 +40,90 @@ class UnchangedCells(PairMeasure):
 
     name = "unchanged-cells"
     kind = "risk"
-    range = UNIT
-    direction = "lower"
 
     zeros: bool = False
     classes: tuple[int, ...] = CLASS_STARTS
 
-    def __call__(self, table: Table, release: Release) -> Score:
+    def __call__(self, table: Table, release: Protected) -> Score:
         """Take the measure."""
         pair = self.pairs(table, release)
         chosen = np.ones(len(pair.f), dtype=bool) if self.zeros else pair.f > 0
-        same = _share(pair, chosen, "every true value is zero.")
-        return self.score(same, pair.on, self._by_class(pair.f[chosen], pair.g[chosen]))
-
-    def _by_class(self, f: Vector, g: Vector) -> dict[str, list[Any]]:
-        index, names = count_classes(f, self.classes)
-        cells = np.bincount(index, minlength=len(names))
-        same = np.bincount(index[unchanged(f, g)], minlength=len(names))
-        used = np.flatnonzero(cells)
-        return {
-            "class": [names[k] for k in used],
-            "cells": cells[used].tolist(),
-            "unchanged": same[used].tolist(),
-            "share": (same[used] / cells[used]).tolist(),
-        }
+        if not chosen.any():
+            raise NotApplicableError("every true value is zero.")
+        f, same = pair.f[chosen], unchanged(pair.f[chosen], pair.g[chosen])
+        parts = by_class(f, same, self.classes, {"unchanged": np.sum, "share": np.mean})
+        return self.score(same.mean(), pair.on, parts)
 
 
 @dataclass(frozen=True)
-class UnchangedSmallCells(PairMeasure):
-    r"""Share of the small cells, true count 1 to `small`, whose released value rounds to it.
+class SmallCells(PairMeasure):
+    r"""Share of the small cells, true count 1 to `small`, released as small, or unchanged.
 
-    .. math:: \#\{1 \le f \le s, |g - f| < \tfrac12\} / \#\{1 \le f \le s\}
+    .. math:: \#\{1 \le f \le s, 1 \le [g] \le s\} / \#\{1 \le f \le s\} \quad\text{or}\quad
+              \#\{1 \le f \le s, [g] = f\} / \#\{1 \le f \le s\}
 
-    Range: 0 to 1. Lower is safer.
+    with :math:`[g]` the nearest whole number. Range: 0 to 1. Lower is safer. The breakdown gives
+    the small cells in truth, in the release, in both, and the unchanged ones.
 
     >>> from discreet.assess.cells import toy
-    >>> UnchangedSmallCells()(*toy([1, 2, 2, 9], [0, 2, 3, 9])).value
+    >>> SmallCells()(*toy([1, 2, 2, 9], [0, 1, 3, 2])).breakdown.to_pylist()
+    [{'true': 3, 'released': 2, 'both': 1, 'unchanged': 0}]
+    >>> SmallCells(unchanged=True)(*toy([1, 2, 2, 9], [0, 2, 3, 9])).value
     0.3333333333333333
 
     Args:
-      cells: Published or inner cells.
-      values: Counts or weighted counts.
+      unchanged: Whether cells count that are released as they are.
       small: The largest count that is small.
 
-    See Langsrud & Lupp (2021), section 6.
+    See Giessing & Höhne (2011); unchanged: Langsrud & Lupp (2021), section 6.
     """
 
-    name = "unchanged-small-cells"
     kind = "risk"
-    range = UNIT
-    direction = "lower"
 
+    unchanged: bool = False
     small: int = 2
 
-    def __call__(self, table: Table, release: Release) -> Score:
+    @property
+    def name(self) -> str:
+        """What is counted."""
+        return "unchanged-small-cells" if self.unchanged else "surviving-small-cells"
+
+    def __call__(self, table: Table, release: Protected) -> Score:
         """Take the measure."""
         pair = self.pairs(table, release)
-        chosen = (pair.f > 0) & (pair.f <= self.small)
-        return self.score(_share(pair, chosen, "no true count is small."), pair.on)
+        true, shown = ((v >= 0.5) & (v < self.small + 0.5) for v in (pair.f, pair.g))
+        if not true.any():
+            raise NotApplicableError("no true count is small.")
+        same = true & unchanged(pair.f, pair.g)
+        sets = {"true": true, "released": shown, "both": true & shown, "unchanged": same}
+        counts = {name: int(np.count_nonzero(chosen)) for name, chosen in sets.items()}
+        value = counts["unchanged" if self.unchanged else "both"] / counts["true"]
+        return self.score(value, pair.on, {name: [n] for name, n in counts.items()})
 
 
-def _share(pair: Pairs, chosen: Mask, otherwise: str) -> float:
-    if not chosen.any():
-        raise NotApplicableError(otherwise)
-    return float(unchanged(pair.f[chosen], pair.g[chosen]).mean())
+@dataclass(frozen=True)
+class Uniqueness(PairMeasure):
+    r"""How well the release tells who stands alone: :math:`F_1` of the cells shown as one.
+
+    With t cells of true count 1, r cells released as 1 and b both, :math:`2b/(t + r)`.
+    Range: 0 (no one shown as alone is) to 1 (exactly those who are). Lower is safer. The breakdown
+    gives t, r, b and the share of the records that are alone in their cell.
+
+    >>> from discreet.assess.cells import toy
+    >>> Uniqueness()(*toy([1, 1, 2, 6], [1, 0, 1, 6])).value
+    0.5
+    """
+
+    name = "uniqueness"
+    kind = "risk"
+
+    def __call__(self, table: Table, release: Protected) -> Score:
+        """Take the measure."""
+        pair = self.pairs(table, release)
+        true, shown = pair.f == 1, np.abs(pair.g - 1) < 0.5
+        t, r, b = (int(np.count_nonzero(m)) for m in (true, shown, true & shown))
+        if t == 0:
+            raise NotApplicableError("no cell holds a single record.")
+        share = t / float(pair.f.sum())
+        parts = {"true": [t], "released": [r], "both": [b], "unique_records": [share]}
+        return self.score(2 * b / (t + r), pair.on, parts)

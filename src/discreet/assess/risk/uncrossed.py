@@ -7,23 +7,27 @@ possible. A zero rules a category out; a group in which one category is left is 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.assess.cells import block_name, true_values, without_withheld
-from discreet.assess.measure import NO_SENSITIVE, UNIT, NotApplicableError, Score
+from discreet.assess.cells import (
+    NEARLY_ZERO,
+    block_name,
+    columns,
+    structured,
+    true_values,
+    without_withheld,
+)
+from discreet.assess.measure import NO_SENSITIVE, NotApplicableError, Score
 from discreet.assess.risk.exact import Exact
 from discreet.assess.risk.groups import GroupMeasure
 from discreet.design.base import Vector
 from discreet.design.product import LARGEST_DENSE, ProductDesign
-from discreet.design.release import Release
+from discreet.design.release import Protected
 from discreet.design.structured import StructuredDesign
 from discreet.design.table import Table
 from discreet.errors import UnknownNameError
-
-TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True)
@@ -37,13 +41,12 @@ class TableDisclosure(GroupMeasure):
     Range: 0 to 1. Lower is safer. The breakdown gives a, b and c for each table. For tables on
     grids, where variables are published side by side with the place.
 
-    >>> from discreet.assess.cells import toy
+    >>> from discreet.assess.cells import NEARLY_ZERO, toy
     >>> score = TableDisclosure(sensitive="b")(*toy([[3, 1], [0, 2]], [[3, 0], [0, 2]]))
     >>> score.breakdown.to_pylist()
     [{'table': 'a×b', 'a': 1, 'b': 2, 'c': 1}]
 
     Args:
-      sensitive: The variable that must not be disclosed.
       quasi: Tables with other variables than these are left out; none is by default.
       beta: Weight of recall against precision.
       tolerance: Released values up to this size are zeros, for fits with decimals.
@@ -52,15 +55,13 @@ class TableDisclosure(GroupMeasure):
     """
 
     name = "table-disclosure"
-    range = UNIT
-    direction = "lower"
 
     beta: float = 0.5
-    tolerance: float = TOLERANCE
+    tolerance: float = NEARLY_ZERO
 
-    def __call__(self, table: Table, release: Release) -> Score:
+    def __call__(self, table: Table, release: Protected) -> Score:
         """Take the measure."""
-        design = _structured(release)
+        design = structured(release.design)
         sensitive, known = self._axes(design)
         f = true_values(table, design, "published")
         g = without_withheld(release, release.z)
@@ -68,13 +69,11 @@ class TableDisclosure(GroupMeasure):
         for k, block in enumerate(design.blocks):
             others = {a for a, level in enumerate(block.levels) if level is not None} - {sensitive}
             if block.levels[sensitive] is not None and others and others <= known:
-                rows.append((block_name(block), self._count(design, k, sensitive, f, g)))
+                rows.append((block_name(block), *self._count(design, k, sensitive, f, g)))
         if not rows:
             raise NotApplicableError("no table crosses the sensitive variable with another.")
-        total = Exact(*np.sum([counts for _, counts in rows], axis=0).tolist())
-        parts: dict[str, list[Any]] = {"table": [name for name, _ in rows]}
-        for letter in "abc":
-            parts[letter] = [getattr(counts, letter) for _, counts in rows]
+        parts = columns(("table", "a", "b", "c"), rows)
+        total = Exact(*(sum(parts[letter]) for letter in "abc"))
         return self.score(total.f_score(self.beta), f"{self.sensitive} in each table", parts)
 
     def _axes(self, design: StructuredDesign) -> tuple[int, set[int]]:
@@ -114,18 +113,17 @@ class IntersectionDisclosure(GroupMeasure):
     gives a, b, c, precision and recall.
 
     >>> from discreet.design.base import Design
-    >>> from discreet.design.release import Release, Statement
+    >>> from discreet.design.release import Release
+    >>> from discreet.design.statement import Statement
     >>> from discreet.design.table import Table
     >>> design = Design.product({"party": 3, "age": 2, "sex": 2}, "party*age + party*sex")
     >>> y = np.array([[[1, 0], [0, 2]], [[0, 0], [0, 3]], [[2, 0], [0, 0]]])
     >>> table = Table.from_inner(design, y.ravel())
-    >>> release = Release(design, table.z, Statement((), "As it is."))
+    >>> release = Release(design, table.z, Statement())
     >>> IntersectionDisclosure(sensitive="party")(table, release).breakdown.to_pylist()[0]["a"]
     0
 
     Args:
-      sensitive: The variable that must not be disclosed.
-      quasi: The variables an intruder knows; all others by default.
       beta: Weight of recall against precision.
       tolerance: Released values up to this size are zeros, for fits with decimals.
 
@@ -133,15 +131,13 @@ class IntersectionDisclosure(GroupMeasure):
     """
 
     name = "intersection-disclosure"
-    range = UNIT
-    direction = "lower"
 
     beta: float = 0.5
-    tolerance: float = TOLERANCE
+    tolerance: float = NEARLY_ZERO
 
-    def __call__(self, table: Table, release: Release) -> Score:
+    def __call__(self, table: Table, release: Protected) -> Score:
         """Take the measure."""
-        design = _structured(release)
+        design = structured(release.design)
         if isinstance(design, ProductDesign) and design.n_inner > LARGEST_DENSE:
             raise NotApplicableError("the variables have too many combinations to go through.")
         where = self.layout(design)
@@ -155,18 +151,12 @@ class IntersectionDisclosure(GroupMeasure):
         return self.score(counts.f_score(self.beta), where.on, counts.parts(self.beta))
 
     def _filled(
-        self, table: Table, release: Release, possible: NDArray[np.bool_]
+        self, table: Table, release: Protected, possible: NDArray[np.bool_]
     ) -> NDArray[np.bool_]:
         """Inner cells with records; those that may have some where inner cells are unknown."""
         if table.inner is None:
             return possible
         return np.asarray(true_values(table, release.design, "inner") > 0)
-
-
-def _structured(release: Release) -> StructuredDesign:
-    if not isinstance(release.design, StructuredDesign):
-        raise NotApplicableError("the design has no variables.")
-    return release.design
 
 
 Found = tuple[NDArray[np.int64], NDArray[np.int64]]

@@ -15,7 +15,7 @@ from discreet.assess.measure import POSITIVE, BaseMeasure, NotApplicableError, S
 from discreet.design.axis import OUTSIDE, Groups, Level
 from discreet.design.base import Vector
 from discreet.design.blocks import Block
-from discreet.design.release import Release
+from discreet.design.release import Protected
 from discreet.design.structured import StructuredDesign
 from discreet.design.table import Table
 
@@ -37,11 +37,12 @@ class AdditivityError(BaseMeasure):
     by how much.
 
     >>> from discreet.design.base import Design
-    >>> from discreet.design.release import Release, Statement
+    >>> from discreet.design.release import Release
+    >>> from discreet.design.statement import Statement
     >>> from discreet.design.table import Table
     >>> design = Design.product({"a": 2}, "a")
     >>> table = Table.from_inner(design, np.array([4, 5]))
-    >>> AdditivityError()(table, Release(design, np.array([4, 6, 7]), Statement((), ""))).value
+    >>> AdditivityError()(table, Release(design, np.array([4, 6, 7]), Statement())).value
     3.0
 
     Cost: a pass over both tables for each pair.
@@ -53,11 +54,10 @@ class AdditivityError(BaseMeasure):
     name = "additivity-error"
     kind = "utility"
     range = POSITIVE
-    direction = "lower"
 
     tolerance: float = 1e-6
 
-    def __call__(self, table: Table, release: Release) -> Score:
+    def __call__(self, table: Table, release: Protected) -> Score:
         """Take the measure."""
         known = [(first, second, d[~np.isnan(d)]) for first, second, d in _gaps(release)]
         gaps = [gap for gap in known if len(gap[2])]
@@ -77,7 +77,7 @@ class AdditivityError(BaseMeasure):
         }
 
 
-def _gaps(release: Release) -> Iterator[Gap]:
+def _gaps(release: Protected) -> Iterator[Gap]:
     """Absolute disagreements, not-a-number where a withheld cell takes part."""
     design = release.design
     z = without_withheld(release, release.z).astype(np.float64)
@@ -119,17 +119,22 @@ def _step(fine: Level, coarse: Level) -> tuple[Groups, Mask]:
 
     Branches of unequal depth cover some groups of the level above and not others.
     """
+    up = containing(fine, coarse)
+    whole = np.append(up != OUTSIDE, False)  # the last entry stands for leaves in no fine group
+    broken = coarse.group[~whole[fine.group]]
+    covered = np.ones(len(coarse), dtype=bool)
+    covered[broken[broken != OUTSIDE]] = False
+    return np.where((up != OUTSIDE) & covered[up], up, OUTSIDE), covered
+
+
+def containing(fine: Level, coarse: Level) -> Groups:
+    """The coarse group that holds all of a fine one; -1 where there is none."""
     inside = fine.group != OUTSIDE
     low = np.full(len(fine), len(coarse), dtype=np.int32)
     high = np.full(len(fine), OUTSIDE, dtype=np.int32)
     np.minimum.at(low, fine.group[inside], coarse.group[inside])
     np.maximum.at(high, fine.group[inside], coarse.group[inside])
-    whole = np.append(low == high, False)  # the last entry stands for leaves in no fine group
-    broken = coarse.group[~whole[fine.group]]
-    covered = np.ones(len(coarse), dtype=bool)
-    covered[broken[broken != OUTSIDE]] = False
-    up = np.where(whole[:-1], high, OUTSIDE)
-    return np.where((up != OUTSIDE) & covered[up], up, OUTSIDE), covered
+    return np.where(low == high, high, OUTSIDE)
 
 
 def _links(design: StructuredDesign, steps: _Steps) -> Iterator[tuple[int, int, Block]]:

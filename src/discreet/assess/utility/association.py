@@ -9,18 +9,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.assess.cells import Values, block_name, released_values, true_values
+from discreet.assess.cells import block_name, released_values, structured, true_values
 from discreet.assess.measure import (
     NO_MECHANISM,
     POSITIVE,
-    UNIT,
     BaseMeasure,
     NotApplicableError,
     Score,
 )
 from discreet.assess.utility.chi_square import ChiSquareTest, chi_square_test
 from discreet.design.base import Vector
-from discreet.design.release import Release
+from discreet.design.release import COUNT, Protected
 from discreet.design.structured import StructuredDesign
 from discreet.design.table import Table
 
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     from discreet.noise.matrix import TransitionMatrix
 
 Matrix = NDArray[Any]
+Tested = tuple[str, ChiSquareTest, Matrix]
 
 
 @dataclass(frozen=True)
@@ -35,22 +35,25 @@ class _Association(BaseMeasure):
     """A measure of the two-way tables; the breakdown has a row for each."""
 
     kind = "utility"
-    direction = "lower"
 
-    values: Values = "count"
-
-    def tests(self, table: Table, release: Release) -> list[tuple[str, ChiSquareTest, Matrix]]:
+    def tests(self, table: Table, release: Protected) -> list[Tested]:
         """Name and test of every true two-way table that varies, with its released form."""
-        found = [
-            (name, chi_square_test(f), g)
-            for name, f, g in two_way_tables(table, release, self.values)
-        ]
-        return [row for row in found if row[1].freedom]
+        tables = two_way_tables(table, release)
+        found = [(name, chi_square_test(f), g) for name, f, g in tables]
+        varying = [row for row in found if row[1].freedom]
+        if not varying:
+            raise NotApplicableError("no published two-way table has two filled rows and columns.")
+        return varying
 
-    @property
-    def on(self) -> str:
-        """What the tests are about."""
-        return f"two-way {self.values}s"
+    def shift(self, f: ChiSquareTest, g: ChiSquareTest) -> float:
+        """How far the test of a released table is from that of the true one."""
+        raise NotImplementedError
+
+    def __call__(self, table: Table, release: Protected) -> Score:
+        """Take the measure."""
+        rows = [(name, f, chi_square_test(g)) for name, f, g in self.tests(table, release)]
+        shift = np.mean([self.shift(f, g) for _, f, g in rows])
+        return self.score(shift, f"two-way {release.unit}s", _parts(rows))
 
 
 class ChiSquareShift(_Association):
@@ -66,20 +69,15 @@ class ChiSquareShift(_Association):
     >>> round(ChiSquareShift()(*toy([[20, 10], [10, 20]], [[15, 15], [15, 15]])).value, 4)
     6.6667
 
-    Args:
-      values: Counts or weighted counts.
-
     See Shlomo, Krenzke & Li (2019), Figures 2 and 3.
     """
 
     name = "chi-square-shift"
     range = POSITIVE
 
-    def __call__(self, table: Table, release: Release) -> Score:
-        """Take the measure."""
-        rows = _compared(self.tests(table, release))
-        shifts = [abs(g.statistic - f.statistic) / f.freedom for _, f, g in rows]
-        return self.score(np.mean(shifts), self.on, _parts(rows))
+    def shift(self, f: ChiSquareTest, g: ChiSquareTest) -> float:
+        """Change of the statistic per degree of freedom."""
+        return abs(g.statistic - f.statistic) / f.freedom
 
 
 class CramersVShift(_Association):
@@ -92,19 +90,13 @@ class CramersVShift(_Association):
     >>> from discreet.assess.cells import toy
     >>> round(CramersVShift()(*toy([[20, 10], [10, 20]], [[15, 15], [15, 15]])).value, 4)
     0.3333
-
-    Args:
-      values: Counts or weighted counts.
     """
 
     name = "cramers-v-shift"
-    range = UNIT
 
-    def __call__(self, table: Table, release: Release) -> Score:
-        """Take the measure."""
-        rows = _compared(self.tests(table, release))
-        shifts = [abs(g.cramers_v - f.cramers_v) for _, f, g in rows]
-        return self.score(np.mean(shifts), self.on, _parts(rows))
+    def shift(self, f: ChiSquareTest, g: ChiSquareTest) -> float:
+        """Change of Cramér's V."""
+        return abs(g.cramers_v - f.cramers_v)
 
 
 @dataclass(frozen=True)
@@ -120,20 +112,16 @@ class ChangedDecisions(_Association):
     1.0
 
     Args:
-      values: Counts or weighted counts.
       level: The level of the test, α.
     """
 
     name = "changed-decisions"
-    range = UNIT
 
     level: float = 0.05
 
-    def __call__(self, table: Table, release: Release) -> Score:
-        """Take the measure."""
-        rows = _compared(self.tests(table, release))
-        changed = [(f.p_value < self.level) != (g.p_value < self.level) for _, f, g in rows]
-        return self.score(np.mean(changed), self.on, _parts(rows))
+    def shift(self, f: ChiSquareTest, g: ChiSquareTest) -> float:
+        """Whether the decisions differ."""
+        return float((f.p_value < self.level) != (g.p_value < self.level))
 
 
 @dataclass(frozen=True)
@@ -153,27 +141,24 @@ class AdjustedChiSquare(_Association):
 
     Args:
       mechanism: The transition matrix that was applied to each cell of the two-way tables.
-      values: Counts or weighted counts; the noise of weighted ones is taken to be the average
-        weight times that of the counts.
 
     See `discreet.assess.utility.chi_square`; Shlomo, Krenzke & Li (2019), Figure 4.
     """
 
     name = "adjusted-chi-square"
-    range = UNIT
 
     mechanism: TransitionMatrix | None = None
 
-    def __call__(self, table: Table, release: Release) -> Score:
+    def __call__(self, table: Table, release: Protected) -> Score:
         """Take the measure."""
         if self.mechanism is None:
             raise NotApplicableError(NO_MECHANISM)
-        weight = 1.0 if self.values == "count" else table.weights.sum() / table.z.sum()
+        weight = 1.0 if release.unit == COUNT else table.weights.sum() / table.z.sum()
         rows = [
             (name, f, chi_square_test(g), chi_square_test(g, self.mechanism, weight))
-            for name, f, g in _required(self.tests(table, release))
+            for name, f, g in self.tests(table, release)
         ]
-        parts = {
+        parts: dict[str, Any] = {
             "table": [name for name, *_ in rows],
             "true_p": [f.p_value for _, f, _, _ in rows],
             "naive_p": [naive.p_value for _, _, naive, _ in rows],
@@ -181,18 +166,14 @@ class AdjustedChiSquare(_Association):
             "inflation": [adjusted.inflation for *_, adjusted in rows],
         }
         shift = np.abs(np.subtract(parts["adjusted_p"], parts["true_p"]))
-        return self.score(shift.mean(), self.on, parts)
+        return self.score(shift.mean(), f"two-way {release.unit}s", parts)
 
 
-def two_way_tables(
-    table: Table, release: Release, values: Values = "count"
-) -> Iterator[tuple[str, Matrix, Matrix]]:
+def two_way_tables(table: Table, release: Protected) -> Iterator[tuple[str, Matrix, Matrix]]:
     """Name, true and released matrix of every published two-way table that is fully shown."""
-    design = release.design
-    if not isinstance(design, StructuredDesign):
-        raise NotApplicableError("a design made from a matrix has no two-way tables.")
-    f = true_values(table, design, "published", values)
-    g = released_values(release, "published", values)
+    design = structured(release.design)
+    f = true_values(table, design, "published", release.unit)
+    g = released_values(release, "published", release.unit)
     for k, block in enumerate(design.blocks):
         if block.order == 2 and not np.isnan(g[design.slice_of(k)]).any():
             yield block_name(block), _matrix(design, k, f), _matrix(design, k, g)
@@ -204,18 +185,6 @@ def _matrix(design: StructuredDesign, k: int, values: Vector) -> Matrix:
     flat = np.zeros(block.size, dtype=values.dtype)
     flat[design.block_cells(k)] = values[design.slice_of(k)]
     return flat.reshape([len(level) for level in block.levels if level is not None])
-
-
-def _required(tests: list[tuple[str, ChiSquareTest, Matrix]]) -> Any:
-    if not tests:
-        raise NotApplicableError("no two-way table with two filled rows and columns is published.")
-    return tests
-
-
-def _compared(
-    tests: list[tuple[str, ChiSquareTest, Matrix]],
-) -> list[tuple[str, ChiSquareTest, ChiSquareTest]]:
-    return [(name, f, chi_square_test(g)) for name, f, g in _required(tests)]
 
 
 def _parts(rows: list[tuple[str, ChiSquareTest, ChiSquareTest]]) -> dict[str, list[Any]]:

@@ -2,178 +2,152 @@ r"""How far cells move: absolute and relative deviations, overall and by size of
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, Literal, get_args
 
 import numpy as np
 
-from discreet.assess.cells import CLASS_STARTS, PairMeasure, Pairs, count_classes
-from discreet.assess.measure import POSITIVE, NotApplicableError, Score
+from discreet.assess.cells import CLASS_STARTS, PairMeasure, Pairs, by_class, check_choice
+from discreet.assess.measure import EVERYTHING, POSITIVE, NotApplicableError, Score
 from discreet.design.base import Vector
-from discreet.design.release import Release
+from discreet.design.release import Protected
 from discreet.design.table import Table
 
-SUMMARIES: dict[str, Callable[[Vector], Any]] = {
+Summary = Literal["mean", "median", "max", "root-mean-square"]
+
+
+SUMMARIES: dict[Summary, Callable[[Vector], Any]] = {
     "mean": np.mean,
     "median": np.median,
     "max": np.max,
+    "root-mean-square": lambda d: math.sqrt(np.square(d, dtype=np.float64).mean()),
 }
 
 
 @dataclass(frozen=True)
-class _Deviation(PairMeasure):
-    """A summary of deviations; the breakdown gives all of them by class of the true value."""
+class Deviation(PairMeasure):
+    r"""A summary of the deviations of all cells, :math:`|f - g|` or :math:`|f - g|/f`.
 
-    kind = "utility"
-    range = POSITIVE
-    direction = "lower"
-    summary: ClassVar[str]
-    relative: ClassVar[bool] = False
-
-    classes: tuple[int, ...] = CLASS_STARTS
-
-    def __call__(self, table: Table, release: Release) -> Score:
-        """Take the measure."""
-        pair = self.pairs(table, release)
-        f, d = _deviations(pair, self.relative)
-        return self.score(SUMMARIES[self.summary](d), pair.on, _by_class(f, d, self.classes))
-
-
-class MeanAbsoluteDeviation(_Deviation):
-    r"""Mean absolute deviation, :math:`\sum|f - g|/n`.
-
-    Range: 0 upwards. Lower is better. The breakdown gives cells, mean, median and largest
-    deviation by class of the true value.
+    The mean is :math:`\sum|f - g|/n`, the root mean square :math:`\sqrt{\sum(f - g)^2/n}`. Relative
+    deviations are those of the cells with :math:`f > 0`. Range: 0 upwards. Lower is better. The
+    breakdown gives cells and all summaries by class of the true value.
 
     >>> from discreet.assess.cells import toy
-    >>> MeanAbsoluteDeviation()(*toy([4, 9, 0], [5, 9, 2])).value
-    1.0
+    >>> pair = toy([4, 8, 2], [5, 6, 4])
+    >>> [round(float(Deviation(summary=s)(*pair).value), 4) for s in SUMMARIES]
+    [1.6667, 2.0, 2.0, 1.7321]
+    >>> [Deviation(summary=s, relative=True)(*pair).value for s in ("mean", "median", "max")]
+    [0.5, 0.25, 1.0]
 
     Args:
-      cells: Published or inner cells.
-      values: Counts or weighted counts.
+      summary: ``"mean"``, ``"median"``, ``"max"`` or ``"root-mean-square"``.
+      relative: Whether deviations are divided by the true value.
       classes: First value of each class of true values.
 
     See Langsrud (2019b), Tables 11 and 12.
     """
 
-    name = "mean-absolute-deviation"
-    summary = "mean"
+    kind = "utility"
+    range = POSITIVE
 
+    summary: Summary = "mean"
+    relative: bool = False
+    classes: tuple[int, ...] = CLASS_STARTS
 
-class MedianAbsoluteDeviation(_Deviation):
-    r"""Median absolute deviation, the median of :math:`|f - g|`.
+    def __post_init__(self) -> None:
+        check_choice("summary", self.summary, get_args(Summary))
 
-    Range: 0 upwards. Lower is better. Breakdown and options as for the mean.
+    @property
+    def name(self) -> str:
+        """Such as ``"mean-absolute-deviation"``."""
+        if self.summary == "root-mean-square" and not self.relative:
+            return self.summary
+        return f"{self.summary}-{'relative' if self.relative else 'absolute'}-deviation"
 
-    >>> from discreet.assess.cells import toy
-    >>> MedianAbsoluteDeviation()(*toy([4, 9, 0], [5, 9, 2])).value
-    1.0
-    """
+    @property
+    def meaning(self) -> str:
+        """What this one of the family says."""
+        of = "|f − g|/f over the cells with f > 0" if self.relative else "|f − g|"
+        return f"{self.name.replace('-', ' ').capitalize()}: the {self.summary} of {of}."
 
-    name = "median-absolute-deviation"
-    summary = "median"
-
-
-class MaxAbsoluteDeviation(_Deviation):
-    r"""Largest absolute deviation, :math:`\max|f - g|`.
-
-    Range: 0 upwards. Lower is better. Breakdown and options as for the mean.
-
-    >>> from discreet.assess.cells import toy
-    >>> MaxAbsoluteDeviation()(*toy([4, 9, 0], [5, 9, 2])).value
-    2.0
-    """
-
-    name = "max-absolute-deviation"
-    summary = "max"
-
-
-class MeanRelativeDeviation(_Deviation):
-    r"""Mean relative deviation, the mean of :math:`|f - g|/f` over the cells with :math:`f > 0`.
-
-    Range: 0 upwards. Lower is better. Breakdown and options as for absolute deviations.
-
-    >>> from discreet.assess.cells import toy
-    >>> MeanRelativeDeviation()(*toy([4, 8, 0], [5, 6, 2])).value
-    0.25
-    """
-
-    name = "mean-relative-deviation"
-    summary = "mean"
-    relative = True
-
-
-class MedianRelativeDeviation(_Deviation):
-    r"""Median relative deviation, the median of :math:`|f - g|/f` over cells with :math:`f > 0`.
-
-    Range: 0 upwards. Lower is better. Breakdown and options as for absolute deviations.
-
-    >>> from discreet.assess.cells import toy
-    >>> MedianRelativeDeviation()(*toy([4, 8, 2], [5, 6, 4])).value
-    0.25
-    """
-
-    name = "median-relative-deviation"
-    summary = "median"
-    relative = True
-
-
-class MaxRelativeDeviation(_Deviation):
-    r"""Largest relative deviation, the largest :math:`|f - g|/f` over cells with :math:`f > 0`.
-
-    Range: 0 upwards. Lower is better. Breakdown and options as for absolute deviations.
-
-    >>> from discreet.assess.cells import toy
-    >>> MaxRelativeDeviation()(*toy([4, 8, 2], [5, 6, 4])).value
-    1.0
-    """
-
-    name = "max-relative-deviation"
-    summary = "max"
-    relative = True
-
-
-class RootMeanSquare(_Deviation):
-    r"""Root mean square deviation, :math:`\sqrt{\sum(f - g)^2/n}`.
-
-    Range: 0 upwards. Lower is better. Breakdown and options as for the mean absolute deviation.
-
-    >>> from discreet.assess.cells import toy
-    >>> RootMeanSquare()(*toy([4, 9, 0, 1], [6, 9, 0, 1])).value
-    1.0
-    """
-
-    name = "root-mean-square"
-
-    def __call__(self, table: Table, release: Release) -> Score:
+    def __call__(self, table: Table, release: Protected) -> Score:
         """Take the measure."""
         pair = self.pairs(table, release)
-        f, d = _deviations(pair, relative=False)
-        value = np.sqrt(np.mean(d.astype(np.float64) ** 2))
-        return self.score(value, pair.on, _by_class(f, d, self.classes))
+        f, d = _relative(pair) if self.relative else (pair.f, pair.g - pair.f)
+        moved = np.abs(d)
+        parts = by_class(f, moved, self.classes, SUMMARIES)
+        return self.score(SUMMARIES[self.summary](moved), pair.on, parts)
 
 
-def _deviations(pair: Pairs, relative: bool) -> tuple[Vector, Vector]:
-    """True values and deviations; relative ones of the cells that are not empty only."""
-    d = np.abs(pair.g - pair.f)
-    if not relative:
-        return pair.f, d
+@dataclass(frozen=True)
+class MeanPercentageError(PairMeasure):
+    r"""Mean signed percentage error, the mean of :math:`100(g - f)/f` over cells with f > 0.
+
+    Above zero, cells are published too large. Range: all numbers. Nearer zero is better. The
+    breakdown gives cells and the mean by class of the true value: noise that is unbiased over the
+    whole table may still raise small counts and lower large ones.
+
+    >>> from discreet.assess.cells import toy
+    >>> score = MeanPercentageError()(*toy([1, 2, 200, 0], [2, 2, 190, 3]))
+    >>> round(score.value, 4), score.breakdown.to_pydict()["mean"]
+    (31.6667, [50.0, -5.0])
+
+    Args:
+      classes: First value of each class of true values.
+    """
+
+    name = "mean-percentage-error"
+    kind = "utility"
+    range = EVERYTHING
+    direction = "zero"
+
+    classes: tuple[int, ...] = CLASS_STARTS
+
+    def __call__(self, table: Table, release: Protected) -> Score:
+        """Take the measure."""
+        pair = self.pairs(table, release)
+        f, d = _relative(pair)
+        parts = by_class(f, 100 * d, self.classes, {"mean": np.mean})
+        return self.score(100 * d.mean(), pair.on, parts)
+
+
+@dataclass(frozen=True)
+class InaccurateCells(PairMeasure):
+    r"""Share of the filled cells that are off by more than 5 %, or another limit.
+
+    .. math:: \#\{f > 0, |g - f| > \lambda f\} / \#\{f > 0\}
+
+    Range: 0 to 1. Lower is better. The breakdown gives cells and share by class of the true value.
+
+    >>> from discreet.assess.cells import toy
+    >>> InaccurateCells()(*toy([1, 100, 200, 0], [2, 105, 189, 3])).value
+    0.6666666666666666
+
+    Args:
+      limit: The share of the true value, λ, that a cell may be off by.
+      classes: First value of each class of true values.
+    """
+
+    name = "inaccurate-cells"
+    kind = "utility"
+
+    limit: float = 0.05
+    classes: tuple[int, ...] = CLASS_STARTS
+
+    def __call__(self, table: Table, release: Protected) -> Score:
+        """Take the measure."""
+        pair = self.pairs(table, release)
+        f, d = _relative(pair)
+        off = np.abs(d) > self.limit * (1 + 1e-12)  # 105 is off by 5 % of 100, not by more
+        return self.score(off.mean(), pair.on, by_class(f, off, self.classes, {"share": np.mean}))
+
+
+def _relative(pair: Pairs) -> tuple[Vector, Vector]:
+    """True values and relative deviations of the cells that are not empty."""
     filled = pair.f > 0
     if not filled.any():
         raise NotApplicableError("every true value is zero, so nothing is relative to it.")
-    return pair.f[filled], d[filled] / pair.f[filled]
-
-
-def _by_class(f: Vector, d: Vector, starts: tuple[int, ...]) -> dict[str, list[Any]]:
-    index, names = count_classes(f, starts)
-    columns: dict[str, list[Any]] = {"class": [], "cells": [], "mean": [], "median": [], "max": []}
-    for k, name in enumerate(names):
-        inside = d[index == k]
-        if len(inside):
-            columns["class"].append(name)
-            columns["cells"].append(len(inside))
-            for summary, function in SUMMARIES.items():
-                columns[summary].append(float(function(inside)))
-    return columns
+    f = pair.f[filled]
+    return f, (pair.g[filled] - f) / f

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from discreet.assess.cells import PairMeasure, Pairs, total_of
+from discreet.assess.cells import PairMeasure, Pairs, columns
 from discreet.assess.measure import POSITIVE, NotApplicableError, Score
 from discreet.design.base import Vector
-from discreet.design.release import Release
+from discreet.design.release import Protected
 from discreet.design.table import Table
 
 
@@ -36,8 +36,6 @@ class HellingerDistance(PairMeasure):
     1.0
 
     Args:
-      cells: Published or inner cells.
-      values: Counts or weighted counts.
       signed: Whether a released value may be negative; its root then keeps the sign.
 
     See Shlomo, Krenzke & Li (2019); signed: Langsrud (2019b), equation 4.
@@ -46,53 +44,45 @@ class HellingerDistance(PairMeasure):
     name = "hellinger-distance"
     kind = "utility"
     range = POSITIVE
-    direction = "lower"
 
     signed: bool = True
 
-    def __call__(self, table: Table, release: Release) -> Score:
+    def value(self, pair: Pairs) -> float:
+        """The distance."""
+        return hellinger(pair.f, pair.g)
+
+    def __call__(self, table: Table, release: Protected) -> Score:
         """Take the measure."""
-        pair = _usable(self.pairs(table, release), self.signed)
-        return self.score(hellinger(pair.f, pair.g), pair.on, _by_order(pair))
+        pair = self.pairs(table, release)
+        if not self.signed and (pair.g < 0).any():
+            raise NotApplicableError("released values are negative; use signed=True.")
+        return self.score(self.value(pair), pair.on, _by_order(pair))
 
 
 @dataclass(frozen=True)
-class HellingerUtility(PairMeasure):
+class HellingerUtility(HellingerDistance):
     r"""Hellinger utility, :math:`1 - \mathrm{HD}(f, g) / \sqrt{\sum f}`.
 
     Range: up to 1 (nothing changed); at least 0 for counts with the right total, below 0 for
-    wild ones. Higher is better. The breakdown is that of the Hellinger distance.
+    wild ones. Higher is better. Options and breakdown are those of the Hellinger distance.
 
     >>> from discreet.assess.cells import toy
     >>> round(HellingerUtility()(*toy([4, 9, 3], [9, 4, 3])).value, 4)
     0.75
 
-    Args:
-      cells: Published or inner cells.
-      values: Counts or weighted counts.
-      signed: Whether a released value may be negative; its root then keeps the sign.
-
     See Shlomo, Antal & Elliot (2015), Langsrud & Lupp (2021), equation 3.
     """
 
     name = "hellinger-utility"
-    kind = "utility"
     range = (-math.inf, 1.0)
     direction = "higher"
 
-    signed: bool = True
-
-    def __call__(self, table: Table, release: Release) -> Score:
-        """Take the measure."""
-        pair = _usable(self.pairs(table, release), self.signed)
-        value = 1 - hellinger(pair.f, pair.g) / math.sqrt(total_of(pair.f))
-        return self.score(value, pair.on, _by_order(pair))
-
-
-def _usable(pair: Pairs, signed: bool) -> Pairs:
-    if not signed and (pair.g < 0).any():
-        raise NotApplicableError("released values are negative; use signed=True.")
-    return pair
+    def value(self, pair: Pairs) -> float:
+        """One minus the distance relative to its largest size."""
+        total = float(pair.f.sum())
+        if not total > 0:
+            raise NotApplicableError("the true total is zero, so nothing can be related to it.")
+        return 1 - hellinger(pair.f, pair.g) / math.sqrt(total)
 
 
 def _by_order(pair: Pairs) -> dict[str, list[Any]]:
@@ -104,5 +94,4 @@ def _by_order(pair: Pairs) -> dict[str, list[Any]]:
         distance, total = hellinger(f, g), float(f.sum())
         utility = 1 - distance / math.sqrt(total) if total > 0 else None
         rows.append((int(order), len(f), distance, utility))
-    names = ("variables", "cells", "distance", "utility")
-    return {name: list(column) for name, column in zip(names, zip(*rows, strict=True), strict=True)}
+    return columns(("variables", "cells", "distance", "utility"), rows)

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.assess.cells import PairMeasure, Pairs
+from discreet.assess.cells import PairMeasure, columns
 from discreet.assess.measure import POSITIVE, NotApplicableError, Score
 from discreet.design.base import Vector
-from discreet.design.release import Release
+from discreet.design.release import Protected
 from discreet.design.table import Table
 
 CORRELATION = (-1.0, 1.0)
@@ -20,58 +18,55 @@ CORRELATION = (-1.0, 1.0)
 
 @dataclass(frozen=True)
 class RankCorrelation(PairMeasure):
-    r"""Spearman's correlation of the ranks within a table, mean over tables weighted by cells.
+    r"""Correlation of the ranks within a table, mean over tables weighted by cells.
 
-    .. math:: \rho = \mathrm{corr}(\mathrm{rank} f, \mathrm{rank} g)
-
-    Equal values share their mean rank; tables in which all values are equal are left out.
+    Spearman's :math:`\rho = \mathrm{corr}(\mathrm{rank} f, \mathrm{rank} g)`, where equal values
+    share their mean rank, or Kendall's :math:`\tau_b = (C - D) / \sqrt{(n_0 - n_f)(n_0 - n_g)}`
+    with C concordant and D discordant pairs among :math:`n_0` and :math:`n_f`, :math:`n_g` pairs
+    tied in truth and release. Tables in which all values are equal are left out.
     Range: -1 to 1. Higher is better.
 
     >>> from discreet.assess.cells import toy
-    >>> round(RankCorrelation()(*toy([1, 2, 3, 4], [1, 3, 2, 4])).value, 4)
-    0.8
+    >>> pair = toy([1, 2, 3, 4], [1, 3, 2, 4])
+    >>> [round(RankCorrelation(concordance=c)(*pair).value, 4) for c in (False, True)]
+    [0.8, 0.6667]
 
     Args:
-      cells: Published or inner cells.
-      values: Counts or weighted counts.
+      concordance: Whether pairs in the same order are counted, after Kendall.
     """
 
-    name = "rank-correlation"
     kind = "utility"
     range = CORRELATION
     direction = "higher"
 
-    def __call__(self, table: Table, release: Release) -> Score:
+    concordance: bool = False
+
+    @property
+    def name(self) -> str:
+        """Spearman's or Kendall's."""
+        return "rank-concordance" if self.concordance else "rank-correlation"
+
+    def __call__(self, table: Table, release: Protected) -> Score:
         """Take the measure."""
-        return _weighted_mean(self, self.pairs(table, release), spearman)
+        pair = self.pairs(table, release)
+        rows = [
+            (name, len(f), self._correlation(f, g))
+            for name, f, g in pair.blocks()
+            if len(f) > 1 and np.ptp(f) > 0 and np.ptp(g) > 0
+        ]
+        if not rows:
+            raise NotApplicableError("no published table has two different values to rank.")
+        value = np.average([r for _, _, r in rows], weights=[n for _, n, _ in rows])
+        return self.score(
+            np.clip(value, *CORRELATION), pair.on, columns(("table", "cells", "correlation"), rows)
+        )
 
+    def _correlation(self, f: Vector, g: Vector) -> float:
+        from scipy.stats import kendalltau
 
-@dataclass(frozen=True)
-class RankConcordance(PairMeasure):
-    r"""Kendall's :math:`\tau_b` of the values within a table, mean over tables weighted by cells.
-
-    .. math:: \tau_b = (C - D) / \sqrt{(n_0 - n_f)(n_0 - n_g)}
-
-    with C concordant and D discordant pairs among :math:`n_0` and :math:`n_f`, :math:`n_g` pairs
-    tied in truth and release. Range: -1 to 1. Higher is better.
-
-    >>> from discreet.assess.cells import toy
-    >>> round(RankConcordance()(*toy([1, 2, 3, 4], [1, 3, 2, 4])).value, 4)
-    0.6667
-
-    Args:
-      cells: Published or inner cells.
-      values: Counts or weighted counts.
-    """
-
-    name = "rank-concordance"
-    kind = "utility"
-    range = CORRELATION
-    direction = "higher"
-
-    def __call__(self, table: Table, release: Release) -> Score:
-        """Take the measure."""
-        return _weighted_mean(self, self.pairs(table, release), kendall)
+        if self.concordance:
+            return float(kendalltau(f, g).statistic)
+        return float(np.corrcoef(_ranks(f), _ranks(g))[0, 1])
 
 
 @dataclass(frozen=True)
@@ -83,18 +78,13 @@ class LargestRankMove(PairMeasure):
     >>> from discreet.assess.cells import toy
     >>> LargestRankMove()(*toy([1, 2, 3, 4], [5, 2, 3, 4])).value
     3.0
-
-    Args:
-      cells: Published or inner cells.
-      values: Counts or weighted counts.
     """
 
     name = "largest-rank-move"
     kind = "utility"
     range = POSITIVE
-    direction = "lower"
 
-    def __call__(self, table: Table, release: Release) -> Score:
+    def __call__(self, table: Table, release: Protected) -> Score:
         """Take the measure."""
         pair = self.pairs(table, release)
         rows = [
@@ -103,41 +93,10 @@ class LargestRankMove(PairMeasure):
             if len(f)
         ]
         value = max(move for _, _, move in rows)
-        return self.score(value, pair.on, _columns(rows, "largest_move"))
-
-
-def spearman(f: Vector, g: Vector) -> float:
-    """Correlation of mean ranks."""
-    return float(np.corrcoef(_ranks(f), _ranks(g))[0, 1])
-
-
-def kendall(f: Vector, g: Vector) -> float:
-    """Concordance with a correction for ties."""
-    from scipy.stats import kendalltau
-
-    return float(kendalltau(f, g).statistic)
+        return self.score(value, pair.on, columns(("table", "cells", "largest_move"), rows))
 
 
 def _ranks(values: Vector) -> NDArray[np.float64]:
     from scipy.stats import rankdata
 
     return rankdata(values)
-
-
-def _weighted_mean(
-    measure: PairMeasure, pair: Pairs, correlation: Callable[[Vector, Vector], float]
-) -> Score:
-    rows = [
-        (name, len(f), correlation(f, g))
-        for name, f, g in pair.blocks()
-        if len(f) > 1 and np.ptp(f) > 0 and np.ptp(g) > 0
-    ]
-    if not rows:
-        raise NotApplicableError("no published table has two different values to rank.")
-    value = np.average([r for _, _, r in rows], weights=[n for _, n, _ in rows])
-    return measure.score(np.clip(value, *CORRELATION), pair.on, _columns(rows, "correlation"))
-
-
-def _columns(rows: list[tuple[str, int, float]], last: str) -> dict[str, list[Any]]:
-    names, cells, found = zip(*rows, strict=True)
-    return {"table": list(names), "cells": list(cells), last: list(found)}

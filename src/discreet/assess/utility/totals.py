@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from discreet.assess.cells import PairMeasure, Pairs
+from discreet.assess.cells import PairMeasure, Pairs, columns
 from discreet.assess.measure import POSITIVE, NotApplicableError, Score
-from discreet.design.release import Release
+from discreet.design.release import Protected
 from discreet.design.table import Table
 
 
@@ -22,10 +22,6 @@ class TotalBias(PairMeasure):
     >>> from discreet.assess.cells import toy
     >>> TotalBias()(*toy([4, 9, 0], [5, 9, 2])).value
     3.0
-
-    Args:
-      cells: Published or inner cells.
-      values: Counts or weighted counts.
     """
 
     name = "total-bias"
@@ -33,7 +29,7 @@ class TotalBias(PairMeasure):
     range = (-np.inf, np.inf)
     direction = "zero"
 
-    def __call__(self, table: Table, release: Release) -> Score:
+    def __call__(self, table: Table, release: Protected) -> Score:
         """Take the measure."""
         pair = self.pairs(table, release)
         parts = _totals(pair)
@@ -52,19 +48,14 @@ class TotalDifference(PairMeasure):
     >>> TotalDifference()(*toy([40, 60], [42, 59])).value
     1.0
 
-    Args:
-      cells: Published or inner cells.
-      values: Counts or weighted counts.
-
     See Shlomo, Krenzke & Li (2019), Table 5.
     """
 
     name = "total-difference"
     kind = "utility"
     range = POSITIVE
-    direction = "lower"
 
-    def __call__(self, table: Table, release: Release) -> Score:
+    def __call__(self, table: Table, release: Protected) -> Score:
         """Take the measure."""
         pair = self.pairs(table, release)
         parts = _totals(pair)
@@ -75,14 +66,9 @@ class TotalDifference(PairMeasure):
 
 
 def _totals(pair: Pairs) -> dict[str, list[Any]]:
-    columns: dict[str, list[Any]] = {
-        "table": [], "true": [], "released": [], "bias": [], "percent": []
-    }  # fmt: skip
+    rows = []
     for name, f, g in pair.blocks():
         true, released = float(f.sum()), float(g.sum())
         bias = released - true
-        percent = 100 * abs(bias) / true if true > 0 else None
-        row = (name, true, released, bias, percent)
-        for column, entry in zip(columns.values(), row, strict=True):
-            column.append(entry)
-    return columns
+        rows.append((name, true, released, bias, 100 * abs(bias) / true if true > 0 else None))
+    return columns(("table", "true", "released", "bias", "percent"), rows)

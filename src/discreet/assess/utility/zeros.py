@@ -1,4 +1,4 @@
-"""Zeros that should not be there, and values where there should be a zero."""
+"""Cells that mislead or are not shown: false zeros, false positives, withheld values."""
 
 from __future__ import annotations
 
@@ -6,81 +6,72 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from discreet.assess.cells import PairMeasure
-from discreet.assess.measure import UNIT, NotApplicableError, Score
-from discreet.design.release import Release
+from discreet.assess.cells import NEARLY_ZERO, PairMeasure, without_withheld
+from discreet.assess.measure import BaseMeasure, NotApplicableError, Score
+from discreet.design.release import Protected
 from discreet.design.table import Table
-
-TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True)
 class FalseZeros(PairMeasure):
-    r"""Share of the cells that are not empty and are released as zero.
+    r"""Share of the filled cells released as zero, or of the empty ones released as something.
 
-    .. math:: \#\{f > 0, g = 0\} / \#\{f > 0\}
+    .. math:: \#\{f > 0, g = 0\} / \#\{f > 0\} \quad\text{or}\quad
+              \#\{f = 0, g \ne 0\} / \#\{f = 0\}
 
     Range: 0 to 1. Lower is better.
 
-    >>> from discreet.assess.cells import toy
+    >>> from discreet.assess.cells import NEARLY_ZERO, toy
     >>> FalseZeros()(*toy([1, 4, 2, 0], [0, 5, 3, 0])).breakdown.to_pylist()
     [{'cells': 3, 'false': 1}]
+    >>> FalseZeros(positives=True)(*toy([1, 4, 0, 0], [0, 5, 3, 0])).value
+    0.5
 
     Args:
-      cells: Published or inner cells.
-      values: Counts or weighted counts.
+      positives: Whether false positives are counted, not false zeros.
       tolerance: Released values up to this size are zeros, for fits with decimals.
     """
 
-    name = "false-zeros"
     kind = "utility"
-    range = UNIT
-    direction = "lower"
 
-    tolerance: float = TOLERANCE
+    positives: bool = False
+    tolerance: float = NEARLY_ZERO
 
-    def __call__(self, table: Table, release: Release) -> Score:
+    @property
+    def name(self) -> str:
+        """What is counted."""
+        return "false-positives" if self.positives else "false-zeros"
+
+    def __call__(self, table: Table, release: Protected) -> Score:
         """Take the measure."""
         pair = self.pairs(table, release)
-        filled = pair.f > 0
-        if not filled.any():
-            raise NotApplicableError("every true value is zero, so no zero can be false.")
-        false = int(np.count_nonzero(np.abs(pair.g[filled]) <= self.tolerance))
-        n = int(np.count_nonzero(filled))
+        chosen = (pair.f == 0) == self.positives
+        if not chosen.any():
+            every = "filled" if self.positives else "empty"
+            raise NotApplicableError(f"every cell is truly {every}, so none can be false.")
+        zero = np.abs(pair.g[chosen]) <= self.tolerance
+        n, false = len(zero), int(np.count_nonzero(zero != self.positives))
         return self.score(false / n, pair.on, {"cells": [n], "false": [false]})
 
 
 @dataclass(frozen=True)
-class FalsePositives(PairMeasure):
-    r"""Share of the empty cells that are released as something else than zero.
+class WithheldCells(BaseMeasure):
+    r"""Share of the published cells whose value is suppressed or missing.
 
-    .. math:: \#\{f = 0, g \ne 0\} / \#\{f = 0\}
+    .. math:: \#\{\text{withheld}\} / n
 
-    Range: 0 to 1. Lower is better.
+    Range: 0 to 1. Lower is better. Every other measure looks at the cells that are shown.
 
-    >>> from discreet.assess.cells import toy
-    >>> FalsePositives()(*toy([1, 4, 0, 0], [0, 5, 3, 0])).value
-    0.5
-
-    Args:
-      cells: Published or inner cells.
-      values: Counts or weighted counts.
-      tolerance: Released values up to this size are zeros, for fits with decimals.
+    >>> from discreet.assess.cells import NEARLY_ZERO, toy
+    >>> WithheldCells()(*toy([1, 4, 5, 6], [float("nan"), 4, 5, 6])).value
+    0.25
     """
 
-    name = "false-positives"
+    name = "withheld-cells"
     kind = "utility"
-    range = UNIT
-    direction = "lower"
 
-    tolerance: float = TOLERANCE
-
-    def __call__(self, table: Table, release: Release) -> Score:
+    def __call__(self, table: Table, release: Protected) -> Score:
         """Take the measure."""
-        pair = self.pairs(table, release)
-        empty = pair.f == 0
-        if not empty.any():
-            raise NotApplicableError("no cell is truly empty, so none can be filled falsely.")
-        false = int(np.count_nonzero(np.abs(pair.g[empty]) > self.tolerance))
-        n = int(np.count_nonzero(empty))
-        return self.score(false / n, pair.on, {"cells": [n], "false": [false]})
+        z = without_withheld(release, release.z)
+        withheld = np.isnan(z) if z.dtype.kind == "f" else np.zeros(len(z), dtype=bool)
+        return self.score(float(withheld.mean()), "published values")

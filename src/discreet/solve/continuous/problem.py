@@ -182,6 +182,8 @@ def frozen_margins(exact: Exact) -> str | tuple[str | int | tuple[str, ...], ...
     """Margins as a value that does not change; checked for shape, not yet against a design."""
     if isinstance(exact, str):
         return exact
+    if exact == 1:
+        return TOTAL
     if not isinstance(exact, Iterable):
         raise ParameterError(f"exact needs a formula or a list of margins, got {exact!r}.")
     return tuple(m if isinstance(m, (str, int, np.integer)) else tuple(m) for m in exact)

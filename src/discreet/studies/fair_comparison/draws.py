@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.assess.risk.exact import ExactDisclosure, ExactDisclosureOwn
+from discreet.assess.risk.exact import ExactDisclosure
 from discreet.assess.utility.hellinger import HellingerUtility
 from discreet.design.release import Release
 from discreet.design.table import Table
@@ -93,6 +93,6 @@ def _risks(example: Example, release: Release) -> tuple[float, float]:
     fitted = example.expected(release)
     outsider, insider = (
         ExactDisclosure(sensitive=SENSITIVE),
-        ExactDisclosureOwn(sensitive=SENSITIVE),
+        ExactDisclosure(sensitive=SENSITIVE, intruder="own"),
     )
     return outsider(example.table, fitted).value, insider(example.table, fitted).value

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from discreet.studies.chance import rises
+from discreet.studies.chance import orders
 from discreet.studies.model import Finding
 from discreet.studies.three_approaches.simulation import Simulation
 
@@ -49,12 +49,10 @@ def findings(dependent: Simulation, independent: Simulation) -> Iterator[Finding
 
 def _ordered(text: str, found: Simulation, measure: str, chains: list[tuple[str, ...]]) -> Finding:
     """Means of a measure that increase along each chain of releases, draw by draw."""
-    steps = [rises(*(found(name, measure) for name in chain)) for chain in chains]
-    outcomes = {outcome for outcome, _ in steps}
-    holds = False if False in outcomes else None if None in outcomes else True
+    holds, shown = orders([found(name, measure) for name in chain] for chain in chains)
     names = dict.fromkeys(name for chain in chains for name in chain)
     means = ", ".join(f"{name} {found(name, measure).mean():.4g}" for name in names)
-    return Finding(text, holds, f"Means {means}; {'; '.join(shown for _, shown in steps)}.")
+    return Finding(text, holds, f"Means {means}; {shown}.")
 
 
 def _dependence_is_seen(found: Simulation) -> Finding:
@@ -68,12 +66,10 @@ def _dependence_is_seen(found: Simulation) -> Finding:
 
 def _wrong_decisions(found: Simulation) -> Finding:
     rejected = {name: 1.0 * (found(name, "p_value") < LEVEL) for name in (_TRUE, *_RELEASED)}
-    steps = [rises(rejected[_TRUE], rejected[name]) for name in _RELEASED]
-    outcomes = {outcome for outcome, _ in steps}
+    holds, shown = orders([rejected[_TRUE], rejected[name]] for name in _RELEASED)
+    shares = ", ".join(f"{name} {share.mean():.3g}" for name, share in rejected.items())
     return Finding(
         "Perturbed tables used as if they were true ones lead to wrong decisions.",
-        False if False in outcomes else None if None in outcomes else True,
-        "Share of tables in which independence is rejected at 5 %: "
-        + ", ".join(f"{name} {share.mean():.3g}" for name, share in rejected.items())
-        + ".",
+        holds,
+        f"Share of tables in which independence is rejected at 5 %: {shares}; {shown}.",
     )
