@@ -15,6 +15,19 @@ PAGES = [p for p in PAGES if "_build" not in p.parts]
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
 
+PEOPLE = "pid,region,sex\n" + "".join(f"{k},{'ABC'[k % 3]},{'fm'[k % 2]}\n" for k in range(300))
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder with the files that pages take for granted: records and their code list."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "people.csv").write_text(PEOPLE)
+    lists = '[region]\ncodes = ["A", "B", "C"]\n[sex]\ncodes = ["f", "m"]\n'
+    (tmp_path / "codes.toml").write_text(lists)
+    return tmp_path
+
+
 def blocks(page):
     return BLOCK.findall(page.read_text(encoding="utf-8"))
 
@@ -22,8 +35,7 @@ def blocks(page):
 @pytest.mark.parametrize(
     "page", [p for p in PAGES if blocks(p)], ids=lambda p: str(p.relative_to(ROOT))
 )
-def test_the_examples_run_as_printed(page, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
+def test_the_examples_run_as_printed(page, folder, capsys):
     namespace = {"__name__": "__main__"}
     for number, block in enumerate(blocks(page), 1):
         code = compile(block, f"{page.name}, block {number}", "exec")

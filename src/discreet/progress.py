@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -15,6 +16,14 @@ def report(task: str, fraction: float) -> None:
     listener = _listener.get()
     if listener is not None:
         listener(task, min(max(fraction, 0.0), 1.0))
+
+
+def notice(text: str) -> None:
+    """Say something that the custodian should know before the work goes on; never a record's value.
+
+    It goes to the log `discreet`, which shows it on the error stream unless it is set up otherwise.
+    """
+    logging.getLogger("discreet").warning(text)
 
 
 @contextmanager

@@ -7,10 +7,19 @@ import numpy as np
 import discreet as dc
 from discreet import registry
 from discreet.assess import NotApplicableError
-from discreet.design.release import Statement
+from discreet.design.data_set import Bounds, DataSet
+from discreet.design.statement import Statement
 from discreet.noise import drop_add
 
-TEST = Statement((), "Test.")
+TEST = Statement()
+
+
+def weighted_table(bound=20.0):
+    """A small table with weights of at most so much a record."""
+    frame = {"a": ["x", "x", "y", "y"], "b": ["u", "v", "u", "v"], "n": [4, 5, 6, 3]}
+    frame["w"] = [40.0, 55.0, 58.0, 33.0]
+    table = dc.Table.from_counts(frame, count="n", margins="a*b", weight="w", declared=True)
+    return dataclasses.replace(table, data_set=DataSet(bounds=Bounds(bound)))
 
 
 def identity(table):

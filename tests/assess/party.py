@@ -3,7 +3,7 @@
 import numpy as np
 
 import discreet as dc
-from discreet.design.release import Statement
+from discreet.design.statement import Statement
 
 DESIGN = dc.Design.product(
     {"party": list("ABC"), "age": ["young", "middle", "old"], "sex": ["male", "female"]},
@@ -72,7 +72,7 @@ def aggregated(rows):
 
 def release(z, y=None):
     y = None if y is None else np.array(y, dtype=float).ravel()
-    return dc.Release(DESIGN, z, Statement((), "Printed."), y=y)
+    return dc.Release(DESIGN, z, Statement(), y=y)
 
 
 def fitted(y):

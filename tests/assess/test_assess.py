@@ -9,10 +9,11 @@ import discreet as dc
 from discreet import registry
 from discreet.assess import Assessment, NotApplicableError, Score
 from discreet.assess.utility.hellinger import HellingerUtility
-from discreet.design.release import CellStatus, PrivacyStatement, Statement
+from discreet.design.release import CellStatus
+from discreet.design.statement import PrivacyStatement, Statement
 from discreet.errors import DesignError, UnknownNameError
 from tests.assess import party
-from tests.assess.helpers import TEST, identity
+from tests.assess.helpers import TEST, identity, weighted_table
 
 
 def test_one_row_for_every_measure_and_reasons_for_the_others():
@@ -130,33 +131,55 @@ def test_everything_withheld_leaves_nothing_to_compare():
     assert {s.name for s in result.skipped} >= {"hellinger-utility", "unchanged-cells"}
 
 
-@pytest.fixture
-def weighted_table():
-    frame = {"a": ["x", "x", "y", "y"], "b": ["u", "v", "u", "v"], "n": [4, 5, 6, 3]}
-    frame["w"] = [40.0, 55.0, 58.0, 33.0]
-    return dc.Table.from_counts(frame, count="n", margins="a*b", weight="w")
-
-
-def test_weighted_counts_are_measured_beside_counts(weighted_table):
-    table = weighted_table
-    release = dc.Release(table.design, table.z + 1, TEST, weighted=table.weights + 10)
-    result = dc.assess(table, release, ["mean-absolute-deviation", "withheld-cells"])
-    assert [(s.on, s.value) for s in result] == [
+def test_values_are_compared_in_the_unit_of_the_release():
+    table = weighted_table()
+    counts = dc.Release(table.design, table.z + 1, TEST)
+    weights = dc.Release(table.design, table.weights + 10, TEST, unit="weight")
+    found = [
+        (score.on, score.value)
+        for release in (counts, weights)
+        for score in dc.assess(table, release, ["mean-absolute-deviation", "withheld-cells"])
+    ]
+    assert found == [
         ("published counts", 1.0),
+        ("published values", 0.0),
         ("published weights", 10.0),
         ("published values", 0.0),
     ]
-    only = dc.assess(table, release, ["mean-absolute-deviation"], values="weight")
-    assert [s.value for s in only] == [10.0]
 
 
-def test_a_release_of_weighted_counts_alone_is_not_taken_for_counts(weighted_table):
-    table = weighted_table
-    keyed = table.rekeyed(np.random.default_rng(1))
-    release = keyed.protect(dc.DropAdd(weighting="mean"))
-    result = dc.assess(table, release, ["mean-absolute-deviation", "entropy-risk"])
-    assert {s.on for s in result} == {"published weights"}
-    assert all("weighted" in s.reason for s in result.skipped)
+def test_weighted_counts_are_not_taken_for_numbers_of_records():
+    """A weight of 1 is not one person: what is about single records does not apply."""
+    table = weighted_table()
+    release = table.simulate(dc.DropAdd(grid=10.0), seed=1)
+    assert release.unit == "weight"
+    ptable = dc.perturbation_table(D=5, V=3, js=2)
+    result = dc.assess(table, release, sensitive="b", mechanism=ptable)
+    assert {s.on for s in result if "counts" in s.on} == set()
+    about_records = {s.name for s in result.skipped if "numbers of records" in s.reason}
+    assert about_records >= {
+        "differencing",
+        "disclosure-probability",
+        "exact-disclosure-own",
+        "proven-nonzero",
+        "surviving-small-cells",
+        "unchanged-small-cells",
+        "uniqueness",
+    }
+
+
+def test_a_table_without_weights_cannot_judge_weighted_counts():
+    table = party.table()
+    release = dc.Release(table.design, table.z * 10.0, TEST, unit="weight")
+    result = dc.assess(table, release, ["mean-absolute-deviation"])
+    assert "no weights" in result.skipped[0].reason
+
+
+def test_trials_are_assessed_like_releases():
+    table = party.table()
+    trial = table.simulate("drop-add", seed=1, share=0.5)
+    release = dc.Release(trial.design, trial.z, trial.statement)
+    assert dc.assess(table, trial).scores == dc.assess(table, release).scores
 
 
 def test_a_table_on_confidential_support_is_compared_on_the_public_one():
@@ -208,11 +231,15 @@ def test_a_crossing_too_large_to_hold_is_a_reason_not_a_crash():
 
 
 def test_the_privacy_statement_of_a_release_is_reported():
-    privacy = PrivacyStatement(0.5, 1e-6, 2, "record", "")
+    """That of adding or removing one unit; that of replacing one is about twice as much."""
+    privacy = PrivacyStatement(
+        0.5, 1e-6, epsilon_replace=1.0, delta_replace=3e-6, sensitivity=2, unit="record"
+    )
     table = party.table()
-    release = dc.Release(table.design, table.z, Statement((), "", privacy))
+    release = dc.Release(table.design, table.z, Statement(privacy=privacy))
     result = dc.assess(table, release)
     assert result["mechanism-epsilon"].value == 0.5
+    assert result["mechanism-delta"].value == 1e-6
     assert result["mechanism-delta"].on == "the whole release"
 
 
@@ -220,7 +247,7 @@ PROGRAM = """
 import discreet as dc
 {first}
 table = dc.Table.from_counts({{"a": ["x", "y"], "n": [1, 2]}}, count="n", margins="a")
-release = dc.Release(table.design, table.z, dc.design.release.Statement((), ""))
+release = dc.Release(table.design, table.z, dc.design.statement.Statement())
 for _ in range(2):
     assert dc.assess(table, release)["false-zeros"].value == 0
 from discreet.assess import assess, Assessment

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import discreet as dc
 import discreet.assess
 from discreet import registry
-from tests.assess.helpers import identity, measure, perturbed, value
+from tests.assess.helpers import TEST, identity, measure, perturbed, value
 from tests.strategies import designs
 
 NAMES = sorted(registry.MEASURES)
@@ -83,9 +83,7 @@ def test_the_order_of_categories_does_not_matter(case):
 
 
 def _released(design, y):
-    return dc.Release.of(
-        design, design.aggregate(y), discreet.design.release.Statement((), ""), y=y
-    )
+    return dc.Release.of(design, design.aggregate(y), TEST, y=y)
 
 
 def test_measures_do_not_touch_their_input():

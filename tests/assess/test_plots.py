@@ -15,6 +15,7 @@ from discreet.errors import MissingDependencyError, ParameterError
 from tests.assess import party
 from tests.assess.compare.fitting import SlowChain
 from tests.assess.compare.methods import Shift
+from tests.assess.helpers import TEST
 
 PTABLE = dc.perturbation_table(D=5, V=3, js=2)
 
@@ -33,8 +34,7 @@ def found():
 
 @pytest.fixture(scope="module")
 def release():
-    keyed = party.table().rekeyed(np.random.default_rng(1))
-    return keyed.protect(dc.CellKey(PTABLE))
+    return party.table().simulate(dc.CellKey(PTABLE), seed=1)
 
 
 def datasets(chart):
@@ -165,7 +165,7 @@ def test_few_cells_are_named_many_are_points(release):
 
 def test_cells_of_a_bare_matrix_have_numbers():
     table = dc.Table.from_inner(dc.Design.from_matrix(np.eye(2)), np.array([1, 2]))
-    release = dc.Release(table.design, table.z + 1, dc.design.release.Statement((), ""))
+    release = dc.Release(table.design, table.z + 1, TEST)
     assert datasets(plots.before_after(table, release))[0][0]["cell"] == "cell 1"
 
 

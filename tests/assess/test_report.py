@@ -6,6 +6,7 @@ from html.parser import HTMLParser
 import pytest
 
 import discreet as dc
+from discreet.assess import Score
 from discreet.assess.report.markup import plain_words, text
 from discreet.errors import ParameterError, UnknownNameError
 from tests.assess import party
@@ -69,7 +70,10 @@ def test_it_has_everything_a_board_asks_for(page):
     assert content.count("<svg") == 4
     assert "56 records" in content
     assert "party × age" in content
-    assert "Its variance is 3 at every count above zero." in content
+    assert "The variance of the change is 3 for counts of 40 or more." in content
+    assert "Differential privacy with ε = 2 for one record added or removed" in content
+    assert "the keys of the records in each cell" in content
+    assert "never the same twice" in content
     assert "simulated" in content
 
 
@@ -88,7 +92,7 @@ def test_the_recommendation_follows_the_thresholds(page):
 
 def test_what_was_not_measured_is_told_by_reason_and_counts_as_not_met(tmp_path):
     found = dc.compare(
-        party.table(), {"pram": dc.Pram(), "dp": dc.Laplace(epsilon=2.0)},
+        party.table(), {"pram": dc.Pram(invariant=True), "dp": dc.Laplace(epsilon=2.0)},
         fitters=[], replicates=2,
         measures=["mechanism-epsilon", "mechanism-delta", "unchanged-cells", "hellinger-utility"],
     )  # fmt: skip
@@ -158,6 +162,18 @@ def test_wrong_names_and_thresholds_leave_nothing_behind(found, tmp_path):
     with pytest.raises(UnknownNameError):
         found.report(tmp_path / "out.html", {"hellinger": 1})
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_other_processes_cannot_load_has_a_report(tmp_path):
+    class Always:
+        name, kind = "always", "risk"
+
+        def __call__(self, table, release):
+            return Score("always", 1.0, "risk", (0, 1), "lower")
+
+    measures = [Always(), "unchanged-cells", "hellinger-utility"]
+    found = dc.compare(party.table(), dc.Pram(), fitters=[], measures=measures, replicates=1)
+    assert "digest of the table" in found.report(tmp_path / "out.html").read_text()
 
 
 def test_designs_without_variables_have_a_report(tmp_path):

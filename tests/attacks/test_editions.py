@@ -27,7 +27,7 @@ def skewed(n):
     return p / p.sum()
 
 
-def tabulated(codes, ids, keys="kept", edition="1", terms="*".join(SIZES)):
+def tabulated(codes, ids, keys="kept", edition="1"):
     """The table of some people, with record keys made from their ids."""
     record_keys = SECRET.keys_for_ids(ids, edition=edition if keys == "redrawn" else None)
     cell = np.ravel_multi_index(tuple(codes), tuple(SIZES.values()))
@@ -35,7 +35,7 @@ def tabulated(codes, ids, keys="kept", edition="1", terms="*".join(SIZES)):
     sums = np.zeros(n, dtype=np.int64)
     np.add.at(sums, cell, record_keys)
     counts = np.bincount(cell, minlength=n)
-    table = keyed_table(counts, flat_axes(**SIZES), terms, keys=sums % MODULUS)
+    table = keyed_table(counts, flat_axes(**SIZES), "*".join(SIZES), keys=sums % MODULUS)
     return replace(table, data_set=DataSet("census", edition, keys))
 
 

@@ -9,7 +9,8 @@ import pytest
 import discreet as dc
 from discreet.design.storage import save_release
 from discreet.protect.keyed_noise import moments
-from discreet.release.export import to_csv, write_csv
+from discreet.release.export import to_csv
+from discreet.release.files import write_csv
 from discreet.serve.payload import table_json
 from tests.attacks.victims import PTABLE, flat_axes, keyed_table
 
@@ -33,7 +34,7 @@ def table_with(hidden):
 
 def public_bytes(release, folder):
     """Every form in which the release leaves the house."""
-    files = {
+    return {
         "parquet": save_release(release, folder / "z.parquet").read_bytes(),
         "csv file": write_csv(release, folder / "z.csv").read_bytes(),
         "statement": (folder / "z.statement.txt").read_bytes(),
@@ -43,7 +44,6 @@ def public_bytes(release, folder):
         "html": release._repr_html_().encode(),
         "pandas": release.to_pandas().to_json().encode(),
     }
-    return {name: content for name, content in files.items()}
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,9 @@ def name_of(method):
 
 def patients(*more):
     diag = ["flu", "cold", "none"] * (N // 3) + list(more)
-    return pa.table({"pid": np.arange(len(diag)), "diag": diag, "sex": (["f", "m"] * N)[: len(diag)]})
+    return pa.table(
+        {"pid": np.arange(len(diag)), "diag": diag, "sex": (["f", "m"] * N)[: len(diag)]}
+    )
 
 
 def codes(tmp_path, rule):
@@ -120,7 +122,12 @@ def test_the_exact_odds_are_within_the_stated_ones():
     laws = []
     for counts in ([4, 3], [3, 4]):
         cells = [method.cell_law(two_sexes(counts), k) for k in range(2)]
-        laws.append([dict(zip((u + n).tolist(), p, strict=True)) for (u, p), n in zip(cells, counts, strict=True)])
+        laws.append(
+            [
+                dict(zip((u + n).tolist(), p, strict=True))
+                for (u, p), n in zip(cells, counts, strict=True)
+            ]
+        )
     grid = [(a, b) for a in range(-5, 15) for b in range(-5, 15)]
     odds = [laws[0][0][a] * laws[0][1][b] / (laws[1][0][a] * laws[1][1][b]) for a, b in grid]
     assert max(odds) == pytest.approx(math.exp(2))

@@ -143,7 +143,7 @@ def test_the_spread_of_utility_is_that_of_the_papers():
 
 def test_neither_draws_nor_a_secret_change_what_keys_say():
     table, method = keyed_party(), dc.CellKey(PTABLE)
-    with pytest.raises(ParameterError, match="seed would have no effect"):
+    with pytest.raises(ParameterError, match="not from a seed"):
         table.protect(method, seed=1)
     guided = method(with_secret(table), draws=SeededDraws(1))
     np.testing.assert_array_equal(guided.z, table.protect(method).z)

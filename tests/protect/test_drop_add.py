@@ -35,7 +35,7 @@ def test_the_reach_is_the_share_rounded_up_and_capped(count, q):
 def test_with_a_secret_keys_are_hashed_and_without_one_they_are_looked_up_themselves():
     table, method = keyed_party(), dc.DropAdd(share=0.5)
     assert method.claims.consistent
-    with pytest.raises(ParameterError, match="seed would have no effect"):
+    with pytest.raises(ParameterError, match="not from a seed"):
         table.protect(method, seed=1)
     by_key = table.z + method.law.noise(table.z, table.cell_keys, 2**32)
     np.testing.assert_array_equal(table.protect(method).z, by_key)

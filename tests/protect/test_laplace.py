@@ -21,11 +21,7 @@ def test_the_battery_finds_nothing_to_complain_of(method):
 @pytest.mark.parametrize("source", ["system", "simulated"])
 def test_noise_follows_the_laplace_law_and_no_other(source, tilt, accepted):
     table, method = square(np.full((100, 200), 7)), dc.Laplace(0.5)
-    z = (
-        table.protect(method).z
-        if source == "system"
-        else table.simulate(method, seed=5).z
-    )
+    z = table.protect(method).z if source == "system" else table.simulate(method, seed=5).z
     p = stats.kstest(z - 7, stats.laplace(scale=2.0 * tilt).cdf).pvalue
     assert (p > 1e-6) == accepted
 

@@ -1,4 +1,4 @@
-"""Quality of single cells: frequencies kept, single deviations not shown."""
+"""Quality of single cells: coarse classes, drawn by the secret, at a cost that is stated."""
 
 import csv
 import io
@@ -8,16 +8,15 @@ import pytest
 
 import discreet as dc
 from discreet import registry
-from discreet.design.release import CellStatus, Statement, Step
+from discreet.design.release import CellStatus
 from discreet.design.show import NO_QUALITY
-from discreet.design.values import CellValues
-from discreet.errors import DesignError, ParameterError
+from discreet.errors import KeysError, ParameterError
 from discreet.noise import blurred_deviations
 from discreet.noise.linear import linear_table
-from discreet.protect import quality as module
+from discreet.protect.sentences import mean_p
 from discreet.release.export import to_csv
 from discreet.testing import check_method
-from tests.protect.tables import keyed_party
+from tests.protect.tables import SECRET, keyed_party
 
 NOISE = dc.CellKey(linear_table(5, 2.0, 2))
 
@@ -26,42 +25,56 @@ def census(seed=1, shape=(20, 12, 8), scale=8.0):
     rng = np.random.default_rng(seed)
     design = dc.Design.product(dict(zip("abc", shape, strict=True)), "a*b*c")
     counts = rng.poisson(rng.gamma(0.5, scale, design.n_inner))
-    return dc.Table.from_inner(design, counts).rekeyed(rng)
+    return dc.Table.from_inner(design, counts).rekeyed(rng).with_secret(SECRET)
 
 
-def graded(table, release):
-    """True and shown sizes of the cells that have a quality."""
-    has = release.quality != NO_QUALITY
-    return np.abs(release.z - table.z)[has], release.quality[has]
-
-
-def once(table, release):
-    """Whether a cell is the first of those with the same records."""
+def own_classes(table, release, edges=(1, 4)):
+    """True and shown classes of the cells that have a quality, each cell once."""
     first = table.design.duplicates() == np.arange(len(release.z))
-    return first[release.quality != NO_QUALITY]
+    has = (release.quality != NO_QUALITY) & first
+    own = np.searchsorted(edges, np.abs(release.z - table.z))
+    return own[has], release.quality[has]
 
 
 @pytest.mark.parametrize(
-    ("method", "seed"),
-    [
-        (NOISE, None),
-        (dc.Adjust(NOISE, proposals=1e5), None),
-        (dc.Safe(proposals=1e5), 1),
-        (dc.Pram(invariant=False), 1),
-        (dc.SmallCountRounding(3), 1),
-    ],
-    ids=["cell-key", "adjust", "safe", "pram", "rounding"],
+    "method",
+    [NOISE, dc.Adjust(NOISE, proposals=1e4), dc.Pram(), dc.SmallCountRounding(3, proposals=1e4)],
+    ids=lambda m: m.name,
 )
-def test_sizes_are_as_frequent_as_they_truly_are(method, seed):
-    table = census()
-    release = table.protect(dc.Quality(method), seed=seed)
-    true, shown = graded(table, release)
-    first = once(table, release)
-    top = shown.max()
-    expected = np.bincount(np.minimum(true[first], top))
-    np.testing.assert_array_equal(np.bincount(shown[first]), expected)
-    assert expected[top] >= 10
-    assert (true[first] > top).sum() < 10
+@pytest.mark.parametrize(("edges", "keep"), [((1, 4), 0.5), ((2,), 0.3)])
+def test_a_class_is_kept_with_its_probability_and_otherwise_any(method, edges, keep):
+    table, quality = census(), dc.Quality(method, edges, keep)
+    own, shown = own_classes(table, table.protect(quality), edges)
+    for true in np.unique(own):
+        seen = shown[own == true]
+        for k in range(quality.n_classes):
+            expected = (k == true) * keep + (1 - keep) / quality.n_classes
+            assert mean_p((seen == k) - expected) > 1e-6 or len(seen) < 30
+
+
+def test_shares_of_the_classes_are_estimated_without_bias():
+    table, quality = census(shape=(8, 6, 5)), dc.Quality(NOISE)
+    off = []
+    for seed in range(60):
+        trial = table.simulate(quality, seed=seed)
+        has = trial.quality != NO_QUALITY
+        own = np.searchsorted((1, 4), np.abs(trial.z - table.z)[has])
+        off.append(quality.shares(trial) - np.bincount(own, minlength=3) / has.sum())
+    assert min(mean_p(np.array(off)[:, k]) for k in range(3)) > 1e-4
+
+
+def test_what_a_class_tells_is_bounded_as_stated():
+    """Whoever knows the rest of a cell learns at most the odds, and no deviation for certain."""
+    table, quality = census(shape=(40, 20, 10)), dc.Quality(NOISE)
+    release = table.protect(quality)
+    own, shown = own_classes(table, release)
+    rate = np.array([[(shown[own == t] == k).mean() for k in range(3)] for t in np.unique(own)])
+    assert (rate.max(axis=0) / rate.min(axis=0)).max() < 1.15 * quality.odds
+    assert f"at most {quality.odds:.4g} times" in release.statement.text
+    has = release.quality != NO_QUALITY
+    moves, classes = (release.z - table.z)[has], release.quality[has]
+    best = [np.bincount(moves[classes == k] + 5).max() for k in range(3)]
+    assert sum(best) / len(moves) - np.bincount(moves + 5).max() / len(moves) < 0.1
 
 
 def test_values_and_claims_are_those_of_the_method():
@@ -69,8 +82,9 @@ def test_values_and_claims_are_those_of_the_method():
     plain, release = table.protect(NOISE), table.protect(dc.Quality(NOISE))
     np.testing.assert_array_equal(plain.z, release.z)
     assert dc.Quality(NOISE).claims == NOISE.claims
-    assert [s.name for s in release.statement.steps] == ["protect:cell-key", "protect:quality"]
-    assert release.statement.text.startswith(plain.statement.text)
+    names = [step.name for step in release.statement.steps]
+    assert names == ["data", "protect:cell-key", "protect:quality"]
+    assert set(plain.statement.sentences) < set(release.statement.sentences)
     assert plain.quality is None
 
 
@@ -79,37 +93,14 @@ def test_the_battery_finds_nothing_to_complain_of(method):
     check_method(dc.Quality(method), census(shape=(6, 5, 4)), draws=20_000)
 
 
-def test_no_true_deviation_is_shown():
-    """What is shown is the true size for a minority of cells of each size but the commonest."""
-    table = census(shape=(40, 20, 10))
+def test_the_quality_depends_on_the_deviation_and_not_on_the_count():
+    table = census(shape=(100, 80, 10))
     release = table.protect(dc.Quality(NOISE))
-    true, shown = graded(table, release)
-    certainty = {k: (true[shown == k] == k).mean() for k in range(1, 6)}
-    assert max(certainty.values()) < 0.6
-    assert np.corrcoef(true, shown)[0, 1] > 0.2
-    weak = table.protect(dc.Quality(NOISE, step=0.15, strength=0.4))
-    true, shown = graded(table, weak)
-    assert (true == shown).mean() > 0.8
-    share = f"{(true == shown)[once(table, weak)].mean():.0%} of the cells show their own"
-    assert share in weak.statement.text
-
-
-def dependence(table):
-    """In standard errors: what the quality of cells with deviation +2 tells about their count."""
-    release = table.protect(dc.Quality(NOISE))
-    d, n = release.z - table.z, table.z
-    chosen = (release.quality != NO_QUALITY) & (d == 2)
-    sizes, small = release.quality[chosen], n[chosen] == 1
+    chosen = (release.quality != NO_QUALITY) & (release.z - table.z == 2)
+    sizes, small = release.quality[chosen], table.z[chosen] == 1
     groups = sizes[small], sizes[~small]
     error = np.sqrt(sum(g.var() / len(g) for g in groups))
-    return abs(groups[0].mean() - groups[1].mean()) / error
-
-
-def test_the_quality_depends_on_the_deviation_and_not_on_the_count(monkeypatch):
-    table = census(shape=(100, 80, 10))
-    assert dependence(table) < 4
-    monkeypatch.setattr(module, "_mixed", lambda keys: keys)
-    assert dependence(table) > 8
+    assert abs(groups[0].mean() - groups[1].mean()) / error < 4
 
 
 def test_zeros_and_hidden_cells_have_no_quality():
@@ -125,26 +116,27 @@ def test_zeros_and_hidden_cells_have_no_quality():
 def test_the_same_cell_has_one_quality():
     design = dc.Design.product({"a": 60, "b": 1}, "a*b")
     rng = np.random.default_rng(1)
-    table = dc.Table.from_inner(design, rng.poisson(9, 60)).rekeyed(rng)
+    table = dc.Table.from_inner(design, rng.poisson(9, 60)).rekeyed(rng).with_secret(SECRET)
     release = table.protect(dc.Quality(NOISE))
     first = design.duplicates()
     assert len(np.unique(first)) == 61
     np.testing.assert_array_equal(release.quality, release.quality[first])
 
 
-def test_a_cell_in_another_table_nearly_always_has_the_same_quality():
+def test_a_cell_has_the_same_quality_in_another_table():
     """No second draw to average with."""
     inner = census(shape=(30, 20, 6))
     frame = inner.inner_to_arrow()
     found = []
     for margins in ("a*b + a*c", "a*b + b*c"):
         table = dc.Table.from_counts(frame, count="count", margins=margins, key="cell_key")
+        table = table.with_secret(SECRET)
         release = table.protect(dc.Quality(NOISE)).to_pandas()
         found.append(release[(release.a != "Total") & (release.b != "Total")])
     same = [f[f.c == "Total"].set_index(["a", "b"]).quality for f in found]
     one, other = same[0].align(same[1], join="inner")
     assert len(one) == 600
-    assert (one.fillna(-1) == other.fillna(-1)).mean() > 0.9
+    assert (one.fillna(-1) == other.fillna(-1)).all()
 
 
 def test_support_read_from_the_records_makes_no_difference():
@@ -152,7 +144,7 @@ def test_support_read_from_the_records_makes_no_difference():
     frame = full.inner_to_arrow()
     sparse = dc.Table.from_counts(
         frame, count="count", margins="a*b*c", key="cell_key", support="occurring"
-    )
+    ).with_secret(SECRET)
     expected = full.protect(dc.Quality(NOISE)).to_arrow()
     assert sparse.protect(dc.Quality(NOISE)).to_arrow().to_pylist() == expected.to_pylist()
 
@@ -173,38 +165,17 @@ def test_quality_travels_with_the_release(tmp_path):
 def test_quality_is_about_the_values_it_came_with():
     table = census(shape=(8, 6, 5))
     plain, release = table.protect(NOISE), table.protect(dc.Quality(NOISE))
-    assert "Quality is the size" in release.statement.text
+    assert "Quality is a class of a cell's deviation" in release.statement.text
     fitted = release.fit(dc.NonNegative())
     assert fitted.quality is None
     assert fitted.round(seed=1).quality is None
-    assert fitted.statement == plain.fit(dc.NonNegative()).statement
+    np.testing.assert_array_equal(fitted.z, plain.fit(dc.NonNegative()).z)
 
 
-def test_whatever_changes_the_values_takes_the_sentence_back():
+def test_adjusted_values_have_no_quality_of_the_ones_before():
     table = census(shape=(8, 6, 5))
     adjusted = table.protect(dc.Adjust(dc.Quality(NOISE), proposals=1e4))
     assert adjusted.quality is None
-    assert adjusted.statement == table.protect(dc.Adjust(NOISE, proposals=1e4)).statement
-    safe = dc.Safe(proposals=1e4)
-    rounded = table.protect(dc.Quality(safe), seed=1).round(seed=2)
-    assert rounded.statement == table.protect(safe, seed=1).round(seed=2).statement
-
-
-def test_a_statement_of_which_a_step_is_taken_back():
-    before = Statement((Step("a"),), "Line of a.").then(Step("b"), "Line of b.")
-    assert before.then(Step("c"), "Line of c.").without("c") == before
-    assert before.then(Step("c"), "Line of c.").without("b").text == "Line of a.\nLine of c."
-    assert before.without("c") == before
-    bare = Statement((), "Two lines\nand no step.")
-    assert bare.then(Step("c"), "Line of c.").without("c") == bare
-
-
-def test_rare_sizes_are_not_shown():
-    """A single cell that is far off would stand out."""
-    d = np.array([0] * 50 + [1, -1] * 20 + [9])
-    coded = dc.Quality(NOISE, min_cells=10)._top_coded(d)
-    assert np.abs(coded).max() == 1
-    assert not dc.Quality(NOISE, min_cells=50)._top_coded(d).any()
 
 
 def test_deviations_with_gaps_are_blurred_too():
@@ -214,45 +185,42 @@ def test_deviations_with_gaps_are_blurred_too():
     assert 0.3 < (blurred == d).mean() < 0.7
 
 
-def test_what_cannot_be_blurred_is_refused():
+def test_what_cannot_have_a_quality_is_refused():
     with pytest.raises(ParameterError, match="differentially private"):
         dc.Quality(dc.Laplace(epsilon=1.0))
     with pytest.raises(ParameterError, match="wraps"):
         dc.Quality("safe")
-    with pytest.raises(ParameterError, match="strength"):
-        dc.Quality(NOISE, strength=0)
-    weighted = dc.CellKey(NOISE.matrix, weighting="mean")
-    with pytest.raises(DesignError, match="weighted"):
-        weighted_census().protect(dc.Quality(weighted))
+    with pytest.raises(ParameterError, match="whole counts"):
+        dc.Quality(dc.CellKey(NOISE.matrix, grid=30))
+    with pytest.raises(KeysError, match="drawn from a secret"):
+        keyed_party().protect(dc.Quality(NOISE))
 
 
 @pytest.mark.parametrize(
-    ("table", "method", "seed"),
-    [(keyed_party(), dc.Quality(NOISE, min_cells=50), None), (census(), None, 1)],
-    ids=["few cells", "no deviation"],
+    ("options", "words"),
+    [
+        ({"keep": 1.0}, "keep must lie strictly"),
+        ({"keep": 0}, "keep must lie strictly"),
+        ({"edges": ()}, "one or two increasing"),
+        ({"edges": (1, 2, 3)}, "one or two increasing"),
+        ({"edges": (4, 1)}, "one or two increasing"),
+        ({"edges": (-1,)}, "edges"),
+    ],
 )
-def test_no_quality_where_single_deviations_could_not_be_hidden(table, method, seed):
-    release = table.protect(method or dc.Quality(Untouched()), seed=seed)
-    assert release.quality is None
-    assert "not given" in release.statement.text
+def test_only_coarse_classes_are_offered(options, words):
+    with pytest.raises(ParameterError, match=words):
+        dc.Quality(NOISE, **options)
 
 
-def weighted_census():
-    table = census(shape=(8, 6, 5))
-    values = CellValues(table.y, table.y * 2.0)
-    return dc.Table.from_inner(table.design, values).rekeyed(np.random.default_rng(1))
-
-
-class Untouched:
-    """A method that does nothing."""
-
-    name, source = "untouched", "seed"
-    claims = NOISE.claims
-
-    def __call__(self, table, *, rng=None):
-        from discreet.design.release import Release, Statement
-
-        return Release.of(table.design, table.z, Statement((), "Nothing."))
+def test_arrays_of_the_method_follow_the_cells_into_canonical_order():
+    """Given values of single cells mean the same cells with and without a quality."""
+    table = census(shape=(3, 12, 2))
+    given = np.full(table.design.n_inner, -1)
+    given[table.design.inner_position({"a": "1", "b": "10", "c": "1"})] = 6
+    method = dc.SmallCountRounding(3, pre_rounded=given, force_inner=True)
+    for each in (method, dc.Quality(method)):
+        release = table.protect(each)
+        assert release.z[release.design.position({"a": "1", "b": "10", "c": "1"})] == 6
 
 
 def test_by_name():

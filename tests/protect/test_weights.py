@@ -1,21 +1,25 @@
-from functools import partial
+"""Weighted counts: published on a grid or with noise for the largest weight, never as count times
+mean weight."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import discreet as dc
+from discreet.design.data_set import Bounds, DataSet
 from discreet.design.values import CellValues
-from discreet.errors import DataError, DesignError, ParameterError
-from discreet.microdata.secret import Secret
-from discreet.noise import laplace_law
-from discreet.protect.weights import by_cell, by_mean, mean_weight_of, relative_variance
+from discreet.errors import ParameterError
+from discreet.noise import discrete_laplace, laplace_law
+from discreet.protect.weights import by_cell, by_mean
 from discreet.testing.draws import sample_table
-from tests.protect.tables import keyed_party, square
+from tests.protect.tables import SECRET, keyed_party, square
 
 PTABLE = dc.perturbation_table(D=5, V=3, js=2)
 N = np.array([0, 1, 2, 10])
 W = np.array([0.0, 30.0, 50.0, 333.0])
 P = np.array([0, -1, 1, -3])
+WEIGHTED = sample_table(weights=True).with_secret(SECRET)
 
 
 def test_equation_4_uses_the_mean_weight_of_the_survey():
@@ -27,118 +31,154 @@ def test_equation_5_uses_the_mean_weight_of_the_cell():
     np.testing.assert_allclose(by_cell(W, N, np.array([2, 0, 0, 0]), 31.0)[0], 62)
 
 
-@pytest.mark.parametrize("weighting", ["mean", "cell", "scale"])
-@pytest.mark.parametrize("kind", ["keys", "seed", "drop-add"])
-def test_every_method_carries_its_noise_over(kind, weighting):
-    table = sample_table(weights=True)
-    make = {
-        "keys": lambda **o: dc.CellKey(PTABLE, **o),
-        "seed": dc.Pram,
-        "drop-add": lambda **o: dc.DropAdd(0.05, **o),
-    }[kind]
-    seed = 4 if kind == "seed" else None
-    release = table.protect(make(weighting=weighting, mean_weight=30.0), seed=seed)
-    np.testing.assert_array_equal(release.z, release.weighted)
-    assert "Sample counts are not published" in release.statement.text
-    if weighting == "scale":
-        assert (release.z == np.rint(release.z)).all()
-        return
-    p = table.protect(make(), seed=seed).z - table.z
-    expected = {
-        "mean": np.maximum(table.weights + 30 * p, 0),
-        "cell": table.weights * (table.z + p) / np.maximum(table.z, 1),
-    }[weighting]
-    np.testing.assert_allclose(release.weighted, expected)
+METHODS = {
+    "cell-key": lambda **options: dc.CellKey(PTABLE, **options),
+    "pram": dc.Pram,
+    "drop-add": lambda **options: dc.DropAdd(0.05, **options),
+}
 
 
-def test_on_the_weighted_scale_the_weighted_count_is_looked_up():
-    table = sample_table(weights=True)
-    release = table.protect(dc.CellKey(PTABLE, weighting="scale"))
-    whole = np.floor(table.weights + 0.5).astype(int)
-    expected = whole + PTABLE.noise(whole, table.cell_keys, 2**32)
-    np.testing.assert_array_equal(release.weighted, expected)
+@pytest.mark.parametrize("grid", [30, 12.5])
+@pytest.mark.parametrize("kind", METHODS)
+def test_weighted_counts_are_whole_steps_of_the_grid(kind, grid):
+    release = WEIGHTED.protect(METHODS[kind](grid=grid), unit="weight")
+    assert release.unit == "weight"
+    steps = release.z / grid
+    np.testing.assert_allclose(steps, np.rint(steps))
+    assert release.to_arrow().column_names[-1] == "weight"
+    assert "Numbers of sampled records are not published" in release.statement.text
+    assert f"in steps of {grid:g}" in release.statement.plain
+    reach = METHODS[kind]().claims.max_move
+    assert np.abs(release.z - WEIGHTED.weights).max() <= (reach + 0.5) * grid + 1e-9
+    assert f"No weighted count moved by more than {(reach + 0.5) * grid:g}." in (
+        release.statement.text
+    )
+
+
+def test_the_steps_of_the_weighted_count_are_looked_up_by_a_hash_of_their_own():
+    method = dc.CellKey(PTABLE, grid=30)
+    release = WEIGHTED.protect(method, unit="weight")
+    whole = np.floor(WEIGHTED.weights / 30 + 0.5).astype(int)
+    keys = SECRET.mixed(WEIGHTED.cell_keys, method.purpose)
+    np.testing.assert_array_equal(release.z, 30 * (whole + PTABLE.noise(whole, keys, 2**32)))
+
+
+def test_tables_on_two_grids_share_no_noise():
+    """With the same noise u they would differ by u times the difference of the grids."""
+    rng = np.random.default_rng(3)
+    count = np.full((50, 50), 100)
+    table = square(count, 40.0 * count).rekeyed(rng).with_secret(SECRET)
+    steps = [
+        (table.protect(dc.CellKey(PTABLE, grid=g), unit="weight").z - table.weights) / g
+        for g in (20, 40)
+    ]
+    assert abs(np.corrcoef(steps)[0, 1]) < 5 / 50
 
 
 def test_sums_of_weighted_cells_add_up():
-    table = sample_table(weights=True)
-    for weighting in ("mean", "cell", "scale"):
-        release = table.protect(dc.CellKey(PTABLE, margins="summed", weighting=weighting))
-        np.testing.assert_allclose(release.design.aggregate(release.y), release.weighted)
+    method = dc.CellKey(PTABLE, margins="summed", grid=30)
+    release = WEIGHTED.protect(method, unit="weight")
+    np.testing.assert_allclose(release.design.aggregate(release.y), release.z)
 
 
-def test_counts_are_published_unless_weights_are_asked_for():
-    release = sample_table(weights=True).protect(dc.CellKey(PTABLE))
-    assert release.weighted is None
-    assert release.z.dtype == np.int64
-    with pytest.raises(DesignError, match="no weights"):
-        keyed_party().protect(dc.CellKey(PTABLE, weighting="mean", mean_weight=3.0))
-    with pytest.raises(DesignError, match="mean_weight="):
-        keyed_party().protect(dc.CellKey(PTABLE, weighting="mean"))
+def candidates(shown, weights, count, step):
+    """Counts for which a published value leaves a sum of whole weights of the cell's size."""
+    return [
+        p
+        for p in range(-5, 6)
+        if (w := shown - p * step) >= 0 and abs(w - np.rint(w)) < 1e-6 and count + p >= 0
+    ]
 
 
-def test_the_mean_weight_comes_from_the_records_or_the_total():
-    table = sample_table(weights=True)
-    expected = table.inner.weight.sum() / table.inner.count.sum()
-    assert mean_weight_of(table) == pytest.approx(expected)
-    assert mean_weight_of(dc.Table(table.design, table.published)) == pytest.approx(expected)
+def test_noise_times_a_mean_weight_can_be_read_off_and_steps_of_a_grid_cannot():
+    """Whole weights and a mean weight with decimals: only one noise leaves a whole sum."""
+    rng = np.random.default_rng(7)
+    count = rng.integers(6, 60, 400)
+    weight = np.array([rng.integers(20, 41, n).sum() for n in count]).astype(float)
+    table = square(count.reshape(20, 20), weight.reshape(20, 20)).rekeyed(rng)
+    moves = PTABLE.noise(table.z, table.cell_keys, 2**32)
+    mean = float(weight.sum() / count.sum())
+    leaking = by_mean(weight, moves, mean)
+    found = [candidates(z, weight, n, mean) for z, n in zip(leaking, count, strict=True)]
+    assert np.mean([c == [m] for c, m in zip(found, moves, strict=True)]) > 0.95
+    release = table.with_secret(SECRET).protect(dc.CellKey(PTABLE, grid=30), unit="weight")
+    found = [candidates(z, weight, n, 30) for z, n in zip(release.z, count, strict=True)]
+    assert min(map(len, found)) > 5
 
 
-@pytest.mark.parametrize(
-    ("given", "words"),
-    [
-        ({"weighting": "median"}, "weighting must be"),
-        ({"mean_weight": 20.0}, "no effect"),
-        ({"weighting": "mean", "mean_weight": 0.0}, "positive"),
-        ({"weighting": "mean", "mean_weight": float("nan")}, "positive"),
-    ],
-)
-def test_wrong_options_are_refused(given, words):
-    with pytest.raises(ParameterError, match=words):
-        dc.CellKey(PTABLE, **given)
+def test_a_table_with_weights_says_what_is_published_or_is_refused():
+    method = dc.CellKey(PTABLE)
+    with pytest.raises(ParameterError, match=r"unit='count'.*unit='weight'.*grid="):
+        WEIGHTED.protect(method)
+    release = WEIGHTED.protect(method, unit="count")
+    assert (release.unit, release.z.dtype) == ("count", np.int64)
+    with pytest.raises(ParameterError, match="cannot publish unit='weight'"):
+        WEIGHTED.protect(method, unit="weight")
+    with pytest.raises(ParameterError, match="cannot publish unit='count'"):
+        WEIGHTED.protect(dc.CellKey(PTABLE, grid=30), unit="count")
+    with pytest.raises(ParameterError, match="table with weights"):
+        keyed_party().protect(dc.CellKey(PTABLE, grid=30), unit="weight")
+    with pytest.raises(ParameterError, match="'count' or 'weight', got 'people'"):
+        WEIGHTED.protect(method, unit="people")
 
 
-def one_way(counts, weights, squares):
+@pytest.mark.parametrize("grid", [0.0, -30, float("nan"), "30"])
+def test_a_grid_is_a_positive_number(grid):
+    with pytest.raises(ParameterError, match="grid"):
+        dc.CellKey(PTABLE, grid=grid)
+
+
+def one_way(counts, weights, bound=None, records=1):
     counts = np.array(counts)
     design = dc.Design.product({"a": len(counts)}, [("a",)])
-    values = CellValues(counts, np.array(weights, float), np.array(squares, float))
-    return dc.Table.from_inner(design, values)
+    table = dc.Table.from_inner(design, CellValues(counts, np.array(weights, float)))
+    return replace(table, data_set=DataSet("survey", bounds=Bounds(bound, None, records)))
 
 
-def test_the_relative_variance_is_that_of_the_records():
-    table = one_way([2, 1], [30 + 10, 20], [30**2 + 10**2, 20**2])
-    assert relative_variance(table) == pytest.approx(np.var([30, 10, 20]) / 20**2)
-    assert relative_variance(square([[1]], [[2]])) is None
+PRIVATE = [dc.DiscreteLaplace(1.0), dc.Laplace(1.0), dc.DiscreteGaussian(1.0)]
 
 
-def test_uneven_weights_need_a_bound():
-    table = one_way([2, 1], [30 + 10, 20], [30**2 + 10**2, 20**2])
-    for weighting in ("mean", "scale"):
-        with pytest.raises(DataError, match="coefficient of variation"):
-            table.protect(dc.DiscreteLaplace(1.0, weighting=weighting))
-    bounded = table.protect(dc.DiscreteLaplace(1.0, weighting="scale", weight_bound=40.0))
-    assert bounded.statement.privacy.sensitivity == 41
-    assert "mean" not in bounded.statement.privacy.text
-    assert bounded.z.dtype == np.float64
+@pytest.mark.parametrize("method", PRIVATE, ids=lambda m: m.name)
+def test_weights_without_a_bound_are_refused_whatever_they_are(method):
+    with pytest.raises(ParameterError, match=r"weight_bound=200"):
+        one_way([2, 1], [40, 20]).protect(method, unit="weight")
+    assert one_way([2, 1], [40, 20]).protect(method, unit="count").unit == "count"
 
 
-def test_even_weights_may_use_their_mean_and_the_statement_says_what_that_means():
-    table = one_way([2, 1], [20 + 20.2, 20], [20**2 + 20.2**2, 20**2])
-    scale = table.protect(dc.DiscreteLaplace(1.0, weighting="scale")).statement.privacy
-    assert scale.sensitivity == 21
-    assert "ε grows with its weight" in scale.text
-    mean = table.protect(dc.DiscreteLaplace(1.0, weighting="mean")).statement.privacy
-    assert mean.sensitivity == 1
-    assert "only as far as all records have the mean weight" in mean.text
-    laplace = table.protect(dc.Laplace(1.0, weighting="scale", weight_bound=50)).statement
-    assert laplace.privacy.sensitivity == 51
-    assert "weighted counts" in laplace.text
+@pytest.mark.parametrize("method", PRIVATE, ids=lambda m: m.name)
+@pytest.mark.parametrize(("bound", "most"), [(40.0, 41), (39.5, 40)])
+def test_one_record_moves_a_weighted_count_by_its_bound_and_the_rounding(method, bound, most):
+    """Rounded to whole numbers a sum can change by the bound rounded up, or by one more."""
+    table = one_way([2, 1], [30 + 10, 20], bound)
+    release = table.protect(method, unit="weight")
+    assert release.statement.privacy.sensitivity == most
+    square_ = 1 / release.precision[0]
+    scale = {"laplace": 2 * most**2, "discrete-gaussian": most**2 / 2}.get(method.name)
+    if scale is not None:
+        assert square_ == pytest.approx(scale, rel=1e-6)
+    assert not release.statement.says("mean-zero")
+
+
+def test_records_of_one_person_multiply_what_a_weight_can_do():
+    table = one_way([2, 1], [40, 20], 19.5, records=3)
+    release = table.protect(dc.DiscreteLaplace(1.0), unit="weight")
+    assert release.statement.privacy.sensitivity == 20 * 3
 
 
 def test_the_cap_and_the_weight_of_a_record_share_delta():
-    table = one_way([2, 1], [40, 20], [800, 400])
-    method = dc.DiscreteLaplace(2.0, cap=200, weighting="scale", weight_bound=20)
+    table = one_way([2, 1], [40, 20], 20)
+    method = dc.DiscreteLaplace(2.0, cap=200, accept_delta=1e-3)
     expected = laplace_law(2.0, 200, 21)[:21].sum()
-    assert table.protect(method).statement.privacy.delta == pytest.approx(expected)
+    privacy = table.protect(method, unit="weight").statement.privacy
+    assert privacy.delta == pytest.approx(expected)
+
+
+def test_empty_cells_get_noise_in_steps_of_the_grid_too():
+    method = dc.CellKey(discrete_laplace(0.05, 60), grid=30)
+    release = WEIGHTED.protect(method, unit="weight")
+    empty = WEIGHTED.z == 0
+    assert (release.z[empty] % 30 == 0).all()
+    assert release.z[empty].any()
 
 
 def simulated_survey(rng, dependence=0.2):
@@ -146,7 +186,7 @@ def simulated_survey(rng, dependence=0.2):
     rows, columns, both = (rng.uniform(-1, 1, shape) for shape in ((7, 1), (1, 7), (7, 7)))
     population = rng.poisson(np.exp(6.5 + rows + columns + dependence * both))
     count = np.rint(population / rng.uniform(20, 40, (7, 7))).astype(int)
-    return square(count, population)
+    return square(count, population).rekeyed(rng)
 
 
 def distance(a, b):
@@ -157,17 +197,17 @@ def distance(a, b):
 def study():
     """Means over replicates: share of cells changed, distances, by method and weighting."""
     rng, found = np.random.default_rng(1), []
-    dp, pram, q = dc.DiscreteLaplace(2.0, cap=7), dc.Pram(), dc.DropAdd(source="seed")
+    methods = {
+        "DP": dc.DiscreteLaplace(2.0, cap=7, accept_delta=1e-6),
+        "PRAM": dc.Pram(invariant=True),
+        "Q": dc.DropAdd(),
+    }
     for r in range(800):
         table = simulated_survey(rng)
         mean = float(np.mean(table.weights / np.maximum(table.z, 1)))
         row = {}
-        shown = {
-            "DP": dp.simulate(table, rng),
-            "PRAM": table.protect(pram, seed=r).z,
-            "Q": table.protect(q, seed=r).z,
-        }
-        for name, z in shown.items():
+        for name, method in methods.items():
+            z = table.simulate(method, seed=r, unit="count").z
             row[name, "changed"] = 100 * np.mean(z != table.z)
             row[name, "distance"] = distance(table.z, z)
             weighted = by_mean(table.weights, z - table.z, mean)
@@ -191,14 +231,3 @@ def test_the_simulation_study_of_the_paper_comes_out_again(study, what, figures)
     """Shlomo, Krenzke & Li (2019), Tables 4 and 5, dependent attributes."""
     for name, figure in figures.items():
         assert study[name, what] == pytest.approx(figure, rel=0.05), name
-
-
-def test_keyed_noise_reaches_weighted_counts_of_empty_cells():
-    table = sample_table(weights=True)
-    secret = Secret(b"a secret of at least thirty-two bytes for tests")
-    table = table.with_zero_key(partial(secret.zero_key, rule=table.convention))
-    method = dc.DiscreteLaplace(4.0, keyed=True, weighting="mean", mean_weight=30.0)
-    release = table.protect(method)
-    empty = table.z == 0
-    assert (release.weighted[empty] % 30 == 0).all()
-    assert release.weighted[empty].any()

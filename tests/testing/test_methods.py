@@ -8,14 +8,18 @@ import numpy as np
 import pytest
 
 import discreet as dc
-from discreet.design.release import CellStatus, Statement, Step
+from discreet.design.release import CellStatus, Protected
+from discreet.design.statement import Statement, Step
+from discreet.design.values import CellValues
 from discreet.protect.claims import Claims
+from discreet.protect.draws import SeededDraws
+from discreet.protect.sentences import claimed, limit, mean_p, process
+from discreet.protect.statements import statement_of
 from discreet.testing import BrokenPromiseError, check_method
 from discreet.testing.draws import (
     by_cell,
     chi_square,
     chi_square_p,
-    mean_p,
     retabulated,
     sample_table,
 )
@@ -24,23 +28,29 @@ HONEST = Claims(additive=False, unbiased=True, keeps_zeros=True, max_move=2, var
 DRAWS = 20_000
 
 
-class Steps:
-    """Noise -2..2 on positive counts, uniform, unless told otherwise."""
+def stated(claims):
+    """A complete statement: what was done, what is claimed, and what is not protected."""
+    said = [process("noise", "Noise.", "Noise."), *claimed(claims, "count"), limit("more", "More.")]
+    return statement_of("steps", {"reach": 2}, said)
 
-    name, source = "steps", "seed"
+
+class Steps:
+    """Noise -2..2 on positive counts by a hash of the key, uniform, unless told otherwise."""
+
+    name, source = "steps", "keys"
 
     def __init__(self, claims=HONEST, shift=0.0, spread=1.0, change=None):
         self.claims, self.shift, self.spread, self.change = claims, shift, spread, change
 
-    def __call__(self, table, *, rng):
-        n = table.design.n_published
-        first = table.design.duplicates()
-        moves = rng.choice(5, n, p=self.law) - 2
-        z = np.where(table.z == 0, 0, np.maximum(table.z + moves[first], 0))
+    def __call__(self, table, *, draws):
+        return self.moved(table, table.secret.mixed(table.cell_keys, self.name) / 2**32)
+
+    def moved(self, table, u):
+        moves = np.searchsorted(np.cumsum(self.law)[:-1], u, side="right") - 2
+        z = np.where(table.z == 0, 0, np.maximum(table.z + moves, 0))
         if self.change is not None:
-            z = self.change(table, z, rng)
-        statement = Statement((Step("protect:steps", {"reach": 2}),), "Noise.", version="1")
-        return dc.Release.of(table.design, z, statement)
+            z = self.change(table, z, u)
+        return Protected.of(table.design, z, stated(self.claims))
 
     @property
     def law(self):
@@ -56,7 +66,10 @@ class Steps:
 
 TABLE = sample_table()
 LARGE = replace(
-    TABLE, published=replace(TABLE.published, count=np.where(TABLE.z > 0, TABLE.z + 3, 0))
+    dc.Table.from_inner(
+        TABLE.design, replace(TABLE.inner, count=np.where(TABLE.y > 0, TABLE.y + 3, 0))
+    ),
+    data_set=TABLE.data_set,
 )
 
 
@@ -85,7 +98,10 @@ def test_a_wrong_variance_in_either_direction_is_caught(spread):
 
 @pytest.mark.parametrize("claimed", [1.9, 2.1])
 def test_a_wrong_claim_about_the_variance_is_caught(claimed):
-    assert broken(Steps(replace(HONEST, variance=claimed)), draws=100_000) == {"variance"}
+    assert broken(Steps(replace(HONEST, variance=claimed)), draws=100_000) == {
+        "variance",
+        "sentences",
+    }
 
 
 class Lawful(Steps):
@@ -104,26 +120,27 @@ def test_a_law_that_is_not_followed_is_caught(shift, spread):
 
 
 def test_a_wrong_law_of_one_count_alone_is_caught():
-    def change(table, z, rng):
-        return np.where(table.z == table.z.max(), table.z + rng.integers(-1, 2, len(z)), z)
+    def change(table, z, u):
+        return np.where(table.z == table.z.max(), table.z + np.floor(3 * u).astype(int) - 1, z)
 
     claims = Claims(additive=False, unbiased=True, keeps_zeros=True)
     assert broken(Lawful(claims, change=change)) == {"law"}
 
 
-def one_zero_moves(table, z, rng):
+def one_zero_moves(table, z, u):
     z = z.copy()
-    z[np.flatnonzero(table.z == 0)[0]] = rng.random() < 0.01
+    k = np.flatnonzero(table.z == 0)[0]
+    z[k] = u[k] < 0.1
     return z
 
 
-def one_cell_jumps(table, z, rng):
+def one_cell_jumps(table, z, u):
     z = z.copy()
-    z[-1] = table.z[-1] + (3 if rng.random() < 0.05 else 0)
+    z[-1] = table.z[-1] + (3 if u[-1] < 0.05 else 0)
     return z
 
 
-def touch(table, z, rng):
+def touch(table, z, u):
     table.published.count[-1] += 1
     return z
 
@@ -159,21 +176,18 @@ class FromKeys(Steps):
         super().__init__(Claims(False, False, False, consistent=True))
         self.lie = lie
 
-    def __call__(self, table, *, rng=None):
+    def __call__(self, table, *, draws):
         design = table.design
         noise = table.cell_keys % 5
-        if self.lie == "generator" and rng is not None:
-            noise = noise + rng.integers(0, 5, len(noise))
         if self.lie == "place":
             noise = np.arange(len(noise)) % 5 + noise
         if self.lie == "table":
             noise = noise + design.n_published
         if self.lie == "fixed":
-            noise = np.zeros_like(noise)
+            noise = table.z % 3
         if self.lie == "system":
             noise = noise + np.frombuffer(os.urandom(len(noise)), np.uint8) % 3
-        statement = Statement((Step("protect:steps"),), "Noise.", version="1")
-        return dc.Release.of(design, table.z + noise, statement)
+        return Protected.of(design, table.z + noise, stated(self.claims))
 
     def cell_law(self, table, position):
         return None
@@ -182,11 +196,10 @@ class FromKeys(Steps):
 @pytest.mark.parametrize(
     ("told", "caught"),
     [
-        ("generator", {"source"}),
-        ("place", {"order of variables", "consistent"}),
-        ("table", {"consistent"}),
+        ("place", {"order of variables", "consistent", "sentences"}),
+        ("table", {"consistent", "sentences"}),
         ("fixed", {"source"}),
-        ("system", {"repeatable", "source", "order of variables", "consistent"}),
+        ("system", {"repeatable", "order of variables", "consistent", "sentences"}),
     ],
 )
 def test_a_method_by_key_must_depend_on_keys_and_nothing_else(told, caught):
@@ -201,78 +214,85 @@ class FromSystem(Steps):
         super().__init__(Claims(False, False, False))
         self.seeded = seeded
 
-    def __call__(self, table, *, rng=None):
-        root = 1 if self.seeded == "always" else None
-        own = rng if self.seeded == "guided" and rng is not None else np.random.default_rng(root)
-        return super().__call__(table, rng=own)
+    def __call__(self, table, *, draws):
+        rng = np.random.default_rng(1 if self.seeded else None)
+        return self.moved(table, rng.random(len(table.z)))
 
 
-@pytest.mark.parametrize(
-    ("seeded", "caught"), [("always", {"repeatable", "source"}), ("guided", {"source"})]
-)
-def test_noise_of_the_system_must_not_be_repeatable(seeded, caught):
-    assert broken(FromSystem(seeded), draws=100) == caught
-    check_method(FromSystem("never"), LARGE, draws=100)
+def test_noise_of_the_system_must_not_be_repeatable():
+    """Neither states a guarantee, as a method that draws from the system must."""
+    assert broken(FromSystem(True), draws=100) == {"repeatable", "source", "likelihood ratio"}
+    assert broken(FromSystem(False), draws=100) == {"likelihood ratio"}
 
 
-class Impatient(Steps):
-    """Draws without being given a stream."""
+class ForTheTable(Steps):
+    """Draws for the whole table, from the secret, or from what it likes instead."""
 
-    def __call__(self, table, *, rng=None):
-        return super().__call__(table, rng=rng or np.random.default_rng())
+    source = "table"
+
+    def __init__(self, instead=None):
+        super().__init__(Claims(False, False, False))
+        self.instead = instead
+
+    def __call__(self, table, *, draws):
+        rng = draws.generator(self, table)
+        if self.instead is not None:
+            rng = np.random.default_rng(None if self.instead == "chance" else 1)
+        first = table.design.duplicates()
+        return self.moved(table, rng.random(len(table.z))[first])
 
 
-class Stubborn(Steps):
-    """Ignores its stream."""
-
-    def __call__(self, table, *, rng):
-        return super().__call__(table, rng=np.random.default_rng(1))
-
-
-class Lucky(Impatient):
-    source = "luck"
+def test_a_method_that_draws_for_the_table_must_draw_from_the_secret_alone():
+    check_method(ForTheTable(), LARGE, draws=100)
+    caught = broken(ForTheTable("chance"), draws=100)
+    assert caught == {"repeatable", "order of variables", "neighbour"} | (caught & {"hidden"})
+    assert broken(ForTheTable("seed"), draws=100) == {"source"}
 
 
-def test_a_method_by_seed_must_draw_from_its_stream_alone():
-    claims = Claims(False, False, False)
-    assert broken(Impatient(claims), draws=100) == {"source"}
-    assert broken(Stubborn(claims), draws=100) == {"source"}
-    assert "source" in broken(Lucky(claims), draws=100)
+def test_an_unknown_source_is_refused():
+    class Lucky(Steps):
+        source = "luck"
+
+    with pytest.raises(dc.DiscreetError, match="'keys', 'table' or 'system', got 'luck'"):
+        check_method(Lucky(Claims(False, False, False)), LARGE, draws=100)
+
+
+COMPLETE = stated(Claims(False, False, False))
 
 
 @pytest.mark.parametrize(
     "statement",
     [
-        Statement((Step("protect:other"),), "Noise.", version="1"),
-        Statement((Step("protect:steps"),), "", version="1"),
-        Statement((Step("protect:steps"),), "Noise.", version=""),
-        Statement((Step("protect:steps", {"matrix": object()}),), "Noise.", version="1"),
+        replace(COMPLETE, steps=(replace(COMPLETE.steps[0], name="protect:other"),)),
+        Statement((Step("protect:steps", {}, (limit("more", "More."),)),), version="1"),
+        statement_of("steps", {}, [process("noise", "Noise.", "Noise.")]),
+        replace(COMPLETE, version=""),
     ],
-    ids=["another name", "no text", "no version", "not plain"],
+    ids=["another name", "nothing for visitors", "no limits", "no version"],
 )
 def test_an_incomplete_statement_is_caught(statement):
     class Silent(Steps):
-        def __call__(self, table, *, rng):
-            return replace(super().__call__(table, rng=rng), statement=statement)
+        def __call__(self, table, *, draws):
+            return replace(super().__call__(table, draws=draws), statement=statement)
 
     assert broken(Silent(Claims(False, False, False)), draws=100) == {"statement"}
 
 
 def test_hidden_cells_are_not_held_against_a_method():
     class Hiding(Steps):
-        def __call__(self, table, *, rng):
-            release = super().__call__(table, rng=rng)
+        def __call__(self, table, *, draws):
+            release = super().__call__(table, draws=draws)
             small = release.z < 10
             status = np.where(small, CellStatus.below_threshold, 0).astype(np.int8)
             return replace(release, z=np.where(small, 0, release.z), status=status)
 
-    claims = replace(HONEST, unbiased=False, blocked=(0, *range(1, 10)))
+    claims = replace(HONEST, unbiased=False, variance=None, blocked=tuple(range(1, 10)))
     check_method(Hiding(claims), LARGE, draws=1000)
 
 
 def test_what_a_table_cannot_show_is_said():
     design = dc.Design.from_matrix(np.array([[1, 1], [1, 0]]))
-    table = dc.Table.from_inner(design, np.array([8, 9]))
+    table = dc.Table.from_inner(design, CellValues(np.array([8, 9]), key=np.array([1, 2])))
     found = check_method(Steps(), table, draws=1000)
     assert found["keeps zeros"].startswith("not exercised")
     assert found["variance"].startswith("not exercised")
@@ -280,7 +300,8 @@ def test_what_a_table_cannot_show_is_said():
 
 def test_a_table_tabulated_again_holds_the_same_cells():
     again = retabulated(TABLE, [("age", "region")])
-    release = Steps()(again, rng=np.random.default_rng(1))
+    draws = SeededDraws(1)
+    release = Steps()(again.with_secret(draws.table(again).secret), draws=draws)
     true = by_cell(replace(release, z=again.z))
     for cell, value in true.items():
         k = TABLE.design.position(dict(cell))

@@ -84,10 +84,15 @@ class PairMeasure(BaseMeasure):
         """The values that the measure compares."""
         return pairs(table, release, self.cells)
 
+    def counts(self, table: Table, release: Protected) -> Pairs:
+        """The same for measures of single records, which weighted counts do not tell."""
+        require_counts(release)
+        return self.pairs(table, release)
+
 
 def pairs(table: Table, release: Protected, cells: Cells = "published") -> Pairs:
     """True and released values of the same cells, in the release's unit, without withheld ones."""
-    g = released_values(release, cells, release.unit)
+    g = released_values(release, cells)
     f = true_values(table, release.design, cells, release.unit)
     shown = ~np.isnan(g) if g.dtype.kind == "f" else np.ones(len(g), dtype=bool)
     if not shown.any():
@@ -110,10 +115,16 @@ def true_values(table: Table, design: Design, cells: Cells, unit: str = COUNT) -
     return _placed(found, table.design, design, cells)
 
 
-def released_values(release: Protected, cells: Cells, unit: str = COUNT) -> Vector:
+def require_counts(release: Protected) -> None:
+    """Refuse values that are no numbers of records."""
+    if release.unit != COUNT:
+        raise NotApplicableError(
+            f"the measure is about numbers of records, and the release publishes {release.unit}s."
+        )
+
+
+def released_values(release: Protected, cells: Cells) -> Vector:
     """Released values, not-a-number where a cell is withheld."""
-    if unit != release.unit:
-        raise NotApplicableError(f"the release publishes unit {release.unit!r}, not {unit!r}.")
     if cells == "inner":
         return _released_inner(release)
     return without_withheld(release, release.z)

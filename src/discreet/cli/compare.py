@@ -15,7 +15,7 @@ from discreet.cli.assess import (
     finite_rows,
     options_of,
 )
-from discreet.cli.common import Json, answer, pairs, progress_bar
+from discreet.cli.common import Json, Unit, answer, pairs, progress_bar
 from discreet.errors import ParameterError, UnknownNameError
 from discreet.files import OWNER_ONLY, written_whole
 
@@ -54,6 +54,7 @@ def compare(
     measure: Measures = None,
     ptable: Ptable = None,
     set: MeasureOptions = None,
+    unit: Unit = None,
     replicates: Annotated[int, typer.Option(help="Draws of every method.")] = 100,
     seed: Annotated[int, typer.Option(help="Root of all streams of random numbers.")] = 1,
     equal_risk: EqualRisk = None,
@@ -86,6 +87,7 @@ def compare(
             method,
             fitters=fitter,
             measures=measure,
+            unit=unit,
             replicates=replicates,
             seed=seed,
             equal_risk=goal,

@@ -14,9 +14,10 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.design.axis import OUTSIDE, Axis, Level
+from discreet.design.axis import LEAVES, OUTSIDE, Axis, Level
 from discreet.design.base import Design
 from discreet.design.formula import Term
+from discreet.design.frames import fresh_name
 from discreet.design.product import ProductDesign
 from discreet.design.release import Protected
 from discreet.design.sparse import SparseDesign
@@ -164,11 +165,21 @@ def _node_ids(design: Design, a: int) -> tuple[NDArray[np.int64], list[str]]:
 
 
 def _canonical_axis(axis: Axis) -> Axis:
-    """The axis with leaves and levels sorted by their codes; levels are numbered."""
+    """The axis with leaves and levels sorted by their codes; levels keep names that tell them."""
     order = sorted(range(len(axis)), key=lambda i: axis.leaves[i])
-    levels = sorted((_sorted_level(level, order) for level in axis.levels), key=_level_key)
-    named = (replace(level, name=f"{axis.name}[{k}]") for k, level in enumerate(levels))
-    return replace(axis, leaves=tuple(axis.leaves[i] for i in order), levels=tuple(named))
+    levels = [_sorted_level(level, order) for level in _told_apart(axis)]
+    ranked = tuple(sorted(levels, key=_level_key))
+    return replace(axis, leaves=tuple(axis.leaves[i] for i in order), levels=ranked)
+
+
+def _told_apart(axis: Axis) -> list[Level]:
+    """The levels, renamed where a name is that of an earlier level, or says something else."""
+    taken, levels = {f"{axis.name}[{LEAVES}]"}, []
+    for level in axis.levels:
+        name = fresh_name(level.name, taken)
+        levels.append(replace(level, name=name))
+        taken.add(name)
+    return levels
 
 
 def _sorted_level(level: Level, order: Sequence[int]) -> Level:
@@ -183,16 +194,27 @@ def _level_key(level: Level) -> tuple[int, tuple[str, ...]]:
 
 def _canonical_terms(design: StructuredDesign, axes: Sequence[Axis]) -> list[Term]:
     """One term for each block, in an order that does not depend on how they were written."""
-    numbered = {axis.name: {level.codes: level.name for level in axis.levels} for axis in axes}
-    terms: list[Any] = []
+    known = {
+        axis.name: {level.codes: (k, axis.short_name(level)) for k, level in enumerate(axis.levels)}
+        for axis in axes
+    }
+    terms: dict[tuple[tuple[str, int], ...], Term] = {}
     for block in design.blocks:
-        named = []
-        for axis, level in zip(design.axes, block.levels, strict=True):
-            if level is not None:
-                codes = tuple(sorted(level.codes))
-                named.append(numbered[axis.name].get(codes, f"{axis.name}[leaves]"))
-        terms.append(tuple(sorted(named)))
-    return sorted(dict.fromkeys(terms), key=lambda term: (len(term), term))
+        found = sorted(
+            (axis.name, *known[axis.name].get(tuple(sorted(level.codes)), (-1, LEAVES)))
+            for axis, level in zip(design.axes, block.levels, strict=True)
+            if level is not None
+        )
+        place = tuple((name, k) for name, k, _ in found)
+        terms[place] = tuple(f"{name}[{short}]" for name, _, short in found)
+    return [terms[place] for place in sorted(terms, key=lambda place: (len(place), place))]
+
+
+def margin_codes(design: Design) -> list[list[tuple[str, ...] | None]]:
+    """What each margin shows, by its codes: whatever its levels are called."""
+    if not isinstance(design, StructuredDesign):
+        return []
+    return [[None if level is None else level.codes for level in b.levels] for b in design.blocks]
 
 
 def _taken(values: CellValues, places: Places) -> CellValues:

@@ -58,7 +58,7 @@ def term_of(margin: Margin) -> Term:
     >>> term_of("region:age"), term_of("1"), term_of(("my:column",))
     (('region', 'age'), (), ('my:column',))
     """
-    if margin == 1 and not isinstance(margin, bool):
+    if isinstance(margin, int) and str(margin) == TOTAL:
         margin = TOTAL
     if isinstance(margin, str):
         return () if margin.strip() == TOTAL else tuple(map(str.strip, margin.split(":")))
@@ -77,7 +77,7 @@ def shown(term: Term) -> str:
 def single_margins(given: Margin | Sequence[Margin]) -> tuple[Term, ...]:
     """Margins from a list of them, or from one alone."""
     is_one = isinstance(given, str) or not isinstance(given, Iterable)
-    return tuple(map(term_of, [given] if is_one else given))  # type: ignore[list-item, arg-type]
+    return tuple(map(term_of, [given] if is_one else given))  # type: ignore[arg-type]
 
 
 def unknown_name(name: str, known: Iterable[str]) -> DiscreetError:

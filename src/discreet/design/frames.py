@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,8 @@ from discreet.errors import DataError, UnknownNameError
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+_VALUE = re.compile(r"""(['"]).*\1|(?<!\w)-?\d[\d.,]*""", re.DOTALL)
 
 
 def open_frame(frame: object) -> Any:
@@ -26,9 +29,14 @@ def open_frame(frame: object) -> Any:
         return nw.from_native(native)
     except (TypeError, pa.ArrowException) as error:
         raise DataError(
-            f"{type(frame).__name__} cannot be read as a frame: {error}. Give a pandas or polars "
-            "frame, an Arrow table, or a dict of columns."
-        ) from error
+            f"{type(frame).__name__} cannot be read as a frame: {without_values(error)}. Give a "
+            "pandas or polars frame, an Arrow table, or a dict of columns."
+        ) from None
+
+
+def without_values(error: Exception) -> str:
+    """What an error says, without the values that it quotes."""
+    return _VALUE.sub("…", str(error))
 
 
 def to_arrow(frame: object) -> pa.Table:

@@ -108,6 +108,7 @@ class Hierarchy:
         parent: str = "parent",
         label: str | None = None,
         root: str | None = None,
+        level: str | None = None,
     ) -> Hierarchy:
         """A row per code, with its parent.
 
@@ -118,8 +119,9 @@ class Hierarchy:
             label: Column of labels.
             root: Code of the total, over all codes without a parent. By default the one code
                 without a parent, or the one parent that has no row.
+            level: Column of the names of the levels, one name for each depth.
         """
-        return cls.of_tree(tables.read_parent_child(table, child, parent, label, root))
+        return cls.of_tree(tables.read_parent_child(table, child, parent, label, root, level))
 
     @classmethod
     def from_columns(cls, frame: object, columns: Sequence[str], root: str = "Total") -> Hierarchy:
@@ -171,7 +173,8 @@ class Hierarchy:
         """A hierarchy from a file, by its extension.
 
         `.hrc`; `.xml` (SDMX-ML); `.json` (SDMX-JSON or nested dicts); `.csv` and `.parquet` with
-        columns `child`, `parent` and perhaps `label`, or else one column per level.
+        columns `child`, `parent` and perhaps `label` and `level` (the name of the code's level), or
+        else one column per level.
         """
         return cls.of_tree(files.read_file(Path(path), root))
 
@@ -190,8 +193,11 @@ class Hierarchy:
         return nested.write_nested(self.root, self._children)
 
     def to_parent_child(self) -> Any:
-        """An Arrow table `child`, `parent` and, if there are labels, `label`; the root first."""
-        return tables.write_parent_child(self.root, self.parents, self.labels)
+        """An Arrow table `child`, `parent` and, where there are some, `label` and `level`.
+
+        The root comes first.
+        """
+        return tables.write_parent_child(self._tree)
 
     def to_columns(self) -> Any:
         """An Arrow table with a row per leaf and a column per level, null below a short branch.
@@ -211,8 +217,11 @@ class Hierarchy:
 
     def to_sdmx(self, path: str | Path, codelist: str, agency: str, version: str = "1.0") -> None:
         """An SDMX code list and hierarchy of one id; SDMX-JSON 2.0 by suffix, else SDMX-ML 3.0."""
-        tree = Tree(self.root, tuple(self.parents.items()), self.labels, self.level_names)
-        sdmx.write_sdmx(Path(path), tree, codelist, agency, version)
+        sdmx.write_sdmx(Path(path), self._tree, codelist, agency, version)
+
+    @property
+    def _tree(self) -> Tree:
+        return Tree(self.root, tuple(self.parents.items()), self.labels, self.level_names)
 
     @cached_property
     def leaves(self) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import textwrap
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Protocol, Self, cast
 
@@ -39,6 +40,7 @@ class CellStatus(enum.IntEnum):
 
 
 HIDDEN = (CellStatus.suppressed, CellStatus.below_threshold)
+_WIDTH = 100  # of a printed statement
 _OUTSIDE = {"status": CellStatus.published, "quality": show.NO_QUALITY, "precision": 0.0}
 """What cells get that a release has and its table, read from the records, had not."""
 
@@ -249,7 +251,7 @@ class Release(Protected):
 
     def __repr__(self) -> str:
         shown = show.text(self.design, self._visible(), title="Release", unit=self.unit)
-        return f"{shown}\n{self.statement.text}"
+        return f"{shown}\n{textwrap.fill(self.statement.text, _WIDTH)}"
 
     def _repr_html_(self) -> str:
         return show.html(

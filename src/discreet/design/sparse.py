@@ -13,7 +13,7 @@ from discreet.design.axis import OUTSIDE, Axis
 from discreet.design.base import Vector
 from discreet.design.blocks import Block
 from discreet.design.formula import Margins
-from discreet.design.product import ProductDesign, first_of_equal
+from discreet.design.product import LARGEST_DENSE, ProductDesign, first_of_equal
 from discreet.design.structured import StructuredDesign
 from discreet.errors import DesignError
 
@@ -95,6 +95,16 @@ class SparseDesign(StructuredDesign):
         if not self.occurring:
             return self, np.arange(self.n_published), np.arange(self.n_inner)
         return self.completed()
+
+    def require_public_size(self) -> None:
+        """Refuse a support read from the records when the full crossing cannot be published."""
+        cells = ProductDesign(self.axes, [*self.terms]).n_published if self.occurring else 0
+        if cells > LARGEST_DENSE:
+            raise DesignError(
+                "which cells occur is confidential, so all possible ones would be published: "
+                f"{cells:,}, more than the {LARGEST_DENSE:,} that are held in memory. Publish fewer "
+                "variables in one margin, or recode some to coarser codes."
+            )
 
     def completed(self) -> tuple[ProductDesign, NDArray[np.int64], NDArray[np.int64] | None]:
         """The full crossing, and where this design's published and inner cells lie in it."""

@@ -37,14 +37,13 @@ if TYPE_CHECKING:
 
 FORMAT = 2
 _HEADER, _SUPPORT = b"discreet", b"discreet.support"
-_COLUMNS = ("cell", "count", "weight", "weight_squared", "cell_key")
-_COLUMNS += ("value", "status", "quality", "precision")
 _VALUES = {
     "count": "count",
     "weight": "weight",
     "weight_squared": "weight_squared",
     "cell_key": "key",
 }
+_COLUMNS = ("cell", *_VALUES, "value", "status", "quality", "precision")
 
 
 def save_table(table: Table, path: str | Path) -> Path:

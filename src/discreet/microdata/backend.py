@@ -29,6 +29,17 @@ _BAD_INPUT = {
     "ArithmeticException",
     "DateTimeException",
 }
+_CONVERSION = _BAD_INPUT - {"IOException", "InvalidInputException", "ArrowInvalid"}
+_IN_COLUMN = re.compile(
+    r'^Error when converting column "([^"]+)"|when casting from source column (\w+)$', re.MULTILINE
+)
+_CSV_LINE = re.compile(r"CSV Error on Line: (\d+)$", re.MULTILINE)
+_CSV_FAULTS = {
+    "Invalid unicode": "it is not text in UTF-8; name its encoding, e.g. encoding='cp1252'",
+    "Expected Number of Columns": "it has more or fewer values than there are columns",
+    "Value with unterminated quote": "a quotation mark has no end",
+    "Maximum line size": "it is too long",
+}
 _QUOTES = ("Original Line", "LINE ", "^", "DETAIL:", "CONTEXT:")  # these quote a record or query
 _ENDS = ("== SQL", "JVM stacktrace", "at org.", "at java.")  # only queries and stacks follow
 _CAUSE = re.compile(r"^Caused by: (?:[\w$]+\.)*([\w$]+): (.*)", re.MULTILINE)
@@ -219,7 +230,8 @@ def attempt(work: Callable[[], Answer], origin: str) -> Answer:
     except DiscreetError:
         raise
     except Exception as error:  # every back end has exceptions of its own
-        raise clear_error(error, origin) from error
+        found = clear_error(error, origin)
+        raise found from (None if isinstance(found, DataError) else error)  # it may quote a record
 
 
 def clear_error(error: Exception, origin: str) -> DiscreetError:
@@ -227,10 +239,31 @@ def clear_error(error: Exception, origin: str) -> DiscreetError:
     text, kinds = str(error), {kind.__name__ for kind in type(error).__mro__}
     for kind, said in _CAUSE.findall(text):  # the last one is where it began
         text, kinds = said, {kind}
+    if _CONVERSION & kinds:
+        return DataError(f"{origin} could not be read: {_conversion(text)}")
+    if _CSV_LINE.search(text):
+        return DataError(f"{origin} could not be read: {_csv_fault(text)}")
     short = in_short(text.splitlines())
     if _BAD_INPUT & kinds:
         return DataError(f"{origin} could not be read: {short}")
     return EngineError(f"the engine that holds {origin} did not answer: {short}")
+
+
+def _conversion(text: str) -> str:
+    """What is wrong with a value, without the value, which is a record's."""
+    found = [name for pair in _IN_COLUMN.findall(text) for name in pair if name]
+    line = _CSV_LINE.search(text)
+    place = (f" of column {found[-1]!r}" if found else "") + (f" in line {line[1]}" if line else "")
+    return f"a value{place} cannot be read as the number or date that is asked for."
+
+
+def _csv_fault(text: str) -> str:
+    """What is wrong with a line, without the line."""
+    line = _CSV_LINE.search(text)
+    lines = text.splitlines()
+    known = (said for said in _CSV_FAULTS if any(each.startswith(said) for each in lines))
+    fault = _CSV_FAULTS.get(next(known, ""), "it does not read like the others")
+    return f"line {line[1] if line else '?'}: {fault}."
 
 
 def in_short(lines: Sequence[str]) -> str:

@@ -57,6 +57,7 @@ class Microdata:
       ledger: Where the custodian enters what is released.
       opened: The records before any recode; what the ledger compares with other editions.
       key_check: Looks at keys that were given.
+      notes: What was done to the records when they were opened.
     """
 
     table: Any
@@ -75,6 +76,7 @@ class Microdata:
     ledger: Any = None
     opened: Any = None
     key_check: KeyCheck = field(default_factory=KeyCheck)
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         check_spelling(self.columns)
@@ -414,7 +416,10 @@ class Microdata:
     def _id_name(self, name: str | None) -> str:
         name = name or self.id
         if name is None:
-            raise ParameterError("record keys need ids: name the column, e.g. id='person'.")
+            raise ParameterError(
+                "record keys need ids: name the column, e.g. id='person'. Records without ids get "
+                "keys in a copy of their file: `dc.open(…, random_keys='with-keys.parquet')`."
+            )
         if name not in self.columns:
             raise UnknownNameError("id column", name, self.columns)
         return name

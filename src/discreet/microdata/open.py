@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import glob
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from discreet.design.assembly import (
     Hierarchies,
@@ -14,16 +15,19 @@ from discreet.design.assembly import (
     frame_hierarchies,
 )
 from discreet.design.data_set import UNNAMED, DataSet
-from discreet.design.frames import to_arrow
+from discreet.design.frames import to_arrow, without_values
+from discreet.design.hierarchy import Hierarchy
 from discreet.design.keys import KeyConvention, convention
 from discreet.errors import DataError, ParameterError
+from discreet.files import PARQUET
 from discreet.microdata import urls
 from discreet.microdata.backend import attempt, border, duckdb, fetch, table_of
 from discreet.microdata.code_list import CodeLists
 from discreet.microdata.microdata import Editions, Microdata, check_spelling
 from discreet.microdata.secret import Secret
+from discreet.microdata.text_file import TextForm, read_text
+from discreet.progress import notice
 
-PARQUET = (".parquet", ".pq")
 TEXT = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt")
 DATABASE = (".duckdb", ".ddb", ".db")
 _rule = convention
@@ -45,10 +49,15 @@ def open(
     secret: str | Path | Secret | None = None,
     editions: Editions = "kept",
     ledger: Any = None,
+    random_keys: str | Path | None = None,
+    encoding: str | None = None,
+    decimal: str = ".",
 ) -> Microdata:
     """Records with roles.
 
-    Codes in CSV files are text, so `01` stays `01`; only weights and keys are read as numbers.
+    Codes in CSV files are text, so `01` stays `01`; only weights and keys are read as numbers. In a
+    column of whole numbers alone, of which some are blank or written as `47` and others as `47.0`,
+    both are the code `47`; a note says so. A code list that has `47.0` among its codes prevents it.
     Codes are declared by `codes`, by `hierarchies`, or by the frame (categories of a pandas
     categorical or a polars enum); those of other variables are found in the records.
 
@@ -75,27 +84,70 @@ def open(
       editions: Whether keys made by the secret are `"kept"` over editions or `"redrawn"`, as for
         `Microdata.with_keys`.
       ledger: The custodian's `Ledger`, or its file; the edition is entered there.
+      random_keys: A Parquet file of keys that are drawn once: ids and keys, or without `id` a copy
+        of the records with a key each. When it exists, its keys are used.
+      encoding: Encoding of a CSV file, UTF-8 by default; `"cp1252"` for files of older Windows
+        programs.
+      decimal: Decimal sign of weights and keys in a CSV file.
     """
-    records, backend, origin = _found(source, table, [c for c in (key, weight) if c])
+    lists = None if codes is None else _code_lists(codes, hierarchies or {})
+    trees = {**as_hierarchies(hierarchies), **({} if lists is None else lists.hierarchies)}
+    kept = [name for name in (id, *trees) if name and (name == id or _has_decimals(trees[name]))]
+    form = TextForm([c for c in (key, weight) if c], kept, encoding, decimal)
+    found = _found(source, table, form)
+    for note in found.notes:
+        notice(f"{found.origin}: {note}.")
+    if random_keys is not None and id is None:
+        found, key, convention = _keyed(found, random_keys, key or keys, _rule(convention))
     declared = {v: t for v, t in _categories(source).items() if v not in (weight, key, id)}
     data = Microdata(
-        records,
-        backend,
-        origin,
+        found.records,
+        found.backend,
+        found.origin,
         weight=weight,
         key=key,
         id=id,
         convention=_rule(convention),
-        hierarchies={**declared, **as_hierarchies(hierarchies)},
-        data_set=DataSet(_name_of(source, origin) if name is None else name, edition),
+        hierarchies={**declared, **trees},
+        data_set=DataSet(_name_of(source, found.origin) if name is None else name, edition),
+        notes=found.notes,
     )
-    if codes is not None:
-        data = _with_codes(data, codes, hierarchies or {})
+    if lists is not None:
+        data = replace(data, table=lists.inside(data.table), outside=lists.outside)
     if keys is not None:
         data = data.with_stored_keys(keys, id=id)
+    elif random_keys is not None and id is not None:
+        data = data.with_random_keys(random_keys, convention=_rule(convention))
     if secret is not None:
         data = _with_secret(data, secret, editions)
     return data if ledger is None else data.with_ledger(_ledger(ledger))
+
+
+class Found(NamedTuple):
+    """Records, the back end that holds them, a name for people, and what was done on the way."""
+
+    records: Any
+    backend: Any
+    origin: str
+    notes: tuple[str, ...] = ()
+
+
+def _has_decimals(trees: Sequence[Hierarchy]) -> bool:
+    """Whether a code list tells `47.0` from `47`."""
+    return any(leaf.endswith((".0", ",0")) for tree in trees for leaf in tree.leaves)
+
+
+def _keyed(
+    found: Found, path: str | Path, others: Any, rule: KeyConvention
+) -> tuple[Found, str | None, KeyConvention]:
+    """A copy of the records with keys, the name of their column, and what they mean."""
+    from discreet.microdata.keyed_copy import with_keys_in_copy
+
+    if others is not None:
+        raise ParameterError("random_keys= draws keys, but the records have some: key= or keys=.")
+    raw = Microdata(found.records, found.backend, found.origin, convention=rule)
+    copy = with_keys_in_copy(raw, path)
+    return found._replace(records=copy.table, backend=copy.backend), copy.key, copy.convention
 
 
 def _name_of(source: Any, origin: str) -> str:
@@ -130,10 +182,8 @@ def _ledger(ledger: Any) -> Any:
     return Ledger(ledger) if isinstance(ledger, (str, Path)) else ledger
 
 
-def _with_codes(
-    data: Microdata, codes: str | Path | CodeLists, others: HierarchiesLike
-) -> Microdata:
-    """The records that code lists cover, and their rules for the rest."""
+def _code_lists(codes: str | Path | CodeLists, others: HierarchiesLike) -> CodeLists:
+    """Code lists, of other variables than those that have a hierarchy."""
     lists = codes if isinstance(codes, CodeLists) else CodeLists.read(codes)
     for name in lists.hierarchies:
         if name in others:
@@ -141,14 +191,14 @@ def _with_codes(
                 f"variable {name!r} has a code list and a hierarchy. Name the hierarchy's file in "
                 'the code list, hierarchy = "file", or remove one of the two.'
             )
-    data = replace(data, hierarchies={**data.hierarchies, **lists.hierarchies})
-    return replace(data, table=lists.inside(data.table), outside=lists.outside)
+    return lists
 
 
-def _found(source: Any, table: str | None, numeric: list[str]) -> tuple[Any, Any, str]:
-    """The records, their back end, and a name for people."""
+def _found(source: Any, table: str | None, form: TextForm) -> Found:
+    """The records, wherever they are."""
     if isinstance(source, (str, Path)):
-        return _named(str(source), table, numeric)
+        return _named(str(source), table, form)
+    _check_plain(form)
     if _is_session(source) or _is_spark_frame(source):
         return _spark(source, table)
     if table is not None:
@@ -156,8 +206,13 @@ def _found(source: Any, table: str | None, numeric: list[str]) -> tuple[Any, Any
     if _is_ibis(source):
         backend = source.get_backend()
         exact = attempt(lambda: border(backend).exact(source), "the Ibis table")
-        return exact, backend, "the Ibis table"
+        return Found(exact, backend, "the Ibis table")
     return _frame(source)
+
+
+def _check_plain(form: TextForm) -> None:
+    if not form.is_plain:
+        raise ParameterError("encoding= and decimal= go with a CSV file.")
 
 
 def _categories(source: Any) -> Hierarchies:
@@ -166,7 +221,7 @@ def _categories(source: Any) -> Hierarchies:
     return {} if is_elsewhere else frame_hierarchies(source)
 
 
-def _named(source: str, table: str | None, numeric: list[str]) -> tuple[Any, Any, str]:
+def _named(source: str, table: str | None, form: TextForm) -> Found:
     """A file, or a server with an address."""
     place, named = urls.split_table(source)
     scheme = urls.scheme_of(place)
@@ -175,17 +230,18 @@ def _named(source: str, table: str | None, numeric: list[str]) -> tuple[Any, Any
     elif scheme in urls.SPARK:
         from discreet.microdata.spark import connect
     else:
-        return _file(place, urls.one_table(named, table), numeric)
+        return _file(place, urls.one_table(named, table), form)
+    _check_plain(form)
     backend, origin, inside = connect(place)
     return _table(backend, urls.one_table(named, inside, table), origin)
 
 
-def _table(backend: Any, name: str | None, origin: str) -> tuple[Any, Any, str]:
+def _table(backend: Any, name: str | None, origin: str) -> Found:
     records, name = table_of(backend, name, origin)
-    return records, backend, f"{origin}{urls.TABLE_MARK}{name}"
+    return Found(records, backend, f"{origin}{urls.TABLE_MARK}{name}")
 
 
-def _spark(source: Any, table: str | None) -> tuple[Any, Any, str]:
+def _spark(source: Any, table: str | None) -> Found:
     """A session with a table, or a frame."""
     from discreet.microdata import spark
 
@@ -193,7 +249,7 @@ def _spark(source: Any, table: str | None) -> tuple[Any, Any, str]:
         return _table(spark.backend_of(source), table, "the Spark session")
     if table is not None:
         raise ParameterError("table= goes with a Spark session, not with a frame.")
-    return *spark.view_of(source), "a Spark frame"
+    return Found(*spark.view_of(source), "a Spark frame")
 
 
 def _is_session(source: Any) -> bool:
@@ -216,28 +272,30 @@ def _is_ibis(source: Any) -> bool:
     return isinstance(source, ibis.expr.types.Table)
 
 
-def _frame(source: Any) -> tuple[Any, Any, str]:
+def _frame(source: Any) -> Found:
     import ibis
     import pyarrow as pa
 
     try:
         arrow = to_arrow(source)
     except (TypeError, pa.ArrowException) as error:
-        raise DataError(f"the frame could not be read: {error}") from error
+        raise DataError(f"the frame could not be read: {without_values(error)}") from None
     check_spelling(arrow.column_names)
     backend, records = duckdb(), ibis.memtable(arrow)
     fetch(backend, records.limit(0), "the frame")
-    return records, backend, "a frame"
+    return Found(records, backend, "a frame")
 
 
-def _file(path: str, table: str | None, numeric: list[str]) -> tuple[Any, Any, str]:
+def _file(path: str, table: str | None, form: TextForm) -> Found:
+    backend = duckdb()
+    if table is None and path.lower().endswith(TEXT):
+        records, notes = attempt(lambda: read_text(backend, _existing(path), form), path)
+        return Found(records, backend, path, notes)
+    _check_plain(form)
     if table is not None or path.lower().endswith(DATABASE):
         return _database(path, table)
-    backend = duckdb()
-    if path.lower().endswith(TEXT):
-        return attempt(lambda: _csv(backend, _existing(path), numeric), path), backend, path
     if path.lower().endswith(PARQUET) or Path(path).is_dir():
-        return attempt(lambda: backend.read_parquet(_existing(path)), path), backend, path
+        return Found(attempt(lambda: backend.read_parquet(_existing(path)), path), backend, path)
     raise ParameterError(
         f"cannot tell what {path!r} is. Give a file that ends in .parquet, .csv or .duckdb, "
         "a folder of Parquet files, an address (postgresql://…, spark://…), a frame, or an "
@@ -256,17 +314,7 @@ def _existing(path: str) -> str:
     return path
 
 
-def _csv(backend: Any, path: str, numeric: list[str]) -> Any:
-    """A CSV file with every column as text but those in a numeric role."""
-    sniffed = backend.read_csv(path, header=True).schema()
-    types = dict.fromkeys(sniffed, "VARCHAR")
-    for name in numeric:
-        if name in sniffed and sniffed[name].is_numeric():
-            types[name] = "BIGINT" if sniffed[name].is_integer() else "DOUBLE"
-    return backend.read_csv(path, header=True, types=types)
-
-
-def _database(path: str, table: str | None) -> tuple[Any, Any, str]:
+def _database(path: str, table: str | None) -> Found:
     if not Path(path).is_file():
         raise DataError(f"there is no file {path}.")
     return _table(attempt(lambda: duckdb(path), path), table, path)

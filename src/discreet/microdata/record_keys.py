@@ -15,7 +15,7 @@ from discreet.design.data_set import Keys
 from discreet.design.frames import fresh_name, to_arrow
 from discreet.design.keys import KeyConvention
 from discreet.errors import DataError, KeysError, UnknownNameError
-from discreet.files import OWNER_ONLY, written_whole
+from discreet.files import OWNER_ONLY, PARQUET, ending_of, written_whole
 from discreet.microdata.backend import attempt, border, fetch, table_of
 from discreet.microdata.urls import TABLE_MARK
 from discreet.randomness import system_integers
@@ -74,12 +74,12 @@ class Header:
                 f"{edition!r}. Make keys for this edition, or name the records' edition."
             )
 
-    def to_json(self) -> bytes:
-        """The header as it is stored."""
+    def as_metadata(self) -> dict[bytes, bytes]:
+        """The header as a Parquet file stores it."""
         rule = self.convention
         known = {"side": "confidential", "keys": self.keys, "edition": self.edition}
         shown = None if rule is None else [rule.name, rule.modulus, rule.edge]
-        return json.dumps({**known, "convention": shown}).encode()
+        return {_HEADER: json.dumps({**known, "convention": shown}).encode()}
 
     @classmethod
     def from_json(cls, stored: bytes) -> Header:
@@ -168,7 +168,8 @@ def write(path: str | Path, side: pa.Table, header: Header) -> Path:
     """A side table in a Parquet file that only its owner can read."""
     import pyarrow.parquet as pq
 
-    content = side.replace_schema_metadata({_HEADER: header.to_json()})
+    ending_of(path, PARQUET)
+    content = side.replace_schema_metadata(header.as_metadata())
     with written_whole(path, OWNER_ONLY) as temporary:
         pq.write_table(content, temporary, compression="zstd")
     return Path(path)
@@ -237,7 +238,7 @@ def _opened(backend: Any, source: Any) -> tuple[Any, Header]:
     if str(source).startswith(TABLE_MARK):
         name = str(source).removeprefix(TABLE_MARK)
         return table_of(backend, name, "the records' database")[0], Header()
-    header = _header_of(Path(source))
+    header = header_of(Path(source))
     if backend.name == "duckdb":
         return attempt(lambda: backend.read_parquet(str(source)), str(source)), header
     import pyarrow.parquet as pq
@@ -245,7 +246,7 @@ def _opened(backend: Any, source: Any) -> tuple[Any, Header]:
     return border(backend).lend(pq.read_table(source)), header
 
 
-def _header_of(path: Path) -> Header:
+def header_of(path: Path) -> Header:
     """What is known of the keys in a file, as noted when they were written."""
     import pyarrow.parquet as pq
 

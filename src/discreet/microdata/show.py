@@ -22,6 +22,7 @@ def text_of(data: Microdata) -> str:
         lines.append(f"  keys: {data.data_set.keys}, convention {data.convention.name}")
     if data.structural_zeros:
         lines.append(f"  {len(data.structural_zeros)} rules on structural zeros")
+    lines += [f"  note: {note}" for note in data.notes]
     return "\n".join(lines)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from discreet.design.base import Cell
-from discreet.design.canonical import table_digest
+from discreet.design.canonical import margin_codes, table_digest
 from discreet.design.keys import KeyConvention, convention
 from discreet.design.table import Table
 from discreet.design.values import Whole
@@ -118,4 +118,4 @@ def release_digest(method: Any, table: Table) -> bytes:
     matter.
     """
     identity = (table.data_set.name, table.data_set.edition, table.unit, method.name)
-    return digest(identity, method, getattr(table.design, "terms", ()), table_digest(table))
+    return digest(identity, method, margin_codes(table.design), table_digest(table))

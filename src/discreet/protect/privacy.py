@@ -182,9 +182,9 @@ def _add_or_remove(privacy: PrivacyStatement) -> Sentence:
         "private",
         f"Differential privacy with ε = {privacy.epsilon:.6g}{_delta(privacy.delta)} for one "
         f"{privacy.unit} added or removed: no outcome is more than e^ε = "
-        f"{_factor(privacy.epsilon)} times as likely with the {privacy.unit} as without.",
-        "Random noise was added to every figure, so that nobody can tell whether a given person "
-        "is in the data.",
+        f"{_factor(privacy.epsilon)} times as likely with the {privacy.unit} as without"
+        f"{_except(privacy.delta)}.",
+        "Random noise was added to every figure to protect single persons.",
     )
 
 
@@ -193,7 +193,7 @@ def _replace(privacy: PrivacyStatement) -> Sentence:
         "private-replace",
         f"For one {privacy.unit} replaced by another, such as a person recorded as female or "
         f"male, ε is {privacy.epsilon_replace:.6g}{_delta(privacy.delta_replace)}: odds change by "
-        f"a factor of at most {_factor(privacy.epsilon_replace)}.",
+        f"a factor of at most {_factor(privacy.epsilon_replace)}{_except(privacy.delta_replace)}.",
     )
 
 
@@ -205,12 +205,17 @@ def _with_known(privacy: PrivacyStatement, budget: Budget) -> Sentence:
         f"total). Differential privacy with ε = {privacy.epsilon_replace:.6g}"
         f"{_delta(privacy.delta_replace)} holds for one {privacy.unit}; for one added or removed "
         "there is no guarantee.",
-        "Random noise was added to the figures, except to totals that are public anyway.",
+        "Random noise was added to the figures to protect single persons, except to totals that "
+        "are public anyway.",
     )
 
 
 def _delta(delta: float) -> str:
     return f" and δ = {delta:.3g}" if delta else ""
+
+
+def _except(delta: float) -> str:
+    return f", but for outcomes of probability {delta:.3g} in all" if delta else ""
 
 
 def _factor(epsilon: float) -> str:

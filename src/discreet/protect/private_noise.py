@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Generic
 
+from discreet.design.formula import Margin
 from discreet.design.release import COUNT, WEIGHT, Protected
 from discreet.design.statement import PrivacyStatement, Sentence, Statement
 from discreet.design.table import Draws, Table
@@ -15,7 +16,6 @@ from discreet.errors import ParameterError
 from discreet.protect.budget import (
     AnyShare,
     Budget,
-    Margin,
     Unit,
     noise_of,
     precision_by_share,
@@ -38,15 +38,16 @@ class PrivateNoise(Generic[AnyShare]):
 
     Attributes:
       split: Shares of the budget by margin, such as ``{"region:age": 0.7, "1": 0.3}``.
-      known: Margins that are public knowledge and published without noise. The guarantee then
-        holds for replacing a unit by another that leaves them as they are.
+      known: Margins that are public knowledge and published without noise, such as ``["region",
+        "1"]``; ``"1"`` is the total. The guarantee then holds for replacing a unit by another that
+        leaves them as they are.
       margins: ``"own"`` or ``"summed"``; inner cells alone have sensitivity 1.
       population: Size of the population, a public figure; δ must not exceed 1/(10 · population).
       accept_delta: The largest δ that is accepted instead.
     """
 
     split: Mapping[Margin, float] | None = None
-    known: Sequence[Margin] = ()
+    known: Margin | Sequence[Margin] = ()
     margins: Margins = "own"
     population: int | None = None
     accept_delta: float | None = None

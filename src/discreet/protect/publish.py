@@ -15,6 +15,7 @@ from discreet.design.canonical import (
 )
 from discreet.design.data_set import UNNAMED
 from discreet.design.release import COUNT, WEIGHT, Protected, Release
+from discreet.design.sparse import SparseDesign
 from discreet.design.table import Draws, Method, Table
 from discreet.digests import digest
 from discreet.errors import ParameterError
@@ -23,6 +24,10 @@ from discreet.protect.draws import SecretDraws, release_digest
 from discreet.protect.sentences import data_step
 
 SOURCES = ("keys", "table", "system")
+_REMEDY = {
+    COUNT: " with grid=, which is for weighted counts; leave it out",
+    WEIGHT: " without grid=, the public weight of one step of noise",
+}
 
 
 def publish(
@@ -99,9 +104,12 @@ def in_unit(table: Table, method: Method, unit: str | None) -> Table:
     """The table with what is to be published of it.
 
     Raises:
+      DesignError: It occupies some cells of a crossing that is too large to be published.
       ParameterError: The table has weights and nothing says whether they matter, or the method
         cannot publish what is asked for.
     """
+    if isinstance(table.design, SparseDesign):
+        table.design.require_public_size()
     offered = getattr(method, "units", (COUNT,))
     has_weights = table.published.weight is not None
     if unit is None and has_weights and offered == (WEIGHT,):
@@ -114,11 +122,11 @@ def in_unit(table: Table, method: Method, unit: str | None) -> Table:
                 "counts, with a method that takes them (cell-key, drop-add, pram with grid=; "
                 "laplace, discrete-laplace, discrete-gaussian with a weight bound)."
             )
-        return replace(table, unit=COUNT)
+        unit = COUNT
     if unit not in (COUNT, WEIGHT):
         raise ParameterError(f"unit must be 'count' or 'weight', got {unit!r}.")
     if unit not in offered:
-        remedy = " without grid=, the public weight of one step of noise" * hasattr(method, "grid")
+        remedy = _REMEDY[unit] if hasattr(method, "grid") else ""
         raise ParameterError(f"method {method.name!r} cannot publish unit={unit!r}{remedy}.")
     if unit == WEIGHT and not has_weights:
         raise ParameterError("unit='weight' needs a table with weights; name the weight column.")

@@ -174,7 +174,7 @@ class Quality:
 
     def _meaning(self) -> Sentence:
         first, last = self.edges[0], self.edges[-1]
-        middle = f"1 of {first + 1} to {last}, " if len(self.edges) == 2 else ""
+        middle = f"1 for {first + 1} to {last}, " if len(self.edges) == 2 else ""
         text = (
             f"Quality is a class of a cell's deviation from its true count: 0 stands for at most "
             f"{first}, {middle}{self.n_classes - 1} for more than {last}. The class was itself "

@@ -11,7 +11,7 @@ from discreet.design.formula import Term, margins
 from discreet.errors import suggest
 from discreet.serve.refusals import Refusal
 from discreet.serve.settings import Settings
-from discreet.serve.source import Detail, Source, Variable
+from discreet.serve.source import Detail, Source, Variable, words
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,8 +24,16 @@ class Asked:
     @property
     def label(self) -> str:
         """The variable and, where there is a choice, its detail."""
-        detail = f" ({self.detail.label})" if self.detail.label else ""
-        return self.variable.label + detail
+        return self.variable.label + self._detail
+
+    @property
+    def label_inside(self) -> str:
+        """The same inside a sentence, in upper and lower case as the variable's name."""
+        return words(self.variable.name) + self._detail
+
+    @property
+    def _detail(self) -> str:
+        return f" ({self.detail.label})" if self.detail.label else ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,8 +68,8 @@ class TableRequest:
     @property
     def title(self) -> str:
         """What the table shows, for its caption."""
-        labels = [a.label for a in (*self.rows, *self.columns)]
-        labels = labels[:1] + [label[:1].lower() + label[1:] for label in labels[1:]]
+        first, *others = (*self.rows, *self.columns)
+        labels = [first.label, *(a.label_inside for a in others)]
         if len(labels) == 1:
             return labels[0]
         return f"{' and '.join(labels[:-1])} by {labels[-1]}"

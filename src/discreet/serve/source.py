@@ -125,8 +125,13 @@ class RecipeSource:
 
 def worded(name: str) -> str:
     """A name for readers: `major_group` becomes `Major group`."""
-    words = " ".join(name.replace("_", " ").split())
-    return words[:1].upper() + words[1:]
+    text = words(name)
+    return text[:1].upper() + text[1:]
+
+
+def words(name: str) -> str:
+    """The words of a name: `major_group` becomes `major group`, `INDP_CAT` `INDP CAT`."""
+    return " ".join(name.replace("_", " ").split())
 
 
 def _details(axis: Axis, name: str, levels: tuple[Level, ...]) -> dict[str, Detail]:
@@ -150,7 +155,7 @@ def _level_label(axis: Axis, level: Level) -> str:
     short = axis.short_name(level)
     if short in (LEAVES, axis.name):
         return "finest detail"
-    return f"level {short}" if short.isdigit() else worded(short).lower()
+    return f"level {short}" if short.isdigit() else words(short)
 
 
 def _require_declared(axis: Axis) -> None:

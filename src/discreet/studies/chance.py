@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import stdtrit
 
-_CHANCE = 1e-4
+_CHANCE = 1e-5
 """Probability with which a figure that is right lies outside: some hundred are judged at once."""
 _SEEN = 2.0
 
 
 def quantile(draws: int) -> float:
-    """Standard errors within which a right figure lies, but for one in ten thousand."""
+    """Standard errors within which a right figure lies, but for one in a hundred thousand."""
     return float(stdtrit(max(draws - 1, 1), 1 - _CHANCE / 2))
 
 

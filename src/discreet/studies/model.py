@@ -17,6 +17,7 @@ MARKING = "Confidential. This study discusses true counts of the records it was 
 
 _WHOLE = 5e-7  # whole numbers are printed exactly; fits meet them to rounding
 _TIE = 1e-4  # values halfway between two printed ones may be printed as either
+_SMALL = 1e-4  # figures below this are shown with an exponent
 STAR = "*"
 """Marks that a paper prints behind a figure."""
 
@@ -118,7 +119,7 @@ class Figure:
         digits = len(_decimal(self.printed).as_tuple().digits)
         if exponent >= 0:
             form = f".{max(digits, 5)}g"
-        elif "e" in self.printed.lower() or exponent < -6:
+        elif "e" in self.printed.lower() or abs(self.value) < _SMALL:
             form = f".{digits}e"
         else:
             form = f".{1 - exponent}f"

@@ -127,6 +127,6 @@ def _numbers(column: Any, missing: float, role: str) -> NDArray[Any]:
         raise DataError(f"{role} column holds {kind}, not numbers.")
     try:
         column = column.cast(pa.float64() if is_fraction or role == "weight" else pa.int64())
-    except pa.ArrowInvalid as error:
-        raise DataError(f"{role} column could not be read as numbers: {error}") from error
+    except pa.ArrowInvalid:
+        raise DataError(f"{role} column could not be read: a value is no number.") from None
     return np.asarray(column.fill_null(missing).to_numpy())

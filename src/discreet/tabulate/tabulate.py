@@ -15,7 +15,7 @@ from discreet.progress import report
 from discreet.tabulate.cells import Reader
 from discreet.tabulate.engine import Engine
 from discreet.tabulate.margins import margins_table
-from discreet.tabulate.plan import HELD, Variables, holds_inner, largest_sets
+from discreet.tabulate.plan import HELD, Size, Variables, crossing, holds_inner, largest_sets
 
 if TYPE_CHECKING:
     from discreet.microdata.microdata import Microdata
@@ -42,7 +42,10 @@ def tabulate(
     rules = [rule for rule in given if set(rule) <= set(variables)]
     needs_inner = support == "occurring" or bool(structural_zeros)
     reader = Reader(_engine(engine), data)
+    is_announced = _announced(reader, terms, tuple(variables), support)
     groupings = _read(reader, terms, tuple(variables), needs_inner)
+    if not is_announced:
+        _announced(reader, terms, tuple(variables), support)
     if len(groupings) == 1 and (needs_inner or _holds_inner(reader, terms, tuple(variables))):
         table = build_table(groupings[0], terms, data.convention, support, rules)
     else:
@@ -55,6 +58,19 @@ def _engine(engine: str | Engine | None) -> Engine:
         built: Engine = registry.build("engine", engine or "ibis")
         return built
     return engine
+
+
+def _announced(reader: Reader, terms: list[Term], variables: Variables, support: Support) -> bool:
+    """Announce or refuse a large table; not yet while some variable's codes are unknown."""
+    trees = reader.data.hierarchies
+    sizes = {v: len(t[0].leaves) for v, t in trees.items() if v in variables} | _sizes(reader)
+    if support == "occurring" or not sizes.keys() >= set(variables):
+        return support == "occurring"
+    sets, data = _sets(reader, terms), reader.data
+    inner = crossing(variables, sizes) if holds_inner(variables, sets, sizes) else 0
+    values = 1 + data.has_keys + 2 * (data.weight is not None)
+    Size(inner, sum(crossing(s, sizes) for s in sets), values).announce()
+    return True
 
 
 def _read(

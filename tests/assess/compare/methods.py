@@ -4,9 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-import discreet as dc
 from discreet.assess import NotApplicableError, Score
-from discreet.design.release import Statement, Step
+from discreet.design.release import Protected
+from discreet.design.statement import Statement, Step
+from discreet.protect.claims import Claims
 from discreet.solve.fit import Certificate, Fit, Status
 
 
@@ -16,12 +17,13 @@ class Shift:
 
     by: int = 0
     name = "shift"
-    source = "seed"
+    source = "table"
+    claims = Claims(additive=True, unbiased=False, keeps_zeros=True)
 
-    def __call__(self, table, *, rng=None):
+    def __call__(self, table, *, draws):
         y = np.where(table.y > 0, table.y + self.by, 0)
-        statement = Statement((Step("protect:shift"),), "Shifted.")
-        return dc.Release.of(table.design, table.design.aggregate(y), statement, y=y)
+        statement = Statement((Step("protect:shift"),))
+        return Protected.of(table.design, table.design.aggregate(y), statement, y=y)
 
 
 @dataclass(frozen=True)
@@ -29,10 +31,11 @@ class Sometimes:
     """Adds one to every cell in about half of the draws."""
 
     name = "sometimes"
-    source = "seed"
+    source = "table"
+    claims = Shift.claims
 
-    def __call__(self, table, *, rng=None):
-        return Shift(int(rng.integers(2)))(table)
+    def __call__(self, table, *, draws):
+        return Shift(int(draws.generator(self, table).integers(2)))(table, draws=draws)
 
 
 @dataclass(frozen=True)
@@ -49,14 +52,24 @@ class Even:
 
 
 @dataclass(frozen=True)
-class Secretive:
-    """Draws from the operating system and cannot be simulated."""
+class Noisy:
+    """Adds whole-number noise from the system to the inner cells."""
 
-    name = "secretive"
+    name = "noisy"
     source = "system"
+    claims = Claims(additive=True, unbiased=True, keeps_zeros=False)
 
-    def __call__(self, table, *, rng=None):
-        return Shift()(table)
+    def __call__(self, table, *, draws):
+        y = table.y + draws.laplace(len(table.y), 1.0)
+        statement = Statement((Step("protect:noisy"),))
+        return Protected.of(table.design, table.design.aggregate(y), statement, y=y)
+
+
+@dataclass(frozen=True)
+class Sourceless(Shift):
+    """Says that its noise comes from nowhere that is known."""
+
+    source = "seed"
 
 
 @dataclass(frozen=True)

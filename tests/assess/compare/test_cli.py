@@ -9,6 +9,7 @@ import discreet as dc
 from discreet.cli import main
 from discreet.cli.assess import finite_rows
 from tests.assess import party
+from tests.assess.helpers import weighted_table
 
 METHODS = ["--method", "cell-key:D=5,V=3,js=2,margins=summed", "--method", "pram:margins=summed"]
 QUICK = ["-m", "unchanged-cells", "-m", "hellinger-utility", "--replicates", "3"]
@@ -116,6 +117,16 @@ def test_compare_tunes_to_equal_risk_and_goes_on(folder, capsys):
     assert "the target is 0.3" in first
     assert run(*command) == 0
     assert capsys.readouterr().out == first
+
+
+def test_compare_takes_the_unit_of_a_table_with_weights(folder, capsys):
+    weighted_table().save("weighted.parquet")
+    command = ["compare", "weighted.parquet", "--method", "drop-add:grid=10", "--method",
+               "laplace:epsilon=1", "-m", "hellinger-utility", "--replicates", 2]  # fmt: skip
+    assert "--unit" in failed(capsys, *command)
+    assert run(*command, "--unit", "weight", "--json") == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert {s["on"] for s in answer["scores"]} == {"published weights"}
 
 
 ONE_RISK = ["--replicates", "1", "--equal-risk", "exact-disclosure-own=0.5"]

@@ -14,6 +14,7 @@ from discreet.progress import listening
 from tests.assess import party
 from tests.assess.compare.fitting import SlowChain
 from tests.assess.compare.methods import Shift, Stalled
+from tests.assess.helpers import weighted_table
 
 PTABLE = dc.perturbation_table(D=5, V=3, js=2)
 CELL_KEY = dc.CellKey(PTABLE)
@@ -209,6 +210,7 @@ CELL_KEYS = {"method": "cell-key", "parameters": {"D": 5, "V": 3, "js": 2}}
 NEEDED = {
     "adjust": CELL_KEYS,
     "cell-key": CELL_KEYS["parameters"],
+    "discrete-gaussian": {"rho": 0.1},
     "discrete-laplace": {"epsilon": 1},
     "laplace": {"epsilon": 1},
     "quality": CELL_KEYS,
@@ -231,7 +233,7 @@ def test_fits_that_did_not_converge_are_reported():
     found = compare(CELL_KEY, fitters=Stalled())
     notes = [r["note"] for r in found.frame.to_pylist() if r["stage"] == "fitted"]
     assert notes == ["the fit ended as 'stalled' in 5 of 5 draws."] * 2
-    trial = next(found.trials(found.labels[0], 1)).fit(Stalled())
+    trial = next(found.trials(found.labels[0], 1)).fit(Stalled(), require=False)
     with pytest.raises(NotConvergedError):
         trial.fit_result.require()
 
@@ -239,7 +241,7 @@ def test_fits_that_did_not_converge_are_reported():
 def test_measures_of_the_noise_know_the_law_of_each_method():
     matrices = {"strong": PTABLE, "weak": dc.perturbation_table(D=5, V=2, js=2)}
     found = compare(
-        {**{k: dc.CellKey(m) for k, m in matrices.items()}, "none": dc.Pram()},
+        {**{k: dc.CellKey(m) for k, m in matrices.items()}, "none": dc.Pram(invariant=True)},
         measures=["mechanism-epsilon", "proven-nonzero"],
         sensitive=None,
     )
@@ -376,17 +378,35 @@ def test_trials_of_an_unknown_method_are_refused():
         next(compare(dc.Pram()).trials("pran", 1))
 
 
-def test_weighted_releases_are_compared_by_their_weights():
-    frame = {"a": ["x", "x", "y", "y"], "b": ["u", "v", "u", "v"], "n": [4, 5, 6, 3]}
-    frame["w"] = [40.0, 55.0, 58.0, 33.0]
-    table = dc.Table.from_counts(frame, count="n", margins="a*b", weight="w")
-    found = dc.compare(
-        table,
-        dc.DropAdd(weighting="mean"),
-        fitters=FIT,
-        measures=["mean-absolute-deviation"],
-        replicates=3,
-    )
+def compare_weighted(methods, **settings):
+    given = {"fitters": FIT, "measures": ["mean-absolute-deviation"], "replicates": 3, **settings}
+    return dc.compare(weighted_table(), methods, **given)
+
+
+@pytest.mark.parametrize("unit", ["count", "weight"])
+def test_what_is_compared_is_said_by_the_unit(unit):
+    found = compare_weighted(dc.Laplace(epsilon=1.0), unit=unit)
+    assert found.job.table.unit == unit
     rows = [r for r in found.frame.to_pylist() if r["replicates"]]
-    assert {r["on"] for r in rows} == {"published weights"}
+    assert {r["on"] for r in rows} == {f"published {unit}s"}
     assert all(r["note"] is None for r in rows)
+    trial = next(found.trials(found.labels[0], 1))
+    assert trial.unit == unit
+
+
+def test_methods_for_weighted_counts_alone_need_no_word():
+    methods = [dc.DropAdd(grid=10.0), dc.Pram(grid=10.0)]
+    found = compare_weighted(methods)
+    assert found.job.table.unit == "weight"
+    assert found.frame.equals(compare_weighted(methods, unit="weight").frame)
+
+
+def test_a_table_with_weights_must_say_what_is_compared():
+    with pytest.raises(ParameterError, match="unit='count'"):
+        compare_weighted([dc.DropAdd(grid=10.0), dc.DropAdd()])
+    with pytest.raises(ParameterError, match="'pram' cannot publish unit='weight'"):
+        compare_weighted([dc.DropAdd(grid=10.0), dc.Pram()], unit="weight")
+    with pytest.raises(ParameterError, match="needs a table with weights"):
+        compare(dc.Laplace(epsilon=1.0), unit="weight")
+    with pytest.raises(ParameterError, match="'count' or 'weight'"):
+        compare(dc.Laplace(epsilon=1.0), unit="euro")

@@ -33,10 +33,10 @@ def test_one_method_alone_will_do():
     ("text", "made"),
     [
         ("pram", dc.Pram()),
-        ("pram:invariant=false,alpha=0.5", dc.Pram(invariant=False, alpha=0.5)),
-        ("drop-add:source=seed, share=0.2", dc.DropAdd(source="seed", share=0.2)),
+        ("pram:invariant=true,alpha=0.5", dc.Pram(invariant=True, alpha=0.5)),
+        ("drop-add:margins=summed, share=0.2", dc.DropAdd(margins="summed", share=0.2)),
         (
-            'laplace:epsilon=1,known=["a", "b:c"],sensitivity=auto',
+            'laplace:epsilon=1,known=["a", "b:c"],margins=own',
             dc.Laplace(epsilon=1, known=["a", "b:c"]),
         ),
         ('laplace:epsilon=1,split={"a": 0.5, "1": 0.5}',

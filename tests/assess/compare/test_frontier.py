@@ -7,6 +7,7 @@ import discreet as dc
 from discreet.assess.compare.choose import is_dominated
 from discreet.errors import ParameterError, UnknownNameError
 from tests.assess.compare.methods import Shift
+from tests.assess.helpers import weighted_table
 
 SETTINGS = {"fitters": [], "replicates": 4, "risk": "unchanged-cells"}
 
@@ -65,10 +66,29 @@ def test_the_sensitive_variable_decides_the_usual_risk(table):
 
 def test_stages_can_be_named(table):
     found = dc.frontier(
-        dc.Pram, {"alpha": [0.2, 1.0]}, table, fitters=[], replicates=2,
+        dc.Pram, {"invariant": [True], "alpha": [0.2, 1.0]}, table, fitters=[], replicates=2,
         risk="unchanged-cells@published", utility="hellinger-utility@published",
     )  # fmt: skip
     assert {a["stage"] for a, _ in found.pairs} == {"published"}
+
+
+def test_settings_that_a_table_rules_out_are_refused_with_the_reason(table):
+    """Whether a cap leaves a guarantee depends on how many cells a record counts in."""
+    grid = {"epsilon": [1.0, 4.0], "cap": [None, 3]}
+    found = dc.frontier("discrete-laplace", grid, table, **SETTINGS)
+    assert found.comparison.labels == ["epsilon=1.0 cap=None", "epsilon=4.0 cap=None"]
+    assert all("δ" in reason for reason in found.failed.values())
+    assert len(found.failed) == 2
+
+
+def test_settings_are_compared_in_one_unit():
+    found = dc.frontier(
+        "laplace", {"epsilon": [1.0, 2.0]}, weighted_table(), unit="weight", **SETTINGS
+    )
+    assert found.comparison.job.table.unit == "weight"
+    assert {a["on"] for a, _ in found.pairs} == {"published weights"}
+    with pytest.raises(ParameterError, match="unit="):
+        dc.frontier("laplace", {"epsilon": [1.0, 2.0]}, weighted_table(), **SETTINGS)
 
 
 def test_wrong_grids_are_refused(table):

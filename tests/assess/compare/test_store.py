@@ -11,6 +11,7 @@ from discreet.errors import DataError, ParameterError
 from tests.assess import party
 from tests.assess.compare.fitting import SlowChain
 from tests.assess.compare.methods import Shift
+from tests.assess.helpers import weighted_table
 
 METHODS = {"noise": dc.DropAdd(share=0.5), "shift": Shift(1)}
 MEASURES = ["hellinger-utility", "unchanged-cells"]
@@ -103,6 +104,21 @@ def test_another_comparison_is_refused_and_the_difference_named(tmp_path, change
         compare(tmp_path / "kept", replicates=1, **change)
 
 
+def test_counts_and_weighted_counts_are_not_mixed(tmp_path):
+    table, methods = weighted_table(), {"noise": dc.Laplace(epsilon=1.0)}
+    compare(tmp_path / "kept", table, methods, replicates=1, unit="count")
+    with pytest.raises(ParameterError, match="another unit"):
+        compare(tmp_path / "kept", table, methods, replicates=1, unit="weight")
+
+
+def test_another_bound_of_the_weights_is_another_table(tmp_path):
+    """The noise of private methods is proportional to it."""
+    methods = {"noise": dc.Laplace(epsilon=1.0)}
+    compare(tmp_path / "kept", weighted_table(), methods, replicates=1, unit="weight")
+    with pytest.raises(ParameterError, match="another table"):
+        compare(tmp_path / "kept", weighted_table(30), methods, replicates=1, unit="weight")
+
+
 def test_a_setting_of_a_method_is_another_method(tmp_path, counted):
     compare(tmp_path / "kept", methods={"noise": dc.DropAdd(share=0.5)})
     compare(tmp_path / "kept", methods={"noise": dc.DropAdd(share=0.6)})
@@ -138,16 +154,16 @@ def test_a_file_is_no_directory(tmp_path):
 def test_the_header_says_what_the_scores_depend_on(tmp_path):
     compare(tmp_path / "kept", replicates=1)
     header = json.loads((tmp_path / "kept" / "comparison.json").read_text())
-    assert header.keys() == {"version", "table", "seed", "fitters", "measures", "options"}
+    assert header.keys() == {"version", "table", "unit", "seed", "fitters", "measures", "options"}
 
 
 def test_what_cannot_be_recognised_cannot_be_taken_up_again(tmp_path):
     class Local:
-        name, source = "local", "seed"
+        name, source, claims = "local", "table", Shift.claims
         inside = staticmethod(lambda: None)
 
-        def __call__(self, table, *, rng=None):
-            return Shift()(table, rng=rng)
+        def __call__(self, table, *, draws):
+            return Shift()(table, draws=draws)
 
     with pytest.raises(ParameterError, match="resume"):
         compare(tmp_path / "kept", methods={"local": Local()})

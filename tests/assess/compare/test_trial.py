@@ -2,19 +2,24 @@ import numpy as np
 import pytest
 
 import discreet as dc
-from discreet.assess.compare.trial import Sampler, random_zero_keys
+from discreet.assess.compare.trial import Sampler
 from discreet.design.base import Design
+from discreet.design.release import Release, Trial
 from discreet.errors import ConfidentialError, ParameterError
+from discreet.protect.draws import SecretDraws
 from tests.assess import party
-from tests.assess.compare.methods import Secretive, Shift
+from tests.assess.compare.methods import Noisy, Shift, Sourceless
 
 PTABLE = dc.perturbation_table(D=5, V=3, js=2)
 METHODS = {
     "keys": dc.CellKey(PTABLE),
-    "seed": dc.Pram(),
+    "keys, another law": dc.Pram(),
+    "table": dc.Pram(invariant=True),
     "system, whole": dc.DiscreteLaplace(epsilon=1.0),
     "system, real": dc.Laplace(epsilon=1.0),
-    "keys that touch zeros": dc.DiscreteLaplace(epsilon=1.0, keyed=True),
+    "system, Gaussian": dc.DiscreteGaussian(rho=0.1),
+    "system, own": Noisy(),
+    "keys that touch zeros": dc.CellKey(dc.noise.discrete_laplace(1, 5)),
 }
 
 
@@ -29,28 +34,31 @@ def test_a_draw_is_a_function_of_seed_and_number(method):
 
 
 @pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
-def test_a_draw_cannot_be_released(method, tmp_path):
+def test_a_draw_cannot_be_released(method):
     trial = Sampler(party.table(), method, 1)(0)
-    for leave in (
-        lambda: trial.save(tmp_path / "x.parquet"),
-        trial.to_arrow,
-        trial.to_pandas,
-        trial.to_polars,
-        trial.inner_to_arrow,
-    ):
-        with pytest.raises(ConfidentialError, match="protect"):
-            leave()
-    assert list(tmp_path.iterdir()) == []
+    assert isinstance(trial, Trial)
+    check_no_way_out(trial)
+    with pytest.raises(ConfidentialError, match="protect"):
+        Release.holding(trial)
     assert str(int(trial.z.max())) not in repr(trial).replace("24 published", "")
-    assert "confidential" in trial._repr_html_()
+    assert "confidential" in repr(trial)
+
+
+def check_no_way_out(trial):
+    """What a release has and a protected table has not is for showing and handing out."""
+    leave = set(vars(Release)) - set(vars(object)) - {"holding", "__dataclass_params__"}
+    named = {name for name in leave if not name.startswith("__")}
+    assert named >= {"save", "to_arrow", "to_pandas", "to_polars", "inner_to_arrow", "tabulate"}
+    assert not [name for name in named if hasattr(trial, name)]
 
 
 def test_a_fitted_draw_stays_a_draw():
     from tests.assess.compare.fitting import SlowChain
 
     fitted = Sampler(party.table(), METHODS["keys"], 1)(0).fit(SlowChain())
-    with pytest.raises(ConfidentialError):
-        fitted.save("x.parquet")
+    assert isinstance(fitted, Trial)
+    check_no_way_out(fitted)
+    check_no_way_out(fitted.round(seed=1))
 
 
 def test_draws_have_the_law_of_releases():
@@ -66,7 +74,7 @@ def test_simulated_draws_have_the_law_of_the_system():
     table = party.table()
     method = dc.DiscreteLaplace(epsilon=2.0, nonnegative=False)
     simulated = np.array([Sampler(table, method, 1)(i).z for i in range(300)])
-    real = np.array([method(table).z for _ in range(300)])
+    real = np.array([method(table, draws=SecretDraws()).z for _ in range(300)])
     spread = np.sqrt(2) * 3
     assert abs(simulated.mean() - real.mean()) < 5 * spread / np.sqrt(600)
     assert abs(simulated.std() / real.std() - 1) < 0.1
@@ -83,30 +91,58 @@ def test_precision_of_simulated_draws_is_that_of_the_release():
     method = dc.Laplace(epsilon=1.0, split={"party:age": 0.4, "party:sex": 0.4, "party": 0.05,
                                             "age": 0.05, "sex": 0.05, "1": 0.05})  # fmt: skip
     table = party.table()
-    assert np.array_equal(Sampler(table, method, 1)(0).precision, method(table).precision)
+    real = method(table, draws=SecretDraws())
+    assert np.array_equal(Sampler(table, method, 1)(0).precision, real.precision)
 
 
-def test_a_method_of_the_system_must_be_able_to_simulate():
-    with pytest.raises(ParameterError, match="simulate"):
-        Sampler(party.table(), Secretive(), 1)(0)
+def test_a_method_must_say_where_its_noise_comes_from():
+    with pytest.raises(ParameterError, match="'keys', 'table' or 'system'"):
+        Sampler(party.table(), Sourceless(), 1)(0)
 
 
 def test_the_table_keeps_its_keys():
     table = party.table().rekeyed(np.random.default_rng(1))
     before = table.cell_keys.copy()
-    Sampler(table, METHODS["keys"], 1)(0)
+    trial = Sampler(table, METHODS["keys"], 1)(0)
     assert np.array_equal(table.cell_keys, before)
+    assert np.array_equal(trial.z, Sampler(party.table(), METHODS["keys"], 1)(0).z)
 
 
-def test_equal_cells_without_records_get_equal_keys():
-    rule = random_zero_keys(np.random.default_rng(1), 2**32)
-    keys = rule([{"a": "1", "b": "2"}, {"a": "2"}, {"b": "2", "a": "1"}])
-    assert keys[0] == keys[2] != keys[1]
+def test_the_custodians_secret_is_not_used():
+    table = party.table()
+    for method in (METHODS["keys"], METHODS["table"]):
+        known, unknown = (
+            Sampler(t, method, 1)(0) for t in (table.with_secret(dc.Secret.demo()), table)
+        )
+        assert np.array_equal(known.z, unknown.z)
+
+
+def test_the_same_empty_cell_is_drawn_alike_in_every_table():
+    """Cells without records take their noise from their definition."""
+    frame = {"a": ["x", "y"], "b": ["u", "v"], "n": [4, 6]}
+    one, two = (dc.Table.from_counts(frame, count="n", margins=m) for m in ("a*b", "b:a"))
+    cell = {"a": "x", "b": "v"}
+    moved = set()
+    for i in range(20):
+        shown = [
+            int(t.z[t.design.position(cell)])
+            for t in (Sampler(t, METHODS["keys that touch zeros"], 1)(i) for t in (one, two))
+        ]
+        assert shown[0] == shown[1]
+        moved.add(shown[0])
+    assert len(moved) > 1
+
+
+def test_a_table_without_keys_is_drawn_by_keys():
+    assert party.table().published.key is None
+    assert (Sampler(party.table(), METHODS["keys"], 1)(0).z != party.table().z).any()
 
 
 def test_a_table_on_confidential_support_is_drawn_on_the_public_one():
     frame = {"a": ["x", "y"], "b": ["u", "v"], "n": [4, 6]}
-    table = dc.Table.from_counts(frame, count="n", margins="a*b", support="occurring")
+    table = dc.Table.from_counts(
+        frame, count="n", margins="a*b", support="occurring", declared=True
+    )
     for method in (*METHODS.values(), Shift(1)):
         trial = Sampler(table, method, 1)(0)
         assert isinstance(trial.design, Design)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,7 @@ from discreet.assess.compare.choose import (
     paired,
     selected,
 )
-from discreet.assess.compare.contestants import MethodsLike, contestants
+from discreet.assess.compare.contestants import Contestant, MethodsLike, contestants
 from discreet.assess.compare.draws import tied_with_first
 from discreet.assess.compare.equal_risk import Tuned, Tuning, at_equal_risk
 from discreet.assess.compare.execution import Execution
@@ -29,6 +29,7 @@ from discreet.assess.measure import Measure, loss
 from discreet.design.release import Trial
 from discreet.design.table import Table
 from discreet.errors import ParameterError, UnknownNameError
+from discreet.protect.publish import in_unit
 
 if TYPE_CHECKING:
     import altair
@@ -139,6 +140,7 @@ def compare(
     *,
     fitters: Any = None,
     measures: str | Sequence[str | Measure] | None = None,
+    unit: str | None = None,
     replicates: int = 100,
     seed: int = 1,
     equal_risk: tuple[str, float] | None = None,
@@ -149,8 +151,8 @@ def compare(
 ) -> Comparison:
     r"""Compare methods on one table by risk and utility, over many draws.
 
-    Methods that use cell keys get new keys for every draw, methods that draw get a named stream
-    of the seed, and differentially private ones are simulated; no draw can be released. Every
+    Every draw has new keys, a secret and noise of its own, all from the seed (`Table.simulate`); no
+    draw can be released, and the custodian's secret and ledger are not touched. Every
     draw is judged twice: *published*, as it stands, and *fitted*, after it was brought to
     expected inner frequencies, which are those of the release where it has them and otherwise
     those of the fitter. Risk to a sensitive variable is then comparable whatever the method.
@@ -165,6 +167,8 @@ def compare(
       fitters: A fitter or several, objects or names; by default the chain of a non-negative and
         a log-linear fit, which gives expected inner frequencies. None at all for an empty list.
       measures: Measures, objects or names; a readable choice by default, ``"all"`` for all.
+      unit: What is published and compared, `"count"` or `"weight"`; must be said when the table has
+        weights, unless all methods publish weighted counts only.
       replicates: Number of draws of every method.
       seed: Root of all streams.
       equal_risk: A measure of risk and a target: every method is first tuned to this risk, on
@@ -180,9 +184,10 @@ def compare(
 
     See Langsrud & Lupp (2021).
     """
+    named = contestants(methods)
     job = Job(
-        table,
-        contestants(methods),
+        _in_unit(table, named, unit),
+        named,
         fitters_from(fitters),
         measures_from(measures),
         options,
@@ -196,3 +201,9 @@ def compare(
         raise ParameterError("tune= says how to reach an equal risk; give equal_risk= as well.")
     scores = how.scores(job)
     return Comparison(summarise(scores, job.measures), scores, job, tuning)
+
+
+def _in_unit(table: Table, named: Sequence[Contestant], unit: str | None) -> Table:
+    """The table with what is compared, the same for every method; one that cannot is refused."""
+    units = {in_unit(table, c.method, unit or table.unit).unit for c in named}
+    return replace(table, unit=units.pop())

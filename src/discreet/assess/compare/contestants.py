@@ -86,9 +86,13 @@ def _values(text: str) -> dict[str, Any]:
 
 
 def parameters_of(thing: Any) -> dict[str, Any]:
-    """What was chosen otherwise than by default, as plain data; a matrix by how it was made."""
+    """What was chosen otherwise than by default, as plain data; a matrix by how it was made.
+
+    A method's own parameters come before those that it shares with others.
+    """
     found: dict[str, Any] = {}
-    for field in fields(thing) if is_dataclass(thing) else ():
+    chosen = fields(thing) if is_dataclass(thing) else ()
+    for field in sorted(chosen, key=lambda field: field.kw_only):
         value = getattr(thing, field.name)
         if isinstance(value, TransitionMatrix):
             found |= _matrix_parameters(value)

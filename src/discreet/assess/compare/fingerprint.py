@@ -7,20 +7,25 @@ from typing import Any
 from discreet import digests
 from discreet.design.structured import StructuredDesign
 from discreet.design.table import Table
+from discreet.errors import ParameterError
 
 _SHOWN = 16
 
 
 def digest(*things: Any) -> str:
     """A short hash of the contents; equal contents have equal hashes in every process."""
-    return digests.digest(*things).hex()[:_SHOWN]
+    try:
+        return digests.digest(*things).hex()[:_SHOWN]
+    except ParameterError as error:
+        raise ParameterError(f"{error} Or leave out resume=.") from None
 
 
 def table_digest(table: Table) -> str:
-    """A hash of the design and the true values; keys are redrawn and do not count."""
+    """A hash of the design, the true values and their bounds; keys are redrawn and do not count."""
     values = [table.published, *([] if table.inner is None else [table.inner])]
     numbers = [(v.count, v.weight, v.weight_squared) for v in values]
-    return digest(_design(table), numbers, table.convention.name, table.convention.modulus)
+    rule, bounds = table.convention, table.data_set.bounds
+    return digest(_design(table), numbers, rule.name, rule.modulus, bounds)
 
 
 def _design(table: Table) -> Any:

@@ -6,13 +6,14 @@ import inspect
 import itertools
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from discreet import registry
 from discreet.assess.compare.choose import RISKS, Line, paired
 from discreet.assess.compare.comparison import Comparison, compare
 from discreet.assess.compare.text import RANGE, number
+from discreet.assess.compare.trial import Sampler
 from discreet.assess.listing import Framed, aligned
 from discreet.assess.measure import Measure
 from discreet.design.table import Method, Table
@@ -96,13 +97,15 @@ def frontier(
     risk: str | None = None,
     utility: str = "hellinger-utility",
     measures: Sequence[str | Measure] = (),
+    unit: str | None = None,
     **settings: Any,
 ) -> Frontier:
     """Every setting of a method on a grid, by risk and utility.
 
     A setting is efficient when no other one has at most its risk and at least its utility, and is
     better in one of them; means over the draws decide, and all settings see the same random
-    numbers. Settings that the method refuses are listed with the reason.
+    numbers. Settings that the method refuses are listed with the reason, such as a cap that leaves
+    no guarantee on this table.
 
     Cost: a comparison of as many methods as the grid has points.
 
@@ -114,18 +117,20 @@ def frontier(
         is named, of unchanged small cells otherwise.
       utility: The measure of utility. ``name@published`` or ``name@fitted`` names the stage.
       measures: Further measures to take.
+      unit: What is published and compared, as for `compare`.
       **settings: As for `compare`: `fitters`, `replicates`, `seed`, `resume`, `workers`, and
         options of the measures such as `sensitive="party"`.
     """
     chosen = risk or (RISKS[0] if "sensitive" in settings else "unchanged-small-cells")
-    made, failed = _settings(method, grid)
+    table = replace(table, unit=unit or table.unit)
+    made, failed = _settings(method, grid, table)
     names = dict.fromkeys(m.partition("@")[0] for m in (chosen, utility))
     found = compare(table, made, measures=[*names, *measures], **settings)
     return Frontier(found, chosen, utility, failed)
 
 
 def _settings(
-    method: str | type[Method], grid: Mapping[str, Sequence[Any]]
+    method: str | type[Method], grid: Mapping[str, Sequence[Any]], table: Table
 ) -> tuple[dict[str, Method], dict[str, str]]:
     """Methods by setting, and the settings that cannot be made with the reason."""
     if not grid or any(not values for values in grid.values()):
@@ -136,12 +141,19 @@ def _settings(
         setting = dict(zip(grid, values, strict=True))
         label = " ".join(f"{name}={value}" for name, value in setting.items())
         try:
-            made[label] = _made(method, setting)
+            made[label] = _accepted(_made(method, setting), table)
         except DiscreetError as error:
             failed[label] = str(error)
     if not made:
         raise ParameterError(f"no setting of the grid can be used: {next(iter(failed.values()))}")
     return made, failed
+
+
+def _accepted(method: Method, table: Table) -> Method:
+    """The method, if it takes the table; private ones refuse noise that guarantees nothing."""
+    if method.source == "system":
+        Sampler(table, method, 0)(0)
+    return method
 
 
 def _made(method: str | type[Method], setting: Mapping[str, Any]) -> Method:

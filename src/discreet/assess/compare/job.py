@@ -70,6 +70,7 @@ class Job:
         return {
             "version": __version__,
             "table": table_digest(self.table),
+            "unit": self.table.unit,
             "seed": self.seed,
             "fitters": [f"{label_of(f)} {digest(f)}" for f in self.fitters],
             "measures": [f"{m.name} {digest(m)}" for m in self.measures],

@@ -87,7 +87,7 @@ class Judge:
             yield from _rows(published, FITTED, OWN, "")
             return
         for label, fitter in self._prepared.items():
-            fitted = trial.fit(fitter)
+            fitted = trial.fit(fitter, require=False)  # the status is part of the rows
             status = fitted.fit_result.status.name
             found = assess(self.table, fitted, self.measures, **self.options)
             yield from _rows(found, FITTED, label, status)

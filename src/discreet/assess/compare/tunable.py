@@ -82,6 +82,7 @@ class Range:
 
 
 _USUAL = {
+    "discrete-gaussian": Range("rho", 0.001, 50.0),
     "discrete-laplace": Range("epsilon", 0.05, 20.0),
     "laplace": Range("epsilon", 0.05, 20.0),
     "pram": Range("epsilon", 0.1, 6.0),
@@ -98,7 +99,7 @@ def range_for(method: Method) -> Range | None:
     if method.name == "cell-key" and isinstance(matrix, TransitionMatrix):
         return _variances(matrix)
     if method.name == "pram" and matrix is not None:
-        return Range("alpha", 0.05, 1.0)
+        return Range("alpha", 0.05, 1.0) if getattr(method, "invariant", False) else None
     return _USUAL.get(method.name)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from discreet.assess.compare.choose import Line
+from discreet.assess.compare.fingerprint import table_digest
 from discreet.assess.compare.judge import FITTED, OWN, PUBLISHED
 from discreet.assess.listing import grouped
 from discreet.assess.report.markup import (
@@ -29,6 +30,11 @@ if TYPE_CHECKING:
 _STAGES = {
     FITTED: "After fitting to expected inner frequencies",
     PUBLISHED: "As published",
+}
+_SOURCES = {
+    "keys": "the secret and the keys of the records in each cell; the same in every table",
+    "table": "the secret and the whole table; other tables have other noise",
+    "system": "the operating system; never the same twice",
 }
 
 
@@ -83,11 +89,10 @@ def methods(found: Comparison, statements: Mapping[str, str]) -> str:
     parts = []
     for contestant in found.job.contestants:
         chosen = json.dumps(contestant.parameters, ensure_ascii=False).strip("{}").replace('"', "")
-        noise = {"keys": "cell keys", "seed": "a seed", "system": "the operating system"}
         rows = [
             ("method", contestant.method.name),
             ("parameters", chosen or "all by default"),
-            ("noise from", noise.get(contestant.method.source, contestant.method.source)),
+            ("noise from", _SOURCES[contestant.method.source]),
             ("statement", statements[contestant.label]),
         ]
         parts.append(f"<h3>{text(contestant.label)}</h3>{facts(rows)}")
@@ -109,8 +114,8 @@ def procedure(found: Comparison) -> str:
     draws = max(row["replicates"] for row in rows)
     fitters = sorted({row["fitter"] for row in rows} - {"", OWN})
     lines = [
-        f"Every method protected the table {draws:,} times: with new record keys, with a new "
-        "stream of random numbers, or simulated where it draws from the operating system.",
+        f"Every method protected the table {draws:,} times, each time with new record keys, "
+        "another secret and other noise.",
         "Every draw was measured as published, and again after it was brought to expected inner "
         "frequencies: those of the release where it has them, otherwise fitted "
         f"({', '.join(fitters) or 'not needed'}). An intruder can do the same, and it makes "
@@ -218,9 +223,10 @@ def provenance(found: Comparison) -> str:
 
     rows = [
         ("program", f"discreet {__version__}"),
+        ("unit of the values", str(found.job.table.unit)),
         ("seed", str(found.job.seed)),
         ("draws of each method", f"{max(found.frame['replicates'].to_pylist()):,}"),
         ("options of measures", ", ".join(f"{k}={v}" for k, v in found.job.options.items()) or "–"),
-        ("digest of the table", found.job.description()["table"]),
+        ("digest of the table", table_digest(found.job.table)),
     ]
     return section("Made with", facts(rows))

@@ -10,7 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.assess.cells import block_name, columns, released_values, structured, true_values
+from discreet.assess.cells import (
+    block_name,
+    columns,
+    released_values,
+    require_counts,
+    structured,
+    true_values,
+)
 from discreet.assess.listing import grouped
 from discreet.assess.measure import BaseMeasure, NotApplicableError, Score
 from discreet.assess.utility.additivity import containing
@@ -59,6 +66,7 @@ class Differencing(BaseMeasure):
     def __call__(self, table: Table, release: Protected) -> Score:
         """Take the measure."""
         design = structured(release.design)
+        require_counts(release)
         f = true_values(table, design, "published")
         g = released_values(release, "published")
         rows = []

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.assess.cells import released_values, true_values
+from discreet.assess.cells import released_values, require_counts, true_values
 from discreet.assess.measure import NO_SENSITIVE, BaseMeasure, NotApplicableError
 from discreet.design.base import Design, Vector
 from discreet.design.release import Protected
@@ -165,6 +165,7 @@ def _numbered(
 
 def _shown(release: Protected) -> Vector:
     """Released inner frequencies, negatives set to zero."""
+    require_counts(release)
     y = released_values(release, "inner")
     if np.isnan(y).any():
         raise NotApplicableError("inner cells are withheld. Fit the release first.")

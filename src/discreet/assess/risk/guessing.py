@@ -117,13 +117,13 @@ def _without_each(
     release: Protected, insiders: NDArray[np.intp], fitter: Fitter
 ) -> Iterator[tuple[int, Vector]]:
     """Each insider with the inner cells fitted to the published ones without one record there."""
-    refit = fitter.prepare(release.design)
+    refit, weights = fitter.prepare(release.design), release.fit_weights()
     X = release.design.matrix()
     for done, i in enumerate(insiders.tolist(), start=1):
         z = release.z.astype(np.float64)
         held = X.indices[X.indptr[i] : X.indptr[i + 1]]
         z[held] = np.maximum(z[held] - 1, 0)
-        yield i, refit(z, weights=release.precision).y
+        yield i, refit(z, weights=weights).y
         report("refitting without one record", done / len(insiders))
 
 

@@ -79,7 +79,7 @@ class ProvenNonzero(PairMeasure):
         """Take the measure."""
         if self.mechanism is None:
             raise NotApplicableError(NO_MECHANISM)
-        pair = self.pairs(table, release)
+        pair = self.counts(table, release)
         if (pair.g != np.rint(pair.g)).any():
             raise NotApplicableError("released values have decimals; assess them before fitting.")
         filled = pair.f > 0

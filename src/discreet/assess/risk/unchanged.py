@@ -90,7 +90,7 @@ class SmallCells(PairMeasure):
 
     def __call__(self, table: Table, release: Protected) -> Score:
         """Take the measure."""
-        pair = self.pairs(table, release)
+        pair = self.counts(table, release)
         true, shown = ((v >= 0.5) & (v < self.small + 0.5) for v in (pair.f, pair.g))
         if not true.any():
             raise NotApplicableError("no true count is small.")
@@ -119,7 +119,7 @@ class Uniqueness(PairMeasure):
 
     def __call__(self, table: Table, release: Protected) -> Score:
         """Take the measure."""
-        pair = self.pairs(table, release)
+        pair = self.counts(table, release)
         true, shown = pair.f == 1, np.abs(pair.g - 1) < 0.5
         t, r, b = (int(np.count_nonzero(m)) for m in (true, shown, true & shown))
         if t == 0:

@@ -173,7 +173,7 @@ def two_way_tables(table: Table, release: Protected) -> Iterator[tuple[str, Matr
     """Name, true and released matrix of every published two-way table that is fully shown."""
     design = structured(release.design)
     f = true_values(table, design, "published", release.unit)
-    g = released_values(release, "published", release.unit)
+    g = released_values(release, "published")
     for k, block in enumerate(design.blocks):
         if block.order == 2 and not np.isnan(g[design.slice_of(k)]).any():
             yield block_name(block), _matrix(design, k, f), _matrix(design, k, g)

@@ -79,6 +79,6 @@ def _parquet(path: Path, root: str | None) -> Tree:
 
 def _table(table: Any, names: list[str], root: str | None) -> Tree:
     if {"child", "parent"} <= set(names):
-        label = "label" if "label" in names else None
-        return read_parent_child(table, "child", "parent", label, root)
+        label, level = (name if name in names else None for name in ("label", "level"))
+        return read_parent_child(table, "child", "parent", label, root, level)
     return read_columns(table, names, root or "Total")

@@ -7,21 +7,51 @@ from typing import Any
 
 from discreet.design.codes import MISSING, canonical
 from discreet.design.formats.frames import all_rows, distinct_rows, text_columns
-from discreet.design.formats.tree import Tree, plant
+from discreet.design.formats.tree import Tree, depths_of, plant, reading_order
 from discreet.errors import CodeError, ParameterError
 
 
 def read_parent_child(
-    table: object, child: str, parent: str, label: str | None, root: str | None
+    table: object,
+    child: str,
+    parent: str,
+    label: str | None,
+    root: str | None,
+    level: str | None = None,
 ) -> Tree:
     """A frame with a row per code, or pairs (code, parent); no parent means the top."""
     if isinstance(table, (list, tuple, Iterator)):
         return plant([_pair(entry) for entry in table], root)
-    names = [child, parent] if label is None else [child, parent, label]
-    codes, parents, *labels = text_columns(all_rows(table, names))
-    tree = plant([(code or "", above) for code, above in zip(codes, parents, strict=True)], root)
-    named = zip(codes, labels[0], strict=True) if labels else ()
-    return tree._replace(labels={code: text for code, text in named if code and text})
+    names = [name for name in (child, parent, label, level) if name is not None]
+    columns = dict(zip(names, text_columns(all_rows(table, names)), strict=True))
+    codes = columns[child]
+    tree = plant([(c or "", above) for c, above in zip(codes, columns[parent], strict=True)], root)
+    labels, levels = (_filled(codes, columns.get(name or "")) for name in (label, level))
+    return tree._replace(labels=labels, level_names=_level_names(tree, levels) if levels else ())
+
+
+def _filled(codes: Sequence[str | None], texts: Sequence[str | None] | None) -> dict[str, str]:
+    """Code to text, where there is one."""
+    pairs = zip(codes, texts or [None] * len(codes), strict=True)
+    return {code: text for code, text in pairs if code and text}
+
+
+def _level_names(tree: Tree, levels: Mapping[str, str]) -> tuple[str, ...]:
+    """The names of the depths, from the names beside the codes; each depth has one.
+
+    The level of a root that has no row is called by its code.
+    """
+    depths = depths_of(tree.root, reading_order(tree.root, tree.pairs))
+    found: dict[int, str] = {}
+    for code, depth in sorted(depths.items(), key=lambda item: item[1]):
+        name = levels.get(code, tree.root if code == tree.root else None)
+        if name is not None and found.setdefault(depth, name) != name:
+            message = (
+                f"codes {depth} steps below the total belong to level {found[depth]!r} and to level "
+                f"{name!r}; each depth has one name. Rename a column 'level' that means another thing"
+            )
+            raise CodeError(message)
+    return tuple(found[depth] for depth in range(len(found)) if depth in found)
 
 
 def _pair(entry: Sequence[object]) -> tuple[str, str | None]:
@@ -35,16 +65,20 @@ def _pair(entry: Sequence[object]) -> tuple[str, str | None]:
     return canonical(code), None if is_top else above
 
 
-def write_parent_child(root: str, parents: Mapping[str, str], labels: Mapping[str, str]) -> Any:
-    """An Arrow table of child and parent, with labels if there are any; the root comes first."""
+def write_parent_child(tree: Tree) -> Any:
+    """An Arrow table of child and parent, with labels and levels if there are any; root first."""
     import pyarrow as pa
 
+    root, parents, labels, names = tree.root, dict(tree.pairs), tree.labels, tree.level_names
     columns: dict[str, list[str | None]] = {
         "child": [root, *parents],
         "parent": [None, *parents.values()],
     }
     if labels:
         columns["label"] = [labels.get(code or "") for code in columns["child"]]
+    if names:
+        depths = depths_of(root, parents)
+        columns["level"] = [names[depths[code or ""]] for code in columns["child"]]
     return pa.table({name: pa.array(texts, pa.string()) for name, texts in columns.items()})
 
 

@@ -77,8 +77,8 @@ class NonNegative(FitterBase):
 
     Args:
       ridge: The factor :math:`\lambda`; `None` for the limit zero.
-      exact: Margins that must be met: a formula, or a list of margins by name (`[()]` is the grand
-        total), or of published positions.
+      exact: Margins that must be met: a formula, or a list of margins by name (`"1"` is the total),
+        or of published positions.
       tolerance: Projected gradient to reach, relative to the largest entry of :math:`XWz`.
       max_steps: Steps after which the fit gives up.
       start: Starting table `s`, one value per inner cell; zeros by default.

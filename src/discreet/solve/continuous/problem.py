@@ -18,14 +18,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from discreet.design.base import Design
 from discreet.design.blocks import resolve
-from discreet.design.formula import parse
+from discreet.design.formula import TOTAL, parse
 from discreet.design.structured import StructuredDesign
 from discreet.errors import DesignError, ParameterError
 from discreet.solve.continuous.inputs import checked_start, checked_values, checked_weights
 
 Vector = NDArray[np.float64]
 Marks = NDArray[np.bool_]
-Exact = str | Sequence[str | int | Sequence[str]]
+Exact = str | int | Sequence[str | int | Sequence[str]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,8 +142,8 @@ def _scale(design: Design, weights: Vector, z: Vector) -> float:
 
 def positions_of(design: Design, margins: Exact) -> NDArray[np.int64]:
     """Published positions of margins named as in a design, or given by number."""
-    if isinstance(margins, str):
-        return _named(design, margins)
+    if isinstance(margins, (str, int)):
+        return _named(design, str(margins))
     numbers = [m for m in margins if isinstance(m, (int, np.integer))]
     names = [m for m in margins if not isinstance(m, (int, np.integer))]
     found = [np.array(numbers, dtype=np.int64)]
@@ -182,7 +182,7 @@ def frozen_margins(exact: Exact) -> str | tuple[str | int | tuple[str, ...], ...
     """Margins as a value that does not change; checked for shape, not yet against a design."""
     if isinstance(exact, str):
         return exact
-    if exact == 1:
+    if isinstance(exact, int) and exact == 1:
         return TOTAL
     if not isinstance(exact, Iterable):
         raise ParameterError(f"exact needs a formula or a list of margins, got {exact!r}.")

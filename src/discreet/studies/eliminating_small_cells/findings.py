@@ -8,19 +8,16 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.noise.allocate import controlled_flows
 from discreet.noise.entropy import variance_range
 from discreet.noise.small_cells import no_small_cells
 from discreet.protect.effect import Effect
 from discreet.studies.eliminating_small_cells import printed
 from discreet.studies.eliminating_small_cells.results import REACHES, SMALL, Results, matrix
-from discreet.studies.eliminating_small_cells.tables import deviation_frequencies, invariant_of
+from discreet.studies.eliminating_small_cells.tables import COUNTS
 from discreet.studies.model import Finding, by_row
 
 _SUM, _MEAN, _VARIANCE = 0.0035, 0.0035, 0.025  # what rounding to three digits can do to a row
 _LARGEST_OF_SAFE = 8
-COUNTS = range(9, 17)
-"""Counts of Figure 1a."""
 _LARGE = 20
 _NORMAL = 0.1
 
@@ -38,8 +35,6 @@ def findings(found: Results) -> Iterator[Finding]:
     yield _adjusted(found)
     yield _adjustment_costs(found)
     yield _noise_beats_safe(found)
-    yield _table_6()
-    yield _quality(found)
 
 
 def _safe_bound(found: Results) -> Finding:
@@ -215,35 +210,4 @@ def _noise_beats_safe(found: Results) -> Finding:
         + ", ".join(f"{m:.3f} (D = {D})" for D, m in adjusted.items())
         + ". How near SAFE comes depends on its search, and the paper's is not published.",
         is_judged=False,
-    )
-
-
-def _table_6() -> Finding:
-    deviations, t = deviation_frequencies()
-    R = invariant_of(t)
-    flows = controlled_flows(R, t)
-    moved = np.abs(flows.sum(axis=0) - t).max()
-    spread = np.sqrt((t[:, None] * R * (1 - R)).sum(axis=0)).max()
-    return Finding(
-        "The frequencies of perturbed deviations match those of the deviations nearly exactly.",
-        bool(moved <= 2) and int(t @ np.array(deviations)) == 60,
-        f"Largest difference {moved} of {t.sum():,} cells, while "
-        f"{1 - np.trace(flows) / t.sum():.0%} of the cells change. Independent draws would differ "
-        f"by {spread:,.0f} (one standard deviation), so the paper allocates as well.",
-    )
-
-
-def _quality(found: Results) -> Finding:
-    table, release = found.data.five_way, found.safe
-    quality = np.asarray(release.quality)
-    graded = quality >= 0
-    shown = np.bincount(quality[graded])
-    true = np.minimum(np.abs(release.z - table.z)[graded], len(shown) - 1)
-    same = float((true == quality[graded]).mean())
-    return Finding(
-        "The size of a perturbed deviation can be published with each cell without changing what "
-        "the table as a whole says about its deviations.",
-        np.array_equal(np.bincount(true, minlength=len(shown)), shown) and same < 1,
-        f"{graded.sum():,} cells after SAFE: mean size {quality[graded].mean():.3f}, truly "
-        f"{true.mean():.3f}; {same:.0%} of the cells show their own.",
     )

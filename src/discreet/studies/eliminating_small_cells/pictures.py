@@ -9,8 +9,8 @@ import numpy as np
 
 from discreet.assess.plots.style import altair_module, colours, shapes, styled
 from discreet.protect.effect import Effect
-from discreet.studies.eliminating_small_cells.findings import COUNTS
 from discreet.studies.eliminating_small_cells.results import Results, matrix
+from discreet.studies.eliminating_small_cells.tables import COUNTS
 from discreet.studies.model import Picture
 
 _REACH = 7

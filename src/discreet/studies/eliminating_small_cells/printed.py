@@ -101,6 +101,17 @@ TABLE_5 = """
 MEANS = ("1.49", "1.19", "1.09", "1.15", "0.99", "1.13", "0.97")
 """Section 6: mean size of the deviations, for each of the methods."""
 
+SECTIONS = {
+    "percent that SAFE leaves at 9 to 16, least": "13",
+    "percent that SAFE leaves at 9 to 16, most": "26",
+    "percent that noise leaves": "70",
+    "largest deviation, controlled": "7",
+    "largest deviation, four variables": "30",
+    "mean perturbation at a count, lowest": "-0.82",
+    "mean perturbation at a count, highest": "0.78",
+}
+"""Sections 4 and 6."""
+
 TABLE_6 = """
 -13 1 0
 -12 5 5

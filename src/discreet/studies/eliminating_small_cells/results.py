@@ -10,14 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.design.formula import margins
-from discreet.design.release import Release
+from discreet.design.release import Trial
 from discreet.noise.linear import linear_table
 from discreet.noise.matrix import TransitionMatrix
 from discreet.progress import report
 from discreet.protect.adjust import Adjust
 from discreet.protect.cell_key import CellKey
 from discreet.protect.effect import Effect, effect
-from discreet.protect.quality import Quality
 from discreet.protect.safe import Safe
 from discreet.studies.eliminating_small_cells.standin import VARIABLES, Shape, StandIn, stand_in
 
@@ -69,14 +68,14 @@ class Results:
 
     Attributes:
       data: The stand-in.
-      safe: The five-way table after SAFE, with a quality for its cells.
+      safe: The five-way table after SAFE.
       short: The same after a twentieth of the search.
       noise: The three-way table by largest perturbation of its noise.
     """
 
     data: StandIn
-    safe: Release
-    short: Release
+    safe: Trial
+    short: Trial
     noise: dict[int, Noise]
 
     @cached_property
@@ -116,20 +115,20 @@ def all_results(shape: Shape | None = None, effort: Effort | None = None, seed: 
     """The stand-in after SAFE, after noise, and after noise and adjustment."""
     data, effort = stand_in(shape, seed), effort or Effort()
     report("SAFE", 0.0)
-    safe = data.five_way.protect(Quality(Safe(proposals=effort.safe)), seed=seed)
-    short = data.five_way.protect(Safe(proposals=effort.short), seed=seed)
+    safe = data.five_way.simulate(Safe(proposals=effort.safe), seed=seed)
+    short = data.five_way.simulate(Safe(proposals=effort.short), seed=seed)
     noise = {}
     for k, D in enumerate(REACHES):
         report("noise and adjustment", k / len(REACHES))
-        noise[D] = _noise(data, D, effort)
+        noise[D] = _noise(data, D, effort, seed)
     return Results(data, safe, short, noise)
 
 
-def _noise(data: StandIn, D: int, effort: Effort) -> Noise:
+def _noise(data: StandIn, D: int, effort: Effort, seed: int) -> Noise:
     table, method = data.three_way, CellKey(matrix(D))
     started = time.perf_counter()
-    before = table.protect(method)
-    after = table.protect(Adjust(method, proposals=effort.adjust))
+    before = table.simulate(method, seed=seed)
+    after = table.simulate(Adjust(method, proposals=effort.adjust), seed=seed)
     seconds = time.perf_counter() - started
     some = table.z > 0
     adds_up = after.y is not None and np.array_equal(after.design.aggregate(after.y), after.z)

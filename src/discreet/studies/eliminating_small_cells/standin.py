@@ -1,4 +1,4 @@
-"""Records of nobody in the place of the paper's census data, which are not public.
+"""Records of nobody in the place of the paper's census data, which are not at hand.
 
 Region × age × country of birth has about as many non-empty cells as the paper's three-way test
 table (22,670) and, before any adjustment, deviations like the printed ones; sex and marital status

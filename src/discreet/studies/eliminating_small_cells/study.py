@@ -37,19 +37,17 @@ _NOTES = (
     "itself moves by one. Table 2 leaves out a column of its row 5.",
     "The text's largest deviation of 7 is about all controlled tables; Table 5 is about one of "
     "them and ends at 6.",
-    "Section 4's range of mean perturbations, -0.82 to 0.78, depends on keys that are not printed.",
-    "The paper counts deviations of cells that are not truly empty (Tables 5 and 6). A quality "
-    "published for these cells alone would tell which zeros of the release are true, so the "
-    "product gives cells that are released as zero no quality.",
+    "The product does not publish perturbed deviations of this kind, which tell too much of single "
+    "cells; its quality is a coarse class, perturbed by a law that does not depend on the table.",
 )
 
 
 def _about(found: Results) -> str:
     three, five = found.data.three_way, found.data.five_way
     return (
-        f"The paper's census data are not public. {int(five.y.sum()):,} invented people stand in: "
+        f"The paper's census data are not at hand. {int(five.y.sum()):,} invented people stand in: "
         f"a three-way table of {int((three.z > 0).sum()):,} non-empty cells (the paper: 22,670), "
         f"and five variables in {int((five.y > 0).sum()):,} non-empty inner cells and "
         f"{int((five.z > 0).sum()):,} non-empty cells of the controlled tables of up to three "
-        "variables. Figures that depend on it are shown and not judged; the paper's statements are."
+        "variables. Noise without adjustment is judged on it, and the paper's statements are."
     )

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from discreet.assess.risk.exact import ExactDisclosure
 from discreet.assess.utility.hellinger import HellingerUtility
-from discreet.design.release import Release
+from discreet.design.release import Protected
 from discreet.design.table import Table
 from discreet.progress import report
-from discreet.randomness import stream
+from discreet.protect.simulate import simulate
 from discreet.studies.fair_comparison.example import SENSITIVE, Example, cell_key, rounding
 
 CELL_KEY_DRAWS = 1_500
@@ -57,9 +57,9 @@ def redrawn_keys(example: Example, replicates: int, seed: int) -> Draws:
 
 
 def _cell_key_draws(example: Example, replicates: int, seed: int) -> Iterator[Draw]:
-    rng, method = stream(seed, "fair comparison, keys"), cell_key()
     for done in range(replicates):
-        z = method(example.table.rekeyed(rng)).z
+        name = f"fair comparison, keys {done}"
+        z = simulate(example.table, cell_key(), {}, seed=seed, name=name).z
         restored = example.restored(z)
         yield Draw(
             utility(example.table, example.release(z)),
@@ -75,21 +75,20 @@ def redrawn_roundings(example: Example, replicates: int, seed: int) -> Draws:
 
 
 def _rounding_draws(example: Example, replicates: int, seed: int) -> Iterator[Draw]:
-    method = rounding()
     for done in range(replicates):
-        rng = stream(seed, f"fair comparison, rounding {done}")
-        release = method(example.table, rng=rng)
+        name = f"fair comparison, rounding {done}"
+        release = simulate(example.table, rounding(), {}, seed=seed, name=name)
         value = utility(example.table, release)
         yield Draw(value, value, *_risks(example, release))
         report("redrawing roundings", (done + 1) / replicates)
 
 
-def utility(table: Table, release: Release) -> float:
+def utility(table: Table, release: Protected) -> float:
     """Hellinger utility of the published cells."""
     return HellingerUtility()(table, release).value
 
 
-def _risks(example: Example, release: Release) -> tuple[float, float]:
+def _risks(example: Example, release: Protected) -> tuple[float, float]:
     fitted = example.expected(release)
     outsider, insider = (
         ExactDisclosure(sensitive=SENSITIVE),

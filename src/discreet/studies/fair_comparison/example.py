@@ -12,11 +12,13 @@ from numpy.typing import NDArray
 
 from discreet import registry
 from discreet.design.base import Design
-from discreet.design.release import Release, Statement
+from discreet.design.release import Protected, Trial
+from discreet.design.statement import Statement
 from discreet.design.table import Table
 from discreet.noise import perturbation_table
 from discreet.protect.cell_key import CellKey
 from discreet.protect.small_count import SmallCountRounding
+from discreet.randomness import stream
 from discreet.solve.fit import Prepared
 from discreet.studies.fair_comparison import printed
 from discreet.studies.model import by_row
@@ -26,7 +28,6 @@ Real = NDArray[np.float64]
 SENSITIVE = "party"
 AXES = {"party": ["A", "B", "C"], "age": ["young", "middle", "old"], "sex": ["male", "female"]}
 MARGINS = "party*age + party*sex + age + sex"
-_AS_PRINTED = Statement((), "As printed.")
 
 
 def design() -> Design:
@@ -53,7 +54,8 @@ class Example:
     @classmethod
     def of_the_paper(cls) -> Example:
         """Table 1."""
-        return cls(Table.from_inner(design(), inner_values(printed.TABLE_1)))
+        table = Table.from_inner(design(), inner_values(printed.TABLE_1))
+        return cls(table.rekeyed(stream(1, "fair comparison, keys")))
 
     @property
     def design(self) -> Design:
@@ -72,18 +74,18 @@ class Example:
         )
         return fit
 
-    def restored(self, z: NDArray[Any]) -> Release:
+    def restored(self, z: NDArray[Any]) -> Trial:
         """Published values made additive."""
         return self.release(self._additive(z).require().z)
 
-    def expected(self, release: Release) -> Release:
+    def expected(self, released: Protected) -> Trial:
         """Additive values with their expected inner frequencies."""
-        y = self._log_linear(release.z).require().y
+        y = self._log_linear(released.z).require().y
         return self.release(self.design.aggregate(y), y)
 
-    def release(self, z: NDArray[Any], y: NDArray[Any] | None = None) -> Release:
-        """Published values as a release."""
-        return Release(self.design, z, _AS_PRINTED, y=y)
+    def release(self, z: NDArray[Any], y: NDArray[Any] | None = None) -> Trial:
+        """Values as if they had been published."""
+        return Trial(self.design, z, Statement(), y=y)
 
     def published(self, text: str) -> Real:
         """The published values of a printed table."""

@@ -35,6 +35,9 @@ Total 5 37 15 31 29 57
 """
 """One draw of the cell key method."""
 
+SUMS = {"published": "18", "from age": "21", "from sex": "16"}
+"""Section 2: the total of party A in Table 3."""
+
 TABLE_4 = """
 A 0 12 5 12 5 17
 B 3 8 0 3 8 11

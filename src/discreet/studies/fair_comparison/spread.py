@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.studies.chance import quantile
 from discreet.studies.fair_comparison import printed
 from discreet.studies.fair_comparison.draws import CELL_KEY_DRAWS, Draws
 from discreet.studies.model import Figure, PrintedTable, as_printed
@@ -16,6 +17,7 @@ ENDS = (0.025, 0.975)
 INTERVAL_TOLERANCE = 0.004
 _PAPER_DRAWS = 1_000
 _SAME = 1e-3
+_SAME_DRAW = 1e-6
 
 
 def interval_table(keys: Draws) -> PrintedTable:
@@ -46,8 +48,8 @@ def share_table(keys: Draws) -> PrintedTable:
         "Section 6, redrawn keys",
         "Percent of draws of the cell key method with each risk",
         figures,
-        "Shares agree within three standard errors of the difference of our draws and "
-        f"{_PAPER_DRAWS:,}, plus the rounding; the paper does not say how many keys it drew.",
+        f"Shares agree within what chance does to our draws and to {_PAPER_DRAWS:,}, plus the "
+        "rounding; the paper does not say how many keys it drew.",
     )
 
 
@@ -55,7 +57,7 @@ def _share(row: str, text: str, risks: NDArray[np.float64], risk: float) -> Figu
     p = float(text) / 100
     error = math.sqrt(p * (1 - p) * (1 / len(risks) + 1 / _PAPER_DRAWS))
     found = 100 * float(np.mean(np.abs(risks - risk) < _SAME))
-    return Figure(row, "percent", text, found, 300 * error + 0.5)
+    return Figure(row, "percent", text, found, 100 * quantile(len(risks)) * error + 0.5)
 
 
 def rounding_table(roundings: Draws) -> PrintedTable:
@@ -64,7 +66,7 @@ def rounding_table(roundings: Draws) -> PrintedTable:
         "Sections 5 and 6, redrawn roundings",
         "The two outcomes of small count rounding, and the percent of draws with each",
         tuple(_outcomes(roundings)),
-        "Values agree when they round to the printed digits; shares within three standard errors.",
+        "Values agree when they round to the printed digits; shares within what chance does.",
     )
 
 
@@ -73,10 +75,9 @@ def _outcomes(roundings: Draws) -> Iterator[Figure]:
     for title, texts in printed.ROUNDED_RISKS.items():
         rows[f"risk, {title}"] = (roundings.risks(title), texts)
     for name, (drawn, texts) in rows.items():
-        error = 150 / math.sqrt(len(drawn))
+        error = quantile(len(drawn)) * 50 / math.sqrt(len(drawn))
         for text in texts:
-            near = np.abs(drawn - float(text)) <= as_printed(text)
-            value = float(drawn[near].mean()) if near.any() else math.nan
-            row = f"{name} {text}"
-            yield Figure(row, "value", text, value, as_printed(text))
-            yield Figure(row, "percent", "50", 100 * float(near.mean()), error)
+            nearest = float(drawn[np.argmin(np.abs(drawn - float(text)))])
+            share = 100 * float(np.mean(np.abs(drawn - nearest) < _SAME_DRAW))
+            yield Figure(f"{name} {text}", "value", text, nearest, as_printed(text))
+            yield Figure(f"{name} {text}", "percent", "50", share, error)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from discreet.studies.chance import orders
 from discreet.studies.fair_comparison import printed
 from discreet.studies.fair_comparison.draws import (
     CELL_KEY_DRAWS,
@@ -17,12 +18,12 @@ from discreet.studies.fair_comparison.pictures import pictures
 from discreet.studies.fair_comparison.spread import interval_table, rounding_table, share_table
 from discreet.studies.fair_comparison.tables import (
     Worked,
+    additivity_table,
     aggregated_tables,
     inner_tables,
     probability_tables,
     risk_table,
     utility_table,
-    wrong_guesses,
 )
 from discreet.studies.model import Finding, Options, Study
 
@@ -40,6 +41,7 @@ def run(options: Options) -> Study:
         "expected frequencies",
         source="Langsrud & Lupp (2021)",
         tables=(
+            additivity_table(example),
             *aggregated_tables(worked),
             *inner_tables(worked),
             utility_table(worked),
@@ -49,10 +51,7 @@ def run(options: Options) -> Study:
             share_table(keys),
             rounding_table(roundings),
         ),
-        findings=(
-            *wrong_guesses(worked),
-            *_findings(example, keys, roundings),
-        ),
+        findings=_findings(example, keys, roundings),
         pictures=pictures(worked, keys),
         notes=(
             f"Redrawn keys: {replicates}; redrawn roundings: {len(roundings.published)}.",
@@ -68,6 +67,7 @@ def run(options: Options) -> Study:
 
 def _findings(example: Example, keys: Draws, roundings: Draws) -> tuple[Finding, ...]:
     better = float(np.mean(keys.restored > keys.published))
+    higher, step = orders([[keys.published, keys.restored]])
     outcomes = len(np.unique(np.round(roundings.published, 6)))
     return (
         Finding(
@@ -77,9 +77,9 @@ def _findings(example: Example, keys: Draws, roundings: Draws) -> tuple[Finding,
         ),
         Finding(
             "The utility of additivity-restored frequencies tends to be higher.",
-            better > 0.5 and keys.restored.mean() > keys.published.mean(),
+            higher,
             f"Mean {keys.restored.mean():.4f} against {keys.published.mean():.4f}; higher in "
-            f"{100 * better:.0f} % of the draws.",
+            f"{100 * better:.0f} % of the draws; {step}.",
         ),
         Finding(
             "Small count rounding has two outcomes.",

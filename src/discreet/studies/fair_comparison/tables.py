@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,12 +10,21 @@ from numpy.typing import NDArray
 from discreet.assess.risk.disclosure import DisclosureProbability, Intruder
 from discreet.assess.risk.exact import CERTAIN, exact
 from discreet.assess.risk.guessing import Guesses
-from discreet.design.release import Release
+from discreet.design.release import Trial
 from discreet.randomness import stream
 from discreet.studies.fair_comparison import printed
 from discreet.studies.fair_comparison.draws import utility
 from discreet.studies.fair_comparison.example import SENSITIVE, Example, inner, rounding
-from discreet.studies.model import Figure, Finding, Known, PrintedTable, as_printed, by_row, grid
+from discreet.studies.model import (
+    STAR,
+    Figure,
+    Ground,
+    Known,
+    PrintedTable,
+    as_printed,
+    by_row,
+    grid,
+)
 
 INTRUDERS: dict[str, Intruder] = {"Table 9": "outsider", "Table 10": "own"}
 _TRIES = 40
@@ -29,9 +37,9 @@ class Worked:
 
     example: Example
     rounded: NDArray[np.int64]
-    restored: Release
-    ckm: Release
-    scr: Release
+    restored: Trial
+    ckm: Trial
+    scr: Trial
 
     @classmethod
     def of(cls, example: Example, seed: int) -> Worked:
@@ -60,6 +68,25 @@ def _rounded_as_printed(example: Example, seed: int) -> NDArray[np.int64]:
     return found
 
 
+def additivity_table(example: Example) -> PrintedTable:
+    """Section 2: Table 3 does not add up."""
+    cell = example.aggregated(example.published(printed.TABLE_3))
+    sums = {column: sum(cell("A", part) for part in parts) for column, parts in _SUMS.items()}
+    figures = tuple(
+        Figure("party A", column, text, sums[column], 0.0, ground=Ground.construction)
+        for column, text in printed.SUMS.items()
+    )
+    caption = "Total of party A in Table 3, published and from its parts"
+    return PrintedTable("Section 2", caption, figures, "Sums of printed figures.")
+
+
+_SUMS = {
+    "published": ["Total"],
+    "from age": ["young", "middle", "old"],
+    "from sex": ["male", "female"],
+}
+
+
 def aggregated_tables(worked: Worked) -> tuple[PrintedTable, ...]:
     """Tables 2, 4, 5 and 6."""
     example = worked.example
@@ -83,12 +110,12 @@ def inner_tables(worked: Worked) -> tuple[PrintedTable, ...]:
 
 
 def _aggregated(title: str, caption: str, example: Example, z: NDArray[np.generic]) -> PrintedTable:
-    texts = by_row(getattr(printed, title.upper().replace(" ", "_")))
+    texts = by_row(_text(title))
     return PrintedTable(title, caption, grid(texts, printed.COLUMNS, example.aggregated(z)))
 
 
 def _inner(title: str, caption: str, y: NDArray[np.generic] | None) -> PrintedTable:
-    texts = by_row(getattr(printed, title.upper().replace(" ", "_")))
+    texts = by_row(_text(title))
     return PrintedTable(title, caption, grid(texts, printed.INNER_COLUMNS, inner(np.asarray(y))))
 
 
@@ -101,33 +128,26 @@ def probability_tables(worked: Worked) -> tuple[PrintedTable, ...]:
 
 
 def _probabilities(title: str, caption: str, worked: Worked) -> PrintedTable:
-    texts = by_row(_starred(title).replace("*", ""))
-    found = {source: worked.guesses(title, source).released.probability for source in texts}
-    place = printed.INNER_COLUMNS.index
-    return PrintedTable(
-        title,
-        caption,
-        grid(texts, printed.INNER_COLUMNS, lambda row, column: float(found[row][place(column)])),
-    )
-
-
-def _starred(title: str) -> str:
-    return printed.TABLE_9 if title == "Table 9" else printed.TABLE_10
-
-
-def wrong_guesses(worked: Worked) -> Iterator[Finding]:
-    """The stars of Tables 9 and 10."""
-    for title in INTRUDERS:
-        differ = []
-        for source, words in by_row(_starred(title)).items():
-            agree = worked.guesses(title, source).agree
-            stars = np.array([word.endswith("*") for word in words])
-            differ += [source] * int((stars == agree).sum())
-        yield Finding(
-            f"{title}: the wrong party is guessed in the cells with a star, and in no other.",
-            not differ,
-            f"Marks that differ: {len(differ)} of 18.",
+    figures: list[Figure] = []
+    for source, texts in by_row(_text(title)).items():
+        guesses = worked.guesses(title, source)
+        columns = zip(
+            printed.INNER_COLUMNS, texts, guesses.released.probability, guesses.agree, strict=True
         )
+        figures += [
+            Figure(source, column, text, float(p), as_printed(text), mark="" if agree else STAR)
+            for column, text, p, agree in columns
+        ]
+    agreement = (
+        "Figures agree when they round to the printed digits and the star is the same: it marks "
+        "cells in which the wrong party is guessed."
+    )
+    return PrintedTable(title, caption, tuple(figures), agreement)
+
+
+def _text(title: str) -> str:
+    found: str = getattr(printed, title.upper().replace(" ", "_"))
+    return found
 
 
 def utility_table(worked: Worked) -> PrintedTable:

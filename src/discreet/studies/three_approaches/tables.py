@@ -170,7 +170,7 @@ def risk_table(simulations: dict[str, Simulation]) -> PrintedTable:
     return PrintedTable("Table 4", "Risk of the weighted tables", tuple(figures), agreement)
 
 
-_CHANCE = "A figure that is right lies outside for one seed in ten thousand."
+_CHANCE = "A figure that is right lies outside for one seed in a hundred thousand."
 
 
 def _parameters() -> Iterator[Figure]:
@@ -266,6 +266,7 @@ def _perturbed(kind: str, found: Simulation) -> Iterator[Figure]:
                 yield _scaled(row, column, text, of, values, found(sample, measure))
             else:
                 value, spread = simulated(values, REPLICATES)
+                spread *= max(1.0, float(text) / value)  # it grows with the value
                 yield Figure(row, column, text, value, as_printed(text) + spread)
 
 

@@ -1,0 +1,88 @@
+"""An experiment cannot be published: no method and no function hands a trial out."""
+
+import inspect
+import json
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import discreet as dc
+from discreet.design import storage
+from discreet.design.release import Protected, Release, Trial
+from discreet.release import files
+from discreet.release.export import to_csv
+from discreet.release.microdata import to_microdata
+from discreet.release.tabulate import tabulate
+from discreet.serve.layout import laid_out
+from discreet.serve.pages import table_page
+from discreet.serve.payload import table_json
+from discreet.serve.settings import Settings
+from tests.attacks.victims import PTABLE, country
+
+TABLE = country(mean=8.0)
+WAYS_OUT = {
+    "to_csv": lambda trial, path: to_csv(trial),
+    "write_csv": lambda trial, path: files.write_csv(trial, path / "z.csv"),
+    "save": lambda trial, path: files.save(trial, path / "z.parquet"),
+    "save_release": lambda trial, path: storage.save_release(trial, path / "z.parquet"),
+    "to_microdata": lambda trial, path: to_microdata(trial),
+    "holding": lambda trial, path: Release.holding(trial),
+    "table_json": lambda trial, path: json.dumps(table_json(trial, None)),
+    "table_page": lambda trial, path: table_page(trial, None, None, Settings(), ""),
+    "laid_out": lambda trial, path: laid_out(trial, None),
+}
+
+
+@pytest.fixture(scope="module")
+def trial():
+    return TABLE.simulate(dc.Safe(proposals=2e4), seed=1)
+
+
+@pytest.mark.parametrize("way", WAYS_OUT)
+def test_no_function_hands_a_trial_out(trial, way, tmp_path):
+    with pytest.raises((dc.DiscreetError, AttributeError)):
+        WAYS_OUT[way](trial, tmp_path)
+    assert not [path for path in tmp_path.rglob("*") if path.stat().st_size]
+
+
+@pytest.mark.parametrize("way", ["to_csv", "write_csv", "save", "save_release", "to_microdata"])
+def test_a_release_goes_out_the_same_way(way, tmp_path):
+    """The control: the same functions on what was made for publication."""
+    WAYS_OUT[way](TABLE.protect(dc.Safe(proposals=2e4)), tmp_path)
+
+
+def test_a_trial_has_no_method_that_a_protected_value_has_not(trial):
+    def methods(kind):
+        return {name for name, _ in inspect.getmembers(kind, callable) if name[0] != "_"}
+
+    assert isinstance(trial, Trial)
+    assert not isinstance(trial, Release)
+    assert methods(Trial) == methods(Protected)
+    assert methods(Release) - methods(Protected) >= {"to_arrow", "to_pandas", "to_polars", "save"}
+    assert not hasattr(trial, "_repr_html_")
+
+
+def test_whatever_is_made_from_a_trial_is_one(trial):
+    fitted = TABLE.simulate("drop-add", seed=1).fit("non-negative")
+    for made in (fitted, fitted.round(seed=1), tabulate(trial, "region*sex")):
+        assert isinstance(made, Trial)
+
+
+def test_a_trial_shows_no_value(trial):
+    assert repr(trial) == "Trial (confidential): 240 published cells"
+    assert str(trial) == repr(trial)
+
+
+def test_an_experiment_touches_neither_ledger_nor_secret(tmp_path):
+    ledger = dc.Ledger(tmp_path / "ledger.db", epsilon=1.0)
+    table = country(mean=8.0)
+    for method in (dc.Safe(proposals=2e4), dc.DiscreteLaplace(5.0), dc.CellKey(PTABLE)):
+        table.simulate(method, seed=1)
+    assert ledger.rows() == []
+    assert Path(ledger.path).exists()
+    restored = pickle.loads(pickle.dumps(table))
+    assert restored.secret is None
+    again = restored.simulate("pram", seed=3), table.simulate("pram", seed=3)
+    np.testing.assert_array_equal(again[0].z, again[1].z)
