@@ -7,16 +7,17 @@ import numpy as np
 import discreet as dc
 from benchmarks._five_way import five_way, load
 from benchmarks._measure import peak_gib, print_table
+from discreet.design.release import Trial
 from discreet.protect.effect import effect
 
 NAMES = list("abcde")
 EFFORTS = (1e7, 2e8)
 
 
-def run(table: dc.Table, proposals: float) -> tuple[list, dc.Release]:
+def run(table: dc.Table, proposals: float) -> tuple[list, Trial]:
     """Time, largest and mean deviation of the controlled cells, and the shares at 0 to 4."""
     wall, cpu = time.perf_counter(), time.process_time()
-    release = table.protect(dc.Safe(proposals=proposals), seed=1)
+    release = table.simulate(dc.Safe(proposals=proposals), seed=1)
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
     size = np.abs(effect(table, release).deviation)
     shares = np.bincount(size, minlength=5)[:5] / len(size)
@@ -27,7 +28,7 @@ def run(table: dc.Table, proposals: float) -> tuple[list, dc.Release]:
 def main() -> None:
     """Print quality beside time, then what happened to cells of four variables."""
     table = five_way(dc.margins(NAMES, order=3, lower=True))
-    table.protect(dc.Safe(proposals=1e5), seed=1)
+    table.simulate(dc.Safe(proposals=1e5), seed=1)
     print(load())
     found = [run(table, proposals) for proposals in EFFORTS]
     header = ["proposals", "seconds", "CPU s", "largest", "mean"]

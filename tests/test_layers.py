@@ -30,6 +30,7 @@ DOORS = {
     ("design/release.py", "discreet.release.tabulate"),
     ("design/release.py", "discreet.release.microdata"),
     ("design/release.py", "discreet.release.rounding"),
+    ("design/release.py", "discreet.release.uncertainty"),
     ("design/release.py", "discreet.release.files"),
     ("design/storage.py", "discreet.release.files"),
 }

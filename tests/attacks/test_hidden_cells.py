@@ -38,6 +38,7 @@ def public_bytes(release, folder):
         "parquet": save_release(release, folder / "z.parquet").read_bytes(),
         "csv file": write_csv(release, folder / "z.csv").read_bytes(),
         "statement": (folder / "z.statement.txt").read_bytes(),
+        "statement for programs": (folder / "z.statement.json").read_bytes(),
         "csv": to_csv(release),
         "json": json.dumps(table_json(release, Asked())).encode(),
         "text": repr(release).encode(),

@@ -16,13 +16,16 @@ METHOD = dc.CellKey(PTABLE)
 LAW = PTABLE.probabilities(1_000)
 
 
-def posterior(quality, shown=None):
-    """How likely each deviation is after a class was seen, or before; large counts, flat prior."""
-    if shown is None:
-        return LAW
+def likelihood(quality, shown):
+    """How likely a class is shown for each deviation."""
     own = np.searchsorted(quality.edges, np.abs(PTABLE.deviations))
     floor = (1 - quality.keep) / quality.n_classes
-    seen = LAW * np.where(own == shown, quality.keep + floor, floor)
+    return np.where(own == shown, quality.keep + floor, floor)
+
+
+def posterior(quality, shown):
+    """How likely each deviation is after a class was seen; large counts, flat prior."""
+    seen = LAW * likelihood(quality, shown)
     return seen / seen.sum()
 
 
@@ -43,20 +46,12 @@ def test_a_class_adds_no_more_than_its_stated_odds(quality):
     noise = release.z - table.z
     without = np.mean(noise == PTABLE.deviations[LAW.argmax()])
     with_class = np.mean(noise == guesses(quality, release))
-    expected = sum(
-        max(LAW * np.where(own == c, quality.keep + floor, floor))
-        for own, floor in [
-            (
-                np.searchsorted(quality.edges, np.abs(PTABLE.deviations)),
-                (1 - quality.keep) / quality.n_classes,
-            )
-        ]
-        for c in range(quality.n_classes)
-    )
+    classes = range(quality.n_classes)
+    expected = sum((LAW * likelihood(quality, c)).max() for c in classes)
     assert with_class == pytest.approx(expected, abs=0.05)
     assert with_class < without + 0.1
     before = LAW / (1 - LAW)
-    for c in range(quality.n_classes):
+    for c in classes:
         after = posterior(quality, c)
         change = (after / (1 - after))[LAW > 0] / before[LAW > 0]
         assert change.max() <= quality.odds * (1 + 1e-9)

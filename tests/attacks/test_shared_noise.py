@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 import discreet as dc
+from discreet.design.data_set import DataSet
 from discreet.design.product import ProductDesign
+from discreet.errors import LedgerError
 from discreet.protect.cells import Cells
 from discreet.protect.keyed_noise import noise_by_draw
 from discreet.randomness import stream
@@ -89,6 +91,61 @@ def test_fresh_draws_average_to_the_truth_and_releases_do_not(method):
     assert averaged > single + 0.2
     released = np.array([table.protect(method).z for _ in range(4)])
     assert exact_share(released.mean(axis=0), table.z) < single + 0.1
+
+
+def test_a_release_that_differs_by_a_parameter_is_refused(tmp_path):
+    """Any change of a parameter draws anew, so that the ledger lets one such release pass."""
+    ledger = dc.Ledger(tmp_path / "ledger.db")
+    table = replace(country(mean=8.0), data_set=DataSet("census"))
+    first, *others = (dc.Safe(proposals=2e4 + k) for k in range(20))
+    release = table.protect(first, ledger=ledger)
+    assert (table.protect(first, ledger=ledger).z == release.z).all()
+    for method in (others[0], dc.ControlledRounding(), dc.Pram(invariant=True)):
+        with pytest.raises(LedgerError, match="averaged"):
+            table.protect(method, ledger=ledger)
+    again = table.protect(others[0], ledger=ledger, again=True)
+    assert "such releases can be averaged" in again.statement.text
+    alone = [table.protect(method) for method in others]  # the control: nobody counts
+    assert alone[0].statement.says("other-releases")
+    single = np.mean([exact_share(r.z, table.z) for r in alone])
+    assert exact_share(np.mean([r.z for r in alone], axis=0), table.z) > single + 0.2
+
+
+# One table under two settings
+
+
+def likely_count(methods, values):
+    """The count that is likeliest to be shown as both values by one number of the cell."""
+    u = (np.arange(2_000) + 0.5) / 2_000
+    counts = range(max(0, values[0] - 8), values[0] + 9)
+    return max(counts, key=lambda n: np.mean(np.logical_and(*fitting(methods, values, n, u))))
+
+
+def fitting(methods, values, count, u):
+    for method, value in zip(methods, values, strict=True):
+        law = method.law
+        place = np.searchsorted(np.cumsum(law.probabilities(count)), u, side="right")
+        yield count + law.deviations[np.minimum(place, len(law.deviations) - 1)] == value
+
+
+@pytest.mark.parametrize(
+    ("methods", "is_shared"),
+    [
+        ((dc.DropAdd(0.05, cap=2), dc.DropAdd(0.05, cap=7)), False),
+        ((dc.Pram(epsilon=1.0), dc.Pram(epsilon=0.5)), False),
+        ((dc.DropAdd(0.05, cap=2), dc.DropAdd(0.05, cap=7)), True),
+    ],
+)
+def test_two_settings_share_no_number(methods, is_shared):
+    """The control is a table without a secret, whose keys look the noise up in any setting."""
+    table = country(smallest=150, mean=100.0)
+    table = table.with_secret(None) if is_shared else table
+    releases = [table.protect(method) for method in methods]
+    pairs = zip(*(r.z.tolist() for r in releases), strict=True)
+    found = exact_share(np.array([likely_count(methods, pair) for pair in pairs]), table.z)
+    alone = exact_share(releases[0].z, table.z)
+    assert found > 0.65 if is_shared else found < alone + 0.1
+    assert "with other parameters" in releases[0].statement.text
 
 
 # One margin in ten tables

@@ -5,7 +5,6 @@ import io
 import json
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 import discreet as dc
@@ -92,22 +91,19 @@ def hiding():
     return Client(make_app(RecipeSource(replace(RECIPE, method=method), small_country())))
 
 
-@pytest.mark.parametrize("query", ["rows=region&rows=sex&columns=age", "rows=age", "rows=region"])
+QUERIES = ["rows=region&rows=sex&columns=age", "rows=age", "rows=region"]
+
+
+@pytest.mark.parametrize("query", QUERIES)
 def test_the_json_of_a_table_with_hidden_cells_is_an_answer(hiding, query):
     answer = hiding.get(f"/table.json?{query}")
     assert answer.status_code == 200
     json.loads(answer.text, parse_constant=lambda word: pytest.fail(f"{word} is no JSON"))
     found = answer.json()
-    count, status = (
-        (found["columns"].index(c) for c in ("count", "status"))
-        if ("status" in found["columns"])
-        else (found["columns"].index("count"), None)
-    )
-    values = np.array([row[count] for row in found["cells"]], dtype=float)
-    hidden = np.isnan(values)
-    assert (values[~hidden] >= 25).all()
-    if status is not None:
-        kinds = {row[status] for row, gone in zip(found["cells"], hidden, strict=True) if gone}
-        assert kinds <= {"below_threshold"}
+    cells = [dict(zip(found["columns"], row, strict=True)) for row in found["cells"]]
+    assert min(cell["count"] for cell in cells if cell["count"] is not None) >= 25
+    hidden = {cell.get("status") for cell in cells if cell["count"] is None}
+    assert hidden <= {"below_threshold"}
+    assert hidden or query != QUERIES[0]
     for twin in (f"/table?{query}", f"/table.csv?{query}"):
         assert hiding.get(twin).status_code == 200

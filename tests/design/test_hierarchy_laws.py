@@ -127,9 +127,9 @@ def test_file_round_trips(tmp_path, tree):
     tree.to_hrc(tmp_path / "t.hrc")
     assert Hierarchy.read(tmp_path / "t.hrc", root=tree.root) == bare
     pq.write_table(tree.to_parent_child(), tmp_path / "t.parquet")
-    assert Hierarchy.read(tmp_path / "t.parquet") == replace(tree, level_names=())
+    assert Hierarchy.read(tmp_path / "t.parquet") == tree
     pa_csv.write_csv(tree.to_parent_child(), tmp_path / "t.csv")
-    assert Hierarchy.read(tmp_path / "t.csv") == replace(tree, level_names=())
+    assert Hierarchy.read(tmp_path / "t.csv") == tree
     pa_csv.write_csv(tree.to_columns(), tmp_path / "c.csv")
     read = Hierarchy.read(tmp_path / "c.csv", root=tree.root)
     assert read.parents == tree.parents

@@ -64,7 +64,7 @@ def test_ids_stay_as_they_are_spelt(tmp_path):
 @pytest.mark.parametrize("name", ["people.csv", "people.csv.gz"])
 @pytest.mark.parametrize("encoding", ["cp1252", "latin-1", "utf-16", "utf-8"])
 def test_other_encodings_are_read(tmp_path, encoding, name):
-    text = "place;w\nMünchen;1.5\nKöln;2\n\"A\nB\";3\n;4\n"
+    text = 'place;w\nMünchen;1.5\nKöln;2\n"A\nB";3\n;4\n'
     data = dc.open(written(tmp_path, text, encoding, name), weight="w", encoding=encoding)
     assert counts(data, "place") == {"München": 1, "Köln": 1, "A\nB": 1, "(missing)": 1, "Total": 4}
     assert data.tabulate("place").weights[-1] == 10.5

@@ -25,7 +25,7 @@ def design():
     axes = [
         dc.Axis.from_hierarchies("place", [TREE]),
         dc.Axis.flat("status", ["a", "=b", "-1", "47"]),
-        dc.Axis.flat("count", ["x", "ä, \n\"y\""]),
+        dc.Axis.flat("count", ["x", 'ä, \n"y"']),
     ]
     return dc.Design.product(axes, "place*status*count")
 

@@ -65,7 +65,7 @@ def test_the_next_commands_run_as_printed(folder, capsys):
     assert run(*protect) == 0
     assert "count" in (folder / "release.csv").read_text().splitlines()[0]
     with started(*serve, "--port", 0) as (process, address):
-        url = f"{address}table.json?rows=region[1]&columns=sex"
+        url = f"{address}table.json?rows=region[province]&columns=sex"
         with urllib.request.urlopen(url, timeout=30) as response:
             served = json.load(response)
         process.send_signal(signal.SIGINT)

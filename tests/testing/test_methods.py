@@ -140,11 +140,6 @@ def one_cell_jumps(table, z, u):
     return z
 
 
-def touch(table, z, u):
-    table.published.count[-1] += 1
-    return z
-
-
 @pytest.mark.parametrize(
     ("method", "check"),
     [
@@ -163,6 +158,11 @@ def test_each_false_claim_is_caught(method, check):
 def test_a_touched_input_is_caught():
     published = replace(LARGE.published, count=LARGE.z.copy())
     table = replace(LARGE, published=published)
+
+    def touch(_, z, u):
+        table.published.count[-1] += 1
+        return z
+
     claims = Claims(additive=False, unbiased=False, keeps_zeros=False)
     assert "untouched input" in broken(Steps(claims, change=touch), table, draws=10)
 
@@ -244,8 +244,7 @@ class ForTheTable(Steps):
 
 def test_a_method_that_draws_for_the_table_must_draw_from_the_secret_alone():
     check_method(ForTheTable(), LARGE, draws=100)
-    caught = broken(ForTheTable("chance"), draws=100)
-    assert caught == {"repeatable", "order of variables", "neighbour"} | (caught & {"hidden"})
+    assert broken(ForTheTable("chance"), draws=100) == {"repeatable", "order of variables"}
     assert broken(ForTheTable("seed"), draws=100) == {"source"}
 
 

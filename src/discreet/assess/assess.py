@@ -59,7 +59,7 @@ class Assessment(Framed):
         return pa.Table.from_pylist([dict(zip(names, r, strict=True)) for r in rows], schema=schema)
 
     def __getitem__(self, name: str) -> Score:
-        """The score of one measure; the first, when it was taken of counts and weights."""
+        """The score of one measure."""
         for score in self.scores:
             if score.name == name:
                 return score

@@ -7,7 +7,17 @@ from typing import Annotated
 
 import typer
 
-from discreet.cli.common import Id, Json, Key, Weight, answer, open_source, progress_bar
+from discreet.cli.common import (
+    Decimal,
+    Encoding,
+    Id,
+    Json,
+    Key,
+    Weight,
+    answer,
+    open_source,
+    progress_bar,
+)
 from discreet.errors import ParameterError
 from discreet.files import OWNER_ONLY, written_whole
 
@@ -21,6 +31,8 @@ def codes(
     weight: Weight = None,
     key: Key = None,
     id: Id = None,
+    encoding: Encoding = None,
+    decimal: Decimal = None,
     json: Json = False,
 ) -> None:
     """Draft code lists from the records. Every code that is listed becomes public: review them.
@@ -31,7 +43,7 @@ def codes(
 
     if out.exists():
         raise ParameterError(f"{out} exists, and may have been reviewed; choose another name.")
-    data = open_source(source, weight=weight, key=key, id=id)
+    data = open_source(source, weight=weight, key=key, id=id, encoding=encoding, decimal=decimal)
     with progress_bar():
         draft = draft_code_lists(data, max_codes)
     with written_whole(out, OWNER_ONLY) as temporary:

@@ -57,6 +57,18 @@ Person = Annotated[
 MaxRecords = Annotated[
     int | None, typer.Option(help="Records of one person that are counted at most; 1 if absent.")
 ]
+RandomKeys = Annotated[
+    Path | None,
+    typer.Option(
+        help="Keys drawn once, a .parquet: by --id, or without ids in a copy of the records."
+    ),
+]
+Encoding = Annotated[
+    str | None, typer.Option(help="Encoding of a CSV file, e.g. cp1252; utf-8 if absent.")
+]
+Decimal = Annotated[
+    str | None, typer.Option(help="Decimal sign of weights and keys in a CSV file: . or ,")
+]
 Key = Annotated[str | None, typer.Option(help="Column of record keys.")]
 Convention = Annotated[
     str | None, typer.Option(help="What the keys mean: discreet (the default), ptable, ons-256, …")

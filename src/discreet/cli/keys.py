@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from discreet.cli.common import Edition, Editions, Json, answer, open_source, progress_bar
+from discreet.cli.common import (
+    Edition,
+    Editions,
+    Encoding,
+    Json,
+    answer,
+    open_source,
+    progress_bar,
+)
 from discreet.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -24,6 +32,7 @@ def keys(
     into: Annotated[
         str | None, typer.Option(help="Side table of ids and keys, new in the records' database.")
     ] = None,
+    encoding: Encoding = None,
     edition: Edition = None,
     editions: Editions = None,
     json: Json = False,
@@ -39,7 +48,7 @@ def keys(
 
     if (out is None) == (into is None):
         raise ParameterError("say where the keys go: a file with --out, or a table with --into.")
-    data = open_source(source, id=id, edition=edition)
+    data = open_source(source, id=id, encoding=encoding, edition=edition)
     policy = cast("Policy", editions or "kept")
     found = Secret.from_file(secret, create=True)
     with progress_bar():

@@ -96,9 +96,8 @@ def table_digest(table: Table) -> bytes:
             found.update(len(text.encode()).to_bytes(8, "big") + text.encode())
         found.update(b"\0" * 8)
     if table.inner is None:
-        ids: list[NDArray[Any]] = [
-            _node_ids(table.design, a)[0] for a in range(len(table.design.axes))
-        ]
+        coded = table.design.published_codes() if table.design.axes else []
+        ids: list[NDArray[Any]] = [_node_ids(*codes)[0] for codes in coded]
         counts = table.z
     else:
         some = np.flatnonzero(table.inner.count)
@@ -143,9 +142,10 @@ def _product_places(
 def _matched(new: StructuredDesign, old: StructuredDesign, by_name: dict[str, int]) -> Places:
     """For each published cell of the new design its place in the old one, by its codes."""
     ids_new, ids_old = [], []
+    codes_new, codes_old = new.published_codes(), old.published_codes()
     for k, axis in enumerate(new.axes):
-        here, numbers = _node_ids(new, k)
-        there, others = _node_ids(old, by_name[axis.name])
+        here, numbers = _node_ids(*codes_new[k])
+        there, others = _node_ids(*codes_old[by_name[axis.name]])
         rank = {code: i for i, code in enumerate(numbers)}
         ids_new.append(here)
         ids_old.append(np.array([rank[code] for code in others], dtype=np.int64)[there])
@@ -156,9 +156,8 @@ def _matched(new: StructuredDesign, old: StructuredDesign, by_name: dict[str, in
     return places
 
 
-def _node_ids(design: Design, a: int) -> tuple[NDArray[np.int64], list[str]]:
+def _node_ids(index: NDArray[Any], codes: Sequence[str]) -> tuple[NDArray[np.int64], list[str]]:
     """A number for the code of each published cell along one axis, and the codes in their order."""
-    index, codes = design.published_codes()[a]
     known = sorted(set(codes))
     rank = {code: i for i, code in enumerate(known)}
     return np.array([rank[code] for code in codes], dtype=np.int64)[index], known

@@ -159,6 +159,30 @@ class Protected:
 
         return rounded(self, method, rng=stream(seed, f"round:{method}"))
 
+    def standard_errors(self) -> NDArray[np.float64]:
+        """The standard deviation of each published cell's noise; zero where there is none.
+
+        Known for differentially private values as they are, and after a least squares fit of
+        values that were not cut at zero. Where negative results were set to zero it is that of the
+        noise before, which the error does not exceed.
+        """
+        from discreet.release.uncertainty import standard_errors
+
+        return standard_errors(self)
+
+    def intervals(self, level: float = 0.95) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Lower and upper confidence limits of each published cell, cut at zero.
+
+        Exact where a value has a single draw of noise: each interval holds the truth with at least
+        this probability. After a fit, and for sums of noisy cells, they go by the normal law.
+
+        Args:
+          level: Probability that one interval holds the true value.
+        """
+        from discreet.release.uncertainty import intervals
+
+        return intervals(self, level)
+
     def fit_weights(self) -> NDArray[np.float64] | None:
         """Weights of the published cells in a fit, from what is public."""
         precision = self.precision

@@ -102,8 +102,8 @@ class SparseDesign(StructuredDesign):
         if cells > LARGEST_DENSE:
             raise DesignError(
                 "which cells occur is confidential, so all possible ones would be published: "
-                f"{cells:,}, more than the {LARGEST_DENSE:,} that are held in memory. Publish fewer "
-                "variables in one margin, or recode some to coarser codes."
+                f"{cells:,}, more than the {LARGEST_DENSE:,} that are held in memory. Publish "
+                "fewer variables in one margin, or recode some to coarser codes."
             )
 
     def completed(self) -> tuple[ProductDesign, NDArray[np.int64], NDArray[np.int64] | None]:

@@ -24,7 +24,8 @@ def sketch_of(data: Microdata) -> Sketch:
 
     A record is hashed with all its columns but the record key, and once more by its id alone;
     without an id the second part is empty, and changes are undercounted. Three hexadecimal digits
-    of the hash are the bucket and the fourth is the sign. Recodes and the order of records and columns make no difference.
+    of the hash are the bucket and the fourth is the sign. Recodes and the order of records and
+    columns make no difference.
     Cost: one query that returns at most 8,192 sums.
     """
     from discreet.ledger.sketch import Sketch

@@ -235,10 +235,12 @@ def noise_of(
 
 
 def precision_by_share(cells: Cells, shares: Sequence[Share], variances: Sequence[float]) -> Real:
-    """One over the variance of every cell; infinite where a cell has no noise."""
+    """One over the variance of every published cell; infinite where a cell has no noise."""
     precision = np.full(len(cells.count), np.inf)
     for share, value in zip(shares, variances, strict=True):
         precision[share.cells] = 1 / value
+    if cells.are_inner:  # all of them have the same noise, and published cells sum it up
+        return np.asarray(precision.min() / cells.table.design.column_sizes)
     return precision[cells.representative]
 
 

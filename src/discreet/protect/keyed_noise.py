@@ -13,6 +13,7 @@ from discreet.design.release import COUNT, WEIGHT, Protected
 from discreet.design.statement import Sentence, Statement
 from discreet.design.table import Draws, Table
 from discreet.design.values import Real, Whole
+from discreet.digests import digest
 from discreet.noise.matrix import TransitionMatrix
 from discreet.protect.adjust import with_adjusted_margins
 from discreet.protect.cells import Cells
@@ -86,11 +87,14 @@ class KeyedNoise:
 
     @property
     def purpose(self) -> str:
-        """What keyed hashes are for: every grid has its own, or two of them would show the noise.
+        """What keyed hashes are for: every law and every grid has its own.
 
-        Values on grids `g` and `h` with the same noise `u` differ by about `u (g - h)`.
+        With the same number drawn for a cell, values under two laws, or on two grids, would differ
+        by something that tells the noise.
         """
-        return self.name if self.grid is None else f"{self.name} in steps of {float(self.grid)!r}"
+        law, grid = self.law, None if self.grid is None else float(self.grid)
+        which = digest(law.starts, law.moves, law.widths, law.period, grid)
+        return f"{self.name} {which.hex()}"
 
     def cell_law(self, table: Table, position: int) -> tuple[Whole, Real] | None:
         """Deviations of one published cell and their probabilities; `None` where others show."""

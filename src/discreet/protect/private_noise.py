@@ -87,9 +87,9 @@ class PrivateNoise(Generic[AnyShare]):
         if self.known:
             privacy = given_known(privacy)
         noise = self.cut(cells, noise_of(cells, shares, lambda share: self.draw(share, draws)))
-        precision = None
-        if not cells.are_inner:
-            precision = precision_by_share(cells, shares, [self.variance(s) for s in shares])
+        precision = precision_by_share(cells, shares, [self.variance(s) for s in shares])
+        if cells.are_inner and self.is_cut:
+            precision = None  # sums of cells that were cut at zero are biased
         statement = self._statement(table, shares, privacy, unit)
         return self.publication.protected(cells, noise, statement, precision)
 
@@ -119,6 +119,11 @@ class PrivateNoise(Generic[AnyShare]):
     def cut(self, cells: Cells, noise: Whole | Real) -> Whole | Real:
         """What post-processing leaves of the noise."""
         return noise
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether negative results are set to zero."""
+        return getattr(self, "nonnegative", False)
 
     def parameters(self) -> dict[str, Any]:
         """The method's own parameters as plain public data."""

@@ -16,7 +16,7 @@ from discreet.errors import ParameterError
 from discreet.noise.checks import positive, whole
 from discreet.protect.cells import Cells
 from discreet.protect.margins import Margins, cells_of, check_margins, shows_inner_cells
-from discreet.protect.sentences import limit, none_below, process
+from discreet.protect.sentences import none_below, process
 
 
 @dataclass(frozen=True)
@@ -126,13 +126,6 @@ class Publication:
                     f"Weighted counts were rounded to multiples of {self.grid:g} and changed in "
                     "whole steps of it. Numbers of sampled records are not published.",
                     f"Figures are estimates for the population, changed in steps of {self.grid:g}.",
-                )
-            )
-            said.append(
-                limit(
-                    "one-grid",
-                    "The same tables in other steps, or as numbers of records, would tell more "
-                    "than either alone; publish in one way only.",
                 )
             )
         if self.threshold is not None:

@@ -255,8 +255,8 @@ def _others(method: Method, is_counted: bool) -> Sentence:
     """What other releases of the same records mean."""
     if method.source == "keys":
         text = (
-            "Releases of the same records by another method, or with other parameters, have other "
-            "noise; together they tell more than each alone."
+            "Releases of the same records by another method, with other parameters or in another "
+            "unit tell more together than each alone."
         )
     elif not is_counted:
         text = (

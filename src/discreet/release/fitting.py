@@ -7,6 +7,7 @@ from typing import TypeVar
 from discreet.design.release import Fitter, Protected
 from discreet.design.statement import Sentence, step_of
 from discreet.protect.sentences import adds_up, process
+from discreet.release.uncertainty import fitted_precision
 
 AnyProtected = TypeVar("AnyProtected", bound=Protected)
 
@@ -20,7 +21,7 @@ def fitted(protected: AnyProtected, fitter: Fitter, *, require: bool) -> AnyProt
     return protected.with_parts(
         z=fit.z,
         y=fit.y,
-        precision=None,
+        precision=fitted_precision(protected, fitter),
         fit_result=fit,
         statement=protected.statement.then(step),
     )

@@ -19,6 +19,9 @@ _AFFORDABLE = 8  # the crossing may be this many times larger than the margins t
 ANNOUNCED = 20_000_000
 """Cells of a table from which on its memory is announced."""
 
+REFUSED = LARGEST_DENSE
+"""Cells beyond which a table is refused."""
+
 Variables = tuple[str, ...]
 
 
@@ -66,8 +69,8 @@ class Size:
     def announce(self) -> None:
         """Say what a large table takes before it is built; refuse one that cannot be held."""
         most, gigabytes, there = max(self.inner, self.published), self.memory / 1e9, _memory()
-        if most > LARGEST_DENSE:
-            reason = f"more than the {LARGEST_DENSE:,} that are held in memory"
+        if most > REFUSED:
+            reason = f"more than the {REFUSED:,} that are held in memory"
         elif self.memory > there:
             reason = f"about {gigabytes:.1f} GB of memory; this machine has {there / 1e9:.1f} GB"
         elif most >= ANNOUNCED:
@@ -76,8 +79,8 @@ class Size:
         else:
             return
         raise DesignError(
-            f"the table would have {most:,} cells, {reason}. Publish fewer variables in one margin, "
-            "recode some to coarser codes, or count with support='occurring'."
+            f"the table would have {most:,} cells, {reason}. Publish fewer variables in one "
+            "margin, recode some to coarser codes, or count with support='occurring'."
         )
 
 

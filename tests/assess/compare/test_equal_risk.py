@@ -230,6 +230,14 @@ def test_whole_parameters_stay_whole():
     assert len(Range.of("cap", 1, 1000).grid(7)) < 60
 
 
+def test_alpha_is_tuned_where_it_matters():
+    """It is the strength of the invariant form; a fixed designed matrix has nothing to tune."""
+    matrix = dc.noise.pram()
+    assert range_for(dc.Pram(matrix=matrix, invariant=True)).parameter == "alpha"
+    assert range_for(dc.Pram(matrix=matrix)) is None
+    assert range_for(dc.Pram()).parameter == "epsilon"
+
+
 def test_methods_without_a_usual_range_have_none():
     assert range_for(Shift()) is None
     matrix = dc.TransitionMatrix.from_law("made by hand", [[0, 1, 0], [0.2, 0.6, 0.2]])

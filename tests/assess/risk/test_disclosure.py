@@ -15,6 +15,7 @@ from discreet.assess.risk.disclosure import DisclosureProbability
 from discreet.assess.risk.diversity import LDiversity, TCloseness
 from discreet.assess.risk.exact import ExactDisclosure, NearCertainGuesses, TargetedAttribution
 from discreet.assess.risk.guessing import attribution
+from discreet.design.release import CellStatus
 from discreet.errors import ParameterError, UnknownNameError
 from tests.assess import party
 from tests.assess.helpers import TEST
@@ -261,6 +262,26 @@ def test_refitting_published_inner_cells_is_removing_oneself(y):
         .breakdown["released"]
         .to_pylist()
     )
+
+
+def test_refits_leave_out_withheld_cells_and_weigh_the_others_as_every_fit_does():
+    table = party.table()
+    status = np.zeros(len(table.z), dtype=np.int8)
+    status[0] = CellStatus.below_threshold
+    precision = np.where(np.arange(len(table.z)) < 4, 2.0, np.inf)
+    release = dc.Release(table.design, table.z, TEST, y=table.y, status=status, precision=precision)
+    seen = []
+
+    def fit(z, weights):
+        seen.append(weights)
+        return SimpleNamespace(y=table.y.astype(float))
+
+    fitter = SimpleNamespace(prepare=lambda design: fit)
+    DisclosureProbability(sensitive="party", intruder="refit", fitter=fitter)(table, release)
+    assert len(seen) == np.count_nonzero(table.y)
+    assert all(np.array_equal(weights, release.fit_weights()) for weights in seen)
+    assert seen[0][0] == 0
+    assert np.isfinite(seen[0]).all()
 
 
 def test_too_many_insiders_are_refused():

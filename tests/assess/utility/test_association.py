@@ -12,12 +12,13 @@ from discreet.assess.utility.association import (
     ChangedDecisions,
     ChiSquareShift,
     CramersVShift,
+    noise_step,
 )
 from discreet.assess.utility.chi_square import chi_square_test, noise_variance
 from discreet.errors import DataError, ParameterError
 from discreet.noise import discrete_laplace, drop_add, perturbation_table, pram
 from discreet.randomness import stream
-from tests.assess.helpers import TEST, identity
+from tests.assess.helpers import TEST, identity, weighted_table
 
 MODULUS = 2**32
 
@@ -104,6 +105,18 @@ def test_weighted_counts_take_the_noise_times_the_average_weight():
         adjusted += chi_square_test(released, matrix, weight).p_value < 0.05
     assert naive / draws > 0.9
     assert 0.02 < adjusted / draws < 0.09
+
+
+def test_the_step_of_the_noise_is_read_from_the_statement():
+    table = weighted_table()
+    release = table.simulate(dc.DropAdd(grid=10.0), seed=1)
+    row = AdjustedChiSquare(mechanism=drop_add())(table, release).breakdown.to_pylist()[0]
+    shown = release.z[release.design.slice_of(0)].reshape(2, 2)
+    assert row["adjusted_p"] == chi_square_test(shown, drop_add(), 10.0).p_value
+    assert noise_step(table.simulate(dc.DropAdd(), seed=1, unit="count")) == 1.0
+    private = table.simulate(dc.Laplace(epsilon=1.0), seed=1, unit="weight")
+    with pytest.raises(NotApplicableError, match="in which steps"):
+        AdjustedChiSquare(mechanism=drop_add())(table, private)
 
 
 def test_the_adjusted_test_still_finds_association():

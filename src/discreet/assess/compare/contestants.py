@@ -92,7 +92,7 @@ def parameters_of(thing: Any) -> dict[str, Any]:
     """
     found: dict[str, Any] = {}
     chosen = fields(thing) if is_dataclass(thing) else ()
-    for field in sorted(chosen, key=lambda field: field.kw_only):
+    for field in sorted(chosen, key=lambda field: field.kw_only is True):
         value = getattr(thing, field.name)
         if isinstance(value, TransitionMatrix):
             found |= _matrix_parameters(value)

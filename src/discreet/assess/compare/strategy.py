@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, reduce
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,7 @@ from discreet.design.sparse import SparseDesign
 from discreet.design.structured import StructuredDesign
 from discreet.errors import DesignError
 from discreet.solve.continuous.anova import AnovaBasis, Chains, chains_of
+from discreet.solve.continuous.variances import spectrum
 
 Real = NDArray[np.float64]
 LARGEST_DENSE = 3_000
@@ -83,13 +84,9 @@ class Workload:
     @cached_property
     def spectrum(self) -> tuple[Real, Real] | None:
         """Eigenvalues by block and effect and ranks of the effects, where margins share them."""
-        if self.chains is None:
+        if self.chains is None or not isinstance(self.wide, ProductDesign):
             return None
-        bases = [self.basis(one) for one in np.eye(len(self.wide.blocks))]
-        gains = [basis.eigenvalues.ravel() for basis in bases if basis is not None]
-        sizes = [[1 if v is None else len(v) for v in chain] for chain in self.chains.of_axis]
-        ranks = reduce(np.multiply.outer, [np.diff(s, prepend=0) for s in sizes], np.ones(()))
-        return np.array(gains), ranks.ravel()
+        return spectrum(self.wide, self.chains)
 
     def basis(self, block_weights: Real) -> AnovaBasis | None:
         """The common eigenvectors of all margins, if they have any."""

@@ -46,9 +46,10 @@ class MechanismEpsilon(_Mechanism):
 
     .. math:: \varepsilon = \max_{|i - i'| = 1}\;\max_{j: P_{ij}P_{i'j} > 0} \log(P_{ij}/P_{i'j})
 
-    From the release's own privacy statement, for the whole of it; where it has none, from the
-    mechanism, for one cell. Always read it with δ, which holds what only one neighbour can give.
-    Range: 0 upwards. Lower is safer. The breakdown lists all pairs of neighbours.
+    From the release's own privacy statement, for the whole of it and one unit added or removed (one
+    replaced where margins are known); where it has none, from the mechanism, for one cell. Always
+    read it with δ, which holds what only one neighbour can give. Range: 0 upwards. Lower is safer.
+    The breakdown lists all pairs of neighbours.
 
     >>> from discreet.assess.cells import toy
     >>> from discreet.noise import drop_add

@@ -153,9 +153,9 @@ class AdjustedChiSquare(_Association):
         """Take the measure."""
         if self.mechanism is None:
             raise NotApplicableError(NO_MECHANISM)
-        weight = 1.0 if release.unit == COUNT else table.weights.sum() / table.z.sum()
+        step = noise_step(release)
         rows = [
-            (name, f, chi_square_test(g), chi_square_test(g, self.mechanism, weight))
+            (name, f, chi_square_test(g), chi_square_test(g, self.mechanism, step))
             for name, f, g in self.tests(table, release)
         ]
         parts: dict[str, Any] = {
@@ -167,6 +167,16 @@ class AdjustedChiSquare(_Association):
         }
         shift = np.abs(np.subtract(parts["adjusted_p"], parts["true_p"]))
         return self.score(shift.mean(), f"two-way {release.unit}s", parts)
+
+
+def noise_step(release: Protected) -> float:
+    """What one unit of noise adds to a published value, by the release's own statement."""
+    if release.unit == COUNT:
+        return 1.0
+    for step in release.statement.steps:
+        if "grid" in step.parameters:
+            return float(step.parameters["grid"])
+    raise NotApplicableError("the statement does not say in which steps noise was added.")
 
 
 def two_way_tables(table: Table, release: Protected) -> Iterator[tuple[str, Matrix, Matrix]]:

@@ -47,11 +47,13 @@ def _level_names(tree: Tree, levels: Mapping[str, str]) -> tuple[str, ...]:
         name = levels.get(code, tree.root if code == tree.root else None)
         if name is not None and found.setdefault(depth, name) != name:
             message = (
-                f"codes {depth} steps below the total belong to level {found[depth]!r} and to level "
-                f"{name!r}; each depth has one name. Rename a column 'level' that means another thing"
+                f"codes {depth} steps below the total belong to levels {found[depth]!r} and "
+                f"{name!r}, but each depth has one name; rename a column 'level' that means "
+                "something else"
             )
             raise CodeError(message)
-    return tuple(found[depth] for depth in range(len(found)) if depth in found)
+    is_complete = set(found) == set(depths.values())
+    return tuple(found[depth] for depth in sorted(found)) if is_complete else ()
 
 
 def _pair(entry: Sequence[object]) -> tuple[str, str | None]:

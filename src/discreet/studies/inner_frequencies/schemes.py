@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
 from typing import Any
@@ -16,8 +16,11 @@ from discreet.assess.utility.hellinger import hellinger
 from discreet.design.axis import Axis
 from discreet.design.base import Design
 from discreet.design.structured import StructuredDesign
+from discreet.design.table import Table
 from discreet.errors import DataError
 from discreet.progress import report
+from discreet.protect.laplace import Laplace
+from discreet.protect.simulate import simulate
 from discreet.solve.fit import Fit
 
 Real = NDArray[np.float64]
@@ -42,25 +45,35 @@ class Data:
     Attributes:
       axes: The variables.
       y: Counts of the inner cells.
-      codes: Their categories, where empty cells are left out.
+      complete: The table with its empty cells, where they are left out.
     """
 
     axes: Sequence[Axis]
     y: Real
-    codes: Sequence[NDArray[Any]] | None = None
+    complete: Data | None = None
 
     @classmethod
     def of(cls, design: Design, y: NDArray[np.generic]) -> Data:
-        """A complete table."""
+        """A complete table; in an experiment its codes count as declared."""
         if not isinstance(design, StructuredDesign) or len(design.axes) < 4:
             raise DataError("the study needs a table of at least four variables.")
-        return cls(design.axes, y.astype(np.float64))
+        axes = [replace(axis, declared=True) for axis in design.axes]
+        return cls(axes, y.astype(np.float64))
 
     def without_zeros(self) -> Data:
         """The same table with its non-empty cells alone."""
-        kept = np.flatnonzero(self.y)
-        codes = np.unravel_index(kept, [len(axis) for axis in self.axes])
-        return Data(self.axes, self.y[kept], codes)
+        return Data(self.axes, self.y[self.y > 0], self)
+
+    def noisy(self, part: str, epsilon: float, seed: int) -> Real:
+        """A part with Laplace noise; a cell has the same noise with and without empty cells."""
+        if self.complete is not None:
+            return self.complete.noisy(part, epsilon, seed)[self.complete.true[part] > 0]
+        names = [tuple(axis.name for axis in self.axes)]
+        design = Design.product(self.axes, names if part == "inner" else self.margins(int(part[0])))
+        table = Table.from_inner(design, self.y.astype(np.int64))
+        name = f"inner frequencies, {part}, {epsilon}"
+        z: Real = simulate(table, Laplace(epsilon), {}, seed=seed, name=name).z
+        return z
 
     def margins(self, order: int) -> list[tuple[str, ...]]:
         """All margins with so many variables."""
@@ -68,9 +81,11 @@ class Data:
 
     def design(self, margins: list[tuple[str, ...]]) -> Design:
         """The margins, published, on the cells that the table has."""
-        if self.codes is None:
+        if self.complete is None:
             return Design.product(self.axes, margins)
-        return Design.sparse(self.axes, margins, self.codes)
+        sizes = [len(axis) for axis in self.axes]
+        codes = np.unravel_index(np.flatnonzero(self.complete.y), sizes)
+        return Design.sparse(self.axes, margins, codes)
 
     @cached_property
     def two(self) -> Design:
@@ -141,12 +156,12 @@ class Schemes:
     Attributes:
       data: The table.
       epsilon: The privacy budget.
-      source: A stream of random numbers for each of the parts.
+      seed: Root of the streams of random numbers.
     """
 
     data: Data
     epsilon: float
-    source: Callable[[str], np.random.Generator]
+    seed: int
 
     def all(self) -> Iterator[tuple[str, Released]]:
         """Every scheme's name and what it releases, in the paper's order."""
@@ -166,24 +181,18 @@ class Schemes:
             yield name, release()
             report(f"schemes at ε = {self.epsilon}", done / len(steps))
 
-    def _noisy(self, part: str, tables: int) -> Real:
-        """A part with Laplace noise for tables in each of which everybody is once."""
-        true = self.data.true[part]
-        noise = self.source(part).laplace(scale=tables / self.epsilon, size=len(true))
-        return np.asarray(true + noise)
-
     @cached_property
     def noisy_two(self) -> Real:
         """Two-way margins with noise."""
-        return self._noisy("2-way", len(self.data.margins(2)))
+        return self.data.noisy("2-way", self.epsilon, self.seed)
 
     @cached_property
     def noisy_three(self) -> Real:
         """Three-way margins with noise."""
-        return self._noisy("3-way", len(self.data.margins(3)))
+        return self.data.noisy("3-way", self.epsilon, self.seed)
 
     def _inner(self) -> Released:
-        return self.data.released(self._noisy("inner", 1))
+        return self.data.released(self.data.noisy("inner", self.epsilon, self.seed))
 
     def _both(self) -> Real:
         """True two-way and noisy three-way margins."""
@@ -197,8 +206,6 @@ class Schemes:
 
     def weighted(self, weight: float) -> Released:
         """Noisy three-way margins, and true two-way margins with a weight (Table 14)."""
-        if weight == 0:
-            return fitted(self.data, self.data.three, self.noisy_three)
         weights = np.where(self.data.order == 2, weight, 1.0)
         tolerance = ACCEPTED / weight if 1 < weight <= _ON_SCALE else ACCEPTED
         return fitted(self.data, self.data.both, self._both(), weights, tolerance=tolerance)

@@ -1,4 +1,4 @@
-"""Records of nobody with the sparsity of the paper's labour force file, which is not public.
+"""Records of nobody with the sparsity of the paper's labour force file, which is not at hand.
 
 Cells are drawn without replacement by a model with skewed main effects and two-way interactions;
 then single cells are swapped until the numbers of non-empty two-way and three-way cells are
@@ -21,7 +21,9 @@ from discreet.randomness import stream
 Mask = NDArray[np.bool_]
 Real = NDArray[np.float64]
 
-_MOST_SWAPS = 20_000
+_MOST_ROUNDS = 5_000
+_CHOICE = 10
+_AT_ONCE = 5  # share of the gap that is swapped at once
 
 
 @dataclass(frozen=True)
@@ -59,8 +61,8 @@ class Shape:
 
 LABOUR_FORCE = Shape(
     sizes={"AGE": 7, "HOURREAS": 19, "ISCO1D": 12, "REFWEEK": 52, "SIZEFIRM": 6},
-    skews=(0.8, 3.5, 0.8, 0.0, 0.6),
-    interaction=0.75,
+    skews=(0.9, 3.3, 0.9, 0.0, 0.675),
+    interaction=0.3,
     flat="REFWEEK",
     records=478_173,
     inner=46_689,
@@ -82,10 +84,8 @@ def stand_in(shape: Shape = LABOUR_FORCE, seed: int = 1) -> Table:
     rank = log_p + rng.gumbel(size=log_p.size)  # the largest are a draw without replacement
     taken = np.zeros(log_p.size, dtype=bool)
     taken[np.argpartition(-rank, shape.inner - 1)[: shape.inner]] = True
-    two, three = shape.design(2), shape.design(3)
-    taken = _swapped(taken, rank, two, shape.two_way, None)
-    taken = _swapped(taken, rank, three, shape.three_way, two)
-    return Table.from_inner(three, _counts(taken, log_p, shape.records, rng))
+    taken = _swapped(taken, rank, shape, rng)
+    return Table.from_inner(shape.design(3), _counts(taken, log_p, shape.records, rng))
 
 
 def _model(shape: Shape, rng: np.random.Generator) -> Real:
@@ -102,20 +102,34 @@ def _model(shape: Shape, rng: np.random.Generator) -> Real:
     return log_p.ravel()
 
 
-def _swapped(taken: Mask, rank: Real, design: Design, wanted: int, kept: Design | None) -> Mask:
-    """Swap cells until so many published cells are non-empty; those of `kept` stay as they are."""
-    taken = taken.copy()
-    for _ in range(_MOST_SWAPS):
-        gap = wanted - int(np.count_nonzero(_filled(design, taken)))
-        if gap == 0:
+def _swapped(taken: Mask, rank: Real, shape: Shape, rng: np.random.Generator) -> Mask:
+    """Swap cells until the non-empty two-way and three-way cells are as many as wanted.
+
+    While three-way cells are corrected, no swap by itself changes two-way cells; several at once
+    may, so both are looked at until they are right.
+    """
+    two, three, taken = shape.design(2), shape.design(3), taken.copy()
+    for _ in range(_MOST_ROUNDS):
+        gaps = [
+            wanted - int(np.count_nonzero(_filled(design, taken)))
+            for design, wanted in ((two, shape.two_way), (three, shape.three_way))
+        ]
+        if gaps == [0, 0]:
             return taken
-        if gap > 0:
-            _enter(taken, rank, design, kept, range(1, gap + 1))
-            _leave(taken, rank, design, kept, range(1))
-        else:
-            _leave(taken, rank, design, kept, range(1, 1 - gap))
-            _enter(taken, rank, design, kept, range(1))
-    raise InfeasibleError(f"no table with {wanted:,} non-empty cells was found by swapping cells.")
+        design, gap, kept = (two, gaps[0], None) if gaps[0] else (three, gaps[1], two)
+        some, none = range(1, abs(gap) + 1), range(1)
+        n = max(1, abs(gap) // _AT_ONCE)
+        eligible = _eligible(taken, design, kept, 0, some if gap > 0 else none)
+        entering = _among_best(rank, eligible, n, rng)
+        taken[entering] = True
+        eligible = _eligible(taken, design, kept, 1, none if gap > 0 else some)
+        leaving = _among_best(-rank, eligible, n, rng)
+        taken[leaving[: len(entering)]] = False
+        taken[entering[len(leaving) :]] = False
+    raise InfeasibleError(
+        f"no table with {shape.two_way:,} non-empty two-way and {shape.three_way:,} three-way "
+        "cells was found by swapping cells."
+    )
 
 
 def _filled(design: Design, taken: Mask) -> NDArray[np.int64]:
@@ -123,20 +137,10 @@ def _filled(design: Design, taken: Mask) -> NDArray[np.int64]:
     return np.asarray(design.aggregate(taken.astype(np.int64)))
 
 
-def _enter(taken: Mask, rank: Real, design: Design, kept: Design | None, fills: range) -> None:
-    """Take the best cell that fills so many empty published cells, and none of the kept ones."""
-    eligible = ~taken & _touches(design, taken, 0, fills)
-    if kept is not None:
-        eligible &= _touches(kept, taken, 0, range(1))
-    taken[_best(rank, eligible)] = True
-
-
-def _leave(taken: Mask, rank: Real, design: Design, kept: Design | None, empties: range) -> None:
-    """Give up the worst cell that empties so many published cells, and none of the kept ones."""
-    eligible = taken & _touches(design, taken, 1, empties)
-    if kept is not None:
-        eligible &= _touches(kept, taken, 1, range(1))
-    taken[_best(-rank, eligible)] = False
+def _eligible(taken: Mask, design: Design, kept: Design | None, cells: int, wanted: range) -> Mask:
+    """Cells to take (`cells` 0) or to give up (1) that fill or empty a wanted number of others."""
+    found = _touches(design, taken, cells, wanted) & (taken == bool(cells))
+    return found if kept is None else found & _touches(kept, taken, cells, range(1))
 
 
 def _touches(design: Design, taken: Mask, cells: int, wanted: range) -> Mask:
@@ -145,11 +149,13 @@ def _touches(design: Design, taken: Mask, cells: int, wanted: range) -> Mask:
     return np.asarray((found >= wanted.start) & (found < wanted.stop))
 
 
-def _best(rank: Real, eligible: Mask) -> int:
-    if not eligible.any():
-        raise InfeasibleError("no cell can be swapped without changing other margins.")
+def _among_best(rank: Real, eligible: Mask, n: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Some of the eligible cells of highest rank, at random, so that swaps do not undo others."""
     places = np.flatnonzero(eligible)
-    return int(places[np.argmax(rank[places])])
+    if not len(places):
+        raise InfeasibleError("no cell can be swapped without changing other margins.")
+    best = places[np.argsort(-rank[places])[: _CHOICE * n]]
+    return rng.permutation(best)[:n]
 
 
 def _counts(taken: Mask, log_p: Real, records: int, rng: np.random.Generator) -> NDArray[np.int64]:

@@ -40,7 +40,8 @@ def run(options: Options) -> Study:
             "counts are 1.031 times those of sample counts, ours 1.040 times; with the total of "
             "weights over the sample size it would be once.",
             "The expected total is then about 45,000, two standard errors above the printed ones "
-            "in both kinds of table, whose random numbers the paper probably shares. By the "
-            "printed totals alone the half-width is 0.96, give or take 0.02.",
+            "in both kinds of table, whose random numbers the paper probably shares. "
+            "Totals and distances together would be met best by a half-width of about 0.95; one is "
+            "the nearest that the text suggests.",
         ),
     )

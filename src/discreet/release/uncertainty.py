@@ -1,0 +1,156 @@
+"""How far published cells may be from the truth: standard errors and confidence intervals.
+
+Both follow from the design and the public law of the noise alone, so they cost no privacy.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import optimize, stats
+
+from discreet.design.release import WEIGHT, Fitter, Protected
+from discreet.errors import DesignError, ParameterError
+from discreet.noise.checks import is_number
+from discreet.noise.laplace import laplace_law
+from discreet.solve.continuous.least_squares import LeastSquares
+from discreet.solve.continuous.variances import fitted_variances
+
+Real = NDArray[np.float64]
+_ZERO = 1e-12  # variances below this share of the largest are those of cells without noise
+_SMOOTH = 30.0  # from this standard deviation on the discrete Gaussian is as good as continuous
+
+
+def standard_errors(protected: Protected) -> Real:
+    """The standard deviation of each published cell's noise; see `Protected.standard_errors`."""
+    precision = protected.precision
+    if precision is None:
+        raise DesignError(_why_unknown(protected))
+    with np.errstate(divide="ignore"):
+        return np.asarray(1 / np.sqrt(precision))
+
+
+def intervals(protected: Protected, level: float = 0.95) -> tuple[Real, Real]:
+    """Confidence limits of each published cell; see `Protected.intervals`."""
+    if not is_number(level) or not 0 < level < 1:
+        raise ParameterError(f"level must lie strictly between 0 and 1, got {level!r}.")
+    error = standard_errors(protected)
+    reach = stats.norm.isf((1 - level) / 2) * error
+    direct = _directly_noised(protected)
+    for each in np.unique(error[direct & (error > 0)]):
+        reach[direct & (error == each)] = _reach(protected, float(each), level)
+    if protected.unit == WEIGHT:
+        reach = np.where(error > 0, reach + 0.5, reach)  # sums of weights were rounded before
+    low, high = protected.z - reach, protected.z + reach
+    return np.maximum(low, 0.0), np.maximum(high, 0.0)
+
+
+def fitted_precision(protected: Protected, fitter: Fitter) -> Real | None:
+    """Precision of published cells after a fit; `None` where the fit is not linear in the noise."""
+    precision, weights = protected.precision, protected.fit_weights()
+    if precision is None or weights is None or not _is_linear(fitter, protected):
+        return None
+    if protected.statement.says("adds-up"):
+        return precision  # values that add up are met exactly
+    variances = fitted_variances(protected.design, weights, 1 / precision)
+    if variances is None:
+        return None
+    some = variances > _ZERO * variances.max(initial=0.0)
+    return np.where(some, 1 / np.where(some, variances, 1.0), np.inf)
+
+
+def _is_linear(fitter: Fitter, protected: Protected) -> bool:
+    """Whether fitted values are a linear function of noise with mean zero."""
+    is_plain = isinstance(fitter, LeastSquares) and fitter.start is None and fitter.variance is None
+    return is_plain and not protected.statement.says("clipped")
+
+
+def _why_unknown(protected: Protected) -> str:
+    statement = protected.statement
+    if statement.privacy is None:
+        return (
+            "this release does not tell the variance of its noise, so its standard errors are not "
+            "known. Differentially private methods publish theirs."
+        )
+    if statement.says("clipped"):
+        return (
+            "negative results were set to zero before cells were summed or fitted, so errors of "
+            "the sums are not known. Protect with nonnegative=False."
+        )
+    return (
+        f"errors of single cells are not known after the step {statement.steps[-1].name!r}. They "
+        "are known before it, and after a linear fit: `release.fit(LeastSquares())`, on complete "
+        "designs with levels of equal groups or few inner cells."
+    )
+
+
+def _directly_noised(protected: Protected) -> NDArray[np.bool_]:
+    """Published cells whose value is the true one plus a single draw."""
+    step = protected.statement.steps[-1]
+    if not step.name.startswith("protect:"):
+        return np.zeros(len(protected.z), dtype=bool)
+    if step.parameters.get("margins") == "summed":
+        return np.asarray(protected.design.column_sizes == 1)
+    return np.ones(len(protected.z), dtype=bool)
+
+
+def _reach(protected: Protected, error: float, level: float) -> float:
+    """The smallest reach that one draw keeps to with this probability."""
+    step = protected.statement.steps[-1]
+    cap, variance = step.parameters.get("cap"), error**2
+    match step.name.removeprefix("protect:"):
+        case "laplace":
+            return -error / math.sqrt(2) * math.log1p(-level)
+        case "discrete-laplace" if cap is None:
+            return _laplace_reach(variance, level)
+        case "discrete-laplace":
+            return _smallest(_capped_law(variance, int(cap)), level)
+        case "discrete-gaussian" if error > _SMOOTH:
+            return float(math.ceil(stats.norm.isf((1 - level) / 2) * error - 0.5))
+        case "discrete-gaussian":
+            return _smallest(_gaussian_law(variance), level)
+        case other:
+            raise DesignError(f"the law of the noise of {other!r} is not known.")
+
+
+def _laplace_reach(variance: float, level: float) -> float:
+    r"""Least `k` with :math:`1 - 2q^{k+1}/(1 + q) \ge` level, where the variance gives `q`."""
+    a = 1 + 1 / variance
+    log_q = -math.log(a + math.sqrt(a * a - 1))
+    tail = math.log((1 - level) * (1 + math.exp(log_q)) / 2)
+    return max(0.0, math.ceil(tail / log_q - 1 - 1e-9))
+
+
+def _smallest(law: Real, level: float) -> float:
+    """Least `k` such that noise in `-k..k` has this probability; `law` is symmetric about zero."""
+    middle = len(law) // 2
+    within_reach = law[middle] + 2 * np.concatenate([[0.0], np.cumsum(law[middle + 1 :])])
+    return float(min(np.searchsorted(within_reach, level - 1e-12), middle))
+
+
+def _capped_law(variance: float, cap: int) -> Real:
+    """The capped discrete Laplace law of this variance."""
+    u = np.arange(-cap, cap + 1.0)
+
+    def excess(log_scale: float) -> float:
+        return float(laplace_law(1.0, cap, math.exp(log_scale)) @ u**2) - variance
+
+    widest = math.log(1e6 * cap)
+    scale = widest if excess(widest) <= 0 else optimize.brentq(excess, -3.0, widest)
+    return laplace_law(1.0, cap, math.exp(scale))
+
+
+def _gaussian_law(variance: float) -> Real:
+    """The discrete Gaussian law of this variance."""
+    u = np.arange(-400, 401.0)
+
+    def law(log_scale: float) -> Real:
+        p = np.exp(-(u**2) / (2 * math.exp(2 * log_scale)))
+        return np.asarray(p / p.sum())
+
+    def excess(log_scale: float) -> float:
+        return float(law(log_scale) @ u**2) - variance
+
+    return law(optimize.brentq(excess, -2.5, math.log(2 * _SMOOTH)))

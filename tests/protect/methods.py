@@ -1,0 +1,34 @@
+"""Every registered method with small parameters, and every source and option that matters."""
+
+import discreet as dc
+
+PTABLE = dc.perturbation_table(D=5, V=3, js=2)
+NOISE = dc.CellKey(PTABLE)
+REGISTERED = {
+    "adjust": dc.Adjust(NOISE, proposals=2e3),
+    "cell-key": NOISE,
+    "controlled-rounding": dc.ControlledRounding(3),
+    "discrete-gaussian": dc.DiscreteGaussian(2.0),
+    "discrete-laplace": dc.DiscreteLaplace(3.0),
+    "drop-add": dc.DropAdd(share=0.1, cap=3),
+    "laplace": dc.Laplace(3.0),
+    "pram": dc.Pram(),
+    "quality": dc.Quality(NOISE),
+    "safe": dc.Safe(proposals=2e3),
+    "small-count-rounding": dc.SmallCountRounding(3, proposals=2e3),
+}
+"""One for each name in the registry; a new method needs a line here, or tests fail."""
+
+VARIANTS = {
+    "cell-key with threshold": dc.CellKey(PTABLE, threshold=10),
+    "cell-key summed": dc.CellKey(PTABLE, margins="summed"),
+    "cell-key adjusted": dc.CellKey(PTABLE, margins="adjusted"),
+    "invariant pram": dc.Pram(invariant=True),
+    "realised pram": dc.Pram(invariant=True, realised=True),
+    "quality of safe": dc.Quality(dc.Safe(proposals=2e3)),
+    "forced rounding": dc.SmallCountRounding(3, force_inner=True, proposals=2e3),
+    "summed laplace": dc.DiscreteLaplace(3.0, margins="summed"),
+    "open gaussian": dc.DiscreteGaussian(2.0, nonnegative=False),
+}
+ALL = {**REGISTERED, **VARIANTS}
+TABLE_WISE = {name: method for name, method in ALL.items() if method.source == "table"}
