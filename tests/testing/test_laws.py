@@ -7,6 +7,7 @@ import pytest
 
 import discreet as dc
 from discreet import registry
+from discreet.design.product import ProductDesign
 from discreet.design.release import CellStatus, Protected
 from discreet.errors import DiscreetError
 from discreet.protect.claims import Claims
@@ -14,9 +15,10 @@ from discreet.protect.discrete_laplace import DiscreteLaplace
 from discreet.protect.sentences import claimed, limit, process
 from discreet.protect.statements import statement_of
 from discreet.testing import BrokenPromiseError, check_method
-from discreet.testing.draws import sample_table
+from discreet.testing.draws import retabulated, sample_table
 from discreet.testing.laws import Broken, Evidence, check_sentences, neighbours
-from tests.protect.methods import ALL, PTABLE, REGISTERED
+from tests.protect.methods import ALL, PTABLE, REGISTERED, VARIANTS
+from tests.protect.tables import keyed_party
 
 LAWS = {"sentences", "neighbour", "hidden", "secret", "likelihood ratio"}
 TABLE = sample_table()
@@ -28,9 +30,18 @@ def test_every_registered_method_is_held_to_the_laws():
         assert isinstance(method, registry.load("method", name))
 
 
-@pytest.mark.parametrize("name", ALL)
+TWO_WAY = retabulated(TABLE, [("age", "region[leaves]"), ("age",), ("region[leaves]",), ()])
+TABLES = {  # where a method is quick, and where it has a choice to draw
+    "controlled-rounding": TWO_WAY,
+    "small-count-rounding": keyed_party(),
+    "forced rounding": keyed_party(),
+}
+HELD = [*REGISTERED, *(name for name in VARIANTS if VARIANTS[name].source != "system")]
+
+
+@pytest.mark.parametrize("name", HELD)
 def test_every_method_keeps_its_promises_and_every_law(name):
-    found = check_method(ALL[name], TABLE, draws=500)
+    found = check_method(ALL[name], TABLES.get(name, TABLE), draws=500)
     assert set(found) >= LAWS
     assert "alike" in found["neighbour"]
     if ALL[name].source == "system":
@@ -46,7 +57,7 @@ def test_hidden_cells_are_put_to_the_test_where_there_are_some():
 
 def test_weighted_counts_keep_the_laws_too():
     table = sample_table(weights=True, unit="weight")
-    for method in (dc.CellKey(PTABLE, grid=30), dc.DropAdd(grid=12.5), dc.Laplace(3.0)):
+    for method in (dc.CellKey(PTABLE, grid=30), dc.DropAdd(grid=12.5)):
         found = check_method(method, table, draws=500)
         assert "alike" in found["neighbour"]
 
@@ -131,9 +142,11 @@ class Planted:
         return replace(made, statement=stated(more=[bare]))
 
     def _new_label(self, table, made):
+        if not isinstance(made.design, ProductDesign):
+            return made
         axis = replace(made.design.axes[1], total=f"Total of {int(table.y.max())}")
         axes = [made.design.axes[0], axis, made.design.axes[2]]
-        return replace(made, design=type(made.design)(axes, made.design.terms))
+        return replace(made, design=ProductDesign(axes, made.design.terms))
 
 
 CAUGHT = {
@@ -171,8 +184,8 @@ def test_each_fault_is_caught_by_the_law_that_is_there_for_it(fault):
 
 
 def test_hiding_by_the_published_value_is_no_fault():
-    found = broken(Planted("hidden"))
-    assert not found & {"neighbour", "hidden"}
+    found = check_method(Planted("hidden"), TABLE, draws=500)
+    assert "hidden cells show nothing" in found["hidden"]
 
 
 def test_noise_that_ignores_the_table_is_caught_under_one_secret():
@@ -219,7 +232,7 @@ class Silent(DiscreteLaplace):
 
 @pytest.mark.parametrize("planted", [Undercounting, Overstating, Silent])
 def test_a_guarantee_that_does_not_hold_is_caught_by_its_likelihood_ratio(planted):
-    method = planted(3.0 if planted is Overstating else 2.0, nonnegative=False)
+    method = planted(2.0, margins="summed" if planted is Overstating else "own")
     found = broken(method, draws=500)
     assert "likelihood ratio" in found
     assert not found & (LAWS - {"likelihood ratio"})
@@ -235,4 +248,4 @@ def test_evidence_judges_single_sentences():
 
 
 def secrets(n):
-    return [dc.Secret(bytes([k]) * 32) for k in range(n)]
+    return [dc.Secret(bytes([65 + k]) * 32) for k in range(n)]

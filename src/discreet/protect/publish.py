@@ -176,7 +176,8 @@ def _registered(book: Ledger | None, method: Method, table: Table, again: bool) 
     if method.source != "table":
         return None
     SecretDraws().generator(method, ordered)  # a missing secret is an error before anything else
-    shown = release_digest(arranged, ordered).hex()
+    # the same table on another support can come out otherwise: a release of its own
+    shown = digest(release_digest(arranged, ordered), ordered.design.n_inner).hex()
     return book.register_release(table.data_set, shown, _entry(method), again=again)
 
 

@@ -26,12 +26,14 @@ from discreet.design.release import CellStatus, Protected
 from discreet.design.statement import PrivacyStatement, Statement
 from discreet.design.table import Table
 from discreet.errors import DiscreetError
+from discreet.protect.draws import SecretDraws
+from discreet.protect.publish import in_unit, run
 from discreet.protect.sentences import LEAST_P
 from discreet.testing.draws import published
 
 _SECRETS = 40
 _TESTED_DELTA = 0.02
-_OUTCOMES = 1200
+_OUTCOMES = 800
 
 
 class Broken(Exception):
@@ -205,21 +207,21 @@ def _truth(table: Table, made: Protected) -> NDArray[Any]:
     return np.asarray(values)
 
 
-def likelihood_ratio(method: Any, seed: int = 1) -> str:
+def likelihood_ratio(method: Any) -> str:
     """Outcomes on tiny tables are about as likely with a record as without, or with another.
 
-    Events are thresholds of each released value, and of the sum of those that a record changes.
+    Events are thresholds of sums of released values, and of several values at once.
     """
     if method.source != "system":
         return "not claimed"
     base = tiny_table([2, 1])
     worst = 0.0
     cases = {"added": [3, 1], "removed": [1, 1], "replaced": [1, 2]}
-    here, stated = _outcomes(method, base, seed), published(method, base, 0).statement.privacy
+    here, stated = _outcomes(method, base, base.z), published(method, base, 0).statement.privacy
     if stated is None:
         raise Broken("a method that draws from the system states no guarantee.")
     for case, counts in cases.items():
-        there = _outcomes(method, tiny_table(counts), seed + 1)
+        there = _outcomes(method, tiny_table(counts), base.z)
         for one, two in ((here, there), (there, here)):
             excess = _largest_excess(one, two, *_stated(stated, case == "replaced"))
             worst = max(worst, excess)
@@ -244,11 +246,16 @@ def tiny_table(counts: Sequence[int]) -> Table:
     return Table.from_inner(ProductDesign([axis], "a"), np.array(counts))
 
 
-def _outcomes(method: Any, table: Table, seed: int) -> NDArray[np.float64]:
-    """Released values of many draws, and statistics that add them up with every sign."""
-    z = np.array([published(method, table, 0, seed).z for _ in range(_OUTCOMES)], dtype=np.float64)
+def _outcomes(method: Any, table: Table, centre: NDArray[Any]) -> NDArray[np.float64]:
+    """Statistics of many draws: sums of released values, and the least of them, with every sign."""
+    table, draws = in_unit(table, method, table.unit), SecretDraws()
+    drawn = [run(method, table, draws).z - centre for _ in range(_OUTCOMES)]
+    z = np.array(drawn, dtype=np.float64)
     signs = np.array(np.meshgrid(*[[-1, 0, 1]] * z.shape[1])).reshape(z.shape[1], -1)
-    return np.asarray(z @ signs[:, signs.any(axis=0)])
+    signs = signs[:, signs.any(axis=0)]
+    signed = z[:, :, None] * signs
+    least = np.where(signs == 0, np.inf, signed).min(axis=1)
+    return np.hstack([signed.sum(axis=1), least])
 
 
 def _largest_excess(

@@ -358,5 +358,5 @@ _CHECKS: dict[str, Callable[[_Trial], str]] = {
     "neighbour": lambda trial: neighbour(trial.method, trial.table, trial.seed),
     "hidden": lambda trial: hidden(trial.method, trial.table, trial.seed),
     "secret": lambda trial: secret(trial.method, trial.table, trial.seed),
-    "likelihood ratio": lambda trial: likelihood_ratio(trial.method, trial.seed),
+    "likelihood ratio": lambda trial: likelihood_ratio(trial.method),
 }
