@@ -17,13 +17,14 @@ from discreet.design.canonical import (
     canonical_table,
     table_digest,
 )
+from discreet.design.data_set import DataSet
 from discreet.design.release import Protected
 from discreet.design.statement import Statement
 from discreet.errors import LedgerError
 from discreet.protect.draws import SecretDraws
 from discreet.testing.draws import by_cell, retabulated
 from tests.protect.methods import TABLE_WISE
-from tests.protect.tables import PARTY, SECRET
+from tests.protect.tables import SECRET
 from tests.strategies import designs
 
 TREE = {"All": {"north": ["n1", "n2"], "south": ["s1", "s2", "s3"]}}
@@ -44,7 +45,12 @@ def census(order=("region", "age", "sex"), margins=None, seed=None, **options):
         frame = {name: column[shuffled] for name, column in frame.items()}
     chosen = "*".join(order) if margins is None else margins
     table = dc.Table.from_counts(
-        {name: column.tolist() for name, column in frame.items()}, "n", chosen, key="key", **options
+        {name: column.tolist() for name, column in frame.items()},
+        "n",
+        chosen,
+        key="key",
+        name="census",
+        **options,
     )
     return table.with_secret(SECRET)
 
@@ -113,8 +119,8 @@ def test_formulas_that_mean_the_same_give_the_same_release():
     "other",
     [
         {"secret": dc.Secret(b"another secret of at least thirty-two bytes")},
-        {"data_set": dc.Table.from_counts(PARTY, "n", "sex", name="other").data_set},
-        {"data_set": dc.Table.from_counts(PARTY, "n", "sex", edition="2").data_set},
+        {"data_set": DataSet("other")},
+        {"data_set": DataSet("census", "2")},
     ],
     ids=["secret", "name", "edition"],
 )

@@ -15,7 +15,7 @@ REGISTERED = {
     "pram": dc.Pram(),
     "quality": dc.Quality(NOISE),
     "safe": dc.Safe(proposals=2e3),
-    "small-count-rounding": dc.SmallCountRounding(5, proposals=2e3),
+    "small-count-rounding": dc.SmallCountRounding(3, proposals=2e3),
 }
 """One for each name in the registry; a new method needs a line here, or tests fail."""
 
@@ -26,7 +26,7 @@ VARIANTS = {
     "invariant pram": dc.Pram(invariant=True),
     "realised pram": dc.Pram(invariant=True, realised=True),
     "quality of safe": dc.Quality(dc.Safe(proposals=2e3)),
-    "forced rounding": dc.SmallCountRounding(5, force_inner=True, proposals=2e3),
+    "forced rounding": dc.SmallCountRounding(3, force_inner=True, proposals=2e3),
     "summed laplace": dc.DiscreteLaplace(3.0, margins="summed"),
     "open gaussian": dc.DiscreteGaussian(2.0, nonnegative=False),
 }

@@ -61,6 +61,11 @@ class CellKey(KeyedNoise):
                 "Make one with `perturbation_table(D=5, V=3, js=2)`."
             )
         super().__post_init__()
+        if self.folded and self.grid is not None:
+            raise ParameterError(
+                "folded keys are for tables drawn in advance, which are about counts; leave out "
+                "grid= or folded=."
+            )
         if self.convention is not None:
             convention(self.convention)
 

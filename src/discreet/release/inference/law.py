@@ -1,0 +1,132 @@
+"""The public law of a release's noise, from the statement that goes with it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from discreet.design.release import COUNT, Protected
+from discreet.design.statement import Step
+from discreet.errors import DesignError
+from discreet.noise.drop_add import drop_add
+from discreet.noise.entropy import perturbation_table
+from discreet.noise.laplace import discrete_laplace
+from discreet.noise.linear import linear_table
+from discreet.noise.matrix import TransitionMatrix
+from discreet.noise.pram import pram
+from discreet.release.inference.cells import Cells
+
+_CHANGE_VALUES = ("protect", "fit", "round", "tabulate")
+_NOISE = ("cell-key", "drop-add", "pram", "laplace", "discrete-laplace", "discrete-gaussian")
+_BUILDERS: dict[str, tuple[Callable[..., TransitionMatrix], tuple[str, ...]]] = {
+    "maximum entropy perturbation table": (
+        perturbation_table,
+        ("D", "V", "js", "pstay", "mono", "variant", "optim"),
+    ),
+    "linear programming perturbation table": (
+        linear_table,
+        ("D", "V", "js", "centre", "asymmetry"),
+    ),
+    "drop/add-up-to-q": (drop_add, ("share", "cap")),
+    "post-randomisation": (pram, ("epsilon", "cap")),
+    "truncated discrete Laplace noise": (discrete_laplace, ("epsilon", "cap", "sensitivity")),
+}
+"""How matrices are made again, by their name, and the parameters that belong to them."""
+_GIVE = "Give the matrix yourself, where its owner publishes it."
+_RARE = 2**-50  # noise beyond a cap that has this probability is left out
+
+
+def matrix_of(protected: Protected) -> TransitionMatrix:
+    """The transition matrix of a release, made again from the parameters in its statement.
+
+    Known for perturbation tables, drop/add, post-randomisation with the fixed matrix, and discrete
+    Laplace noise with negative results set to zero. Not known for matrices that were read from a
+    file or made by hand, nor for invariant ones: these depend on the confidential table.
+
+    >>> import discreet as dc
+    >>> table = dc.Table.from_inner(dc.Design.product({"a": 2}, "a"), [3, 9])
+    >>> matrix_of(table.simulate(dc.DropAdd(), seed=1))
+    <drop/add-up-to-q: 8 rows, moves up to 7>
+    """
+    step = noise_step(protected)
+    if step is None:
+        raise DesignError(f"the release does not say how it was protected. {_GIVE}")
+    if step.parameters.get("invariant"):
+        raise DesignError(
+            "the matrix of this release was made from the table itself, so it is confidential. "
+            "Frequencies of counts are kept as they are on average, and need no estimate."
+        )
+    if step.name == "protect:discrete-laplace":
+        return _private_matrix(protected, step)
+    default = "drop/add-up-to-q" if step.name == "protect:drop-add" else ""
+    name = str(step.parameters.get("matrix", default))
+    if name not in _BUILDERS:
+        raise DesignError(f"the statement does not tell the matrix of {step.name!r}. {_GIVE}")
+    build, known = _BUILDERS[name]
+    return build(**{key: step.parameters[key] for key in known if key in step.parameters})
+
+
+def mechanism_of(cells: Cells, matrix: TransitionMatrix | None) -> TransitionMatrix | float:
+    """The law of the noise of a table: a given matrix, the statement's, or a public variance."""
+    protected = cells.protected
+    check_single_draws(cells)
+    if matrix is not None or protected.precision is None:
+        return matrix_of(protected) if matrix is None else matrix
+    precision = protected.precision[cells.where]
+    if np.ptp(precision[np.isfinite(precision)], initial=0.0) > 0 or (precision <= 0).any():
+        raise DesignError("the noise of this table differs between its cells; choose another one.")
+    return float(1 / precision.max())
+
+
+def noise_step(protected: Protected) -> Step | None:
+    """The step that added noise, if the statement has one and nothing changed values since."""
+    changed = [step for step in protected.statement.steps if _changes_values(step)]
+    if not changed:
+        return None
+    last = changed[-1]
+    if last.name not in [f"protect:{name}" for name in _NOISE]:
+        raise DesignError(
+            f"values of this release come from the step {last.name!r}, so they are not true counts "
+            "with noise of a known law. Take the release as it was before fits and roundings."
+        )
+    return last
+
+
+def check_single_draws(cells: Cells) -> None:
+    """Refuse cells whose noise is the sum of several draws."""
+    step = noise_step(cells.protected)
+    if step is not None and step.parameters.get("margins") == "summed" and not cells.are_inner:
+        raise DesignError(
+            "cells of this table are sums of cells with noise, so their own noise is larger. "
+            "Choose the finest table, or protect with margins='own'."
+        )
+
+
+def step_size(protected: Protected) -> float:
+    """What one unit of noise adds to a published value, by the release's own statement."""
+    if protected.unit == COUNT:
+        return 1.0
+    for step in protected.statement.steps:
+        if "grid" in step.parameters:
+            return float(step.parameters["grid"])
+    raise DesignError("the statement does not say in which steps noise was added.")
+
+
+def _changes_values(step: Step) -> bool:
+    return step.name.split(":")[0] in _CHANGE_VALUES and step.name != "protect:quality"
+
+
+def _private_matrix(protected: Protected, step: Step) -> TransitionMatrix:
+    given, privacy = step.parameters, protected.statement.privacy
+    if privacy is None or given.get("split") or given.get("known"):
+        raise DesignError(f"cells of this release have noise of different laws. {_GIVE}")
+    if not given.get("nonnegative"):
+        raise DesignError(
+            "values of this release may be negative, so their law is not a matrix for counts; the "
+            "variance is in `release.precision`, and tests use it."
+        )
+    epsilon, sensitivity = float(given["epsilon"]), privacy.sensitivity
+    cap = given.get("cap") or math.ceil(-math.log(_RARE) * sensitivity / epsilon)
+    return discrete_laplace(epsilon, int(cap), sensitivity)
