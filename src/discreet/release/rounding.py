@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from discreet.design.base import Design
 from discreet.design.release import QUALITY_STEP, Release, Step
 from discreet.errors import DesignError, ParameterError
-from discreet.solve.integer.rounding import balanced, controlled, independent, parts, systematic
+from discreet.solve.integer.remainders import parts
+from discreet.solve.integer.rounding import balanced, controlled, independent, systematic
 
 Rounding = Literal["margins", "unbiased", "total", "cube"]
 Whole = NDArray[np.int64]
