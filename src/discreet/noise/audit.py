@@ -134,9 +134,9 @@ def _compare(matrix: TransitionMatrix, a: int, b: int, epsilon: float | None) ->
     p = np.pad(matrix.probabilities(a), (max(a - b, 0), max(b - a, 0)))
     q = np.pad(matrix.probabilities(b), (max(b - a, 0), max(a - b, 0)))
     common = (p > 0) & (q > 0)
-    ratio = float(np.log(p[common] / q[common]).max()) if common.any() else 0.0
+    ratio = float((np.log(p[common]) - np.log(q[common])).max(initial=0.0))
     if epsilon is None:
-        return Neighbours(a, b, max(ratio, 0.0), float(p[q == 0].sum()))
+        return Neighbours(a, b, ratio, float(p[q == 0].sum()))
     excess = np.maximum(0.0, p - math.exp(epsilon) * q)
     return Neighbours(a, b, epsilon, float(excess.sum()))
 

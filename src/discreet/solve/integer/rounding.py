@@ -20,7 +20,7 @@ from discreet.solve.integer.remainders import Remainders
 Real = NDArray[np.float64]
 _LARGEST_PROGRAM = 200_000  # fractional cells up to which a two-way table is rounded exactly
 _LARGEST_CUBE = 2_000_000
-_EFFORT = (1e6, 1e7, 5e7)  # proposals, more only where limits are still broken
+_EFFORT = (1e6, 1e7)  # proposals, more only where limits are still broken
 _WIDTHS = (60, 300)  # independent cells looked at together, more as fewer are left
 _NETWORK_WIDTHS = (60, 200, 600)
 _OPEN = 1e-7  # fractions this far from 0 and 1 are still to be decided
