@@ -20,9 +20,9 @@ from tests.solve.integer.problems import KINDS, domain_of, small_design
 def excess(problem, y):
     """By how much limits are broken in sum."""
     deviation = problem.design.matrix().toarray().T @ y - problem.target
-    return np.maximum(deviation - problem.high, 0).sum() + np.maximum(
-        problem.low - deviation, 0
-    ).sum()
+    return (
+        np.maximum(deviation - problem.high, 0).sum() + np.maximum(problem.low - deviation, 0).sum()
+    )
 
 
 def rounding_problem(design, seed, base=3):
@@ -126,7 +126,8 @@ if sys.argv[1] == "threads":
         other.changeColIntegrality(k, highspy.HighsVarType.kInteger)
         other.changeColCost(k, -1 - k % 7)
     for r in range(9):
-        other.addRow(-10, 1.5 + r % 3, 10, list(range(r, r + 10)), [1 + (r * k) % 5 for k in range(10)])
+        weights = [1 + (r * k) % 5 for k in range(10)]
+        other.addRow(-10, 1.5 + r % 3, 10, list(range(r, r + 10)), weights)
     other.run()
 import numpy as np
 from tests.solve.integer.test_neighbourhood import rounding_problem
