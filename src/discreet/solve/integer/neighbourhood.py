@@ -66,41 +66,43 @@ class _State:
         domain = problem.domain
         movable = domain.is_free & (y >= domain.first)
         self.rows = np.flatnonzero(movable)
-        self.y, self.domain, self.design = y.copy(), domain, problem.design
-        step = domain.step[self.rows].astype(np.float64)
-        self.members = problem.design.matrix()[self.rows].astype(np.float64)
-        self.members = self.members.multiply(step[:, None]).tocsr()
+        part = domain.take(self.rows)
+        self.first, self.step = part.first, part.step
+        self.most = (part.high - part.first) // part.step
+        self.y = y.copy()
+        self.z = problem.design.aggregate(y).astype(np.float64)
+        X = problem.design.matrix()[self.rows].astype(np.float64)
+        self.members = X.multiply(self.step[:, None].astype(np.float64)).tocsr()
         self.cells = self.members.T.tocsr()
         self.size = np.maximum(np.diff(self.cells.indptr), 1)
         low, high = problem.limits
         self.low = np.ceil(problem.target + low - 1e-9)
         self.high = np.floor(problem.target + high + 1e-9)
+        self.excess = _excess(self.z, self.low, self.high)
         self.spent = 0
-        self.excess = self._excess(y)
-
-    def _excess(self, y: Whole) -> Real:
-        """How far published cells lie above (or, negative, below) their limits."""
-        z = self.design.aggregate(y)
-        excess: Real = np.maximum(z - self.high, 0.0) + np.minimum(z - self.low, 0.0)
-        return excess
 
     def improve(self, places: NDArray[np.intp]) -> None:
         """Move some of the rows so that limits are broken least."""
-        chosen, domain = self.rows[places], self.domain
-        first, step = domain.first[chosen], domain.step[chosen]
-        most = (domain.high[chosen] - first) // step
+        chosen, first, step = self.rows[places], self.first[places], self.step[places]
         steps = (self.y[chosen] - first) // step
-        A = self.cells[:, places]
+        A = self.members[places].T.tocsr()
         touched = np.flatnonzero(np.diff(A.indptr))
-        A, inside = A[touched], self.design.aggregate(self.y)[touched] - A[touched] @ steps
-        limits = self.low[touched] - inside, self.high[touched] - inside
-        found = _program(A, limits, most, self.excess[touched], steps)
+        A, low, high = A[touched], self.low[touched], self.high[touched]
+        rest = self.z[touched] - A @ steps
+        limits = low - rest, high - rest
+        found = _program(A, limits, self.most[places], self.excess[touched], steps)
         self.spent += len(places)
-        moved = self.y.copy()
-        moved[chosen] = first + step * found
-        excess = self._excess(moved)
-        if np.abs(excess).sum() < np.abs(self.excess).sum():
-            self.y, self.excess = moved, excess
+        z = rest + A @ found
+        excess = _excess(z, low, high)
+        if np.abs(excess).sum() < np.abs(self.excess[touched]).sum():
+            self.y[chosen] = first + step * found
+            self.z[touched], self.excess[touched] = z, excess
+
+
+def _excess(z: Real, low: Real, high: Real) -> Real:
+    """How far published cells lie above (or, negative, below) their limits."""
+    excess: Real = np.maximum(z - high, 0.0) + np.minimum(z - low, 0.0)
+    return excess
 
 
 def _around(state: _State, k: int, size: int) -> NDArray[np.intp]:
