@@ -95,6 +95,7 @@ def test_neighbourhoods_grow_until_every_limit_is_kept(sizes, monkeypatch):
 
 
 def test_the_effort_is_bounded(monkeypatch):
+    monkeypatch.setattr(neighbourhood, "_SIZES", (60,))
     monkeypatch.setattr(neighbourhood, "_EFFORT", 300)
     design = dc.Design.product({"a": 9, "b": 8, "c": 7}, "a*b + b*c + a*c")
     problem, start = rounding_problem(design, 5)

@@ -18,8 +18,8 @@ from discreet.solve.integer.domain import Whole
 from discreet.solve.integer.problem import Problem, Real
 
 _SIZES = (200, 600, 2000, 6000, 20_000)  # inner cells that a program may move
-_NODES = 200  # branch-and-bound nodes of one program
-_EFFORT = 1_000_000  # inner cells put into programs, all together
+_NODES = 40_000  # branch-and-bound nodes of one program, times the inner cells it may move
+_EFFORT = 2e8  # simplex iterations times columns, of all programs together: about a minute
 _WORTHWHILE = 0.9  # a size is gone through again when no more than this much excess is left
 _REACH = 3  # how often weight spreads from published to inner cells and back
 
@@ -32,7 +32,8 @@ def repaired(problem: Problem, y: Whole) -> Whole:
 
     Promise: the result lies in the domain and breaks limits by no more in sum; the same input
     gives the same result whatever the number of threads and the speed of the machine.
-    Cost: seconds for a hundred violated cells, minutes where many limits exclude each other.
+    Cost: seconds for a hundred violated cells; no new program is begun after about a minute's
+    worth of simplex iterations.
     """
     state = _State(problem, y)
     for size in _SIZES:
@@ -79,7 +80,7 @@ class _State:
         self.low = np.ceil(problem.target + low - 1e-9)
         self.high = np.floor(problem.target + high + 1e-9)
         self.excess = _excess(self.z, self.low, self.high)
-        self.spent = 0
+        self.spent = 0.0
 
     def improve(self, places: NDArray[np.intp]) -> None:
         """Move some of the rows so that limits are broken least."""
@@ -90,8 +91,8 @@ class _State:
         A, low, high = A[touched], self.low[touched], self.high[touched]
         rest = self.z[touched] - A @ steps
         limits = low - rest, high - rest
-        found = _program(A, limits, self.most[places], self.excess[touched], steps)
-        self.spent += len(places)
+        found, effort = _program(A, limits, self.most[places], self.excess[touched], steps)
+        self.spent += effort
         z = rest + A @ found
         excess = _excess(z, low, high)
         if np.abs(excess).sum() < np.abs(self.excess[touched]).sum():
@@ -117,8 +118,8 @@ def _around(state: _State, k: int, size: int) -> NDArray[np.intp]:
 
 def _program(
     A: Any, limits: tuple[Real, Real], most: NDArray[Any], excess: Real, steps: Whole
-) -> Whole:
-    """Steps with less excess over the limits than given ones; cells without any keep theirs."""
+) -> tuple[Whole, float]:
+    """Steps with less excess than given ones, and the effort; cells without any keep limits."""
     import highspy
     from scipy import sparse
 
@@ -138,18 +139,19 @@ def _program(
     kinds = highspy.HighsVarType
     lp.integrality_ = [kinds.kInteger] * n + [kinds.kContinuous] * len(broken)
     start = np.concatenate([steps, np.abs(excess[broken])])
-    return np.rint(_solved(lp, start)[:n]).astype(np.int64)
+    point, iterations = _solved(lp, start, _NODES // max(n, 1) + 1)
+    return np.rint(point[:n]).astype(np.int64), float(iterations + 1) * lp.num_col_
 
 
-def _solved(lp: Any, start: Real) -> Real:
-    """The best point found within the nodes; no clock and no second thread has a say in it."""
+def _solved(lp: Any, start: Real, nodes: int) -> tuple[Real, int]:
+    """The best point found within the nodes, and simplex iterations; no clock has a say in it."""
     import highspy
 
     solver: Any = highspy.Highs()  # type: ignore[no-untyped-call]
     options = {
         "output_flag": False,
         "parallel": "off",
-        "mip_max_nodes": _NODES,
+        "mip_max_nodes": nodes,
         "mip_rel_gap": 0.0,
         "mip_abs_gap": 0.5,
         "objective_target": 0.5,
@@ -162,4 +164,5 @@ def _solved(lp: Any, start: Real) -> Real:
     solver.setSolution(known)
     if solver.run() == highspy.HighsStatus.kError:
         raise NotConvergedError("the integer program of a repair could not be run (HiGHS).")
-    return np.array(solver.getSolution().col_value)
+    iterations = max(int(solver.getInfo().simplex_iteration_count), 0)
+    return np.array(solver.getSolution().col_value), iterations
