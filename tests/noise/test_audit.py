@@ -105,3 +105,24 @@ def test_bad_epsilon_is_refused():
     for bad in (-1, math.nan, math.inf):
         with pytest.raises(ParameterError, match="epsilon"):
             pram().audit(bad)
+
+
+def test_a_bias_is_no_promise():
+    audit = discrete_laplace(2, 7).audit()
+    assert not any("bias" in sentence for sentence in audit.guaranteed())
+    assert any("biased: its mean reaches" in sentence for sentence in audit.not_guaranteed())
+
+
+def test_a_bias_of_printed_probabilities_is_told_from_none_and_from_a_real_one():
+    law = perturbation_table(5, 1.5).law
+    printed = np.round(law, 8)
+    printed[:, 5] += 1 - printed.sum(axis=1)
+    tilted = printed.copy()
+    tilted[3:, [4, 6]] += [-1e-5, 1e-5]
+    said = [
+        " ".join(TransitionMatrix.from_law("test", p).audit().guaranteed())
+        for p in (law, printed, tilted)
+    ]
+    assert "mean is zero at every count" in said[0]
+    assert "unbiased up to the rounding of its probabilities" in said[1]
+    assert "mean" not in said[2]

@@ -222,3 +222,29 @@ def test_options_per_row():
 def test_bad_options_are_refused(bad):
     with pytest.raises(ParameterError):
         perturbation_table(**bad)
+
+
+@pytest.mark.parametrize("js", range(4))
+@pytest.mark.parametrize("D", range(1, 41))
+def test_every_feasible_variance_is_met(D, js):
+    """From a thousandth to the largest variance, both ends included."""
+    span = variance_range(D, js)
+    if span is None:
+        with pytest.raises(InfeasibleError, match="no variance can be met"):
+            perturbation_table(D, 1.0, js)
+        return
+    low, high = max(span[0], 1e-3), span[1] * (1 - 1e-9)
+    for V in {*np.geomspace(low, max(high, low), 6), *(x for x in (0.002, 0.003) if x > low)}:
+        audit = perturbation_table(D, float(V), js).audit()
+        np.testing.assert_allclose(audit.mean, 0, atol=1e-9)
+        np.testing.assert_allclose(audit.variance[1:], V, atol=1e-9)
+
+
+@pytest.mark.parametrize("js", range(4))
+@pytest.mark.parametrize("D", [5, 9, 30, 40])
+def test_every_other_variance_is_refused(D, js):
+    low, high = variance_range(D, js)
+    for V in (0.999 * low, 1.001 * high, 3 * high):
+        if V > 0:
+            with pytest.raises(InfeasibleError, match="V must lie in"):
+                perturbation_table(D, V, js)

@@ -83,6 +83,48 @@ def test_ptable_file_keeps_the_noise(table, tmp_path):
         )
 
 
+@pytest.mark.parametrize(
+    "table",
+    [
+        TABLE,
+        TABLE.modified(seed=1),
+        drop_add(),
+        discrete_laplace(1, 4),
+        perturbation_table(4, 1, pstay=0.5),
+        perturbation_table(30, 0.003),
+    ],
+    ids=lambda t: f"{t.name} {t.max_move}",
+)
+def test_ptable_file_gives_back_an_equal_matrix(table, tmp_path):
+    table.to_ptable_csv(tmp_path / "p.csv")
+    again = TransitionMatrix.from_ptable_csv(tmp_path / "p.csv")
+    assert again == table
+    assert again.blocked == table.blocked
+    np.testing.assert_array_equal(again.law, table.law)
+
+
+@pytest.mark.parametrize("js", range(4))
+def test_blocked_values_of_a_peer_s_file_are_seen(js, tmp_path):
+    """A file without our column: the values that no count leads to stay blocked."""
+    perturbation_table(9, 3 if js < 3 else 5, js).to_ptable_csv(tmp_path / "p.csv")
+    with (tmp_path / "p.csv").open() as file:
+        lines = [line[:7] for line in csv.reader(file)]
+    with (tmp_path / "p.csv").open("w", newline="") as file:
+        csv.writer(file).writerows(lines)
+    read = TransitionMatrix.from_ptable_csv(tmp_path / "p.csv")
+    assert read.blocked == js
+    assert TransitionMatrix.from_ons(read.to_ons()).blocked == js
+    read.to_ptable_csv(tmp_path / "q.csv")
+    assert TransitionMatrix.from_ptable_csv(tmp_path / "q.csv") == read
+
+
+def test_a_spoilt_column_of_our_own_is_named(tmp_path):
+    text = "i,j,p,v,p_int_lb,p_int_ub,type,about\n0,0,1,0,0,1,all,{\n"
+    (tmp_path / "p.csv").write_text(text)
+    with pytest.raises(ParameterError, match="'about'"):
+        TransitionMatrix.from_ptable_csv(tmp_path / "p.csv")
+
+
 def test_rows_that_take_turns_do_not_fit_the_ptable_layout(tmp_path):
     with pytest.raises(ParameterError, match="take turns"):
         pram().to_ptable_csv(tmp_path / "p.csv")

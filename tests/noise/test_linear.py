@@ -148,3 +148,10 @@ def test_realised_bias_beside_its_design():
         assert mean == pytest.approx(0, abs=1e-9)
         assert sd == pytest.approx(0 if count == 0 else np.sqrt(3 / cells), rel=1e-6)
         assert abs(bias) <= 4.5 * sd
+
+
+@pytest.mark.parametrize(("D", "V", "js"), [(30, 0.3, 0), (30, 1, 1), (40, 2, 2), (40, 4, 3)])
+def test_small_variances_of_wide_tables_are_met(D, V, js):
+    audit = linear_table(D, V, js).audit()
+    np.testing.assert_allclose(audit.mean, 0, atol=1e-9)
+    np.testing.assert_allclose(audit.variance[1:], V, atol=1e-9)

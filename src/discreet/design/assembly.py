@@ -22,7 +22,7 @@ from discreet.design.product import LARGEST_DENSE, ProductDesign
 from discreet.design.sparse import SparseDesign
 from discreet.design.structured import StructuredDesign
 from discreet.design.uniform_keys import check_keys
-from discreet.design.values import CellValues
+from discreet.design.values import CellValues, summed
 from discreet.errors import CodeError, DataError, DesignError, ParameterError, UnknownNameError
 
 if TYPE_CHECKING:
@@ -169,7 +169,7 @@ def merge_cells(coded: CodedCells, design: StructuredDesign) -> CellValues:
 
     v = coded.values
     optional = [None if a is None else scatter(a) for a in (v.weight, v.weight_squared, v.key)]
-    return CellValues(scatter(v.count), *optional)
+    return CellValues(summed(v.count, scatter), *optional)
 
 
 def _flat(coded: CodedCells) -> NDArray[np.int64]:

@@ -14,6 +14,7 @@ from discreet.errors import DataError
 
 Whole = NDArray[np.int64]
 Real = NDArray[np.float64]
+_TOO_LARGE = 2.0**63 * (1 - 1e-9)  # a sum of real numbers below this fits into 64 bits
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +36,17 @@ class CellValues:
         key = None if self.key is None else convention.reduce(change(self.key))
         weight = None if self.weight is None else change(self.weight)
         squared = None if self.weight_squared is None else change(self.weight_squared)
-        return CellValues(change(self.count), weight, squared, key)
+        return CellValues(summed(self.count, change), weight, squared, key)
+
+
+def summed(counts: Whole, change: Callable[[NDArray[Any]], NDArray[Any]]) -> Whole:
+    """Sums of counts that a linear map makes; those that 64 bits do not hold are an error.
+
+    Cost: the sum of all counts in real numbers; the map is made twice only where that is too large.
+    """
+    if counts.sum(dtype=np.float64) >= _TOO_LARGE:
+        _check_size(change(counts.astype(np.float64)))
+    return change(counts)
 
 
 def whole_counts(counts: NDArray[Any]) -> Whole:
@@ -46,7 +57,16 @@ def whole_counts(counts: NDArray[Any]) -> Whole:
             raise DataError("counts must be whole numbers; found fractional or missing ones.")
     elif counts.dtype.kind not in "iu":
         raise DataError(f"counts must be whole numbers, got values of type {counts.dtype}.")
+    _check_size(counts)
     counts = counts.astype(np.int64)
     if counts.size and counts.min() < 0:
         raise DataError("counts must not be negative; found at least one that is.")
     return counts
+
+
+def _check_size(counts: NDArray[Any]) -> None:
+    if counts.size and float(counts.max()) >= _TOO_LARGE:
+        raise DataError(
+            "a count or a sum of counts is 2**63 or more, which 64 bits do not hold. "
+            "Count in larger units, or look for a code such as 999… in the counts."
+        )

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from discreet.noise.matrix import TransitionMatrix
 
 _ZERO = 1e-9
+_PRINTED = 1e-8  # what a probability printed with eight decimals may be off
 _LARGE_DELTA = 1e-4
 
 
@@ -79,7 +80,7 @@ class Audit:
         """What holds for every cell, one sentence each."""
         return [
             f"No published count differs from its true count by more than {self.matrix.max_move}.",
-            _mean_sentence(self),
+            *_mean_sentence(self),
             _variance_sentence(self),
             _zero_sentence(self.matrix),
             *_blocked_sentence(self.matrix),
@@ -90,7 +91,7 @@ class Audit:
 
     def not_guaranteed(self) -> list[str]:
         """What does not follow, one sentence each."""
-        return [*_privacy_limits(self), *_GENERAL_LIMITS]
+        return [*_bias_sentence(self), *_privacy_limits(self), *_GENERAL_LIMITS]
 
     def __str__(self) -> str:
         """The audit as text: rows, then promises, then limits."""
@@ -134,9 +135,9 @@ def _compare(matrix: TransitionMatrix, a: int, b: int, epsilon: float | None) ->
     p = np.pad(matrix.probabilities(a), (max(a - b, 0), max(b - a, 0)))
     q = np.pad(matrix.probabilities(b), (max(b - a, 0), max(a - b, 0)))
     common = (p > 0) & (q > 0)
-    ratio = float(np.log(p[common] / q[common]).max()) if common.any() else 0.0
+    ratio = float((np.log(p[common]) - np.log(q[common])).max(initial=0.0))
     if epsilon is None:
-        return Neighbours(a, b, max(ratio, 0.0), float(p[q == 0].sum()))
+        return Neighbours(a, b, ratio, float(p[q == 0].sum()))
     excess = np.maximum(0.0, p - math.exp(epsilon) * q)
     return Neighbours(a, b, epsilon, float(excess.sum()))
 
@@ -158,14 +159,32 @@ def _tidy(x: float, width: int) -> str:
     return f"{round(x, 4) + 0.0:>{width}.4f}"
 
 
-def _mean_sentence(audit: Audit) -> str:
+def _mean_sentence(audit: Audit) -> list[str]:
+    """What is promised about the mean; nothing where the noise is biased."""
+    largest = float(np.abs(audit.mean).max())
+    if largest < _ZERO:
+        return ["The noise is unbiased: its mean is zero at every count."]
+    if largest <= _rounding(audit.matrix):
+        return [
+            "The noise is unbiased up to the rounding of its probabilities: its mean is at most "
+            f"{largest:.1e} away from zero."
+        ]
+    return []
+
+
+def _bias_sentence(audit: Audit) -> list[str]:
     worst = int(np.argmax(np.abs(audit.mean)))
-    if abs(audit.mean[worst]) < _ZERO:
-        return "The noise is unbiased: its mean is zero at every count."
-    return (
+    if abs(audit.mean[worst]) <= max(_ZERO, _rounding(audit.matrix)):
+        return []
+    return [
         f"The noise is biased: its mean reaches {audit.mean[worst]:+.4g} "
         f"at count {audit.counts[worst]}."
-    )
+    ]
+
+
+def _rounding(matrix: TransitionMatrix) -> float:
+    """The bias that printed probabilities may have though they were made without any."""
+    return _PRINTED * float(np.abs(matrix.deviations).sum())
 
 
 def _variance_sentence(audit: Audit) -> str:

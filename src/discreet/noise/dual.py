@@ -25,7 +25,7 @@ from typing import NamedTuple
 from discreet.noise.support import Tails
 
 TOLERANCE = 1e-13
-"""Largest error of a moment whose feature is scaled to [-1, 1]."""
+"""Largest error of a moment, in units in which moments are of size about one."""
 
 _ACCEPTED = 1e-11
 MAX_STEPS = 200
@@ -83,8 +83,8 @@ def maximise_entropy(
     """The law of largest entropy with the given moments and tails.
 
     Args:
-      features: One sequence of values over the support for each moment, of size about 1.
-      moments: The wanted expectation of each feature.
+      features: One sequence of values over the support for each moment.
+      moments: The wanted expectation of each feature, in units in which it is of size about 1.
       tails: The order that the probabilities must keep.
       start: First multipliers; zeros when absent.
 

@@ -36,7 +36,6 @@ Variant = Literal["discreet", "ptable"]
 
 T = TypeVar("T")
 
-_STEEPEST_START = 10.0
 _PSTAY_STEP = 0.05
 _PSTAY_TRIES = 20
 
@@ -200,15 +199,21 @@ def _with_variance(plan: _Plan, stay: float | None) -> MaximumEntropy:
 
 
 def _moments(plan: _Plan, stay: float | None, *, fixed: bool) -> MaximumEntropy:
-    v, D = plan.support.deviations, plan.D
-    features, moments, start = [[x / D for x in v]], [0.0], [0.0]
+    """Largest entropy at mean zero, in units in which the variance is of size one."""
+    v, unit = plan.support.deviations, max(plan.V, 1.0)
+    features, moments, start = [[x / math.sqrt(unit) for x in v]], [0.0], [0.0]
     if stay is not None:
         features, moments, start = [*features, [float(x == 0) for x in v]], [0.0, stay], [0.0, 0.0]
     if fixed:
-        features.append([(x / D) ** 2 for x in v])
-        moments.append(plan.V / D**2)
-        start.append(-min(D**2 / (2 * plan.V), _STEEPEST_START))
+        features.append([x**2 / unit for x in v])
+        moments.append(plan.V / unit)
+        start.append(_first_slope(plan.V))
     return maximise_entropy(features, moments, plan.tails, start)
+
+
+def _first_slope(V: float) -> float:
+    """The multiplier of the variance when the noise is nearly normal, or nearly always zero."""
+    return -0.5 if V >= 1 else math.log(V / 2)
 
 
 def _variance(plan: _Plan, found: MaximumEntropy) -> float:

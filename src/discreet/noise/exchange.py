@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import json
 from collections.abc import Iterable
+from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +22,9 @@ if TYPE_CHECKING:
     from discreet.noise.matrix import TransitionMatrix
 
 PTABLE_COLUMNS = ("i", "j", "p", "v", "p_int_lb", "p_int_ub", "type")
-_DECIMALS = 8
+_ABOUT = "about"  # a column of our own: what the layout has no place for, on the first line
+_PEER_NAME = "table in the ptable layout"
+_SAME_END = 1e-12
 
 ONS_LAST = 750
 ONS_PERIOD = 250
@@ -40,11 +44,28 @@ def to_frame(matrix: TransitionMatrix) -> pyarrow.Table:
 
 def write_ptable(matrix: TransitionMatrix, path: Path) -> None:
     """See `TransitionMatrix.to_ptable_csv`."""
+    counts, about = _own_rows(matrix), _about(matrix)
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, quoting=csv.QUOTE_ALL, lineterminator="\n")
-        writer.writerow(PTABLE_COLUMNS)
-        for count in _own_rows(matrix):
-            writer.writerows(_ptable_lines(matrix, count))
+        writer.writerow((*PTABLE_COLUMNS, *([_ABOUT] if about else [])))
+        for count in counts:
+            for line in _ptable_lines(matrix, count):
+                writer.writerow((*line, *about))
+                about = [""] if about else []
+
+
+def _about(matrix: TransitionMatrix) -> list[str]:
+    """What the layout has no place for; nothing for a matrix that was read without it."""
+    if matrix.name == _PEER_NAME and matrix == replace(matrix, **_peer_facts(matrix)):
+        return []
+    facts = {key: getattr(matrix, key) for key in ("name", "blocked")}
+    lists = {"parameters": dict(matrix.parameters), "starts": matrix.starts.tolist()}
+    return [json.dumps({**facts, **lists})]
+
+
+def _peer_facts(matrix: TransitionMatrix) -> dict[str, Any]:
+    """What is known of a matrix whose file has no column of our own."""
+    return {"name": _PEER_NAME, "blocked": never_reached(matrix), "parameters": {}}
 
 
 def read_ptable(path: Path) -> TransitionMatrix:
@@ -55,13 +76,35 @@ def read_ptable(path: Path) -> TransitionMatrix:
         reader = csv.DictReader(file)
         if absent := set(PTABLE_COLUMNS) - set(reader.fieldnames or ()):
             raise ParameterError(f"{path.name} lacks the columns {sorted(absent)} of a ptable.")
-        lines = [_parsed(line, path) for line in reader]
-    rows = {i: [(v, p) for _, v, p in group] for i, group in groupby(lines, lambda line: line[0])}
+        texts = list(reader)
+    lines = [_parsed(line, path) for line in texts]
+    rows = {i: _widths(list(group)) for i, group in groupby(lines, lambda line: line[0])}
     if list(rows) != list(range(len(rows))):
         raise ParameterError(f"{path.name} must hold rows for the counts 0, 1, 2, … in order.")
-    moves, widths = pad(list(rows.values()))
-    starts = np.arange(len(rows))
-    return TransitionMatrix(f"table read from {path.name}", starts, moves, widths)
+    facts = _facts(texts[0].get(_ABOUT) or "{}", path) if texts else {}
+    starts = np.array(facts.pop("starts", range(len(rows))))
+    moves, widths = pad([rows[i] for i in starts.tolist()])
+    read = TransitionMatrix(_PEER_NAME, starts, moves, widths)
+    return replace(read, **{**_peer_facts(read), **facts})
+
+
+def _facts(text: str, path: Path) -> dict[str, Any]:
+    """What our own column says: name, blocked values, parameters, first counts of the rows."""
+    try:
+        facts = json.loads(text)
+        known = {"name", "blocked", "parameters", "starts"} & set(facts)
+        return {key: facts[key] for key in known}
+    except (TypeError, ValueError):
+        raise ParameterError(f"the column {_ABOUT!r} of {path.name} cannot be read.") from None
+
+
+def never_reached(matrix: TransitionMatrix) -> int:
+    """The largest `b` such that no count is published as a value in `1..b`."""
+    least = int(matrix.starts[-1]) + 2 * matrix.max_move + 1
+    for count in range(least):
+        target = count + matrix.deviations[matrix.probabilities(count) > 0]
+        least = min(least, int(target[target > 0].min(initial=least)))
+    return least - 1
 
 
 def to_ons(matrix: TransitionMatrix, keys: int) -> pyarrow.Table:
@@ -89,7 +132,8 @@ def from_ons(frame: Any) -> TransitionMatrix:
     table[pcv, ckey] = pvalue
     moves, widths = pad([_runs(row) for row in table])
     starts = np.arange(ONS_LAST + 1)
-    return TransitionMatrix("table in the ONS layout", starts, moves, widths, ONS_PERIOD)
+    read = TransitionMatrix("table in the ONS layout", starts, moves, widths, ONS_PERIOD)
+    return replace(read, blocked=never_reached(read))
 
 
 def _own_rows(matrix: TransitionMatrix) -> range:
@@ -106,22 +150,31 @@ def _own_rows(matrix: TransitionMatrix) -> range:
 
 
 def _ptable_lines(matrix: TransitionMatrix, count: int) -> Iterable[tuple[str, ...]]:
-    """The intervals of one count, their ends rounded to 8 decimals."""
+    """The intervals of one count, in digits that give back the same numbers."""
     row = int(matrix.row_of(count))
-    ends = np.round(np.cumsum(matrix.widths[row]), _DECIMALS)
-    begins = np.concatenate([[0.0], ends[:-1]])
-    for v, lb, ub in zip(matrix.moves[row].tolist(), begins, ends, strict=True):
-        if ub > lb:
-            p, low, high = (f"{x:.{_DECIMALS}f}" for x in (ub - lb, lb, ub))
-            yield str(count), str(count + v), p, str(v), low, high, "all"
+    widths = matrix.widths[row]
+    begin = 0.0
+    for v, p, end in zip(matrix.moves[row].tolist(), widths, np.cumsum(widths), strict=True):
+        if p > 0:
+            numbers = (repr(float(x)) for x in (begin, end))
+            yield str(count), str(count + v), repr(float(p)), str(v), *numbers, "all"
+        begin = end
 
 
-def _parsed(line: dict[str, str], path: Path) -> tuple[int, int, float]:
+def _parsed(line: dict[str, str], path: Path) -> tuple[int, int, float, float, float]:
     try:
-        low, high = float(line["p_int_lb"]), float(line["p_int_ub"])
-        return int(line["i"]), int(line["v"]), high - low
+        p, low, high = (float(line[key]) for key in ("p", "p_int_lb", "p_int_ub"))
+        return int(line["i"]), int(line["v"]), p, low, high
     except (TypeError, ValueError):
         raise ParameterError(f"{path.name} holds a line that is not a number: {line}.") from None
+
+
+def _widths(lines: list[tuple[int, int, float, float, float]]) -> list[tuple[int, float]]:
+    """Intervals of one row: by their probabilities, or by their ends where these differ."""
+    p, high = np.array([line[2] for line in lines]), np.array([line[4] for line in lines])
+    if np.abs(np.cumsum(p) - high).max() > _SAME_END:
+        p = high - np.array([line[3] for line in lines])
+    return [(line[1], float(width)) for line, width in zip(lines, p, strict=True)]
 
 
 def _check_pcv(matrix: TransitionMatrix) -> None:

@@ -114,8 +114,8 @@ def _row(polytope: RowPolytope, V: float, polytopes: list[RowPolytope]) -> Float
 def _entropy(polytope: RowPolytope, V: float, centre: float | None) -> FloatArray:
     """Maximum entropy at a given centre; a bound on the asymmetry is met when it is broken."""
     v = np.array(polytope.support.deviations, dtype=float)
-    D = np.abs(v).max()
-    conditions = [(v / D, 0.0), ((v / D) ** 2, V / D**2)]
+    unit = max(V, 1.0)
+    conditions = [(v / np.sqrt(unit), 0.0), (v**2 / unit, V / unit)]
     if centre is not None:
         conditions.append(((v == 0).astype(float), centre))
     found = _solve(polytope, conditions)

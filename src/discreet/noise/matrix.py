@@ -232,14 +232,21 @@ class TransitionMatrix:
             raise ParameterError(f"this JSON does not hold a transition matrix: {error}.") from None
 
     def to_ptable_csv(self, path: str | Path) -> None:
-        """Write the look-up table with the columns of the R packages ptable and cellKey."""
+        """Write the look-up table with the columns of the R packages ptable and cellKey.
+
+        A further column, `about`, holds on its first line what that layout has no place for (name,
+        parameters, blocked values), so that `from_ptable_csv` gives back an equal matrix.
+        """
         from discreet.noise.exchange import write_ptable
 
         write_ptable(self, Path(path))
 
     @classmethod
     def from_ptable_csv(cls, path: str | Path) -> TransitionMatrix:
-        """Read a look-up table written by the R package ptable or by `to_ptable_csv`."""
+        """Read a look-up table written by the R package ptable or by `to_ptable_csv`.
+
+        Without the column `about`, the values `1..js` that no count leads to are blocked.
+        """
         from discreet.noise.exchange import read_ptable
 
         return read_ptable(Path(path))
@@ -268,7 +275,16 @@ class TransitionMatrix:
         return f"<{self.name}: {len(self.starts)} rows, moves up to {self.max_move}>"
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, TransitionMatrix) and self.to_json() == other.to_json()
+        return isinstance(other, TransitionMatrix) and self._content() == other._content()
 
     def __hash__(self) -> int:
-        return hash(self.to_json())
+        return hash(self._content())
+
+    def _content(self) -> str:
+        """Everything but the padding, as text."""
+        rows = [
+            [(int(v), float(p)) for v, p in zip(*row, strict=True) if p > 0]
+            for row in zip(self.moves, self.widths, strict=True)
+        ]
+        facts = (self.name, self.period, self.blocked, dict(self.parameters), self.starts.tolist())
+        return json.dumps([*facts, rows])

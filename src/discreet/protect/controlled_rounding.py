@@ -59,17 +59,17 @@ class ControlledRounding:
     def __call__(self, table: Table, *, draws: Draws) -> Protected:
         """Round the table."""
         found = self.search(table, rng=draws.generator(self, table))
-        y = self.base * found.y if shows_inner_cells(table.design) else None
-        return Protected.of(table.design, self.base * found.z, self._statement(), y=y)
+        y = found.y if shows_inner_cells(table.design) else None
+        return Protected.of(table.design, found.z, self._statement(), y=y)
 
     def search(self, table: Table, *, rng: np.random.Generator) -> Found:
-        """The rounding behind the release, in units of the base.
+        """The rounding behind the release; its deviations are in steps of the base.
 
         **Confidential**: it tells how many published cells left the multiples next to them.
         """
-        from discreet.solve.integer.rounding import controlled
+        from discreet.solve.integer.rounding import controlled_multiples
 
-        return controlled(table.design, table.y / self.base, rng=rng)
+        return controlled_multiples(table.design, table.y, self.base, rng=rng)
 
     def _statement(self) -> Statement:
         said = [

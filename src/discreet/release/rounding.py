@@ -13,7 +13,8 @@ from discreet.design.release import Protected
 from discreet.design.statement import step_of
 from discreet.errors import DesignError, ParameterError
 from discreet.protect.sentences import adds_up, not_negative, process, whole_numbers
-from discreet.solve.integer.rounding import balanced, controlled, independent, parts, systematic
+from discreet.solve.integer.remainders import parts
+from discreet.solve.integer.rounding import balanced, controlled, independent, systematic
 
 Rounding = Literal["margins", "unbiased", "total", "cube"]
 METHODS: tuple[str, ...] = get_args(Rounding)

@@ -1,5 +1,7 @@
 """Rounding down or up: what each way keeps, against laws and by counting draws."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -8,7 +10,14 @@ from hypothesis import strategies as st
 import discreet as dc
 from discreet.errors import DataError
 from discreet.solve.integer import rounding
-from discreet.solve.integer.rounding import balanced, controlled, independent, parts, systematic
+from discreet.solve.integer.remainders import parts
+from discreet.solve.integer.rounding import (
+    balanced,
+    controlled,
+    controlled_multiples,
+    independent,
+    systematic,
+)
 from discreet.testing.draws import mean_p
 from tests.strategies import designs
 
@@ -139,3 +148,90 @@ def test_large_two_way_tables_fall_back_on_the_network(seed, monkeypatch):
     found = controlled(design, y, rng=rng)
     assert found.violations == 0
     assert np.abs(moves(design, y, found.y)).max() < 1
+
+
+THREE_WAY = dc.Design.product({"a": 8, "b": 5, "c": 4}, "a*b + b*c + a*c")
+
+
+def exact_sums(design, y):
+    """Sums of real numbers without any rounding; slow and obvious."""
+    X = design.matrix().T.tocsr()
+    exact = [Fraction(float(v)) for v in y]
+    rows = zip(X.indptr[:-1], X.indptr[1:], strict=True)
+    return [sum((exact[j] for j in X.indices[a:b]), Fraction(0)) for a, b in rows]
+
+
+@pytest.mark.parametrize("largest", [1e3, 1e7, 3e9, 1e13])
+@pytest.mark.parametrize("design", [two_way((7, 11)), THREE_WAY], ids=["two", "three"])
+def test_sums_are_rounded_down_or_up_at_every_size(design, largest):
+    y = np.random.default_rng(4).uniform(0, largest, design.n_inner)
+    found = controlled(design, y, rng=np.random.default_rng(1))
+    assert found.violations == 0
+    sums = exact_sums(design, y)
+    assert max(abs(z - t) for z, t in zip(found.z.tolist(), sums, strict=True)) < 1
+    np.testing.assert_array_equal(found.z, design.aggregate(found.y))
+    assert np.abs(found.y - y).max() < 1
+
+
+@pytest.mark.parametrize("shift", [10**6, 10**9, 2**40])
+def test_large_whole_parts_change_nothing(shift):
+    """Fractions of an eighth are exact at every size, so rounding must see the same ones."""
+    y = np.random.default_rng(2).integers(0, 80, THREE_WAY.n_inner) / 8
+    small, large = (
+        controlled(THREE_WAY, y + s, rng=np.random.default_rng(3)).y - s for s in (0, shift)
+    )
+    np.testing.assert_array_equal(small, large)
+
+
+def multiples_hold(design, y, base, found):
+    z = design.aggregate(y)
+    moved = found.z - z
+    assert not (found.y % base).any()
+    np.testing.assert_array_equal(found.z, design.aggregate(found.y))
+    assert np.abs(found.y - y).max() < base
+    assert np.abs(moved).max() < base
+    assert not moved[z % base == 0].any()
+
+
+@pytest.mark.parametrize("base", [2, 3, 5, 10])
+@pytest.mark.parametrize("largest", [10, 3 * 10**7, 10**13])
+@pytest.mark.parametrize("design", [two_way((7, 11)), THREE_WAY], ids=["two", "three"])
+def test_counts_become_multiples_next_to_them_at_every_size(design, largest, base):
+    y = np.random.default_rng(base).integers(0, largest, design.n_inner)
+    found = controlled_multiples(design, y, base, rng=np.random.default_rng(1))
+    assert found.violations == 0
+    multiples_hold(design, y, base, found)
+
+
+@pytest.mark.parametrize("base", [3, 5])
+def test_multiples_of_the_base_that_are_added_change_nothing(base):
+    y = np.random.default_rng(2).integers(0, 50, THREE_WAY.n_inner)
+    large = base * np.random.default_rng(3).integers(0, 10**14, THREE_WAY.n_inner)
+    first, second = (
+        controlled_multiples(THREE_WAY, y + more, base, rng=np.random.default_rng(1)).y - more
+        for more in (0, large)
+    )
+    np.testing.assert_array_equal(first, second)
+
+
+def test_multiples_and_real_numbers_agree_where_both_are_exact():
+    y = np.random.default_rng(2).integers(0, 50, THREE_WAY.n_inner)
+    whole = controlled_multiples(THREE_WAY, y, 4, rng=np.random.default_rng(1))
+    real = controlled(THREE_WAY, y / 4, rng=np.random.default_rng(1))
+    np.testing.assert_array_equal(whole.y, 4 * real.y)
+    assert whole.maximum == real.maximum
+
+
+@pytest.mark.parametrize("bad", [-1, 2**62])
+def test_counts_outside_the_range_are_refused(bad):
+    y = np.array([bad] + [0] * 3)
+    with pytest.raises(DataError, match=r"0\.\.2\*\*62"):
+        controlled_multiples(two_way((2, 2)), y, 3, rng=np.random.default_rng(1))
+
+
+def test_sums_that_are_whole_but_for_rounding_errors_stay():
+    """A third three times, and tenths, in cells of very different size."""
+    design = dc.Design.product({"a": 12}, [()])
+    y = np.array([1 / 3, 1 / 3, 1 / 3, 1e9 + 0.1, 0.2, 0.7, *[1e6 + 1 / 6] * 6])
+    for seed in range(20):
+        assert controlled(design, y, rng=np.random.default_rng(seed)).z == [1_006_000_003]

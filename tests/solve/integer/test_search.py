@@ -1,5 +1,6 @@
 """The search: feasible always, the same for a seed, honest in its report."""
 
+import itertools
 import time
 from dataclasses import replace
 
@@ -70,11 +71,38 @@ def test_other_seeds_and_other_chains_give_other_results():
     assert found.loss == min(found.chain_losses)
 
 
-def test_threads_change_nothing(monkeypatch):
+def limited_problem():
+    """Limits that annealing breaks, so that repair and polish are at work too."""
     problem, start = large_problem()
-    serial = QUICK(problem, start, rng=rng_of(1))
+    m = problem.design.n_published
+    return replace(problem, low=np.full(m, -2.0), high=np.full(m, 2.0)), start
+
+
+def grouped_problem():
+    problem, start = large_problem()
+    return replace(problem, groups=np.zeros(problem.design.n_published, dtype=np.int8)), start
+
+
+@pytest.mark.parametrize("make", [large_problem, limited_problem, grouped_problem])
+@pytest.mark.parametrize("cores", [1, 2, 7])
+def test_threads_and_cores_change_nothing(make, cores, monkeypatch):
+    problem, start = make()
+    search = Search(proposals=2e4, chains=4)
+    serial = search(problem, start, rng=rng_of(1))
     monkeypatch.setattr("discreet.solve.integer.search._SERIAL", 0)
-    np.testing.assert_array_equal(QUICK(problem, start, rng=rng_of(1)).y, serial.y)
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: set(range(cores)), raising=False)
+    threaded = search(problem, start, rng=rng_of(1))
+    np.testing.assert_array_equal(threaded.y, serial.y)
+    assert threaded.chain_losses == serial.chain_losses
+    assert threaded.proposals == serial.proposals
+
+
+def test_a_search_counted_in_proposals_does_not_look_at_the_clock(monkeypatch):
+    problem, start = limited_problem()
+    first = QUICK(problem, start, rng=rng_of(1))
+    ticks = itertools.count()
+    monkeypatch.setattr("time.monotonic", lambda: 1000.0 * next(ticks))
+    np.testing.assert_array_equal(QUICK(problem, start, rng=rng_of(1)).y, first.y)
 
 
 def test_more_effort_is_not_worse():

@@ -42,7 +42,7 @@ class Program:
     cuts: list[tuple[Any, Real]]
 
 
-def solve_exactly(problem: Problem, start: NDArray[Any], *, seconds: float = 60.0) -> Found:
+def solve_exactly(problem: Problem, start: NDArray[Any], *, nodes: int = 100_000) -> Found:
     r"""A proven optimum, with the limits kept.
 
     An inner cell is :math:`y = f b + s v` with a switch :math:`b \in \{0, 1\}` and whole steps
@@ -55,17 +55,17 @@ def solve_exactly(problem: Problem, start: NDArray[Any], *, seconds: float = 60.
     Args:
       problem: The problem.
       start: Any feasible point, used for bounds only.
-      seconds: Time limit of each program.
+      nodes: Branch-and-bound nodes of each program, at most.
 
     Raises:
       InfeasibleError: No point of the domain keeps the limits.
-      NotConvergedError: The time limit was reached.
+      NotConvergedError: The nodes were used up before the optimum was proven.
     """
     problem.domain.require(start)
     most = problem.loss(problem.deviation(start)) + 1.0
-    tightened = _lowered(problem, most * _GENEROUS, seconds)
+    tightened = _lowered(problem, most * _GENEROUS, nodes)
     while True:
-        y = _optimum(tightened, most, seconds)
+        y = _optimum(tightened, most, nodes)
         loss = np.inf if y is None else problem.loss(problem.deviation(y))
         if y is not None and loss <= most + 1e-6:
             return describe(problem, y, loss, is_optimal=True)
@@ -76,14 +76,14 @@ def solve_exactly(problem: Problem, start: NDArray[Any], *, seconds: float = 60.
         most = most * _GENEROUS if y is None else loss
 
 
-def _optimum(problem: Problem, most: float, seconds: float) -> NDArray[np.int64] | None:
+def _optimum(problem: Problem, most: float, nodes: int) -> NDArray[np.int64] | None:
     """The best point with at most this loss; a worse one, or none, when there is no such point."""
     program = _program(problem, most)
     chords = _chords(problem, program, most)
-    return _solve(problem, replace(program, cuts=[*program.cuts, chords]), seconds)
+    return _solve(problem, replace(program, cuts=[*program.cuts, chords]), nodes)
 
 
-def _lowered(problem: Problem, most: float, seconds: float) -> Problem:
+def _lowered(problem: Problem, most: float, nodes: int) -> Problem:
     """The problem with the least possible limits of its groups."""
     if problem.groups is None:
         return problem
@@ -91,16 +91,14 @@ def _lowered(problem: Problem, most: float, seconds: float) -> Problem:
     for group in range(int(problem.groups.max(initial=-1)) + 1):
         inside = problem.groups == group
         present = replace(problem, groups=None, low=low, high=high)
-        least = _least_maximum(present, most, inside, seconds)
+        least = _least_maximum(present, most, inside, nodes)
         least = max(least, problem.goal(group))
         low[inside] = np.maximum(low[inside], -least)
         high[inside] = np.minimum(high[inside], least)
     return replace(problem, groups=None, low=low, high=high)
 
 
-def _least_maximum(
-    problem: Problem, most: float, inside: NDArray[np.bool_], seconds: float
-) -> float:
+def _least_maximum(problem: Problem, most: float, inside: NDArray[np.bool_], nodes: int) -> float:
     """The least largest deviation of some published cells, under the limits."""
     from scipy import sparse
 
@@ -111,7 +109,7 @@ def _least_maximum(
     above = (sparse.hstack([-steps, ones], format="csr"), base)
     below = (sparse.hstack([steps, ones], format="csr"), -base)
     plain = replace(program, cuts=[*program.cuts, above, below])
-    y = _solve(problem, plain, seconds, extra=np.ones(1))
+    y = _solve(problem, plain, nodes, extra=np.ones(1))
     if y is None:
         raise InfeasibleError("no whole numbers of the domain keep the limits. Widen the bounds.")
     return float(np.abs(problem.deviation(y)[inside]).max(initial=0))
@@ -194,7 +192,7 @@ def _chords(problem: Problem, program: Program, most: float) -> tuple[Any, Real]
 
 
 def _solve(
-    problem: Problem, program: Program, seconds: float, extra: Real | None = None
+    problem: Problem, program: Program, nodes: int, extra: Real | None = None
 ) -> NDArray[np.int64] | None:
     """Minimise the sum of the loss columns under the program's rows and the limits, if possible."""
     from scipy import sparse
@@ -217,7 +215,7 @@ def _solve(
         integrality=np.concatenate([np.ones(n), np.zeros(len(losses))]),
         bounds=Bounds(0, np.concatenate([program.high, np.full(len(losses), np.inf)])),
         constraints=constraints,
-        options={"time_limit": seconds, "mip_rel_gap": 0.0},
+        options={"node_limit": nodes, "mip_rel_gap": 0.0},
     )
     return _read(problem, program, found)
 

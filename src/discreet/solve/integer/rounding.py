@@ -15,32 +15,15 @@ from discreet.errors import DataError
 from discreet.solve.integer.domain import Domain, Whole
 from discreet.solve.integer.found import Found, describe
 from discreet.solve.integer.problem import Problem
+from discreet.solve.integer.remainders import Remainders
 
 Real = NDArray[np.float64]
-WHOLE = 1e-7  # values this near to a whole number are taken to be it
-_TOO_LARGE = 2.0**62
 _LARGEST_PROGRAM = 200_000  # fractional cells up to which a two-way table is rounded exactly
 _LARGEST_CUBE = 2_000_000
-_EFFORT = (1e6, 1e7, 5e7)  # proposals, more only where limits are still broken
+_EFFORT = (1e6, 1e7)  # proposals, more only where limits are still broken
 _WIDTHS = (60, 300)  # independent cells looked at together, more as fewer are left
 _NETWORK_WIDTHS = (60, 200, 600)
-
-
-def parts(y: NDArray[Any]) -> tuple[Whole, Real]:
-    """Whole parts and fractions; values that are whole but for rounding errors are whole."""
-    real = np.asarray(y, dtype=np.float64)
-    if not np.isfinite(real).all() or (real < -WHOLE).any():
-        raise DataError(
-            "inner cells must be finite and not negative to be rounded to counts. "
-            "Fit them without negative values first (`release.fit(dc.NonNegative())`)."
-        )
-    if (real >= _TOO_LARGE).any():
-        raise DataError(
-            f"inner cells must lie below 2**62 to be rounded to counts, got {real.max():g}."
-        )
-    base = np.floor(np.maximum(real, 0.0) + WHOLE)
-    fraction = np.where(real - base > WHOLE, real - base, 0.0)
-    return base.astype(np.int64), fraction
+_OPEN = 1e-7  # fractions this far from 0 and 1 are still to be decided
 
 
 def independent(probability: Real, rng: np.random.Generator) -> NDArray[np.bool_]:
@@ -69,25 +52,52 @@ def controlled(design: Design, y: NDArray[Any], *, rng: np.random.Generator) -> 
 
     The start is drawn by the cube method, so that no cell is favoured. Published cells that it
     leaves further away are mended: by a linear program with random costs in two-way tables, in
-    others by a search that changes the start as little as possible.
+    others by a search that changes the start as little as possible, and integer programs around
+    what the search leaves.
 
     Promise: in a two-way table every published cell is its sum rounded down or up; in other
-    tables wherever the search finds it possible (`Found.violations` counts the exceptions).
-    Cost: seconds for 10⁵ cells.
+    tables wherever search and programs find it possible (`Found.violations` counts the
+    exceptions), however large the counts are.
+    Cost: seconds for 10⁵ cells, a minute or more where sums are hard to keep.
     """
-    base, fraction = parts(y)
-    problem = _rounding_problem(design, base, fraction)
+    left = Remainders.of_reals(y)
+    found = _controlled(design, left, rng)
+    return replace(found, y=left.whole + found.y, z=design.aggregate(left.whole) + found.z)
+
+
+def controlled_multiples(design: Design, y: Whole, base: int, *, rng: np.random.Generator) -> Found:
+    r"""Round counts down or up to multiples of a base so that published cells are so, too.
+
+    .. math:: u_j \in \{b\lfloor y_j/b\rfloor, b\lceil y_j/b\rceil\},\quad
+              b\lfloor x_k^\top y/b\rfloor \le x_k^\top u \le b\lceil x_k^\top y/b\rceil.
+
+    Remainders are whole numbers, so a published cell that is a multiple stays one at any size.
+    Otherwise as `controlled`.
+
+    Returns:
+      `y` and `z` are multiples of the base; deviations and what follows from them are in steps of
+      the base.
+    """
+    left = Remainders.of_counts(y, base)
+    found = _controlled(design, left, rng)
+    rounded = base * (left.whole + found.y)
+    return replace(found, y=rounded, z=design.aggregate(rounded))
+
+
+def _controlled(design: Design, left: Remainders, rng: np.random.Generator) -> Found:
+    """Which inner cells go up: `y` of the result is 1 for those, 0 for the others."""
     two_way = is_two_way(design)
-    start = balanced(design, y, rng=rng, widths=_NETWORK_WIDTHS if two_way else _WIDTHS[:1])
+    start = _cube(design, left, _NETWORK_WIDTHS if two_way else _WIDTHS[:1], rng)
+    problem = _rounding_problem(design, left)
     if not problem.violations(problem.deviation(start)).any():
         return describe(problem, start, 0.0)
-    exact = _by_program(problem, base, fraction, rng) if two_way else None
-    mended = _mended(problem, start, rng) if exact is None else exact
-    return describe(problem, mended, 0.0)
+    exact = _by_program(problem, left.fraction, rng) if two_way else None
+    return describe(problem, _mended(problem, start, rng) if exact is None else exact, 0.0)
 
 
 def _mended(problem: Problem, start: Whole, rng: np.random.Generator) -> Whole:
-    """A point near the start that keeps the limits, as far as the search finds one."""
+    """A point near the start that keeps the limits, as far as search and programs find one."""
+    from discreet.solve.integer.neighbourhood import repaired
     from discreet.solve.integer.search import Search
 
     low, high = (problem.target + limit for limit in problem.limits)
@@ -97,23 +107,20 @@ def _mended(problem: Problem, start: Whole, rng: np.random.Generator) -> Whole:
         search = Search(proposals=proposals, hot=0.1, bounded=False)
         found = search(nearest, start, rng=rng)
         if not found.violations:
-            break
-    return found.y
+            return found.y
+    return repaired(problem, found.y)
 
 
-def _rounding_problem(design: Design, base: Whole, fraction: Real) -> Problem:
-    """Cells and sums rounded down or up."""
-    target = design.aggregate(base + fraction)
-    whole = np.rint(target)
-    near = np.abs(target - whole) < WHOLE * np.maximum(1.0, np.abs(target))
-    target = np.where(near, whole, target)
+def _rounding_problem(design: Design, left: Remainders) -> Problem:
+    """Cells and sums rounded down or up, whole parts left out."""
+    low, high, target = left.sums(design)
     return Problem(
         design,
         target,
-        Domain.pair(base, base + (fraction > 0)),
-        low=np.floor(target) - target,
-        high=np.ceil(target) - target,
-        relaxed=base + fraction,
+        Domain.interval(np.zeros(design.n_inner, dtype=np.int64), (left.over > 0).astype(np.int64)),
+        low=low - target,
+        high=high - target,
+        relaxed=left.fraction,
     )
 
 
@@ -122,9 +129,7 @@ def is_two_way(design: Design) -> bool:
     return isinstance(design, StructuredDesign) and sum(n > 1 for n in design.shape) <= 2
 
 
-def _by_program(
-    problem: Problem, base: Whole, fraction: Real, rng: np.random.Generator
-) -> Whole | None:
+def _by_program(problem: Problem, fraction: Real, rng: np.random.Generator) -> Whole | None:
     """A random vertex of the table's rounding polytope, if it is whole.
 
     The sums of a two-way table, with a hierarchy on one of its variables too, form a network, so
@@ -132,19 +137,17 @@ def _by_program(
     """
     from scipy.optimize import Bounds, LinearConstraint, milp
 
-    rows = np.flatnonzero(fraction)
-    if len(rows) > _LARGEST_PROGRAM:
+    if len(problem.rows) > _LARGEST_PROGRAM:
         return None
-    X = problem.design.matrix()[rows].astype(np.float64).T.tocsr()
-    inside = problem.target - problem.design.aggregate(base)
-    limits = LinearConstraint(X, inside + problem.limits[0], inside + problem.limits[1])
-    cost = rng.random(len(rows)) - fraction[rows]
-    found = milp(cost, constraints=limits, bounds=Bounds(0, 1))
+    X = problem.design.matrix()[problem.rows].astype(np.float64).T.tocsr()
+    low, high = (np.rint(problem.target + limit) for limit in problem.limits)
+    cost = rng.random(len(problem.rows)) - fraction[problem.rows]
+    found = milp(cost, constraints=LinearConstraint(X, low, high), bounds=Bounds(0, 1))
     if found.x is None or np.abs(found.x - np.rint(found.x)).max() > 1e-6:
         return None
-    rounded = base.copy()
-    rounded[rows] += np.rint(found.x).astype(np.int64)
-    return rounded
+    up = np.zeros(len(fraction), dtype=np.int64)
+    up[problem.rows] = np.rint(found.x)
+    return up
 
 
 def balanced(
@@ -172,41 +175,47 @@ def balanced(
 
     See Deville & Tillé (2004).
     """
+    left = Remainders.of_reals(y)
+    chosen = widths or (_NETWORK_WIDTHS if is_two_way(design) else _WIDTHS)
+    return left.whole + _cube(design, left, chosen, rng)
+
+
+def _cube(
+    design: Design, left: Remainders, widths: Sequence[int], rng: np.random.Generator
+) -> Whole:
+    """One for the inner cells that the cube method rounds up, zero for the others."""
     from discreet.solve.integer.cube_kernels import Cube, fly, land, window_of
 
-    base, fraction = parts(y)
-    rows = _nearby_first(design, np.flatnonzero(fraction))
+    rows = _nearby_first(design, np.flatnonzero(left.over))
     if len(rows) > _LARGEST_CUBE:
         raise DataError(
             f"the cube method holds up to {_LARGEST_CUBE:,} fractional cells, got {len(rows):,}. "
             "Round with method='margins' or 'total'."
         )
     X = design.matrix()[rows]
-    sums = design.aggregate(fraction)
-    sums = np.clip(sums - np.floor(sums + WHOLE), 0.0, 1.0)
-    sums[sums < WHOLE] = 0.0
+    low, _, sums = left.sums(design)
     cube = Cube(
         X.indptr.astype(np.int64),
         X.indices.astype(np.int64),
-        fraction[rows],
-        sums,
+        left.fraction[rows],
+        sums - low,
         np.zeros(design.n_published, dtype=np.bool_),
         np.bincount(X.indices, minlength=design.n_published),
     )
     random = rng.integers(2**63, size=1).astype(np.uint64)
-    for width in widths or (_NETWORK_WIDTHS if is_two_way(design) else _WIDTHS):
-        window, left = window_of(width, design.n_published), 2 * len(rows)
-        while (waiting := _fractional(cube.part)).size < 0.9 * left:
-            left = waiting.size
+    for width in widths:
+        window, waiting_before = window_of(width, design.n_published), 2 * len(rows)
+        while (waiting := _undecided(cube.part)).size < 0.9 * waiting_before:
+            waiting_before = waiting.size
             fly(cube, window, waiting, random)
-    land(cube, window, _fractional(cube.part), random)
-    rounded = base.copy()
-    rounded[rows] += rng.random(len(rows)) < cube.part
-    return rounded
+    land(cube, window, _undecided(cube.part), random)
+    up = np.zeros(design.n_inner, dtype=np.int64)
+    up[rows] = rng.random(len(rows)) < cube.part
+    return up
 
 
-def _fractional(part: Real) -> NDArray[np.int64]:
-    return np.flatnonzero((part > WHOLE) & (part < 1 - WHOLE)).astype(np.int64)
+def _undecided(part: Real) -> NDArray[np.int64]:
+    return np.flatnonzero((part > _OPEN) & (part < 1 - _OPEN)).astype(np.int64)
 
 
 def _nearby_first(design: Design, rows: NDArray[np.intp]) -> NDArray[np.intp]:
