@@ -54,7 +54,11 @@ _HOME = {
     "DiscreetError": "discreet.errors",
 }
 
-_MODULES = ("assess", "demo")
+_MODULES = {
+    "assess": "discreet.assess",
+    "demo": "discreet.demo",
+    "inference": "discreet.release.inference",
+}
 
 if TYPE_CHECKING:
     from discreet import demo
@@ -89,6 +93,7 @@ if TYPE_CHECKING:
     from discreet.protect.quality import Quality
     from discreet.protect.safe import Safe
     from discreet.protect.small_count import SmallCountRounding
+    from discreet.release import inference
     from discreet.solve.continuous.additive import Additive
     from discreet.solve.continuous.auto import Auto
     from discreet.solve.continuous.chain import Chain
@@ -135,6 +140,7 @@ __all__ = [
     "cut",
     "demo",
     "frontier",
+    "inference",
     "margins",
     "open",
     "perturbation_table",
@@ -147,7 +153,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
-        return importlib.import_module(f"discreet.{name}")
+        return importlib.import_module(_MODULES[name])
     if name not in _HOME:
         raise AttributeError(f"module 'discreet' has no attribute {name!r}")
     return getattr(importlib.import_module(_HOME[name]), name)

@@ -2,19 +2,24 @@
 
 import math
 
+import numpy as np
 import pytest
 
+from discreet.studies.chance import orders, quantile, simulated
 from discreet.studies.model import (
     Figure,
     Finding,
+    Ground,
     Known,
+    Outcome,
     PrintedTable,
     Study,
     Verdict,
     as_printed,
     by_row,
+    elsewhere,
     grid,
-    simulated,
+    with_forced_zeros,
 )
 
 
@@ -39,7 +44,7 @@ def figure(printed, computed, known=None):
     ],
 )
 def test_figures_agree_when_they_round_to_the_printed_digits(printed, computed, agrees):
-    assert figure(printed, computed).verdict is (Verdict.agrees if agrees else Verdict.outside)
+    assert figure(printed, computed).verdict is (Verdict.exact if agrees else Verdict.outside)
 
 
 def test_a_known_difference_must_be_the_known_one():
@@ -67,7 +72,7 @@ def test_our_value_has_one_digit_more(printed, computed, shown):
 def test_grids_leave_out_what_is_not_printed():
     found = grid({"a": ("1.5", ""), "b": ("", "2.5")}, ["x", "y"], lambda row, column: 1.5)
     assert [(f.row, f.column, f.verdict) for f in found] == [
-        ("a", "x", Verdict.agrees),
+        ("a", "x", Verdict.exact),
         ("b", "y", Verdict.outside),
     ]
     with pytest.raises(ValueError, match="shorter"):
@@ -78,10 +83,43 @@ def test_lines_of_words():
     assert by_row("\nA 1 2\nB 3 4\n") == {"A": ["1", "2"], "B": ["3", "4"]}
 
 
+def test_what_cannot_fail_is_not_agreement():
+    forced = with_forced_zeros([figure("0", 0.0), figure("0.5", 0.5)])
+    assert [f.verdict for f in forced] == [Verdict.construction, Verdict.exact]
+    broken = Figure("r", "c", "1", 3.0, 0.5, ground=Ground.construction)
+    assert broken.verdict is Verdict.outside
+    assert elsewhere("r", "c", "1", 3.0).verdict is Verdict.other_data
+
+
+def test_a_wider_tolerance_is_not_exact():
+    assert Figure("r", "c", "0.5", 0.5, 0.1).verdict is Verdict.within
+    assert Figure("r", "c", "0.5", 0.61, 0.1).verdict is Verdict.outside
+
+
+def test_stars_must_be_the_same():
+    assert Figure("r", "c", "0.5*", 0.5, 0.05, mark="*").verdict is Verdict.exact
+    assert Figure("r", "c", "0.5*", 0.5, 0.05).verdict is Verdict.outside
+    assert Figure("r", "c", "0.5", 0.5, 0.05, mark="*").verdict is Verdict.outside
+    assert Figure("r", "c", "0.5*", 0.5, 0.05, mark="*").shown == "0.50*"
+
+
 def test_simulated_means_know_their_error():
-    mean, spread = simulated([1.0, 3.0] * 50)
+    mean, spread = simulated([1.0, 3.0] * 50, paper=400)
     assert mean == 2
-    assert spread == pytest.approx(3 * math.sqrt(2 * (100 / 99) / 100))
+    assert spread == pytest.approx(quantile(100) * math.sqrt(100 / 99 * (1 / 100 + 1 / 400)))
+    assert quantile(20) > quantile(500) > 4
+
+
+def test_orders_are_seen_undecided_or_contradicted():
+    rng = np.random.default_rng(1)
+    common, noise = 100 * rng.normal(size=400), rng.normal(size=(2, 400))
+    clear = orders([[common + noise[0], common + 1 + noise[1]]])
+    assert clear[0] is True
+    assert "paired standard errors" in clear[1]
+    assert orders([[common + 1 + noise[0], common + noise[1]]])[0] is False
+    assert orders([[common + noise[0], common + 0.02 + noise[1]]])[0] is None
+    assert orders([[common, common + 1], [common + 1 + noise[0], common + noise[1]]])[0] is False
+    assert orders([[common, common]])[0] is None
 
 
 def study(*figures, holds=True):
@@ -98,10 +136,35 @@ def test_failures_name_what_is_wrong():
     assert study(figure("0.5", 0.5), holds=False).failures == ["not borne out: Water is wet."]
 
 
-def test_the_summary_counts():
+def test_the_summary_counts_by_kind():
     known = Known(1.0, 0.1, "because.")
-    found = study(figure("0.5", 0.5), figure("0.5", 1.0, known), figure("0.5", 0.7))
-    assert found.summary == (
-        "3 printed figures: 1 agree, 1 differ for a known reason, 1 lie outside their tolerance. "
-        "1 of 1 findings are borne out."
+    found = study(
+        figure("0.5", 0.5),
+        figure("0.5", 1.0, known),
+        figure("0.5", 0.7),
+        Figure("r", "c", "0.5", 0.5, 0.1),
+        *with_forced_zeros([figure("0", 0.0)]),
+        elsewhere("r", "c", "1", 3.0),
     )
+    assert found.summary == (
+        "6 printed figures: 1 exact, 1 within tolerance, 1 true by construction, 1 other data, "
+        "1 differs as known, 1 OUTSIDE. 1 sentences: 1 holds."
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "outcome"),
+    [
+        ({"holds": True}, Outcome.holds),
+        ({"holds": None}, Outcome.undecided),
+        ({"holds": False}, Outcome.fails),
+        ({"holds": False, "known": "Their solver stopped."}, Outcome.explained),
+        ({"holds": False, "is_judged": False}, Outcome.not_judged),
+    ],
+)
+def test_outcomes_of_findings(changes, outcome):
+    finding = Finding("Water is wet.", evidence="Seen.", **changes)
+    assert finding.outcome is outcome
+    found = Study("toy", "A toy", "Nobody", (), (finding,))
+    assert bool(found.failures) is (outcome is Outcome.fails)
+    assert ("It is not so here" in finding.remark) is (outcome is Outcome.not_judged)

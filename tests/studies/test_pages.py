@@ -19,8 +19,8 @@ def chart():
 def study(**changes):
     figures = (
         Figure("a <b>", "x", "0.50", 0.501, 0.005),
-        Figure("a <b>", "y", "0.70", 0.9, 0.005, Known(0.9, 0.01, "a misprint.")),
-        Figure("c", "y", "0.10", 0.2, 0.005),
+        Figure("a <b>", "y", "0.70*", 0.9, 0.02, Known(0.9, 0.01, "a misprint.")),
+        Figure("c", "y", "0.10", 0.2, 0.02),
     )
     parts = {
         "tables": (PrintedTable("Table 7", "Shares & such", figures),),
@@ -34,9 +34,9 @@ def study(**changes):
 
 def test_text_says_everything():
     text = study_text(study())
-    assert re.search(r"a <b>\s+x\s+0.50\s+0.501\s+\+0.001\s+agrees", text)
-    assert re.search(r"a <b>\s+y\s+0.70\s+0.900\s+\+0.2\s+differs as known", text)
-    assert re.search(r"c\s+y\s+0.10\s+0.200\s+\+0.1\s+OUTSIDE", text)
+    assert re.search(r"a <b>\s+x\s+0.50\s+0.501\s+\+0.001\s+exact", text)
+    assert re.search(r"a <b>\s+y\s+0.70\*\s+0.900\s+\+0.2\s+±0.01\s+differs as known", text)
+    assert re.search(r"c\s+y\s+0.10\s+0.200\s+\+0.1\s+±0.02\s+OUTSIDE", text)
     assert "a <b>, y: a misprint." in text
     assert "[DOES NOT HOLD] More is more." in text
     assert "Table 7, c, y: printed 0.10, computed 0.200" in text
@@ -50,7 +50,8 @@ def test_pages_are_self_contained_and_escaped():
     assert "<svg" in content
     assert "<script" not in content
     assert not re.search(r'(src|href)="http', content)
-    assert "0.900<small>0.70 (+0.2) differs as known</small>" in content
+    assert "0.900 <i>≠</i><small>0.70*</small><small>+0.2 ±0.01</small>" in content
+    assert '<span class="explained">≠ differs as known: 1</span>' in content
     assert "DOES NOT HOLD" in content
     assert "Confidential" not in content
 
@@ -75,3 +76,10 @@ def test_nothing_is_left_when_a_picture_cannot_be_drawn(tmp_path):
     with pytest.raises(RuntimeError):
         write_page(study(pictures=(Picture("F", "c", broken),)), tmp_path / "study.html")
     assert not list(tmp_path.iterdir())
+
+
+def test_what_is_not_judged_is_said():
+    findings = (Finding("It rains.", True, "Seen.", is_judged=False),)
+    assert ">not judged</td>" in page(study(findings=findings))
+    assert "[not judged] It rains." in study_text(study(findings=findings))
+    assert "It is so here." in study_text(study(findings=findings))

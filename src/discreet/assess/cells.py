@@ -210,7 +210,7 @@ def related(design: StructuredDesign, holds: Callable[[Level | None, Level | Non
 
 def block_name(block: Block) -> str:
     """The levels of a block, crossed."""
-    return "×".join(level.name for level in block.levels if level is not None) or "total"
+    return block.name
 
 
 def count_classes(

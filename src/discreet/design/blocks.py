@@ -31,6 +31,11 @@ class Block:
         return math.prod(self.shape)
 
     @property
+    def name(self) -> str:
+        """The names of its levels, crossed."""
+        return "×".join(level.name for level in self.levels if level is not None) or "total"
+
+    @property
     def order(self) -> int:
         """Number of variables that are not summed over."""
         return sum(level is not None for level in self.levels)

@@ -127,13 +127,17 @@ class Protected:
             return np.zeros(len(self.z), dtype=bool)
         return np.isin(self.status, HIDDEN)
 
-    def fit(self, fitter: Fitter | str = "auto", *, require: bool = True) -> Self:
+    def fit(
+        self, fitter: Fitter | str = "auto", *, zeros: str = "all", require: bool = True
+    ) -> Self:
         """Recover inner cells from the released ones; the result adds up.
 
         Cells that are not published have weight zero; the others weigh by their public precision.
 
         Args:
           fitter: A fitter, or the name of a registered one with its defaults.
+          zeros: Which inner cells may be filled: ``"all"``, or ``"margins"`` for those that do not
+            lie in a published cell with released value zero; the others are zero.
           require: Whether a fit that did not converge is an error.
         """
         from discreet.release.fitting import fitted
@@ -142,7 +146,7 @@ class Protected:
             fitter = cast("Fitter", registry.build("fitter", fitter))
         if not callable(fitter):
             raise ParameterError(f"a fitter or its name was expected, got {fitter!r}.")
-        return fitted(self, fitter, require=require)
+        return fitted(self, fitter, zeros=zeros, require=require)
 
     def round(self, method: str = "margins", *, seed: int) -> Self:
         """Round the inner cells down or up to whole numbers; published cells are their sums.

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from discreet.design.base import Design
 from discreet.design.formula import Margins
 from discreet.design.product import ProductDesign
-from discreet.design.release import Release
+from discreet.design.release import Protected
 from discreet.design.sparse import SparseDesign
 from discreet.design.structured import StructuredDesign
 from discreet.design.table import Table
@@ -90,7 +90,7 @@ class Effect:
         )
 
 
-def effect(table: Table, release: Release, margins: Margins | None = None) -> Effect:
+def effect(table: Table, release: Protected, margins: Margins | None = None) -> Effect:
     """True and protected counts of the non-empty cells of any margins of the inner cells.
 
     **Confidential.** The margins need not be among the published ones, so that it shows what
@@ -134,7 +134,7 @@ def _codes(design: StructuredDesign, support: NDArray[np.intp]) -> list[NDArray[
     return [codes[support] for codes in design.inner_codes()]
 
 
-def _protected(inside: Design, release: Release, support: NDArray[np.intp]) -> NDArray[Any]:
+def _protected(inside: Design, release: Protected, support: NDArray[np.intp]) -> NDArray[Any]:
     """Released counts of some inner cells of a table's design; zero where they have none."""
     released, y = release.design, np.asarray(release.y)
     if not isinstance(inside, SparseDesign) or not inside.occurring:

@@ -87,9 +87,9 @@ class PrivateNoise(Generic[AnyShare]):
         if self.known:
             privacy = given_known(privacy)
         noise = self.cut(cells, noise_of(cells, shares, lambda share: self.draw(share, draws)))
-        precision = precision_by_share(cells, shares, [self.variance(s) for s in shares])
-        if cells.are_inner and self.is_cut:
-            precision = None  # sums of cells that were cut at zero are biased
+        precision = None
+        if not (cells.are_inner and self.is_cut):  # sums of cells that were cut are biased
+            precision = precision_by_share(cells, shares, [self.variance(s) for s in shares])
         statement = self._statement(table, shares, privacy, unit)
         return self.publication.protected(cells, noise, statement, precision)
 

@@ -8,27 +8,41 @@ from discreet.design.release import Fitter, Protected
 from discreet.design.statement import Sentence, step_of
 from discreet.protect.sentences import adds_up, process
 from discreet.release.uncertainty import fitted_precision
+from discreet.release.zeros import ALL, MARGINS, check_zeros, fit_without_zeros
 
 AnyProtected = TypeVar("AnyProtected", bound=Protected)
 
 
-def fitted(protected: AnyProtected, fitter: Fitter, *, require: bool) -> AnyProtected:
+def fitted(
+    protected: AnyProtected, fitter: Fitter, *, zeros: str = ALL, require: bool
+) -> AnyProtected:
     """Protected values with inner cells from a fit; see `Protected.fit`."""
-    fit = fitter(protected.design, protected.z, weights=protected.fit_weights())
+    check_zeros(zeros)
+    closed = zeros == MARGINS
+    if closed:
+        fit = fit_without_zeros(protected, fitter)
+    else:
+        fit = fitter(protected.design, protected.z, weights=protected.fit_weights())
     if require:
         fit.require()
-    step = step_of(f"fit:{fitter.name}", {}, _sentences(fitter))
+    said = _sentences(fitter, closed=closed)
+    step = step_of(f"fit:{fitter.name}", {"zeros": MARGINS if closed else None}, said)
     return protected.with_parts(
         z=fit.z,
         y=fit.y,
-        precision=fitted_precision(protected, fitter),
+        precision=None if closed else fitted_precision(protected, fitter),
         fit_result=fit,
         statement=protected.statement.then(step),
     )
 
 
-def _sentences(fitter: Fitter) -> list[Sentence]:
+def _sentences(fitter: Fitter, *, closed: bool) -> list[Sentence]:
+    kept = process(
+        "zeros-kept",
+        "Inner cells in a published cell whose changed value was zero were taken to be empty.",
+    )
     return [
+        *([kept] if closed else []),
         process(
             "fitted",
             f"Inner cells were then fitted to the changed values ({fitter.name}), and published "

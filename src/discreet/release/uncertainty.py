@@ -99,14 +99,14 @@ def _directly_noised(protected: Protected) -> NDArray[np.bool_]:
 def _reach(protected: Protected, error: float, level: float) -> float:
     """The smallest reach that one draw keeps to with this probability."""
     step = protected.statement.steps[-1]
-    cap, variance = step.parameters.get("cap"), error**2
+    cap, variance = int(step.parameters.get("cap") or 0), error**2
     match step.name.removeprefix("protect:"):
         case "laplace":
             return -error / math.sqrt(2) * math.log1p(-level)
-        case "discrete-laplace" if cap is None:
+        case "discrete-laplace" if not cap:
             return _laplace_reach(variance, level)
         case "discrete-laplace":
-            return _smallest(_capped_law(variance, int(cap)), level)
+            return _smallest(_capped_law(variance, cap), level)
         case "discrete-gaussian" if error > _SMOOTH:
             return float(math.ceil(stats.norm.isf((1 - level) / 2) * error - 0.5))
         case "discrete-gaussian":
@@ -127,7 +127,7 @@ def _smallest(law: Real, level: float) -> float:
     """Least `k` such that noise in `-k..k` has this probability; `law` is symmetric about zero."""
     middle = len(law) // 2
     within_reach = law[middle] + 2 * np.concatenate([[0.0], np.cumsum(law[middle + 1 :])])
-    return float(min(np.searchsorted(within_reach, level - 1e-12), middle))
+    return float(min(int(np.searchsorted(within_reach, level - 1e-12)), middle))
 
 
 def _capped_law(variance: float, cap: int) -> Real:

@@ -14,10 +14,10 @@ from discreet.assess.utility.association import (
     CramersVShift,
     noise_step,
 )
-from discreet.assess.utility.chi_square import chi_square_test, noise_variance
 from discreet.errors import DataError, ParameterError
 from discreet.noise import discrete_laplace, drop_add, perturbation_table, pram
 from discreet.randomness import stream
+from discreet.release.inference.chi_square import chi_square_test, noise_variance
 from tests.assess.helpers import TEST, identity, weighted_table
 
 MODULUS = 2**32

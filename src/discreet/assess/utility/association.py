@@ -17,11 +17,12 @@ from discreet.assess.measure import (
     NotApplicableError,
     Score,
 )
-from discreet.assess.utility.chi_square import ChiSquareTest, chi_square_test
-from discreet.design.base import Vector
-from discreet.design.release import COUNT, Protected
-from discreet.design.structured import StructuredDesign
+from discreet.design.release import Protected
 from discreet.design.table import Table
+from discreet.errors import DesignError
+from discreet.release.inference.cells import block_array
+from discreet.release.inference.chi_square import ChiSquareTest, chi_square_test
+from discreet.release.inference.law import step_size
 
 if TYPE_CHECKING:
     from discreet.noise.matrix import TransitionMatrix
@@ -142,7 +143,7 @@ class AdjustedChiSquare(_Association):
     Args:
       mechanism: The transition matrix that was applied to each cell of the two-way tables.
 
-    See `discreet.assess.utility.chi_square`; Shlomo, Krenzke & Li (2019), Figure 4.
+    See `discreet.release.inference.chi_square`; Shlomo, Krenzke & Li (2019), Figure 4.
     """
 
     name = "adjusted-chi-square"
@@ -170,13 +171,11 @@ class AdjustedChiSquare(_Association):
 
 
 def noise_step(release: Protected) -> float:
-    """What one unit of noise adds to a published value, by the release's own statement."""
-    if release.unit == COUNT:
-        return 1.0
-    for step in release.statement.steps:
-        if "grid" in step.parameters:
-            return float(step.parameters["grid"])
-    raise NotApplicableError("the statement does not say in which steps noise was added.")
+    """What one unit of noise adds to a published value, where the statement tells."""
+    try:
+        return step_size(release)
+    except DesignError as error:
+        raise NotApplicableError(str(error)) from None
 
 
 def two_way_tables(table: Table, release: Protected) -> Iterator[tuple[str, Matrix, Matrix]]:
@@ -186,15 +185,7 @@ def two_way_tables(table: Table, release: Protected) -> Iterator[tuple[str, Matr
     g = released_values(release, "published")
     for k, block in enumerate(design.blocks):
         if block.order == 2 and not np.isnan(g[design.slice_of(k)]).any():
-            yield block_name(block), _matrix(design, k, f), _matrix(design, k, g)
-
-
-def _matrix(design: StructuredDesign, k: int, values: Vector) -> Matrix:
-    """A two-way block as rows by columns; cells outside the support are zero."""
-    block = design.blocks[k]
-    flat = np.zeros(block.size, dtype=values.dtype)
-    flat[design.block_cells(k)] = values[design.slice_of(k)]
-    return flat.reshape([len(level) for level in block.levels if level is not None])
+            yield block_name(block), block_array(design, k, f), block_array(design, k, g)
 
 
 def _parts(rows: list[tuple[str, ChiSquareTest, ChiSquareTest]]) -> dict[str, list[Any]]:

@@ -47,7 +47,7 @@ class Cells:
         found = cls(protected, number, tuple(lev for lev in block.levels if lev is not None))
         if protected.hidden[found.where].any():
             raise DesignError(
-                f"some cells of {block_name(block)} are not shown, so the table is incomplete. "
+                f"some cells of {block.name} are not shown, so the table is incomplete. "
                 "Choose one that is shown in full."
             )
         return found
@@ -95,23 +95,18 @@ def block_array(design: StructuredDesign, k: int, values: Vector) -> Vector:
     return flat.reshape([len(level) for level in block.levels if level is not None])
 
 
-def block_name(block: Block) -> str:
-    """The levels of a block, crossed."""
-    return "×".join(level.name for level in block.levels if level is not None) or "total"
-
-
 def _place(design: StructuredDesign, table: Margins) -> tuple[Block, int]:
     """The block that a formula names, and its number among the published ones."""
     term = max(parse(table), key=len)
     blocks = resolve(design.axes, [term])
     if len(blocks) > 1:
-        names = ", ".join(block_name(block) for block in blocks)
+        names = ", ".join(block.name for block in blocks)
         raise ParameterError(
             f"{shown(term)} stands for several tables ({names}). Name the level of each variable, "
             "as in 'region[county]*sex'."
         )
     published = [block.levels for block in design.blocks]
     if blocks[0].levels not in published:
-        names = ", ".join(map(block_name, design.blocks))
+        names = ", ".join(block.name for block in design.blocks)
         raise DesignError(f"{shown(term)} is not published. Published tables are: {names}.")
     return blocks[0], published.index(blocks[0].levels)

@@ -1,4 +1,4 @@
-r"""The chi-square test of independence, naive and with an allowance for known noise.
+r"""Chi-square tests of independence and of fit, naive and with an allowance for known noise.
 
 Noise that is added to a table looks like association. For a table of values
 :math:`b = n + u`, with :math:`n` a sample under independence and :math:`u` independent noise,
@@ -12,37 +12,40 @@ margins out and :math:`D` is diagonal with the noise variance relative to the ex
 
 and :math:`X^2` is referred to the scaled chi-square distribution with these two moments
 (Satterthwaite's approximation, as Rao & Scott 1981 use it for survey designs). Without noise this
-is the usual test. Rinott, O'Keefe, Shlomo & Skinner (2018) make the case for such allowances.
+is the usual test. For given proportions :math:`\pi` the same holds with
+:math:`P = I - \sqrt\pi\sqrt\pi^\top`. Rinott, O'Keefe, Shlomo & Skinner (2018) make the case for
+such allowances.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 from numpy.typing import NDArray
 
 from discreet.errors import DataError, ParameterError
-
-if TYPE_CHECKING:
-    from discreet.noise.matrix import TransitionMatrix
+from discreet.noise.matrix import TransitionMatrix
 
 Real = NDArray[np.float64]
+Mechanism = TransitionMatrix | float
+"""The law of the noise, or its variance where that is the same for every count."""
 
 
 @dataclass(frozen=True)
 class ChiSquareTest:
-    r"""A test of independence.
+    r"""A test of independence, or of given proportions.
 
     Attributes:
       statistic: :math:`X^2 = \sum(b - e)^2/e`.
-      freedom: Degrees of freedom of the plain test, :math:`(r - 1)(c - 1)`.
-      p_value: Probability of a statistic at least as large under independence.
-      cramers_v: :math:`\sqrt{X^2 / (N \min(r - 1, c - 1))}`, between 0 and 1.
-      inflation: Expected statistic under independence over `freedom`; 1 without noise.
+      freedom: Degrees of freedom of the plain test, :math:`(r - 1)(c - 1)`, or one less than the
+        number of proportions.
+      p_value: Probability of a statistic at least as large under the hypothesis.
+      cramers_v: :math:`\sqrt{X^2 / (N \min(r - 1, c - 1))}`, between 0 and 1; for `k` proportions
+        :math:`\sqrt{X^2 / (N(k - 1))}`.
+      inflation: Expected statistic under the hypothesis over `freedom`; 1 without noise.
     """
 
     statistic: float
@@ -53,7 +56,7 @@ class ChiSquareTest:
 
 
 def chi_square_test(
-    counts: npt.ArrayLike, mechanism: TransitionMatrix | None = None, weight: float = 1.0
+    counts: npt.ArrayLike, mechanism: Mechanism | None = None, weight: float = 1.0
 ) -> ChiSquareTest:
     """Test a two-way table for independence, allowing for noise where its law is known.
 
@@ -65,22 +68,74 @@ def chi_square_test(
 
     Args:
       counts: The table, rows by columns.
-      mechanism: The law of the noise on each cell, if the test is to allow for it.
+      mechanism: The law of the noise on each cell, or its variance, if the test is to allow for it.
       weight: What one unit of noise adds to a cell; the average weight for weighted counts.
 
     See Shlomo, Krenzke & Li (2019), section 3, on what the naive test does to perturbed tables.
     """
     b = _filled(np.asarray(counts, dtype=np.float64))
-    if weight <= 0:
-        raise ParameterError(f"weight must be above 0, got {weight}.")
     if min(b.shape) < 2:
+        _check_weight(weight)
         return ChiSquareTest(0.0, 0, 1.0, 0.0)
     total = b.sum()
     p, q = b.sum(axis=1) / total, b.sum(axis=0) / total
-    e = total * np.outer(p, q)
-    statistic = float(((b - e) ** 2 / e).sum())
     freedom = (b.shape[0] - 1) * (b.shape[1] - 1)
-    v = math.sqrt(statistic / (total * (min(b.shape) - 1)))
+    return _tested(b, p, q, freedom, total * (min(b.shape) - 1), mechanism, weight)
+
+
+def goodness_of_fit_test(
+    counts: npt.ArrayLike,
+    proportions: npt.ArrayLike,
+    mechanism: Mechanism | None = None,
+    weight: float = 1.0,
+) -> ChiSquareTest:
+    """Test counts for given proportions, allowing for noise where its law is known.
+
+    Negative values are set to zero.
+
+    >>> round(goodness_of_fit_test([20, 10, 30], [0.25, 0.25, 0.5]).statistic, 4)
+    3.3333
+
+    Args:
+      counts: The counts.
+      proportions: As many positive proportions that sum to one.
+      mechanism: As for `chi_square_test`.
+      weight: As for `chi_square_test`.
+    """
+    b = np.maximum(np.asarray(counts, dtype=np.float64).reshape(-1, 1), 0.0)
+    p = np.asarray(proportions, dtype=np.float64).ravel()
+    if len(b) < 2 or not b.any():
+        _check_weight(weight)
+        return ChiSquareTest(0.0, 0, 1.0, 0.0)
+    freedom = len(b) - 1
+    # One column that is not fitted: its share in the projection is zero.
+    return _tested(b, p, np.zeros(1), freedom, b.sum() * freedom, mechanism, weight)
+
+
+def _tested(
+    b: Real,
+    p: Real,
+    q: Real,
+    freedom: int,
+    most: float,
+    mechanism: Mechanism | None,
+    weight: float,
+) -> ChiSquareTest:
+    """The test of values with row shares `p` and column shares `q`.
+
+    Args:
+      b: Values, rows by columns.
+      p: Shares of the rows.
+      q: Shares of the columns; zero for a single column, which is given and not fitted.
+      freedom: Degrees of freedom.
+      most: Largest possible statistic, for Cramér's V.
+      mechanism: The law of the noise.
+      weight: What one unit of noise adds.
+    """
+    _check_weight(weight)
+    e = b.sum() * (np.outer(p, q) if len(q) > 1 else p[:, None])
+    statistic = float(((b - e) ** 2 / e).sum())
+    v = math.sqrt(statistic / most)
     if mechanism is None:
         return ChiSquareTest(statistic, freedom, _upper_tail(statistic, freedom), v)
     mean, variance = _moments(p, q, weight**2 * noise_variance(mechanism, e / weight) / e)
@@ -89,13 +144,21 @@ def chi_square_test(
     return ChiSquareTest(statistic, freedom, tail, v, mean / freedom)
 
 
-def noise_variance(mechanism: TransitionMatrix, expected: Real) -> Real:
+def _check_weight(weight: float) -> None:
+    if weight <= 0:
+        raise ParameterError(f"weight must be above 0, got {weight}.")
+
+
+def noise_variance(mechanism: Mechanism, expected: Real) -> Real:
     """Variance that the mechanism adds to a Poisson count with each expectation.
 
     It is Var(n + u) - Var(n), with u the noise of count n: the mean noise may depend on the count,
     and so may add to the variance, or take from it. Expectations far above the last row that
-    differs from the ones after it take the average over the repeating rows.
+    differs from the ones after it take the average over the repeating rows. A mechanism that is
+    given by its variance has this variance at every count.
     """
+    if not isinstance(mechanism, TransitionMatrix):
+        return np.full(expected.shape, float(mechanism))
     head = int(mechanism.starts[len(mechanism.starts) - mechanism.period])
     limit = head + 6 * math.sqrt(head) + mechanism.period + 20
     near = expected < limit
@@ -126,7 +189,7 @@ def _poisson_variance(mechanism: TransitionMatrix, expected: Real) -> Real:
 
 
 def _moments(p: Real, q: Real, d: Real) -> tuple[float, float]:
-    """Mean and variance of the statistic under independence with relative noise variances `d`.
+    """Mean and variance of the statistic under the hypothesis with relative noise variances `d`.
 
     The squared entries of the projection are a Kronecker product of diag(1 - 2s) + ss'.
     """

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-import numpy as np
-
 from discreet.design.release import COUNT, Protected
 from discreet.design.statement import Step
 from discreet.errors import DesignError
@@ -72,12 +70,14 @@ def mechanism_of(cells: Cells, matrix: TransitionMatrix | None) -> TransitionMat
     """The law of the noise of a table: a given matrix, the statement's, or a public variance."""
     protected = cells.protected
     check_single_draws(cells)
-    if matrix is not None or protected.precision is None:
-        return matrix_of(protected) if matrix is None else matrix
+    if matrix is not None:
+        return matrix
+    if protected.precision is None or _is_cut_by_one_law(noise_step(protected)):
+        return matrix_of(protected)
     precision = protected.precision[cells.where]
-    if np.ptp(precision[np.isfinite(precision)], initial=0.0) > 0 or (precision <= 0).any():
+    if (precision != precision[0]).any() or precision[0] <= 0:
         raise DesignError("the noise of this table differs between its cells; choose another one.")
-    return float(1 / precision.max())
+    return float(1 / precision[0])
 
 
 def noise_step(protected: Protected) -> Step | None:
@@ -116,6 +116,14 @@ def step_size(protected: Protected) -> float:
 
 def _changes_values(step: Step) -> bool:
     return step.name.split(":")[0] in _CHANGE_VALUES and step.name != "protect:quality"
+
+
+def _is_cut_by_one_law(step: Step | None) -> bool:
+    """Whether the noise is one discrete Laplace law for all cells, with negatives set to zero."""
+    if step is None or step.name != "protect:discrete-laplace":
+        return False
+    given = step.parameters
+    return bool(given.get("nonnegative")) and not (given.get("split") or given.get("known"))
 
 
 def _private_matrix(protected: Protected, step: Step) -> TransitionMatrix:

@@ -186,7 +186,7 @@ def expected_sizes(D: int, counts: NDArray[np.int64]) -> NDArray[np.float64]:
     """Expected share of non-empty cells at each size of deviation, before any adjustment."""
     law = matrix(D)
     share = law.law[law.row_of(counts[counts > 0])].mean(axis=0)
-    return np.bincount(np.abs(law.deviations), weights=share)
+    return np.asarray(np.bincount(np.abs(law.deviations), weights=share), dtype=np.float64)
 
 
 def _share_tolerance(text: str) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -106,10 +107,7 @@ def _chain(
     both = (*plain, *extra)
     if weights is None:
         return PrintedTable(title, f"{caption}: non-negative, then log-linear", both)
-    wider = tuple(
-        Figure(f.row, f.column, f.printed, f.computed, max(0.001, 2 * as_printed(f.printed)))
-        for f in both
-    )
+    wider = tuple(replace(f, tolerance=max(0.001, 2 * as_printed(f.printed))) for f in both)
     return PrintedTable(title, f"{caption}: non-negative, then log-linear", wider, _ONE_UNIT)
 
 
@@ -135,11 +133,7 @@ def _table(title: str, caption: str, text: str, design: Design, fit: Fit) -> Pri
             return inner(row, column)
         return float(fit.z[design.position(cell)])
 
-    figures = grid(by_row(text), [*COLUMNS, "Total"], value)
-    whole = tuple(
-        Figure(f.row, f.column, f.printed, f.computed, max(f.tolerance, 5e-7)) for f in figures
-    )
-    return PrintedTable(title, caption, whole)
+    return PrintedTable(title, caption, grid(by_row(text), [*COLUMNS, "Total"], value))
 
 
 def _inner(y: Real) -> Callable[[str, str], float]:
@@ -148,10 +142,5 @@ def _inner(y: Real) -> Callable[[str, str], float]:
 
 def _marked(text: str, mark: str, value: Callable[[str, str], float]) -> tuple[Figure, ...]:
     """The figures in parentheses."""
-    texts = {
-        row: ["" if word == "-" else word for word in words] for row, words in by_row(text).items()
-    }
-    found = grid(texts, [*COLUMNS, "Total"], value)
-    return tuple(
-        Figure(f"{f.row} ({mark})", f.column, f.printed, f.computed, f.tolerance) for f in found
-    )
+    found = grid(by_row(text), [*COLUMNS, "Total"], value)
+    return tuple(replace(f, row=f"{f.row} ({mark})") for f in found)

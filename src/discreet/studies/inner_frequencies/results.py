@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from discreet.progress import report
 from discreet.randomness import stream
 from discreet.studies.inner_frequencies import printed
@@ -78,12 +80,14 @@ class Results:
       weights: Scores by weight of the exact margins.
       zeros: Inner zeros kept, and all, in the example of Table 8.
       examples: Its cells, by part.
+      sizes: Numbers of cells and records, and scales of the noise, by their names in section 4.
     """
 
     scores: dict[Setting, dict[str, Scores]]
     weights: dict[str, Scores]
     zeros: tuple[int, int]
     examples: dict[str, list[Example]] = field(default_factory=dict)
+    sizes: dict[str, float] = field(default_factory=dict)
 
     def __call__(self, kind: str, epsilon: float, scheme: str) -> Scores:
         """The scores of one scheme."""
@@ -115,7 +119,25 @@ def all_results(complete: Data, seed: int) -> Results:
                     kept = zeros_kept(data, released)
                     examples = _examples(schemes, released)
             scores[kind, epsilon] = found
-    return Results(scores, _weights(forms[WEIGHTED[0]], scores[WEIGHTED], seed), kept, examples)
+    weights = _weights(forms[WEIGHTED[0]], scores[WEIGHTED], seed)
+    return Results(scores, weights, kept, examples, _sizes(complete, scores))
+
+
+def _sizes(data: Data, scores: dict[Setting, dict[str, Scores]]) -> dict[str, float]:
+    """The figures of section 4 that describe the table."""
+    sizes = {"records": float(data.y.sum())}
+    for part, name in (
+        ("inner", "inner cells"),
+        ("2-way", "2-way cells"),
+        ("3-way", "3-way cells"),
+    ):
+        sizes[name] = len(data.true[part])
+        sizes[f"{name}, not empty"] = int(np.count_nonzero(data.true[part]))
+    noisy = {"inner cells": "inner", "3-way (no fitting)": "3-way", "2-way (no fitting)": "2-way"}
+    for scheme, part in noisy.items():
+        name = f"scale of noise, {scheme.removesuffix(' (no fitting)')}, ε = 0.5"
+        sizes[name] = scores["with zeros", 0.5][scheme].deviation[part]
+    return sizes
 
 
 def _examples(schemes: Schemes, released: Released) -> dict[str, list[Example]]:

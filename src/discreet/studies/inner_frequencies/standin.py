@@ -61,7 +61,7 @@ class Shape:
 
 LABOUR_FORCE = Shape(
     sizes={"AGE": 7, "HOURREAS": 19, "ISCO1D": 12, "REFWEEK": 52, "SIZEFIRM": 6},
-    skews=(0.9, 3.3, 0.9, 0.0, 0.675),
+    skews=(0.2, 3.8, 0.2, 0.0, 0.15),
     interaction=0.3,
     flat="REFWEEK",
     records=478_173,
@@ -140,7 +140,8 @@ def _filled(design: Design, taken: Mask) -> NDArray[np.int64]:
 def _eligible(taken: Mask, design: Design, kept: Design | None, cells: int, wanted: range) -> Mask:
     """Cells to take (`cells` 0) or to give up (1) that fill or empty a wanted number of others."""
     found = _touches(design, taken, cells, wanted) & (taken == bool(cells))
-    return found if kept is None else found & _touches(kept, taken, cells, range(1))
+    allowed = True if kept is None else _touches(kept, taken, cells, range(1))
+    return np.asarray(found & allowed)
 
 
 def _touches(design: Design, taken: Mask, cells: int, wanted: range) -> Mask:

@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.assess.risk.entropy import entropy_risk
-from discreet.assess.utility.chi_square import chi_square_test
 from discreet.assess.utility.hellinger import hellinger
 from discreet.design.base import Design
 from discreet.design.table import Table
@@ -30,6 +29,7 @@ from discreet.protect.pram import Pram
 from discreet.protect.simulate import simulate as simulate_method
 from discreet.protect.weights import by_cell, by_mean
 from discreet.randomness import stream
+from discreet.release.inference.chi_square import chi_square_test
 
 Real = NDArray[np.float64]
 Whole = NDArray[np.int64]
@@ -42,7 +42,7 @@ WEIGHTS = (20.0, 40.0)
 EPSILON, CAP = 2.0, 7
 ALPHA = 0.8
 REPLICATES = 500
-METHODS = {
+METHODS: dict[str, DiscreteLaplace | Pram | DropAdd] = {
     "DP": DiscreteLaplace(EPSILON, CAP, accept_delta=1e-6),
     "PRAM": Pram(invariant=True, alpha=ALPHA, epsilon=EPSILON, cap=CAP),
     "Q": DropAdd(share=0.01, cap=CAP),
