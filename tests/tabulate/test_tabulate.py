@@ -305,9 +305,7 @@ def test_zero_cells_have_keys_when_there_is_a_secret(place):
     found = table.secret.zero_key(cells, table.convention)
     np.testing.assert_array_equal(found, secret.zero_key(cells, "ons-4096"))
     assert place.tabulate(frame(50), "sex", roles=ROLES).secret is None
-    later = (
-        place.people(records, key="k").with_secret(secret).tabulate("sex", engine=place.engine)
-    )
+    later = place.people(records, key="k").with_secret(secret).tabulate("sex", engine=place.engine)
     assert later.secret is secret
 
 

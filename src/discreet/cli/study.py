@@ -92,11 +92,12 @@ def _plain(found: Study) -> dict[str, Any]:
                     "column": f.column,
                     "printed": f.printed,
                     "computed": f.computed,
+                    "tolerance": f.tolerance,
                     "verdict": f.verdict.value,
                 }
                 for f in table.figures
             ]
             for table in found.tables
         },
-        "findings": [{"text": f.text, "holds": f.holds} for f in found.findings],
+        "findings": [{"text": f.text, "outcome": f.outcome.value} for f in found.findings],
     }

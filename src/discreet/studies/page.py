@@ -32,6 +32,7 @@ _LARGE = 7  # columns from which tables are set smaller
 CSS = (
     "body { max-width: 110rem; } td small { font-size: 0.75rem; line-height: 1.25; }\n"
     ".figures td, .figures th { padding: 0.25rem 0.45rem; } .figures i { font-style: normal; }\n"
+    ".figures thead th + th { text-align: right; } .sentences thead th + th { text-align: left; }\n"
     ".small { font-size: 0.75rem; } .small small { font-size: 0.68rem; }\n"
     ".legend span { display: inline-block; padding: 0.1rem 0.6rem; margin: 0 0.4rem 0.3rem 0;\n"
     "  border: 1px solid var(--line); }\n"
@@ -132,7 +133,7 @@ def _findings(study: Study) -> str:
         for f in study.findings
     )
     return section(
-        "Findings", _grid(["", "what the paper says, and what we find"], rows, "figures")
+        "Findings", _grid(["", "what the paper says, and what we find"], rows, "sentences")
     )
 
 

@@ -5,10 +5,10 @@ import pytest
 
 import discreet as dc
 from discreet.errors import DataError
+from discreet.protect.sentences import mean_p
 from discreet.solve.integer import rounding
 from discreet.solve.integer.remainders import parts
 from discreet.solve.integer.rounding import balanced, systematic
-from discreet.testing.draws import mean_p
 
 SHAPES = {
     "two-way": ({"a": 4, "b": 5}, "a*b"),

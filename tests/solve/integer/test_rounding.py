@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import discreet as dc
 from discreet.errors import DataError
+from discreet.protect.sentences import mean_p
 from discreet.solve.integer import rounding
 from discreet.solve.integer.remainders import parts
 from discreet.solve.integer.rounding import (
@@ -18,7 +19,6 @@ from discreet.solve.integer.rounding import (
     independent,
     systematic,
 )
-from discreet.testing.draws import mean_p
 from tests.strategies import designs
 
 LANGSRUD = np.array([[2.6, 3.4, 5.0], [1.4, 6.3, 4.3], [5.0, 8.3, 26.7]])
