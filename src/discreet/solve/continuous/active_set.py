@@ -38,15 +38,16 @@ _FASTEST, _SLOWEST = 0.3, 0.7  # limits of that factor
 _QUICK, _LONG = 3, 10  # rounds below which the ridge shrinks faster, above which slower
 _LOOSE, _TIGHT, _TIGHTEST = 0.3, 0.02, 1e-3  # residuals, in units of the ridge times a typical cell
 _TIGHT_DEFLATED = 5e-4  # the same where forces are large differences times a heavy weight
-_FRESH, _FLOOR = 5e-3, 5e-4  # of the first ridge: the lowest while weights rise, and after that
-_CARRIED = 40.0  # times the tolerance: gradient of the last ridge
+_FRESH = 5e-3  # of the first ridge: the lowest while weights rise
+_LAST = 5e-4  # of the first ridge: the last one, from which on misfits are carried over
+_LOWER = 0.3  # by how much it is lowered where that helps little
+_FAR_BELOW = 0.01  # of the mean size: cells of published ones so small are solved more tightly
+_SHARE = 0.1  # of what a certificate allows, by which solves may be off
 _FEW = 0.01  # share of positive cells in doubt below which solves are tight
 _SETTLED = 2e-3  # share in doubt at which the next ridge is tried
 _WORSE = 1.5  # factor by which more cells in doubt are too many
 _PATIENCE = 3  # full steps without progress before a damped one
 _ROUNDS = 200
-_ROUNDED = 0.1  # of the tolerance: what rounding may add to a cell
-_ROUNDING = 1e-15
 _BISECTIONS = 40
 
 
@@ -54,22 +55,16 @@ class RidgePath:
     """The optimum as a function of the ridge, followed downwards.
 
     Args:
-      problem: Targets, weights and prior.
+      problem: Targets, weights, prior, and what to reach.
       restrict: The design's sums over chosen cells.
       first: Inner cells that are positive in the first guess.
-      tolerance: Projected gradient to reach, relative to the problem's scale.
       max_steps: Conjugate gradient steps after which to give up.
     """
 
     def __init__(
-        self,
-        problem: Problem,
-        restrict: Restrictor,
-        first: Marks,
-        tolerance: float,
-        max_steps: int,
+        self, problem: Problem, restrict: Restrictor, first: Marks, max_steps: int
     ) -> None:
-        self.problem, self.tolerance, self.max_steps = problem, tolerance, max_steps
+        self.problem, self.max_steps = problem, max_steps
         self._restrict = restrict
         self._movable = problem.prior.movable(problem.design.n_inner)
         self.u = np.where(first & self._movable, 1.0, -1.0)
@@ -89,7 +84,7 @@ class RidgePath:
           last_ridge: Where to end; `None` for the limit zero.
           between: Called after every ridge; may `aim` at other targets.
         """
-        shrink, goal = _SHRINK, last_ridge or 0.0
+        shrink, goal = _SHRINK, last_ridge or _LAST * self.first_ridge
         self.ridge = max(self.ridge, goal)
         while True:
             is_last = self.ridge <= goal
@@ -97,7 +92,6 @@ class RidgePath:
             if is_last or self.steps >= self.max_steps:
                 return
             shrink = _next_factor(shrink, rounds)
-            goal = self._negligible_ridge() if last_ridge is None else last_ridge
             lower = max(self.ridge * shrink, goal)
             if last_ridge is None:
                 self.carry(lower)
@@ -120,9 +114,10 @@ class RidgePath:
     @property
     def heaviest(self) -> float:
         """The largest weight whose rounding errors the ridge keeps below the tolerance."""
-        allowed = _ROUNDED * self.tolerance * float(self.y.max(initial=0.0))
-        ridge = max(self.ridge, _FLOOR * self.first_ridge)
-        return allowed * ridge / (np.finfo(float).eps * self.problem.size)
+        problem = self.problem
+        largest = float(np.abs(problem.z[problem.held]).max(initial=0.0)) or 1.0
+        allowed = _SHARE * float(problem.goal.gradient.min(initial=np.inf))
+        return allowed / (np.finfo(float).eps * largest)
 
     def deflate(self, deflation: Deflation) -> None:
         """Take heavy margins out of the equations from now on."""
@@ -139,8 +134,8 @@ class RidgePath:
 
     def correct(self) -> None:
         """Carry the misfit over; with heavy margins taken out only from a low ridge on."""
-        if self.is_deflated and self.ridge > _FLOOR * self.first_ridge:
-            self.begin_afresh(_FLOOR)
+        if self.is_deflated and self.ridge > _LAST * self.first_ridge:
+            self.begin_afresh(_LAST)
         else:
             self.carry(self.ridge)
 
@@ -160,11 +155,13 @@ class RidgePath:
         near, far = (problem.prior.moved(problem.design.adjoint(v)) for v in (self.dual, force))
         positive = self._movable & (y > 0)
         others = self._movable & ~positive
-        low, high = 0.0, 1.0
+        near, far = near / problem.goal.inner, far / problem.goal.inner
+        change, low, high = far - near, 0.0, 1.0
+        apart = np.abs(change[positive]).max(initial=0.0)
         for _ in range(_BISECTIONS):
             t = (low + high) / 2
-            wrong_sign = (near + t * (far - near))[others].max(initial=0.0)
-            off = t * np.abs(far - near)[positive].max(initial=0.0)
+            wrong_sign = (near + t * change)[others].max(initial=0.0)
+            off = t * apart
             low, high = (t, high) if wrong_sign > off else (low, t)
         return self.dual + high * (force - self.dual)
 
@@ -200,10 +197,9 @@ class RidgePath:
         """The optimum when just these cells may differ from zero, and what it says of all cells."""
         problem, cells = self._shifted, np.flatnonzero(positive)
         y = np.zeros_like(self.y)
-        residual = accuracy * self.ridge * self._typical
-        if exactly:
-            residual = min(residual, 0.1 * self.tolerance * problem.scale)
-        solved = self._solve(problem, cells, residual)
+        limits, enough = self._errors(positive, accuracy), _SHARE * problem.goal.gradient
+        limits = np.minimum(limits, enough) if exactly else np.maximum(limits, enough)
+        solved = self._solve(problem, cells, limits[cells])
         y[cells] = solved.y
         step = problem.design.adjoint(problem.misfit(solved.z)) / self.ridge
         u = problem.prior.moved(step)
@@ -215,9 +211,16 @@ class RidgePath:
     def _shifted(self) -> Problem:
         return self.problem.aiming(self.problem.z + self._carried)
 
-    def _solve(self, problem: Problem, cells: NDArray[np.int64], residual: float) -> Solved:
+    def _errors(self, positive: Marks, accuracy: float) -> Vector:
+        """Errors of the gradient that move no cell by more than a share of a typical one."""
+        size = self.problem.goal.size
+        far_below = _FAR_BELOW * float(size[positive].mean()) if positive.any() else 0.0
+        shares = np.minimum(1.0, size / far_below) if far_below else 1.0
+        return np.asarray(accuracy * self.ridge * self._typical * shares)
+
+    def _solve(self, problem: Problem, cells: NDArray[np.int64], limits: Vector) -> Solved:
         if len(cells) == 0:
-            return Solved(np.zeros(0), np.zeros(problem.design.n_published), 0, 0.0)
+            return Solved(np.zeros(0), np.zeros(problem.design.n_published), 0)
         incidence = self._restrict(cells)
         solved = solve_on_cells(
             problem,
@@ -225,7 +228,7 @@ class RidgePath:
             cells,
             self.dual,
             ridge=self.ridge,
-            tolerance=max(residual, _ROUNDING * problem.scale),
+            limits=limits,
             max_steps=self.max_steps - self.steps,
             deflate=self._deflated_on(cells, incidence),
         )
@@ -241,7 +244,7 @@ class RidgePath:
 
     def _changes(self, positive: Marks, u: Vector, accuracy: float) -> int:
         """How many cells the solution would move across zero by more than its own error."""
-        clear = max(self.tolerance * float(u.max(initial=0.0)), accuracy * self._typical)
+        clear = self._errors(positive, accuracy) / self.ridge
         leave, enter = positive & (u < -clear), ~positive & (u > clear)
         return int(leave.sum()) + int(enter.sum())
 
@@ -255,18 +258,6 @@ class RidgePath:
             slope = weight @ (np.maximum(self.u + t * du, 0.0) - self.y - t * dy)
             low, high = (low, t) if slope > 0 else (t, high)
         return max(low, 1e-3)
-
-    def _negligible_ridge(self) -> float:
-        """The ridge whose gradient is small enough for the misfit to be carried over."""
-        prior = self.problem.prior
-        pull = float(np.abs(prior.steps(self.y)).max(initial=0.0))
-        if pull == 0.0:  # a loose solve may end at the starting table, where it began
-            step = self.problem.design.adjoint(self.problem.misfit(self.fitted)) / self.ridge
-            moved = np.maximum(prior.moved(step), 0.0)
-            pull = float(np.abs(prior.steps(moved)).max(initial=0.0))
-        if pull == 0.0:
-            return self.ridge
-        return min(_CARRIED * self.tolerance * self.problem.scale / pull, self.ridge)
 
     def _report(self, goal: float) -> None:
         done = math.log(self.first_ridge / self.ridge)

@@ -63,7 +63,11 @@ class Completion:
         weights[self.published] = problem.weights
         z = np.zeros(design.n_published)
         z[self.published] = problem.z
-        return replace(problem, design=design, z=z, weights=weights)
+        goal, n = problem.goal, design.n_inner
+        margin, gradient = np.ones(design.n_published), np.ones(n)
+        margin[self.published], gradient[self.inner] = goal.margin, goal.gradient
+        goal = replace(goal, margin=margin, gradient=gradient)
+        return replace(problem, design=design, z=z, weights=weights, goal=goal)
 
 
 def block_means(design: Design, weights: Vector) -> Vector:
