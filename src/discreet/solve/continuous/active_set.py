@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,17 +38,19 @@ _SHRINK = 0.4  # first factor between two ridges
 _FASTEST, _SLOWEST = 0.3, 0.7  # limits of that factor
 _QUICK, _LONG = 3, 10  # rounds below which the ridge shrinks faster, above which slower
 _LOOSE, _TIGHT, _TIGHTEST = 0.3, 0.02, 1e-3  # residuals, in units of the ridge times a typical cell
-_TIGHT_DEFLATED = 5e-4  # the same where forces are large differences times a heavy weight
+_FINER = 0.1  # by how much they shrink in the end
 _FRESH = 5e-3  # of the first ridge: the lowest while weights rise
 _LAST = 5e-4  # of the first ridge: the last one, from which on misfits are carried over
-_LOWER = 0.3  # by how much it is lowered where that helps little
+_AGAIN, _LOWER, _LOWEST = 1e-2, 0.3, 1e-4  # of the first ridge where that is slow, and on
 _FAR_BELOW = 0.01  # of the mean size: cells of published ones so small are solved more tightly
 _SHARE = 0.1  # of what a certificate allows, by which solves may be off
-_FEW = 0.01  # share of positive cells in doubt below which solves are tight
+_WAIT = 5.0  # times that, up to which cells at zero are left there in the end
+_FEW, _FEWEST = 0.01, 1e-3  # shares of positive cells in doubt below which solves are tight
 _SETTLED = 2e-3  # share in doubt at which the next ridge is tried
 _WORSE = 1.5  # factor by which more cells in doubt are too many
 _PATIENCE = 3  # full steps without progress before a damped one
 _ROUNDS = 200
+_ROUNDING = 1e-15  # of the forces on a cell: below it, no solve can be told from another
 _BISECTIONS = 40
 
 
@@ -73,8 +76,11 @@ class RidgePath:
         self.dual = np.zeros(problem.design.n_published)
         self._carried = np.zeros(problem.design.n_published)
         self.ridge = self.first_ridge = typical_curvature(problem)
-        self.steps = 0
+        self.steps, self.share = 0, _SHARE
+        self._curvature = self.ridge + problem.design.adjoint(problem.weights)
+        self._limits, self._rounding = problem.goal.gradient, np.zeros(problem.design.n_inner)
         self._deflation: Deflation | None = None
+        self._chosen: Vector | None = None
         self._typical = _mean(np.abs(problem.pull)) / self.ridge
 
     def follow(self, last_ridge: float | None, between: Callable[[], None] | None = None) -> None:
@@ -104,7 +110,7 @@ class RidgePath:
         """Take other targets and weights; what was carried over keeps its force."""
         old, new = self.problem.weights, problem.weights
         self._carried *= np.divide(old, new, out=np.ones_like(old), where=new > 0)
-        self.problem = problem
+        self.problem = replace(problem, prior=self.problem.prior)
 
     @property
     def is_deflated(self) -> bool:
@@ -116,7 +122,7 @@ class RidgePath:
         """The largest weight whose rounding errors the ridge keeps below the tolerance."""
         problem = self.problem
         largest = float(np.abs(problem.z[problem.held]).max(initial=0.0)) or 1.0
-        allowed = _SHARE * float(problem.goal.gradient.min(initial=np.inf))
+        allowed = _SHARE * float(self._limits.min(initial=np.inf))
         return allowed / (np.finfo(float).eps * largest)
 
     def deflate(self, deflation: Deflation) -> None:
@@ -132,10 +138,23 @@ class RidgePath:
         self._carried[:] = 0.0
         self.ridge = max(_FASTEST * self.ridge, share * self.first_ridge)
 
-    def correct(self) -> None:
-        """Carry the misfit over; with heavy margins taken out only from a low ridge on."""
+    def correct(self, *, is_slow: bool) -> None:
+        """Carry the misfit over; with heavy margins taken out only from a low ridge on.
+
+        Args:
+          is_slow: Whether that has become slow, as when cells at zero are pushed a little. From
+            then on cells are drawn to where they are instead, so that these answer at once; the
+            choice among equal fits stays what it was until then.
+        """
         if self.is_deflated and self.ridge > _LAST * self.first_ridge:
             self.begin_afresh(_LAST)
+        elif (is_slow or self._chosen is not None) and not self.is_deflated:
+            lower = _AGAIN if self._chosen is None else _LOWER * self.ridge / self.first_ridge
+            self._chosen = self.proof()
+            self.ridge = max(lower, _LOWEST) * self.first_ridge
+            prior = replace(self.problem.prior, start=np.maximum(self.y, 0.0))
+            self.problem = replace(self.problem, prior=prior)
+            self._carried[:] = self.dual[:] = 0.0
         else:
             self.carry(self.ridge)
 
@@ -150,12 +169,15 @@ class RidgePath:
         The vector behind the last solve is exact on positive cells, the scaled misfit is right
         about the signs of the others; between the two lies the best.
         """
+        if self._chosen is not None:
+            return self._chosen
         problem, y = self._shifted, np.maximum(self.y, 0.0)
         force = problem.misfit(self.fitted) / self.ridge
         near, far = (problem.prior.moved(problem.design.adjoint(v)) for v in (self.dual, force))
         positive = self._movable & (y > 0)
         others = self._movable & ~positive
-        near, far = near / problem.goal.inner, far / problem.goal.inner
+        inner = problem.goal.inner(self._limits)
+        near, far = near / inner, far / inner
         change, low, high = far - near, 0.0, 1.0
         apart = np.abs(change[positive]).max(initial=0.0)
         for _ in range(_BISECTIONS):
@@ -165,21 +187,23 @@ class RidgePath:
             low, high = (t, high) if wrong_sign > off else (low, t)
         return self.dual + high * (force - self.dual)
 
-    def settle(self, *, exactly: bool, tight: float = _LOOSE) -> int:
+    def settle(self, *, exactly: bool) -> int:
         """Solve for the present ridge, exactly or until few cells are in doubt; returns rounds."""
         in_doubt: list[int] = []
-        accuracy, goal = tight, _TIGHT
-        if self.is_deflated:
-            accuracy, goal = max(tight, _TIGHT), min(tight, _TIGHT_DEFLATED)
+        if exactly:
+            self._limits = self.problem.limits(self.fitted)
+            size = np.maximum(np.abs(self.problem.z), np.abs(self.fitted))
+            self._rounding = _ROUNDING * self.problem.design.adjoint(self.problem.weights * size)
+        accuracy, fine = _TIGHT if exactly else _LOOSE, 0
         for rounds in range(1, _ROUNDS + 1):
-            positive = self.u > 0
-            y, u, fitted = self._solved_on(positive, accuracy, exactly=exactly)
-            in_doubt.append(self._changes(positive, u, accuracy))
+            positive, is_fine = self.u > 0, self._is_fine(accuracy)
+            errors = self._errors(positive, accuracy)
+            y, u, fitted = self._solved_on(positive, errors * (_FINER if is_fine else 1.0))
+            in_doubt.append(self._changes(positive, u, errors, is_fine=exactly and is_fine))
             n_positive = int(positive.sum())
-            few = in_doubt[-1] <= _FEW * n_positive
-            if in_doubt[-1] <= (0 if exactly else _SETTLED * n_positive) and (
-                accuracy <= goal or not exactly
-            ):
+            is_settled = in_doubt[-1] <= (0 if exactly else _SETTLED * n_positive)
+            fine = fine + 1 if is_fine else 0
+            if (is_settled or fine > _PATIENCE) and (is_fine or not exactly):
                 self.u, self.y, self.fitted = u, y, fitted
                 return rounds
             full = _progress(in_doubt) and not (self.is_deflated and _worse(in_doubt))
@@ -188,18 +212,18 @@ class RidgePath:
             self.fitted = fitted if t == 1.0 else self.problem.design.aggregate(self.y)
             if self.steps >= self.max_steps:
                 return rounds
-            accuracy = _next_accuracy(accuracy, goal if few else accuracy, in_doubt)
+            if exactly and in_doubt[-1] <= _FEWEST * n_positive:
+                accuracy *= _FINER
+            else:
+                goal = _TIGHT if in_doubt[-1] <= _FEW * n_positive else accuracy
+                accuracy = _next_accuracy(accuracy, goal, in_doubt)
         return _ROUNDS
 
-    def _solved_on(
-        self, positive: Marks, accuracy: float, *, exactly: bool
-    ) -> tuple[Vector, Vector, Vector]:
+    def _solved_on(self, positive: Marks, errors: Vector) -> tuple[Vector, Vector, Vector]:
         """The optimum when just these cells may differ from zero, and what it says of all cells."""
         problem, cells = self._shifted, np.flatnonzero(positive)
         y = np.zeros_like(self.y)
-        limits, enough = self._errors(positive, accuracy), _SHARE * problem.goal.gradient
-        limits = np.minimum(limits, enough) if exactly else np.maximum(limits, enough)
-        solved = self._solve(problem, cells, limits[cells])
+        solved = self._solve(problem, cells, np.maximum(errors, self._rounding)[cells])
         y[cells] = solved.y
         step = problem.design.adjoint(problem.misfit(solved.z)) / self.ridge
         u = problem.prior.moved(step)
@@ -213,10 +237,15 @@ class RidgePath:
 
     def _errors(self, positive: Marks, accuracy: float) -> Vector:
         """Errors of the gradient that move no cell by more than a share of a typical one."""
-        size = self.problem.goal.size
-        far_below = _FAR_BELOW * float(size[positive].mean()) if positive.any() else 0.0
-        shares = np.minimum(1.0, size / far_below) if far_below else 1.0
-        return np.asarray(accuracy * self.ridge * self._typical * shares)
+        size, enough = self.problem.goal.size, self.share * self._limits
+        mean = float(size[positive].mean()) if positive.any() else 1.0
+        shares = np.minimum(1.0, size / (_FAR_BELOW * mean))
+        return np.maximum(accuracy * self.ridge * self._typical * shares, enough)
+
+    def _is_fine(self, accuracy: float) -> bool:
+        """Whether errors are all that a certificate leaves to them."""
+        least = float(self._limits.min(initial=np.inf))
+        return accuracy * self.ridge * self._typical <= self.share * least
 
     def _solve(self, problem: Problem, cells: NDArray[np.int64], limits: Vector) -> Solved:
         if len(cells) == 0:
@@ -242,11 +271,15 @@ class RidgePath:
         lift = self.first_ridge / self.problem.weights[self._deflation.at]
         return self._deflation.on(cells, incidence.position, lift)
 
-    def _changes(self, positive: Marks, u: Vector, accuracy: float) -> int:
-        """How many cells the solution would move across zero by more than its own error."""
-        clear = self._errors(positive, accuracy) / self.ridge
-        leave, enter = positive & (u < -clear), ~positive & (u > clear)
-        return int(leave.sum()) + int(enter.sum())
+    def _changes(self, positive: Marks, u: Vector, errors: Vector, *, is_fine: bool) -> int:
+        """How many cells the solution would move across zero by more than its own error.
+
+        At last also how many cells would matter if they were not negative.
+        """
+        clear = errors / self.ridge
+        below = errors / self._curvature if is_fine else clear
+        clear = clear if self._chosen is None else _WAIT * clear
+        return int((positive & (u < -below)).sum()) + int((~positive & (u > clear)).sum())
 
     def _damping(self, u: Vector, y: Vector) -> float:
         """The exact minimum of the dual between the present state (0) and the solution (1)."""

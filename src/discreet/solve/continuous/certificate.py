@@ -23,9 +23,9 @@ def certify_least_squares(problem: Problem, y: Vector, row_space: Vector) -> Cer
       y: Fitted inner cells.
       row_space: The same cells in the form :math:`s + qX\nu`, which makes them the nearest to `s`.
     """
-    movable = problem.prior.movable(len(y))
-    g = -problem.design.adjoint(problem.misfit(problem.design.aggregate(y)))
-    return _certificate(problem, np.where(movable, g, 0.0), np.zeros(0), y - row_space, 0.0)
+    movable, fitted = problem.prior.movable(len(y)), problem.design.aggregate(y)
+    g = np.where(movable, -problem.design.adjoint(problem.misfit(fitted)), 0.0)
+    return _certificate(problem, problem.limits(fitted), g, np.zeros(0), y - row_space)
 
 
 def certify_non_negative(
@@ -53,7 +53,8 @@ def certify_non_negative(
     if dual is not None:
         apart = y - np.maximum(problem.prior.moved(problem.design.adjoint(dual)), 0.0)
     g, apart = (np.where(movable, values, 0.0) for values in (projected(g, y), apart))
-    return _certificate(problem, g, off, apart, _largest(np.minimum(y, 0.0) / problem.goal.inner))
+    below = np.minimum(y, 0.0)
+    return _certificate(problem, problem.limits(fitted), g, off, np.where(below < 0, below, apart))
 
 
 def projected(g: Vector, y: Vector) -> Vector:
@@ -62,11 +63,11 @@ def projected(g: Vector, y: Vector) -> Vector:
 
 
 def _certificate(
-    problem: Problem, g: Vector, off: Vector, apart: Vector, below: float
+    problem: Problem, limits: Vector, g: Vector, off: Vector, apart: Vector
 ) -> Certificate:
     """Every condition in units of its limit, times the tolerance."""
     goal, tolerance = problem.goal, problem.goal.accuracy.tolerance
-    gradient, margin = g / goal.gradient, off / goal.margin[problem.held]
+    gradient, margin = g / limits, off / goal.margin[problem.held]
     if _largest(margin) > _largest(gradient):
         worst = int(np.abs(margin).argmax())
         deviation, cell = abs(float(off[worst])), int(problem.held[worst])
@@ -74,8 +75,8 @@ def _certificate(
         deviation, cell = _in_counts(problem, g, gradient)
     return Certificate(
         stationarity=tolerance * _largest(gradient),
-        feasibility=tolerance * max(_largest(margin), below),
-        selection=tolerance * _largest(apart / goal.inner),
+        feasibility=tolerance * _largest(margin),
+        selection=tolerance * _largest(apart / goal.inner(limits)),
         tolerance=tolerance,
         deviation=deviation,
         cell=cell,

@@ -17,6 +17,7 @@ from discreet.design.product import LARGEST_DENSE, ProductDesign
 from discreet.design.sparse import SparseDesign
 from discreet.design.structured import StructuredDesign
 from discreet.errors import DesignError
+from discreet.solve.continuous.goal import Goal
 from discreet.solve.continuous.problem import Problem
 
 Vector = NDArray[np.float64]
@@ -63,10 +64,7 @@ class Completion:
         weights[self.published] = problem.weights
         z = np.zeros(design.n_published)
         z[self.published] = problem.z
-        goal, n = problem.goal, design.n_inner
-        margin, gradient = np.ones(design.n_published), np.ones(n)
-        margin[self.published], gradient[self.inner] = goal.margin, goal.gradient
-        goal = replace(goal, margin=margin, gradient=gradient)
+        goal = Goal.of(design, z, weights, self.published[problem.held], problem.goal.accuracy)
         return replace(problem, design=design, z=z, weights=weights, goal=goal)
 
 

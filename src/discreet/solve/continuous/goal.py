@@ -1,10 +1,10 @@
 r"""What a least squares fit is asked to reach, for every cell on its own scale.
 
 A gradient :math:`g_i` that should be zero could be undone by moving the target of any published
-cell that counts `i`: that of weight :math:`w_k` by :math:`g_i / w_k`. This is by how much the cell
-deviates from what the optimum demands, in counts. It is judged in units of the cell's own: one
-count, times how much noisier it is than the others that count `i`, or a share of its size where
-that is more. Nothing is divided by the largest entry of anything.
+cell that counts `i`: that of weight :math:`w_k` by :math:`g_i / w_k`. By so much the cell deviates
+from what the optimum demands, in counts. That is judged in units of its own: one count or its
+residual, whichever is more, times how much noisier it is than the others that count `i`; or a share
+of its size where that is more. Nothing is divided by the largest entry of anything.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ from discreet.design.base import Design
 
 Vector = NDArray[np.float64]
 
-SHARE = 1e-3  # of its size that is one unit of a large cell
+SHARE = 1e-4  # of its size that is one unit of a large cell
+HELD = 0.1  # of a unit that is one of a margin that is held
+CHOICE = 1_000.0  # units that are one of the choice among equal fits
 ROUNDING = 1e-14  # of the forces on a cell: what double precision leaves
 
 
@@ -39,21 +41,27 @@ class Accuracy:
 class Goal:
     r"""Limits that make a certificate hold.
 
+    With sums over the :math:`n_i` published cells that count `i` and are not held, and units
+    :math:`u_k`, the gradient of `i` may be
+    :math:`\sqrt{n_i \sum_k w_k u_k^2} / \sum_k w_k^{-1/2}` times the tolerance, which is
+    :math:`wu` where all are alike.
+
     Attributes:
       accuracy: What was asked for.
-      gradient: For every inner cell the largest gradient,
-        :math:`\sqrt{\sum_k w_k} / \sum_k w_k^{-1/2}` for one count, summed over the published cells
-        that count it and are not held.
+      gradient: For every inner cell the largest gradient, with units of one count or of size.
+      spread: The factor of the root of :math:`\sum_k w_k u_k^2` in it.
+      weight: Mean weight of the published cells that count an inner cell.
+      soft: Weights of the published cells that are not held.
       margin: For every published cell the largest deviation where it is held.
-      inner: For every inner cell the largest deviation from the form that singles it out.
-      size: The size of the smallest published cells that count an inner cell, one over the sum
-        of their inverses.
+      size: The size of the smallest published cells that count an inner cell.
     """
 
     accuracy: Accuracy
     gradient: Vector
+    spread: Vector
+    weight: Vector
+    soft: Vector
     margin: Vector
-    inner: Vector
     size: Vector
 
     @classmethod
@@ -70,26 +78,39 @@ class Goal:
         count, tolerance = min(accuracy.count, largest), accuracy.tolerance
         size, soft = np.maximum(np.abs(z), count), weights.copy()
         soft[held] = 0.0
-        gradient = _gradients(design, soft, size, count)
+        spread, unit = _units(design, soft, size, count)
         if len(held):
-            others = _gradients(design, weights, size, count)
-            gradient = np.where(gradient > 0, gradient, others)
+            unit = np.where(unit > 0, unit, _units(design, weights, size, count)[1])
         rounding = ROUNDING * design.adjoint(soft * size)
-        smallest = _inverse(design.adjoint((weights > 0) / size))
+        used = weights > 0
+        number = design.adjoint(used.astype(np.float64))
         return cls(
             accuracy,
-            np.maximum(tolerance * np.where(gradient > 0, gradient, count), rounding),
-            tolerance * np.maximum(count, SHARE * size),
-            tolerance * np.maximum(count, SHARE * smallest),
-            smallest,
+            np.maximum(tolerance * np.where(unit > 0, unit, count), rounding),
+            tolerance * spread,
+            np.where(number > 0, design.adjoint(weights) * _inverse(number), 1.0),
+            soft,
+            HELD * tolerance * np.maximum(count, SHARE * size),
+            number * _inverse(design.adjoint(used / size)),
         )
 
+    def limits(self, design: Design, residual: Vector) -> Vector:
+        """The largest gradients of a fit that leaves these residuals."""
+        noise = self.spread * np.sqrt(design.adjoint(self.soft * residual**2))
+        return np.maximum(self.gradient, noise)
 
-def _gradients(design: Design, weights: Vector, size: Vector, count: float) -> Vector:
-    """The gradient that is one unit of each inner cell; zero where no published cell counts it."""
-    noise = _inverse(np.sqrt(weights))
-    counts = count * np.sqrt(design.adjoint(weights)) * _inverse(design.adjoint(noise))
-    return np.maximum(counts, SHARE * _inverse(design.adjoint(noise**2 / size)))
+    def inner(self, limits: Vector) -> Vector:
+        """The largest deviations of inner cells from the form that singles them out."""
+        return CHOICE * limits / self.weight
+
+
+def _units(design: Design, weights: Vector, size: Vector, count: float) -> tuple[Vector, Vector]:
+    """The factor of residuals, and the unit without them; zero where no published cell counts."""
+    number = design.adjoint((weights > 0).astype(np.float64))
+    inverse = _inverse(weights)
+    spread = np.sqrt(number) * _inverse(design.adjoint(np.sqrt(inverse)))
+    counts = count * spread * np.sqrt(design.adjoint(weights))
+    return spread, np.maximum(counts, SHARE * number * _inverse(design.adjoint(inverse / size)))
 
 
 def _inverse(values: Vector) -> Vector:

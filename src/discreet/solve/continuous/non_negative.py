@@ -37,14 +37,15 @@ from discreet.solve.fit import Certificate, Fit, FitterBase, Prepared, Status
 
 Vector = NDArray[np.float64]
 
-_LARGE = 20_000  # inner cells from which splitting beats active sets on a unique fit
+_LARGE = 20_000  # inner cells from which splitting beats active sets, and carrying over is dear
 _WORKING_WEIGHT = 5.0  # of an exact margin, times that of others
 _RAISE = 3.0  # by how much that is raised
 _HEAVIEST, _HEAVIEST_DEFLATED = 500.0, 1e4  # up to which; the second out of the equations
 _SHIFT_BELOW = 0.1  # share of the first ridge below which exact margins are shifted
 _MOST_IN_VAIN = 50  # corrections without a better certificate before giving up
 _PATIENCE = 5  # such corrections before solves become tighter
-_TIGHT = 0.02  # residual of the first solve after the path, in units of the ridge
+_SHARPER, _SHARPEST = 0.3, 1e-3  # by how much they do, and how far
+_SLOW = 0.5  # share of the last gradient that is too much of it
 _FAR = 10.0  # times the tolerance: what makes taking margins out of the equations worth it
 _MOST_DEFLATED = 5_000  # stiff margins: more would make the dense part of the equations too large
 _ROUNDING = 1e-12
@@ -88,7 +89,7 @@ class NonNegative(FitterBase):
 
     ridge: float | None = None
     exact: Exact = field(default=())
-    tolerance: float = 1e-4
+    tolerance: float = 1e-3
     max_steps: int = 1_000_000
     start: ArrayLike | None = None
     variance: ArrayLike | None = None
@@ -258,8 +259,9 @@ def _by_active_sets(prepared: _Prepared, stiff: StiffMargins) -> _Answer:
 
 def _corrected(prepared: _Prepared, path: RidgePath, stiff: StiffMargins) -> _Answer:
     """What the path ends in, corrected until the certificate holds; else the best that was met."""
-    best, reached, tight = _answer(prepared, path, stiff), np.inf, _TIGHT
+    best, reached, last, slow = _answer(prepared, path, stiff), np.inf, np.inf, 0
     tolerance, in_vain = prepared.options.tolerance, 0
+    is_dear = len(path.y) >= _LARGE
     while in_vain < _MOST_IN_VAIN:
         answer = _answer(prepared, path, stiff)
         certificate = _certificate(prepared, stiff, answer)
@@ -268,27 +270,33 @@ def _corrected(prepared: _Prepared, path: RidgePath, stiff: StiffMargins) -> _An
             best, reached, in_vain = answer, certificate.worst, 0
         if certificate.holds or path.steps >= path.max_steps:
             break
-        if max(certificate.stationarity, certificate.feasibility) > tolerance:
-            _correct(prepared, path, stiff, certificate)
-            tight *= 0.5 if in_vain > _PATIENCE else 1.0
-        else:
-            tight *= 0.1
-        path.settle(exactly=True, tight=tight)
+        fits = max(certificate.stationarity, certificate.feasibility) <= tolerance
+        if not fits:
+            slow = slow + 1 if certificate.stationarity > max(_SLOW * last, tolerance) else 0
+            _correct(prepared, path, stiff, certificate, is_slow=slow > 1 and is_dear)
+            last = certificate.stationarity
+        if fits or in_vain > _PATIENCE:
+            path.share = max(_SHARPER * path.share, _SHARPEST)
+        path.settle(exactly=True)
     return best
 
 
 def _correct(
-    prepared: _Prepared, path: RidgePath, stiff: StiffMargins, certificate: Certificate
+    prepared: _Prepared,
+    path: RidgePath,
+    stiff: StiffMargins,
+    certificate: Certificate,
+    *,
+    is_slow: bool,
 ) -> None:
     """Undo what the ridge does to the fit, and shift the targets of stiff margins."""
     weight, is_off = stiff.weight, certificate.feasibility > certificate.tolerance
     if path.is_deflated or (is_off and stiff.is_slow(path.fitted)):
         _weigh_more(path, stiff, is_far=certificate.worst > _FAR * certificate.tolerance)
-    if not prepared.penalty:
-        if path.is_deflated and (stiff.weight > weight).any():
-            path.begin_afresh()
-        else:
-            path.correct()
+    if path.is_deflated and (stiff.weight > weight).any():
+        path.begin_afresh()
+    elif not prepared.penalty:
+        path.correct(is_slow=is_slow)
     if stiff:
         path.aim(stiff.shift(path.fitted))
 

@@ -154,6 +154,10 @@ class Problem:
         r"""Weighted residuals :math:`W(z - \hat z)` of fitted published cells."""
         return self.weights * (self.z - fitted)
 
+    def limits(self, fitted: Vector) -> Vector:
+        """The largest gradients that a fit may have."""
+        return self.goal.limits(self.design, self.z - fitted)
+
     def complete(self, y: Vector) -> Vector:
         """The table with the cells that may not move put back."""
         return y if self.prior.given is None else y + self.prior.given

@@ -176,7 +176,7 @@ class Splitting:
         g = projected(-self.problem.design.adjoint(self.problem.misfit(fitted)), x)
         if self.support is not None:
             g *= self.support
-        return float((np.abs(g) / self.problem.goal.gradient).max(initial=0.0))
+        return float((np.abs(g) / self.problem.limits(fitted)).max(initial=0.0))
 
     def _balance(self, before: Vector) -> None:
         """Change the penalty when one relative residual is much larger than the other."""
