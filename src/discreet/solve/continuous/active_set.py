@@ -113,6 +113,11 @@ class RidgePath:
         self.problem = replace(problem, prior=self.problem.prior)
 
     @property
+    def is_chosen(self) -> bool:
+        """Whether misfits are no longer carried over, because that has become slow."""
+        return self._chosen is not None
+
+    @property
     def is_deflated(self) -> bool:
         """Whether heavy margins are taken out of the equations."""
         return self._deflation is not None
@@ -148,7 +153,7 @@ class RidgePath:
         """
         if self.is_deflated and self.ridge > _LAST * self.first_ridge:
             self.begin_afresh(_LAST)
-        elif (is_slow or self._chosen is not None) and not self.is_deflated:
+        elif (is_slow or self.is_chosen) and not self.is_deflated:
             lower = _AGAIN if self._chosen is None else _LOWER * self.ridge / self.first_ridge
             self._chosen = self.proof()
             self.ridge = max(lower, _LOWEST) * self.first_ridge
@@ -278,7 +283,7 @@ class RidgePath:
         """
         clear = errors / self.ridge
         below = errors / self._curvature if is_fine else clear
-        clear = clear if self._chosen is None else _WAIT * clear
+        clear = _WAIT * clear if self.is_chosen else clear
         return int((positive & (u < -below)).sum()) + int((~positive & (u > clear)).sum())
 
     def _damping(self, u: Vector, y: Vector) -> float:

@@ -78,20 +78,20 @@ class Goal:
         count, tolerance = min(accuracy.count, largest), accuracy.tolerance
         size, soft = np.maximum(np.abs(z), count), weights.copy()
         soft[held] = 0.0
-        spread, unit = _units(design, soft, size, count)
+        spread, unit, weight = _units(design, soft, size, count)
         if len(held):
-            unit = np.where(unit > 0, unit, _units(design, weights, size, count)[1])
+            _, *others = _units(design, weights, size, count)
+            alone = weight == 0
+            unit, weight = (np.where(alone, *pair) for pair in zip(others, (unit, weight), strict=True))
         rounding = ROUNDING * design.adjoint(soft * size)
-        used = weights > 0
-        number = design.adjoint(used.astype(np.float64))
         return cls(
             accuracy,
-            np.maximum(tolerance * np.where(unit > 0, unit, count), rounding),
+            np.maximum(tolerance * np.where(weight > 0, unit, count), rounding),
             tolerance * spread,
-            np.where(number > 0, design.adjoint(weights) * _inverse(number), 1.0),
+            np.where(weight > 0, weight, 1.0),
             soft,
             HELD * tolerance * np.maximum(count, SHARE * size),
-            number * _inverse(design.adjoint(used / size)),
+            _inverse(design.adjoint((weights > 0) / size)),
         )
 
     def limits(self, design: Design, residual: Vector) -> Vector:
@@ -104,13 +104,16 @@ class Goal:
         return CHOICE * limits / self.weight
 
 
-def _units(design: Design, weights: Vector, size: Vector, count: float) -> tuple[Vector, Vector]:
-    """The factor of residuals, and the unit without them; zero where no published cell counts."""
-    number = design.adjoint((weights > 0).astype(np.float64))
-    inverse = _inverse(weights)
+def _units(
+    design: Design, weights: Vector, size: Vector, count: float
+) -> tuple[Vector, Vector, Vector]:
+    """The factor of residuals, the unit without them, and the mean weight of each inner cell."""
+    number, inverse = design.adjoint((weights > 0).astype(np.float64)), _inverse(weights)
+    total = design.adjoint(weights)
     spread = np.sqrt(number) * _inverse(design.adjoint(np.sqrt(inverse)))
-    counts = count * spread * np.sqrt(design.adjoint(weights))
-    return spread, np.maximum(counts, SHARE * number * _inverse(design.adjoint(inverse / size)))
+    sizes = number * _inverse(design.adjoint(inverse / size))
+    unit = np.maximum(count * spread * np.sqrt(total), SHARE * sizes)
+    return spread, unit, total * _inverse(number)
 
 
 def _inverse(values: Vector) -> Vector:

@@ -46,7 +46,7 @@ _MOST_IN_VAIN = 50  # corrections without a better certificate before giving up
 _PATIENCE = 5  # such corrections before solves become tighter
 _SHARPER, _SHARPEST = 0.3, 1e-3  # by how much they do, and how far
 _SLOW = 0.5  # share of the last gradient that is too much of it
-_FAR = 10.0  # times the tolerance: what makes taking margins out of the equations worth it
+_FAR = 1e4  # times the tolerance: what makes taking margins out of the equations worth it
 _MOST_DEFLATED = 5_000  # stiff margins: more would make the dense part of the equations too large
 _ROUNDING = 1e-12
 
@@ -273,7 +273,8 @@ def _corrected(prepared: _Prepared, path: RidgePath, stiff: StiffMargins) -> _An
         fits = max(certificate.stationarity, certificate.feasibility) <= tolerance
         if not fits:
             slow = slow + 1 if certificate.stationarity > max(_SLOW * last, tolerance) else 0
-            _correct(prepared, path, stiff, certificate, is_slow=slow > 1 and is_dear)
+            is_slow = slow > 1 and is_dear and certificate.feasibility <= _FAR * tolerance
+            _correct(prepared, path, stiff, certificate, is_slow=is_slow)
             last = certificate.stationarity
         if fits or in_vain > _PATIENCE:
             path.share = max(_SHARPER * path.share, _SHARPEST)
@@ -291,8 +292,8 @@ def _correct(
 ) -> None:
     """Undo what the ridge does to the fit, and shift the targets of stiff margins."""
     weight, is_off = stiff.weight, certificate.feasibility > certificate.tolerance
-    if path.is_deflated or (is_off and stiff.is_slow(path.fitted)):
-        _weigh_more(path, stiff, is_far=certificate.worst > _FAR * certificate.tolerance)
+    if path.is_deflated or (is_off and not path.is_chosen and stiff.is_slow(path.fitted)):
+        _weigh_more(path, stiff, is_far=certificate.feasibility > _FAR * certificate.tolerance)
     if path.is_deflated and (stiff.weight > weight).any():
         path.begin_afresh()
     elif not prepared.penalty:

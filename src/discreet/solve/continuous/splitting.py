@@ -73,7 +73,7 @@ class Splitting:
         self.penalty = math.sqrt(self.basis.smallest * curvature)
         self.steps = 0
         self._anderson = Anderson(_MEMORY, np.ones(len(self._state)))
-        self._residual = self._off = math.inf
+        self._residual = math.inf
         self._pull = self.problem.pull
         self._factorise()
 
@@ -104,7 +104,7 @@ class Splitting:
             self._round()
             if self.steps % _CHECK_EVERY == 0:
                 self._aim()
-                reached = max(self._gradient(), self._off)
+                reached = self._violation()
                 if reached <= _MARGIN:
                     return
                 if reached < _GAIN * best:
@@ -143,12 +143,8 @@ class Splitting:
 
     def _shift(self) -> Vector:
         if len(self.held) == 0:
-            self._off = 0.0
             return np.zeros(0)
-        fitted = self.problem.design.aggregate(self.y)[self.held]
-        shift = self.missing(fitted, self.targets)
-        self._off = float((np.abs(shift) / self.problem.goal.margin[self.held]).max())
-        return shift
+        return self.missing(self.problem.design.aggregate(self.y)[self.held], self.targets)
 
     def _start_afresh(self) -> None:
         self._anderson.forget()
@@ -169,14 +165,16 @@ class Splitting:
         )
         return y
 
-    def _gradient(self) -> float:
-        """Largest entry of the projected gradient at x, in units of what it may be."""
+    def _violation(self) -> float:
+        """Largest projected gradient or deviation of a held margin at x, in units of what may be."""
         x = self.x
         fitted = self.problem.design.aggregate(x)
         g = projected(-self.problem.design.adjoint(self.problem.misfit(fitted)), x)
         if self.support is not None:
             g *= self.support
-        return float((np.abs(g) / self.problem.limits(fitted)).max(initial=0.0))
+        off = self.missing(fitted[self.held], self.targets) / self.problem.goal.margin[self.held]
+        gradient = np.abs(g) / self.problem.limits(fitted)
+        return float(max(gradient.max(initial=0.0), np.abs(off).max(initial=0.0)))
 
     def _balance(self, before: Vector) -> None:
         """Change the penalty when one relative residual is much larger than the other."""
