@@ -71,7 +71,8 @@ class Certificate:
         ratio = f"reached {self.worst:.2g}, asked for {self.tolerance:.2g}"
         if self.deviation is None or self.cell is None:
             return ratio
-        return f"published cell {self.cell} deviates by {self.deviation:.2g} counts; {ratio}"
+        largest = f"largest deviation {self.deviation:.2g} counts, at published cell {self.cell}"
+        return f"{largest}; {ratio}"
 
 
 @dataclass(frozen=True, eq=False, repr=False)

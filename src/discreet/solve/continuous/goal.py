@@ -19,8 +19,9 @@ from discreet.design.base import Design
 Vector = NDArray[np.float64]
 
 SHARE = 1e-4  # of its size that is one unit of a large cell
-HELD = 0.1  # of a unit that is one of a margin that is held
-CHOICE = 1_000.0  # units that are one of the choice among equal fits
+HELD = 0.1  # counts that are one unit of a margin that is held
+RESOLVED = 1e-11  # share of its size to which such a margin can be told from another
+CHOICE = 1e4  # units that are one of the choice among equal fits
 ROUNDING = 1e-14  # of the forces on a cell: what double precision leaves
 
 
@@ -90,7 +91,7 @@ class Goal:
             tolerance * spread,
             np.where(weight > 0, weight, 1.0),
             soft,
-            HELD * tolerance * np.maximum(count, SHARE * size),
+            np.maximum(HELD * tolerance * count, RESOLVED * size),
             _inverse(design.adjoint((weights > 0) / size)),
         )
 

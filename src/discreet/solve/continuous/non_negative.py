@@ -292,8 +292,9 @@ def _correct(
 ) -> None:
     """Undo what the ridge does to the fit, and shift the targets of stiff margins."""
     weight, is_off = stiff.weight, certificate.feasibility > certificate.tolerance
-    if path.is_deflated or (is_off and not path.is_chosen and stiff.is_slow(path.fitted)):
-        _weigh_more(path, stiff, is_far=certificate.feasibility > _FAR * certificate.tolerance)
+    is_far = certificate.feasibility > _FAR * certificate.tolerance
+    if path.is_deflated or (is_off and (path.is_chosen or stiff.is_slow(path.fitted))):
+        _weigh_more(path, stiff, is_far=is_far and not path.is_chosen)
     if path.is_deflated and (stiff.weight > weight).any():
         path.begin_afresh()
     elif not prepared.penalty:
