@@ -128,8 +128,8 @@ def sparse_and_noisy(seed, n_cells=220, scale=20.0):
 @pytest.mark.parametrize("shape", [(220, 20.0), (120, 100.0), (600, 50.0)])
 def test_exact_margins_are_met_where_only_large_forces_can(seed, shape):
     design, z, is_pair, pairs = sparse_and_noisy(seed, *shape)
-    fit = dc.NonNegative(exact=pairs)(design, z).require()
-    assert np.abs(fit.z - z)[is_pair].max() <= 1e-6 * z.max()
+    fit = dc.NonNegative(exact=pairs, tolerance=1e-4)(design, z).require()
+    assert np.abs(fit.z - z)[is_pair].max() <= 1e-4
     soft = dc.NonNegative()(design, z).require()
     assert np.abs(soft.z - z)[is_pair].max() > 1
 
@@ -157,8 +157,8 @@ def test_exact_margins_are_met_beside_heavy_ones_that_contradict_them(heavy, see
     design, z, is_pair, pairs = sparse_and_noisy(seed, 60, 100.0)
     is_heavy = ~is_pair & (np.random.default_rng(seed).random(len(z)) < 0.3)
     w = np.where(is_heavy, heavy, 1.0)
-    fit = dc.NonNegative(exact=pairs)(design, z, weights=w).require()
-    assert np.abs(fit.z - z)[is_pair].max() <= 1e-6 * np.abs(z).max()
+    fit = dc.NonNegative(exact=pairs, tolerance=1e-4)(design, z, weights=w).require()
+    assert np.abs(fit.z - z)[is_pair].max() <= 1e-4
     slow = slow_ridge(dense(design), z, np.where(is_pair, 1e9, w), 1e-4)
     np.testing.assert_allclose(fit.z, design.aggregate(slow), atol=0.05)
 
@@ -188,9 +188,9 @@ def test_a_design_without_inner_cells_has_no_exact_margins_but_zeros():
 
 def test_the_grand_total_alone_may_be_exact():
     z = np.array([11, 13, 45, 11, 18, 38, 60.0])
-    fit = dc.NonNegative(exact=[()])(TWO_WAY, z).require()
+    fit = dc.NonNegative(exact=[()], tolerance=1e-4)(TWO_WAY, z).require()
     assert fit.y.sum() == pytest.approx(60, abs=1e-4)
-    by_number = dc.NonNegative(exact=[6])(TWO_WAY, z).require()
+    by_number = dc.NonNegative(exact=[6], tolerance=1e-4)(TWO_WAY, z).require()
     np.testing.assert_allclose(by_number.y, fit.y, atol=1e-4)
 
 

@@ -17,7 +17,8 @@ from discreet.progress import report
 from discreet.solve.continuous.certificate import certify_least_squares
 from discreet.solve.continuous.goal import Accuracy
 from discreet.solve.continuous.incidence import Restrictor
-from discreet.solve.continuous.least_squares import check_options, nearest_solution
+from discreet.solve.continuous.inputs import check_options
+from discreet.solve.continuous.least_squares import nearest_solution
 from discreet.solve.continuous.problem import Prior, Problem
 from discreet.solve.continuous.structure import Structure, analyse
 from discreet.solve.fit import Certificate, Fit, FitterBase, Prepared, Status

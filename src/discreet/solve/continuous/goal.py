@@ -19,8 +19,7 @@ from discreet.design.base import Design
 Vector = NDArray[np.float64]
 
 SHARE = 1e-4  # of its size that is one unit of a large cell
-HELD = 0.1  # counts that are one unit of a margin that is held
-RESOLVED = 1e-11  # share of its size to which such a margin can be told from another
+RESOLVED = 1e-11  # share of its size to which a margin that is held can be told from another
 CHOICE = 1e4  # units that are one of the choice among equal fits
 ROUNDING = 1e-14  # of the forces on a cell: what double precision leaves
 
@@ -91,7 +90,7 @@ class Goal:
             tolerance * spread,
             np.where(weight > 0, weight, 1.0),
             soft,
-            np.maximum(HELD * tolerance * count, RESOLVED * size),
+            np.maximum(tolerance * count, RESOLVED * size),
             _inverse(design.adjoint((weights > 0) / size)),
         )
 

@@ -2,7 +2,6 @@ r"""Minimum-norm least squares (Method A of Langsrud 2019b)."""
 
 from __future__ import annotations
 
-import numbers
 import time
 from dataclasses import dataclass
 from functools import partial
@@ -12,13 +11,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from discreet.design.base import Design
-from discreet.errors import ParameterError
 from discreet.progress import report
 from discreet.solve.continuous.certificate import certify_least_squares
 from discreet.solve.continuous.conjugate import Operator, preconditioned, solve_on_cells
 from discreet.solve.continuous.incidence import Restrictor
 from discreet.solve.continuous.goal import Accuracy
-from discreet.solve.continuous.inputs import check_tolerance, check_whole
+from discreet.solve.continuous.inputs import check_options
 from discreet.solve.continuous.problem import Prior, Problem
 from discreet.solve.continuous.structure import Basis, Structure, analyse
 from discreet.solve.fit import Fit, FitterBase, Prepared, Status
@@ -73,14 +71,6 @@ class LeastSquares(FitterBase):
         """Find the structure of the design once for many right-hand sides."""
         prior = Prior.of(design, self.start, self.variance)
         return partial(_fit, self, analyse(design), Restrictor(design), prior)
-
-
-def check_options(tolerance: float, max_steps: int, count: float) -> None:
-    """Refuse a tolerance, a number of steps or a unit that makes no sense."""
-    check_tolerance(tolerance)
-    if not (isinstance(count, numbers.Real) and 0 < count < np.inf):
-        raise ParameterError(f"count, the size of one count, must be positive, got {count!r}.")
-    check_whole("max_steps", max_steps, 1)
 
 
 def _fit(

@@ -18,11 +18,8 @@ from discreet.solve.continuous.deflation import Deflation
 from discreet.solve.continuous.goal import Accuracy
 from discreet.solve.continuous.incidence import Restrictor
 from discreet.solve.continuous.infeasibility import is_infeasible
-from discreet.solve.continuous.least_squares import (
-    check_options,
-    nearest_solution,
-    pseudo_inverse,
-)
+from discreet.solve.continuous.inputs import check_options
+from discreet.solve.continuous.least_squares import nearest_solution, pseudo_inverse
 from discreet.solve.continuous.problem import (
     Exact,
     Prior,
@@ -46,7 +43,7 @@ _MOST_IN_VAIN = 50  # corrections without a better certificate before giving up
 _PATIENCE = 5  # such corrections before solves become tighter
 _SHARPER, _SHARPEST = 0.3, 1e-3  # by how much they do, and how far
 _SLOW = 0.5  # share of the last gradient that is too much of it
-_FAR = 1e4  # times the tolerance: what makes taking margins out of the equations worth it
+_FAR = 1e3  # times the tolerance: what makes taking margins out of the equations worth it
 _MOST_DEFLATED = 5_000  # stiff margins: more would make the dense part of the equations too large
 _ROUNDING = 1e-12
 
@@ -292,9 +289,8 @@ def _correct(
 ) -> None:
     """Undo what the ridge does to the fit, and shift the targets of stiff margins."""
     weight, is_off = stiff.weight, certificate.feasibility > certificate.tolerance
-    is_far = certificate.feasibility > _FAR * certificate.tolerance
-    if path.is_deflated or (is_off and (path.is_chosen or stiff.is_slow(path.fitted))):
-        _weigh_more(path, stiff, is_far=is_far and not path.is_chosen)
+    if path.is_deflated or (is_off and not path.is_chosen and stiff.is_slow(path.fitted)):
+        _weigh_more(path, stiff, is_far=certificate.feasibility > _FAR * certificate.tolerance)
     if path.is_deflated and (stiff.weight > weight).any():
         path.begin_afresh()
     elif not prepared.penalty:
