@@ -201,9 +201,7 @@ def test_a_fit_says_what_it_reached_in_counts():
     X, z = small(1)
     fit = dc.NonNegative(max_steps=1)(dc.Design.from_matrix(X.astype(int)), z)
     assert f"at published cell {fit.certificate.cell}" in repr(fit)
-    with pytest.raises(
-        NotConvergedError, match=f"counts, at published cell {fit.certificate.cell}"
-    ):
+    with pytest.raises(NotConvergedError, match=f"counts, at published cell {fit.certificate.cell}"):
         fit.require()
 
 

@@ -44,9 +44,9 @@ class Additive(FitterBase):
 
     Args:
       limit: Fitted published cells below it count as zero.
-      tolerance: Accuracy of each round, as for `LeastSquares`.
+      tolerance: Largest entry of :math:`XW(X^\top y - z)` relative to that of :math:`XWz`, in each
+        round.
       max_steps: Conjugate gradient steps after which a round gives up.
-      count: What one count is in the units of the data.
 
     See Langsrud & Lupp (2021).
     """

@@ -18,8 +18,7 @@ from discreet.solve.continuous.log_linear import LogLinear
 from discreet.solve.continuous.non_negative import NonNegative
 from discreet.solve.fit import Fit, Fitter, FitterBase, Prepared, Status
 
-_ROUNDING = 1e-9  # of its size, or of one count, up to which a published cell adds up
-_RESOLUTION = 1e-13  # the same of the largest cell, which double precision does not resolve
+_ROUNDING = 1e-9  # relative deviation up to which published cells add up
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,12 +99,12 @@ class _Choice:
         if (z < 0).any():
             return False
         fitted = self._least_squares(z, weights=(w > 0).astype(np.float64)).z
-        allowed = _ROUNDING * np.maximum(z, 1.0) + _RESOLUTION * z.max(initial=0.0)
-        return bool((np.abs(fitted - z) <= allowed)[w > 0].all())
+        off = np.abs(fitted - z)[w > 0].max(initial=0.0)
+        return bool(off <= _ROUNDING * np.abs(z).max(initial=1.0))
 
     @cached_property
     def _least_squares(self) -> _Named:
-        return _Named.of(LeastSquares(tolerance=_ROUNDING), self.design)
+        return _Named.of(LeastSquares(), self.design)
 
     @cached_property
     def _non_negative(self) -> _Named:

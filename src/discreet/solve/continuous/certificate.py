@@ -68,10 +68,11 @@ def _certificate(
     """Every condition in units of its limit, times the tolerance."""
     goal, tolerance = problem.goal, problem.goal.accuracy.tolerance
     gradient, margin = g / limits, off / goal.margin[problem.held]
-    deviation, cell = _in_counts(problem, g, gradient)
     if _largest(margin) > _largest(gradient):
         worst = int(np.abs(margin).argmax())
         deviation, cell = abs(float(off[worst])), int(problem.held[worst])
+    else:
+        deviation, cell = _in_counts(problem, g, gradient)
     return Certificate(
         stationarity=tolerance * _largest(gradient),
         feasibility=tolerance * _largest(margin),

@@ -82,9 +82,7 @@ class Goal:
         if len(held):
             _, *others = _units(design, weights, size, count)
             alone = weight == 0
-            unit, weight = (
-                np.where(alone, *pair) for pair in zip(others, (unit, weight), strict=True)
-            )
+            unit, weight = (np.where(alone, *pair) for pair in zip(others, (unit, weight), strict=True))
         rounding = ROUNDING * design.adjoint(soft * size)
         return cls(
             accuracy,

@@ -52,10 +52,10 @@ def _dot(a: Real, b: Real) -> float:
 
 @njit(cache=True)
 def _within(a: Real, limits: Real) -> bool:
-    outside = 0
     for i in range(len(a)):
-        outside += abs(a[i]) > limits[i]
-    return outside == 0
+        if abs(a[i]) > limits[i]:
+            return False
+    return True
 
 
 @njit(cache=True)

@@ -46,9 +46,7 @@ class LeastAbsolute(FitterBase):
     Promise: the relative duality gap, the difference between the loss and the value of a dual
     vector `u` with :math:`|u_k| \le w_k` and :math:`Xu \le 0`, divided by the loss, is at most
     `tolerance`; so is the gap of the problem with the ridge. Both are in the certificate, `u` in
-    the notes. A loss below 1e-4 of :math:`\sum_k w_k|z_k|` is measured against that. The gap is a
-    sum over cells, and none has more than a tenth of a count of it for itself, or 1e-5 of its
-    residual, however large the others are.
+    the notes. A loss below 1e-4 of :math:`\sum_k w_k|z_k|` is measured against that.
 
     Cost: one compiled pass over the inner cells that are positive or nearly so in each of a few
     thousand steps; four bytes per margin and inner cell.
@@ -56,7 +54,6 @@ class LeastAbsolute(FitterBase):
     Args:
       tolerance: Relative duality gap to reach.
       max_steps: Steps after which the fit gives up.
-      count: What one count is in the units of the data.
 
     See Langsrud (2019b) on the noise; `SaddlePoint` for the iteration.
     """

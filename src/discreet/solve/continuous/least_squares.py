@@ -14,8 +14,8 @@ from discreet.design.base import Design
 from discreet.progress import report
 from discreet.solve.continuous.certificate import certify_least_squares
 from discreet.solve.continuous.conjugate import Operator, preconditioned, solve_on_cells
-from discreet.solve.continuous.goal import Accuracy
 from discreet.solve.continuous.incidence import Restrictor
+from discreet.solve.continuous.goal import Accuracy
 from discreet.solve.continuous.inputs import check_options
 from discreet.solve.continuous.problem import Prior, Problem
 from discreet.solve.continuous.structure import Basis, Structure, analyse
@@ -44,13 +44,11 @@ class LeastSquares(FitterBase):
     for each step.
 
     Args:
-      tolerance: Largest deviation of a published cell from what the normal equations demand, in
-        units of its own: one count, its residual, or a ten-thousandth of its size.
+      tolerance: Largest entry of :math:`XW(X^\top y - z)` relative to that of :math:`XWz`.
       max_steps: Conjugate gradient steps after which the fit gives up.
       start: Starting table `s`, one value per inner cell; zeros by default.
       variance: How far each cell may move, `q`; the starting table where there is one, else ones.
         Cells with variance zero keep their starting value.
-      count: What one count is in the units of the data.
 
     See Langsrud (2019b), Deville & Särndal (1992).
     """
@@ -167,7 +165,9 @@ def row_space_part(basis: Basis, y: Vector) -> Vector:
     return basis.function(lambda eigenvalues: (eigenvalues > 0).astype(np.float64))(y)
 
 
-def _by_preconditioning(problem: Problem, inverse: Operator, max_steps: int) -> tuple[Vector, int]:
+def _by_preconditioning(
+    problem: Problem, inverse: Operator, max_steps: int
+) -> tuple[Vector, int]:
     design, weights = problem.design, problem.weights
 
     def apply(y: Vector) -> Vector:

@@ -58,16 +58,14 @@ class NonNegative(FitterBase):
 
     By default :math:`\lambda \to 0`: the ridge only chooses among tables that fit equally well.
 
-    Promise: no published cell deviates from what the optimum demands by more than `tolerance`, in
-    units of its own: one count, the residuals beside it, or a ten-thousandth of its size, whichever
-    is most. Exact margins are met to `tolerance` counts, or 1e-11 of their size. How large other
-    cells or weights are does not matter. The choice of smallest norm is proven to ten units by a
-    vector :math:`\nu` in the notes with :math:`y = \max(0, s + qX\nu)`. Margins that weigh thirty
-    times as much as others, such as those by which exact margins are sometimes approximated, are
-    held like exact ones, by forces in the notes; their targets are shifted or, where cells at zero
-    answer to large forces alone, they are taken out of the equations. Beside exact margins that
-    they grossly contradict that may end as `stalled`. Exact margins that no table can have are
-    `infeasible` when that is proven, else `stalled`.
+    Promise: the projected gradient is below `tolerance` times the largest entry of :math:`XWz`,
+    exact margins are met to `tolerance` times the largest published value, and the
+    choice of smallest norm is proven by a vector :math:`\nu` in the notes with
+    :math:`y = \max(0, s + qX\nu)`. Weights that differ by orders of magnitude, such as the 1000
+    by which exact margins are sometimes approximated, are worked off by shifting targets and,
+    where cells at zero answer to large forces alone, taken out of the equations; beside exact
+    margins that they grossly contradict that may end as `stalled`. Exact margins that no table can
+    have are `infeasible` when that is proven, else `stalled`.
 
     Cost: conjugate gradients on the cells that are positive, some ten thousand to a hundred
     thousand cheap steps for half a million inner cells. Where every inner cell is published in a
@@ -77,12 +75,11 @@ class NonNegative(FitterBase):
       ridge: The factor :math:`\lambda`; `None` for the limit zero.
       exact: Margins that must be met: a formula, or a list of margins by name (`"1"` is the total),
         or of published positions.
-      tolerance: Deviation of a published cell to reach, in units of its own.
+      tolerance: Projected gradient to reach, relative to the largest entry of :math:`XWz`.
       max_steps: Steps after which the fit gives up.
       start: Starting table `s`, one value per inner cell; zeros by default.
       variance: How far each cell may move, `q`; the starting table where there is one, else ones.
         Cells with variance zero keep their starting value.
-      count: What one count is in the units of the data.
 
     See Langsrud (2019b); Hintermüller, Ito & Kunisch (2003); Boyd et al. (2011).
     """

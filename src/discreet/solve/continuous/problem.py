@@ -133,9 +133,7 @@ class Problem:
         goal = Goal.of(design, values, w, held, accuracy)
         return cls(design, values, w, prior, held, 1.0 / own[held], goal)
 
-    def among(
-        self, chosen: NDArray[np.int64], weights: Vector | float, tolerance: float
-    ) -> Problem:
+    def among(self, chosen: NDArray[np.int64], weights: Vector | float, tolerance: float) -> Problem:
         """The same problem with some of the published cells alone, none of them held."""
         w = np.zeros(len(self.z))
         w[chosen] = weights

@@ -166,7 +166,7 @@ class Splitting:
         return y
 
     def _violation(self) -> float:
-        """Largest projected gradient or deviation of a held margin at x, in units of its limit."""
+        """Largest projected gradient or deviation of a held margin at x, in units of what may be."""
         x = self.x
         fitted = self.problem.design.aggregate(x)
         g = projected(-self.problem.design.adjoint(self.problem.misfit(fitted)), x)
