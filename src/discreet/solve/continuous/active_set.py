@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,19 +37,16 @@ _SHRINK = 0.4  # first factor between two ridges
 _FASTEST, _SLOWEST = 0.3, 0.7  # limits of that factor
 _QUICK, _LONG = 3, 10  # rounds below which the ridge shrinks faster, above which slower
 _LOOSE, _TIGHT, _TIGHTEST = 0.3, 0.02, 1e-3  # residuals, in units of the ridge times a typical cell
-_FINER = 0.1  # by how much they shrink in the end
-_FRESH = 5e-3  # of the first ridge: the lowest while weights rise
-_LAST = 5e-4  # of the first ridge: the last one, from which on misfits are carried over
-_AGAIN, _LOWER, _LOWEST = 1e-2, 0.3, 1e-4  # of the first ridge where that is slow, and on
-_FAR_BELOW = 0.01  # of the mean size: cells of published ones so small are solved more tightly
-_SHARE = 0.1  # of what a certificate allows, by which solves may be off
-_WAIT = 5.0  # times that, up to which cells at zero are left there in the end
-_FEW, _FEWEST = 0.01, 1e-3  # shares of positive cells in doubt below which solves are tight
+_TIGHT_DEFLATED = 5e-4  # the same where forces are large differences times a heavy weight
+_FRESH, _FLOOR = 5e-3, 5e-4  # of the first ridge: the lowest while weights rise, and after that
+_CARRIED = 40.0  # times the tolerance: gradient of the last ridge
+_FEW = 0.01  # share of positive cells in doubt below which solves are tight
 _SETTLED = 2e-3  # share in doubt at which the next ridge is tried
 _WORSE = 1.5  # factor by which more cells in doubt are too many
 _PATIENCE = 3  # full steps without progress before a damped one
 _ROUNDS = 200
-_ROUNDING = 1e-15  # of the forces on a cell: below it, no solve can be told from another
+_ROUNDED = 0.1  # of the tolerance: what rounding may add to a cell
+_ROUNDING = 1e-15
 _BISECTIONS = 40
 
 
@@ -58,16 +54,22 @@ class RidgePath:
     """The optimum as a function of the ridge, followed downwards.
 
     Args:
-      problem: Targets, weights, prior, and what to reach.
+      problem: Targets, weights and prior.
       restrict: The design's sums over chosen cells.
       first: Inner cells that are positive in the first guess.
+      tolerance: Projected gradient to reach, relative to the problem's scale.
       max_steps: Conjugate gradient steps after which to give up.
     """
 
     def __init__(
-        self, problem: Problem, restrict: Restrictor, first: Marks, max_steps: int
+        self,
+        problem: Problem,
+        restrict: Restrictor,
+        first: Marks,
+        tolerance: float,
+        max_steps: int,
     ) -> None:
-        self.problem, self.max_steps = problem, max_steps
+        self.problem, self.tolerance, self.max_steps = problem, tolerance, max_steps
         self._restrict = restrict
         self._movable = problem.prior.movable(problem.design.n_inner)
         self.u = np.where(first & self._movable, 1.0, -1.0)
@@ -76,11 +78,8 @@ class RidgePath:
         self.dual = np.zeros(problem.design.n_published)
         self._carried = np.zeros(problem.design.n_published)
         self.ridge = self.first_ridge = typical_curvature(problem)
-        self.steps, self.share = 0, _SHARE
-        self._curvature = self.ridge + problem.design.adjoint(problem.weights)
-        self._limits, self._rounding = problem.goal.gradient, np.zeros(problem.design.n_inner)
+        self.steps = 0
         self._deflation: Deflation | None = None
-        self._chosen: Vector | None = None
         self._typical = _mean(np.abs(problem.pull)) / self.ridge
 
     def follow(self, last_ridge: float | None, between: Callable[[], None] | None = None) -> None:
@@ -90,7 +89,7 @@ class RidgePath:
           last_ridge: Where to end; `None` for the limit zero.
           between: Called after every ridge; may `aim` at other targets.
         """
-        shrink, goal = _SHRINK, last_ridge or _LAST * self.first_ridge
+        shrink, goal = _SHRINK, last_ridge or 0.0
         self.ridge = max(self.ridge, goal)
         while True:
             is_last = self.ridge <= goal
@@ -98,6 +97,7 @@ class RidgePath:
             if is_last or self.steps >= self.max_steps:
                 return
             shrink = _next_factor(shrink, rounds)
+            goal = self._negligible_ridge() if last_ridge is None else last_ridge
             lower = max(self.ridge * shrink, goal)
             if last_ridge is None:
                 self.carry(lower)
@@ -110,12 +110,7 @@ class RidgePath:
         """Take other targets and weights; what was carried over keeps its force."""
         old, new = self.problem.weights, problem.weights
         self._carried *= np.divide(old, new, out=np.ones_like(old), where=new > 0)
-        self.problem = replace(problem, prior=self.problem.prior)
-
-    @property
-    def is_chosen(self) -> bool:
-        """Whether misfits are no longer carried over, because that has become slow."""
-        return self._chosen is not None
+        self.problem = problem
 
     @property
     def is_deflated(self) -> bool:
@@ -125,10 +120,9 @@ class RidgePath:
     @property
     def heaviest(self) -> float:
         """The largest weight whose rounding errors the ridge keeps below the tolerance."""
-        problem = self.problem
-        largest = float(np.abs(problem.z[problem.held]).max(initial=0.0)) or 1.0
-        allowed = _SHARE * float(self._limits.min(initial=np.inf))
-        return allowed / (np.finfo(float).eps * largest)
+        allowed = _ROUNDED * self.tolerance * float(self.y.max(initial=0.0))
+        ridge = max(self.ridge, _FLOOR * self.first_ridge)
+        return allowed * ridge / (np.finfo(float).eps * self.problem.size)
 
     def deflate(self, deflation: Deflation) -> None:
         """Take heavy margins out of the equations from now on."""
@@ -143,23 +137,10 @@ class RidgePath:
         self._carried[:] = 0.0
         self.ridge = max(_FASTEST * self.ridge, share * self.first_ridge)
 
-    def correct(self, *, is_slow: bool) -> None:
-        """Carry the misfit over; with heavy margins taken out only from a low ridge on.
-
-        Args:
-          is_slow: Whether that has become slow, as when cells at zero are pushed a little. From
-            then on cells are drawn to where they are instead, so that these answer at once; the
-            choice among equal fits stays what it was until then.
-        """
-        if self.is_deflated and self.ridge > _LAST * self.first_ridge:
-            self.begin_afresh(_LAST)
-        elif (is_slow or self.is_chosen) and not self.is_deflated:
-            lower = _AGAIN if self._chosen is None else _LOWER * self.ridge / self.first_ridge
-            self._chosen = self.proof()
-            self.ridge = max(lower, _LOWEST) * self.first_ridge
-            prior = replace(self.problem.prior, start=np.maximum(self.y, 0.0))
-            self.problem = replace(self.problem, prior=prior)
-            self._carried[:] = self.dual[:] = 0.0
+    def correct(self) -> None:
+        """Carry the misfit over; with heavy margins taken out only from a low ridge on."""
+        if self.is_deflated and self.ridge > _FLOOR * self.first_ridge:
+            self.begin_afresh(_FLOOR)
         else:
             self.carry(self.ridge)
 
@@ -174,41 +155,34 @@ class RidgePath:
         The vector behind the last solve is exact on positive cells, the scaled misfit is right
         about the signs of the others; between the two lies the best.
         """
-        if self._chosen is not None:
-            return self._chosen
         problem, y = self._shifted, np.maximum(self.y, 0.0)
         force = problem.misfit(self.fitted) / self.ridge
         near, far = (problem.prior.moved(problem.design.adjoint(v)) for v in (self.dual, force))
         positive = self._movable & (y > 0)
         others = self._movable & ~positive
-        inner = problem.goal.inner(self._limits)
-        near, far = near / inner, far / inner
-        change, low, high = far - near, 0.0, 1.0
-        apart = np.abs(change[positive]).max(initial=0.0)
+        low, high = 0.0, 1.0
         for _ in range(_BISECTIONS):
             t = (low + high) / 2
-            wrong_sign = (near + t * change)[others].max(initial=0.0)
-            off = t * apart
+            wrong_sign = (near + t * (far - near))[others].max(initial=0.0)
+            off = t * np.abs(far - near)[positive].max(initial=0.0)
             low, high = (t, high) if wrong_sign > off else (low, t)
         return self.dual + high * (force - self.dual)
 
-    def settle(self, *, exactly: bool) -> int:
+    def settle(self, *, exactly: bool, tight: float = _LOOSE) -> int:
         """Solve for the present ridge, exactly or until few cells are in doubt; returns rounds."""
         in_doubt: list[int] = []
-        if exactly:
-            self._limits = self.problem.limits(self.fitted)
-            size = np.maximum(np.abs(self.problem.z), np.abs(self.fitted))
-            self._rounding = _ROUNDING * self.problem.design.adjoint(self.problem.weights * size)
-        accuracy, fine = _TIGHT if exactly else _LOOSE, 0
+        accuracy, goal = tight, _TIGHT
+        if self.is_deflated:
+            accuracy, goal = max(tight, _TIGHT), min(tight, _TIGHT_DEFLATED)
         for rounds in range(1, _ROUNDS + 1):
-            positive, is_fine = self.u > 0, self._is_fine(accuracy)
-            errors = self._errors(positive, accuracy)
-            y, u, fitted = self._solved_on(positive, errors * (_FINER if is_fine else 1.0))
-            in_doubt.append(self._changes(positive, u, errors, is_fine=exactly and is_fine))
+            positive = self.u > 0
+            y, u, fitted = self._solved_on(positive, accuracy, exactly=exactly)
+            in_doubt.append(self._changes(positive, u, accuracy))
             n_positive = int(positive.sum())
-            is_settled = in_doubt[-1] <= (0 if exactly else _SETTLED * n_positive)
-            fine = fine + 1 if is_fine else 0
-            if (is_settled or fine > _PATIENCE) and (is_fine or not exactly):
+            few = in_doubt[-1] <= _FEW * n_positive
+            if in_doubt[-1] <= (0 if exactly else _SETTLED * n_positive) and (
+                accuracy <= goal or not exactly
+            ):
                 self.u, self.y, self.fitted = u, y, fitted
                 return rounds
             full = _progress(in_doubt) and not (self.is_deflated and _worse(in_doubt))
@@ -217,18 +191,19 @@ class RidgePath:
             self.fitted = fitted if t == 1.0 else self.problem.design.aggregate(self.y)
             if self.steps >= self.max_steps:
                 return rounds
-            if exactly and in_doubt[-1] <= _FEWEST * n_positive:
-                accuracy *= _FINER
-            else:
-                goal = _TIGHT if in_doubt[-1] <= _FEW * n_positive else accuracy
-                accuracy = _next_accuracy(accuracy, goal, in_doubt)
+            accuracy = _next_accuracy(accuracy, goal if few else accuracy, in_doubt)
         return _ROUNDS
 
-    def _solved_on(self, positive: Marks, errors: Vector) -> tuple[Vector, Vector, Vector]:
+    def _solved_on(
+        self, positive: Marks, accuracy: float, *, exactly: bool
+    ) -> tuple[Vector, Vector, Vector]:
         """The optimum when just these cells may differ from zero, and what it says of all cells."""
         problem, cells = self._shifted, np.flatnonzero(positive)
         y = np.zeros_like(self.y)
-        solved = self._solve(problem, cells, np.maximum(errors, self._rounding)[cells])
+        residual = accuracy * self.ridge * self._typical
+        if exactly:
+            residual = min(residual, 0.1 * self.tolerance * problem.scale)
+        solved = self._solve(problem, cells, residual)
         y[cells] = solved.y
         step = problem.design.adjoint(problem.misfit(solved.z)) / self.ridge
         u = problem.prior.moved(step)
@@ -240,21 +215,9 @@ class RidgePath:
     def _shifted(self) -> Problem:
         return self.problem.aiming(self.problem.z + self._carried)
 
-    def _errors(self, positive: Marks, accuracy: float) -> Vector:
-        """Errors of the gradient that move no cell by more than a share of a typical one."""
-        size, enough = self.problem.goal.size, self.share * self._limits
-        mean = float(size[positive].mean()) if positive.any() else 1.0
-        shares = np.minimum(1.0, size / (_FAR_BELOW * mean))
-        return np.maximum(accuracy * self.ridge * self._typical * shares, enough)
-
-    def _is_fine(self, accuracy: float) -> bool:
-        """Whether errors are all that a certificate leaves to them."""
-        least = float(self._limits.min(initial=np.inf))
-        return accuracy * self.ridge * self._typical <= self.share * least
-
-    def _solve(self, problem: Problem, cells: NDArray[np.int64], limits: Vector) -> Solved:
+    def _solve(self, problem: Problem, cells: NDArray[np.int64], residual: float) -> Solved:
         if len(cells) == 0:
-            return Solved(np.zeros(0), np.zeros(problem.design.n_published), 0)
+            return Solved(np.zeros(0), np.zeros(problem.design.n_published), 0, 0.0)
         incidence = self._restrict(cells)
         solved = solve_on_cells(
             problem,
@@ -262,7 +225,7 @@ class RidgePath:
             cells,
             self.dual,
             ridge=self.ridge,
-            limits=limits,
+            tolerance=max(residual, _ROUNDING * problem.scale),
             max_steps=self.max_steps - self.steps,
             deflate=self._deflated_on(cells, incidence),
         )
@@ -276,15 +239,11 @@ class RidgePath:
         lift = self.first_ridge / self.problem.weights[self._deflation.at]
         return self._deflation.on(cells, incidence.position, lift)
 
-    def _changes(self, positive: Marks, u: Vector, errors: Vector, *, is_fine: bool) -> int:
-        """How many cells the solution would move across zero by more than its own error.
-
-        At last also how many cells would matter if they were not negative.
-        """
-        clear = errors / self.ridge
-        below = errors / self._curvature if is_fine else clear
-        clear = _WAIT * clear if self.is_chosen else clear
-        return int((positive & (u < -below)).sum()) + int((~positive & (u > clear)).sum())
+    def _changes(self, positive: Marks, u: Vector, accuracy: float) -> int:
+        """How many cells the solution would move across zero by more than its own error."""
+        clear = max(self.tolerance * float(u.max(initial=0.0)), accuracy * self._typical)
+        leave, enter = positive & (u < -clear), ~positive & (u > clear)
+        return int(leave.sum()) + int(enter.sum())
 
     def _damping(self, u: Vector, y: Vector) -> float:
         """The exact minimum of the dual between the present state (0) and the solution (1)."""
@@ -296,6 +255,18 @@ class RidgePath:
             slope = weight @ (np.maximum(self.u + t * du, 0.0) - self.y - t * dy)
             low, high = (low, t) if slope > 0 else (t, high)
         return max(low, 1e-3)
+
+    def _negligible_ridge(self) -> float:
+        """The ridge whose gradient is small enough for the misfit to be carried over."""
+        prior = self.problem.prior
+        pull = float(np.abs(prior.steps(self.y)).max(initial=0.0))
+        if pull == 0.0:  # a loose solve may end at the starting table, where it began
+            step = self.problem.design.adjoint(self.problem.misfit(self.fitted)) / self.ridge
+            moved = np.maximum(prior.moved(step), 0.0)
+            pull = float(np.abs(prior.steps(moved)).max(initial=0.0))
+        if pull == 0.0:
+            return self.ridge
+        return min(_CARRIED * self.tolerance * self.problem.scale / pull, self.ridge)
 
     def _report(self, goal: float) -> None:
         done = math.log(self.first_ridge / self.ridge)

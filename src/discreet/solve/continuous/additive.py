@@ -15,10 +15,8 @@ from discreet.design.base import Design
 from discreet.errors import ParameterError
 from discreet.progress import report
 from discreet.solve.continuous.certificate import certify_least_squares
-from discreet.solve.continuous.goal import Accuracy
 from discreet.solve.continuous.incidence import Restrictor
-from discreet.solve.continuous.inputs import check_options
-from discreet.solve.continuous.least_squares import nearest_solution
+from discreet.solve.continuous.least_squares import check_options, nearest_solution
 from discreet.solve.continuous.problem import Prior, Problem
 from discreet.solve.continuous.structure import Structure, analyse
 from discreet.solve.fit import Certificate, Fit, FitterBase, Prepared, Status
@@ -52,12 +50,11 @@ class Additive(FitterBase):
     """
 
     limit: float = 1e-10
-    tolerance: float = 1e-6
+    tolerance: float = 1e-9
     max_steps: int = 20_000
-    count: float = 1.0
 
     def __post_init__(self) -> None:
-        check_options(self.tolerance, self.max_steps, self.count)
+        check_options(self.tolerance, self.max_steps)
         if not (isinstance(self.limit, numbers.Real) and 0 < self.limit < 1):
             raise ParameterError(f"limit must lie in (0, 1), got {self.limit!r}.")
 
@@ -90,8 +87,7 @@ def _fit(
     weights: NDArray[Any] | None = None,
 ) -> Fit:
     began = time.perf_counter()
-    accuracy = Accuracy(options.tolerance, options.count)
-    problem = Problem.of(structure.design, z, weights, Prior(), accuracy)
+    problem = Problem.of(structure.design, z, weights, Prior())
     now = _project(options, structure, restrict, problem)
     low, rounds, steps = now.fitted < options.limit, 1, now.steps
     while low.any() and now.certificate.holds:
@@ -111,8 +107,10 @@ def _fit(
 def _project(
     options: Additive, structure: Structure, restrict: Restrictor, problem: Problem
 ) -> _Round:
-    y, row_space, steps, _ = nearest_solution(problem, structure, restrict, options.max_steps)
-    certificate = certify_least_squares(problem, y, row_space)
+    y, row_space, steps, _ = nearest_solution(
+        problem, structure, restrict, options.tolerance, options.max_steps
+    )
+    certificate = certify_least_squares(problem, y, row_space, options.tolerance)
     return _Round(y, structure.design.aggregate(y), certificate, steps)
 
 
@@ -129,5 +127,4 @@ def _without(problem: Problem, low: Marks) -> Problem:
         np.where(zero, 0.0, problem.z),
         np.where(zero, 0.0, problem.weights),
         Prior(variance=(~members).astype(np.float64)),
-        problem.goal.accuracy,
     )

@@ -37,12 +37,12 @@ class Auto(FitterBase):
     form), then that of the fit that was chosen.
 
     Args:
-      tolerance: Accuracy of the least squares fits, as for `NonNegative`.
+      tolerance: Accuracy of the least squares fits, relative.
 
     See Langsrud (2019b), Langsrud & Lupp (2021).
     """
 
-    tolerance: float = 1e-3
+    tolerance: float = 1e-6
 
     def __post_init__(self) -> None:
         check_tolerance(self.tolerance)

@@ -1,10 +1,12 @@
 r"""Certificates of least squares fits, from the result and its multipliers alone.
 
-Nothing here knows how a fit was found. A certificate is checked with one or two `aggregate` and
-`adjoint` of the design; what its numbers are relative to is a `Goal`.
+Nothing here knows how a fit was found. A certificate is checked with one `aggregate` and one or two
+`adjoint` of the design.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,21 +17,42 @@ from discreet.solve.fit import Certificate
 Vector = NDArray[np.float64]
 
 
-def certify_least_squares(problem: Problem, y: Vector, row_space: Vector) -> Certificate:
+@dataclass(frozen=True, eq=False)
+class Held:
+    """Margins that are held in place, exactly or nearly.
+
+    Attributes:
+      at: Their published positions.
+      multipliers: The forces that hold them.
+      slack: Deviation that a unit of force allows: one over the weight, zero for an exact margin.
+    """
+
+    at: NDArray[np.int64]
+    multipliers: Vector
+    slack: Vector
+
+
+def certify_least_squares(
+    problem: Problem, y: Vector, row_space: Vector, tolerance: float
+) -> Certificate:
     r"""The normal equations :math:`XW(X^\top y - z) = 0`, and :math:`y = s + qX\nu`.
 
     Args:
-      problem: Targets, weights, and what was asked for.
+      problem: Targets and weights.
       y: Fitted inner cells.
       row_space: The same cells in the form :math:`s + qX\nu`, which makes them the nearest to `s`.
+      tolerance: What was asked for.
     """
-    movable, fitted = problem.prior.movable(len(y)), problem.design.aggregate(y)
-    g = np.where(movable, -problem.design.adjoint(problem.misfit(fitted)), 0.0)
-    return _certificate(problem, problem.limits(fitted), g, np.zeros(0), y - row_space)
+    g = _gradient(problem, y)
+    return Certificate(
+        stationarity=_largest(g) / problem.scale,
+        selection=_largest(y - row_space) / _size(y),
+        tolerance=tolerance,
+    )
 
 
 def certify_non_negative(
-    problem: Problem, y: Vector, multipliers: Vector, *, dual: Vector | None, ridge: float
+    problem: Problem, y: Vector, held: Held, *, dual: Vector | None, ridge: float, tolerance: float
 ) -> Certificate:
     r"""The conditions of Karush, Kuhn and Tucker, and :math:`y = \max(0, s + qX\nu)`.
 
@@ -37,24 +60,33 @@ def certify_non_negative(
     :math:`g_i \ge 0` elsewhere, and margins that are held deviate as their multipliers say.
 
     Args:
-      problem: Targets, weights, and what was asked for.
-      y: Fitted inner cells, not negative.
-      multipliers: The forces on the margins that the problem holds.
+      problem: Targets and weights.
+      y: Fitted inner cells.
+      held: Margins with multipliers of their own.
       dual: The vector :math:`\nu` that shows `y` to be the optimum nearest to `s`; not needed
         when a ridge makes the optimum unique.
       ridge: Factor of the ridge that is part of the objective, zero without.
+      tolerance: What was asked for.
     """
-    fitted, movable = problem.design.aggregate(y), problem.prior.movable(len(y))
+    fitted = problem.design.aggregate(y)
     forces = problem.misfit(fitted)
-    forces[problem.held] = multipliers
+    forces[held.at] = held.multipliers
+    movable = problem.prior.movable(len(y))
     g = ridge * problem.prior.steps(y) - problem.design.adjoint(forces)
-    off = (problem.z - fitted)[problem.held] - problem.slack * multipliers
-    apart = np.zeros_like(y)
-    if dual is not None:
-        apart = y - np.maximum(problem.prior.moved(problem.design.adjoint(dual)), 0.0)
-    g, apart = (np.where(movable, values, 0.0) for values in (projected(g, y), apart))
-    below = np.minimum(y, 0.0)
-    return _certificate(problem, problem.limits(fitted), g, off, np.where(below < 0, below, apart))
+    g = np.where(movable, g, 0.0)
+    off = problem.z[held.at] - fitted[held.at] - held.slack * held.multipliers
+    return Certificate(
+        stationarity=_largest(projected(g, y)) / problem.scale,
+        complementarity=_largest(y / _size(y) * np.maximum(g, 0.0)) / problem.scale,
+        feasibility=max(_largest(np.minimum(y, 0.0)) / _size(y), _largest(off) / problem.size),
+        selection=0.0 if dual is None else _selection(problem, y, dual, movable),
+        tolerance=tolerance,
+    )
+
+
+def _selection(problem: Problem, y: Vector, dual: Vector, movable: NDArray[np.bool_]) -> float:
+    chosen = np.maximum(problem.prior.moved(problem.design.adjoint(dual)), 0.0)
+    return _largest(np.where(movable, y - chosen, 0.0)) / _size(y)
 
 
 def projected(g: Vector, y: Vector) -> Vector:
@@ -62,43 +94,15 @@ def projected(g: Vector, y: Vector) -> Vector:
     return np.where(y > 0, g, np.minimum(g, 0.0))
 
 
-def _certificate(
-    problem: Problem, limits: Vector, g: Vector, off: Vector, apart: Vector
-) -> Certificate:
-    """Every condition in units of its limit, times the tolerance."""
-    goal, tolerance = problem.goal, problem.goal.accuracy.tolerance
-    gradient, margin = g / limits, off / goal.margin[problem.held]
-    if _largest(margin) > _largest(gradient):
-        worst = int(np.abs(margin).argmax())
-        deviation, cell = abs(float(off[worst])), int(problem.held[worst])
-    else:
-        deviation, cell = _in_counts(problem, g, gradient)
-    return Certificate(
-        stationarity=tolerance * _largest(gradient),
-        feasibility=tolerance * _largest(margin),
-        selection=tolerance * _largest(apart / goal.inner(limits)),
-        tolerance=tolerance,
-        deviation=deviation,
-        cell=cell,
-    )
-
-
-def _in_counts(problem: Problem, g: Vector, gradient: Vector) -> tuple[float, int | None]:
-    """The worst gradient as the deviation of one published cell, and which one."""
-    if len(g) == 0:
-        return 0.0, None
-    chosen = np.zeros(len(g))
-    worst = int(np.abs(gradient).argmax())
-    chosen[worst] = 1.0
-    counting = (problem.design.aggregate(chosen) > 0) & (problem.weights > 0)
-    soft = counting.copy()
-    soft[problem.held] = False
-    cells = np.flatnonzero(soft if soft.any() else counting)
-    if len(cells) == 0:
-        return 0.0, None
-    cell = int(cells[(problem.weights * problem.goal.margin)[cells].argmin()])
-    return abs(float(g[worst])) / float(problem.weights[cell]), cell
+def _gradient(problem: Problem, y: Vector) -> Vector:
+    fitted = problem.design.aggregate(y)
+    g = -problem.design.adjoint(problem.misfit(fitted))
+    return np.where(problem.prior.movable(len(y)), g, 0.0)
 
 
 def _largest(values: Vector) -> float:
     return float(np.abs(values).max(initial=0.0))
+
+
+def _size(y: Vector) -> float:
+    return _largest(y) or 1.0
