@@ -58,8 +58,8 @@ def protect(
     if seed is not None:
         raise ParameterError(
             "--seed no longer protects: publication draws from a secret, since whoever knows a "
-            "seed can undo the noise. Give --secret keys.secret instead; an experiment is Python's "
-            "table.simulate(method, seed=...)."
+            "seed can undo the noise. Give --secret keys.secret instead; experiments are made in "
+            "Python, by `table.simulate`."
         )
     check_out(out)
     book = open_ledger(ledger, budget, budget_delta)

@@ -178,7 +178,7 @@ class Safe:
             "bounds": None if self.bounds is None else {str(k): v for k, v in self.bounds.items()},
             "controlled": _plain(self.controlled),
         }
-        small = f"1 to {self.min_count - 1}" if self.min_count > 2 else "1"
+        small = "1" if self.min_count == 2 else f"less than {self.min_count}"
         said = [
             process(
                 "safe",
