@@ -279,11 +279,14 @@ class RidgePath:
     def _changes(self, positive: Marks, u: Vector, errors: Vector, *, is_fine: bool) -> int:
         """How many cells the solution would move across zero by more than its own error.
 
-        At last also how many cells would matter if they were not negative.
+        At last also how many cells would matter if they were not negative; and once cells are drawn
+        to where they are, those at zero that are hardly pushed stay there.
         """
         clear = errors / self.ridge
         below = errors / self._curvature if is_fine else clear
-        clear = _WAIT * clear if self.is_chosen else clear
+        if self.is_chosen:
+            clear = _WAIT * clear
+            u[~positive & (u <= clear)] = -0.0
         return int((positive & (u < -below)).sum()) + int((~positive & (u > clear)).sum())
 
     def _damping(self, u: Vector, y: Vector) -> float:
