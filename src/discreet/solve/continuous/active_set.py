@@ -213,6 +213,8 @@ class RidgePath:
                 return rounds
             full = _progress(in_doubt) and not (self.is_deflated and _worse(in_doubt))
             t = 1.0 if full else self._damping(u, y)
+            if full and self.is_chosen:  # cells at zero that are hardly pushed stay there
+                u[~positive & (u <= _WAIT * errors / self.ridge)] = 0.0
             self.u, self.y = _between(self.u, u, t), _between(self.y, y, t)
             self.fitted = fitted if t == 1.0 else self.problem.design.aggregate(self.y)
             if self.steps >= self.max_steps:
@@ -279,14 +281,11 @@ class RidgePath:
     def _changes(self, positive: Marks, u: Vector, errors: Vector, *, is_fine: bool) -> int:
         """How many cells the solution would move across zero by more than its own error.
 
-        At last also how many cells would matter if they were not negative; and once cells are drawn
-        to where they are, those at zero that are hardly pushed stay there.
+        At last also how many cells would matter if they were not negative.
         """
         clear = errors / self.ridge
         below = errors / self._curvature if is_fine else clear
-        if self.is_chosen:
-            clear = _WAIT * clear
-            u[~positive & (u <= clear)] = -0.0
+        clear = _WAIT * clear if self.is_chosen else clear
         return int((positive & (u < -below)).sum()) + int((~positive & (u > clear)).sum())
 
     def _damping(self, u: Vector, y: Vector) -> float:
