@@ -160,7 +160,8 @@ def guarantee(privacy: PrivacyStatement, budget: Budget, unit: Unit) -> list[Sen
         limit(
             "private-groups",
             "The guarantee is for one unit: what holds for many people, such as a share in a "
-            "group, is meant to be seen, and k people together are protected by k times ε.",
+            "group, is meant to be seen, and k people together are protected by "
+            f"{_together(privacy)}.",
         ),
     ]
 
@@ -208,6 +209,13 @@ def _with_known(privacy: PrivacyStatement, budget: Budget) -> Sentence:
         "Random noise was added to the figures to protect single persons, except to totals that "
         "are public anyway.",
     )
+
+
+def _together(privacy: PrivacyStatement) -> str:
+    """What the guarantee becomes for k units."""
+    if privacy.rho is not None:
+        return "k² times ρ"
+    return "k times ε and a larger δ" if privacy.delta else "k times ε"
 
 
 def _delta(delta: float) -> str:
