@@ -1,0 +1,1 @@
+"""Synthetic and hybrid microdata that keep regression fits and covariances exactly."""

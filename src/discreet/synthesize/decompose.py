@@ -1,0 +1,143 @@
+r"""Fits, residuals, scores and loadings: the linear algebra that every method stands on.
+
+.. math:: Y = \hat Y + \hat E = \hat Y + T W
+
+:math:`\hat Y` is the projection of :math:`Y` on the columns of :math:`X`, :math:`T` has
+orthonormal columns, and :math:`W` holds the loadings (Langsrud 2019, equation 2, appendices 1
+and 2). Every projection is made twice, so that residuals are orthogonal to :math:`X` on their
+own scale, whatever the scales of the columns are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from discreet.errors import InfeasibleError, ParameterError
+from discreet.synthesize.matrices import Matrix, as_matrix, cross, row_blocks, same_rows
+from discreet.synthesize.orthonormal import orthonormal
+
+DEPENDENT_X = 1e-12
+"""Share of a column of X below which it depends on the columns before it: rounding alone, since a
+column that is left out is no longer preserved."""
+
+DEPENDENT_RESIDUALS = 1e-7
+"""The same for residuals, where leaving out a share s changes products by s² alone."""
+
+ZERO = 1e-12
+"""Residuals of at most this share of their variable are rounding, and are set to zero."""
+
+How = Literal["qr", "svd"]
+
+
+@dataclass(frozen=True)
+class Fitted:
+    r"""The regression of :math:`Y` on :math:`X`.
+
+    Attributes:
+      Y: The original values, n×k.
+      residuals: :math:`\hat E`, n×k; columns that are zero up to rounding are exactly zero.
+      basis: Orthonormal basis of the columns of :math:`X`, n×rank.
+    """
+
+    Y: Matrix
+    residuals: Matrix
+    basis: Matrix
+
+    @property
+    def fitted(self) -> Matrix:
+        r""":math:`\hat Y`, n×k."""
+        return self.Y - self.residuals
+
+    @property
+    def rank(self) -> int:
+        """Rank of :math:`X`."""
+        return int(self.basis.shape[1])
+
+
+@dataclass(frozen=True)
+class Scores:
+    r"""Residuals as :math:`\hat E = T W`.
+
+    Attributes:
+      T: Orthonormal scores, n×r.
+      W: Loadings, r×k.
+    """
+
+    T: Matrix
+    W: Matrix
+
+    @property
+    def rank(self) -> int:
+        """Number of components."""
+        return len(self.W)
+
+
+def fit(Y: Any, X: Any) -> Fitted:
+    """Regress the columns of `Y` on the columns of `X`.
+
+    `X` holds the constant if there is to be one. Its columns may depend on each other.
+    """
+    Y, X = as_matrix(Y, "Y"), as_matrix(X, "X")
+    same_rows(Y=Y, X=X)
+    basis, _ = orthonormal(X, DEPENDENT_X)
+    residuals = residuals_from(Y, basis)
+    size = np.sqrt(np.einsum("ij,ij->j", residuals, residuals))
+    residuals[:, size <= ZERO * np.sqrt(np.einsum("ij,ij->j", Y, Y))] = 0.0
+    return Fitted(Y, residuals, basis)
+
+
+def residuals_from(Y: Matrix, *bases: Matrix) -> Matrix:
+    """What is left of `Y` off the given orthonormal bases, which are orthogonal to each other."""
+    left = np.array(Y, order="C")
+    for _ in range(2):
+        coefficients = [cross(basis, left) for basis in bases]
+        for rows in row_blocks(len(left)):
+            for basis, coefficient in zip(bases, coefficients, strict=True):
+                left[rows] -= basis[rows] @ coefficient
+    return left
+
+
+def scores(E: Matrix, how: How = "qr") -> Scores:
+    r"""Decompose residuals into scores and loadings.
+
+    `"qr"`: generalised QR, unique; the first score is the first column scaled to length one.
+    `"svd"`: principal components, unique up to equal singular values; the entries of each row of
+    :math:`V^\top` sum to a positive number.
+    """
+    T, W = orthonormal(E, DEPENDENT_RESIDUALS)
+    if how == "qr":
+        return Scores(T, W)
+    if how != "svd":
+        msg = f"how must be 'qr' or 'svd', got {how!r}."
+        raise ParameterError(msg)
+    U = principal_axes(W)
+    return Scores(T @ U, U.T @ W)
+
+
+def principal_axes(W: Matrix) -> Matrix:
+    """The rotation U that turns QR scores into principal component scores."""
+    U, _, V = np.linalg.svd(W, full_matrices=False)
+    return np.asarray(U * np.where(V.sum(axis=1) < 0, -1.0, 1.0))
+
+
+def random_scores(
+    rng: np.random.Generator, n: int, r: int, *orthogonal_to: Matrix, what: str = "X"
+) -> Matrix:
+    """Orthonormal scores (n×r) of standard normal draws, orthogonal to the given bases.
+
+    The bases are orthonormal and orthogonal to each other. `what` names them in an error.
+    """
+    taken = sum(basis.shape[1] for basis in orthogonal_to)
+    if n - taken < r:
+        msg = (
+            f"{r} new score columns need n ≥ rank of {what} + {r} = {taken + r} rows, "
+            f"but there are n = {n} rows and the rank of {what} is {taken}. "
+            "Use fewer columns in X, fewer variables in Y, or more rows."
+        )
+        raise InfeasibleError(msg)
+    draws = rng.standard_normal((n, r))
+    T, _ = orthonormal(residuals_from(draws, *orthogonal_to), 0.0, overwrite=True)
+    return T
