@@ -16,8 +16,16 @@ from typing import Any, Literal
 import numpy as np
 
 from discreet.errors import InfeasibleError, ParameterError
-from discreet.synthesize.matrices import Matrix, as_matrix, cross, row_blocks, same_rows
-from discreet.synthesize.orthonormal import orthonormal
+from discreet.synthesize.matrices import (
+    Matrix,
+    as_matrix,
+    binary_scales,
+    cross,
+    lengths,
+    row_blocks,
+    same_rows,
+)
+from discreet.synthesize.orthonormal import orthonormal, triangle
 
 DEPENDENT_X = 1e-12
 """Share of a column of X below which it depends on the columns before it: rounding alone, since a
@@ -83,10 +91,14 @@ def fit(Y: Any, X: Any) -> Fitted:
     Y, X = as_matrix(Y, "Y"), as_matrix(X, "X")
     same_rows(Y=Y, X=X)
     basis, _ = orthonormal(X, DEPENDENT_X)
-    residuals = residuals_from(Y, basis)
-    size = np.sqrt(np.einsum("ij,ij->j", residuals, residuals))
-    residuals[:, size <= ZERO * np.sqrt(np.einsum("ij,ij->j", Y, Y))] = 0.0
-    return Fitted(Y, residuals, basis)
+    return Fitted(Y, residuals_of(Y, basis), basis)
+
+
+def residuals_of(Y: Matrix, basis: Matrix) -> Matrix:
+    """What is left of `Y` off the basis; columns that are rounding alone become zero."""
+    left = residuals_from(Y, basis)
+    left[:, lengths(left) <= ZERO * lengths(Y)] = 0.0
+    return left
 
 
 def residuals_from(Y: Matrix, *bases: Matrix) -> Matrix:
@@ -115,6 +127,21 @@ def scores(E: Matrix, how: How = "qr") -> Scores:
         raise ParameterError(msg)
     U = principal_axes(W)
     return Scores(T @ U, U.T @ W)
+
+
+def loadings(E: Matrix) -> Matrix:
+    """The loadings of the QR decomposition alone, without the scores."""
+    scales = binary_scales(E)
+    return triangle(E, scales, DEPENDENT_RESIDUALS).R * scales
+
+
+def with_scores(model: Fitted, T: Matrix, W: Matrix) -> Matrix:
+    r"""Synthetic values :math:`\hat Y + T W`, in the memory of the model's residuals."""
+    out = model.residuals
+    for rows in row_blocks(len(out)):
+        np.subtract(model.Y[rows], out[rows], out=out[rows])
+        out[rows] += T[rows] @ W
+    return out
 
 
 def principal_axes(W: Matrix) -> Matrix:

@@ -57,6 +57,16 @@ def binary_scales(A: Matrix) -> Matrix:
     return np.ldexp(1.0, np.frexp(np.where(top > 0, top, 0.5))[1])
 
 
+def lengths(A: Matrix) -> Matrix:
+    """Euclidean length of each column."""
+    scales = binary_scales(A)
+    squares = np.zeros(A.shape[1])
+    for rows in row_blocks(len(A)):
+        block = A[rows] / scales
+        squares += np.einsum("ij,ij->j", block, block)
+    return np.asarray(np.sqrt(squares) * scales)
+
+
 def cross(A: Matrix, B: Matrix) -> Matrix:
     r"""The products of columns, :math:`A^\top B`, summed block by block."""
     total = np.zeros((A.shape[1], B.shape[1]))

@@ -49,7 +49,7 @@ def orthonormal(A: Matrix, tolerance: float, *, overwrite: bool = False) -> tupl
     first = triangle(A, scales, tolerance)
     complete = len(first.kept) == A.shape[1]
     if not (overwrite and complete and A.flags.c_contiguous and A.flags.writeable):
-        A = np.array(A[:, first.kept], order="C")
+        A = np.array(A if complete else A[:, first.kept], order="C")
     second = _divide(A, first.R[:, first.kept], scales[first.kept])
     root = np.asarray(np.linalg.cholesky(second).T, dtype=np.float64)
     _divide(A, root, None)
