@@ -22,7 +22,7 @@ from scipy.linalg import solve_triangular
 
 from discreet.errors import InfeasibleError, ParameterError
 from discreet.synthesize.decompose import DEPENDENT_RESIDUALS
-from discreet.synthesize.matrices import Matrix
+from discreet.synthesize.matrices import Matrix, lengths
 from discreet.synthesize.orthonormal import echelon
 
 MARGIN = 1e-7
@@ -78,9 +78,8 @@ def _in_scores(W: Matrix, Wg: Matrix) -> tuple[Matrix, bool]:
     """The matrix K with :math:`W_g = K W`, and whether there is one for all columns."""
     kept = echelon(W, DEPENDENT_RESIDUALS).kept
     K = solve_triangular(W[:, kept], Wg[:, kept].T, trans="T").T if len(W) else Wg[:, :0]
-    apart = np.linalg.norm(Wg - K @ W, axis=0)
-    size = np.linalg.norm(Wg, axis=0) + np.linalg.norm(W, axis=0)
-    return K, not (apart > DEPENDENT_RESIDUALS * size).any()
+    size = lengths(Wg) + lengths(W)
+    return K, not (lengths(Wg - K @ W) > DEPENDENT_RESIDUALS * size).any()
 
 
 def _largest(sizes: Matrix) -> float:

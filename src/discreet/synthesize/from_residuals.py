@@ -19,7 +19,7 @@ from discreet.synthesize.decompose import (
     scores,
     with_scores,
 )
-from discreet.synthesize.matrices import Matrix, as_matrix, same_rows
+from discreet.synthesize.matrices import Matrix, as_matrix, lengths, same_rows
 from discreet.synthesize.orthonormal import echelon
 from discreet.synthesize.residual_correlation import in_unit_interval
 from discreet.synthesize.synthesis import Synthesis
@@ -99,7 +99,7 @@ def _other(model: Fitted, other: Any, share: Any, rng: np.random.Generator) -> M
 def _mixture(Y: Matrix, d: Matrix, rng: np.random.Generator) -> Matrix:
     """Equation (13); the draws have the variances of the original."""
     mixed = rng.standard_normal(Y.shape)
-    mixed *= (1 - d) * Y.std(axis=0)
+    mixed *= (1 - d) * lengths(Y - Y.mean(axis=0)) / np.sqrt(len(Y))
     mixed += Y * d
     return mixed
 

@@ -70,6 +70,8 @@ def triangle(A: Matrix, scales: Matrix, tolerance: float) -> Triangle:
 
 def echelon(A: Matrix, tolerance: float) -> Triangle:
     """Gram–Schmidt with reorthogonalisation on a small matrix, column by column."""
+    scales = binary_scales(A)
+    A = A / scales
     Q = np.zeros((len(A), 0))
     kept = []
     for j in range(A.shape[1]):
@@ -83,7 +85,7 @@ def echelon(A: Matrix, tolerance: float) -> Triangle:
     R = Q.T @ A
     for i, j in enumerate(kept):
         R[i, :j] = 0.0
-    return Triangle(R, np.array(kept, dtype=np.intp))
+    return Triangle(R * scales, np.array(kept, dtype=np.intp))
 
 
 def _cholesky(gram: Matrix) -> Matrix | None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from discreet.errors import NotConvergedError, ParameterError
 from discreet.synthesize.decompose import Scores
-from discreet.synthesize.matrices import Matrix, as_matrix
+from discreet.synthesize.matrices import Matrix, as_matrix, lengths
 
 ORTHOGONAL = 1e-8
 """Largest deviation of a given rotation from orthogonality."""
@@ -41,9 +41,11 @@ def varimax(L: Matrix, *, tolerance: float = 1e-12, max_steps: int = 10_000) -> 
 
     Variables count alike whatever their scale: each row of L is divided by its length first.
     """
-    length = np.linalg.norm(L, axis=1)
-    L = L[length > 0] / length[length > 0, None]
     U = np.eye(L.shape[1])
+    size = lengths(L.T)
+    L = L[size > 0] / size[size > 0, None]
+    if not len(L):
+        return U
     reached = 0.0
     for _ in range(max_steps):
         A = L @ U
