@@ -34,11 +34,14 @@ _HOME = {
     "NonNegative": "discreet.solve.continuous.non_negative",
     "Poisson": "discreet.solve.continuous.poisson",
     "Pram": "discreet.protect.pram",
+    "Preserved": "discreet.synthesize.preserved",
     "Quality": "discreet.protect.quality",
     "Release": "discreet.design.release",
     "Safe": "discreet.protect.safe",
     "Secret": "discreet.microdata.secret",
     "SmallCountRounding": "discreet.protect.small_count",
+    "Synthetic": "discreet.synthesize.result",
+    "SyntheticTrial": "discreet.synthesize.result",
     "Table": "discreet.design.table",
     "TransitionMatrix": "discreet.noise.matrix",
     "compare": "discreet.assess.compare.comparison",
@@ -58,6 +61,7 @@ _MODULES = {
     "assess": "discreet.assess",
     "demo": "discreet.demo",
     "inference": "discreet.release.inference",
+    "synthesize": "discreet.synthesize",
 }
 
 if TYPE_CHECKING:
@@ -102,6 +106,9 @@ if TYPE_CHECKING:
     from discreet.solve.continuous.log_linear import LogLinear
     from discreet.solve.continuous.non_negative import NonNegative
     from discreet.solve.continuous.poisson import Poisson
+    from discreet.synthesize.preserved import Preserved
+    from discreet.synthesize.result import Synthetic, SyntheticTrial
+    from discreet.synthesize.synthesize import synthesize
 
 __all__ = [
     "Adjust",
@@ -127,11 +134,14 @@ __all__ = [
     "NonNegative",
     "Poisson",
     "Pram",
+    "Preserved",
     "Quality",
     "Release",
     "Safe",
     "Secret",
     "SmallCountRounding",
+    "Synthetic",
+    "SyntheticTrial",
     "Table",
     "TransitionMatrix",
     "__version__",
@@ -148,6 +158,7 @@ __all__ = [
     "read_release",
     "read_table",
     "select_margins",
+    "synthesize",
 ]
 
 

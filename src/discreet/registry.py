@@ -1,4 +1,4 @@
-"""Methods, fitters, measures and engines by name.
+"""Methods, fitters, measures, engines and synthesizers by name.
 
 One line here makes a new one available in Python, on the command line, in recipes, in comparisons
 and in the table builder. Nothing is imported until it is asked for.
@@ -104,11 +104,20 @@ ENGINES: dict[str, str] = {
     "ibis": "discreet.tabulate.ibis_engine:IbisEngine",
     "numpy": "discreet.tabulate.numpy_engine:NumpyEngine",
 }
+SYNTHESIZERS: dict[str, str] = {
+    "from-residuals": "discreet.synthesize.from_residuals:from_residuals",
+    "hybrid": "discreet.synthesize.hybrid:hybrid",
+    "ipso": "discreet.synthesize.ipso:ipso",
+    "residual-correlation": "discreet.synthesize.residual_correlation:residual_correlation",
+    "romm": "discreet.synthesize.romm:romm",
+    "score-correlation": "discreet.synthesize.score_correlation:score_correlation",
+}
 _KINDS: dict[str, Mapping[str, Entry]] = {
     "method": METHODS,
     "fitter": FITTERS,
     "measure": MEASURES,
     "engine": ENGINES,
+    "synthesizer": SYNTHESIZERS,
 }
 
 

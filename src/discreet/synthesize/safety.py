@@ -1,0 +1,196 @@
+r"""Rows that no method changes, or only mirrors: they are refused.
+
+Every method preserves fits and second moments. A row of leverage 1 is its own fit, so it comes out
+as it went in. A set of n rows on which r parameters depend alone (a level of a factor, a cluster)
+has n − r residual degrees of freedom of its own. With a single one, as for two persons in a cell
+that has a mean of its own, residuals within the set can only change their sign, and whoever is one
+of the two persons knows the other.
+
+The rank that is lost without a set S of rows is the number of singular values of
+:math:`Q_S` that are one, where Q is an orthonormal basis of the model's columns; the squares add up
+to the sum of leverages. So sets whose leverages add up to less than their size minus one are safe,
+and only the others are looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import ConfidentialError
+from discreet.synthesize.columns import Column, Factor
+from discreet.synthesize.matrices import Matrix
+from discreet.synthesize.model import Model
+
+LEAST_FREEDOM = 2
+"""Residual degrees of freedom that a set of rows needs."""
+
+ROUNDING = 1e-9
+"""A leverage or squared singular value within this of one is one."""
+
+NO_RESIDUAL = 1e-7
+"""Residuals of at most this share of a column's spread are none."""
+
+Codes = NDArray[np.int64]
+
+
+class UnsafeRowsError(ConfidentialError):
+    """Some rows would come out as they went in, or mirrored.
+
+    Attributes:
+      rows: Positions of these rows in the records.
+    """
+
+    def __init__(self, message: str, rows: NDArray[np.int64]) -> None:
+        self.rows = rows
+        super().__init__(message)
+
+
+@dataclass(frozen=True, eq=False)
+class Unsafe:
+    """A set of rows with too few residual degrees of freedom.
+
+    Attributes:
+      where: What makes it a set, for people; never a code or a value.
+      rows: Its rows.
+      crossing: The factors whose cell it is, if it is one.
+    """
+
+    where: str
+    rows: NDArray[np.int64]
+    crossing: tuple[str, ...] = ()
+
+
+def unsafe_sets(model: Model, basis: Matrix) -> list[Unsafe]:
+    """All sets of rows with too few residual degrees of freedom: cells, supports, single rows.
+
+    Args:
+      model: The model.
+      basis: Orthonormal basis of its columns.
+    """
+    leverage = np.einsum("ij,ij->i", basis, basis)
+    found = []
+    for crossing in model.crossings:
+        codes = cells_of(crossing, model.columns)
+        where = f"cells of {' × '.join(crossing)}"
+        found += [Unsafe(where, s, crossing) for s in _unsafe(codes, basis, leverage)]
+    for name, codes in _supports(model):
+        where = f"records that alone determine the effect of {name}"
+        found += [Unsafe(where, s) for s in _unsafe(codes, basis, leverage)]
+    single = np.flatnonzero(leverage >= 1 - ROUNDING)
+    if len(single) and not found:
+        found.append(Unsafe("records of leverage 1", single))
+    return found
+
+
+def refuse(found: list[Unsafe], n: int, rank: int) -> None:
+    """Raise an error that says what is wrong and what to do, if anything is.
+
+    Args:
+      found: Sets with too few residual degrees of freedom.
+      n: Number of rows.
+      rank: Rank of the model.
+    """
+    if n - rank < LEAST_FREEDOM:
+        raise UnsafeRowsError(
+            "the model leaves fewer than two residual degrees of freedom, so that the records "
+            "would come out as they went in, or mirrored. Leave out terms, or use coarser codes.",
+            np.arange(n),
+        )
+    if not found:
+        return
+    rows = np.unique(np.concatenate([each.rows for each in found]))
+    places = " and ".join(dict.fromkeys(each.where for each in found))
+    raise UnsafeRowsError(
+        f"there are {places} with fewer than two residual degrees of freedom: their values would "
+        "come out as they went in, or mirrored, or one of two persons could work out the other. "
+        "Use coarser codes, leave out terms, or have small cells and clusters merged with "
+        "merge='pool'. The error's `rows` are the positions of these records.",
+        rows,
+    )
+
+
+def refuse_fixed_columns(names: tuple[str, ...], Y: Matrix, residuals: Matrix) -> None:
+    """Refuse a confidential column without residuals: fits would give it away as it is."""
+    spread = np.linalg.norm(Y - Y.mean(axis=0), axis=0)
+    fixed = np.linalg.norm(residuals, axis=0) <= NO_RESIDUAL * spread
+    if fixed.any():
+        named = " and ".join(
+            repr(name) for name, is_fixed in zip(names, fixed, strict=True) if is_fixed
+        )
+        raise UnsafeRowsError(
+            f"the model determines {named} without any residual, so that its values would come out "
+            "as they went in. Leave the column out of the release, or terms out of the model.",
+            np.arange(len(Y)),
+        )
+
+
+def cells_of(crossing: tuple[str, ...], columns: Mapping[str, Column]) -> Codes:
+    """The number of each row's cell in a crossing of factors."""
+    codes = np.zeros(len(_values(columns[crossing[0]])), dtype=np.int64)
+    for name in crossing:
+        part = np.unique(_values(columns[name]), return_inverse=True)[1]
+        codes = np.unique(codes * (part.max() + 1) + part, return_inverse=True)[1]
+    return codes
+
+
+def small_clusters(labels: Codes, X: Matrix) -> Codes:
+    """The clusters with too few residual degrees of freedom for what is preserved within them.
+
+    Args:
+      labels: The cluster of each row, numbered from 0.
+      X: Columns whose fits are preserved within clusters, the constant among them.
+    """
+    order = np.argsort(labels, kind="stable")
+    sizes = np.bincount(labels)
+    ends = np.cumsum(sizes)
+    small = np.flatnonzero((sizes > 0) & (sizes < X.shape[1] + LEAST_FREEDOM))
+    scale = np.abs(X).max(axis=0)
+    A = X / np.where(scale > 0, scale, 1.0)
+    wrong = [
+        label
+        for label in small.tolist()
+        if sizes[label] < LEAST_FREEDOM + _rank(A[order[ends[label] - sizes[label] : ends[label]]])
+    ]
+    return np.array(wrong, dtype=np.int64)
+
+
+def _rank(A: Matrix) -> int:
+    return int(np.linalg.matrix_rank(A))
+
+
+def _unsafe(codes: Codes, basis: Matrix, leverage: Matrix) -> Iterator[NDArray[np.int64]]:
+    """Cells of which parameters depend alone, with too few residual degrees of freedom.
+
+    Cells are numbered from 0; rows with −1 are in none.
+    """
+    inside = np.flatnonzero(codes >= 0)
+    sizes = np.bincount(codes[inside])
+    sums = np.bincount(codes[inside], weights=leverage[inside])
+    suspect = (sizes > 0) & (sums >= sizes - (LEAST_FREEDOM - 1) - ROUNDING * sizes)
+    if not suspect.any():
+        return
+    rows = inside[suspect[codes[inside]]]
+    rows = rows[np.argsort(codes[rows], kind="stable")]
+    for cell in np.split(rows, np.flatnonzero(np.diff(codes[rows])) + 1):
+        lost = int((np.linalg.svd(basis[cell], compute_uv=False) ** 2 >= 1 - ROUNDING).sum())
+        if lost and len(cell) - lost < LEAST_FREEDOM:
+            yield cell
+
+
+def _supports(model: Model) -> Iterator[tuple[str, Codes]]:
+    """For each numeric column of the model the rows in which it differs from its usual value."""
+    numbers = {n: c for n, c in model.columns.items() if not isinstance(c, Factor)}
+    crossed = {name for crossing in model.crossings for name in crossing}
+    for name, column in numbers.items():
+        middle = len(column) // 2  # the usual value, if more than half of the rows have it
+        different = column != np.partition(column, middle)[middle]
+        if name not in crossed and 0 < different.sum() <= model.X.shape[1] + LEAST_FREEDOM:
+            yield name, np.where(different, 0, -1)
+
+
+def _values(column: Column) -> NDArray[np.float64] | Codes:
+    return column.codes if isinstance(column, Factor) else column

@@ -1,0 +1,209 @@
+"""`discreet.synthesize`: from confidential records to synthetic ones, the one way out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from discreet import __version__, registry
+from discreet.design.frames import open_frame
+from discreet.design.statement import Statement, step_of
+from discreet.errors import ConfidentialError
+from discreet.ledger import Ledger
+from discreet.microdata.secret import Secret
+from discreet.protect.sentences import data_step
+from discreet.synthesize import draws
+from discreet.synthesize.clusters import mdav
+from discreet.synthesize.columns import Missing
+from discreet.synthesize.matrices import Matrix
+from discreet.synthesize.model import Model, read_columns
+from discreet.synthesize.records import Records, read_records
+from discreet.synthesize.request import HYBRID, Merge, Request, request_of
+from discreet.synthesize.result import Synthetic, SyntheticTrial
+from discreet.synthesize.rows import Rows, other_values, with_labels
+from discreet.synthesize.safe_model import safe_clusters, safe_model
+from discreet.synthesize.sentences import Said, sentences_of
+
+UNCHANGED = 1e-9
+"""Values that move by at most this share of their column's spread are unchanged."""
+
+Labels = str | Sequence[Any] | np.ndarray
+
+
+@dataclass(frozen=True)
+class TableWise:
+    """Randomness is drawn for all records together."""
+
+    source: str = "table"
+
+
+def synthesize(
+    data: Any,
+    formula: str,
+    method: str = "ipso",
+    *,
+    clusters: Labels | int | None = None,
+    gain: float | None = None,
+    groups: Labels | None = None,
+    pieces: Labels | None = None,
+    other: Any = None,
+    missing: Missing = "refuse",
+    merge: Merge | None = None,
+    keep: Sequence[str] | None = None,
+    secret: Secret | str | Path | None = None,
+    name: str | None = None,
+    edition: str | None = None,
+    ledger: Ledger | str | Path | None = None,
+    again: bool = False,
+    simulate: bool = False,
+    seed: int | None = None,
+    **parameters: Any,
+) -> Synthetic | SyntheticTrial:
+    """Synthetic values in the place of confidential ones, with the regressions of the original.
+
+    The columns on the left of the formula become synthetic; their regression on the right side and
+    their covariances stay exactly what they were. All other columns are published as they are,
+    except record keys, ids and persons of `Microdata`.
+
+    Randomness is a keyed hash of secret, data set, edition, method, parameters, model and records:
+    the same request has the same result. A plain frame without a secret draws from the operating
+    system, and the statement says what that means.
+
+    Args:
+      data: `Microdata`, or a pandas, polars or Arrow frame.
+      formula: `"income + tax ~ age + region"`. Factors, `a:b`, `a*b`, `poly(age, 2)`,
+        `log(age)`, `C(size_class)` for numbers that are codes, `number(age)` for codes that are
+        numbers, `weights(w)` for a column of survey weights. For hybrid data each term is in
+        `local(…)` or `shared(…)`.
+      method: The name of a registered synthesizer: `"ipso"`, `"residual-correlation"`,
+        `"score-correlation"`, `"from-residuals"`, `"romm"` or `"hybrid"`.
+      clusters: For hybrid data: the name of a column, a label for each record, or a number for
+        clusters of at least so many similar records (MDAV).
+      gain: Makes the size of clusters by MDAV variable.
+      groups: Groups of clusters, with which shared terms are crossed.
+      pieces: Pieces of clusters, with which local terms are crossed.
+      other: Data that method `"from-residuals"` corrects: a matrix, or a frame with the
+        confidential columns.
+      missing: `"refuse"` missing values, or make them a `"category"` on the right side.
+      merge: `"pool"` merges cells and clusters with fewer than two residual degrees of freedom;
+        by default they are refused.
+      keep: Which of the other columns are published; by default all of them.
+      secret: The custodian's secret or its file, for a plain frame.
+      name: Name of the data set, for a plain frame.
+      edition: Changes whenever the records do, for a plain frame.
+      ledger: The custodian's ledger, in which the release is entered before it is drawn.
+      again: Allow a second, different release of this edition.
+      simulate: Make a `SyntheticTrial`, which can be measured but not published.
+      seed: Seed of a trial.
+      **parameters: Parameters of the method, such as `correlations=0.9` or `lambda_=0.5`.
+
+    Raises:
+      UnsafeRowsError: Records would come out as they went in, or mirrored.
+    """
+    draws.check_seed(simulate, seed)
+    options = {"clusters": clusters, "gain": gain, "groups": groups, "pieces": pieces}
+    chosen = {"other": other, "missing": missing, "merge": merge}
+    request = request_of(formula, method, parameters, **options, **chosen)
+    records = read_records(data, secret=secret, name=name, edition=edition, ledger=ledger)
+    rows = _read_rows(records, request)
+    order = rows.canonical_order()
+    rows = rows.in_order(order)
+    shown = draws.release_digest(records, method, request.public, rows.contents())
+    model, rows = _prepared(request, rows)
+    if seed is not None:
+        made = _synthetic_values(request, model, rows, draws.experiment(seed, method))
+        parts = _parts(request, records, made, order, keep)
+        return SyntheticTrial(**parts)
+    step = {"method": f"synthesize {method}", "model": request.formula.text}
+    number = draws.registered(records, shown, step, again=again)
+    made = _synthetic_values(request, model, rows, draws.publication(records, shown))
+    parts = _parts(request, records, made, order, keep)
+    counted = records.ledger is not None
+    first = data_step(records, TableWise(), is_counted=counted, number=number)
+    return Synthetic(**{**parts, "statement": parts["statement"].preceded(first)})
+
+
+def _read_rows(records: Records, request: Request) -> Rows:
+    """What the method needs of each record."""
+    Y, columns, weights = read_columns(records, request.formula, request.missing)
+    rows = Rows(Y, columns, weights)
+    if request.other is not None:
+        rows = replace(rows, other=other_values(request.other, request.formula, len(Y)))
+    given = None if request.size is not None else request.clusters
+    labels = {"clusters": given, "groups": request.groups, "pieces": request.pieces}
+    return with_labels(rows, records, request.formula, **labels)
+
+
+def _prepared(request: Request, rows: Rows) -> tuple[Model, Rows]:
+    """The model's matrices, and the rows with their clusters; unsafe records are refused."""
+    model = safe_model(request.formula, rows, request.merge)
+    if request.size is not None:
+        rows = replace(rows, clusters=mdav(rows.Y, request.size, gain=request.gain))
+    return model, safe_clusters(model, rows, request.merge)
+
+
+def _synthetic_values(
+    request: Request, model: Model, rows: Rows, rng: np.random.Generator
+) -> Matrix:
+    """The method's values; a method that changes nothing is refused."""
+    run = registry.load("synthesizer", request.method)
+    Y, X, shared = model.scaled
+    parameters = dict(request.parameters)
+    if request.method == HYBRID:
+        labels = {"groups": rows.groups, "pieces": rows.pieces}
+        made = run(Y, X, shared, rows.clusters, rng=rng, **labels, **parameters)
+    else:
+        if rows.other is not None:
+            parameters["other"] = replace(model, Y=rows.other).scaled[0]
+        made = run(Y, X, rng=rng, **parameters)
+    values: Matrix = model.unscaled(made.Y)
+    if (np.abs(values - rows.Y) <= UNCHANGED * rows.Y.std(axis=0)).all():
+        raise ConfidentialError(
+            f"with these parameters method {request.method!r} returns the records as they are. "
+            "Choose parameters that draw at least part of the residuals anew."
+        )
+    return values
+
+
+def _parts(
+    request: Request,
+    records: Records,
+    made: Matrix,
+    order: np.ndarray,
+    keep: Sequence[str] | None,
+) -> dict[str, Any]:
+    """The contents of a result: the records in their order, and what is said of them."""
+    values = np.empty_like(made)
+    values[order] = made
+    names = request.formula.confidential
+    frame = records.with_values(dict(zip(names, values.T, strict=True)), keep)
+    return {
+        "frame": frame,
+        "statement": _statement(request, frame, records.secret is not None),
+        "confidential": names,
+        "model": request.formula.text,
+        "method": request.method,
+    }
+
+
+def _statement(request: Request, frame: Any, has_secret: bool) -> Statement:
+    formula = request.formula
+    columns = open_frame(frame).columns
+    said = Said(
+        method=request.method,
+        confidential=formula.confidential,
+        published=tuple(c for c in columns if c not in formula.confidential),
+        model=formula.text,
+        weights=formula.weights,
+        parameters=request.public,
+        has_secret=has_secret,
+        has_missing=request.missing == "category",
+        has_merged=request.merge is not None,
+    )
+    public = {name.rstrip("_"): value for name, value in request.public.items()}
+    step = step_of(f"synthesize:{request.method}", public, sentences_of(said))
+    return Statement((step,), version=__version__)
