@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -169,28 +169,31 @@ def _figures(model: Model, synthetic: Matrix) -> Iterator[Figure]:
     spread = _spread(Y)
     both = Y, synthetic
     for j, name in enumerate(names):
-        yield _figure("mean", name, *(np.average(A[:, j], weights=w) for A in both), spread[j])
+        yield _figure("mean", name, [np.average(A[:, j], weights=w) for A in both], spread[j])
     for j, name in enumerate(names):
         sizes = [_deviation(A[:, j], w) for A in both]
-        yield _figure("standard deviation", name, *sizes, sizes[0] or 1.0)
-    yield from _correlations(names, both, w)
+        yield _figure("standard deviation", name, sizes, sizes[0])
+    yield from _correlations(model, both, w)
     yield from _coefficients(model, synthetic, spread)
     for kind, share in _QUANTILES.items():
         for j, name in enumerate(names):
-            yield _figure(kind, name, *(np.quantile(A[:, j], share) for A in both), spread[j])
+            yield _figure(kind, name, [np.quantile(A[:, j], share) for A in both], spread[j])
     for j, name in enumerate(names):
-        yield _figure("skewness", name, *(_skewness(A[:, j]) for A in both), 1.0)
+        yield _figure("skewness", name, [_skewness(A[:, j]) for A in both], 1.0)
 
 
 def _correlations(
-    names: tuple[str, ...], both: tuple[Matrix, Matrix], w: NDArray[np.float64]
+    model: Model, both: tuple[Matrix, Matrix], w: NDArray[np.float64]
 ) -> Iterator[Figure]:
-    if len(names) < 2:
-        return
-    before, after = (_correlation_matrix(A, w) for A in both)
+    """Correlations of the confidential columns with each other and with columns of numbers."""
+    k = len(model.formula.confidential)
+    numbers = {n: c for n, c in model.columns.items() if isinstance(c, np.ndarray) and c.std() > 0}
+    names = [*model.formula.confidential, *numbers]
+    before, after = (_correlation_matrix(np.column_stack([A, *numbers.values()]), w) for A in both)
     for i, j in zip(*np.triu_indices(len(names), 1), strict=True):
-        about = f"{names[i]}, {names[j]}"
-        yield _figure("correlation", about, before[i, j], after[i, j], 1.0)
+        if i < k:
+            about = f"{names[i]}, {names[j]}"
+            yield _figure("correlation", about, [before[i, j], after[i, j]], 1.0)
 
 
 def _coefficients(model: Model, synthetic: Matrix, spread: NDArray[np.float64]) -> Iterator[Figure]:
@@ -205,13 +208,13 @@ def _coefficients(model: Model, synthetic: Matrix, spread: NDArray[np.float64]) 
         for i, column in enumerate(model.names):
             about = f"{name} on {column}"
             difference = abs(after[i, j] - before[i, j]) / (spread[j] or 1.0)
-            values = (float(B[i, j] / size[i]) for B in (before, after))
-            yield Figure("coefficient", about, *values, float(difference))
+            values = [float(B[i, j] / size[i]) for B in (before, after)]
+            yield Figure("coefficient", about, values[0], values[1], float(difference))
 
 
-def _figure(kind: str, about: str, before: Any, after: Any, scale: Any) -> Figure:
-    difference = abs(float(after) - float(before)) / (float(scale) or 1.0)
-    return Figure(kind, about, float(before), float(after), difference)
+def _figure(kind: str, about: str, values: Sequence[Any], scale: Any) -> Figure:
+    before, after = map(float, values)
+    return Figure(kind, about, before, after, abs(after - before) / (float(scale) or 1.0))
 
 
 def _spread(Y: Matrix) -> NDArray[np.float64]:

@@ -1,0 +1,61 @@
+"""A page on what synthetic records preserve, for the custodian and the review board."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from discreet.assess.plots.preserved import preserved
+from discreet.assess.plots.style import to_svg
+from discreet.assess.report.markup import figure, grid, paragraph, section, text
+from discreet.assess.report.page import document
+from discreet.errors import ParameterError
+from discreet.files import OWNER_ONLY, written_whole
+from discreet.synthesize.preserved import Preserved, Verdict
+
+TITLE = "Original and synthetic records"
+_MARKING = (
+    "Confidential. This page compares synthetic records with the original ones; it must not be "
+    "published or sent on."
+)
+_MEANINGS: dict[Verdict, str] = {
+    "equal": "Equal up to rounding, and therefore disclosed by the synthetic records.",
+    "close": "Apart by at most a tenth of a standard deviation or of a correlation.",
+    "different": "Further apart. Analyses of these figures need other methods or other terms.",
+}
+
+
+def write_preserved(found: Preserved, path: str | Path, statement: str = "") -> Path:
+    """Write the comparison as a page with table and picture, readable by its owner only.
+
+    Args:
+      found: The comparison.
+      path: A name that ends in `.html`.
+      statement: What the synthetic records say of themselves.
+    """
+    target = Path(path)
+    if target.suffix not in (".html", ".htm"):
+        raise ParameterError(f"cannot write {target.name!r}: a report's name must end in .html.")
+    with written_whole(target, OWNER_ONLY) as temporary:
+        temporary.write_text(document(TITLE, _body(found, statement)), encoding="utf-8")
+    return target
+
+
+def _body(found: Preserved, statement: str) -> str:
+    head = f'<header><p class="marking">{text(_MARKING)}</p><h1>{text(TITLE)}</h1>'
+    head += paragraph(found.summary, "quiet") + "</header>"
+    caption = "Each record and each correlation before and after; below, every figure by its kind."
+    parts = [section("Pictures", figure(to_svg(preserved(found)), caption))]
+    parts += [_table(found, verdict) for verdict in _MEANINGS]
+    if statement:
+        parts.append(section("Statement", paragraph(statement)))
+    return "\n".join([head, *parts])
+
+
+def _table(found: Preserved, verdict: Verdict) -> str:
+    header = ("figure", "of", "original", "synthetic", "difference")
+    rows = [
+        (f.kind, f.about, f"{f.original:.6g}", f"{f.synthetic:.6g}", f"{f.difference:.2g}")
+        for f in found.with_verdict(verdict)
+    ]
+    shown = grid(header, rows, numbers=3) if rows else paragraph("None.")
+    return section(verdict.capitalize(), paragraph(_MEANINGS[verdict]), shown)
