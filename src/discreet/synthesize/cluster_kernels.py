@@ -77,7 +77,7 @@ def _mark(rows: Index, group: Any, labels: Index) -> None:
 
 
 @njit(cache=True)
-def _grow(tree: Tree, members: Index, count: Any, left: Any, gain: Any) -> int:
+def _grow(tree: Tree, members: Index, count: Any, left: Any, gain: Any) -> Any:
     """Take in neighbours nearer to the group than `gain` times to the rows outside it.
 
     Returns the number of members, at most as many as there is room for.

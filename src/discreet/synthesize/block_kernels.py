@@ -1,0 +1,205 @@
+"""The compiled regressions and decompositions within blocks of rows.
+
+Columns of data are rows of the arrays here, so that the values of a column within a block lie
+side by side; block `b` covers places `starts[b]` to `starts[b + 1]`. Each block is copied into
+memory of its own, worked on, and written back. Orthogonalisation is Gram–Schmidt in the order of
+columns, made twice; it drops columns that depend on those before them and packs the others.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+Columns = NDArray[np.float64]
+Index = NDArray[np.int64]
+
+
+@njit(cache=True)
+def gather(A: Columns, order: Index) -> Columns:
+    """The columns of a matrix as rows, in a given order."""
+    out = np.empty((A.shape[1], len(order)))
+    for place in range(len(order)):
+        for j in range(A.shape[1]):
+            out[j, place] = A[order[place], j]
+    return out
+
+
+@njit(cache=True)
+def scatter(A: Columns, order: Index) -> Columns:
+    """The way back from `gather`."""
+    out = np.empty((len(order), len(A)))
+    for place in range(len(order)):
+        for j in range(len(A)):
+            out[order[place], j] = A[j, place]
+    return out
+
+
+@njit(cache=True, fastmath={"reassoc", "contract"})
+def _dot(a: Columns, b: Columns) -> Any:
+    total = 0.0
+    for i in range(len(a)):
+        total += a[i] * b[i]
+    return total
+
+
+@njit(cache=True)
+def _subtract(a: Columns, factor: Any, b: Columns) -> None:
+    for i in range(len(a)):
+        a[i] -= factor * b[i]
+
+
+@njit(cache=True)
+def _orthonormal(A: Columns, lengths: Columns, tolerance: Any, R: Columns) -> Any:
+    """Replace A by an orthonormal basis, packed first; R receives A in terms of it.
+
+    A column is dependent when what is new in it is at most `tolerance` of its entry in `lengths`.
+    Returns how many columns the basis has.
+    """
+    rank = 0
+    R[:] = 0.0
+    for j in range(len(A)):
+        for _ in range(2):
+            for i in range(rank):
+                part = _dot(A[i], A[j])
+                R[i, j] += part
+                _subtract(A[j], part, A[i])
+        rest = math.sqrt(_dot(A[j], A[j]))
+        if rest > tolerance * lengths[j]:
+            R[rank, j] = rest
+            A[rank] = A[j] / rest
+            rank += 1
+    return rank
+
+
+@njit(cache=True)
+def lengths_within(starts: Index, A: Columns) -> Columns:
+    """Length of each column within each block, blocks × columns."""
+    out = np.empty((len(starts) - 1, len(A)))
+    for b in range(len(out)):
+        for j in range(len(A)):
+            column = A[j, starts[b] : starts[b + 1]]
+            out[b, j] = math.sqrt(_dot(column, column))
+    return out
+
+
+@njit(cache=True)
+def remove_within(
+    starts: Index, X: Columns, lengths: Columns, tolerance: Any, A: Columns, leverage: Columns
+) -> Index:
+    """Replace each column of A by its residuals on X within each block.
+
+    `leverage`, one entry for each row or empty, is raised by what the rows weigh in the fit.
+    Returns the rank of X within each block.
+    """
+    ranks = np.zeros(len(starts) - 1, dtype=np.int64)
+    R = np.empty((len(X), len(X)))
+    for b in range(len(ranks)):
+        start, end = starts[b], starts[b + 1]
+        Q = X[:, start:end].copy()
+        ranks[b] = _orthonormal(Q, lengths[b], tolerance, R)
+        basis = Q[: ranks[b]]
+        if len(leverage):
+            for i in range(len(basis)):
+                leverage[start:end] += basis[i] ** 2
+        if len(basis) and len(A):
+            block = A[:, start:end].copy()
+            for _ in range(2):
+                block -= np.dot(np.dot(block, basis.T), basis)
+            A[:, start:end] = block
+    return ranks
+
+
+@njit(cache=True)
+def clear_rounding(starts: Index, A: Columns, lengths: Columns, share: Any) -> None:
+    """Set columns to zero within blocks where they are at most a share of the given lengths."""
+    for b in range(len(starts) - 1):
+        for j in range(len(A)):
+            column = A[j, starts[b] : starts[b + 1]]
+            if math.sqrt(_dot(column, column)) <= share * lengths[b, j]:
+                column[:] = 0.0
+
+
+@njit(cache=True)
+def scores_within(starts: Index, E: Columns, tolerance: Any) -> Index:
+    """Replace E by its orthonormal scores within each block, packed first and zeros after.
+
+    Returns how many there are.
+    """
+    ranks = np.zeros(len(starts) - 1, dtype=np.int64)
+    R, lengths = np.empty((len(E), len(E))), np.empty(len(E))
+    for b in range(len(ranks)):
+        block = E[:, starts[b] : starts[b + 1]].copy()
+        _column_lengths(block, lengths)
+        ranks[b] = _orthonormal(block, lengths, tolerance, R)
+        block[ranks[b] :] = 0.0
+        E[:, starts[b] : starts[b + 1]] = block
+    return ranks
+
+
+@njit(cache=True)
+def replace_within(starts: Index, E: Columns, tolerance: Any, T: Columns) -> Index:
+    """Replace the scores T of each block by T W, with the loadings W of E = (scores) W.
+
+    Returns how many scores E has within each block.
+    """
+    ranks = np.zeros(len(starts) - 1, dtype=np.int64)
+    W, lengths = np.empty((len(E), len(E))), np.empty(len(E))
+    for b in range(len(ranks)):
+        block = E[:, starts[b] : starts[b + 1]].copy()
+        _column_lengths(block, lengths)
+        ranks[b] = _orthonormal(block, lengths, tolerance, W)
+        scores = T[:, starts[b] : starts[b + 1]].copy()
+        T[:, starts[b] : starts[b + 1]] = np.dot(W.T, scores)
+    return ranks
+
+
+@njit(cache=True)
+def _column_lengths(A: Columns, out: Columns) -> None:
+    for j in range(len(A)):
+        out[j] = math.sqrt(_dot(A[j], A[j]))
+
+
+@njit(cache=True)
+def products_within(starts: Index, A: Columns) -> Columns:
+    """Sums of products of the columns within each block, blocks × columns × columns."""
+    out = np.empty((len(starts) - 1, len(A), len(A)))
+    for b in range(len(out)):
+        block = A[:, starts[b] : starts[b + 1]].copy()
+        out[b] = np.dot(block, block.T)
+    return out
+
+
+@njit(cache=True)
+def spread_within(starts: Index, T: Columns, C: Columns) -> None:
+    """Replace the scores T of each block by T C, with C of that block."""
+    for b in range(len(C)):
+        scores = T[:, starts[b] : starts[b + 1]].copy()
+        T[:, starts[b] : starts[b + 1]] = np.dot(C[b].T, scores)
+
+
+@njit(cache=True)
+def triangular_roots(G: Columns, tolerance: Any) -> Index:
+    """Replace each G by an echelon C with CᵀC = G, its rows packed first; return their numbers.
+
+    Cholesky in the order of columns; a column whose pivot is at most `tolerance` adds no row.
+    """
+    ranks = np.zeros(len(G), dtype=np.int64)
+    k = G.shape[1]
+    for b in range(len(G)):
+        left, C = G[b].copy(), G[b]
+        C[:] = 0.0
+        for j in range(k):
+            if left[j, j] <= tolerance:
+                continue
+            row = left[j] / math.sqrt(left[j, j])
+            row[:j] = 0.0
+            for i in range(k):
+                _subtract(left[i], row[i], row)
+            C[ranks[b]] = row
+            ranks[b] += 1
+    return ranks

@@ -1,0 +1,192 @@
+r"""Hybrid microdata: generalised microaggregation (Langsrud 2019, section 6).
+
+.. math:: Y = \hat Y_1 + \hat Y_2 + \hat E_3 + \hat E_4
+
+:math:`\hat Y_1` is the fit on what is crossed with clusters (:math:`X_A`), :math:`\hat Y_2` the fit
+on the rest (:math:`X_B`, adjusted for :math:`X_A` within clusters), :math:`\hat E_3` what the rest
+explains when it is crossed with clusters too, and :math:`\hat E_4` what nothing explains. The fits
+are kept; the two kinds of residuals are replaced by synthetic ones with the same products of
+columns, :math:`\hat E_3` over all rows and :math:`\hat E_4` within each cluster.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from discreet.errors import InfeasibleError, ParameterError
+from discreet.synthesize.block_kernels import (
+    clear_rounding,
+    lengths_within,
+    remove_within,
+    replace_within,
+    scores_within,
+)
+from discreet.synthesize.blocks import Index
+from discreet.synthesize.decompose import DEPENDENT_RESIDUALS, DEPENDENT_X, ZERO, scores
+from discreet.synthesize.hybrid_covariance import largest_alpha, local_factors, use_factors
+from discreet.synthesize.hybrid_model import HybridModel, LocalFit, fit_above, fit_local, model
+from discreet.synthesize.matrices import Matrix, as_matrix, binary_scales
+from discreet.synthesize.synthesis import Synthesis
+
+Variant = Literal["main", "a", "b", "c"]
+Residuals = Literal["synthetic", "zero"]
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Residuals of one set of columns, as rows, in order of blocks.
+
+    Attributes:
+      within: E_4, what is left within clusters when X_B is crossed with them too.
+      between: E_3, what that crossing explains, or None when there is no X_B.
+    """
+
+    within: Matrix
+    between: Matrix | None
+
+    @property
+    def both(self) -> Matrix:
+        """E_3 + E_4, the residuals of the model."""
+        return self.within if self.between is None else self.within + self.between
+
+
+def hybrid(
+    Y: Any,
+    X_local: Any,
+    X_shared: Any,
+    clusters: Any,
+    *,
+    rng: np.random.Generator,
+    groups: Any = None,
+    X_groups: Any = None,
+    pieces: Any = None,
+    X_pieces: Any = None,
+    variant: Variant = "main",
+    residuals: Residuals = "synthetic",
+) -> Synthesis:
+    r"""Keep fits exactly, and covariances of residuals within clusters, within `Y`.
+
+    Without `X_shared` this is IPSO within each cluster (MHa); with one cluster and `pieces`, IPSO
+    with indicators of the pieces (MHb).
+
+    Args:
+      Y: The confidential variables, n×k.
+      X_local: Regressors crossed with clusters, the constant among them; None is the constant.
+      X_shared: Regressors that are not crossed with clusters, or None.
+      clusters: One label for each row; None makes all rows one cluster.
+      rng: Where chance comes from; n×k standard normal draws are taken.
+      groups: Labels of groups of clusters: `X_groups` is crossed with them.
+      X_groups: What is crossed with groups; all of `X_shared`, if it is not given.
+      pieces: Labels of pieces of clusters: `X_pieces` is crossed with them.
+      X_pieces: What is crossed with pieces; the constant, if it is not given.
+      variant: `"main"` keeps products of :math:`\hat E_4` in each cluster and those of
+        :math:`\hat E_3` over all rows; `"a"`, `"b"` and `"c"` keep those of
+        :math:`\hat E_3 + \hat E_4` in each cluster, with the synthetic :math:`\hat E_3` set to
+        zero, left as it is, or scaled by the largest feasible :math:`\alpha`.
+      residuals: `"zero"` returns the fits alone: generalised microaggregation.
+    """
+    Y = as_matrix(Y, "Y")
+    _check(variant, residuals)
+    own = model(len(Y), X_local, X_shared, clusters, groups, X_groups, pieces, X_pieces)
+    scales = binary_scales(Y)
+    columns = own.blocks.columns(Y) / scales[:, None]
+    if residuals == "zero":
+        left, _, details = _parts(own, columns, len(columns))
+        return Synthesis(own.blocks.rows(columns - left.both) * scales, details)
+    draws = own.blocks.columns(rng.standard_normal(Y.shape))
+    left, drawn, details = _parts(own, np.concatenate([columns, draws]), len(columns))
+    columns -= left.both
+    columns += _synthetic(own, left, drawn, variant, details)
+    return Synthesis(own.blocks.rows(columns) * scales, details)
+
+
+def _check(variant: str, residuals: str) -> None:
+    if variant not in get_args(Variant):
+        msg = f"variant must be one of {', '.join(get_args(Variant))}, got {variant!r}."
+        raise ParameterError(msg)
+    if residuals not in get_args(Residuals):
+        msg = f"residuals must be 'synthetic' or 'zero', got {residuals!r}."
+        raise ParameterError(msg)
+
+
+def _parts(own: HybridModel, A: Matrix, k: int) -> tuple[Parts, Parts, dict[str, Any]]:
+    """Residuals of the first `k` columns and of the others, and what was found on the way."""
+    blocks = own.blocks
+    found = fit_local(own, A)
+    ranks, rank_above = found.ranks, 0
+    within, between = found.left, None
+    if len(found.above):
+        within, local_ranks = _within(own, found)
+        between = found.left - within
+        rank_above = fit_above(own, found, between)
+        clear_rounding(blocks.whole, between, lengths_within(blocks.whole, A), ZERO)
+        ranks = ranks + local_ranks
+    details = {
+        "clusters": blocks.names,
+        "residual_degrees": np.diff(blocks.clusters) - ranks,
+        "rank_X": int(found.ranks.sum()) + rank_above,
+    }
+    first, rest = slice(None, k), slice(k, None)
+    if between is None:
+        return Parts(within[first], None), Parts(within[rest], None), details
+    return Parts(within[first], between[first]), Parts(within[rest], between[rest]), details
+
+
+def _within(own: HybridModel, found: LocalFit) -> tuple[Matrix, Index]:
+    """Residuals when X_B is crossed with clusters too, and the rank this adds in each."""
+    starts, left = own.blocks.clusters, found.left.copy()
+    ranks = remove_within(starts, found.above, found.above_lengths, DEPENDENT_X, left, np.empty(0))
+    clear_rounding(starts, left, found.left_lengths, ZERO)
+    return left, ranks
+
+
+def _synthetic(
+    own: HybridModel, left: Parts, drawn: Parts, variant: str, details: dict[str, Any]
+) -> Matrix:
+    """New residuals: scores of the drawn values with the loadings of the original ones."""
+    blocks, T = own.blocks, drawn.within
+    room = scores_within(blocks.clusters, T, DEPENDENT_RESIDUALS)
+    if left.between is None or drawn.between is None:
+        replace_within(blocks.clusters, left.within, DEPENDENT_RESIDUALS, T)
+        return T
+    if variant == "a":
+        needed = replace_within(blocks.clusters, left.both, DEPENDENT_RESIDUALS, T)
+        _check_room(needed, room, blocks.names, variant)
+        return T
+    between = _replaced(left.between, drawn.between)
+    if variant == "main":
+        replace_within(blocks.clusters, left.within, DEPENDENT_RESIDUALS, T)
+    else:
+        if variant == "c":
+            details["alpha"] = largest_alpha(blocks, left.both, between)
+            between *= details["alpha"]
+        C, needed = local_factors(blocks, left.both, between)
+        _check_room(needed, room, blocks.names, variant)
+        use_factors(blocks, T, C)
+    T += between
+    return T
+
+
+def _replaced(E: Matrix, drawn: Matrix) -> Matrix:
+    """Scores of drawn residuals with the loadings of the original ones, over all rows."""
+    W = scores(E.T).W
+    T = scores(drawn.T).T[:, : len(W)]
+    return np.ascontiguousarray((T @ W).T)
+
+
+def _check_room(needed: Index, room: Index, names: Any, variant: str) -> None:
+    """Refuse residuals that need more dimensions than X_A and X_B leave free in a cluster."""
+    short = needed > room
+    if not short.any():
+        return
+    worst = int(np.argmax(needed - room))
+    msg = (
+        f"variant {variant!r} is not possible in {int(short.sum())} of {len(names)} clusters: in "
+        f"cluster {names[worst]} the residuals have rank {int(needed[worst])}, but X_local and "
+        f"X_shared leave only {int(room[worst])} dimensions free. Use variant 'main', larger "
+        "clusters, or fewer columns in X_shared."
+    )
+    raise InfeasibleError(msg)
