@@ -43,10 +43,10 @@ Clusters = Annotated[
 ]
 Gain = Annotated[float | None, typer.Option(help="Makes the size of such clusters variable.")]
 Groups = Annotated[
-    str | None, typer.Option(help="Column of groups of clusters; shared terms are crossed with it.")
+    str | None, typer.Option(help="Column of groups of clusters, for terms in groups(…).")
 ]
 Pieces = Annotated[
-    str | None, typer.Option(help="Column of pieces of clusters; local terms are crossed with it.")
+    str | None, typer.Option(help="Column of pieces of clusters, for terms in pieces(…).")
 ]
 Missing = Annotated[str, typer.Option(help="Missing values: refuse, or category.")]
 Merge = Annotated[

@@ -1,16 +1,17 @@
 """Model formulas: which columns are confidential, and what is preserved about them.
 
 `"income + tax ~ age + C(region)"` has the confidential columns on the left. The right side is read
-by formulaic: factors, `a:b` and `a*b`, `poly(age, 2)`, `log(turnover)`. Three words are ours:
-`weights(w)` names the column of survey weights; `local(…)` and `shared(…)` say for hybrid data what
-is preserved within every cluster and what over all rows.
+by formulaic: factors, `a:b` and `a*b`, `poly(age, 2)`, `log(turnover)`. Some words are ours:
+`weights(w)` names the column of survey weights. For hybrid data, `local(…)` is preserved within
+every cluster, `shared(…)` over all rows, `groups(…)` within groups of clusters and `pieces(…)`
+within pieces of clusters.
 """
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -21,7 +22,9 @@ NUMBER = "number"
 """The function that reads codes as numbers."""
 _CALL = re.compile(r"[\w.]+\([^()]*\)")
 _BACKTICKS = re.compile(r"`([^`]*)`")
-_WORD = re.compile(r"\s*(local|shared|weights)\s*\((.*)\)\s*", re.DOTALL)
+PLAIN, LOCAL, SHARED, GROUPS, PIECES = "", "local", "shared", "groups", "pieces"
+"""Where terms are preserved; plain terms have no clusters."""
+_WORD = re.compile(r"\s*(local|shared|groups|pieces|weights)\s*\((.*)\)\s*", re.DOTALL)
 _OPENING, _CLOSING, _QUOTES = "([{", ")]}", "'\"`"
 
 
@@ -32,23 +35,19 @@ class ModelFormula:
     Attributes:
       text: The formula in one spelling: terms in alphabetical order, blanks left out.
       confidential: The columns on the left, in their order.
-      terms: The right side as formulaic reads it; empty when `local` and `shared` are used.
-      local: What is crossed with clusters.
-      shared: What is not crossed with clusters.
+      parts: Sums of terms as formulaic reads them, by where they are preserved.
       weights: Column of survey weights.
     """
 
     text: str
     confidential: tuple[str, ...]
-    terms: str = ""
-    local: str = ""
-    shared: str = ""
+    parts: Mapping[str, str]
     weights: str | None = None
 
     @property
     def is_hybrid(self) -> bool:
         """Whether terms are marked for hybrid data."""
-        return bool(self.local or self.shared)
+        return PLAIN not in self.parts
 
     def sources(self, known: Iterable[str]) -> tuple[str, ...]:
         """The columns that the right side is made from, weights left out.
@@ -63,7 +62,7 @@ class ModelFormula:
 
         columns = list(known)
         found: dict[str, None] = {}
-        for part in (self.terms, self.local, self.shared):
+        for part in self.parts.values():
             for name in names_in(_parsed(part)):
                 if name in columns:
                     found[name] = None
@@ -85,20 +84,21 @@ def parse(formula: str) -> ModelFormula:
         )
     left, right = formula.split("~")
     confidential = _left_side(left)
-    words: dict[str, list[str]] = {"local": [], "shared": [], "weights": [], "": []}
-    for piece in _sum_of(right):
+    words: dict[str, list[str]] = {}
+    for piece in _sum_of(right) if right.strip() else ():
         word = _WORD.fullmatch(piece)
-        words[word[1] if word else ""].append(word[2] if word else piece)
-    local, shared, terms = (" + ".join(words[kind]) for kind in ("local", "shared", ""))
-    if (local or shared) and terms.strip() not in ("", CONSTANT):
+        words.setdefault(word[1] if word else PLAIN, []).append(word[2] if word else piece)
+    weights = _one_column(words.pop("weights", []))
+    parts = {word: " + ".join(terms) for word, terms in sorted(words.items())} or {PLAIN: CONSTANT}
+    if len(parts) > 1 and parts.get(PLAIN) == CONSTANT:
+        del parts[PLAIN]
+    if len(parts) > 1 and PLAIN in parts:
         raise ParameterError(
-            f"some terms of {formula!r} are marked and {terms.strip()!r} is not. Mark every term: "
+            f"some terms of {formula!r} are marked and {parts[PLAIN]!r} is not. Mark every term: "
             "local(…) is preserved within each cluster, shared(…) over all rows."
         )
-    marked = {"local": local, "shared": shared, "": "" if local or shared else terms or CONSTANT}
-    weights = _one_column(words["weights"])
-    text = " ~ ".join([" + ".join(map(quoted, confidential)), _spelled(marked, weights)])
-    return ModelFormula(text, confidential, marked[""], local, shared, weights)
+    text = " ~ ".join([" + ".join(map(quoted, confidential)), _spelled(parts, weights)])
+    return ModelFormula(text, confidential, parts, weights)
 
 
 def names_in(terms: Any) -> list[str]:
@@ -137,13 +137,12 @@ def quoted(name: str) -> str:
     return name if name.isidentifier() else f"`{name}`"
 
 
-def _spelled(marked: dict[str, str], weights: str | None) -> str:
+def _spelled(parts: Mapping[str, str], weights: str | None) -> str:
     """The right side in one spelling."""
     shown = []
-    for word, part in marked.items():
-        if part:
-            inner = " + ".join(t for t in term_names(part) if t != CONSTANT) or CONSTANT
-            shown.append(f"{word}({inner})" if word else inner)
+    for word, part in parts.items():
+        inner = " + ".join(t for t in term_names(part) if t != CONSTANT) or CONSTANT
+        shown.append(f"{word}({inner})" if word else inner)
     return " + ".join([*shown, *([f"weights({quoted(weights)})"] if weights else [])])
 
 

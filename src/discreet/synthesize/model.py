@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 
@@ -20,7 +20,15 @@ from discreet.synthesize.columns import (
     column_of,
     numbers_of,
 )
-from discreet.synthesize.formula import CONSTANT, NUMBER, ModelFormula, names_in, names_of
+from discreet.synthesize.formula import (
+    CONSTANT,
+    LOCAL,
+    NUMBER,
+    PLAIN,
+    ModelFormula,
+    names_in,
+    names_of,
+)
 from discreet.synthesize.matrices import Matrix
 from discreet.synthesize.records import Records
 
@@ -37,33 +45,40 @@ class Model:
       Y: The confidential values, n×k.
       X: The columns of the right side with the constant, n×m; for hybrid data those that are
         crossed with clusters.
-      shared: For hybrid data, the columns that are not crossed with clusters.
+      others: For hybrid data, the columns that are not crossed with clusters, or with other sets
+        of rows; by the word that marks them.
       weights: Survey weights, all positive.
       columns: What the right side is made from, by name.
       crossings: The factors that terms are made of, each crossing as the names of its columns.
-      names: Names of the columns of `X` and `shared` together.
+      names: Names of the columns of `X` and `others` together.
     """
 
     formula: ModelFormula
     Y: Matrix
     X: Matrix
-    shared: Matrix | None
+    others: Mapping[str, Matrix]
     weights: NDArray[np.float64] | None
     columns: Mapping[str, Column]
     crossings: tuple[tuple[str, ...], ...]
     names: tuple[str, ...]
 
     @property
-    def scaled(self) -> tuple[Matrix, Matrix, Matrix | None]:
-        r"""`Y`, `X` and `shared` with rows multiplied by :math:`\sqrt{w}`.
+    def all_columns(self) -> Matrix:
+        """The columns of `X` and `others` side by side, crossed with nothing."""
+        return np.hstack([self.X, *self.others.values()]) if self.others else self.X
+
+    @property
+    def scaled(self) -> Model:
+        r"""The same model with rows multiplied by :math:`\sqrt{w}`, and no weights.
 
         What is preserved of them are the weighted moments :math:`X^\top W Y` and
         :math:`Y^\top W Y`.
         """
         if self.weights is None:
-            return self.Y, self.X, self.shared
+            return self
         root = np.sqrt(self.weights)[:, None]
-        return self.Y * root, self.X * root, None if self.shared is None else self.shared * root
+        others = {word: matrix * root for word, matrix in self.others.items()}
+        return replace(self, Y=self.Y * root, X=self.X * root, others=others, weights=None)
 
     def unscaled(self, Y: Matrix) -> Matrix:
         """The inverse of `scaled` for synthetic values."""
@@ -112,14 +127,15 @@ def build(
     Raises:
       ParameterError: There are more parameters than rows, or a term cannot be evaluated.
     """
-    first, shared = (formula.local, formula.shared) if formula.is_hybrid else (formula.terms, "")
+    parts = dict(formula.parts)
+    first = parts.pop(PLAIN, "") or parts.pop(LOCAL, "")
     X, names, crossings = _matrix(first, columns, len(Y))
-    beside = None
-    if shared:
-        beside, more, further = _matrix(shared, columns, len(Y))
-        beside, names = beside[:, 1:], (*names, *more[1:])
-        crossings = (*crossings, *further)
-    return Model(formula, Y, X, beside, weights, columns, tuple(dict.fromkeys(crossings)), names)
+    others = {}
+    for word, part in parts.items():
+        matrix, more, further = _matrix(part, columns, len(Y))
+        others[word] = matrix[:, 1:]
+        names, crossings = (*names, *more[1:]), (*crossings, *further)
+    return Model(formula, Y, X, others, weights, columns, tuple(dict.fromkeys(crossings)), names)
 
 
 def _matrix(

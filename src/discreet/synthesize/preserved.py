@@ -198,7 +198,7 @@ def _correlations(
 
 def _coefficients(model: Model, synthetic: Matrix, spread: NDArray[np.float64]) -> Iterator[Figure]:
     """Coefficients of the model, compared for columns of the spread one."""
-    X = model.X if model.shared is None else np.hstack([model.X, model.shared])
+    X = model.all_columns
     size = np.where((moves := X.std(axis=0)) > 0, moves, np.abs(X).max(axis=0, initial=1.0))
     root = np.ones((len(X), 1)) if model.weights is None else np.sqrt(model.weights)[:, None]
     before, after = (

@@ -13,7 +13,7 @@ import numpy as np
 from discreet import registry
 from discreet.errors import ParameterError, UnknownNameError
 from discreet.synthesize.columns import MISSING_RULES, Missing
-from discreet.synthesize.formula import ModelFormula, parse
+from discreet.synthesize.formula import CONSTANT, GROUPS, PIECES, PLAIN, ModelFormula, parse
 
 HYBRID, CORRECTION = "hybrid", "from-residuals"
 Merge = Literal["pool"]
@@ -106,7 +106,8 @@ def _check_hybrid(request: Request) -> None:
                 raise ParameterError(f"{name}= goes with method={HYBRID!r}.")
         if request.formula.is_hybrid:
             raise ParameterError(
-                f"local(…) and shared(…) go with method={HYBRID!r}; write the terms as they are."
+                f"terms in local(…), shared(…), groups(…) and pieces(…) go with method={HYBRID!r}; "
+                "write the terms as they are."
             )
         return
     if request.clusters is None:
@@ -114,11 +115,15 @@ def _check_hybrid(request: Request) -> None:
             "hybrid records need clusters: the name of a column, clusters='region'; a size, "
             "clusters=5; or a label for each record."
         )
-    if not request.formula.is_hybrid and request.formula.terms.strip() != "1":
+    if request.formula.parts.get(PLAIN, CONSTANT) != CONSTANT:
         raise ParameterError(
             "say for each term of a hybrid model where it is preserved: local(age) within each "
             "cluster, shared(age) over all records."
         )
+    for word, is_needed in ((GROUPS, True), (PIECES, False)):
+        given, marked = getattr(request, word) is not None, word in request.formula.parts
+        if marked > given or (given > marked and is_needed):
+            raise ParameterError(f"terms in {word}(…) go with {word}=, and the other way round.")
     if request.gain is not None and request.size is None:
         raise ParameterError("gain= goes with clusters of a size: clusters=5.")
 

@@ -137,31 +137,6 @@ def cells_of(crossing: tuple[str, ...], columns: Mapping[str, Column]) -> Codes:
     return codes
 
 
-def small_clusters(labels: Codes, X: Matrix) -> Codes:
-    """The clusters with too few residual degrees of freedom for what is preserved within them.
-
-    Args:
-      labels: The cluster of each row, numbered from 0.
-      X: Columns whose fits are preserved within clusters, the constant among them.
-    """
-    order = np.argsort(labels, kind="stable")
-    sizes = np.bincount(labels)
-    ends = np.cumsum(sizes)
-    small = np.flatnonzero((sizes > 0) & (sizes < X.shape[1] + LEAST_FREEDOM))
-    scale = np.abs(X).max(axis=0)
-    A = X / np.where(scale > 0, scale, 1.0)
-    wrong = [
-        label
-        for label in small.tolist()
-        if sizes[label] < LEAST_FREEDOM + _rank(A[order[ends[label] - sizes[label] : ends[label]]])
-    ]
-    return np.array(wrong, dtype=np.int64)
-
-
-def _rank(A: Matrix) -> int:
-    return int(np.linalg.matrix_rank(A))
-
-
 def _unsafe(codes: Codes, basis: Matrix, leverage: Matrix) -> Iterator[NDArray[np.int64]]:
     """Cells of which parameters depend alone, with too few residual degrees of freedom.
 

@@ -5,7 +5,7 @@ A predicate takes `Evidence`: the original and the synthetic values, and the mat
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -15,7 +15,9 @@ from numpy.typing import NDArray
 
 from discreet.design.statement import Sentence
 from discreet.protect.sentences import limit, process
+from discreet.synthesize.decompose import fit, scores
 from discreet.synthesize.matrices import Matrix
+from discreet.synthesize.rotation import rotated
 
 EXACT = 1e-8
 """Relative difference up to which a predicate takes two moments for equal."""
@@ -79,6 +81,8 @@ def sentences_of(said: Said) -> list[Sentence]:
     found += [beyond_model(said), out_of_range(said)]
     if said.method in NEAR:
         found.append(near_original(said))
+    if "keep" in _wish_list(said) or 1.0 in _wish_list(said):
+        found.append(kept_components())
     found.append(repeatable() if said.has_secret else fresh_draws(said))
     return found
 
@@ -126,6 +130,7 @@ def declared(said: Said) -> list[Sentence]:
                 "component-correlations",
                 "The components of the residuals correlate with those of the original as declared: "
                 f"{_wishes(given['correlations'])}.",
+                holds=partial(_components_correlate, given),
             )
         ]
     if said.method == "residual-correlation" and given.get("alpha", 1.0) != "largest":
@@ -200,6 +205,15 @@ def near_original(said: Said) -> Sentence:
     )
 
 
+def kept_components() -> Sentence:
+    """Some residuals are the original ones."""
+    return limit(
+        "kept-components",
+        "Components that are kept are those of the original records, not protected at all; with QR "
+        "the first ones are the first confidential columns themselves.",
+    )
+
+
 def repeatable() -> Sentence:
     """The same request has the same result."""
     return process(
@@ -262,12 +276,30 @@ def _sums_within_clusters(evidence: Evidence) -> bool:
 
 
 def _correlate(wish: Any, evidence: Evidence) -> bool:
-    root = np.sqrt(evidence.weights)[:, None]
-    Q = np.linalg.svd(evidence.X * root, full_matrices=False)[0]
-    residuals = [A * root - Q @ (Q.T @ (A * root)) for A in (evidence.Y, evidence.synthetic)]
-    lengths = [np.linalg.norm(E, axis=0) for E in residuals]
-    found = np.einsum("ij,ij->j", *residuals) / (lengths[0] * lengths[1])
+    before, after = _residuals(evidence)
+    lengths = np.linalg.norm(before, axis=0) * np.linalg.norm(after, axis=0)
+    found = np.einsum("ij,ij->j", before, after) / lengths
     return bool(np.allclose(found, wish, atol=EXACT))
+
+
+def _components_correlate(given: Mapping[str, Any], evidence: Evidence) -> bool:
+    before, after = _residuals(evidence)
+    old = scores(before, given.get("how", "qr"))
+    if given.get("rotation") is not None:
+        old = rotated(old, given["rotation"])
+    found = np.einsum("ij,ij->j", old.T, after @ np.linalg.pinv(old.W))
+    wish = given["correlations"]
+    wishes = wish if isinstance(wish, (list, tuple)) else [wish] * old.rank
+    numbers = [1.0 if each == "keep" else each for each in wishes]
+    return all(
+        each == "redraw" or abs(r - each) <= EXACT for r, each in zip(found, numbers, strict=True)
+    )
+
+
+def _residuals(evidence: Evidence) -> list[Matrix]:
+    """Residuals of the original and of the synthetic values, with weights taken in."""
+    root = np.sqrt(evidence.weights)[:, None]
+    return [fit(A * root, evidence.X * root).residuals for A in (evidence.Y, evidence.synthetic)]
 
 
 def _weighted(A: Matrix, evidence: Evidence) -> Matrix:
@@ -292,3 +324,8 @@ def _are(names: Sequence[str]) -> str:
 def _wishes(wish: Any) -> str:
     several = wish if isinstance(wish, (list, tuple)) else [wish]
     return ", ".join(each if isinstance(each, str) else f"{each:g}" for each in several)
+
+
+def _wish_list(said: Said) -> list[Any]:
+    wish = said.parameters.get("correlations", [])
+    return list(wish) if isinstance(wish, (list, tuple)) else [wish]

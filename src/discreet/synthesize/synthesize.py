@@ -25,7 +25,8 @@ from discreet.synthesize.records import Records, read_records
 from discreet.synthesize.request import HYBRID, Merge, Request, request_of
 from discreet.synthesize.result import Synthetic, SyntheticTrial
 from discreet.synthesize.rows import Rows, other_values, with_labels
-from discreet.synthesize.safe_model import safe_clusters, safe_model
+from discreet.synthesize.safe_model import hybrid_arguments, safe_clusters, safe_model
+from discreet.synthesize.safety import UnsafeRowsError
 from discreet.synthesize.sentences import Said, sentences_of
 
 UNCHANGED = 1e-9
@@ -78,14 +79,14 @@ def synthesize(
       formula: `"income + tax ~ age + region"`. Factors, `a:b`, `a*b`, `poly(age, 2)`,
         `log(age)`, `C(size_class)` for numbers that are codes, `number(age)` for codes that are
         numbers, `weights(w)` for a column of survey weights. For hybrid data each term is in
-        `local(…)` or `shared(…)`.
+        `local(…)`, `shared(…)`, `groups(…)` or `pieces(…)`.
       method: The name of a registered synthesizer: `"ipso"`, `"residual-correlation"`,
         `"score-correlation"`, `"from-residuals"`, `"romm"` or `"hybrid"`.
       clusters: For hybrid data: the name of a column, a label for each record, or a number for
         clusters of at least so many similar records (MDAV).
       gain: Makes the size of clusters by MDAV variable.
-      groups: Groups of clusters, with which shared terms are crossed.
-      pieces: Pieces of clusters, with which local terms are crossed.
+      groups: Groups of clusters, with which terms in `groups(…)` are crossed.
+      pieces: Pieces of clusters, with which the constant and terms in `pieces(…)` are crossed.
       other: Data that method `"from-residuals"` corrects: a matrix, or a frame with the
         confidential columns.
       missing: `"refuse"` missing values, or make them a `"category"` on the right side.
@@ -113,7 +114,7 @@ def synthesize(
     order = rows.canonical_order()
     rows = rows.in_order(order)
     shown = draws.release_digest(records, method, request.public, rows.contents())
-    model, rows = _prepared(request, rows)
+    model, rows = _prepared(request, rows, order)
     if seed is not None:
         made = _synthetic_values(request, model, rows, draws.experiment(seed, method))
         parts = _parts(request, records, made, order, keep)
@@ -138,12 +139,15 @@ def _read_rows(records: Records, request: Request) -> Rows:
     return with_labels(rows, records, request.formula, **labels)
 
 
-def _prepared(request: Request, rows: Rows) -> tuple[Model, Rows]:
+def _prepared(request: Request, rows: Rows, order: np.ndarray) -> tuple[Model, Rows]:
     """The model's matrices, and the rows with their clusters; unsafe records are refused."""
-    model = safe_model(request.formula, rows, request.merge)
-    if request.size is not None:
-        rows = replace(rows, clusters=mdav(rows.Y, request.size, gain=request.gain))
-    return model, safe_clusters(model, rows, request.merge)
+    try:
+        model = safe_model(request.formula, rows, request.merge)
+        if request.size is not None:
+            rows = replace(rows, clusters=mdav(rows.Y, request.size, gain=request.gain))
+        return model, safe_clusters(model, rows, request.merge)
+    except UnsafeRowsError as error:
+        raise UnsafeRowsError(str(error), np.sort(order[error.rows])) from None
 
 
 def _synthetic_values(
@@ -151,15 +155,14 @@ def _synthetic_values(
 ) -> Matrix:
     """The method's values; a method that changes nothing is refused."""
     run = registry.load("synthesizer", request.method)
-    Y, X, shared = model.scaled
-    parameters = dict(request.parameters)
+    scaled, parameters = model.scaled, dict(request.parameters)
     if request.method == HYBRID:
-        labels = {"groups": rows.groups, "pieces": rows.pieces}
-        made = run(Y, X, shared, rows.clusters, rng=rng, **labels, **parameters)
+        parameters |= hybrid_arguments(scaled, rows)
+        made = run(scaled.Y, rng=rng, **parameters)
     else:
         if rows.other is not None:
-            parameters["other"] = replace(model, Y=rows.other).scaled[0]
-        made = run(Y, X, rng=rng, **parameters)
+            parameters["other"] = replace(model, Y=rows.other).scaled.Y
+        made = run(scaled.Y, scaled.X, rng=rng, **parameters)
     values: Matrix = model.unscaled(made.Y)
     if (np.abs(values - rows.Y) <= UNCHANGED * rows.Y.std(axis=0)).all():
         raise ConfidentialError(
