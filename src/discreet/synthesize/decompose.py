@@ -19,7 +19,6 @@ from discreet.errors import InfeasibleError, ParameterError
 from discreet.synthesize.matrices import (
     Matrix,
     as_matrix,
-    binary_scales,
     cross,
     lengths,
     row_blocks,
@@ -97,19 +96,34 @@ def fit(Y: Any, X: Any) -> Fitted:
 def residuals_of(Y: Matrix, basis: Matrix) -> Matrix:
     """What is left of `Y` off the basis; columns that are rounding alone become zero."""
     left = residuals_from(Y, basis)
-    left[:, lengths(left) <= ZERO * lengths(Y)] = 0.0
+    zero = lengths(left) <= ZERO * lengths(Y)
+    if zero.any():
+        left[:, zero] = 0.0
     return left
 
 
-def residuals_from(Y: Matrix, *bases: Matrix) -> Matrix:
-    """What is left of `Y` off the given orthonormal bases, which are orthogonal to each other."""
-    left = np.array(Y, order="C")
-    for _ in range(2):
-        coefficients = [cross(basis, left) for basis in bases]
-        for rows in row_blocks(len(left)):
-            for basis, coefficient in zip(bases, coefficients, strict=True):
-                left[rows] -= basis[rows] @ coefficient
+def residuals_from(Y: Matrix, *bases: Matrix, overwrite: bool = False) -> Matrix:
+    """What is left of `Y` off the given orthonormal bases, which are orthogonal to each other.
+
+    Where more than half of a column's square goes, the projection is made once more, so that the
+    rounding of the part that went does not stay in the part that is left.
+    """
+    left = Y if overwrite else np.array(Y, order="C")
+    size = np.maximum(lengths(left), np.finfo(np.float64).tiny)
+    coefficients = _take_off(left, bases)
+    taken = np.vstack([np.zeros(len(size)), *coefficients]) / size
+    if (taken**2).sum(axis=0).max(initial=0.0) > 0.5:
+        _take_off(left, bases)
     return left
+
+
+def _take_off(left: Matrix, bases: tuple[Matrix, ...]) -> list[Matrix]:
+    """Subtract the projections on the bases and return their coefficients."""
+    coefficients = [cross(basis, left) for basis in bases]
+    for rows in row_blocks(len(left)):
+        for basis, coefficient in zip(bases, coefficients, strict=True):
+            left[rows] -= basis[rows] @ coefficient
+    return coefficients
 
 
 def scores(E: Matrix, how: How = "qr") -> Scores:
@@ -126,21 +140,23 @@ def scores(E: Matrix, how: How = "qr") -> Scores:
         msg = f"how must be 'qr' or 'svd', got {how!r}."
         raise ParameterError(msg)
     U = principal_axes(W)
-    return Scores(T @ U, U.T @ W)
+    for rows in row_blocks(len(T)):
+        T[rows] = T[rows] @ U
+    return Scores(T, U.T @ W)
 
 
 def loadings(E: Matrix) -> Matrix:
     """The loadings of the QR decomposition alone, without the scores."""
-    scales = binary_scales(E)
-    return triangle(E, scales, DEPENDENT_RESIDUALS).R * scales
+    return triangle(E, DEPENDENT_RESIDUALS).R
 
 
-def with_scores(model: Fitted, T: Matrix, W: Matrix) -> Matrix:
-    r"""Synthetic values :math:`\hat Y + T W`, in the memory of the model's residuals."""
+def with_scores(model: Fitted, *parts: tuple[Matrix, Matrix]) -> Matrix:
+    r"""Synthetic values :math:`\hat Y + \sum T W`, in the memory of the model's residuals."""
     out = model.residuals
     for rows in row_blocks(len(out)):
         np.subtract(model.Y[rows], out[rows], out=out[rows])
-        out[rows] += T[rows] @ W
+        for T, W in parts:
+            out[rows] += T[rows] @ W
     return out
 
 
@@ -166,5 +182,6 @@ def random_scores(
         )
         raise InfeasibleError(msg)
     draws = rng.standard_normal((n, r))
-    T, _ = orthonormal(residuals_from(draws, *orthogonal_to), 0.0, overwrite=True)
+    draws = residuals_from(draws, *orthogonal_to, overwrite=True)
+    T, _ = orthonormal(draws, 0.0, overwrite=True)
     return T

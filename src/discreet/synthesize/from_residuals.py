@@ -107,7 +107,8 @@ def _mixture(Y: Matrix, d: Matrix, rng: np.random.Generator) -> Matrix:
 def _by_scores(model: Fitted, Eg: Matrix, how: How) -> Synthesis:
     old = scores(model.residuals, how)
     if how == "qr":
-        Eg = Eg[:, echelon(old.W, DEPENDENT_RESIDUALS).kept]
+        kept = echelon(old.W, DEPENDENT_RESIDUALS).kept
+        Eg = Eg if len(kept) == Eg.shape[1] else Eg[:, kept]
     new = scores(Eg, how)
     if new.rank < old.rank:
         msg = (
@@ -117,7 +118,7 @@ def _by_scores(model: Fitted, Eg: Matrix, how: How) -> Synthesis:
         )
         raise InfeasibleError(msg)
     details = {"rank_X": model.rank, "rank_residuals": old.rank}
-    return Synthesis(with_scores(model, new.T[:, : old.rank], old.W), details)
+    return Synthesis(with_scores(model, (new.T[:, : old.rank], old.W)), details)
 
 
 def _by_addition(
@@ -134,5 +135,5 @@ def _by_addition(
         "alpha": added.alpha,
         "largest_alpha": added.largest,
     }
-    loadings = np.vstack([added.alpha * other.W, added.C])
-    return Synthesis(with_scores(model, np.hstack([other.T, T]), loadings), details)
+    parts = (other.T, added.alpha * other.W), (T, added.C)
+    return Synthesis(with_scores(model, *parts), details)

@@ -35,4 +35,4 @@ def ipso(Y: Any, X: Any, *, rng: np.random.Generator) -> Synthesis:
     W = loadings(model.residuals)
     T = random_scores(rng, len(model.Y), len(W), model.basis)
     details = {"rank_X": model.rank, "rank_residuals": len(W)}
-    return Synthesis(with_scores(model, T, W), details)
+    return Synthesis(with_scores(model, (T, W)), details)

@@ -12,8 +12,9 @@ from discreet.errors import DataError, ParameterError
 
 Matrix = NDArray[np.float64]
 
-BLOCK = 8192
-"""Rows handled at a time: a block of thirty columns fits into the processor's cache."""
+BLOCK = 1024
+"""Rows handled at a time. Blocks of a few dozen columns stay in the processor's cache, and below
+the size from which BLAS divides a product among threads, which costs more than the product."""
 
 
 def as_matrix(values: Any, name: str) -> Matrix:
@@ -24,7 +25,9 @@ def as_matrix(values: Any, name: str) -> Matrix:
     if matrix.ndim != 2:
         msg = f"{name} has {matrix.ndim} dimensions, expected rows and columns."
         raise ParameterError(msg)
-    for rows in row_blocks(len(matrix)):
+    with np.errstate(over="ignore", invalid="ignore"):
+        suspicious = [rows for rows in row_blocks(len(matrix)) if not _finite_sum(matrix[rows])]
+    for rows in suspicious:
         finite = np.isfinite(matrix[rows]).all(axis=0)
         if not finite.all():
             msg = (
@@ -33,6 +36,10 @@ def as_matrix(values: Any, name: str) -> Matrix:
             )
             raise DataError(msg)
     return matrix
+
+
+def _finite_sum(block: Matrix) -> bool:
+    return bool(np.isfinite(block.sum()))
 
 
 def same_rows(**matrices: Matrix) -> None:
@@ -44,9 +51,9 @@ def same_rows(**matrices: Matrix) -> None:
         raise ParameterError(msg)
 
 
-def row_blocks(n: int) -> Iterator[slice]:
+def row_blocks(n: int, size: int = BLOCK) -> Iterator[slice]:
     """Slices that cover `n` rows."""
-    return (slice(start, min(start + BLOCK, n)) for start in range(0, n, BLOCK))
+    return (slice(start, min(start + size, n)) for start in range(0, n, size))
 
 
 def binary_scales(A: Matrix) -> Matrix:
@@ -58,13 +65,26 @@ def binary_scales(A: Matrix) -> Matrix:
 
 
 def lengths(A: Matrix) -> Matrix:
-    """Euclidean length of each column."""
+    """Euclidean length of each column, also where squares leave the range of floats."""
+    squares = _squares(A, np.ones(A.shape[1]))
+    if in_range(squares):
+        return np.asarray(np.sqrt(squares))
     scales = binary_scales(A)
-    squares = np.zeros(A.shape[1])
-    for rows in row_blocks(len(A)):
-        block = A[rows] / scales
-        squares += np.einsum("ij,ij->j", block, block)
-    return np.asarray(np.sqrt(squares) * scales)
+    return np.asarray(np.sqrt(_squares(A, scales)) * scales)
+
+
+def in_range(squares: Matrix) -> bool:
+    """Whether sums of squares are neither zero nor at the end of the range of floats."""
+    return bool(((squares > 1e-280) & (squares < 1e280)).all())
+
+
+def _squares(A: Matrix, scales: Matrix) -> Matrix:
+    total = np.zeros(A.shape[1])
+    with np.errstate(over="ignore", under="ignore"):
+        for rows in row_blocks(len(A)):
+            block = A[rows] if (scales == 1).all() else A[rows] / scales
+            total += np.einsum("ij,ij->j", block, block)
+    return total
 
 
 def cross(A: Matrix, B: Matrix) -> Matrix:

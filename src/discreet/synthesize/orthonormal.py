@@ -16,12 +16,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import blas
 
-from discreet.synthesize.matrices import Matrix, binary_scales, row_blocks
+from discreet.synthesize.matrices import BLOCK, Matrix, binary_scales, in_range, row_blocks
 
 SAFE_PIVOT = 1e-6
 """Squared sine between a column and those before it from which the Cholesky route is trusted."""
+
+ORTHONORMAL = 1e-14
+"""Largest deviation of products from the identity at which the second division is left out."""
 
 
 @dataclass(frozen=True)
@@ -31,10 +33,12 @@ class Triangle:
     Attributes:
       R: r×m, echelon form, leading entries positive.
       kept: The r columns of A that do not depend on those before them.
+      is_safe: Whether the kept columns are far enough from dependence to multiply by the inverse.
     """
 
     R: Matrix
     kept: np.ndarray
+    is_safe: bool = False
 
 
 def orthonormal(A: Matrix, tolerance: float, *, overwrite: bool = False) -> tuple[Matrix, Matrix]:
@@ -45,27 +49,28 @@ def orthonormal(A: Matrix, tolerance: float, *, overwrite: bool = False) -> tupl
       tolerance: A column is dependent when less than this share of its length is new.
       overwrite: Use the memory of `A` for :math:`Q` where possible.
     """
-    scales = binary_scales(A)
-    first = triangle(A, scales, tolerance)
-    complete = len(first.kept) == A.shape[1]
-    if not (overwrite and complete and A.flags.c_contiguous and A.flags.writeable):
-        A = np.array(A if complete else A[:, first.kept], order="C")
-    second = _divide(A, first.R[:, first.kept], scales[first.kept])
-    root = np.asarray(np.linalg.cholesky(second).T, dtype=np.float64)
-    _divide(A, root, None)
-    return A, root @ first.R * scales
+    first = triangle(A, tolerance)
+    if len(first.kept) < A.shape[1]:
+        A = A[:, first.kept]
+    Q = A if overwrite and A.flags.c_contiguous else np.empty(A.shape)
+    products = _divide(A, first.R[:, first.kept], first.is_safe, out=Q)
+    if np.abs(products - np.eye(len(products))).max(initial=0.0) <= ORTHONORMAL:
+        return Q, first.R
+    root = np.asarray(np.linalg.cholesky(products).T, dtype=np.float64)
+    _divide(Q, root, True, out=Q)
+    return Q, root @ first.R
 
 
-def triangle(A: Matrix, scales: Matrix, tolerance: float) -> Triangle:
-    r"""The factor :math:`R` of the columns of `A` divided by `scales`."""
+def triangle(A: Matrix, tolerance: float) -> Triangle:
+    """The small factor alone."""
     gram = np.zeros((A.shape[1], A.shape[1]))
-    for rows in row_blocks(len(A)):
-        block = A[rows] / scales
-        gram += block.T @ block
-    fast = _cholesky(gram)
-    if fast is not None:
-        return Triangle(fast, np.arange(A.shape[1]))
-    return echelon(_householder(A, scales), tolerance)
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        for rows in row_blocks(len(A)):
+            gram += A[rows].T @ A[rows]
+    root = _cholesky(gram)
+    if root is not None:
+        return Triangle(root, np.arange(A.shape[1]), is_safe=True)
+    return echelon(_householder(A), tolerance)
 
 
 def echelon(A: Matrix, tolerance: float) -> Triangle:
@@ -90,33 +95,39 @@ def echelon(A: Matrix, tolerance: float) -> Triangle:
 
 def _cholesky(gram: Matrix) -> Matrix | None:
     """The Cholesky root, or nothing when columns are too near to dependence for it."""
-    length = np.sqrt(np.diag(gram))
-    if not (length > 0).all():
+    if not in_range(np.diag(gram)):
         return None
+    length = np.sqrt(np.diag(gram))
     try:
-        root = np.linalg.cholesky(gram / np.outer(length, length)).T
+        root = np.linalg.cholesky(gram / length / length[:, None]).T
     except np.linalg.LinAlgError:
         return None
     return None if (np.diag(root) ** 2 < SAFE_PIVOT).any() else root * length
 
 
-def _householder(A: Matrix, scales: Matrix) -> Matrix:
+def _householder(A: Matrix) -> Matrix:
     """The triangular factor by reflections, one block of rows after another."""
+    scales = binary_scales(A)
     R = np.zeros((0, A.shape[1]))
-    for rows in row_blocks(len(A)):
+    for rows in row_blocks(len(A), 8 * max(BLOCK, A.shape[1])):
         R = np.asarray(np.linalg.qr(np.vstack([R, A[rows] / scales]), mode="r"))
-    return R
+    return R * scales
 
 
-def _divide(A: Matrix, R: Matrix, scales: Matrix | None) -> Matrix:
-    r"""Replace `A` by :math:`A R^{-1}` and return the products of the new columns."""
-    products = np.zeros((len(R), len(R)))
-    if not len(R):
-        return products
+def _divide(A: Matrix, R: Matrix, is_safe: bool, *, out: Matrix) -> Matrix:
+    r"""Write :math:`A R^{-1}` and return the products of the new columns."""
+    scales = binary_scales(R)
+    inverse = np.linalg.inv(R / scales) / scales[:, None] if is_safe else None
+    products = np.zeros(R.shape)
     for rows in row_blocks(len(A)):
-        block = A[rows]
-        if scales is not None:
-            block /= scales
-        blas.dtrsm(1.0, R, block.T, trans_a=1, overwrite_b=1)
-        products += block.T @ block
+        out[rows] = _substitute(A[rows], R) if inverse is None else A[rows] @ inverse
+        products += out[rows].T @ out[rows]
     return products
+
+
+def _substitute(block: Matrix, R: Matrix) -> Matrix:
+    """Solve for the rows column by column, which is exact however near R is to singular."""
+    Q = np.empty(block.shape)
+    for j in range(len(R)):
+        Q[:, j] = (block[:, j] - Q[:, :j] @ R[:j, j]) / R[j, j]
+    return Q

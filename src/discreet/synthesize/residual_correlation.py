@@ -51,7 +51,6 @@ def residual_correlation(
     except InfeasibleError as error:
         raise _with_nearest_wish(error, old.W, d) from None
     T = random_scores(rng, len(model.Y), len(added.C), model.basis, old.T, what="X and Y together")
-    loadings = np.vstack([added.alpha * old.W * d, added.C])
     details = {
         "rank_X": model.rank,
         "rank_residuals": old.rank,
@@ -59,7 +58,7 @@ def residual_correlation(
         "largest_alpha": added.largest,
         "correlations": added.alpha * d,
     }
-    return Synthesis(with_scores(model, np.hstack([old.T, T]), loadings), details)
+    return Synthesis(with_scores(model, (old.T, added.alpha * old.W * d), (T, added.C)), details)
 
 
 def in_unit_interval(values: Any, length: int, what: str) -> Matrix:

@@ -41,9 +41,9 @@ def romm(Y: Any, X: Any, lambda_: float, *, rng: np.random.Generator, how: How =
         raise ParameterError(msg)
     model = fit(Y, X)
     old = scores(model.residuals, how)
-    Yg = residuals_from(rng.standard_normal(old.T.shape), model.basis)
+    Yg = residuals_from(rng.standard_normal(old.T.shape), model.basis, overwrite=True)
     Yg *= lambda_
     Yg += old.T
     T, _ = orthonormal(Yg, 0.0, overwrite=True)
     details = {"rank_X": model.rank, "rank_residuals": old.rank, "lambda": float(lambda_)}
-    return Synthesis(with_scores(model, T, old.W), details)
+    return Synthesis(with_scores(model, (T, old.W)), details)

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from discreet.errors import ParameterError
-from discreet.synthesize.decompose import How, Scores, fit, random_scores, scores, with_scores
+from discreet.synthesize.decompose import How, fit, random_scores, scores, with_scores
 from discreet.synthesize.matrices import Matrix
 from discreet.synthesize.residual_correlation import in_unit_interval
 from discreet.synthesize.rotation import rotated
@@ -53,13 +53,17 @@ def score_correlation(
     if rotation is not None:
         old = rotated(old, rotation)
     d, redrawn = _wishes(correlations, old.rank)
-    T = _new_scores(old, d, redrawn, model.basis, rng)
+    changed = np.concatenate([np.flatnonzero(redrawn), np.flatnonzero(~redrawn & (d < 1))])
+    fixed = old.T[:, ~redrawn] if redrawn.any() else old.T
+    what = "X and the components that are not redrawn"
+    T = random_scores(rng, len(fixed), len(changed), model.basis, fixed, what=what)
+    added = np.sqrt(1 - d[changed] ** 2)[:, None] * old.W[changed]
     details = {
         "rank_X": model.rank,
         "rank_residuals": old.rank,
         "correlations": np.where(redrawn, np.nan, d),
     }
-    return Synthesis(with_scores(model, T, old.W), details)
+    return Synthesis(with_scores(model, (old.T, d[:, None] * old.W), (T, added)), details)
 
 
 def _wishes(correlations: Any, r: int) -> tuple[Matrix, np.ndarray]:
@@ -73,15 +77,3 @@ def _wishes(correlations: Any, r: int) -> tuple[Matrix, np.ndarray]:
     redrawn = np.array([wish == "redraw" for wish in wishes], dtype=bool)
     numbers = [{"keep": 1.0, "redraw": 0.0}.get(wish, wish) for wish in wishes]
     return in_unit_interval(numbers, r, "components of the residuals"), redrawn
-
-
-def _new_scores(
-    old: Scores, d: Matrix, redrawn: np.ndarray, basis: Matrix, rng: np.random.Generator
-) -> Matrix:
-    changed = np.concatenate([np.flatnonzero(redrawn), np.flatnonzero(~redrawn & (d < 1))])
-    fixed = old.T[:, ~redrawn]
-    what = "X and the components that are not redrawn"
-    drawn = random_scores(rng, len(fixed), len(changed), basis, fixed, what=what)
-    T = old.T * d
-    T[:, changed] += drawn * np.sqrt(1 - d[changed] ** 2)
-    return T
