@@ -10,7 +10,6 @@ from discreet.synthesize.decompose import fit
 from discreet.synthesize.formula import parse
 from discreet.synthesize.model import build, read_columns
 from discreet.synthesize.records import read_records
-from discreet.synthesize.safe_model import small_clusters
 from discreet.synthesize.safety import UnsafeRowsError, unsafe_sets
 from tests.synthesize.people import lonely, people
 
@@ -66,16 +65,6 @@ def test_a_number_that_differs_for_two_people_only_is_found():
     frame.loc[[7, 11], "boats"] = [1, 3]
     assert found_in(frame, "income ~ boats")[0] == {(7, 11)}
     assert found_in(frame.assign(boats=frame["age"]), "income ~ boats")[0] == set()
-
-
-def test_small_clusters_are_those_with_too_few_residuals():
-    rng = np.random.default_rng(1)
-    labels = np.repeat([0, 1, 2, 3], [2, 3, 4, 9])
-    ones, slope = np.ones((18, 1)), rng.standard_normal((18, 1))
-    assert small_clusters(labels, ones).tolist() == [0]
-    assert small_clusters(labels, np.hstack([ones, slope])).tolist() == [0, 1]
-    assert small_clusters(labels, np.hstack([ones, 1e9 * slope])).tolist() == [0, 1]
-    assert small_clusters(labels, np.hstack([ones, 7 * ones])).tolist() == [0]
 
 
 METHODS = {

@@ -68,6 +68,31 @@ def test_clusters_of_similar_records_lie_near_the_original(gain):
     np.testing.assert_allclose(made.frame["income"].sum(), PEOPLE["income"].sum())
 
 
+def test_terms_are_preserved_in_groups_and_pieces():
+    frame = PEOPLE.assign(half=PEOPLE["region"].isin(["north", "east"]).astype(str))
+    model = "income ~ local(1) + groups(age) + pieces(children)"
+    labels = {"clusters": "region", "groups": "half", "pieces": "sex"}
+    made = dc.synthesize(frame, model, "hybrid", **labels)
+    for names, column in ((["half"], "age"), (["region", "sex"], "children")):
+        sums = [
+            f.assign(p=f["income"] * f[column]).groupby(names)["p"].sum()
+            for f in (frame, made.frame)
+        ]
+        np.testing.assert_allclose(sums[0], sums[1], rtol=1e-9)
+    with pytest.raises(ParameterError, match=r"groups\(…\) go with groups="):
+        dc.synthesize(frame, model, "hybrid", clusters="region", pieces="sex")
+
+
+def test_outliers_are_split_off():
+    frame = PEOPLE.copy()
+    frame.loc[:9, "income"] += np.linspace(2e5, 4e5, 10)
+    options = {"clusters": "sex", "outliers": 0.999, "merge": "pool"}
+    made = dc.synthesize(frame, "income ~ 1", "hybrid", secret=SECRET, **options)
+    np.testing.assert_allclose(made.frame["income"][:10].sum(), frame["income"][:10].sum())
+    without = dc.synthesize(frame, "income ~ 1", "hybrid", secret=SECRET, clusters="sex")
+    assert made.frame["income"][:10].min() > 1e5 > without.frame["income"][:10].min()
+
+
 @pytest.mark.parametrize(
     ("frame", "kind"),
     [

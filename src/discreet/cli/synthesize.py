@@ -42,6 +42,10 @@ Clusters = Annotated[
     typer.Option(help="Clusters of hybrid records: a column, or a size for similar records."),
 ]
 Gain = Annotated[float | None, typer.Option(help="Makes the size of such clusters variable.")]
+Outliers = Annotated[
+    float | None,
+    typer.Option(help="Split off records farther out than this share of a normal law, e.g. 0.999."),
+]
 Groups = Annotated[
     str | None, typer.Option(help="Column of groups of clusters, for terms in groups(…).")
 ]
@@ -69,6 +73,7 @@ def synthesize(
     set: Parameters = None,
     clusters: Clusters = None,
     gain: Gain = None,
+    outliers: Outliers = None,
     groups: Groups = None,
     pieces: Pieces = None,
     missing: Missing = "refuse",
@@ -103,7 +108,8 @@ def synthesize(
     opened: dict[str, Any] = {"name": name, "edition": edition, "id": id, "key": key}
     data = open_source(source, secret=secret, encoding=encoding, decimal=decimal, **opened)
     options: dict[str, Any] = {"gain": gain, "missing": missing, "merge": merge, "keep": keep}
-    options |= {"clusters": _size_or_column(clusters), "groups": groups, "pieces": pieces}
+    options |= {"clusters": _size_or_column(clusters), "outliers": outliers}
+    options |= {"groups": groups, "pieces": pieces}
     with progress_bar():
         made: Any = make(
             data,

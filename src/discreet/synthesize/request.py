@@ -30,6 +30,7 @@ class Request:
       parameters: Its parameters as plain public data.
       clusters: A column's name, a size for clusters of similar records, or a label for each record.
       gain: Makes the size of such clusters variable.
+      outliers: Records farther out than this share of a normal law have clusters of their own.
       groups: Groups of clusters: a column's name, or a label for each record.
       pieces: Pieces of clusters, likewise.
       other: Data to be corrected.
@@ -42,6 +43,7 @@ class Request:
     parameters: Mapping[str, Any]
     clusters: Any = None
     gain: float | None = None
+    outliers: float | None = None
     groups: Any = None
     pieces: Any = None
     other: Any = field(default=None, repr=False)
@@ -61,7 +63,7 @@ class Request:
         if self.size is not None:
             clusters = f"at least {self.size} similar records each"
         named = {role: _named(getattr(self, role)) for role in ("groups", "pieces")}
-        options = {"clusters": clusters, "gain": self.gain, **named}
+        options = {"clusters": clusters, "gain": self.gain, "outliers": self.outliers, **named}
         chosen = {"missing": self.missing, "merge": self.merge}
         return {"model": self.formula.text, **self.parameters, **options, **chosen}
 
@@ -99,10 +101,9 @@ def _checked(method: str, given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _check_hybrid(request: Request) -> None:
-    labels = {name: getattr(request, name) for name in ("clusters", "groups", "pieces", "gain")}
     if request.method != HYBRID:
-        for name, value in labels.items():
-            if value is not None:
+        for name in ("clusters", "groups", "pieces", "gain", "outliers"):
+            if getattr(request, name) is not None:
                 raise ParameterError(f"{name}= goes with method={HYBRID!r}.")
         if request.formula.is_hybrid:
             raise ParameterError(

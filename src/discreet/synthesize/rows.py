@@ -14,6 +14,7 @@ from discreet.errors import DataError, ParameterError, UnknownNameError
 from discreet.synthesize.columns import Column, Factor
 from discreet.synthesize.formula import ModelFormula
 from discreet.synthesize.matrices import Matrix, as_matrix
+from discreet.synthesize.outliers import outlying, split_off
 from discreet.synthesize.records import Records
 
 
@@ -56,6 +57,16 @@ class Rows:
             if all_differ([key[order] for key in used]):
                 break
         return np.asarray(order, dtype=np.int64)
+
+    def with_outliers_apart(self, quantile: float) -> Rows:
+        """The rows with outlying ones in clusters and in a group of their own.
+
+        Args:
+          quantile: Share of rows of normal data that are not outlying.
+        """
+        clusters, apart = split_off(self.clusters, outlying(self.Y, quantile=quantile))
+        groups = apart if self.groups is None else 2 * self.groups + apart
+        return replace(self, clusters=clusters, groups=groups)
 
     def contents(self) -> dict[str, Any]:
         """The rows as plain arrays and texts, for a digest; factors by their codes as texts."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -10,21 +11,12 @@ import numpy as np
 
 from discreet.synthesize.decompose import Fitted, fit
 from discreet.synthesize.formula import GROUPS, PIECES, SHARED, ModelFormula
-from discreet.synthesize.hybrid_model import fit_above, fit_local
-from discreet.synthesize.hybrid_model import model as hybrid_model
-from discreet.synthesize.matrices import Matrix
+from discreet.synthesize.hybrid_safety import UnsafeClusters, unsafe_clusters
 from discreet.synthesize.merge import Codes, merged_columns, merged_labels
 from discreet.synthesize.model import Model, build
 from discreet.synthesize.request import Merge
 from discreet.synthesize.rows import Rows
-from discreet.synthesize.safety import (
-    LEAST_FREEDOM,
-    ROUNDING,
-    Unsafe,
-    refuse,
-    refuse_fixed_columns,
-    unsafe_sets,
-)
+from discreet.synthesize.safety import Unsafe, refuse, refuse_fixed_columns, unsafe_sets
 
 
 def safe_model(formula: ModelFormula, rows: Rows, merge: Merge | None) -> Model:
@@ -84,55 +76,37 @@ def safe_clusters(model: Model, rows: Rows, merge: Merge | None) -> Rows:
       merge: Whether small ones are merged, pieces within clusters and clusters within groups; they
         are refused otherwise.
     """
-    clusters, pieces, scaled = rows.clusters, rows.pieces, model.scaled
+    clusters, scaled = rows.clusters, model.scaled
     if clusters is None:
         return rows
-    if pieces is not None:
-        crossed = np.hstack([scaled.X[:, :1], scaled.others.get(PIECES, scaled.X[:, :0])])
-        pieces = _safe_labels("pieces", _crossed(clusters, pieces), clusters, crossed, merge)
-    clusters = _safe_labels("clusters", clusters, rows.groups, scaled.X, merge)
-    rows = replace(rows, clusters=clusters, pieces=pieces)
-    _refuse_leverage(scaled, rows)
-    return rows
+    if rows.pieces is not None:
+        constant = scaled.X[:, :1]
+        crossed = np.hstack([constant, scaled.others.get(PIECES, constant[:, :0])])
+        cells = _crossed(clusters, rows.pieces)
+        find = partial(unsafe_clusters, crossed, None)
+        rows = replace(rows, pieces=_safe_labels("pieces", cells, clusters, find, merge))
 
+    def unsafe(labels: Codes) -> UnsafeClusters:
+        return unsafe_clusters(**hybrid_arguments(scaled, replace(rows, clusters=labels)))
 
-def small_clusters(labels: Codes, X: Matrix) -> Codes:
-    """The clusters with too few residual degrees of freedom for what is preserved within them.
-
-    Args:
-      labels: The cluster of each row, numbered from 0 without gaps.
-      X: Columns whose fits are preserved within clusters, the constant among them.
-    """
-    own = hybrid_model(len(X), X, None, labels, None, None, None, None)
-    ranks = fit_local(own, np.empty((0, len(X)))).ranks
-    small = np.diff(own.blocks.clusters) - ranks < LEAST_FREEDOM
-    return np.asarray(own.blocks.names[small], dtype=np.int64)
+    return replace(rows, clusters=_safe_labels("clusters", clusters, rows.groups, unsafe, merge))
 
 
 def _safe_labels(
-    role: str, labels: Codes, within: Codes | None, X: Matrix, merge: Merge | None
+    role: str,
+    labels: Codes,
+    within: Codes | None,
+    unsafe: Callable[[Codes], UnsafeClusters],
+    merge: Merge | None,
 ) -> Codes:
     """Labels without small ones: merged, or refused."""
-    find_small = partial(small_clusters, X=X)
     if merge:
         within = np.zeros(len(labels), dtype=np.int64) if within is None else within
-        labels = merged_labels(labels, within, find_small)
-    small = np.isin(labels, find_small(labels))
-    refuse([Unsafe(role, np.flatnonzero(small))] if small.any() else [], len(labels), 0)
+        labels = merged_labels(labels, within, lambda each: unsafe(each).names)
+    found = unsafe(labels)
+    where = role if len(found.names) else "records of leverage 1"
+    refuse([Unsafe(where, np.flatnonzero(found.rows))] if found else [], len(labels), 0)
     return labels
-
-
-def _refuse_leverage(scaled: Model, rows: Rows) -> None:
-    """Refuse records that are their own fit once all that is crossed is taken together."""
-    own = hybrid_model(len(scaled.Y), **hybrid_arguments(scaled, rows))
-    leverage, nothing = np.zeros(len(scaled.Y)), np.empty((0, len(scaled.Y)))
-    found = fit_local(own, nothing, leverage)
-    rank = int(found.ranks.sum())
-    if len(found.above):
-        rank += fit_above(own, found, nothing, leverage)
-    single = own.blocks.order[leverage >= 1 - ROUNDING]
-    unsafe = [Unsafe("records of leverage 1", np.sort(single))] if len(single) else []
-    refuse(unsafe, len(scaled.Y), rank)
 
 
 def _fitted(model: Model) -> Fitted:

@@ -49,6 +49,7 @@ def synthesize(
     *,
     clusters: Labels | int | None = None,
     gain: float | None = None,
+    outliers: float | None = None,
     groups: Labels | None = None,
     pieces: Labels | None = None,
     other: Any = None,
@@ -85,6 +86,8 @@ def synthesize(
       clusters: For hybrid data: the name of a column, a label for each record, or a number for
         clusters of at least so many similar records (MDAV).
       gain: Makes the size of clusters by MDAV variable.
+      outliers: For hybrid data: records that lie farther out than this share of a normal law,
+        0.999 say, are split off and have clusters of their own.
       groups: Groups of clusters, with which terms in `groups(…)` are crossed.
       pieces: Pieces of clusters, with which the constant and terms in `pieces(…)` are crossed.
       other: Data that method `"from-residuals"` corrects: a matrix, or a frame with the
@@ -106,8 +109,8 @@ def synthesize(
       UnsafeRowsError: Records would come out as they went in, or mirrored.
     """
     draws.check_seed(simulate, seed)
-    options = {"clusters": clusters, "gain": gain, "groups": groups, "pieces": pieces}
-    chosen = {"other": other, "missing": missing, "merge": merge}
+    options = {"clusters": clusters, "gain": gain, "outliers": outliers, "groups": groups}
+    chosen = {"pieces": pieces, "other": other, "missing": missing, "merge": merge}
     request = request_of(formula, method, parameters, **options, **chosen)
     records = read_records(data, secret=secret, name=name, edition=edition, ledger=ledger)
     rows = _read_rows(records, request)
@@ -145,6 +148,8 @@ def _prepared(request: Request, rows: Rows, order: np.ndarray) -> tuple[Model, R
         model = safe_model(request.formula, rows, request.merge)
         if request.size is not None:
             rows = replace(rows, clusters=mdav(rows.Y, request.size, gain=request.gain))
+        if request.outliers is not None:
+            rows = rows.with_outliers_apart(request.outliers)
         return model, safe_clusters(model, rows, request.merge)
     except UnsafeRowsError as error:
         raise UnsafeRowsError(str(error), np.sort(order[error.rows])) from None
