@@ -88,30 +88,33 @@ def lengths_within(starts: Index, A: Columns) -> Columns:
 
 
 @njit(cache=True)
-def remove_within(
-    starts: Index, X: Columns, lengths: Columns, tolerance: Any, A: Columns, leverage: Columns
-) -> Index:
-    """Replace each column of A by its residuals on X within each block.
+def orthonormal_within(starts: Index, A: Columns, lengths: Columns, tolerance: Any) -> Index:
+    """Replace A within each block by an orthonormal basis, packed first and zeros after.
 
-    `leverage`, one entry for each row or empty, is raised by what the rows weigh in the fit.
-    Returns the rank of X within each block.
+    A column is dependent when what is new in it is at most `tolerance` of its length as given,
+    blocks × columns. Returns how many columns the bases have.
     """
     ranks = np.zeros(len(starts) - 1, dtype=np.int64)
-    R = np.empty((len(X), len(X)))
+    R = np.empty((len(A), len(A)))
     for b in range(len(ranks)):
-        start, end = starts[b], starts[b + 1]
-        Q = X[:, start:end].copy()
-        ranks[b] = _orthonormal(Q, lengths[b], tolerance, R)
-        basis = Q[: ranks[b]]
-        if len(leverage):
-            for i in range(len(basis)):
-                leverage[start:end] += basis[i] ** 2
-        if len(basis) and len(A):
-            block = A[:, start:end].copy()
-            for _ in range(2):
-                block -= np.dot(np.dot(block, basis.T), basis)
-            A[:, start:end] = block
+        block = A[:, starts[b] : starts[b + 1]].copy()
+        ranks[b] = _orthonormal(block, lengths[b], tolerance, R)
+        block[ranks[b] :] = 0.0
+        A[:, starts[b] : starts[b + 1]] = block
     return ranks
+
+
+@njit(cache=True)
+def subtract_within(starts: Index, Q: Columns, ranks: Index, A: Columns) -> None:
+    """Replace A by its residuals on the orthonormal bases of each block, projected twice."""
+    for b in range(len(ranks)):
+        if ranks[b] == 0:
+            continue
+        basis = Q[: ranks[b], starts[b] : starts[b + 1]].copy()
+        block = A[:, starts[b] : starts[b + 1]].copy()
+        for _ in range(2):
+            block -= np.dot(np.dot(block, basis.T), basis)
+        A[:, starts[b] : starts[b + 1]] = block
 
 
 @njit(cache=True)
@@ -122,23 +125,6 @@ def clear_rounding(starts: Index, A: Columns, lengths: Columns, share: Any) -> N
             column = A[j, starts[b] : starts[b + 1]]
             if math.sqrt(_dot(column, column)) <= share * lengths[b, j]:
                 column[:] = 0.0
-
-
-@njit(cache=True)
-def scores_within(starts: Index, E: Columns, tolerance: Any) -> Index:
-    """Replace E by its orthonormal scores within each block, packed first and zeros after.
-
-    Returns how many there are.
-    """
-    ranks = np.zeros(len(starts) - 1, dtype=np.int64)
-    R, lengths = np.empty((len(E), len(E))), np.empty(len(E))
-    for b in range(len(ranks)):
-        block = E[:, starts[b] : starts[b + 1]].copy()
-        _column_lengths(block, lengths)
-        ranks[b] = _orthonormal(block, lengths, tolerance, R)
-        block[ranks[b] :] = 0.0
-        E[:, starts[b] : starts[b + 1]] = block
-    return ranks
 
 
 @njit(cache=True)

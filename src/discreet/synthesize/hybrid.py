@@ -20,14 +20,13 @@ from discreet.errors import InfeasibleError, ParameterError
 from discreet.synthesize.block_kernels import (
     clear_rounding,
     lengths_within,
-    remove_within,
+    orthonormal_within,
     replace_within,
-    scores_within,
 )
 from discreet.synthesize.blocks import Index
-from discreet.synthesize.decompose import DEPENDENT_RESIDUALS, DEPENDENT_X, ZERO, scores
+from discreet.synthesize.decompose import DEPENDENT_RESIDUALS, ZERO, scores
 from discreet.synthesize.hybrid_covariance import largest_alpha, local_factors, use_factors
-from discreet.synthesize.hybrid_model import HybridModel, LocalFit, fit_above, fit_local, model
+from discreet.synthesize.hybrid_model import HybridModel, levels, model, subtract
 from discreet.synthesize.matrices import Matrix, as_matrix, binary_scales
 from discreet.synthesize.synthesis import Synthesis
 
@@ -114,33 +113,28 @@ def _check(variant: str, residuals: str) -> None:
 
 def _parts(own: HybridModel, A: Matrix, k: int) -> tuple[Parts, Parts, dict[str, Any]]:
     """Residuals of the first `k` columns and of the others, and what was found on the way."""
-    blocks = own.blocks
-    found = fit_local(own, A)
-    ranks, rank_above = found.ranks, 0
-    within, between = found.left, None
-    if len(found.above):
-        within, local_ranks = _within(own, found)
-        between = found.left - within
-        rank_above = fit_above(own, found, between)
+    blocks, found = own.blocks, levels(own)
+    lengths = lengths_within(blocks.clusters, A)
+    ranks = found.local_ranks(blocks)
+    within, between = A.copy(), None
+    subtract(found.local, within)
+    clear_rounding(blocks.clusters, within, lengths, ZERO)
+    rank = int(ranks.sum())
+    if found.within is not None:
+        between = within.copy()
+        subtract([found.within], within)
+        clear_rounding(blocks.clusters, within, lengths, ZERO)
+        between -= within
+        subtract(found.above, between)
         clear_rounding(blocks.whole, between, lengths_within(blocks.whole, A), ZERO)
-        ranks = ranks + local_ranks
-    details = {
-        "clusters": blocks.names,
-        "residual_degrees": np.diff(blocks.clusters) - ranks,
-        "rank_X": int(found.ranks.sum()) + rank_above,
-    }
+        rank += sum(int(level.ranks.sum()) for level in found.above)
+        ranks += found.within.ranks
+    degrees = np.diff(blocks.clusters) - ranks
+    details = {"clusters": blocks.names, "residual_degrees": degrees, "rank_X": rank}
     first, rest = slice(None, k), slice(k, None)
     if between is None:
         return Parts(within[first], None), Parts(within[rest], None), details
     return Parts(within[first], between[first]), Parts(within[rest], between[rest]), details
-
-
-def _within(own: HybridModel, found: LocalFit) -> tuple[Matrix, Index]:
-    """Residuals when X_B is crossed with clusters too, and the rank this adds in each."""
-    starts, left = own.blocks.clusters, found.left.copy()
-    ranks = remove_within(starts, found.above, found.above_lengths, DEPENDENT_X, left, np.empty(0))
-    clear_rounding(starts, left, found.left_lengths, ZERO)
-    return left, ranks
 
 
 def _synthetic(
@@ -148,7 +142,8 @@ def _synthetic(
 ) -> Matrix:
     """New residuals: scores of the drawn values with the loadings of the original ones."""
     blocks, T = own.blocks, drawn.within
-    room = scores_within(blocks.clusters, T, DEPENDENT_RESIDUALS)
+    lengths = lengths_within(blocks.clusters, T)
+    room = orthonormal_within(blocks.clusters, T, lengths, DEPENDENT_RESIDUALS)
     if left.between is None or drawn.between is None:
         replace_within(blocks.clusters, left.within, DEPENDENT_RESIDUALS, T)
         return T

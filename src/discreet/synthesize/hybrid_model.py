@@ -14,12 +14,15 @@ from typing import Any
 
 import numpy as np
 
-from discreet.synthesize.block_kernels import clear_rounding, lengths_within, remove_within
+from discreet.synthesize.block_kernels import (
+    clear_rounding,
+    lengths_within,
+    orthonormal_within,
+    subtract_within,
+)
 from discreet.synthesize.blocks import Blocks, Index, arrange
 from discreet.synthesize.decompose import DEPENDENT_X, ZERO
 from discreet.synthesize.matrices import Matrix, as_matrix, binary_scales, same_rows
-
-_NO_LEVERAGE = np.empty(0)
 
 
 @dataclass(frozen=True)
@@ -47,22 +50,46 @@ class HybridModel:
 
 
 @dataclass(frozen=True)
-class LocalFit:
-    """What regression on all that is crossed with clusters left.
+class Level:
+    """Orthonormal bases of regressors, one for each block of rows.
 
     Attributes:
-      left: Residuals of the given columns.
-      above: The columns X_2, adjusted for all that is crossed with clusters.
-      above_lengths: Length of the columns of X_B within clusters, before they were adjusted.
-      left_lengths: The same for the given columns.
-      ranks: Rank of X_1 within each cluster.
+      starts: Where the blocks begin.
+      Q: The bases, columns as rows; zeros where a block has fewer columns than others.
+      ranks: How many columns each block has.
     """
 
-    left: Matrix
-    above: Matrix
-    above_lengths: Matrix
-    left_lengths: Matrix
+    starts: Index
+    Q: Matrix
     ranks: Index
+
+
+@dataclass(frozen=True)
+class Levels:
+    """All regressors as bases that are orthogonal to each other, but for `within`.
+
+    Attributes:
+      local: X_1: what is crossed with pieces of clusters, and with clusters.
+      above: X_2: what is crossed with groups of clusters, and with nothing.
+      within: X_2 crossed with clusters; its span holds that of `above`.
+    """
+
+    local: list[Level]
+    above: list[Level]
+    within: Level | None
+
+    @property
+    def leverage(self) -> Matrix:
+        """What each row weighs in the fit on X_1 and X_2."""
+        bases = [level.Q for level in (*self.local, *self.above)]
+        return sum((np.einsum("jn,jn->n", Q, Q) for Q in bases), np.zeros(bases[0].shape[1]))
+
+    def local_ranks(self, blocks: Blocks) -> Index:
+        """The rank of X_1 within each cluster."""
+        ranks = self.local[-1].ranks.copy()
+        if len(self.local) > 1:
+            np.add.at(ranks, blocks.cluster_of_piece, self.local[0].ranks)
+        return ranks
 
 
 def model(
@@ -101,46 +128,53 @@ def _columns(blocks: Blocks, values: Any, name: str) -> Matrix:
     return blocks.columns(matrix) / binary_scales(matrix)[:, None]
 
 
-def fit_local(own: HybridModel, A: Matrix, leverage: Matrix = _NO_LEVERAGE) -> LocalFit:
-    """Regress columns, and X_B with them, on what is crossed with clusters and their pieces."""
-    blocks = own.blocks
-    above, local = own.above, own.local
-    together = np.concatenate([above, A])
-    lengths = lengths_within(blocks.clusters, together)
-    local_lengths = lengths_within(blocks.clusters, local)
-    ranks = np.zeros(len(blocks.clusters) - 1, dtype=np.int64)
-    if len(own.pieces):
-        carried = np.concatenate([local, together])
-        piece_lengths = lengths_within(blocks.pieces, own.pieces)
-        found = remove_within(
-            blocks.pieces, own.pieces, piece_lengths, DEPENDENT_X, carried, leverage
-        )
-        np.add.at(ranks, blocks.cluster_of_piece, found)
-        local, together = carried[: len(local)], carried[len(local) :]
-    ranks += remove_within(blocks.clusters, local, local_lengths, DEPENDENT_X, together, leverage)
-    clear_rounding(blocks.clusters, together, lengths, ZERO)
-    b = len(above)
-    return LocalFit(together[b:], together[:b], lengths[:, :b], lengths[:, b:], ranks)
-
-
-def fit_above(own: HybridModel, found: LocalFit, A: Matrix, leverage: Matrix = _NO_LEVERAGE) -> int:
-    """Replace columns by their residuals on X_2 within groups and over all rows.
-
-    Returns the rank of X_2.
-    """
+def levels(own: HybridModel) -> Levels:
+    """Bases from the smallest blocks to the largest, each adjusted for those before it."""
     blocks, g = own.blocks, len(own.grouped)
-    size = found.above_lengths**2
-    carried = np.concatenate([found.above[g:], A])
-    rank = 0
-    if g:
-        first = np.searchsorted(blocks.clusters, blocks.groups[:-1])
-        lengths = np.sqrt(np.add.reduceat(size[:, :g], first))
-        removed = remove_within(
-            blocks.groups, found.above[:g], lengths, DEPENDENT_X, carried, leverage
-        )
-        rank += int(removed.sum())
-    shared, rest = carried[: len(own.shared)], carried[len(own.shared) :]
-    lengths = np.sqrt(size[:, g:].sum(axis=0, keepdims=True))
-    rank += int(remove_within(blocks.whole, shared, lengths, DEPENDENT_X, rest, leverage)[0])
-    A[:] = rest
-    return rank
+    local = []
+    if len(own.pieces):
+        local.append(_level(blocks.pieces, own.pieces, own.pieces, []))
+    columns = own.local.copy()
+    subtract(local, columns)
+    local.append(_level(blocks.clusters, own.local, columns, local))
+    if not len(own.above):
+        return Levels(local, [], None)
+    given, adjusted = own.above, own.above.copy()
+    subtract(local, adjusted)
+    clear_rounding(blocks.clusters, adjusted, lengths_within(blocks.clusters, given), ZERO)
+    within = _level(blocks.clusters, given, adjusted, local)
+    above = [_inside(within, _level(blocks.groups, given[:g], adjusted[:g], local))]
+    subtract(above, adjusted[g:])
+    shared = _level(blocks.whole, given[g:], adjusted[g:], [*local, *above])
+    return Levels(local, [*above, _inside(within, shared)], within)
+
+
+def subtract(found: list[Level], columns: Matrix) -> None:
+    """Replace columns by their residuals on bases that are orthogonal to each other."""
+    for level in found:
+        subtract_within(level.starts, level.Q, level.ranks, columns)
+
+
+def _level(starts: Index, given: Matrix, adjusted: Matrix, below: list[Level]) -> Level:
+    """The basis of columns that are adjusted for the levels below.
+
+    A direction that is nearly lost in the adjustment is noisy, so that it has to be made
+    orthogonal to the levels below once more when it has length one.
+    """
+    Q = adjusted.copy()
+    ranks = orthonormal_within(starts, Q, lengths_within(starts, given), DEPENDENT_X)
+    subtract(below, Q)
+    return Level(starts, Q, _again(starts, Q) if below else ranks)
+
+
+def _inside(span: Level, level: Level) -> Level:
+    """The same basis, moved into a span that holds it up to rounding."""
+    outside = level.Q.copy()
+    subtract([span], outside)
+    Q = level.Q - outside
+    return Level(level.starts, Q, _again(level.starts, Q))
+
+
+def _again(starts: Index, Q: Matrix) -> Index:
+    """Make columns orthonormal that are nearly so, or zero."""
+    return np.asarray(orthonormal_within(starts, Q, np.ones((len(starts) - 1, len(Q))), 0.5))
