@@ -12,9 +12,12 @@ from discreet.errors import DataError, ParameterError
 
 Matrix = NDArray[np.float64]
 
-BLOCK = 1024
-"""Rows handled at a time. Blocks of a few dozen columns stay in the processor's cache, and below
-the size from which BLAS divides a product among threads, which costs more than the product."""
+ROWS = 1024
+"""Rows handled at a time, so that a block of a few dozen columns stays in the processor's cache."""
+
+SINGLE_THREAD = 2**18
+"""Multiplications up to which BLAS does not divide a product among threads. Products of few columns
+stay below it: dividing them costs more than the product itself, above all on a busy machine."""
 
 
 def as_matrix(values: Any, name: str) -> Matrix:
@@ -51,8 +54,10 @@ def same_rows(**matrices: Matrix) -> None:
         raise ParameterError(msg)
 
 
-def row_blocks(n: int, size: int = BLOCK) -> Iterator[slice]:
-    """Slices that cover `n` rows."""
+def row_blocks(n: int, work: int = 1) -> Iterator[slice]:
+    """Slices that cover `n` rows, each with `work` multiplications."""
+    size = min(ROWS, SINGLE_THREAD // max(work, 1))
+    size = size if size >= ROWS // 8 else 8 * ROWS
     return (slice(start, min(start + size, n)) for start in range(0, n, size))
 
 
@@ -90,6 +95,6 @@ def _squares(A: Matrix, scales: Matrix) -> Matrix:
 def cross(A: Matrix, B: Matrix) -> Matrix:
     r"""The products of columns, :math:`A^\top B`, summed block by block."""
     total = np.zeros((A.shape[1], B.shape[1]))
-    for rows in row_blocks(len(A)):
+    for rows in row_blocks(len(A), total.size):
         total += A[rows].T @ B[rows]
     return total

@@ -17,12 +17,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from discreet.synthesize.matrices import BLOCK, Matrix, binary_scales, in_range, row_blocks
+from discreet.synthesize.matrices import SINGLE_THREAD, Matrix, binary_scales, in_range, row_blocks
 
 SAFE_PIVOT = 1e-6
 """Squared sine between a column and those before it from which the Cholesky route is trusted."""
 
-ORTHONORMAL = 1e-14
+ORTHONORMAL = 1e-13
 """Largest deviation of products from the identity at which the second division is left out."""
 
 
@@ -65,7 +65,7 @@ def triangle(A: Matrix, tolerance: float) -> Triangle:
     """The small factor alone."""
     gram = np.zeros((A.shape[1], A.shape[1]))
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        for rows in row_blocks(len(A)):
+        for rows in row_blocks(len(A), gram.size):
             gram += A[rows].T @ A[rows]
     root = _cholesky(gram)
     if root is not None:
@@ -102,14 +102,15 @@ def _cholesky(gram: Matrix) -> Matrix | None:
         root = np.linalg.cholesky(gram / length / length[:, None]).T
     except np.linalg.LinAlgError:
         return None
-    return None if (np.diag(root) ** 2 < SAFE_PIVOT).any() else root * length
+    is_safe = (np.diag(root) ** 2 >= SAFE_PIVOT).all()
+    return np.asarray(root * length, dtype=np.float64) if is_safe else None
 
 
 def _householder(A: Matrix) -> Matrix:
     """The triangular factor by reflections, one block of rows after another."""
     scales = binary_scales(A)
     R = np.zeros((0, A.shape[1]))
-    for rows in row_blocks(len(A), 8 * max(BLOCK, A.shape[1])):
+    for rows in row_blocks(len(A), SINGLE_THREAD):
         R = np.asarray(np.linalg.qr(np.vstack([R, A[rows] / scales]), mode="r"))
     return R * scales
 
@@ -119,8 +120,11 @@ def _divide(A: Matrix, R: Matrix, is_safe: bool, *, out: Matrix) -> Matrix:
     scales = binary_scales(R)
     inverse = np.linalg.inv(R / scales) / scales[:, None] if is_safe else None
     products = np.zeros(R.shape)
-    for rows in row_blocks(len(A)):
-        out[rows] = _substitute(A[rows], R) if inverse is None else A[rows] @ inverse
+    for rows in row_blocks(len(A), R.size):
+        if inverse is None:
+            out[rows] = _substitute(A[rows], R)
+        else:
+            np.matmul(A[rows], inverse, out=out[rows])
         products += out[rows].T @ out[rows]
     return products
 
