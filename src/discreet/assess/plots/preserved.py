@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from discreet.assess.plots.style import PALETTE, QUIET, altair_module, styled
-from discreet.synthesize.preserved import Figure, Preserved
 
 if TYPE_CHECKING:
     import altair
+
+    from discreet.synthesize.preserved import Figure, Preserved
 
 MOST_POINTS = 1_500
 _SIZE = 210
@@ -44,7 +45,7 @@ def _scatter(found: Preserved, j: int) -> Any:
     ]
     everything = np.concatenate([found.original[:, j], found.synthetic[:, j]])
     points = alt.Chart(alt.InlineData(values=pairs)).mark_circle(
-        color=PALETTE[0], opacity=0.4, size=14
+        color=PALETTE[0], opacity=0.4, size=14, aria=False
     )
     r = float(np.corrcoef(found.original[:, j], found.synthetic[:, j])[0, 1])
     title = alt.Title(found.names[j], subtitle=f"correlation {r:.2f}")
