@@ -20,23 +20,19 @@ Index = NDArray[np.int64]
 
 
 @njit(cache=True)
-def gather(A: Columns, order: Index) -> Columns:
-    """The columns of a matrix as rows, in a given order."""
-    out = np.empty((A.shape[1], len(order)))
+def gather(A: Columns, order: Index, factors: Columns, out: Columns) -> None:
+    """Write the columns of a matrix, multiplied by factors, as rows in a given order."""
     for place in range(len(order)):
         for j in range(A.shape[1]):
-            out[j, place] = A[order[place], j]
-    return out
+            out[j, place] = A[order[place], j] * factors[j]
 
 
 @njit(cache=True)
-def scatter(A: Columns, order: Index) -> Columns:
-    """The way back from `gather`."""
-    out = np.empty((len(order), len(A)))
+def scatter(columns: Columns, order: Index, factors: Columns, A: Columns) -> None:
+    """The way back from `gather`, with factors of its own."""
     for place in range(len(order)):
-        for j in range(len(A)):
-            out[order[place], j] = A[j, place]
-    return out
+        for j in range(A.shape[1]):
+            A[order[place], j] = columns[j, place] * factors[j]
 
 
 @njit(cache=True, fastmath={"reassoc", "contract"})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import ParameterError
-from discreet.synthesize.block_kernels import gather, scatter
-from discreet.synthesize.matrices import Matrix
 
 Index = NDArray[np.int64]
+
+_BATCH = 8192  # rows; thirty columns of so many stay in the processor's cache
 
 
 @dataclass(frozen=True)
@@ -33,13 +35,19 @@ class Blocks:
     groups: Index
     names: NDArray[Any]
 
-    def columns(self, matrix: Matrix) -> Matrix:
-        """The columns of a matrix as rows of the result, in this order of places."""
-        return gather(matrix, self.order)
-
-    def rows(self, columns: Matrix) -> Matrix:
-        """The way back: rows in the order of the data."""
-        return scatter(columns, self.order)
+    def batches(self) -> Iterator[Blocks]:
+        """Runs of whole clusters, about as many rows each as the processor's cache holds."""
+        wanted = np.arange(1, len(self.order) // _BATCH + 1) * _BATCH
+        cuts = np.unique([0, *np.searchsorted(self.clusters, wanted), len(self.names)])
+        for first, last in itertools.pairwise(cuts):
+            start, end = self.clusters[first], self.clusters[last]
+            yield Blocks(
+                self.order[start:end],
+                _between(self.pieces, start, end),
+                _between(self.clusters, start, end),
+                np.array([0, end - start]),
+                self.names[first:last],
+            )
 
     @property
     def whole(self) -> Index:
@@ -87,8 +95,18 @@ def _codes(labels: Any, n: int, what: str) -> tuple[NDArray[Any], Index]:
     if labels.shape != (n,):
         msg = f"{what} need one label for each of the {n} rows, got shape {labels.shape}."
         raise ParameterError(msg)
+    if labels.dtype.kind in "iu" and n and int(labels.max()) - int(labels.min()) < 2 * n:
+        names = np.flatnonzero(np.bincount(labels - labels.min())) + labels.min()
+        place = np.zeros(int(labels.max()) - int(labels.min()) + 1, dtype=np.int64)
+        place[names - labels.min()] = np.arange(len(names))
+        return names, place[labels - labels.min()]
     names, codes = np.unique(labels, return_inverse=True)
     return names, codes.astype(np.int64, copy=False)
+
+
+def _between(starts: Index, start: int, end: int) -> Index:
+    """The starts of blocks that lie in a run of rows."""
+    return starts[np.searchsorted(starts, start) : np.searchsorted(starts, end) + 1] - start
 
 
 def _starts(ordered: Index) -> Index:

@@ -22,12 +22,21 @@ from discreet.synthesize.block_kernels import (
     lengths_within,
     orthonormal_within,
     replace_within,
+    scatter,
 )
-from discreet.synthesize.blocks import Index
+from discreet.synthesize.blocks import Blocks, Index
 from discreet.synthesize.decompose import DEPENDENT_RESIDUALS, ZERO, scores
 from discreet.synthesize.hybrid_covariance import largest_alpha, local_factors, use_factors
-from discreet.synthesize.hybrid_model import HybridModel, levels, model, subtract
-from discreet.synthesize.matrices import Matrix, as_matrix, binary_scales
+from discreet.synthesize.hybrid_model import (
+    Levels,
+    ModelPart,
+    Scaled,
+    levels,
+    model,
+    scaled,
+    subtract,
+)
+from discreet.synthesize.matrices import Matrix, as_matrix
 from discreet.synthesize.synthesis import Synthesis
 
 Variant = Literal["main", "a", "b", "c"]
@@ -45,6 +54,11 @@ class Parts:
 
     within: Matrix
     between: Matrix | None
+
+    def some(self, columns: slice) -> Parts:
+        """The parts of some of the columns."""
+        between = None if self.between is None else self.between[columns]
+        return Parts(self.within[columns], between)
 
     @property
     def both(self) -> Matrix:
@@ -90,16 +104,17 @@ def hybrid(
     Y = as_matrix(Y, "Y")
     _check(variant, residuals)
     own = model(len(Y), X_local, X_shared, clusters, groups, X_groups, pieces, X_pieces)
-    scales = binary_scales(Y)
-    columns = own.blocks.columns(Y) / scales[:, None]
-    if residuals == "zero":
-        left, _, details = _parts(own, columns, len(columns))
-        return Synthesis(own.blocks.rows(columns - left.both) * scales, details)
-    draws = own.blocks.columns(rng.standard_normal(Y.shape))
-    left, drawn, details = _parts(own, np.concatenate([columns, draws]), len(columns))
-    columns -= left.both
-    columns += _synthetic(own, left, drawn, variant, details)
-    return Synthesis(own.blocks.rows(columns) * scales, details)
+    values, synthetic = scaled(Y), residuals == "synthetic"
+    out = np.asarray(rng.standard_normal(Y.shape)) if synthetic else np.empty_like(Y, order="C")
+    found = []
+    for part in own.parts():
+        order = part.blocks.order
+        columns, details = _made(part, values.columns(order), out, synthetic, variant)
+        scatter(columns, order, values.scales, out)
+        found.append(details)
+    degrees = np.concatenate([np.asarray(details["residual_degrees"]) for details in found])
+    merged = {"clusters": own.blocks.names, "residual_degrees": degrees}
+    return Synthesis(out, {**found[-1], **merged, "rank_X": sum(d["rank_X"] for d in found)})
 
 
 def _check(variant: str, residuals: str) -> None:
@@ -111,37 +126,55 @@ def _check(variant: str, residuals: str) -> None:
         raise ParameterError(msg)
 
 
-def _parts(own: HybridModel, A: Matrix, k: int) -> tuple[Parts, Parts, dict[str, Any]]:
-    """Residuals of the first `k` columns and of the others, and what was found on the way."""
-    blocks, found = own.blocks, levels(own)
+def _made(
+    own: ModelPart, columns: Matrix, draws: Matrix, synthetic: bool, variant: str
+) -> tuple[Matrix, dict[str, Any]]:
+    """The columns as they are published, and what was found on the way."""
+    found, k = levels(own), len(columns)
+    if not synthetic:
+        left = _residuals(own, found, columns)
+        return columns - left.both, _details(own, found)
+    unscaled = Scaled(draws, np.ones(k))
+    both = _residuals(own, found, np.concatenate([columns, unscaled.columns(own.blocks.order)]))
+    left, drawn = both.some(slice(None, k)), both.some(slice(k, None))
+    columns -= left.both
+    details = _details(own, found)
+    columns += _synthetic(own.blocks, left, drawn, variant, details)
+    return columns, details
+
+
+def _residuals(own: ModelPart, found: Levels, A: Matrix) -> Parts:
+    """The two kinds of residuals of columns."""
+    blocks = own.blocks
     lengths = lengths_within(blocks.clusters, A)
-    ranks = found.local_ranks(blocks)
-    within, between = A.copy(), None
+    within = A.copy()
     subtract(found.local, within)
     clear_rounding(blocks.clusters, within, lengths, ZERO)
-    rank = int(ranks.sum())
+    if found.within is None:
+        return Parts(within, None)
+    between = within.copy()
+    subtract([found.within], within)
+    clear_rounding(blocks.clusters, within, lengths, ZERO)
+    between -= within
+    subtract(found.above, between)
+    clear_rounding(blocks.whole, between, lengths_within(blocks.whole, A), ZERO)
+    return Parts(within, between)
+
+
+def _details(own: ModelPart, found: Levels) -> dict[str, Any]:
+    """Ranks and degrees of freedom."""
+    ranks = found.local_ranks(own.blocks)
+    rank = int(ranks.sum()) + sum(int(level.ranks.sum()) for level in found.above)
     if found.within is not None:
-        between = within.copy()
-        subtract([found.within], within)
-        clear_rounding(blocks.clusters, within, lengths, ZERO)
-        between -= within
-        subtract(found.above, between)
-        clear_rounding(blocks.whole, between, lengths_within(blocks.whole, A), ZERO)
-        rank += sum(int(level.ranks.sum()) for level in found.above)
         ranks += found.within.ranks
-    degrees = np.diff(blocks.clusters) - ranks
-    details = {"clusters": blocks.names, "residual_degrees": degrees, "rank_X": rank}
-    first, rest = slice(None, k), slice(k, None)
-    if between is None:
-        return Parts(within[first], None), Parts(within[rest], None), details
-    return Parts(within[first], between[first]), Parts(within[rest], between[rest]), details
+    return {"residual_degrees": np.diff(own.blocks.clusters) - ranks, "rank_X": rank}
 
 
 def _synthetic(
-    own: HybridModel, left: Parts, drawn: Parts, variant: str, details: dict[str, Any]
+    blocks: Blocks, left: Parts, drawn: Parts, variant: str, details: dict[str, Any]
 ) -> Matrix:
     """New residuals: scores of the drawn values with the loadings of the original ones."""
-    blocks, T = own.blocks, drawn.within
+    T = drawn.within
     lengths = lengths_within(blocks.clusters, T)
     room = orthonormal_within(blocks.clusters, T, lengths, DEPENDENT_RESIDUALS)
     if left.between is None or drawn.between is None:

@@ -9,6 +9,7 @@ levels above it.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +17,7 @@ import numpy as np
 
 from discreet.synthesize.block_kernels import (
     clear_rounding,
+    gather,
     lengths_within,
     orthonormal_within,
     subtract_within,
@@ -26,11 +28,30 @@ from discreet.synthesize.matrices import Matrix, as_matrix, binary_scales, same_
 
 
 @dataclass(frozen=True)
-class HybridModel:
-    """Regressors by the level at which they are crossed, columns as rows, in order of blocks.
+class Scaled:
+    """A matrix with a power of two for each column, by which it is divided in all computations.
 
     Attributes:
-      blocks: The order of rows.
+      matrix: The matrix, rows in the order of the data.
+      scales: The powers of two; they keep squares within the range of numbers.
+    """
+
+    matrix: Matrix
+    scales: Matrix
+
+    def columns(self, order: Index) -> Matrix:
+        """The scaled columns as rows of the result, in an order of places."""
+        out = np.empty((self.matrix.shape[1], len(order)))
+        gather(self.matrix, order, 1 / self.scales, out)
+        return out
+
+
+@dataclass(frozen=True)
+class HybridModel:
+    """Regressors by the level at which they are crossed, rows in the order of the data.
+
+    Attributes:
+      blocks: The order of rows in which they are runs.
       pieces: What is crossed with pieces of clusters.
       local: What is crossed with clusters.
       grouped: What is crossed with groups of clusters.
@@ -38,15 +59,32 @@ class HybridModel:
     """
 
     blocks: Blocks
+    pieces: Scaled
+    local: Scaled
+    grouped: Scaled
+    shared: Scaled
+
+    def parts(self) -> Iterator[ModelPart]:
+        """Sets of clusters that can be worked on by themselves: all, if they share anything."""
+        shares = self.grouped.matrix.shape[1] + self.shared.matrix.shape[1]
+        for blocks in [self.blocks] if shares else self.blocks.batches():
+            yield self.part(blocks)
+
+    def part(self, blocks: Blocks) -> ModelPart:
+        """The regressors of some blocks."""
+        found = (self.pieces, self.local, self.grouped, self.shared)
+        return ModelPart(blocks, *(each.columns(blocks.order) for each in found))
+
+
+@dataclass(frozen=True)
+class ModelPart:
+    """Regressors of some clusters, columns as rows, in order of blocks; fields as in the model."""
+
+    blocks: Blocks
     pieces: Matrix
     local: Matrix
     grouped: Matrix
     shared: Matrix
-
-    @property
-    def above(self) -> Matrix:
-        """What is not crossed with clusters: the grouped and the shared columns."""
-        return np.concatenate([self.grouped, self.shared])
 
 
 @dataclass(frozen=True)
@@ -109,26 +147,27 @@ def model(
     if pieces is not None and X_pieces is None:
         X_pieces = np.ones(n)
     X_local = np.ones(n) if X_local is None else X_local
-    return HybridModel(
-        blocks,
-        _columns(blocks, X_pieces, "X_pieces"),
-        _columns(blocks, X_local, "X_local"),
-        _columns(blocks, X_groups, "X_groups"),
-        _columns(blocks, X_shared, "X_shared"),
-    )
+    given = {
+        "X_pieces": X_pieces,
+        "X_local": X_local,
+        "X_groups": X_groups,
+        "X_shared": X_shared,
+    }
+    return HybridModel(blocks, *(_checked(name, X, n) for name, X in given.items()))
 
 
-def _columns(blocks: Blocks, values: Any, name: str) -> Matrix:
-    """A matrix in the order of blocks; powers of two keep its squares within range."""
-    n = len(blocks.order)
-    if values is None:
-        return np.empty((0, n))
-    matrix = as_matrix(values, name)
+def _checked(name: str, values: Any, n: int) -> Scaled:
+    matrix = np.empty((n, 0)) if values is None else as_matrix(values, name)
     same_rows(Y=np.empty((n, 0)), **{name: matrix})
-    return blocks.columns(matrix) / binary_scales(matrix)[:, None]
+    return scaled(matrix)
 
 
-def levels(own: HybridModel) -> Levels:
+def scaled(matrix: Matrix) -> Scaled:
+    """A matrix with the scales of its columns."""
+    return Scaled(matrix, binary_scales(matrix))
+
+
+def levels(own: ModelPart) -> Levels:
     """Bases from the smallest blocks to the largest, each adjusted for those before it."""
     blocks, g = own.blocks, len(own.grouped)
     local = []
@@ -137,9 +176,10 @@ def levels(own: HybridModel) -> Levels:
     columns = own.local.copy()
     subtract(local, columns)
     local.append(_level(blocks.clusters, own.local, columns, local))
-    if not len(own.above):
+    given = np.concatenate([own.grouped, own.shared])
+    if not len(given):
         return Levels(local, [], None)
-    given, adjusted = own.above, own.above.copy()
+    adjusted = given.copy()
     subtract(local, adjusted)
     clear_rounding(blocks.clusters, adjusted, lengths_within(blocks.clusters, given), ZERO)
     within = _level(blocks.clusters, given, adjusted, local)

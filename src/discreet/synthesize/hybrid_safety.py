@@ -60,7 +60,7 @@ def unsafe_clusters(
     given = (clusters, X_local, pieces, X_shared, X_groups)
     n = len(next(values for values in given if values is not None))
     own = model(n, X_local, X_shared, clusters, groups, X_groups, pieces, X_pieces)
-    found, size = levels(own), np.diff(own.blocks.clusters)
+    found, size = levels(own.part(own.blocks)), np.diff(own.blocks.clusters)
     local = size - found.local_ranks(own.blocks)
     degrees = local - _lost_ranks(own.blocks.clusters, found)
     rank_above = sum(int(level.ranks.sum()) for level in found.above)
