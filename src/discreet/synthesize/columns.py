@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.design.codes import MISSING, canonical_array
-from discreet.errors import DataError, ParameterError
+from discreet.design.codes import canonical_array
+from discreet.errors import DataError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -56,17 +56,14 @@ def column_of(name: str, values: pa.ChunkedArray, missing: Missing) -> dict[str,
     Missing codes become a level `(missing)`. Missing numbers become the mean of the others, beside
     a column `missing(name)` of zeros and ones.
     """
-    import pyarrow.compute as pc
-
-    absent = np.asarray(pc.is_null(values, nan_is_null=True))
-    if missing not in MISSING_RULES:
-        raise ParameterError(f"missing must be 'refuse' or 'category', got {missing!r}.")
-    if missing == "refuse":
-        _refuse_missing(name, absent, "or make them a category with missing='category'")
-    if not _is_number(values.type):
+    is_number = _is_number(values.type)
+    numbers = _numbers(name, values) if is_number else np.empty(0)
+    absent = np.isnan(numbers)
+    if missing == "refuse" and (absent.any() or values.null_count):
+        raise _missing_values(name, "or make them a category with missing='category'")
+    if not is_number:
         _check_codes(name, values.type)
         return {name: Factor.of(values)}
-    numbers = _finite(name, values, absent)
     if not absent.any():
         return {name: numbers}
     if absent.all():
@@ -93,9 +90,10 @@ def numbers_of(name: str, values: pa.ChunkedArray, role: str) -> NDArray[np.floa
             raise DataError(
                 f"column {name!r} is {role} and must hold numbers, but holds {values.type}."
             ) from None
-    absent = np.asarray(pc.is_null(values, nan_is_null=True))
-    _refuse_missing(name, absent, "or fill them in first")
-    return _finite(name, values, absent)
+    numbers = _numbers(name, values)
+    if np.isnan(numbers).any():
+        raise _missing_values(name, "or fill them in first")
+    return numbers
 
 
 def as_frame(columns: Mapping[str, Column]) -> Any:
@@ -112,19 +110,16 @@ def as_frame(columns: Mapping[str, Column]) -> Any:
     )
 
 
-def _refuse_missing(name: str, absent: NDArray[np.bool_], remedy: str) -> None:
-    if absent.any():
-        raise DataError(
-            f"column {name!r} has missing values. Leave such records out, {remedy}. ({MISSING!r} "
-            "as a code is not missing.)"
-        )
+def _missing_values(name: str, remedy: str) -> DataError:
+    return DataError(f"column {name!r} has missing values. Leave such records out, {remedy}.")
 
 
-def _finite(name: str, values: pa.ChunkedArray, absent: NDArray[np.bool_]) -> NDArray[np.float64]:
+def _numbers(name: str, values: pa.ChunkedArray) -> NDArray[np.float64]:
+    """Numbers of their own, NaN where one is missing."""
     import pyarrow as pa
 
     numbers = np.array(values.cast(pa.float64(), safe=False).to_numpy())
-    if not np.isfinite(numbers[~absent]).all():
+    if np.isinf(numbers).any():
         raise DataError(f"column {name!r} holds infinite values; leave such records out.")
     return numbers
 

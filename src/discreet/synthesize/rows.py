@@ -14,7 +14,6 @@ from discreet.errors import DataError, ParameterError, UnknownNameError
 from discreet.synthesize.columns import Column, Factor
 from discreet.synthesize.formula import ModelFormula
 from discreet.synthesize.matrices import Matrix, as_matrix
-from discreet.synthesize.outliers import outlying, split_off
 from discreet.synthesize.records import Records
 
 
@@ -64,6 +63,8 @@ class Rows:
         Args:
           quantile: Share of rows of normal data that are not outlying.
         """
+        from discreet.synthesize.outliers import outlying, split_off
+
         clusters, apart = split_off(self.clusters, outlying(self.Y, quantile=quantile))
         groups = apart if self.groups is None else 2 * self.groups + apart
         return replace(self, clusters=clusters, groups=groups)

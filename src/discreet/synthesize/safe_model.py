@@ -12,6 +12,7 @@ import numpy as np
 from discreet.synthesize.decompose import Fitted, fit
 from discreet.synthesize.formula import GROUPS, PIECES, SHARED, ModelFormula
 from discreet.synthesize.hybrid_safety import UnsafeClusters, unsafe_clusters
+from discreet.synthesize.matrices import Matrix
 from discreet.synthesize.merge import Codes, merged_columns, merged_labels
 from discreet.synthesize.model import Model, build
 from discreet.synthesize.request import Merge
@@ -63,8 +64,14 @@ def hybrid_arguments(scaled: Model, rows: Rows) -> dict[str, Any]:
         "groups": rows.groups,
         "X_groups": scaled.others.get(GROUPS),
         "pieces": rows.pieces,
-        "X_pieces": scaled.others.get(PIECES),
+        "X_pieces": None if rows.pieces is None else _in_pieces(scaled),
     }
+
+
+def _in_pieces(scaled: Model) -> Matrix:
+    """What is crossed with pieces of clusters: the constant, and the terms that say so."""
+    constant = scaled.X[:, :1]
+    return np.hstack([constant, scaled.others.get(PIECES, constant[:, :0])])
 
 
 def safe_clusters(model: Model, rows: Rows, merge: Merge | None) -> Rows:
@@ -80,10 +87,8 @@ def safe_clusters(model: Model, rows: Rows, merge: Merge | None) -> Rows:
     if clusters is None:
         return rows
     if rows.pieces is not None:
-        constant = scaled.X[:, :1]
-        crossed = np.hstack([constant, scaled.others.get(PIECES, constant[:, :0])])
         cells = _crossed(clusters, rows.pieces)
-        find = partial(unsafe_clusters, crossed, None)
+        find = partial(unsafe_clusters, _in_pieces(scaled), None)
         rows = replace(rows, pieces=_safe_labels("pieces", cells, clusters, find, merge))
 
     def unsafe(labels: Codes) -> UnsafeClusters:

@@ -160,10 +160,11 @@ def _supports(model: Model) -> Iterator[tuple[str, Codes]]:
     """For each numeric column of the model the rows in which it differs from its usual value."""
     numbers = {n: c for n, c in model.columns.items() if not isinstance(c, Factor)}
     crossed = {name for crossing in model.crossings for name in crossing}
+    most = model.X.shape[1] + LEAST_FREEDOM
     for name, column in numbers.items():
-        middle = len(column) // 2  # the usual value, if more than half of the rows have it
-        different = column != np.partition(column, middle)[middle]
-        if name not in crossed and 0 < different.sum() <= model.X.shape[1] + LEAST_FREEDOM:
+        first = np.sort(column[: 2 * most + 1])  # more than half of these have the usual value
+        different = column != first[len(first) // 2]
+        if name not in crossed and 0 < np.count_nonzero(different) <= most:
             yield name, np.where(different, 0, -1)
 
 
