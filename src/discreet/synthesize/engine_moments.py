@@ -96,7 +96,7 @@ def products(data: Microdata, terms: Sequence[Term]) -> Matrix:
 
 
 def _spread(data: Microdata, names: Sequence[str]) -> dict[str, Term]:
-    asked = {}
+    asked: dict[str, Any] = {}
     for i, name in enumerate(names):
         column = data.table[name].cast("float64")
         asked |= {

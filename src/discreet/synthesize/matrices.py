@@ -98,3 +98,11 @@ def cross(A: Matrix, B: Matrix) -> Matrix:
     for rows in row_blocks(len(A), total.size):
         total += A[rows].T @ B[rows]
     return total
+
+
+def product(A: Matrix, B: Matrix) -> Matrix:
+    """A tall matrix times a small one, block by block."""
+    out = np.empty((len(A), B.shape[1]))
+    for rows in row_blocks(len(A), B.size):
+        np.matmul(A[rows], B, out=out[rows])
+    return out

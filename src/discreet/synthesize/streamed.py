@@ -25,7 +25,7 @@ from discreet.files import OWNER_ONLY, PARQUET, ending_of, written_whole
 from discreet.microdata.backend import attempt
 from discreet.microdata.microdata import Microdata
 from discreet.synthesize.engine_moments import Term, products, terms_of
-from discreet.synthesize.matrices import Matrix
+from discreet.synthesize.matrices import Matrix, cross, product
 from discreet.synthesize.row_draws import RowDraws
 
 if TYPE_CHECKING:
@@ -212,9 +212,9 @@ def _first_pass(data: Microdata, model: Model, draws: RowDraws) -> Plan:
     for start, batch in _batches(data, _names(model)):
         A, Z = model.design(batch), draws.rows(start, start + len(batch))
         _refuse_leverage(A, model.inverse)
-        E = model.confidential(batch) - A @ model.B
-        with_X += A.T @ np.hstack([E, Z])
-        own += np.stack([E.T @ E, Z.T @ Z])
+        E = model.confidential(batch) - product(A, model.B)
+        with_X += cross(A, np.hstack([E, Z]))
+        own += np.stack([cross(E, E), cross(Z, Z)])
     coefficients = model.inverse @ with_X
     taken = coefficients.T @ with_X
     residual = own - np.stack([taken[:k, :k], taken[k:, k:]])
@@ -227,7 +227,7 @@ def _first_pass(data: Microdata, model: Model, draws: RowDraws) -> Plan:
 
 
 def _refuse_leverage(A: Matrix, inverse: Matrix) -> None:
-    if (np.einsum("ij,ij->i", A @ inverse, A) > 1 - 1e-9).any():
+    if (np.einsum("ij,ij->i", product(A, inverse), A) > 1 - 1e-9).any():
         msg = (
             "there are records of leverage 1: their values would come out as they went in. Use "
             "coarser codes, or leave out terms."
@@ -254,10 +254,10 @@ def _second_pass(data: Microdata, model: Model, draws: RowDraws, plan: Plan, pat
     try:
         for start, batch in _batches(data, _names(model)):
             A, Z = model.design(batch), draws.rows(start, start + len(batch))
-            made = _with_values(batch, model, A @ plan.F + Z @ plan.C)
+            made = _with_values(batch, model, product(A, plan.F) + product(Z, plan.C))
             old, new = model.confidential(batch), model.confidential(made)
-            with_X += A.T @ (new - old)
-            own += new.T @ new - old.T @ old
+            with_X += cross(A, new - old)
+            own += cross(new, new) - cross(old, old)
             writer = writer or pq.ParquetWriter(path, made.schema, use_dictionary=_texts(model))
             writer.write_batch(made)
     finally:
