@@ -51,6 +51,7 @@ def test_plain_numbers_are_the_columns_themselves():
         ("income ~ poly(age, 3)", lambda: np.vander(PEOPLE["age"] / 50, 4)),
         ("income ~ age + {age**2}", lambda: np.vander(PEOPLE["age"] / 50, 3)),
         ("income ~ C(children)", lambda: dummies("children")),
+        ("income ~ sqrt(age)", lambda: np.column_stack([np.ones(60), np.sqrt(PEOPLE["age"])])),
         ("income ~ log(age)", lambda: np.column_stack([np.ones(60), np.log(PEOPLE["age"])])),
     ],
 )

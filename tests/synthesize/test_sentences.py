@@ -19,6 +19,11 @@ REQUESTS = {
     "weights": (f"{MODEL} + weights(w)", "ipso", {}),
     "residuals": (MODEL, "residual-correlation", {"correlations": [0.3, 0.2]}),
     "residuals, less": (MODEL, "residual-correlation", {"correlations": 0.5, "alpha": 0.5}),
+    "residuals, most": (
+        MODEL,
+        "residual-correlation",
+        {"correlations": [0.9, 0.2], "alpha": "largest"},
+    ),
     "components": (MODEL, "score-correlation", {"correlations": [0.8, "redraw"]}),
     "kept component": (MODEL, "score-correlation", {"correlations": ["keep", 0.0]}),
     "principal components": (

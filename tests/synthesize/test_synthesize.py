@@ -194,6 +194,20 @@ def test_a_refused_release_is_not_entered(tmp_path):
     assert ledger.rows() == []
 
 
+def test_a_wish_that_is_not_feasible_is_not_entered(tmp_path):
+    ledger = dc.Ledger(tmp_path / "ledger.db")
+    request = {"correlations": [0.99, 0.1], "secret": SECRET, "name": "people", "ledger": ledger}
+    with pytest.raises(dc.DiscreetError, match="nearest feasible"):
+        dc.synthesize(PEOPLE, MODEL, "residual-correlation", **request)
+    made = dc.synthesize(PEOPLE, MODEL, "residual-correlation", alpha="largest", **request)
+    assert 0 < made.statement.steps[-1].parameters["alpha"] < 1
+
+
+def test_a_trial_knows_what_the_method_found_out():
+    trial = dc.synthesize(PEOPLE, MODEL, simulate=True, seed=1)
+    assert trial.details["rank_residuals"] == 2
+
+
 def test_a_ledger_needs_a_name(tmp_path):
     with pytest.raises(ParameterError, match="name="):
         dc.synthesize(PEOPLE, MODEL, secret=SECRET, ledger=tmp_path / "ledger.db")

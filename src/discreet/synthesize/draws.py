@@ -38,7 +38,7 @@ def release_digest(records: Records, *request: Any) -> bytes:
 
 
 def registered(records: Records, shown: bytes, step: dict[str, Any], *, again: bool) -> int | None:
-    """Enter the release in the ledger, before anything is drawn; returns its number.
+    """Enter the release in the ledger, before anybody gets it; returns its number.
 
     Without a secret no two draws are the same, so each is a release of its own.
     """

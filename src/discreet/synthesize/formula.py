@@ -18,8 +18,31 @@ from typing import Any, NoReturn
 from discreet.errors import ParameterError, UnknownNameError
 
 CONSTANT = "1"
-NUMBER = "number"
-"""The function that reads codes as numbers."""
+NUMBER, ROOT = "number", "sqrt"
+"""Functions of our own: codes read as numbers, and square roots."""
+FUNCTIONS = frozenset(
+    [
+        "C",
+        "I",
+        "bs",
+        "cc",
+        "center",
+        "contr",
+        "cr",
+        "cs",
+        "exp",
+        "exp10",
+        "exp2",
+        "log",
+        "log10",
+        "log2",
+        "number",
+        "poly",
+        "scale",
+        "sqrt",
+    ]
+)
+"""What may be called in a formula: nothing that depends on the order of records, as lags do."""
 _CALL = re.compile(r"[\w.]+\([^()]*\)")
 _BACKTICKS = re.compile(r"`([^`]*)`")
 PLAIN, LOCAL, SHARED, GROUPS, PIECES = "", "local", "shared", "groups", "pieces"
@@ -56,17 +79,15 @@ class ModelFormula:
           known: The columns of the records.
 
         Raises:
-          UnknownNameError: A name is neither a column nor a function of formulaic.
+          UnknownNameError: A name is neither a column nor one of the functions.
         """
-        from formulaic.transforms import TRANSFORMS
-
         columns = list(known)
         found: dict[str, None] = {}
         for part in self.parts.values():
             for name in names_in(_parsed(part)):
                 if name in columns:
                     found[name] = None
-                elif name not in {*TRANSFORMS, NUMBER}:
+                elif name not in FUNCTIONS:
                     raise UnknownNameError("column", name, columns)
         return tuple(found)
 

@@ -25,6 +25,7 @@ from discreet.synthesize.formula import (
     LOCAL,
     NUMBER,
     PLAIN,
+    ROOT,
     ModelFormula,
     names_in,
     names_of,
@@ -203,7 +204,7 @@ def _evaluated(parsed: Any, columns: Mapping[str, Column], n: int) -> Any:
 
     frame = as_frame(columns) if columns else pd.DataFrame(index=range(n))
     try:
-        return parsed.get_model_matrix(frame, context={NUMBER: _number}, output="numpy")
+        return parsed.get_model_matrix(frame, context=_OWN, output="numpy")
     except Exception as error:  # formulaic passes on whatever a transformation raises
         reason = without_values(error).splitlines()[0].rstrip(".")
         raise ParameterError(f"the right side of the model failed: {reason}.") from None
@@ -214,6 +215,9 @@ def _number(values: Any) -> Any:
     import pandas as pd
 
     return pd.to_numeric(pd.Series(values).astype(str))
+
+
+_OWN = {NUMBER: _number, ROOT: np.sqrt}
 
 
 def _check_size(m: int, n: int) -> None:

@@ -15,7 +15,7 @@ from discreet.errors import ParameterError, UnknownNameError
 from discreet.synthesize.columns import MISSING_RULES, Missing
 from discreet.synthesize.formula import CONSTANT, GROUPS, PIECES, PLAIN, ModelFormula, parse
 
-HYBRID, CORRECTION = "hybrid", "from-residuals"
+HYBRID, CORRECTION, CORRELATION = "hybrid", "from-residuals", "residual-correlation"
 Merge = Literal["pool"]
 _FROM_RECORDS = {"Y", "X", "X_local", "X_shared", "clusters", "groups", "pieces", "other", "rng"}
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import html
 import textwrap
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -105,7 +106,12 @@ class SyntheticTrial(Synthesized):
 
     What a seed draws can be drawn again, and whoever knows the noise solves for the original; so a
     trial is neither shown nor written. Made by `discreet.synthesize` with `simulate=True`.
+
+    Attributes:
+      details: What the method found out on the way, such as the rank of the residuals.
     """
+
+    details: Mapping[str, Any] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return f"SyntheticTrial (confidential): {', '.join(self.confidential)} by {self.method}"

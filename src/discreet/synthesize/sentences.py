@@ -133,14 +133,14 @@ def declared(said: Said) -> list[Sentence]:
                 holds=partial(_components_correlate, given),
             )
         ]
-    if said.method == "residual-correlation" and given.get("alpha", 1.0) != "largest":
-        wish = given["correlations"]
+    if said.method == "residual-correlation":
+        wish, alpha = given["correlations"], given["alpha"]
         return [
             Sentence(
                 "residual-correlations",
                 "The residuals correlate with those of the original as declared: "
-                f"{_wishes(wish)} times {given.get('alpha', 1.0):g}.",
-                holds=partial(_correlate, np.multiply(wish, given.get("alpha", 1.0))),
+                f"{_wishes(wish)} times {alpha:.6g}.",
+                holds=partial(_correlate, np.multiply(wish, alpha)),
             )
         ]
     if said.method == "hybrid":

@@ -19,15 +19,15 @@ from discreet.protect.sentences import data_step
 from discreet.synthesize import draws
 from discreet.synthesize.clusters import mdav
 from discreet.synthesize.columns import Missing
-from discreet.synthesize.matrices import Matrix
 from discreet.synthesize.model import Model, read_columns
 from discreet.synthesize.records import Records, read_records
-from discreet.synthesize.request import HYBRID, Merge, Request, request_of
+from discreet.synthesize.request import CORRELATION, HYBRID, Merge, Request, request_of
 from discreet.synthesize.result import Synthetic, SyntheticTrial
 from discreet.synthesize.rows import Rows, other_values, with_labels
 from discreet.synthesize.safe_model import hybrid_arguments, safe_clusters, safe_model
 from discreet.synthesize.safety import UnsafeRowsError
 from discreet.synthesize.sentences import Said, sentences_of
+from discreet.synthesize.synthesis import Synthesis
 
 UNCHANGED = 1e-9
 """Values that move by at most this share of their column's spread are unchanged."""
@@ -119,13 +119,12 @@ def synthesize(
     shown = draws.release_digest(records, method, request.public, rows.contents())
     model, rows = _prepared(request, rows, order)
     if seed is not None:
-        made = _synthetic_values(request, model, rows, draws.experiment(seed, method))
-        parts = _parts(request, records, made, order, keep)
-        return SyntheticTrial(**parts)
+        made = _made(request, model, rows, draws.experiment(seed, method))
+        return SyntheticTrial(**_parts(request, records, made, order, keep), details=made.details)
+    made = _made(request, model, rows, draws.publication(records, shown))
+    parts = _parts(request, records, made, order, keep)
     step = {"method": f"synthesize {method}", "model": request.formula.text}
     number = draws.registered(records, shown, step, again=again)
-    made = _synthetic_values(request, model, rows, draws.publication(records, shown))
-    parts = _parts(request, records, made, order, keep)
     counted = records.ledger is not None
     first = data_step(records, TableWise(), is_counted=counted, number=number)
     return Synthetic(**{**parts, "statement": parts["statement"].preceded(first)})
@@ -155,9 +154,7 @@ def _prepared(request: Request, rows: Rows, order: np.ndarray) -> tuple[Model, R
         raise UnsafeRowsError(str(error), np.sort(order[error.rows])) from None
 
 
-def _synthetic_values(
-    request: Request, model: Model, rows: Rows, rng: np.random.Generator
-) -> Matrix:
+def _made(request: Request, model: Model, rows: Rows, rng: np.random.Generator) -> Synthesis:
     """The method's values; a method that changes nothing is refused."""
     run = registry.load("synthesizer", request.method)
     scaled, parameters = model.scaled, dict(request.parameters)
@@ -168,37 +165,45 @@ def _synthetic_values(
         if rows.other is not None:
             parameters["other"] = replace(model, Y=rows.other).scaled.Y
         made = run(scaled.Y, scaled.X, rng=rng, **parameters)
-    values: Matrix = model.unscaled(made.Y)
+    values = model.unscaled(made.Y)
     if (np.abs(values - rows.Y) <= UNCHANGED * rows.Y.std(axis=0)).all():
         raise ConfidentialError(
             f"with these parameters method {request.method!r} returns the records as they are. "
             "Choose parameters that draw at least part of the residuals anew."
         )
-    return values
+    return Synthesis(values, made.details)
 
 
 def _parts(
     request: Request,
     records: Records,
-    made: Matrix,
+    made: Synthesis,
     order: np.ndarray,
     keep: Sequence[str] | None,
 ) -> dict[str, Any]:
     """The contents of a result: the records in their order, and what is said of them."""
-    values = np.empty_like(made)
-    values[order] = made
+    values = np.empty_like(made.Y)
+    values[order] = made.Y
     names = request.formula.confidential
     frame = records.with_values(dict(zip(names, values.T, strict=True)), keep)
     return {
         "frame": frame,
-        "statement": _statement(request, frame, records.secret is not None),
+        "statement": _statement(request, frame, _public(request, made), records.secret is not None),
         "confidential": names,
         "model": request.formula.text,
         "method": request.method,
     }
 
 
-def _statement(request: Request, frame: Any, has_secret: bool) -> Statement:
+def _public(request: Request, made: Synthesis) -> dict[str, Any]:
+    """What was asked for; the multiplier as it was used, which follows from what is preserved."""
+    reached = {"alpha": made.details["alpha"]} if request.method == CORRELATION else {}
+    return {**request.public, **reached}
+
+
+def _statement(
+    request: Request, frame: Any, parameters: dict[str, Any], has_secret: bool
+) -> Statement:
     formula = request.formula
     columns = open_frame(frame).columns
     said = Said(
@@ -207,11 +212,11 @@ def _statement(request: Request, frame: Any, has_secret: bool) -> Statement:
         published=tuple(c for c in columns if c not in formula.confidential),
         model=formula.text,
         weights=formula.weights,
-        parameters=request.public,
+        parameters=parameters,
         has_secret=has_secret,
         has_missing=request.missing == "category",
         has_merged=request.merge is not None,
     )
-    public = {name.rstrip("_"): value for name, value in request.public.items()}
+    public = {name.rstrip("_"): value for name, value in parameters.items()}
     step = step_of(f"synthesize:{request.method}", public, sentences_of(said))
     return Statement((step,), version=__version__)
