@@ -35,6 +35,7 @@ PEER = {
     (1_000_000, 10): {"MHa": (22.3, 7.4), "MHb": (300, 300), "MHa many": (300, 300)},
 }
 GROWTH = [(n, d, size) for d in (2, 5, 10) for size in (3, 10) for n in (10**4, 10**5)]
+GROWTH += [(10**6, 2, 10), (10**6, 5, 10)]
 
 
 def measure(name: str, n: int, m: int) -> list[float]:

@@ -1,8 +1,9 @@
 """Clusters of similar rows by microaggregation: MDAV with fixed and variable group size.
 
 The loops are those of Domingo-Ferrer and Torra (2005) and of Solanas and Martínez-Ballesté (2006).
-What they look for, the farthest row and the nearest ones, is found in a k-d tree of the rows that
-are left, and the tree is planted anew whenever half of its rows are gone.
+What they look for is found exactly: the row farthest from the centroid among the outermost rows,
+the row farthest from another and the nearest ones in a k-d tree of the rows that are left. Both
+are made anew whenever half of the rows are gone.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import ParameterError
-from discreet.synthesize.cluster_kernels import cut_one, cut_pairs, cut_variable
+from discreet.synthesize.cluster_kernels import cut_one, cut_pairs, cut_variable, shells
 from discreet.synthesize.matrices import Matrix, as_matrix
 from discreet.synthesize.neighbour_tree import plant
 
@@ -57,8 +58,8 @@ def _fixed(values: Matrix, size: int) -> Labels:
     group, rows = 0, np.arange(len(values))
     while len(rows) >= 3 * size:
         inside = np.full(len(rows), -1, dtype=np.int64)
-        tree = plant(values[rows])
-        group, _ = cut_pairs(tree, size, group, len(rows) // 2, inside)
+        tree, around = plant(values[rows]), shells(values[rows], values[rows].mean(axis=0))
+        group, _ = cut_pairs(tree, around, size, group, len(rows) // 2, inside)
         labels[rows] = inside
         rows = rows[inside < 0]
     if len(rows) >= 2 * size:
@@ -76,8 +77,8 @@ def _variable(values: Matrix, size: int, gain: float) -> Labels:
     group, rows = 0, np.arange(len(values))
     while len(rows) >= size:
         inside = np.full(len(rows), -1, dtype=np.int64)
-        tree = plant(values[rows])
-        group, _ = cut_variable(tree, centre, size, gain, group, len(rows) // 2, inside)
+        tree, around = plant(values[rows]), shells(values[rows], centre)
+        group, _ = cut_variable(tree, around, size, gain, group, len(rows) // 2, inside)
         labels[rows] = inside
         rows = rows[inside < 0]
     labels[rows] = _nearest_clusters(values, labels, rows, group)
