@@ -94,6 +94,20 @@ def test_small_clusters_are_refused(size):
     assert error.value.rows.tolist() == list(range(size))
 
 
+def test_a_record_that_alone_has_an_effect_in_its_cluster_is_refused():
+    """Its residual lies in the one direction that is left over all clusters: ± what it was."""
+    frame = people(40).assign(boat=0.0)
+    women = np.flatnonzero(frame["sex"] == "f")
+    men = np.flatnonzero(frame["sex"] == "m")
+    frame.loc[[women[0], *men[:8]], "boat"] = 1.0
+    model = "income ~ local(1) + shared(boat)"
+    with pytest.raises(UnsafeRowsError, match="leverage 1") as error:
+        dc.synthesize(frame, model, "hybrid", clusters="sex")
+    assert error.value.rows.tolist() == [women[0]]
+    frame.loc[women[:5], "boat"] = 1.0
+    dc.synthesize(frame, model, "hybrid", clusters="sex")
+
+
 def test_small_pieces_of_clusters_are_refused():
     frame = people(40)
     frame["piece"] = ["a"] * 38 + ["b"] * 2

@@ -20,28 +20,9 @@ from discreet.errors import ParameterError, UnknownNameError
 CONSTANT = "1"
 NUMBER, ROOT = "number", "sqrt"
 """Functions of our own: codes read as numbers, and square roots."""
-FUNCTIONS = frozenset(
-    [
-        "C",
-        "I",
-        "bs",
-        "cc",
-        "center",
-        "contr",
-        "cr",
-        "cs",
-        "exp",
-        "exp10",
-        "exp2",
-        "log",
-        "log10",
-        "log2",
-        "number",
-        "poly",
-        "scale",
-        "sqrt",
-    ]
-)
+_SPLINES = {"bs", "cc", "cr", "cs"}
+_LOGARITHMS = {"exp", "exp10", "exp2", "log", "log10", "log2", ROOT}
+FUNCTIONS = {"C", "I", "center", "contr", "poly", "scale", NUMBER, *_SPLINES, *_LOGARITHMS}
 """What may be called in a formula: nothing that depends on the order of records, as lags do."""
 _CALL = re.compile(r"[\w.]+\([^()]*\)")
 _BACKTICKS = re.compile(r"`([^`]*)`")

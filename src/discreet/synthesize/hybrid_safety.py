@@ -10,7 +10,7 @@ if they have two dimensions at least over all clusters.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -64,11 +64,13 @@ def unsafe_clusters(
     local = size - found.local_ranks(own.blocks)
     degrees = local - _lost_ranks(own.blocks.clusters, found)
     rank_above = sum(int(level.ranks.sum()) for level in found.above)
+    leverage = found.leverage
     if found.within is not None and found.within.ranks.sum() - rank_above < _LEAST:
         degrees = np.minimum(degrees, local - found.within.ranks)
+        leverage = np.maximum(leverage, replace(found, above=[found.within]).leverage)
     unsafe = degrees < _LEAST
     rows = np.empty(n, dtype=np.bool_)
-    rows[own.blocks.order] = np.repeat(unsafe, size) | (found.leverage >= _ONE)
+    rows[own.blocks.order] = np.repeat(unsafe, size) | (leverage >= _ONE)
     return UnsafeClusters(own.blocks.names[unsafe], degrees[unsafe], rows)
 
 
