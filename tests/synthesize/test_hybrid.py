@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.errors import InfeasibleError, ParameterError
+from discreet.errors import DataError, InfeasibleError, ParameterError
 from discreet.synthesize.hybrid import hybrid
 from discreet.synthesize.ipso import ipso
 from tests.synthesize.cases import EXACT, NASTY, Recorded, assert_preserved, unit
@@ -304,6 +304,45 @@ def test_rows_can_come_in_any_order():
     found = hybrid(Y, X_A, X_B, clusters, rng=Recorded(Y_s)).Y
     moved = hybrid(Y[order], X_A[order], X_B[order], clusters[order], rng=Recorded(Y_s[order])).Y
     np.testing.assert_allclose(unit(moved)[0], unit(found[order])[0], atol=1e-12)
+
+
+def test_many_clusters_are_worked_on_as_if_each_were_alone():
+    rng = np.random.default_rng(21)
+    n = 30_000
+    Y, Y_s = rng.normal(size=(n, 2)) + 3, rng.normal(size=(n, 2))
+    X = np.column_stack([np.ones(n), rng.normal(size=n)])
+    clusters, pieces = rng.integers(0, 700, n) ** 2, rng.integers(0, 3, n)
+    found = hybrid(Y, X, None, clusters, pieces=pieces, rng=Recorded(Y_s))
+    assert len(found.details["residual_degrees"]) == len(found.details["clusters"]) == 700
+    for label in (0, 1, 120**2, 350**2, 351**2, 699**2):
+        own = clusters == label
+        alone = hybrid(Y[own], X[own], None, None, pieces=pieces[own], rng=Recorded(Y_s[own]))
+        np.testing.assert_allclose(found.Y[own], alone.Y, atol=1e-12)
+        degrees = found.details["residual_degrees"][found.details["clusters"] == label]
+        assert degrees == alone.details["residual_degrees"]
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.uint64, float, str, bool])
+def test_labels_of_any_type_make_the_same_clusters(kind):
+    Y, X_A, X_B, clusters, rng = example(13, n=200, c=2)
+    clusters, Y_s = 1 - clusters, rng.normal(size=Y.shape)
+    found = hybrid(Y, X_A, X_B, (clusters * 101).astype(kind), rng=Recorded(Y_s)).Y
+    expected = hybrid(Y, X_A, X_B, clusters, rng=Recorded(Y_s)).Y
+    np.testing.assert_allclose(unit(found)[0], unit(expected)[0], atol=1e-12)
+
+
+def test_far_apart_numbers_are_labels_too():
+    Y, X_A, _, clusters, rng = example(13)
+    Y_s, far = rng.normal(size=Y.shape), np.array([-(2**63), -1, 0, 5, 2**62, 2**63 - 1])
+    found = hybrid(Y, X_A, None, far[clusters], rng=Recorded(Y_s))
+    expected = hybrid(Y, X_A, None, clusters, rng=Recorded(Y_s))
+    np.testing.assert_array_equal(found.Y, expected.Y)
+    np.testing.assert_array_equal(found.details["clusters"], far)
+
+
+def test_no_rows_are_refused():
+    with pytest.raises(DataError, match="no rows"):
+        hybrid(np.empty((0, 2)), None, None, None, rng=np.random.default_rng(1))
 
 
 def test_labels_may_be_text():

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.errors import ParameterError
+from discreet.errors import DataError, ParameterError
 
 Index = NDArray[np.int64]
 
@@ -62,6 +62,8 @@ class Blocks:
 
 def arrange(n: int, clusters: Any = None, groups: Any = None, pieces: Any = None) -> Blocks:
     """Order rows by group, cluster and piece; without labels, all rows are one of each."""
+    if not n:
+        raise DataError("there are no rows to put into clusters.")
     names, cluster = _codes(clusters, n, "clusters")
     _, group = _codes(groups, n, "groups")
     _, piece = _codes(pieces, n, "pieces")
@@ -95,11 +97,11 @@ def _codes(labels: Any, n: int, what: str) -> tuple[NDArray[Any], Index]:
     if labels.shape != (n,):
         msg = f"{what} need one label for each of the {n} rows, got shape {labels.shape}."
         raise ParameterError(msg)
-    if labels.dtype.kind in "iu" and n and int(labels.max()) - int(labels.min()) < 2 * n:
-        names = np.flatnonzero(np.bincount(labels - labels.min())) + labels.min()
-        place = np.zeros(int(labels.max()) - int(labels.min()) + 1, dtype=np.int64)
-        place[names - labels.min()] = np.arange(len(names))
-        return names, place[labels - labels.min()]
+    if labels.dtype.kind in "iu" and labels.min() > -(2**62) and labels.max() < 2**62:
+        shifted = labels.astype(np.int64) - int(labels.min())
+        if shifted.max() < 2 * n:  # dense numbers need no sorting
+            present = np.bincount(shifted) > 0
+            return np.flatnonzero(present) + int(labels.min()), (np.cumsum(present) - 1)[shifted]
     names, codes = np.unique(labels, return_inverse=True)
     return names, codes.astype(np.int64, copy=False)
 

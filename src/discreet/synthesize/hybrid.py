@@ -23,10 +23,11 @@ from discreet.synthesize.block_kernels import (
     orthonormal_within,
     replace_within,
     scatter,
+    spread_within,
 )
 from discreet.synthesize.blocks import Blocks, Index
 from discreet.synthesize.decompose import DEPENDENT_RESIDUALS, ZERO, scores
-from discreet.synthesize.hybrid_covariance import largest_alpha, local_factors, use_factors
+from discreet.synthesize.hybrid_covariance import largest_alpha, local_factors
 from discreet.synthesize.hybrid_model import (
     Levels,
     ModelPart,
@@ -80,7 +81,7 @@ def hybrid(
     variant: Variant = "main",
     residuals: Residuals = "synthetic",
 ) -> Synthesis:
-    r"""Keep fits exactly, and covariances of residuals within clusters, within `Y`.
+    r"""New values with exactly the fits, and covariances of residuals, that each cluster has.
 
     Without `X_shared` this is IPSO within each cluster (MHa); with one cluster and `pieces`, IPSO
     with indicators of the pieces (MHb).
@@ -193,7 +194,7 @@ def _synthetic(
             between *= details["alpha"]
         C, needed = local_factors(blocks, left.both, between)
         _check_room(needed, room, blocks.names, variant)
-        use_factors(blocks, T, C)
+        spread_within(blocks.clusters, T, C)
     T += between
     return T
 

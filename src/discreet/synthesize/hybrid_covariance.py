@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InfeasibleError
-from discreet.synthesize.block_kernels import products_within, spread_within, triangular_roots
+from discreet.synthesize.block_kernels import products_within, triangular_roots
 from discreet.synthesize.blocks import Blocks, Index
 from discreet.synthesize.matrices import Matrix
 
@@ -35,11 +35,6 @@ def local_factors(blocks: Blocks, E: Matrix, between: Matrix) -> tuple[Stack, In
         raise _infeasible(blocks, smallest, _largest(whole, part))
     rows = triangular_roots(rest, _PIVOT)
     return rest * lengths[:, None, :], rows
-
-
-def use_factors(blocks: Blocks, T: Matrix, C: Stack) -> None:
-    """Replace scores by the residuals they make with the factors of their cluster."""
-    spread_within(blocks.clusters, T, C)
 
 
 def largest_alpha(blocks: Blocks, E: Matrix, between: Matrix) -> float:
