@@ -198,6 +198,25 @@ def test_one_of_two_in_a_cell_knows_the_other():
         dc.synthesize(frame, "income + tax ~ region")
 
 
+@pytest.mark.parametrize("method", ["residual-correlation", "score-correlation"])
+def test_two_candidates_for_the_original_are_refused(method):
+    """Planted: with two residual degrees of freedom in all, d leaves two candidates for T."""
+    rng = np.random.default_rng(3)
+    Y, d = rng.standard_normal((3, 1)), 0.6
+    run = ARRAYS[method][0]
+    made = run(Y, np.ones((3, 1)), d, rng=rng).Y
+    residual = made - made.mean()
+    size = np.linalg.norm(residual)
+    across = np.cross(np.ones(3), residual.ravel())[:, None]
+    across *= size / np.linalg.norm(across)
+    candidates = [made.mean() + d * residual + s * np.sqrt(1 - d**2) * across for s in (-1, 1)]
+    assert any(np.allclose(candidate, Y) for candidate in candidates)
+    with pytest.raises(dc.DiscreetError, match="two candidates"):
+        dc.synthesize(pd.DataFrame({"y": Y.ravel()}), "y ~ 1", method, correlations=d)
+    more = pd.DataFrame({"y": rng.standard_normal(4)})
+    dc.synthesize(more, "y ~ 1", method, correlations=d)
+
+
 FAILING = {
     "a lone record": lambda f: dc.synthesize(lonely(), "income ~ region"),
     "a small cluster": lambda f: dc.synthesize(lonely(), "income ~ 1", "hybrid", clusters="region"),

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -125,6 +126,29 @@ def refuse_fixed_columns(names: tuple[str, ...], Y: Matrix, residuals: Matrix) -
             f"the model determines {named} without any residual, so that its values would come out "
             "as they went in. Leave the column out of the release, or terms out of the model.",
             np.arange(len(Y)),
+        )
+
+
+def refuse_one_direction(n: int, details: Mapping[str, Any]) -> None:
+    r"""Refuse declared correlations where new residuals have a single direction to lie in.
+
+    The synthetic residual is then :math:`d T ± \sqrt{1 - d^2}\, T^*` in a plane, and whoever knows
+    d has two candidates for the original.
+
+    Args:
+      n: Number of rows.
+      details: What the method found out: ranks, and the correlations that it used.
+    """
+    if "correlations" not in details:
+        return
+    declared = int(np.isfinite(details["correlations"]).sum())
+    room = n - details["rank_X"] - min(declared, details["rank_residuals"])
+    if room < LEAST_FREEDOM:
+        raise UnsafeRowsError(
+            "beside the model and the declared correlations a single direction is left for new "
+            "residuals, so that the records would come out as one of two candidates. Use fewer "
+            "terms, or another method.",
+            np.arange(n),
         )
 
 

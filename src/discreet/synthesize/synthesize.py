@@ -25,7 +25,7 @@ from discreet.synthesize.request import CORRELATION, HYBRID, Merge, Request, req
 from discreet.synthesize.result import Synthetic, SyntheticTrial
 from discreet.synthesize.rows import Rows, other_values, with_labels
 from discreet.synthesize.safe_model import hybrid_arguments, safe_clusters, safe_model
-from discreet.synthesize.safety import UnsafeRowsError
+from discreet.synthesize.safety import UnsafeRowsError, refuse_one_direction
 from discreet.synthesize.sentences import Said, sentences_of
 from discreet.synthesize.synthesis import Synthesis
 
@@ -165,6 +165,7 @@ def _made(request: Request, model: Model, rows: Rows, rng: np.random.Generator) 
         if rows.other is not None:
             parameters["other"] = replace(model, Y=rows.other).scaled.Y
         made = run(scaled.Y, scaled.X, rng=rng, **parameters)
+    refuse_one_direction(len(rows.Y), made.details)
     values = model.unscaled(made.Y)
     if (np.abs(values - rows.Y) <= UNCHANGED * rows.Y.std(axis=0)).all():
         raise ConfidentialError(
