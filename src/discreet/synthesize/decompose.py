@@ -120,10 +120,17 @@ def residuals_from(Y: Matrix, *bases: Matrix, overwrite: bool = False) -> Matrix
 def _take_off(left: Matrix, bases: tuple[Matrix, ...]) -> list[Matrix]:
     """Subtract the projections on the bases and return their coefficients."""
     coefficients = [cross(basis, left) for basis in bases]
-    for rows in row_blocks(len(left), max((c.size for c in coefficients), default=1)):
+    for rows in row_blocks(len(left), *_largest(coefficients)):
         for basis, coefficient in zip(bases, coefficients, strict=True):
             left[rows] -= basis[rows] @ coefficient
     return coefficients
+
+
+def _largest(matrices: list[Matrix]) -> tuple[int, int]:
+    """Rows and columns of small matrices, at most."""
+    return max((len(M) for M in matrices), default=1), max(
+        (M.shape[1] for M in matrices), default=1
+    )
 
 
 def scores(E: Matrix, how: How = "qr") -> Scores:
@@ -140,7 +147,7 @@ def scores(E: Matrix, how: How = "qr") -> Scores:
         msg = f"how must be 'qr' or 'svd', got {how!r}."
         raise ParameterError(msg)
     U = principal_axes(W)
-    for rows in row_blocks(len(T), U.size):
+    for rows in row_blocks(len(T), *U.shape):
         T[rows] = T[rows] @ U
     return Scores(T, U.T @ W)
 
@@ -153,7 +160,7 @@ def loadings(E: Matrix) -> Matrix:
 def with_scores(model: Fitted, *parts: tuple[Matrix, Matrix]) -> Matrix:
     r"""Synthetic values :math:`\hat Y + \sum T W`, in the memory of the model's residuals."""
     out = model.residuals
-    for rows in row_blocks(len(out), max(W.size for _, W in parts)):
+    for rows in row_blocks(len(out), *_largest([W for _, W in parts])):
         np.subtract(model.Y[rows], out[rows], out=out[rows])
         for T, W in parts:
             out[rows] += T[rows] @ W

@@ -19,6 +19,9 @@ SINGLE_THREAD = 2**18
 """Multiplications up to which BLAS does not divide a product among threads. Products of few columns
 stay below it: dividing them costs more than the product itself, above all on a busy machine."""
 
+SINGLE_THREAD_VECTOR = 2**13
+"""The same for products with a vector."""
+
 
 def as_matrix(values: Any, name: str) -> Matrix:
     """Values as a matrix of finite floats; one column may be given as a vector."""
@@ -54,10 +57,11 @@ def same_rows(**matrices: Matrix) -> None:
         raise ParameterError(msg)
 
 
-def row_blocks(n: int, work: int = 1) -> Iterator[slice]:
-    """Slices that cover `n` rows, each with `work` multiplications."""
-    size = min(ROWS, SINGLE_THREAD // max(work, 1))
-    size = size if size >= ROWS // 8 else 8 * ROWS
+def row_blocks(n: int, a: int = 1, b: int = 1) -> Iterator[slice]:
+    """Slices that cover `n` rows, of which each takes part in a product of a by b columns."""
+    limit = SINGLE_THREAD if min(a, b) > 1 else SINGLE_THREAD_VECTOR
+    size = min(ROWS, limit // max(a * b, 1))
+    size = size if size >= ROWS // 16 else 8 * ROWS
     return (slice(start, min(start + size, n)) for start in range(0, n, size))
 
 
@@ -95,7 +99,7 @@ def _squares(A: Matrix, scales: Matrix) -> Matrix:
 def cross(A: Matrix, B: Matrix) -> Matrix:
     r"""The products of columns, :math:`A^\top B`, summed block by block."""
     total = np.zeros((A.shape[1], B.shape[1]))
-    for rows in row_blocks(len(A), total.size):
+    for rows in row_blocks(len(A), *total.shape):
         total += A[rows].T @ B[rows]
     return total
 
@@ -103,6 +107,6 @@ def cross(A: Matrix, B: Matrix) -> Matrix:
 def product(A: Matrix, B: Matrix) -> Matrix:
     """A tall matrix times a small one, block by block."""
     out = np.empty((len(A), B.shape[1]))
-    for rows in row_blocks(len(A), B.size):
+    for rows in row_blocks(len(A), *B.shape):
         np.matmul(A[rows], B, out=out[rows])
     return out

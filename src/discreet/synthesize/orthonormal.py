@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from discreet.synthesize.matrices import SINGLE_THREAD, Matrix, binary_scales, in_range, row_blocks
+from discreet.synthesize.matrices import Matrix, binary_scales, in_range, row_blocks
 
 SAFE_PIVOT = 1e-6
 """Squared sine between a column and those before it from which the Cholesky route is trusted."""
@@ -65,7 +65,7 @@ def triangle(A: Matrix, tolerance: float) -> Triangle:
     """The small factor alone."""
     gram = np.zeros((A.shape[1], A.shape[1]))
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        for rows in row_blocks(len(A), gram.size):
+        for rows in row_blocks(len(A), *gram.shape):
             gram += A[rows].T @ A[rows]
     root = _cholesky(gram)
     if root is not None:
@@ -110,7 +110,7 @@ def _householder(A: Matrix) -> Matrix:
     """The triangular factor by reflections, one block of rows after another."""
     scales = binary_scales(A)
     R = np.zeros((0, A.shape[1]))
-    for rows in row_blocks(len(A), SINGLE_THREAD):
+    for rows in row_blocks(len(A), 2 * A.shape[1]):
         R = np.asarray(np.linalg.qr(np.vstack([R, A[rows] / scales]), mode="r"))
     return R * scales
 
@@ -120,7 +120,7 @@ def _divide(A: Matrix, R: Matrix, is_safe: bool, *, out: Matrix) -> Matrix:
     scales = binary_scales(R)
     inverse = np.linalg.inv(R / scales) / scales[:, None] if is_safe else None
     products = np.zeros(R.shape)
-    for rows in row_blocks(len(A), R.size):
+    for rows in row_blocks(len(A), len(R), len(R) if is_safe else 1):
         if inverse is None:
             out[rows] = _substitute(A[rows], R)
         else:
