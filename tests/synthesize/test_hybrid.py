@@ -219,6 +219,25 @@ def test_nasty_shared_columns_keep_their_fits(case, variant):
     assert_preserved(Y, np.hstack([X, crossed(np.ones((len(Y), 1)), clusters)]), found.Y)
 
 
+@pytest.mark.parametrize("case", NASTY)
+@pytest.mark.parametrize("seed", [1, 2])
+def test_nasty_inputs_keep_all_levels_at_once(case, seed):
+    rng = np.random.default_rng(seed)
+    Y, X = NASTY[case](rng)
+    n, half = len(Y), X.shape[1] // 2
+    clusters, pieces = rng.integers(0, 4, n), rng.integers(0, 2, n)
+    labels = {"groups": clusters // 2, "pieces": pieces}
+    parts = {"X_groups": X[:, half:], "X_pieces": X[:, :1]}
+    found = hybrid(Y, X[:, :half], X, clusters, rng=rng, **labels, **parts).Y
+    levels = [
+        crossed(X[:, :1], 2 * clusters + pieces),
+        crossed(X[:, :half], clusters),
+        crossed(X[:, half:], clusters // 2),
+        X,
+    ]
+    assert_preserved(Y, np.hstack(levels), found)
+
+
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 10**6), st.integers(2, 40), st.integers(1, 4), st.booleans())
 def test_clusters_of_any_size_keep_their_means_and_covariances(seed, n, c, shared):
