@@ -108,6 +108,28 @@ def test_a_record_that_alone_has_an_effect_in_its_cluster_is_refused():
     dc.synthesize(frame, model, "hybrid", clusters="sex")
 
 
+@pytest.mark.parametrize("term", ["local(boat)", "groups(boat)", "pieces(boat)", "shared(boat)"])
+@pytest.mark.parametrize("kind", [float, str])
+def test_two_records_with_an_effect_in_their_part_are_refused(term, kind):
+    """Their sum would be kept, so that one of the two knows the other."""
+    frame = people(80).assign(boat=0)
+    women, men = (np.flatnonzero(frame["sex"] == s) for s in "fm")
+    frame.loc[[*women[:2], *men[:8]], "boat"] = 1
+    frame["boat"] = frame["boat"].astype(kind)
+    labels = {"clusters": "sex"}
+    if term.startswith("groups"):
+        frame["cluster"] = frame["sex"] + (frame["age"] > 50).astype(str)
+        labels = {"clusters": "cluster", "groups": "sex"}
+    if term.startswith("pieces"):
+        frame["all"] = "all"
+        labels = {"clusters": "all", "pieces": "sex"}
+    with pytest.raises(UnsafeRowsError, match="cells of boat within") as error:
+        dc.synthesize(frame, f"income ~ {term}", "hybrid", **labels)
+    assert error.value.rows.tolist() == women[:2].tolist()
+    frame.loc[women[:6], "boat"] = kind(1)
+    dc.synthesize(frame, f"income ~ {term}", "hybrid", **labels)
+
+
 def test_small_pieces_of_clusters_are_refused():
     frame = people(40)
     frame["piece"] = ["a"] * 38 + ["b"] * 2

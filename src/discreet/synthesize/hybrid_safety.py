@@ -63,15 +63,22 @@ def unsafe_clusters(
     found, size = levels(own.part(own.blocks)), np.diff(own.blocks.clusters)
     local = size - found.local_ranks(own.blocks)
     degrees = local - _lost_ranks(own.blocks.clusters, found)
-    rank_above = sum(int(level.ranks.sum()) for level in found.above)
     leverage = found.leverage
-    if found.within is not None and found.within.ranks.sum() - rank_above < _LEAST:
+    if found.within is not None and is_known_between(found):
         degrees = np.minimum(degrees, local - found.within.ranks)
         leverage = np.maximum(leverage, replace(found, above=[found.within]).leverage)
     unsafe = degrees < _LEAST
     rows = np.empty(n, dtype=np.bool_)
     rows[own.blocks.order] = np.repeat(unsafe, size) | (leverage >= _ONE)
     return UnsafeClusters(own.blocks.names[unsafe], degrees[unsafe], rows)
+
+
+def is_known_between(found: Levels) -> bool:
+    """Whether what X_B would explain within clusters has too few directions to be drawn anew."""
+    if found.within is None:
+        return False
+    rank_above = sum(int(level.ranks.sum()) for level in found.above)
+    return bool(found.within.ranks.sum() - rank_above < _LEAST)
 
 
 def _lost_ranks(starts: Index, found: Levels) -> Index:

@@ -11,13 +11,21 @@ import numpy as np
 
 from discreet.synthesize.decompose import Fitted, fit
 from discreet.synthesize.formula import GROUPS, PIECES, SHARED, ModelFormula
-from discreet.synthesize.hybrid_safety import UnsafeClusters, unsafe_clusters
+from discreet.synthesize.hybrid_model import levels
+from discreet.synthesize.hybrid_model import model as hybrid_model
+from discreet.synthesize.hybrid_safety import UnsafeClusters, is_known_between, unsafe_clusters
 from discreet.synthesize.matrices import Matrix
 from discreet.synthesize.merge import Codes, merged_columns, merged_labels
 from discreet.synthesize.model import Model, build
 from discreet.synthesize.request import Merge
 from discreet.synthesize.rows import Rows
-from discreet.synthesize.safety import Unsafe, refuse, refuse_fixed_columns, unsafe_sets
+from discreet.synthesize.safety import (
+    Unsafe,
+    refuse,
+    refuse_fixed_columns,
+    unsafe_cells_within,
+    unsafe_sets,
+)
 
 
 def safe_model(formula: ModelFormula, rows: Rows, merge: Merge | None) -> Model:
@@ -94,7 +102,10 @@ def safe_clusters(model: Model, rows: Rows, merge: Merge | None) -> Rows:
     def unsafe(labels: Codes) -> UnsafeClusters:
         return unsafe_clusters(**hybrid_arguments(scaled, replace(rows, clusters=labels)))
 
-    return replace(rows, clusters=_safe_labels("clusters", clusters, rows.groups, unsafe, merge))
+    clusters = _safe_labels("clusters", clusters, rows.groups, unsafe, merge)
+    rows = replace(rows, clusters=clusters)
+    _refuse_cells_within(scaled, rows)
+    return rows
 
 
 def _safe_labels(
@@ -112,6 +123,29 @@ def _safe_labels(
     where = role if len(found.names) else "records of leverage 1"
     refuse([Unsafe(where, np.flatnonzero(found.rows))] if found else [], len(labels), 0)
     return labels
+
+
+def _refuse_cells_within(scaled: Model, rows: Rows) -> None:
+    """Refuse small cells within clusters, pieces and groups, for what is crossed with these."""
+    n, constant, others = len(scaled.Y), scaled.X[:, :1], scaled.others
+    levels_of = [(rows.clusters, scaled.X), (rows.pieces, _in_pieces(scaled))]
+    levels_of.append((rows.groups, np.hstack([constant, others.get(GROUPS, constant[:, :0])])))
+    own = hybrid_model(n, **hybrid_arguments(scaled, rows))
+    if is_known_between(levels(own.part(own.blocks))):
+        levels_of.append((rows.clusters, scaled.all_columns))
+    for labels, X in levels_of:
+        if labels is not None:
+            basis = _basis_within(labels, X)
+            refuse(unsafe_cells_within(scaled, labels, basis), n, 0)
+
+
+def _basis_within(labels: Codes, X: Matrix) -> Matrix:
+    """Orthonormal bases of some columns within each set of rows, in the order of the rows."""
+    own = hybrid_model(len(X), X, None, labels, None, None, None, None)
+    Q = levels(own.part(own.blocks)).local[-1].Q
+    basis = np.empty(Q.shape[::-1])
+    basis[own.blocks.order] = Q.T
+    return basis
 
 
 def _fitted(model: Model) -> Fitted:

@@ -8,8 +8,8 @@ of the two persons knows the other.
 
 The rank that is lost without a set S of rows is the number of singular values of
 :math:`Q_S` that are one, where Q is an orthonormal basis of the model's columns; the squares add up
-to the sum of leverages. So sets whose leverages add up to less than their size minus one are safe,
-and only the others are looked at.
+to the sum of leverages. So sets whose leverages add up to less than one, or to less than their size
+minus one, are safe, and only the others are looked at.
 """
 
 from __future__ import annotations
@@ -152,6 +152,24 @@ def refuse_one_direction(n: int, details: Mapping[str, Any]) -> None:
         )
 
 
+def unsafe_cells_within(model: Model, labels: Codes, basis: Matrix) -> list[Unsafe]:
+    """Cells of the model's factors within clusters, with too few residual degrees of freedom.
+
+    Args:
+      model: The model.
+      labels: The cluster of each row, numbered from 0.
+      basis: Orthonormal bases of what is preserved within clusters, one for each, side by side.
+    """
+    leverage = np.einsum("ij,ij->i", basis, basis)
+    found = []
+    for crossing in (*model.crossings, *_two_valued(model)):
+        codes = cells_of(crossing, model.columns)
+        cells = np.unique(codes * (labels.max() + 1) + labels, return_inverse=True)[1]
+        where = f"cells of {' × '.join(crossing)} within clusters, groups or pieces"
+        found += [Unsafe(where, s, crossing) for s in _unsafe(cells, basis, leverage)]
+    return found
+
+
 def cells_of(crossing: tuple[str, ...], columns: Mapping[str, Column]) -> Codes:
     """The number of each row's cell in a crossing of factors."""
     codes = np.zeros(len(_values(columns[crossing[0]])), dtype=np.int64)
@@ -169,7 +187,8 @@ def _unsafe(codes: Codes, basis: Matrix, leverage: Matrix) -> Iterator[NDArray[n
     inside = np.flatnonzero(codes >= 0)
     sizes = np.bincount(codes[inside])
     sums = np.bincount(codes[inside], weights=leverage[inside])
-    suspect = (sizes > 0) & (sums >= sizes - (LEAST_FREEDOM - 1) - ROUNDING * sizes)
+    least = np.maximum(sizes - (LEAST_FREEDOM - 1), 1)  # singular values of one that it takes
+    suspect = (sizes > 0) & (sums >= least - ROUNDING * sizes)
     if not suspect.any():
         return
     rows = inside[suspect[codes[inside]]]
@@ -190,6 +209,15 @@ def _supports(model: Model) -> Iterator[tuple[str, Codes]]:
         different = column != first[len(first) // 2]
         if name not in crossed and 0 < np.count_nonzero(different) <= most:
             yield name, np.where(different, 0, -1)
+
+
+def _two_valued(model: Model) -> Iterator[tuple[str, ...]]:
+    """Columns of numbers that are factors in all but name."""
+    for name, column in model.columns.items():
+        if isinstance(column, np.ndarray):
+            others = column[column != column[0]]
+            if len(others) and (others == others[0]).all():
+                yield (name,)
 
 
 def _values(column: Column) -> NDArray[np.float64] | Codes:
