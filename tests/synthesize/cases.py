@@ -69,6 +69,25 @@ def beyond_squares(rng):
     return Y * [1e170, 1e-170, 1], X * [1, 1e170, 1e-170, 1]
 
 
+def near_duplicates(rng):
+    a, noise = rng.normal(size=60), rng.normal(size=(60, 2))
+    return np.column_stack([a, a + 1e-8 * noise[:, 0], a + 1e-5 * noise[:, 1]]), np.ones((60, 1))
+
+
+def polynomial_of_years(rng):
+    Y, _ = plain(rng, n=600)
+    return Y, np.vander(np.linspace(2000, 2026, 600), 6)
+
+
+def hilbert(rng):
+    Y, _ = plain(rng)
+    return Y, 1 / (np.arange(60)[:, None] + np.arange(1, 16))
+
+
+def saturated(rng):
+    return rng.normal(size=(4, 2)), rng.normal(size=(4, 9))
+
+
 def few_observations(rng):
     return plain(rng, n=13, k=4, m=5)
 
@@ -111,6 +130,10 @@ NASTY = {
         far_scales,
         large_means,
         beyond_squares,
+        near_duplicates,
+        polynomial_of_years,
+        hilbert,
+        saturated,
         few_observations,
         no_covariates,
         one_variable,

@@ -114,6 +114,8 @@ def test_missing_values_and_unequal_rows_are_refused(method):
     Y, X = plain(rng)
     with pytest.raises(ParameterError, match="Y has 59, X has 60"):
         method(Y[1:], X, rng=rng)
+    with pytest.raises(DataError, match="there are no rows"):
+        method(Y[:0], X[:0], rng=rng)
     Y[3, 1] = np.nan
     with pytest.raises(DataError, match="column 1 of Y holds missing or infinite"):
         method(Y, X, rng=rng)

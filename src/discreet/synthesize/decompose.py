@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from discreet.errors import InfeasibleError, ParameterError
+from discreet.errors import DataError, InfeasibleError, ParameterError
 from discreet.synthesize.matrices import (
     Matrix,
     as_matrix,
@@ -89,6 +89,8 @@ def fit(Y: Any, X: Any) -> Fitted:
     """
     Y, X = as_matrix(Y, "Y"), as_matrix(X, "X")
     same_rows(Y=Y, X=X)
+    if not len(Y):
+        raise DataError("there are no rows; at least one is expected.")
     basis, _ = orthonormal(X, DEPENDENT_X)
     return Fitted(Y, residuals_of(Y, basis), basis)
 
