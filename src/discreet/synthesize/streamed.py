@@ -18,25 +18,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from discreet.errors import ConfidentialError, DataError, InfeasibleError, ParameterError
+from discreet.errors import ConfidentialError, DataError, ParameterError
 from discreet.files import OWNER_ONLY, PARQUET, ending_of, written_whole
 from discreet.microdata.backend import attempt
 from discreet.microdata.microdata import Microdata
-from discreet.synthesize.engine_moments import Term, products, terms_of
 from discreet.synthesize.matrices import Matrix, cross, product
 from discreet.synthesize.row_draws import RowDraws
+from discreet.synthesize.streamed_model import Model, model_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 BATCH = 65_536
 """Rows handled at a time."""
-
-DEPENDENT = 1e-10
-"""Squared sine between a column and those before it from which it depends on them: products
-cannot tell smaller ones from rounding."""
 
 SAME_ROWS = 1e-6
 """Error from which the rows of the two passes cannot have been the same."""
@@ -60,36 +55,6 @@ class Streamed:
     rank_X: int
     rank_residuals: int
     error: float
-
-
-@dataclass(frozen=True)
-class Model:
-    """Columns, and what the engine knows of them.
-
-    Attributes:
-      X: Terms of the model beside the constant.
-      Y: Terms of the confidential variables.
-      gram: Products of the constant and X.
-      inverse: Inverse of `gram` on its independent columns, zero elsewhere.
-      B: First coefficients of Y on the constant and X.
-      rank: Rank of the constant and X together.
-    """
-
-    X: list[Term]
-    Y: list[Term]
-    gram: Matrix
-    inverse: Matrix
-    B: Matrix
-    rank: int
-
-    def design(self, batch: pa.RecordBatch) -> Matrix:
-        """The constant and X for some rows."""
-        ones = np.ones(len(batch))
-        return np.column_stack([ones, *(term.values(batch) for term in self.X)])
-
-    def confidential(self, batch: pa.RecordBatch) -> Matrix:
-        """Centred and scaled Y for some rows."""
-        return np.column_stack([term.values(batch) for term in self.Y])
 
 
 def streamed_ipso(
@@ -120,7 +85,7 @@ def streamed_ipso(
     target = Path(target)
     ending_of(target, PARQUET)
     _check_names(confidential, covariates)
-    model = _model(data, confidential, covariates)
+    model = model_of(data, confidential, covariates)
     draws = RowDraws(rng, len(confidential))
     plan = _first_pass(data, model, draws)
     with written_whole(target, OWNER_ONLY) as temporary:
@@ -159,36 +124,6 @@ def _check_names(confidential: Sequence[str], covariates: Sequence[str]) -> None
             f"lists; got {confidential!r} and {covariates!r}."
         )
         raise ParameterError(msg)
-
-
-def _model(data: Microdata, confidential: Sequence[str], covariates: Sequence[str]) -> Model:
-    X = terms_of(data, covariates, factors=True)
-    Y = terms_of(data, confidential, factors=False)
-    moments = products(data, [*X, *Y])
-    m = len(X) + 1
-    gram = moments[:m, :m]
-    kept = _independent(gram)
-    inverse = np.zeros((m, m))
-    length = np.sqrt(np.diag(gram)[kept])
-    scaled = gram[np.ix_(kept, kept)] / np.outer(length, length)
-    inverse[np.ix_(kept, kept)] = np.linalg.inv(scaled) / np.outer(length, length)
-    if gram[0, 0] < len(kept) + len(Y):
-        msg = (
-            f"{len(Y)} new score columns need n ≥ rank of X + {len(Y)} = {len(kept) + len(Y)} "
-            f"rows, but there are n = {int(gram[0, 0])}. Use fewer columns, or more rows."
-        )
-        raise InfeasibleError(msg)
-    return Model(X, Y, gram, inverse, inverse @ moments[:m, m:], len(kept))
-
-
-def _independent(gram: Matrix) -> NDArray[np.intp]:
-    """Columns that do not depend on those before them, by Cholesky steps on their products."""
-    left, kept = gram.copy(), []
-    for j in range(len(gram)):
-        if left[j, j] > DEPENDENT * gram[j, j]:
-            kept.append(j)
-            left -= np.outer(left[:, j], left[j]) / left[j, j]
-    return np.array(kept, dtype=np.intp)
 
 
 def _batches(data: Microdata, names: Sequence[str]) -> Iterator[tuple[int, pa.RecordBatch]]:
