@@ -100,6 +100,18 @@ MEASURES: dict[str, Entry] = {
     "mechanism-epsilon": "discreet.assess.risk.mechanism:MechanismEpsilon",
     "mechanism-delta": "discreet.assess.risk.mechanism:MechanismDelta",
 }
+RECORD_MEASURES: dict[str, str] = {
+    "pmse": "discreet.assess.microdata.propensity:PropensityError",
+    "pmse-ratio": "discreet.assess.microdata.propensity:PropensityRatio",
+    "margin-utility": "discreet.assess.microdata.margins:MarginUtility",
+    "interval-overlap": "discreet.assess.microdata.overlap:IntervalOverlap",
+    "membership-inference": "discreet.assess.microdata.membership:MembershipInference",
+    "membership-advantage": "discreet.assess.microdata.membership:MembershipAdvantage",
+    "correct-attribution": "discreet.assess.microdata.attribution:CorrectAttribution",
+    "replicated-uniques": "discreet.assess.microdata.copies:ReplicatedUniques",
+    "copied-records": "discreet.assess.microdata.copies:CopiedRecords",
+    "nearest-record-distance": "discreet.assess.microdata.nearest:NearestRecordDistance",
+}
 ENGINES: dict[str, str] = {
     "ibis": "discreet.tabulate.ibis_engine:IbisEngine",
     "numpy": "discreet.tabulate.numpy_engine:NumpyEngine",
@@ -116,6 +128,7 @@ _KINDS: dict[str, Mapping[str, Entry]] = {
     "method": METHODS,
     "fitter": FITTERS,
     "measure": MEASURES,
+    "measure of records": RECORD_MEASURES,
     "engine": ENGINES,
     "synthesizer": SYNTHESIZERS,
 }
