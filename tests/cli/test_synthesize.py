@@ -44,6 +44,18 @@ def test_records_become_synthetic(folder, capsys):
     assert pq.read_table("synthetic.parquet").equals(first)
 
 
+def test_the_report_tells_what_the_records_betray(folder):
+    PEOPLE[:60].to_parquet("apart.parquet")
+    arguments = ["people.parquet", "--model", "income + tax ~ age + region"]
+    arguments += ["--report", "preserved.html", "--control", "apart.parquet", "--target", "sex"]
+    assert run(*arguments) == 0
+    page = (folder / "preserved.html").read_text()
+    for name in ("membership-inference", "correct-attribution", "pmse-ratio"):
+        assert name in page
+    assert "control=" not in page
+    assert "target=" not in page
+
+
 def test_hybrid_options_and_parameters_reach_the_method(folder, capsys):
     arguments = ["people.parquet", "--model", "income ~ local(age) + shared(sex)"]
     arguments += ["--method", "hybrid", "--clusters", "8", "-s", "variant=c", "--json"]

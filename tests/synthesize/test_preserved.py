@@ -100,3 +100,12 @@ def test_the_page_is_for_its_owner_only(found, tmp_path):
     assert "What was said." in page
     with pytest.raises(dc.DiscreetError, match=r"\.html"):
         write_preserved(found, tmp_path / "preserved.txt")
+
+
+def test_the_page_tells_risk_and_utility(found, tmp_path):
+    original = people(60)
+    assessment = dc.assess(original, original, ["copied-records", "membership-inference"])
+    page = write_preserved(found, tmp_path / "p.html", assessment=assessment).read_text()
+    assert "Risk and utility" in page
+    assert "copied-records" in page
+    assert "control=" in page

@@ -63,6 +63,13 @@ Keep = Annotated[
 Report = Annotated[
     Path | None, typer.Option(help="Write what is preserved, for the custodian: .html.")
 ]
+Control = Annotated[
+    str | None,
+    typer.Option(help="Records that were set aside; the report then tells the membership risk."),
+]
+Target = Annotated[
+    str | None, typer.Option(help="A column that must not be guessed, for the report.")
+]
 
 
 def synthesize(
@@ -80,6 +87,8 @@ def synthesize(
     merge: Merge = None,
     keep: Keep = None,
     report: Report = None,
+    control: Control = None,
+    target: Target = None,
     secret: SecretFile = None,
     ledger: LedgerFile = None,
     again: Again = False,
@@ -105,8 +114,9 @@ def synthesize(
     from discreet.synthesize.synthesize import synthesize as make
 
     _check_options(out, report, seed)
+    read: dict[str, Any] = {"encoding": encoding, "decimal": decimal}
     opened: dict[str, Any] = {"name": name, "edition": edition, "id": id, "key": key}
-    data = open_source(source, secret=secret, encoding=encoding, decimal=decimal, **opened)
+    data = open_source(source, secret=secret, **read, **opened)
     options: dict[str, Any] = {"gain": gain, "missing": missing, "merge": merge, "keep": keep}
     options |= {"clusters": _size_or_column(clusters), "outliers": outliers}
     options |= {"groups": groups, "pieces": pieces}
@@ -123,7 +133,8 @@ def synthesize(
     if out is not None:
         made.save(out)
     if report is not None:
-        _write_report(data, made, report)
+        apart = None if control is None else open_source(control, **read)
+        _write_report(data, made, report, {"control": apart, "target": target})
     summary = {
         "file": None if out is None else str(out),
         "side": "public",
@@ -151,8 +162,10 @@ def _size_or_column(clusters: str | None) -> str | int | None:
     return int(clusters) if clusters is not None and clusters.isdecimal() else clusters
 
 
-def _write_report(data: Microdata, made: Synthetic, report: Path) -> None:
+def _write_report(data: Microdata, made: Synthetic, report: Path, options: dict[str, Any]) -> None:
+    from discreet.assess.assess import assess
     from discreet.assess.report.preserved import write_preserved
     from discreet.synthesize.preserved import Preserved
 
-    write_preserved(Preserved.of(data, made), report, made.statement.text)
+    assessment = assess(data, made, **options)
+    write_preserved(Preserved.of(data, made), report, made.statement.text, assessment)

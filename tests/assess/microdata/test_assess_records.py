@@ -98,3 +98,10 @@ def test_numbers_can_be_codes_and_records_must_be_there():
         record_sets([frame, frame[:0]], None)
     with pytest.raises(UnknownNameError):
         record_sets([frame, frame], ["sice"])
+
+
+def test_numbers_that_a_file_holds_as_text_are_numbers_beside_numbers():
+    texts = pd.DataFrame({"x": ["0.1", "0.2"], "y": ["a", "1"]})
+    sets = record_sets([texts, pd.DataFrame({"x": [0.1, 0.3], "y": [1, 2]})], None)
+    assert sets.numbers["x"].tolist() == [0.1, 0.2, 0.1, 0.3]
+    assert list(sets.codes) == ["y"]

@@ -35,9 +35,14 @@ def places(sets: RecordSets) -> Matrix:
 
 
 def nearest(points: Matrix, others: Matrix) -> Vector:
-    """Distance of each point to the nearest of the others."""
-    tree = KDTree(others, balanced_tree=False)
-    return np.asarray(tree.query(points)[0], dtype=np.float64)
+    """Distance of each point to the nearest of the others.
+
+    Points that many records share are looked at once, since trees cannot split them.
+    """
+    distinct, place = np.unique(points, axis=0, return_inverse=True)
+    tree = KDTree(np.unique(others, axis=0), balanced_tree=False)
+    found = np.asarray(tree.query(distinct)[0], dtype=np.float64)
+    return found[place.ravel()]
 
 
 @dataclass(frozen=True)

@@ -141,10 +141,11 @@ def record_sets(
     labels: dict[str, list[str | None]] = {}
     for name in names:
         parts = [table.column(name) for table in tables]
-        if name not in codes and all(_is_number(part.type) for part in parts):
-            numbers[name] = np.concatenate([_floats(part) for part in parts])
-        else:
+        floats = None if name in codes else _numbers(parts)
+        if floats is None:
             coded[name], labels[name] = _coded(parts)
+        else:
+            numbers[name] = floats
     return RecordSets(numbers, coded, labels, tuple(len(table) for table in tables))
 
 
@@ -173,6 +174,18 @@ def _common(tables: Sequence[pa.Table], columns: Sequence[str] | None) -> list[s
     if not names:
         raise NotApplicableError("the records have no column in common.")
     return names
+
+
+def _numbers(parts: Sequence[pa.ChunkedArray]) -> Vector | None:
+    """Numbers, where all parts hold numbers, or one does and the texts of the others are some."""
+    import pyarrow as pa
+
+    if not any(_is_number(part.type) for part in parts):
+        return None
+    try:
+        return np.concatenate([_floats(part) for part in parts])
+    except pa.ArrowException:
+        return None
 
 
 def _is_number(kind: pa.DataType) -> bool:
