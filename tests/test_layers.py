@@ -65,7 +65,7 @@ def test_nothing_imports_from_above(path):
 
 
 HEAVY = ["numba", "ibis", "duckdb", "scipy", "highspy", "opendp", "pyspark", "fastapi", "altair"]
-HEAVY += ["pandas", "polars", "pyarrow", "narwhals", "typer", "rich", "pysdmx"]
+HEAVY += ["pandas", "polars", "pyarrow", "narwhals", "typer", "rich", "pysdmx", "formulaic"]
 
 
 def test_importing_the_package_is_light():

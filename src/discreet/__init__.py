@@ -34,11 +34,14 @@ _HOME = {
     "NonNegative": "discreet.solve.continuous.non_negative",
     "Poisson": "discreet.solve.continuous.poisson",
     "Pram": "discreet.protect.pram",
+    "Preserved": "discreet.synthesize.preserved",
     "Quality": "discreet.protect.quality",
     "Release": "discreet.design.release",
     "Safe": "discreet.protect.safe",
     "Secret": "discreet.microdata.secret",
     "SmallCountRounding": "discreet.protect.small_count",
+    "Synthetic": "discreet.synthesize.result",
+    "SyntheticTrial": "discreet.synthesize.result",
     "Table": "discreet.design.table",
     "TransitionMatrix": "discreet.noise.matrix",
     "WholeNumber": "discreet.solve.integer.whole_number",
@@ -59,6 +62,7 @@ _MODULES = {
     "assess": "discreet.assess",
     "demo": "discreet.demo",
     "inference": "discreet.release.inference",
+    "synthesize": "discreet.synthesize",
 }
 
 if TYPE_CHECKING:
@@ -104,6 +108,9 @@ if TYPE_CHECKING:
     from discreet.solve.continuous.non_negative import NonNegative
     from discreet.solve.continuous.poisson import Poisson
     from discreet.solve.integer.whole_number import WholeNumber
+    from discreet.synthesize.preserved import Preserved
+    from discreet.synthesize.result import Synthetic, SyntheticTrial
+    from discreet.synthesize.synthesize import synthesize
 
 __all__ = [
     "Adjust",
@@ -129,11 +136,14 @@ __all__ = [
     "NonNegative",
     "Poisson",
     "Pram",
+    "Preserved",
     "Quality",
     "Release",
     "Safe",
     "Secret",
     "SmallCountRounding",
+    "Synthetic",
+    "SyntheticTrial",
     "Table",
     "TransitionMatrix",
     "WholeNumber",
@@ -151,6 +161,7 @@ __all__ = [
     "read_release",
     "read_table",
     "select_margins",
+    "synthesize",
 ]
 
 

@@ -10,6 +10,7 @@ COMMANDS = (
     "tabulate",
     "protect",
     "fit",
+    "synthesize",
     "assess",
     "compare",
     "study",
