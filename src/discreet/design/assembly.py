@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.design.axis import Axis
+from discreet.design.base import Design
 from discreet.design.codes import canonical, canonical_array, natural_order
 from discreet.design.formats.categories import declared_categories
 from discreet.design.formula import Margins, Term, parse, unknown_name
@@ -159,8 +160,7 @@ def free_total(codes: Iterable[str]) -> str:
 
 def merge_cells(coded: CodedCells, design: StructuredDesign) -> CellValues:
     """Values in the design's inner order; rows of the same cell are summed."""
-    where = _place_among(design, coded) if isinstance(design, SparseDesign) else _flat(coded)
-    n = design.n_inner
+    where, n = inner_positions(coded, design), design.n_inner
 
     def scatter(values: NDArray[Any]) -> NDArray[Any]:
         out = np.zeros(n + 1, dtype=values.dtype)
@@ -170,6 +170,11 @@ def merge_cells(coded: CodedCells, design: StructuredDesign) -> CellValues:
     v = coded.values
     optional = [None if a is None else scatter(a) for a in (v.weight, v.weight_squared, v.key)]
     return CellValues(summed(v.count, scatter), *optional)
+
+
+def inner_positions(coded: CodedCells, design: Design) -> NDArray[np.int64]:
+    """The inner position of each row; rows without records outside the design are one past it."""
+    return _place_among(design, coded) if isinstance(design, SparseDesign) else _flat(coded)
 
 
 def _flat(coded: CodedCells) -> NDArray[np.int64]:

@@ -1,0 +1,163 @@
+"""Contributions to the cells of a table, asked of the engine margin by margin.
+
+The largest contributors of a margin are not to be had from those of its inner cells: someone who is
+small in each of them can be large in their sum. So the engine is asked once for every margin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.design.axis import OUTSIDE
+from discreet.design.blocks import Block
+from discreet.design.codes import factorise
+from discreet.design.magnitude import CellContributions, Contributions, Magnitude, named_owners
+from discreet.design.structured import StructuredDesign
+from discreet.design.table import Table
+from discreet.progress import report
+from discreet.tabulate.cells import Reader
+from discreet.tabulate.engine import CONTRIBUTOR, HOLDING, Groups, as_array, check_values
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True, eq=False)
+class _Ranked:
+    """The answer for one margin: where each contribution belongs, and what is said of it."""
+
+    place: NDArray[np.int64]
+    rank: NDArray[np.int64]
+    answer: pa.Table
+
+
+def contributions_of(reader: Reader, table: Table, of: Magnitude) -> Contributions:
+    """The contributions to a table's cells.
+
+    Args:
+      reader: What read the table's cells; it knows the values of its variables.
+      table: The table, on a structured design.
+      of: What is summed, and whose it is.
+    """
+    check_values(of, reader.engine.value_facts(reader.data, of))
+    design = table.design
+    if not isinstance(design, StructuredDesign):
+        raise TypeError("tables of records have a structured design.")
+    inner = _inner_block(design)
+    asked = (
+        [*design.blocks]
+        if inner is not None or table.inner is None
+        else [
+            *design.blocks,
+            design.inner_block,
+        ]
+    )
+    found = []
+    for k, block in enumerate(asked):
+        report("contributions", k / len(asked))
+        found.append(_ranked(reader, design, of, block, k))
+    report("contributions", 1.0)
+    owners, codes = _owners([one.answer for one in found])
+    published = _filled(found[: len(design.blocks)], codes, design.n_published, of.largest)
+    return Contributions(
+        of.value,
+        published,
+        _inner(design, table, published, inner, found, codes, of),
+        owners,
+        is_weighted=reader.data.weight is not None,
+        may_be_negative=of.negative == "absolute",
+    )
+
+
+def _inner_block(design: StructuredDesign) -> int | None:
+    """The published margin that is the inner table itself, if there is one."""
+    wanted = design.inner_block.levels
+    return next((k for k, block in enumerate(design.blocks) if block.levels == wanted), None)
+
+
+def _inner(
+    design: StructuredDesign,
+    table: Table,
+    published: CellContributions,
+    k: int | None,
+    found: Sequence[_Ranked],
+    codes: Sequence[NDArray[np.int64]],
+    of: Magnitude,
+) -> CellContributions | None:
+    """Contributions to the inner cells: those of a margin, or of the answer asked for them."""
+    if table.inner is None:
+        return None
+    if k is None:
+        return _filled(found[-1:], codes[-1:], design.n_inner, of.largest)
+    where = np.full(design.n_inner, OUTSIDE, dtype=np.int64)
+    for positions, part in design.member_blocks():
+        if part == design.slice_of(k):
+            where = np.asarray(positions, dtype=np.int64)
+    return published.taken(where)
+
+
+def _ranked(
+    reader: Reader, design: StructuredDesign, of: Magnitude, block: Block, k: int
+) -> _Ranked:
+    """The largest contributions to the cells of one margin."""
+    pairs = list(zip(design.axes, block.levels, strict=True))
+    groups = [
+        Groups(axis.name, *reader.grouped(axis.name, level.group))
+        for axis, level in pairs
+        if level is not None
+    ]
+    answer = reader.engine.contributions(reader.data, of, groups)
+    flat = np.zeros(len(answer), dtype=np.int64)
+    sizes = [len(level) for _, level in pairs if level is not None]
+    for i, size in enumerate(sizes):
+        flat = flat * size + as_array(answer.column(f"g{i}")).astype(np.int64)
+    rank = as_array(answer.column("rank")).astype(np.int64)
+    return _Ranked(_position(design, k, flat), rank, answer)
+
+
+def _position(design: StructuredDesign, k: int, flat: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Positions of cells of a block's crossing among the published cells, or the inner ones."""
+    if k < len(design.blocks):
+        return np.searchsorted(design.block_cells(k), flat) + int(design.offsets[k])
+    support = getattr(design, "inner_flat", None)
+    if support is None:
+        return flat
+    order = np.argsort(support)
+    return np.asarray(order[np.searchsorted(support, flat, sorter=order)], dtype=np.int64)
+
+
+def _owners(
+    answers: Sequence[pa.Table],
+) -> tuple[tuple[str, ...], list[NDArray[np.int64]]]:
+    """The identifiers of all owners, and for each answer the place of each row's owner."""
+    lengths = [len(answer) for answer in answers]
+    holding, alone = (
+        [factorise(answer.column(name)) for answer in answers] for name in (HOLDING, CONTRIBUTOR)
+    )
+    owners, codes = named_owners(_texts(holding), _texts(alone))
+    return owners, np.split(codes, np.cumsum(lengths)[:-1])
+
+
+def _texts(factors: Sequence[tuple[list[str], NDArray[np.int32]]]) -> list[str | None]:
+    """Identifiers of all rows, `None` where there are none."""
+    return [None if i < 0 else codes[i] for codes, index in factors for i in index.tolist()]
+
+
+def _filled(
+    found: Sequence[_Ranked], codes: Sequence[NDArray[np.int64]], n: int, largest: int
+) -> CellContributions:
+    """Contributions in their places."""
+    cells = CellContributions.none(n, largest)
+    for one, owner in zip(found, codes, strict=False):
+        columns: dict[str, Any] = {c: as_array(one.answer.column(c)) for c in ("x", "n", "s", "a")}
+        cells.sum[one.place] = columns["s"]
+        cells.absolute[one.place] = columns["a"]
+        cells.count[one.place] = columns["n"]
+        cells.largest[one.place, one.rank] = np.abs(columns["x"].astype(np.float64))
+        cells.owner[one.place, one.rank] = owner
+    return cells
