@@ -26,8 +26,11 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
 
-COUNT, WEIGHT = "count", "weight"
-"""The units of values: numbers of records, and sums of their weights."""
+COUNT, WEIGHT, VALUE = "count", "weight", "value"
+"""What methods can publish: numbers of records, sums of their weights, sums of a value.
+
+The unit of sums of a value is the value's name.
+"""
 
 
 class CellStatus(enum.IntEnum):
