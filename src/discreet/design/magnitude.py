@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.design.frames import fresh_name
 from discreet.design.values import Real, Whole
 from discreet.errors import DesignError, ParameterError
 
@@ -192,6 +193,30 @@ class Contributions:
         """The same for cells in another order."""
         moved = None if self.inner is None else self.inner.taken(inner)
         return replace(self, published=self.published.taken(published), inner=moved)
+
+
+CONTRIBUTORS, ABSOLUTE, LARGEST_OF, OWNER_OF = "contributors", "absolute", "largest_", "owner_"
+"""Names of columns of contributions; the last two are followed by a place from 1."""
+
+_RESERVED = ("count", "weight", "weight_squared", "cell_key", "cell", CONTRIBUTORS, ABSOLUTE)
+
+
+def sum_column(value: str) -> str:
+    """The name of the column of sums: the value's, with a `_` where that means something else."""
+    return fresh_name(value, _RESERVED)
+
+
+def contribution_columns(given: Contributions, cells: CellContributions) -> dict[str, Any]:
+    """Contributions to some cells as columns; owners are told by their identifiers."""
+    columns: dict[str, Any] = {sum_column(given.value): cells.sum, CONTRIBUTORS: cells.count}
+    if given.may_be_negative:
+        columns[ABSOLUTE] = cells.absolute
+    names = np.ma.array([*given.owners, ""], dtype=object)
+    for place in range(cells.largest.shape[1]):
+        owner = cells.owner[:, place]
+        columns[f"{LARGEST_OF}{place + 1}"] = cells.largest[:, place]
+        columns[f"{OWNER_OF}{place + 1}"] = np.ma.array(names[owner].data, mask=owner == NOBODY)
+    return columns
 
 
 def named_owners(

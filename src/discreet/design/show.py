@@ -41,9 +41,10 @@ def _column(values: NDArray[Any]) -> pa.Array:
     """An Arrow column; masked entries are null."""
     import pyarrow as pa
 
+    kind = pa.string() if values.dtype == object else None
     if isinstance(values, np.ma.MaskedArray):
-        return pa.array(values.data, mask=np.ma.getmaskarray(values))
-    return pa.array(values)
+        return pa.array(values.data, kind, mask=np.ma.getmaskarray(values))
+    return pa.array(values, kind)
 
 
 def graded(quality: NDArray[Any] | None) -> NDArray[Any] | None:
@@ -55,9 +56,7 @@ def inner_frame_of(
     design: Design, columns: Mapping[str, NDArray[Any]], positions: NDArray[Any]
 ) -> pa.Table:
     """Code columns of some inner cells followed by columns of values."""
-    import pyarrow as pa
-
-    values = {k: pa.array(v[positions]) for k, v in columns.items()}
+    values = {k: _column(v[positions]) for k, v in columns.items()}
     return _beside(design.inner_label_columns(positions), values)
 
 

@@ -15,7 +15,13 @@ from discreet.design.contribution_frame import contributions_to_table
 from discreet.design.data_set import DataSet, SecretLike
 from discreet.design.formula import Margins
 from discreet.design.keys import CONVENTIONS, KeyConvention, convention
-from discreet.design.magnitude import LARGEST, Contributions, Magnitude, Negative
+from discreet.design.magnitude import (
+    LARGEST,
+    Contributions,
+    Magnitude,
+    Negative,
+    contribution_columns,
+)
 from discreet.design.values import CellValues, Real, Whole
 from discreet.errors import DesignError, KeysError
 
@@ -343,14 +349,24 @@ class Table:
         return replace(self, secret=secret)
 
     def to_arrow(self) -> pa.Table:
-        """Published cells as an Arrow table: code columns and true values. Confidential."""
-        return show.frame_of(self.design, _value_columns(self.published))
+        """Published cells as an Arrow table: code columns and true values. Confidential.
+
+        Magnitudes follow: the sum under the value's name, `contributors`, and the largest
+        contributions with whose they are, `largest_1`, `owner_1`, ….
+        """
+        columns = _value_columns(self.published)
+        if self.contributions is not None:
+            columns |= contribution_columns(self.contributions, self.contributions.published)
+        return show.frame_of(self.design, columns)
 
     def inner_to_arrow(self) -> pa.Table:
         """Non-empty inner cells as an Arrow table. Confidential."""
         inner = self.require_inner()
-        some = np.flatnonzero(inner.count)
-        return show.inner_frame_of(self.design, _value_columns(inner), some)
+        some, columns = np.flatnonzero(inner.count), _value_columns(inner)
+        given = self.contributions
+        if given is not None and given.inner is not None:
+            columns |= contribution_columns(given, given.inner)
+        return show.inner_frame_of(self.design, columns, some)
 
     def to_pandas(self) -> pd.DataFrame:
         """Published cells as a pandas frame. Confidential."""
@@ -372,10 +388,18 @@ class Table:
         return {**self.__dict__, "secret": None, "ledger": None}
 
     def __repr__(self) -> str:
-        return show.text(self.design, self.z, title="Table (confidential)")
+        return show.text(self.design, *self._shown())
 
     def _repr_html_(self) -> str:
-        return show.html(self.design, self.z, title="Table (confidential)")
+        values, title, unit = self._shown()
+        return show.html(self.design, values, title, unit=unit)
+
+    def _shown(self) -> tuple[Any, str, str]:
+        """What a table shows of itself: counts, or magnitudes where it has some."""
+        if self.contributions is None:
+            return self.z, "Table (confidential)", "count"
+        value = self.contributions.value
+        return self.contributions.sum, f"Table of {value} (confidential)", value
 
 
 def _check_length(values: CellValues, expected: int, kind: str) -> None:

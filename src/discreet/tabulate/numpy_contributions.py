@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from discreet.design.axis import OUTSIDE
 from discreet.design.codes import MISSING, canonical
 from discreet.design.magnitude import NEGLIGIBLE, Magnitude
+from discreet.errors import DataError
 from discreet.tabulate.engine import CONTRIBUTOR, HOLDING, Groups, ValueFacts
 
 if TYPE_CHECKING:
@@ -91,6 +92,10 @@ def _as_table(rows: list[dict[str, Any]], records: pa.Table, of: Magnitude, n: i
 
 def facts_of(records: pa.Table, of: Magnitude) -> ValueFacts:
     """What is to know of the values before they are summed."""
+    import pyarrow as pa
+
+    if pa.types.is_string(records.column(of.value).type):
+        raise DataError(f"value column {of.value!r} holds text, not numbers.")
     values = [v for v in records.column(of.value).to_pylist() if v is not None]
     finite = [float(v) for v in values if math.isfinite(v)]
     columns = [records.column(name) for name in (of.contributor, of.holding) if name is not None]
