@@ -326,9 +326,9 @@ def published_to_table(
     cells, rule, trees = to_arrow(frame), _rule(convention), as_hierarchies(hierarchies)
     names = variables_of(parse(margins), cells.column_names, trees)
     said = declared_among(names, declared)
-    axes = [_published_axis(cells, v, trees.get(v), declared=v in said) for v in names]
+    axes = [published_axis(cells, v, trees.get(v), declared=v in said) for v in names]
     design = ProductDesign(axes, margins)
-    where = _published_positions(design, cells)
+    where = published_positions(design, cells)
     values = CellValues(
         _placed(design, where, numbers(cells, count), count),
         key=None
@@ -349,19 +349,34 @@ def _inner_if_published(design: ProductDesign, values: CellValues) -> CellValues
     return None
 
 
-def _published_axis(
-    cells: pa.Table, variable: str, trees: Sequence[Hierarchy] | None, *, declared: bool
+def published_axis(
+    cells: pa.Table,
+    variable: str,
+    trees: Sequence[Hierarchy] | None,
+    *,
+    declared: bool,
+    total: str | None = None,
 ) -> Axis:
+    """The axis of a variable whose column holds codes and the total's code."""
     if trees:
         return Axis.from_hierarchies(variable, trees)
     codes, _ = canonical_array(cells.column(variable))
-    total = next((c for c in ("Total", "_T", "(all)", "(grand total)") if c in codes), "Total")
+    usual = ("Total", "_T", "(all)", "(grand total)")
+    total = total or next((c for c in usual if c in codes), "Total")
     leaves = natural_order([c for c in codes if c != total])
     return Axis.flat(variable, leaves, total, declared=declared)
 
 
-def _published_positions(design: ProductDesign, cells: pa.Table) -> NDArray[np.int64]:
-    """The published position of every row of the frame."""
+def published_positions(
+    design: ProductDesign, cells: pa.Table, lines: Sequence[int] | None = None
+) -> NDArray[np.int64]:
+    """The published position of every row of the frame.
+
+    Args:
+      design: The design.
+      cells: Rows with a code for each of its variables.
+      lines: Numbers of the rows' lines in their file, for the error.
+    """
     lookup: dict[tuple[str, ...], int] = {}
     columns = [[codes[i] for i in index] for index, codes in design.published_codes()]
     for k, names in enumerate(zip(*columns, strict=True)):
@@ -375,7 +390,8 @@ def _published_positions(design: ProductDesign, cells: pa.Table) -> NDArray[np.i
     if (where < 0).any():
         row = int(np.flatnonzero(where < 0)[0])
         cell = {a.name: shown[j][row] for j, a in enumerate(design.axes)}
-        raise DesignError(f"row {row + 1}: cell {cell} is not among the margins asked for.")
+        place = f"row {row + 1}" if lines is None else f"line {lines[row]}"
+        raise DesignError(f"{place}: cell {cell} is not among the margins asked for.")
     return where
 
 

@@ -116,7 +116,9 @@ class CellContributions:
 
     @property
     def lone(self) -> Whole:
-        """For each cell its only contributor; `NOBODY` where there is none or more than one."""
+        """For each cell its only contributor; `NOBODY` where there is none, several, or unknown."""
+        if not self.owner.shape[1]:
+            return np.full(len(self), NOBODY, dtype=np.int64)
         return np.where(self.count == 1, self.owner[:, 0], NOBODY)
 
 
@@ -211,11 +213,11 @@ def contribution_columns(given: Contributions, cells: CellContributions) -> dict
     columns: dict[str, Any] = {sum_column(given.value): cells.sum, CONTRIBUTORS: cells.count}
     if given.may_be_negative:
         columns[ABSOLUTE] = cells.absolute
-    names = np.ma.array([*given.owners, ""], dtype=object)
+    names = np.array([*given.owners, ""], dtype=object)
     for place in range(cells.largest.shape[1]):
         owner = cells.owner[:, place]
         columns[f"{LARGEST_OF}{place + 1}"] = cells.largest[:, place]
-        columns[f"{OWNER_OF}{place + 1}"] = np.ma.array(names[owner].data, mask=owner == NOBODY)
+        columns[f"{OWNER_OF}{place + 1}"] = np.ma.array(names[owner], mask=owner == NOBODY)
     return columns
 
 

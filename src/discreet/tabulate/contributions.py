@@ -48,15 +48,9 @@ def contributions_of(reader: Reader, table: Table, of: Magnitude) -> Contributio
     design = table.design
     if not isinstance(design, StructuredDesign):
         raise TypeError("tables of records have a structured design.")
-    inner = _inner_block(design)
-    asked = (
-        [*design.blocks]
-        if inner is not None or table.inner is None
-        else [
-            *design.blocks,
-            design.inner_block,
-        ]
-    )
+    places = None if table.inner is None else design.inner_in_published()
+    lacks_inner = places is not None and bool((places == OUTSIDE).any())
+    asked = [*design.blocks, *([design.inner_block] if lacks_inner else [])]
     found = []
     for k, block in enumerate(asked):
         report("contributions", k / len(asked))
@@ -64,41 +58,17 @@ def contributions_of(reader: Reader, table: Table, of: Magnitude) -> Contributio
     report("contributions", 1.0)
     owners, codes = _owners([one.answer for one in found])
     published = _filled(found[: len(design.blocks)], codes, design.n_published, of.largest)
+    inner = None if places is None else published.taken(places)
+    if lacks_inner:
+        inner = _filled(found[-1:], codes[-1:], design.n_inner, of.largest)
     return Contributions(
         of.value,
         published,
-        _inner(design, table, published, inner, found, codes, of),
+        inner,
         owners,
         is_weighted=reader.data.weight is not None,
         may_be_negative=of.negative == "absolute",
     )
-
-
-def _inner_block(design: StructuredDesign) -> int | None:
-    """The published margin that is the inner table itself, if there is one."""
-    wanted = design.inner_block.levels
-    return next((k for k, block in enumerate(design.blocks) if block.levels == wanted), None)
-
-
-def _inner(
-    design: StructuredDesign,
-    table: Table,
-    published: CellContributions,
-    k: int | None,
-    found: Sequence[_Ranked],
-    codes: Sequence[NDArray[np.int64]],
-    of: Magnitude,
-) -> CellContributions | None:
-    """Contributions to the inner cells: those of a margin, or of the answer asked for them."""
-    if table.inner is None:
-        return None
-    if k is None:
-        return _filled(found[-1:], codes[-1:], design.n_inner, of.largest)
-    where = np.full(design.n_inner, OUTSIDE, dtype=np.int64)
-    for positions, part in design.member_blocks():
-        if part == design.slice_of(k):
-            where = np.asarray(positions, dtype=np.int64)
-    return published.taken(where)
 
 
 def _ranked(

@@ -22,7 +22,7 @@ from discreet.tabulate.engine import Engine
 
 Given = dict[str, float]
 _TOLERANCE = 1e-9
-_ROLES = {"value": "value", "contributor": "who"}
+_WHOLE = pa.int64()
 _TREE = Hierarchy.from_dict({"Total": {"North": ["a", "b"], "South": ["c"], "d": []}})
 
 
@@ -30,20 +30,19 @@ def compare_contributions(frame: pa.Table, data: Microdata, engine: Engine) -> N
     """Tabulate magnitudes in several ways, and compare every cell with adding up by hand."""
     if "weight" in frame.column_names:
         data = data.with_roles(weight="weight")
-    options: dict[str, Any] = {**_ROLES, "negative": "absolute", "engine": engine}
+    options: dict[str, Any] = {"value": "value", "contributor": "who", "negative": "absolute"}
     if "holding" in frame.column_names:
         options["holding"] = "holding"
     for margins, largest in (("v*u", 3), ("u + v", 2)):
-        table = data.tabulate(
-            margins, hierarchies={"v": _TREE}, support="occurring", largest=largest, **options
-        )
+        options |= {"hierarchies": {"v": _TREE}, "support": "occurring", "largest": largest}
+        table = data.tabulate(margins, engine=engine, **options)
         _compare(table, frame, largest)
 
 
 def refuses_contributions(frame: pa.Table, data: Microdata, engine: Engine) -> None:
     """Tabulate values that cannot be summed; the engine must object."""
     try:
-        data.tabulate("v*u", **_ROLES, engine=engine)
+        data.tabulate("v*u", value="value", contributor="who", engine=engine)
     except DataError:
         return
     raise EngineError(f"tabulating does not object to {frame.to_pylist()}.")
@@ -102,13 +101,13 @@ def check_cell(
     close = all(np.isclose(a, b, rtol=_TOLERANCE, atol=_TOLERANCE) for a, b in pairs)
     if not close or len(found) != len(top) or len(set(owners[: len(top)])) != len(top):
         raise EngineError(
-            f"cell {dict(name)} has {cells.count[k]} contributors, sum {cells.sum[k]:g} and largest "
-            f"{cells.largest[k].tolist()} of {owners}; by hand they are {expected}."
+            f"cell {dict(name)} has {cells.count[k]} contributors, sum {cells.sum[k]:g} and "
+            f"largest {cells.largest[k].tolist()} of {owners}; by hand they are {expected}."
         )
 
 
 def _frame(
-    value: Any, who: pa.DataType = pa.int64(), v: Any = None, u: Any = None, **more: Any
+    value: Any, who: pa.DataType = _WHOLE, v: Any = None, u: Any = None, **more: Any
 ) -> pa.Table:
     """Records of a few contributors in a few cells, with several records each."""
     n = len(value)

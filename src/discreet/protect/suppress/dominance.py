@@ -47,7 +47,7 @@ class _MagnitudeRule:
 
 @dataclass(frozen=True)
 class Dominance(_MagnitudeRule):
-    """The (n, k) rule: a cell is sensitive when its n largest contributors have more than k percent.
+    """The (n, k) rule: the n largest contributors of a cell may not have more than k percent of it.
 
     The interval of a sensitive cell must reach as far as a total in which they have just k percent,
     `100/k` times their sum, and as far below.
@@ -215,7 +215,7 @@ def _agreed(given: Contributions, waivers: Sequence[str]) -> NDArray[np.bool_]:
     """Cells × places: whether the contributor agrees to be shown."""
     if not waivers:
         return np.zeros(given.owner.shape, dtype=bool)
-    return np.isin(given.owner, given.places_of(waivers)) & (given.owner != NOBODY)
+    return np.asarray(np.isin(given.owner, given.places_of(waivers)) & (given.owner != NOBODY))
 
 
 def _first(which: NDArray[np.bool_]) -> NDArray[np.int64]:
