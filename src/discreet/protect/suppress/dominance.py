@@ -36,9 +36,13 @@ class _MagnitudeRule:
         return np.asarray(lack > _ROUNDING * given.published.absolute)
 
     def needs(self, table: Table) -> Needs:
-        """How far the interval of each sensitive cell must reach below and above its value."""
-        lack = np.where(self.primaries(table), self.lack(table.require_contributions()), 0.0)
-        return lack, lack.copy()
+        """How far the interval of each sensitive cell must reach below and above its value.
+
+        No further below than to zero, where no value is negative.
+        """
+        given = table.require_contributions()
+        lack = np.where(self.primaries(table), self.lack(given), 0.0)
+        return lack if given.may_be_negative else np.minimum(lack, given.sum), lack
 
     def lack(self, given: Contributions) -> NDArray[np.float64]:
         """What the total of each published cell lacks to be safe; not positive where it is."""

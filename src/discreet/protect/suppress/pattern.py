@@ -104,7 +104,7 @@ class Pattern:
         """
         if isinstance(source, Table):
             parts = {**of_table(source), **parts}
-            z = source.z if z is None else z
+            z = published_values(source) if z is None else z
         if z is None:
             raise ParameterError("a pattern needs true values: give a table, or a design and z=.")
         design = source.design if isinstance(source, Table) else source
@@ -189,10 +189,23 @@ class Pattern:
 
 
 def of_table(table: Table) -> dict[str, Any]:
-    """What a pattern takes from a table of counts: inner values, and who is alone in a cell."""
-    if table.inner is None:
-        return {}
-    return {"y": table.y, "lone": table.y == 1}
+    """What a pattern takes from a table: inner values, and who is alone in a cell.
+
+    Of a table of magnitudes these are sums of the value, unless counts are to be published.
+    """
+    given = table.contributions
+    if given is not None and table.unit in (None, given.value):
+        inner = given.inner
+        return (
+            {} if inner is None else {"y": inner.sum, "lone": inner.count == 1, "owner": inner.lone}
+        )
+    return {} if table.inner is None else {"y": table.y, "lone": table.y == 1}
+
+
+def published_values(table: Table) -> NDArray[Any]:
+    """True values of the published cells: sums of the value of a table of magnitudes, or counts."""
+    given = table.contributions
+    return table.z if given is None or table.unit not in (None, given.value) else given.sum
 
 
 def _states(design: Design, labels: Mapping[Any, str] | Sequence[str] | str) -> NDArray[np.int8]:
