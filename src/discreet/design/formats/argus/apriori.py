@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from discreet.design.base import Design
 from discreet.design.formats.hrc import read_text
-from discreet.errors import DataError, DesignError, DiscreetError, ParameterError
+from discreet.errors import DataError, DiscreetError, ParameterError
 
 _NUMBERS = {"u": 0, "s": 0, "p": 0, "c": 1, "pl": 2}
 _MEANINGS = "u (unsafe), s (safe), p (not to be suppressed), c (cost), pl (two protection levels)"
@@ -63,9 +63,12 @@ class APriori:
 
     Attributes:
       entries: The lines in their order; a later one about the same cell holds.
+      variables: The variables that the codes of a line belong to, in their order; those of the
+        design when absent.
     """
 
     entries: tuple[Entry, ...]
+    variables: tuple[str, ...] | None = None
 
     @classmethod
     def of_cells(cls, cells: Mapping[tuple[str, ...], str | tuple[str | float, ...]]) -> APriori:
@@ -82,7 +85,7 @@ class APriori:
         """What the lines say of a design's published cells.
 
         Args:
-          design: The design; codes stand in the order of its variables.
+          design: The design.
           ignore_unknown: Whether lines about cells that are not published are passed over.
           expand: Whether a line also holds for cells that show the same inner cells, such as a
             group with a single code below it.
@@ -108,7 +111,7 @@ class APriori:
         return AprioriCells(marks["u"], marks["s"], marks["p"], cost, lower, upper)
 
     def _position(self, design: Design, entry: Entry, ignore_unknown: bool) -> int | None:
-        names = [axis.name for axis in design.axes]
+        names = self.variables or [axis.name for axis in design.axes]
         place = f"line {entry.line}: " if entry.line else ""
         if len(entry.cell) != len(names):
             raise DataError(
@@ -118,7 +121,7 @@ class APriori:
         codes = {name: code for name, code in zip(names, entry.cell, strict=True) if code}
         try:
             return design.position(codes)
-        except (DesignError, DiscreetError) as error:
+        except DiscreetError as error:
             if ignore_unknown:
                 return None
             raise DataError(f"{place}{error}") from error
