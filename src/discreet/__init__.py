@@ -20,10 +20,13 @@ _HOME = {
     "ControlledRounding": "discreet.protect.controlled_rounding",
     "Chain": "discreet.solve.continuous.chain",
     "Design": "discreet.design.base",
+    "DirectDisclosure": "discreet.protect.suppress.rules",
     "DiscreteGaussian": "discreet.protect.discrete_gaussian",
     "DiscreteLaplace": "discreet.protect.discrete_laplace",
     "DropAdd": "discreet.protect.drop_add",
+    "GroupDisclosure": "discreet.protect.suppress.rules",
     "Hierarchy": "discreet.design.hierarchy",
+    "KDisclosure": "discreet.protect.suppress.rules",
     "KeyConvention": "discreet.design.keys",
     "Laplace": "discreet.protect.laplace",
     "Ledger": "discreet.ledger",
@@ -32,6 +35,7 @@ _HOME = {
     "LogLinear": "discreet.solve.continuous.log_linear",
     "Microdata": "discreet.microdata.microdata",
     "NonNegative": "discreet.solve.continuous.non_negative",
+    "Pattern": "discreet.protect.suppress.pattern",
     "Poisson": "discreet.solve.continuous.poisson",
     "Pram": "discreet.protect.pram",
     "Quality": "discreet.protect.quality",
@@ -39,7 +43,9 @@ _HOME = {
     "Safe": "discreet.protect.safe",
     "Secret": "discreet.microdata.secret",
     "SmallCountRounding": "discreet.protect.small_count",
+    "Suppress": "discreet.protect.suppress.suppress",
     "Table": "discreet.design.table",
+    "Threshold": "discreet.protect.suppress.rules",
     "TransitionMatrix": "discreet.noise.matrix",
     "compare": "discreet.assess.compare.comparison",
     "cut": "discreet.microdata.recode",
@@ -51,10 +57,18 @@ _HOME = {
     "read_release": "discreet.design.storage",
     "read_table": "discreet.design.storage",
     "select_margins": "discreet.assess.compare.select_margins",
+    "Dominance": "discreet.protect.suppress.dominance",
+    "Exempt": "discreet.protect.suppress.apriori",
+    "FewContributors": "discreet.protect.suppress.dominance",
+    "Listed": "discreet.protect.suppress.apriori",
+    "PPercent": "discreet.protect.suppress.dominance",
+    "PQ": "discreet.protect.suppress.dominance",
+    "with_apriori": "discreet.protect.suppress.apriori",
     "DiscreetError": "discreet.errors",
 }
 
 _MODULES = {
+    "argus": "discreet.design.formats.argus",
     "assess": "discreet.assess",
     "demo": "discreet.demo",
     "inference": "discreet.release.inference",
@@ -68,6 +82,7 @@ if TYPE_CHECKING:
     from discreet.assess.compare.select_margins import select_margins
     from discreet.design.axis import Axis
     from discreet.design.base import Design
+    from discreet.design.formats import argus
     from discreet.design.formula import margins
     from discreet.design.hierarchy import Hierarchy
     from discreet.design.keys import KeyConvention
@@ -93,6 +108,16 @@ if TYPE_CHECKING:
     from discreet.protect.quality import Quality
     from discreet.protect.safe import Safe
     from discreet.protect.small_count import SmallCountRounding
+    from discreet.protect.suppress.apriori import Exempt, Listed, with_apriori
+    from discreet.protect.suppress.dominance import PQ, Dominance, FewContributors, PPercent
+    from discreet.protect.suppress.pattern import Pattern
+    from discreet.protect.suppress.rules import (
+        DirectDisclosure,
+        GroupDisclosure,
+        KDisclosure,
+        Threshold,
+    )
+    from discreet.protect.suppress.suppress import Suppress
     from discreet.release import inference
     from discreet.solve.continuous.additive import Additive
     from discreet.solve.continuous.auto import Auto
@@ -104,27 +129,37 @@ if TYPE_CHECKING:
     from discreet.solve.continuous.poisson import Poisson
 
 __all__ = [
-    "Adjust",
     "Additive",
+    "Adjust",
     "Auto",
     "Axis",
     "CellKey",
     "Chain",
     "ControlledRounding",
     "Design",
+    "DirectDisclosure",
     "DiscreetError",
     "DiscreteGaussian",
     "DiscreteLaplace",
+    "Dominance",
     "DropAdd",
+    "Exempt",
+    "FewContributors",
+    "GroupDisclosure",
     "Hierarchy",
+    "KDisclosure",
     "KeyConvention",
     "Laplace",
     "LeastAbsolute",
     "LeastSquares",
     "Ledger",
+    "Listed",
     "LogLinear",
     "Microdata",
     "NonNegative",
+    "PPercent",
+    "PQ",
+    "Pattern",
     "Poisson",
     "Pram",
     "Quality",
@@ -132,9 +167,12 @@ __all__ = [
     "Safe",
     "Secret",
     "SmallCountRounding",
+    "Suppress",
     "Table",
+    "Threshold",
     "TransitionMatrix",
     "__version__",
+    "argus",
     "assess",
     "compare",
     "cut",
@@ -148,6 +186,7 @@ __all__ = [
     "read_release",
     "read_table",
     "select_margins",
+    "with_apriori",
 ]
 
 

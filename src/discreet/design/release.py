@@ -280,6 +280,21 @@ class Release(Protected):
 
         return save(self, path)
 
+    def to_sdmx_csv(self, dataflow: str, path: str | Path | None = None) -> str:
+        """Published cells as SDMX-CSV, with status and confidentiality in columns of their own.
+
+        `OBS_VALUE` is empty where a cell is not shown; `OBS_STATUS` and `CONF_STATUS` are codes of
+        the SDMX lists `CL_OBS_STATUS` and `CL_CONF_STATUS`. A cell that is sensitive and one that
+        protects it have the same codes.
+
+        Args:
+          dataflow: The data flow, e.g. `"EXAMPLE:TURNOVER(1.0)"`.
+          path: A file that the text is also written to.
+        """
+        from discreet.release.sdmx_csv import write_sdmx_csv
+
+        return write_sdmx_csv(self, dataflow, path)
+
     def __repr__(self) -> str:
         shown = show.text(self.design, self._visible(), title="Release", unit=self.unit)
         return f"{shown}\n{textwrap.fill(self.statement.text, _WIDTH)}"
@@ -290,9 +305,9 @@ class Release(Protected):
         )
 
     def _visible(self) -> NDArray[Any]:
-        """Published values with NaN where a cell is not shown."""
+        """Published values, masked where a cell is not shown."""
         hidden = self.hidden
-        return np.where(hidden, np.nan, self.z) if hidden.any() else self.z
+        return np.ma.array(self.z, mask=hidden) if hidden.any() else self.z
 
 
 @dataclass(frozen=True, eq=False, repr=False)

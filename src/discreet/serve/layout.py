@@ -12,12 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.design.release import CellStatus, Release
+from discreet.design.show import CONFIDENTIAL
 from discreet.serve.outline import Entry, outline
 from discreet.serve.request import Asked, TableRequest
 
 Combination = tuple[Entry, ...]
 IMPOSSIBLE = "–"
-HIDDEN = ":"
+HIDDEN = CONFIDENTIAL
 MEANINGS = {IMPOSSIBLE: "cannot occur", HIDDEN: "not published"}
 
 
