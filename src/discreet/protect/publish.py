@@ -21,7 +21,7 @@ from discreet.digests import digest
 from discreet.errors import ParameterError
 from discreet.ledger import Cost, Ledger
 from discreet.protect.draws import SecretDraws, release_digest
-from discreet.protect.sentences import data_step
+from discreet.protect.sentences import data_step, follows_truth
 
 SOURCES = ("keys", "table", "system")
 _REMEDY = {
@@ -187,7 +187,8 @@ def _registered(book: Ledger | None, method: Method, table: Table, again: bool) 
         book.register_counts(table.data_set, digest(codes).hex(), counts)
     if method.source != "table":
         return None
-    SecretDraws().generator(method, ordered)  # a missing secret is an error before anything else
+    if not follows_truth(method):  # a missing secret is an error before anything else
+        SecretDraws().generator(method, ordered)
     # the same table on another support can come out otherwise: a release of its own
     shown = digest(release_digest(arranged, ordered), ordered.design.n_inner).hex()
     return book.register_release(table.data_set, shown, _entry(method), again=again)

@@ -191,15 +191,17 @@ class Pattern:
 def of_table(table: Table) -> dict[str, Any]:
     """What a pattern takes from a table: inner values, and who is alone in a cell.
 
-    Of a table of magnitudes these are sums of the value, unless counts are to be published.
+    Of a table of magnitudes these are sums of the value, unless counts are to be published; inner
+    cells to which nobody contributes are known to be empty.
     """
     given = table.contributions
-    if given is not None and table.unit in (None, given.value):
-        inner = given.inner
-        return (
-            {} if inner is None else {"y": inner.sum, "lone": inner.count == 1, "owner": inner.lone}
-        )
-    return {} if table.inner is None else {"y": table.y, "lone": table.y == 1}
+    if given is None or table.unit not in (None, given.value):
+        return {} if table.inner is None else {"y": table.y, "lone": table.y == 1}
+    inner = given.inner
+    if inner is None:
+        return {}
+    lone, known = inner.count == 1, inner.count == 0
+    return {"y": inner.sum, "lone": lone, "owner": inner.lone, "known": known}
 
 
 def published_values(table: Table) -> NDArray[Any]:

@@ -42,7 +42,10 @@ def attackers(pattern: Pattern) -> NDArray[np.int64]:
     """For each inner cell who is alone in it, or nobody."""
     if pattern.lone is None:
         return np.full(pattern.design.n_inner, NOBODY)
-    who = np.arange(pattern.design.n_inner) if pattern.owner is None else pattern.owner
+    who = np.arange(pattern.design.n_inner)
+    if pattern.owner is not None:
+        stranger = who + pattern.owner.max(initial=0) + 1
+        who = np.where(pattern.owner == NOBODY, stranger, pattern.owner)
     return np.where(pattern.lone, who, NOBODY)
 
 
