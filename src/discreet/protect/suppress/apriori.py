@@ -14,7 +14,7 @@ from discreet.design.formats.argus import APriori, AprioriCells, read_apriori
 from discreet.design.table import Table
 from discreet.errors import UnknownNameError
 from discreet.noise.checks import positive
-from discreet.protect.suppress.pattern import of_table
+from discreet.protect.suppress.pattern import published_values
 from discreet.protect.suppress.rules import Marks, Needs, Rule
 
 
@@ -51,7 +51,7 @@ class Listed:
     def needs(self, table: Table) -> Needs:
         """What the file asks for, or a share of the value."""
         said = self.apriori.cells(table.design)
-        share = self.range / 100.0 * np.abs(of_table(table)["z"])
+        share = self.range / 100.0 * np.abs(published_values(table))
         usual = np.where(said.unsafe, share, 0.0)
         return _or_said(usual, said.lower, said.unsafe), _or_said(usual, said.upper, said.unsafe)
 
@@ -138,7 +138,7 @@ def with_apriori(
 
 def _factors(table: Table, said: AprioriCells) -> list[tuple[dict[str, str], float]]:
     """What the costs of the file are of the cells' values; empty cells have no value to compare."""
-    values = np.abs(of_table(table)["z"]).astype(np.float64)
+    values = np.abs(published_values(table)).astype(np.float64)
     priced = np.flatnonzero((said.cost > 0) & (values > 0))
     return [(table.design.cell(int(k)), float(said.cost[k] / values[k])) for k in priced]
 
