@@ -146,8 +146,8 @@ def _with_missing(tree: Hierarchy, variable: Variable, codes: Sequence[str]) -> 
 
 def all_margins(names: Sequence[str]) -> list[Term]:
     """Every crossing of some variables, the total among them: what a table of τ-ARGUS shows."""
-    numbers = range(len(names) + 1)
-    return [term for n in numbers for term in itertools.combinations(names, n)]
+    sizes = range(len(names), -1, -1)
+    return [term for n in sizes for term in itertools.combinations(names, n)]
 
 
 def _with_totals(rows: pa.Table, about: Metadata) -> pa.Table:
