@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -10,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.design.canonical import Arrangement, canonical_order, canonical_table
-from discreet.design.release import COUNT, CellStatus, Protected
+from discreet.design.release import COUNT, VALUE, CellStatus, Protected
 from discreet.design.statement import Statement
 from discreet.design.table import Draws, Table
 from discreet.errors import ParameterError, UnknownNameError
@@ -18,6 +19,7 @@ from discreet.noise.checks import is_number
 from discreet.protect.cells import on_public_support
 from discreet.protect.claims import Claims
 from discreet.protect.statements import statement_of
+from discreet.protect.suppress.decimals import Decimals, Residual
 from discreet.protect.suppress.gauss import Plan, suppress_by_gauss
 from discreet.protect.suppress.pattern import (
     PRIMARY,
@@ -60,6 +62,7 @@ class Suppress:
       forbidden: Cells that are never shown, sensitive or not.
       cost: What is to be kept small: the `"value"` of suppressed cells, or the number of `"cells"`.
       priorities: Cells with a factor on their cost; above one they are rather shown.
+      decimals: Decimal numbers in place of suppressed cells; none when absent.
 
     See Langsrud (2024) and Lupp & Langsrud (2021).
     """
@@ -73,9 +76,11 @@ class Suppress:
     forbidden: Sequence[CellLike] = ()
     cost: str = "value"
     priorities: Sequence[tuple[CellLike, float]] = ()
+    decimals: Decimals | None = None
 
     name: ClassVar[str] = "suppress"
     source: ClassVar[str] = "table"
+    units: ClassVar[tuple[str, ...]] = (COUNT, VALUE)
 
     def __post_init__(self) -> None:
         given: Any = self.rules
@@ -103,6 +108,7 @@ class Suppress:
         frozen: Sequence[CellLike] = (),
         forbidden: Sequence[CellLike] = (),
         cost: str = "value",
+        decimals: Residual | None = None,
     ) -> Suppress:
         """The method from plain values, with a threshold as its rule.
 
@@ -116,22 +122,25 @@ class Suppress:
           frozen: As for the method.
           forbidden: As for the method.
           cost: As for the method.
+          decimals: The residual of decimal numbers in place of suppressed cells, such as `"rmse"`.
         """
         rule = Threshold(max, sensitive_zeros)
-        return cls(rule, secondary, zeros, singletons, forced, frozen, forbidden, cost)
+        made = cls(rule, secondary, zeros, singletons, forced, frozen, forbidden, cost)
+        return made if decimals is None else replace(made, decimals=Decimals(decimals))
 
     @property
     def claims(self) -> Claims:
         """What every release of this method keeps; its pattern follows the truth."""
         limits_ = [r.max for r in self._rules if isinstance(r, Threshold)]
         small = 0 if self.forced else max(limits_, default=0)
+        has_decimals = self.decimals is not None
         return Claims(
-            additive=False,
+            additive=has_decimals,
             unbiased=False,
-            keeps_zeros=True,
-            max_move=0.0,
+            keeps_zeros=not has_decimals or self.zeros_are_public,
+            max_move=math.inf if has_decimals else 0.0,
             blocked=tuple(range(1, small + 1)),
-            follows_truth=("neighbour", "source"),
+            follows_truth=("neighbour",) if has_decimals else ("neighbour", "source"),
         )
 
     @property
@@ -149,14 +158,31 @@ class Suppress:
         return tuple(self.rules)  # type: ignore[arg-type]  # a tuple since it was made
 
     def __call__(self, table: Table, *, draws: Draws) -> Protected:
-        """Suppress cells; nothing is drawn."""
+        """Suppress cells; nothing is drawn unless decimals take their place."""
         pattern = self.pattern(table)
+        if self.decimals is not None:
+            return self._with_decimals(table, pattern, self.decimals, draws)
         hidden = pattern.suppressed
         status = np.where(hidden, CellStatus.suppressed, CellStatus.published).astype(np.int8)
         shown = np.where(hidden, 0, pattern.z)
-        given = table.contributions
-        unit = COUNT if given is None or table.unit == COUNT else given.value
-        return Protected.of(pattern.design, shown, self._statement(), status=status, unit=unit)
+        statement = self._statement()
+        return Protected.of(
+            pattern.design, shown, statement, status=status, unit=_published_unit(table)
+        )
+
+    def _with_decimals(
+        self, table: Table, pattern: Pattern, decimals: Decimals, draws: Draws
+    ) -> Protected:
+        made = decimals(pattern, rng=draws.generator(self, table))
+        status = np.where(made.is_decimal, CellStatus.decimal, CellStatus.published)
+        return Protected.of(
+            pattern.design,
+            made.z,
+            self._statement(),
+            y=made.y,
+            status=status.astype(np.int8),
+            unit=_published_unit(table),
+        )
 
     def pattern(self, table: Table) -> Pattern:
         """Which cells are suppressed and why. **Confidential**: it holds the true values."""
@@ -232,6 +258,7 @@ class Suppress:
             "zeros": not self.zeros_are_public,
             "singletons": self.singletons,
             "cost": self.cost,
+            "decimals": None if self.decimals is None else self.decimals.residual,
         }
         said = [
             *suppressed_cells(self._rules),
@@ -241,8 +268,14 @@ class Suppress:
                 singletons=self.singletons,
                 has_forced=bool(self.forced),
             ),
+            *([] if self.decimals is None else self.decimals.sentences()),
         ]
         return statement_of(self.name, parameters, said)
+
+
+def _published_unit(table: Table) -> str:
+    given = table.contributions
+    return COUNT if given is None or table.unit == COUNT else given.value
 
 
 def _unit(z: NDArray[Any]) -> float:
