@@ -28,6 +28,7 @@ DOORS = {
     ("design/table.py", "discreet.protect.simulate"),
     ("design/release.py", "discreet.release.fitting"),
     ("design/release.py", "discreet.release.tabulate"),
+    ("design/release.py", "discreet.release.sums"),
     ("design/release.py", "discreet.release.microdata"),
     ("design/release.py", "discreet.release.rounding"),
     ("design/release.py", "discreet.release.uncertainty"),

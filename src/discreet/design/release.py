@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import textwrap
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Protocol, Self, cast
 
@@ -40,6 +41,7 @@ class CellStatus(enum.IntEnum):
     suppressed = 1
     structural_zero = 2
     below_threshold = 3
+    decimal = 4
 
 
 HIDDEN = (CellStatus.suppressed, CellStatus.below_threshold)
@@ -129,6 +131,13 @@ class Protected:
         if self.status is None:
             return np.zeros(len(self.z), dtype=bool)
         return np.isin(self.status, HIDDEN)
+
+    @property
+    def replaced(self) -> NDArray[np.bool_]:
+        """Which published cells hold decimal numbers in place of suppressed values."""
+        if self.status is None:
+            return np.zeros(len(self.z), dtype=bool)
+        return np.asarray(self.status == CellStatus.decimal)
 
     def fit(
         self, fitter: Fitter | str = "auto", *, zeros: str = "all", require: bool = True
@@ -231,6 +240,20 @@ class Release(Protected):
         from discreet.release.tabulate import tabulate
 
         return tabulate(self, margins)
+
+    def publish(self, cells: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> float | None:
+        """The true value of a sum of cells, or `None` where published cells do not give it.
+
+        A release with suppressed cells, or with decimals in their place, gives a sum exactly when
+        it is a combination of cells that are shown.
+
+        Args:
+          cells: Codes by variable, one or a list of them, of the cells to be summed; variables
+            left out are totals. Several such cells that do not overlap are given as a list.
+        """
+        from discreet.release.sums import published_sum
+
+        return published_sum(self, cells)
 
     def to_microdata(self) -> pa.Table:
         """Released inner cells as records: a row for each person, with a code for each variable."""

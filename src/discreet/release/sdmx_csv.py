@@ -13,8 +13,8 @@ from discreet.design.show import frame_of
 from discreet.errors import ConfidentialError, ParameterError
 from discreet.files import written_whole
 
-NORMAL, SUPPRESSED, CANNOT_EXIST = "A", "Q", "M"
-"""Codes of `CL_OBS_STATUS`: a normal value, one that is suppressed, data that cannot exist."""
+NORMAL, SUPPRESSED, CANNOT_EXIST, ESTIMATED = "A", "Q", "M", "E"
+"""Codes of `CL_OBS_STATUS`: normal, suppressed, data that cannot exist, estimated."""
 
 FREE, CONFIDENTIAL = "F", "C"
 """Codes of `CL_CONF_STATUS`: free for publication, confidential."""
@@ -25,6 +25,7 @@ _CODES = {
     CellStatus.suppressed: (SUPPRESSED, CONFIDENTIAL),
     CellStatus.structural_zero: (CANNOT_EXIST, FREE),
     CellStatus.below_threshold: (SUPPRESSED, CONFIDENTIAL),
+    CellStatus.decimal: (ESTIMATED, FREE),
 }
 
 

@@ -82,7 +82,10 @@ def limits(*, zeros_are_public: bool, singletons: bool, has_forced: bool) -> lis
 
 
 def _shown_is_true(evidence: Any) -> bool:
-    return all(bool((final.z == evidence.truth)[~final.hidden].all()) for final in evidence.finals)
+    return all(
+        bool((final.z == evidence.truth)[~final.hidden & ~final.replaced].all())
+        for final in evidence.finals
+    )
 
 
 def _not_derivable(lowest: int, highest: int, evidence: Any) -> bool:
@@ -91,6 +94,7 @@ def _not_derivable(lowest: int, highest: int, evidence: Any) -> bool:
     from discreet.solve.elimination import spanned
 
     final, truth = evidence.finals[0], evidence.truth
+    hidden = final.hidden | final.replaced
     columns = csc_array(final.design.matrix().astype(np.int64))
-    small = final.hidden & (truth >= lowest) & (truth <= highest)
-    return not spanned(columns[:, ~final.hidden], columns[:, small]).any()
+    small = hidden & (truth >= lowest) & (truth <= highest)
+    return not spanned(columns[:, ~hidden], columns[:, small]).any()
