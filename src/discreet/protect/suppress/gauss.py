@@ -11,16 +11,14 @@ from numpy.typing import NDArray
 from discreet.design.base import Design
 from discreet.errors import InfeasibleError
 from discreet.protect.suppress.pattern import PRIMARY, PUBLISHED, SECONDARY, Pattern
+from discreet.protect.suppress.rows import incidence
 from discreet.protect.suppress.singletons import lone_columns, owners, told_sums
-from discreet.randomness import stream
 from discreet.solve.elimination import NOBODY
 from discreet.solve.selection import Choice, Chosen, Conflict, select
 
 if TYPE_CHECKING:
-    from scipy.sparse import csc_array, csr_array
+    from scipy.sparse import csc_array
 
-_ROWS_PER_CELL = 3  # rows kept for each published cell where there are many more
-_MANY = 4  # inner cells for each published one from which rows are left out
 _ROUNDS = 100
 
 
@@ -53,6 +51,9 @@ def suppress_by_gauss(pattern: Pattern, plan: Plan, *, singletons: bool = True) 
     model = _Model(pattern, plan, singletons)
     for _ in range(_ROUNDS):
         chosen = select(model.choice())
+        if isinstance(chosen, Conflict) and not model.has_every_row:
+            model = _Model(pattern, plan, singletons, every_row=True)
+            continue
         if isinstance(chosen, Conflict):
             raise _infeasible(pattern, plan, model, chosen)
         if not model.protect_told(chosen):
@@ -66,23 +67,26 @@ def suppress_by_gauss(pattern: Pattern, plan: Plan, *, singletons: bool = True) 
 class _Model:
     """The columns of a selection, and the sums that turned out to be telling."""
 
-    def __init__(self, pattern: Pattern, plan: Plan, singletons: bool) -> None:
-        from scipy.sparse import csc_array
-
-        X = csc_array(pattern.design.matrix().astype(np.int64))
-        rows = _rows(pattern, plan, X)
-        self.X = csc_array(X.tocsr()[rows])
+    def __init__(
+        self, pattern: Pattern, plan: Plan, singletons: bool, *, every_row: bool = False
+    ) -> None:
+        known = incidence(pattern, zeros_are_public=plan.zeros_are_public, every_row=every_row)
+        self.has_every_row = every_row or len(known.inner) == pattern.design.n_inner
+        self.X = known.columns
         self.plan = plan
         self.primary = np.flatnonzero(pattern.primary)
-        protected = _joined([X[:, self.primary], pattern.difference_columns()])
-        self.protected = csc_array(protected.tocsr()[rows])
-        self.owner = np.full(protected.shape[1], NOBODY)
+        self.protected = self._sensitive(pattern, self.X)
+        self.owner = np.full(self.protected.shape[1], NOBODY)
         self.lone, self.attacker = self.X[:, :0], np.empty(0, np.int64)
         if singletons:
-            self.owner = owners(pattern, protected)
-            known = owners(pattern, X) if plan.zeros_are_public else None
-            lone = lone_columns(pattern, self.X, rows, known)
+            lone = lone_columns(pattern, known, whole_cells=plan.zeros_are_public)
             self.lone, self.attacker = lone.columns, lone.attacker
+            everywhere = pattern.design.matrix().astype(np.int64).tocsc()
+            self.owner = owners(pattern, self._sensitive(pattern, everywhere))
+
+    def _sensitive(self, pattern: Pattern, columns: csc_array) -> csc_array:
+        """Columns of the primary cells and of the sensitive differences."""
+        return _joined([columns[:, self.primary], columns @ pattern.difference_signs()])
 
     def choice(self) -> Choice:
         """The selection to be made."""
@@ -114,33 +118,6 @@ def _joined(columns: list[csc_array]) -> csc_array:
     joined = csc_array(hstack(columns, format="csc"))
     joined.eliminate_zeros()
     return joined
-
-
-def _rows(pattern: Pattern, plan: Plan, X: csc_array) -> NDArray[np.intp]:
-    """Inner cells that are not public knowledge; some of them where there are very many.
-
-    Fewer rows make more cells follow from others, never fewer: a pattern that is safe on some rows
-    is safe on all of them.
-    """
-    is_open = np.ones(X.shape[0], dtype=bool)
-    if pattern.known is not None:
-        is_open &= ~pattern.known
-    if plan.zeros_are_public and (pattern.z >= 0).all():
-        empty = (pattern.z == 0).astype(np.int64)
-        is_open &= pattern.design.adjoint(empty) == 0
-    rows = np.flatnonzero(is_open)
-    if len(rows) <= _MANY * X.shape[1]:
-        return rows
-    return rows[_few_for_each_column(X.tocsr()[rows])]
-
-
-def _few_for_each_column(X: csr_array) -> NDArray[np.intp]:
-    """Some rows for each column, drawn once and for all."""
-    mixed = stream(0, "rows of an elimination").permutation(X.shape[0])
-    columns = X[mixed].tocsc()
-    columns.sort_indices()
-    place = np.arange(columns.nnz) - np.repeat(columns.indptr[:-1], np.diff(columns.indptr))
-    return np.unique(mixed[columns.indices[place < _ROWS_PER_CELL]])
 
 
 def _states(pattern: Pattern, plan: Plan, rejected: NDArray[np.bool_]) -> NDArray[np.int8]:

@@ -160,8 +160,8 @@ class Pattern:
         state[cell if isinstance(cell, int) else self.position(cell)] = PUBLISHED
         return self.with_state(state)
 
-    def difference_columns(self) -> csc_array:
-        """The inner cells of each sensitive difference: a sparse column each."""
+    def difference_signs(self) -> csc_array:
+        """The coefficients of each sensitive difference: published cells × differences."""
         from scipy.sparse import csc_array
 
         each = self.differences
@@ -169,8 +169,14 @@ class Pattern:
         signs = [s for d in each for s in d.signs]
         ends = np.cumsum([0, *(len(d.cells) for d in each)])
         shape = (self.design.n_published, len(each))
-        chosen = csc_array((np.array(signs, dtype=np.int64), np.array(cells, int), ends), shape)
-        columns = csc_array(self.design.matrix().astype(np.int64) @ chosen)
+        return csc_array((np.array(signs, dtype=np.int64), np.array(cells, int), ends), shape)
+
+    def difference_columns(self) -> csc_array:
+        """The inner cells of each sensitive difference: a sparse column each."""
+        from scipy.sparse import csc_array
+
+        X = self.design.matrix().astype(np.int64)
+        columns = csc_array(X @ self.difference_signs())
         columns.eliminate_zeros()
         return columns
 

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.protect.suppress.pattern import Pattern
+from discreet.protect.suppress.rows import Incidence
 from discreet.solve.elimination import NOBODY, Elimination
 
 if TYPE_CHECKING:
@@ -63,31 +64,27 @@ def owners(pattern: Pattern, columns: csc_array) -> NDArray[np.int64]:
     return np.where(alone, total // np.maximum(n, 1), NOBODY)
 
 
-def lone_columns(
-    pattern: Pattern,
-    columns: csc_array,
-    rows: NDArray[np.intp],
-    owner: NDArray[np.int64] | None,
-) -> Lone:
-    """What lone contributors know, on some of the rows.
+def lone_columns(pattern: Pattern, known: Incidence, *, whole_cells: bool) -> Lone:
+    """What lone contributors know.
 
     Args:
       pattern: The pattern.
-      columns: The published cells on these rows.
-      rows: The rows, by inner cell.
-      owner: Who alone contributes to each published cell, where he knows its value because empty
-        cells are public; without it he knows his inner cells alone.
+      known: The columns of the published cells, on the rows that count.
+      whole_cells: Whether empty cells are public, so that whoever is alone in a published cell
+        knows its value; otherwise he knows his inner cells alone.
     """
     from scipy.sparse import csc_array, hstack
 
-    who = attackers(pattern)[rows]
+    who = np.append(attackers(pattern), NOBODY)[known.inner]
     alone = np.flatnonzero(who != NOBODY)
     units = csc_array(
         (np.ones(len(alone), np.int64), alone, np.arange(len(alone) + 1)),
-        shape=(len(rows), len(alone)),
+        shape=(len(who), len(alone)),
     )
-    if owner is None:
+    if not whole_cells:
         return Lone(units, who[alone])
+    owner = owners(pattern, pattern.design.matrix().astype(np.int64).tocsc())
+    columns = known.columns
     lone_rows = columns.T @ (who != NOBODY).astype(np.int64)
     cells = np.flatnonzero((owner != NOBODY) & (np.diff(columns.indptr) > lone_rows))
     both = csc_array(hstack([units, columns[:, cells]], format="csc"))
