@@ -104,15 +104,21 @@ class CellContributions:
         owner = np.full((n, largest), NOBODY, dtype=np.int64)
         return cls(zeros, zeros.copy(), np.zeros(n, np.int64), np.zeros((n, largest)), owner)
 
-    def put(self, part: slice, found: CellContributions) -> None:
-        """Write the contributions to some cells in their place."""
+    def put(self, places: slice | NDArray[Any], found: CellContributions) -> None:
+        """Write the contributions to some cells in their places."""
         for name in ("sum", "absolute", "count", "largest", "owner"):
-            getattr(self, name)[part] = getattr(found, name)
+            getattr(self, name)[places] = getattr(found, name)
 
     def taken(self, places: NDArray[Any]) -> CellContributions:
         """The cells at some places, in that order."""
         parts = (self.sum, self.absolute, self.count, self.largest, self.owner)
         return CellContributions(*(part[places] for part in parts))
+
+    def spread(self, places: NDArray[Any], n: int) -> CellContributions:
+        """The cells at some places among more, to which nobody contributes."""
+        more = CellContributions.none(n, self.largest.shape[1])
+        more.put(places, self)
+        return more
 
     @property
     def lone(self) -> Whole:
@@ -190,6 +196,19 @@ class Contributions:
         """Places of some contributors among the owners; those who are not named are left out."""
         wanted = {str(owner) for owner in owners}
         return np.flatnonzero([owner in wanted for owner in self.owners]).astype(np.int64)
+
+    def spread(
+        self,
+        published: NDArray[Any],
+        n_published: int,
+        inner: NDArray[Any] | None,
+        n_inner: int,
+    ) -> Contributions:
+        """The same among more cells; without places for inner cells, those are left out."""
+        moved = None
+        if self.inner is not None and inner is not None:
+            moved = self.inner.spread(inner, n_inner)
+        return replace(self, published=self.published.spread(published, n_published), inner=moved)
 
     def taken(self, published: NDArray[Any], inner: NDArray[Any]) -> Contributions:
         """The same for cells in another order."""

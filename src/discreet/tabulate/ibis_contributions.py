@@ -9,7 +9,6 @@ import numpy as np
 
 from discreet.design.axis import OUTSIDE
 from discreet.design.magnitude import NEGLIGIBLE, Magnitude
-from discreet.errors import DataError
 from discreet.microdata.recode import is_missing
 from discreet.tabulate.engine import CONTRIBUTION, CONTRIBUTOR, HOLDING, Groups, ValueFacts
 from discreet.tabulate.ibis_engine import bounded_weights, require_numbers, within_bounds
@@ -115,6 +114,4 @@ def value_facts(answer: Any) -> ValueFacts:
 def _numbers(table: Any, of: Magnitude) -> Any:
     column = table[of.value]
     require_numbers(column, "value")
-    if column.type().is_string():
-        raise DataError(f"value column {of.value!r} holds text, not numbers.")
     return column if column.type().is_float64() else column.cast("float64")

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from discreet.design.axis import OUTSIDE
 from discreet.design.codes import MISSING, canonical
 from discreet.design.magnitude import NEGLIGIBLE, Magnitude
-from discreet.errors import DataError
 from discreet.tabulate.engine import CONTRIBUTOR, HOLDING, Groups, ValueFacts
 
 if TYPE_CHECKING:
@@ -90,14 +89,15 @@ def _as_table(rows: list[dict[str, Any]], records: pa.Table, of: Magnitude, n: i
     return pa.Table.from_pylist(rows, pa.schema(kinds))
 
 
-def facts_of(records: pa.Table, of: Magnitude) -> ValueFacts:
-    """What is to know of the values before they are summed."""
-    import pyarrow as pa
+def facts_of(records: pa.Table, values: Sequence[float], of: Magnitude) -> ValueFacts:
+    """What is to know of the values before they are summed.
 
-    if pa.types.is_string(records.column(of.value).type):
-        raise DataError(f"value column {of.value!r} holds text, not numbers.")
-    values = [v for v in records.column(of.value).to_pylist() if v is not None]
-    finite = [float(v) for v in values if math.isfinite(v)]
+    Args:
+      records: The records that count.
+      values: Their values, not a number where they are missing.
+      of: What is summed, and whose it is.
+    """
+    finite = [value for value in values if math.isfinite(value)]
     columns = [records.column(name) for name in (of.contributor, of.holding) if name is not None]
     pairs = zip(*(column.to_pylist() for column in columns), strict=True)
     owned = sum(any(one is not None for one in pair) for pair in pairs)

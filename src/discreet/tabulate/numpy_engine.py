@@ -64,14 +64,20 @@ class NumpyEngine:
     def contributions(self, data: Microdata, of: Magnitude, groups: Sequence[Groups]) -> pa.Table:
         """The largest contributions to each cell; see `Engine.contributions`."""
         records = _valued(data, of, [group.variable for group in groups])
-        amounts = np.asarray(records.column(of.value).cast("float64").to_numpy())
+        amounts = _values(records, of)
         if data.weight is not None:
             amounts = amounts * _weights(data, records.column(data.weight))
         return ranked_contributions(records, amounts.tolist(), of, groups)
 
     def value_facts(self, data: Microdata, of: Magnitude) -> ValueFacts:
         """What is to know of the values before they are summed."""
-        return facts_of(_valued(data, of, []), of)
+        records = _valued(data, of, [])
+        return facts_of(records, _values(records, of).tolist(), of)
+
+
+def _values(records: pa.Table, of: Magnitude) -> NDArray[np.float64]:
+    column = _numbers(records.column(of.value), missing=np.nan, role="value")
+    return column.astype(np.float64)
 
 
 def _valued(data: Microdata, of: Magnitude, variables: Sequence[str]) -> pa.Table:
@@ -151,7 +157,7 @@ def _numbers(column: Any, missing: float, role: str) -> NDArray[Any]:
     if not (is_fraction or is_text or pa.types.is_integer(kind) or pa.types.is_decimal(kind)):
         raise DataError(f"{role} column holds {kind}, not numbers.")
     try:
-        column = column.cast(pa.float64() if is_fraction or role == "weight" else pa.int64())
+        column = column.cast(pa.float64() if is_fraction or role != "key" else pa.int64())
     except pa.ArrowInvalid:
         raise DataError(f"{role} column could not be read: a value is no number.") from None
     return np.asarray(column.fill_null(missing).to_numpy())

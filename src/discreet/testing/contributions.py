@@ -165,6 +165,7 @@ MAGNITUDES: Mapping[str, Callable[[], pa.Table]] = {
     "decimal contributions": lambda: _frame(
         pa.array([Decimal("1.50"), Decimal("0.00"), Decimal("7.25")] * 10, pa.decimal128(12, 2))
     ),
+    "contributions in text": lambda: _frame(pa.array(["1.5", "20", "0"] * 10)),
     "contributions of holdings": _holdings,
     "weighted contributions": lambda: _frame(_amounts(), weight=np.tile([1.0, 2.5, 0.0, 4.0], 15)),
     "negative contributions": _signed,
@@ -189,7 +190,7 @@ REFUSED_MAGNITUDES: Mapping[str, Callable[[], pa.Table]] = {
     "infinite value": _bad(value=[1.0, float("inf")]),
     "value that is no number": _bad(value=[1.0, float("nan")]),
     "negative value": _bad(value=[1.0, -2.0]),
-    "value in text": _bad(value=["1", "2"]),
+    "value that is a word": _bad(value=["1", "two"]),
     "missing contributor": _bad(who=["x", None]),
 }
 """Frames whose magnitudes an engine must refuse, by name."""

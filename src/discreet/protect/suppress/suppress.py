@@ -21,6 +21,7 @@ from discreet.protect.claims import Claims
 from discreet.protect.statements import statement_of
 from discreet.protect.suppress.decimals import Decimals, Residual
 from discreet.protect.suppress.gauss import Plan, suppress_by_gauss
+from discreet.protect.suppress.named import rules_named
 from discreet.protect.suppress.pattern import (
     PRIMARY,
     Difference,
@@ -109,8 +110,9 @@ class Suppress:
         forbidden: Sequence[CellLike] = (),
         cost: str = "value",
         decimals: Residual | None = None,
+        rules: str | Sequence[str] | None = None,
     ) -> Suppress:
-        """The method from plain values, with a threshold as its rule.
+        """The method from plain values, with a threshold or named rules.
 
         Args:
           max: The largest sensitive count.
@@ -123,9 +125,10 @@ class Suppress:
           forbidden: As for the method.
           cost: As for the method.
           decimals: The residual of decimal numbers in place of suppressed cells, such as `"rmse"`.
+          rules: Rules by their names instead of the threshold, such as `"p%(10)"`.
         """
-        rule = Threshold(max, sensitive_zeros)
-        made = cls(rule, secondary, zeros, singletons, forced, frozen, forbidden, cost)
+        chosen = Threshold(max, sensitive_zeros) if rules is None else rules_named(rules)
+        made = cls(chosen, secondary, zeros, singletons, forced, frozen, forbidden, cost)
         return made if decimals is None else replace(made, decimals=Decimals(decimals))
 
     @property
