@@ -19,6 +19,7 @@ _HOME = {
     "CellKey": "discreet.protect.cell_key",
     "ControlledRounding": "discreet.protect.controlled_rounding",
     "Chain": "discreet.solve.continuous.chain",
+    "Decimals": "discreet.protect.suppress.decimals",
     "Design": "discreet.design.base",
     "DirectDisclosure": "discreet.protect.suppress.rules",
     "DiscreteGaussian": "discreet.protect.discrete_gaussian",
@@ -47,6 +48,7 @@ _HOME = {
     "Table": "discreet.design.table",
     "Threshold": "discreet.protect.suppress.rules",
     "TransitionMatrix": "discreet.noise.matrix",
+    "audit": "discreet.assess.audit",
     "compare": "discreet.assess.compare.comparison",
     "cut": "discreet.microdata.recode",
     "frontier": "discreet.assess.compare.frontier",
@@ -77,6 +79,7 @@ _MODULES = {
 if TYPE_CHECKING:
     from discreet import demo
     from discreet.assess.assess import assess
+    from discreet.assess.audit import audit
     from discreet.assess.compare.comparison import compare
     from discreet.assess.compare.frontier import frontier
     from discreet.assess.compare.select_margins import select_margins
@@ -109,6 +112,7 @@ if TYPE_CHECKING:
     from discreet.protect.safe import Safe
     from discreet.protect.small_count import SmallCountRounding
     from discreet.protect.suppress.apriori import Exempt, Listed, with_apriori
+    from discreet.protect.suppress.decimals import Decimals
     from discreet.protect.suppress.dominance import PQ, Dominance, FewContributors, PPercent
     from discreet.protect.suppress.pattern import Pattern
     from discreet.protect.suppress.rules import (
@@ -136,6 +140,7 @@ __all__ = [
     "CellKey",
     "Chain",
     "ControlledRounding",
+    "Decimals",
     "Design",
     "DirectDisclosure",
     "DiscreetError",
@@ -174,6 +179,7 @@ __all__ = [
     "__version__",
     "argus",
     "assess",
+    "audit",
     "compare",
     "cut",
     "demo",

@@ -51,9 +51,7 @@ def table_of(name):
 def _above(rows, variable, codes, others):
     """Columns of the levels above a variable."""
     return [
-        name
-        for name in rows[0]
-        if name not in others and {row[name] for row in rows} <= set(codes)
+        name for name in rows[0] if name not in others and {row[name] for row in rows} <= set(codes)
     ]
 
 

@@ -99,6 +99,9 @@ def test_signs_tell_a_lone_contributor_more():
     more = audit(given.pattern, lone="signs")
     assert set(plain.told_to_lone) <= set(more.told_to_lone)
     signs = [told for told in more.told if told.needs_signs]
-    assert len(signs) == given.audit["lone_contributor_attack"]["with_signs_in_addition"][
-        "further_primaries_disclosed"
-    ]
+    assert (
+        len(signs)
+        == given.audit["lone_contributor_attack"]["with_signs_in_addition"][
+            "further_primaries_disclosed"
+        ]
+    )
