@@ -11,6 +11,7 @@ COMMANDS = (
     "protect",
     "fit",
     "assess",
+    "audit",
     "compare",
     "study",
     "run",
