@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csc_array
 
 _FINEST = 64  # the safe part is found to within this fraction of the columns
-_SMALL = 16
+_SMALL = 200  # fewer columns are taken one by one at once
 
 
 @dataclass(frozen=True, eq=False)

@@ -128,6 +128,8 @@ class _Trial:
     def made(self) -> list[Protected]:
         """Independent releases."""
         n = max(_FEWEST_RELEASES, math.ceil(self.draws / max(len(self.cells.distinct), 1)))
+        if "source" in self.method.claims.follows_truth:  # nothing is drawn: they are all the same
+            n = _FEWEST_RELEASES
         return list(releases(self.method, self.table, n, self.seed))
 
     @cached_property

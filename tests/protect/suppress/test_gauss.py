@@ -1,5 +1,7 @@
 """Secondary suppression: published examples, and laws on random tables."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
@@ -7,6 +9,7 @@ from hypothesis import strategies as st
 
 import discreet as dc
 from discreet.design.base import Design
+from discreet.design.sparse import SparseDesign
 from discreet.design.table import Table
 from discreet.errors import InfeasibleError
 from discreet.protect.suppress.gauss import Plan, suppress_by_gauss
@@ -145,3 +148,20 @@ def test_cells_that_must_be_shown_and_give_a_primary_away_are_named():
     shown = [{"r": "1", "c": "2"}, {"r": "1", "c": "3"}, {"r": "1"}]
     with pytest.raises(InfeasibleError, match="sensitive cell c=1, r=1 cannot be protected"):
         dc.Suppress(dc.Threshold(3), forced=shown).pattern(table)
+
+
+def test_a_table_read_from_records_is_as_safe_where_rows_stand_for_many():
+    rng = np.random.default_rng(5)
+    design = Design.product({"a": 6, "b": 5, "c": 6, "d": 5}, "a*b + c*d + a*d + b*c")
+    full = Table.from_inner(design, rng.poisson(0.08, size=design.n_inner))
+    some = np.flatnonzero(full.y)
+    codes = [leaf[some] for leaf in design.inner_codes()]
+    kept = SparseDesign(design.axes, design.terms, codes, occurring=True)
+    occurring = Table.from_inner(kept, full.y[some])
+    large = replace(occurring, inner=None)
+    for table in (occurring, large, full):
+        method = dc.Suppress(dc.Threshold(2))
+        release = table.protect(method)
+        at_full = dc.Pattern(design, full.z, release.hidden * (1 + (full.z > 2)).astype(np.int8))
+        assert at_full.n_primary > 0
+        assert disclosed(at_full, zeros_are_public=True) == []

@@ -49,7 +49,7 @@ def test_suppression_keeps_what_it_claims(method):
 
 
 def test_forced_cells_are_shown_and_forbidden_ones_are_not():
-    forced, forbidden = {"party": "B", "age": "young", "sex": "f"}, {"age": "middle"}
+    forced, forbidden = {"party": "B", "age": "middle", "sex": "m"}, {"age": "middle"}
     method = dc.Suppress(dc.Threshold(3), forced=[forced], forbidden=[forbidden])
     pattern = method.pattern(table())
     assert not pattern.suppressed[pattern.position(forced)]

@@ -89,7 +89,7 @@ def _representatives(
     """
     leaves = [_frequent(pattern, design, a) for a in range(len(design.axes))]
     codes = _corner_codes(design, leaves)
-    unfit = _columns(design, codes).tocsr() @ empty.astype(np.int64) > 0
+    _, unfit = _columns(design, codes, empty)
     if pattern.y is not None:
         if pattern.lone is not None:
             lone = np.append(pattern.lone, False)
@@ -99,8 +99,7 @@ def _representatives(
         for code, inner in zip(codes, design.inner_codes(), strict=True):
             code[cells] = inner[others]
     distinct = np.unique(np.column_stack(codes), axis=0)
-    columns = _columns(design, list(distinct.T))
-    known = columns.tocsr() @ empty.astype(np.int64) > 0
+    columns, known = _columns(design, list(distinct.T), empty)
     return Incidence(columns, _inner_of(design, distinct)).without(known)
 
 
@@ -152,21 +151,28 @@ def _best_inner(
     return np.asarray(X.indices[order[last]], dtype=np.intp)
 
 
-def _columns(design: StructuredDesign, codes: list[NDArray[Any]]) -> csc_array:
-    """The columns of the design's published cells on rows given by their leaves."""
+def _columns(
+    design: StructuredDesign, codes: list[NDArray[Any]], empty: NDArray[np.bool_]
+) -> tuple[csc_array, NDArray[np.bool_]]:
+    """The columns of the published cells on rows given by their leaves, and which rows are empty.
+
+    A row is known to be empty when it lies in an empty published cell. A design that was read from
+    records does not list those.
+    """
     from scipy.sparse import csc_array
 
     distinct, back = np.unique(np.column_stack(codes), axis=0, return_inverse=True)
     listed = SparseDesign(design.axes, design.terms, list(distinct.T))
-    there = _places(listed)
-    here = _places(design)
+    here, there = _places(design), _places(listed)
     order = np.argsort(here)
     position = order[np.minimum(np.searchsorted(here, there, sorter=order), len(here) - 1)]
     X = listed.matrix().astype(np.int64).tocoo()
     present = here[position[X.col]] == there[X.col]
-    shape = (len(distinct), design.n_published)
-    columns = csc_array((X.data[present], (X.row[present], position[X.col[present]])), shape=shape)
-    return csc_array(columns.tocsr()[back.ravel()])
+    known = np.zeros(len(distinct), dtype=bool)
+    known[X.row[~present | empty[position[X.col]]]] = True
+    entries = (X.data[present], (X.row[present], position[X.col[present]]))
+    columns = csc_array(entries, shape=(len(distinct), design.n_published))
+    return csc_array(columns.tocsr()[back.ravel()]), known[back.ravel()]
 
 
 def _places(design: StructuredDesign) -> NDArray[np.int64]:
