@@ -35,3 +35,7 @@ VARIANTS = {
 }
 ALL = {**REGISTERED, **VARIANTS}
 TABLE_WISE = {name: method for name, method in ALL.items() if method.source == "table"}
+DRAWING = {
+    name: method for name, method in ALL.items() if "source" not in method.claims.follows_truth
+}
+"""Methods that draw at random; the others follow from the true values alone."""
