@@ -23,7 +23,7 @@ from discreet.design.assembly import (
 )
 from discreet.design.axis import OUTSIDE
 from discreet.design.base import Design
-from discreet.design.codes import canonical
+from discreet.design.codes import factorise
 from discreet.design.formula import Margins, parse
 from discreet.design.frames import numbers, to_arrow
 from discreet.design.keys import CONVENTIONS
@@ -104,15 +104,12 @@ def _owners(rows: pa.Table, of: Magnitude) -> tuple[tuple[str, ...], Whole]:
     for name in of.columns:
         if name not in rows.column_names:
             raise UnknownNameError("column", name, rows.column_names)
-    alone = _texts(rows, of.contributor)
-    holdings = [None] * len(rows) if of.holding is None else _texts(rows, of.holding)
-    if any(a is None and h is None for a, h in zip(alone, holdings, strict=True)):
+    alone = factorise(rows.column(of.contributor))
+    nobody = np.full(len(rows), -1, dtype=np.int32)
+    holdings = ([], nobody) if of.holding is None else factorise(rows.column(of.holding))
+    if ((alone[1] < 0) & (holdings[1] < 0)).any():
         raise DataError(f"some rows have no {of.contributor!r}; every row needs a contributor.")
     return named_owners(holdings, alone)
-
-
-def _texts(rows: pa.Table, name: str) -> list[str | None]:
-    return [None if value is None else canonical(value) for value in rows.column(name).to_pylist()]
 
 
 def _named(

@@ -240,29 +240,28 @@ def contribution_columns(given: Contributions, cells: CellContributions) -> dict
     return columns
 
 
-def named_owners(
-    holdings: Sequence[str | None], contributors: Sequence[str | None]
-) -> tuple[tuple[str, ...], Whole]:
+Coded = tuple[Sequence[str], NDArray[np.int32]]
+"""Distinct identifiers, and the place of each row's among them, -1 where it has none."""
+
+
+def named_owners(holdings: Coded, contributors: Coded) -> tuple[tuple[str, ...], Whole]:
     """Identifiers of owners in the order of their texts, and the place of each row's owner.
 
     Args:
-      holdings: For each row its holding, `None` where there is none.
-      contributors: For each row its contributor, for rows without a holding.
+      holdings: The holdings of the rows.
+      contributors: Their contributors, which count where there is no holding.
     """
-    known = {text for text in holdings if text is not None}
-    shown = [
-        _alone(contributor, known) if holding is None else holding
-        for holding, contributor in zip(holdings, contributors, strict=True)
-    ]
-    owners = tuple(sorted(set(shown)))
-    place = {owner: i for i, owner in enumerate(owners)}
-    return owners, np.array([place[owner] for owner in shown], dtype=np.int64)
-
-
-def _alone(contributor: str | None, holdings: set[str]) -> str:
-    """The identifier of a contributor without a holding, told apart from holdings."""
-    text = "" if contributor is None else contributor
-    return f"{text} (no holding)" if text in holdings else text
+    (groups, in_group), (single, alone) = holdings, contributors
+    named = in_group >= 0
+    known = {groups[i] for i in np.unique(in_group[named]).tolist()}
+    used = np.unique(alone[~named]).tolist()
+    shown = {i: f"{single[i]} (no holding)" if single[i] in known else single[i] for i in used}
+    owners = tuple(sorted({*known, *shown.values()}))
+    place = {owner: k for k, owner in enumerate(owners)}
+    of_group = np.array([place.get(group, NOBODY) for group in groups] or [NOBODY], dtype=np.int64)
+    of_single = np.full(len(single) or 1, NOBODY, dtype=np.int64)
+    of_single[used] = [place[text] for text in shown.values()]
+    return owners, np.where(named, of_group[in_group], of_single[alone])
 
 
 def top_contributions(
@@ -281,7 +280,7 @@ def top_contributions(
     """
     inside = cell >= 0
     cell, who, amount = cell[inside], who[inside], amount[inside]
-    order = np.lexsort((who, cell))
+    order = np.argsort(cell * (int(who.max(initial=0)) + 1) + who, kind="stable")
     cell, who, amount = cell[order], who[order], amount[order]
     first = np.flatnonzero(_starts(cell) | _starts(who))
     each, gross = _group_sums(amount, first), _group_sums(np.abs(amount), first)
@@ -299,9 +298,9 @@ def _group_sums(amount: NDArray[Any], first: NDArray[Any]) -> Real:
 def _ranked(
     cell: NDArray[Any], who: NDArray[Any], each: NDArray[Any], n: int, largest: int
 ) -> CellContributions:
-    """Contributions to cells from the contribution of each contributor."""
+    """Contributions to cells from the contribution of each contributor, ordered by cell and who."""
     size = np.abs(each)
-    order = np.lexsort((who, -size, cell))
+    order = np.lexsort((-size, cell))
     cell, who, each, size = cell[order], who[order], each[order], size[order]
     starts = np.flatnonzero(_starts(cell))
     lengths = np.diff(np.append(starts, len(cell)))

@@ -105,17 +105,15 @@ def _owners(
     answers: Sequence[pa.Table],
 ) -> tuple[tuple[str, ...], list[NDArray[np.int64]]]:
     """The identifiers of all owners, and for each answer the place of each row's owner."""
-    lengths = [len(answer) for answer in answers]
-    holding, alone = (
-        [factorise(answer.column(name)) for answer in answers] for name in (HOLDING, CONTRIBUTOR)
-    )
-    owners, codes = named_owners(_texts(holding), _texts(alone))
-    return owners, np.split(codes, np.cumsum(lengths)[:-1])
+    import pyarrow as pa
 
-
-def _texts(factors: Sequence[tuple[list[str], NDArray[np.int32]]]) -> list[str | None]:
-    """Identifiers of all rows, `None` where there are none."""
-    return [None if i < 0 else codes[i] for codes, index in factors for i in index.tolist()]
+    coded = []
+    for name in (HOLDING, CONTRIBUTOR):
+        columns = [answer.column(name) for answer in answers]
+        chunks = [chunk for column in columns for chunk in column.chunks]
+        coded.append(factorise(pa.chunked_array(chunks, columns[0].type)))
+    owners, codes = named_owners(*coded)
+    return owners, np.split(codes, np.cumsum([len(answer) for answer in answers])[:-1])
 
 
 def _filled(

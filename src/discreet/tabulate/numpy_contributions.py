@@ -81,7 +81,7 @@ def _counts(parts: Sequence[float]) -> bool:
 def _as_table(rows: list[dict[str, Any]], records: pa.Table, of: Magnitude, n: int) -> pa.Table:
     import pyarrow as pa
 
-    holding = pa.null() if of.holding is None else records.column(of.holding).type
+    holding = pa.int64() if of.holding is None else records.column(of.holding).type
     kinds = [(f"g{i}", pa.int64()) for i in range(n)]
     kinds += [("rank", pa.int64()), ("x", pa.float64()), (HOLDING, holding)]
     kinds += [(CONTRIBUTOR, records.column(of.contributor).type), ("n", pa.int64())]
