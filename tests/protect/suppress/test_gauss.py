@@ -18,9 +18,9 @@ from tests.protect.suppress.reference import disclosed, told
 from tests.strategies import designs
 
 SMALL = [[3, 6, 2], [1, 4, 7], [5, 8, 27]]
-"""Table 1 of Langsrud & Bøvelstad (2020)."""
+"""Table 1 of Langsrud (2019b)."""
 REGRESSION = [[3, 11, 32, 30], [1, 9, 13, 8], [12, 22, 2, 2], [18, 19, 16, 3]]
-"""Table 1 of Langsrud (2019)."""
+"""Table 1 of Langsrud (2019a)."""
 
 
 def square(counts):
