@@ -66,6 +66,7 @@ _HOME = {
     "PPercent": "discreet.protect.suppress.dominance",
     "PQ": "discreet.protect.suppress.dominance",
     "with_apriori": "discreet.protect.suppress.apriori",
+    "write_transmission": "discreet.protect.suppress.transmission",
     "DiscreetError": "discreet.errors",
 }
 
@@ -122,6 +123,7 @@ if TYPE_CHECKING:
         Threshold,
     )
     from discreet.protect.suppress.suppress import Suppress
+    from discreet.protect.suppress.transmission import write_transmission
     from discreet.release import inference
     from discreet.solve.continuous.additive import Additive
     from discreet.solve.continuous.auto import Auto
@@ -193,6 +195,7 @@ __all__ = [
     "read_table",
     "select_margins",
     "with_apriori",
+    "write_transmission",
 ]
 
 
