@@ -7,8 +7,9 @@ import pytest
 
 import discreet as dc
 from discreet.design.magnitude import NOBODY
-from discreet.errors import DataError, EngineError, ParameterError, UnknownNameError
+from discreet.errors import DataError, DesignError, EngineError, ParameterError, UnknownNameError
 from discreet.randomness import stream
+from discreet.tabulate import plan, tabulate
 from discreet.tabulate.ibis_engine import IbisEngine
 from discreet.testing import check_engine
 
@@ -206,3 +207,17 @@ class Hopes(IbisEngine):
 def test_the_battery_catches_engines_that_lie_about_contributions(liar, case):
     with pytest.raises(EngineError, match=case):
         check_engine(ibis.duckdb.connect(), engine=liar(), cases=[case])
+
+
+def test_tables_too_large_for_inner_cells_have_contributions_to_their_margins(place, monkeypatch):
+    whole = place.tabulate(FIRMS, "region*trade + trade*county", **VALUE)
+    for module in (plan, tabulate):
+        monkeypatch.setattr(module, "HELD", 0)
+    monkeypatch.setattr(plan, "_AFFORDABLE", 0)
+    table = place.tabulate(FIRMS, "region*trade + trade*county", **VALUE)
+    assert table.inner is None
+    assert table.contributions.inner is None
+    for codes in ({}, {"region": "n"}, {"trade": "x", "county": "n1"}):
+        assert cell(table, **codes) == cell(whole, **codes)
+    with pytest.raises(DesignError, match="published cells only"):
+        table.contributions.require_inner()
