@@ -33,12 +33,12 @@ def suppressed_cells(rules: Sequence[Rule]) -> list[Sentence]:
     ]
 
 
-def thresholds(rules: Iterable[Rule]) -> list[Sentence]:
-    """What holds of small counts."""
+def thresholds(rules: Iterable[Rule], *, has_decimals: bool) -> list[Sentence]:
+    """What holds of small counts; decimals can be small numbers."""
     said = []
     for rule in rules:
         if isinstance(rule, Threshold):
-            if rule.max > 0:
+            if rule.max > 0 and not has_decimals:
                 said.append(never_published(range(1, rule.max + 1)))
             lowest = 0 if rule.zeros else 1
             said.append(

@@ -142,7 +142,7 @@ class Suppress:
             unbiased=False,
             keeps_zeros=not has_decimals or self.zeros_are_public,
             max_move=math.inf if has_decimals else 0.0,
-            blocked=tuple(range(1, small + 1)),
+            blocked=() if has_decimals else tuple(range(1, small + 1)),
             follows_truth=("neighbour",) if has_decimals else ("neighbour", "source"),
         )
 
@@ -265,7 +265,11 @@ class Suppress:
         }
         said = [
             *suppressed_cells(self._rules),
-            *([] if self.forced else thresholds(self._rules)),
+            *(
+                []
+                if self.forced
+                else thresholds(self._rules, has_decimals=self.decimals is not None)
+            ),
             *limits(
                 zeros_are_public=self.zeros_are_public,
                 singletons=self.singletons,
