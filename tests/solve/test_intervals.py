@@ -1,4 +1,4 @@
-"""Feasibility intervals, and the reduction and the programs behind them, against slow references."""
+"""Feasibility intervals, and the reduction and programs behind them, against slow references."""
 
 import numpy as np
 import pytest
