@@ -18,6 +18,7 @@ LARGEST = 1e4
 """Values above this are scaled down, so that the tolerance stays above rounding errors."""
 
 _ONCE: dict[str, Any] = {"presolve": "on", "simplex_strategy": 1}
+_DUAL: dict[str, Any] = {"simplex_strategy": 1}
 _NO_LIMIT = 2**31 - 1
 _OTHER_WAYS: tuple[dict[str, Any], ...] = ({"simplex_strategy": 1}, {"presolve": "on"}, {"solver": "ipm"})
 """What is tried, from the start, where the simplex method gets stuck."""
@@ -42,6 +43,8 @@ class Program:
       floor: Smallest value of each variable.
       ceiling: Largest value of each variable.
       presolve: Whether the program is simplified first, for one that has a single objective.
+      dual: Whether bounds change rather than the objective, so that the last solution stays best
+        but not feasible.
     """
 
     def __init__(
@@ -53,11 +56,12 @@ class Program:
         ceiling: Vector,
         *,
         presolve: bool = False,
+        dual: bool = False,
     ) -> None:
         import highspy
 
         self._highs: Any = highspy.Highs()  # type: ignore[no-untyped-call]
-        self._options = _OPTIONS | (_ONCE if presolve else {})
+        self._options = _OPTIONS | (_ONCE if presolve else {}) | (_DUAL if dual else {})
         for name, value in self._options.items():
             self._highs.setOptionValue(name, value)
         by_variable = matrix.T.tocsc()
@@ -79,6 +83,10 @@ class Program:
     def minimise(self, cost: Vector) -> Vector | None:
         """A solution with the smallest cost; `None` when the cost has no lower limit."""
         self._highs.changeColsCost(len(self._all), self._all, cost)
+        return self._run()
+
+    def again(self) -> Vector | None:
+        """A solution with the smallest cost as it was, after bounds have changed."""
         return self._run()
 
     def improve(self, cost: Vector, steps: int) -> tuple[Vector | None, bool]:

@@ -130,7 +130,7 @@ def _states(pattern: Pattern, plan: Plan, rejected: NDArray[np.bool_]) -> NDArra
 def _infeasible(pattern: Pattern, plan: Plan, model: _Model, why: Conflict) -> InfeasibleError:
     design = pattern.design
     if why.protected < len(model.primary):
-        what = f"sensitive cell {_name(design, int(model.primary[why.protected]))}"
+        what = f"sensitive cell {name_of(design, int(model.primary[why.protected]))}"
     else:
         what = "a sensitive difference of cells"
     if why.candidate is None:
@@ -138,7 +138,7 @@ def _infeasible(pattern: Pattern, plan: Plan, model: _Model, why: Conflict) -> I
             f"{what} follows from what everybody or a lone contributor knows, whatever is "
             "suppressed. Make the table coarser, or let empty cells be suppressed (zeros=True)."
         )
-    cell = _name(design, int(plan.must[why.candidate]))
+    cell = name_of(design, int(plan.must[why.candidate]))
     return InfeasibleError(
         f"{what} cannot be protected: it follows, for everybody or for a lone contributor, once "
         f"cell {cell} is published with the other cells that must be. Take it out of forced= or "
@@ -146,6 +146,7 @@ def _infeasible(pattern: Pattern, plan: Plan, model: _Model, why: Conflict) -> I
     )
 
 
-def _name(design: Design, position: int) -> str:
+def name_of(design: Design, position: int) -> str:
+    """A published cell in words."""
     codes = design.cell(position) if design.axes else {"cell": str(position)}
     return ", ".join(f"{name}={code}" for name, code in codes.items()) or "the total"

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from discreet.design.base import Cell, Design
 from discreet.design.table import Table
 from discreet.errors import DesignError, ParameterError
+from discreet.protect.suppress.proofs import Proofs
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -59,6 +60,7 @@ class Pattern:
       known: Inner cells that everybody knows, such as known zeros; `None` where there are none.
       differences: Sums and differences of cells that are as sensitive as a primary cell.
       costs: What it costs to suppress each published cell; its value when absent.
+      proofs: Other tables that prove the intervals of primaries, where there are any.
     """
 
     design: Design
@@ -73,6 +75,7 @@ class Pattern:
     known: NDArray[np.bool_] | None = None
     differences: tuple[Difference, ...] = ()
     costs: NDArray[np.float64] | None = None
+    proofs: Proofs | None = None
 
     def __post_init__(self) -> None:
         state = np.asarray(self.state, dtype=np.int8)

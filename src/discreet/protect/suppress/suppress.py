@@ -21,6 +21,7 @@ from discreet.protect.claims import Claims
 from discreet.protect.statements import statement_of
 from discreet.protect.suppress.decimals import Decimals, Residual
 from discreet.protect.suppress.gauss import Plan, suppress_by_gauss
+from discreet.protect.suppress.interval import suppress_by_interval
 from discreet.protect.suppress.named import rules_named
 from discreet.protect.suppress.pattern import (
     PRIMARY,
@@ -35,7 +36,7 @@ from discreet.protect.suppress.sentences import limits, suppressed_cells, thresh
 
 CellLike = Mapping[str, object]
 _COSTS = ("value", "cells")
-_SECONDARY = {"gauss": suppress_by_gauss}
+_SECONDARY = {"gauss": suppress_by_gauss, "interval": suppress_by_interval}
 
 
 @dataclass(frozen=True)
@@ -331,6 +332,8 @@ def _as_given(pattern: Pattern, table: Table, order: Arrangement) -> Pattern:
     moved["differences"] = tuple(
         replace(d, cells=tuple(int(place[k]) for k in d.cells)) for d in pattern.differences
     )
+    if pattern.proofs is not None:
+        moved["proofs"] = pattern.proofs.placed(order.inner)
     return replace(pattern, design=table.design, **moved)
 
 
