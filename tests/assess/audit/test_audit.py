@@ -189,6 +189,8 @@ def test_signs_disclose_more_than_equations():
     empty = Pattern.from_labels(edge, {(a, b): "p" for a in "12" for b in "12"})
     assert len(audit(empty).disclosed_with_signs) == 4
     assert len(audit(empty).disclosed) == 0
+    told = audit(empty).explain(design.position({"a": 1, "b": 1}))
+    assert told == "0 ≤ (a=1, b=1) ≤ (b=1), and both are the same"
     assert len(audit(empty, non_negative=False).disclosed_with_signs) == 0
 
 

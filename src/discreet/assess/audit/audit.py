@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -10,7 +11,12 @@ from numpy.typing import NDArray
 from discreet.assess.audit.equations import DisagreementError, disclosed_by_equations
 from discreet.assess.audit.lone import Told, attackers, told_by_equations, told_with_signs
 from discreet.assess.audit.result import Audit
-from discreet.assess.audit.sources import Term, disclosing_cells
+from discreet.assess.audit.sources import (
+    Bracket,
+    Term,
+    bracketing_cells,
+    disclosing_cells,
+)
 from discreet.assess.audit.subject import Subject, subject_of
 from discreet.assess.cells import check_choice
 from discreet.design.release import Protected
@@ -25,6 +31,7 @@ Which = Literal["primary", "all", "none"]
 View = Literal["equations", "signs", "none"]
 Vector = NDArray[np.float64]
 _SEED = 1  # the result does not depend on it
+_MOST_BRACKETED = 4_000  # published cells above which programs for brackets take too long
 
 
 def audit(
@@ -57,7 +64,8 @@ def audit(
       non_negative: Whether it is public that inner cells are not negative.
       exact: Whether intervals are followed to their ends. If not, an interval that meets its need
         is not followed further.
-      explain: Of how many disclosed cells it is found out which published cells disclose them.
+      explain: Of how many disclosed cells it is found out which published cells disclose them;
+        where signs do, in tables of a few thousand cells without public bounds.
       workers: Processes for the intervals; by default those that are worth starting.
     """
     check_choice("intervals", intervals, get_args(Which))
@@ -71,16 +79,11 @@ def audit(
         subject, by_equations, intervals, bounds, non_negative, exact, workers
     )
     told, n_attackers = _told(subject, system, by_equations, lone, low, high, rng)
-    return Audit(
-        subject,
-        by_equations,
-        low,
-        high,
-        is_exact,
-        told,
-        _sources(subject, by_equations, explain),
-        n_attackers,
-    )
+    sources = _sources(subject, by_equations, explain)
+    found = Audit(subject, by_equations, low, high, is_exact, told, sources, attackers=n_attackers)
+    if not non_negative or bounds is not None:
+        return found
+    return replace(found, brackets=_brackets(found, explain - len(sources)))
 
 
 def _intervals(
@@ -212,3 +215,22 @@ def _sources(
     chosen = disclosed[np.argsort(~subject.is_sensitive[disclosed], kind="stable")][:most]
     found = disclosing_cells(subject.X, subject.shown, subject.targets[:, chosen], subject.known)
     return dict(zip((int(k) for k in chosen), found, strict=True))
+
+
+def _brackets(found: Audit, most: int) -> dict[int, Bracket]:
+    """Which published cells bound a target that follows from signs, from both sides."""
+    subject = found.subject
+    chosen = np.flatnonzero(np.isin(found.positions, found.disclosed_with_signs))[: max(most, 0)]
+    known = subject.known
+    is_large = len(subject.shown) > _MOST_BRACKETED
+    if is_large or (known is not None and subject.y is not None and subject.y[known].any()):
+        return {}
+    brackets = bracketing_cells(
+        subject.X,
+        subject.shown,
+        subject.z,
+        subject.targets[:, chosen],
+        (found.low[chosen] + found.high[chosen]) / 2,
+        known,
+    )
+    return dict(zip((int(k) for k in chosen), brackets, strict=True))

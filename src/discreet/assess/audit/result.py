@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.assess.audit.lone import Told
-from discreet.assess.audit.sources import Term
+from discreet.assess.audit.sources import Bracket, Term
 from discreet.assess.audit.subject import Subject
 from discreet.assess.report import markup
 from discreet.design.show import frame_of, to_pandas
@@ -43,6 +43,7 @@ class Audit:
       is_exact: Whether low and high are the ends of the interval; it may be wider where not.
       told: What contributors who are alone in a cell find out.
       sources: For disclosed targets, by number, published cells that disclose them.
+      brackets: For targets that follow from signs, published cells that bound them from both sides.
       attackers: Number of contributors whose view was taken.
     """
 
@@ -53,6 +54,7 @@ class Audit:
     is_exact: NDArray[np.bool_]
     told: tuple[Told, ...] = ()
     sources: Mapping[int, tuple[Term, ...]] = field(default_factory=dict)
+    brackets: Mapping[int, Bracket] = field(default_factory=dict)
     attackers: int = 0
 
     @cached_property
@@ -128,14 +130,20 @@ class Audit:
         return ", ".join(f"{name}={code}" for name, code in codes.items()) or "the total"
 
     def explain(self, position: int) -> str:
-        """How published cells give a disclosed one, as a sum."""
+        """How published cells give a disclosed one: as a sum, or as bounds from both sides."""
         target = int(np.flatnonzero(self.positions == position)[0])
-        terms = self.sources.get(target, ())
-        if not terms:
-            return ""
+        name = f"({self.name_of(position)})"
+        if target in self.sources:
+            return f"{name} = {self._sum(self.sources[target])}"
+        if target in self.brackets:
+            below, above = (self._sum(side) for side in self.brackets[target])
+            return f"{below} ≤ {name} ≤ {above}, and both are the same"
+        return ""
+
+    def _sum(self, terms: Iterable[Term]) -> str:
         first = sorted(terms, key=lambda term: -term.coefficient)
         said = " ".join(f"{_coefficient(t.coefficient)}({self.name_of(t.cell)})" for t in first)
-        return f"({self.name_of(position)}) = {said.removeprefix('+ ')}"
+        return said.removeprefix("+ ") or "0"
 
     def to_arrow(self) -> pa.Table:
         """A row for each suppressed cell: value, interval, and what is wrong with it."""
@@ -170,18 +178,17 @@ class Audit:
     def text(self) -> str:
         """The findings as lines of text."""
         lines = [MARKING, self._counts(), *(f"{name}: {said}" for name, said in self._findings())]
-        lines += [self.explain(int(k)) for k in self.disclosed[:_MOST_SHOWN]]
+        lines += self._explained()
         return "\n".join(line for line in lines if line)
 
     def to_html(self) -> str:
         """The findings as a piece of HTML."""
-        explained = [self.explain(int(k)) for k in self.disclosed[:_MOST_SHOWN]]
         return markup.section(
             "Audit of a suppression pattern",
             markup.paragraph(MARKING),
             markup.paragraph(self._counts()),
             markup.facts(self._findings()),
-            markup.bullets(line for line in explained if line),
+            markup.bullets(self._explained()),
         )
 
     def __repr__(self) -> str:
@@ -189,6 +196,10 @@ class Audit:
 
     def _repr_html_(self) -> str:
         return self.to_html()
+
+    def _explained(self) -> list[str]:
+        some = [*self.disclosed[:_MOST_SHOWN], *self.disclosed_with_signs[:_MOST_SHOWN]]
+        return [line for k in some if (line := self.explain(int(k)))]
 
     @cached_property
     def _narrow(self) -> NDArray[np.bool_]:
