@@ -291,3 +291,39 @@ def test_a_pattern_without_suppressed_cells_is_clean():
     table = paper_table()
     state = np.full(table.design.n_published, PUBLISHED)
     assert audit(Pattern(table.design, table.z, state)).is_clean
+
+
+def magnitudes():
+    """Turnover of few firms, some of them alone in a cell."""
+    import pandas as pd
+
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame(
+        {
+            "activity": rng.choice(list("abcd"), 60),
+            "region": rng.choice(list("wxyz"), 60),
+            "firm": rng.integers(0, 25, 60),
+            "turnover": np.round(rng.lognormal(3, 1.8, 60), 2),
+        }
+    )
+    table = dc.Table.from_contributions(
+        frame, value="turnover", contributor="firm", margins="activity*region"
+    )
+    return table.with_secret(dc.Secret.demo())
+
+
+def test_sums_of_a_value_are_audited_and_replaced_by_decimals():
+    table = magnitudes()
+    method = dc.Suppress(dc.PPercent(10), decimals=dc.Decimals())
+    pattern, release = method.pattern(table), table.protect(method)
+    assert pattern.n_primary > 0
+    inside, alone = audit(release, table), audit(pattern)
+    assert len(alone.disclosed) == len(inside.disclosed) == 0
+    np.testing.assert_array_equal(release.replaced, pattern.suppressed)
+    np.testing.assert_allclose(release.design.aggregate(release.y), release.z, rtol=1e-9)
+    np.testing.assert_allclose(inside.subject.values, pattern.z[pattern.suppressed])
+    assert inside.attackers == alone.attackers > 0
+    shown = release.publish({"activity": "a"})
+    assert shown == pytest.approx(pattern.z[pattern.position({"activity": "a"})])
+    with pytest.raises(ParameterError, match="method.pattern"):
+        audit(release, paper_table())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from discreet.assess.cells import true_values
 from discreet.design.base import Design
-from discreet.design.release import CellStatus, Protected
+from discreet.design.release import COUNT, CellStatus, Protected
 from discreet.design.table import Table
 from discreet.errors import ParameterError
-from discreet.protect.suppress.pattern import Pattern
+from discreet.protect.suppress.pattern import Pattern, of_table, published_values
 from discreet.solve.unknowns import Marks
 
 Vector = NDArray[np.float64]
@@ -148,10 +148,26 @@ def _of_release(release: Protected, table: Table | None) -> Subject:
     suppressed = np.isin(release.status, WITHHELD)
     none = np.zeros(len(release.z))
     z = np.where(suppressed, np.nan, release.z.astype(np.float64))
-    y = lone = None
-    if table is not None:
+    parts: dict[str, Any] = {}
+    if table is not None and release.unit == COUNT:
         z = true_values(table, release.design, "published").astype(np.float64)
         if table.inner is not None:
             y = true_values(table, release.design, "inner")
-            lone = y == 1
-    return Subject(release.design, z, suppressed, suppressed, none, none, y, lone)
+            parts = {"y": y, "lone": y == 1}
+    elif table is not None:
+        z, parts = _sums(release, table)
+    return Subject(release.design, z, suppressed, suppressed, none, none, **parts)
+
+
+def _sums(release: Protected, table: Table) -> tuple[Vector, dict[str, Any]]:
+    """True sums of a table of magnitudes, and who is alone in its inner cells."""
+    given = table.contributions
+    sizes = (table.design.n_published, table.design.n_inner)
+    is_same = sizes == (release.design.n_published, release.design.n_inner)
+    if given is None or given.value != release.unit or not is_same:
+        raise ParameterError(
+            f"the table does not hold {release.unit!r} of the cells that were released. Audit the "
+            "pattern instead: `dc.audit(method.pattern(table))`."
+        )
+    named = replace(table, unit=release.unit)
+    return published_values(named).astype(np.float64), of_table(named)
