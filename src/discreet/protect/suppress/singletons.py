@@ -13,17 +13,21 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.protect.suppress.pattern import Pattern
 from discreet.protect.suppress.rows import Incidence
+from discreet.randomness import stream
 from discreet.solve.elimination import NOBODY, Elimination
 
 if TYPE_CHECKING:
     from scipy.sparse import csc_array
+
+_SPARE = 4  # random sums beyond the number of things that one person knows
+_NEAR = 1e-6  # squared distances below this are looked at exactly
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,27 +115,39 @@ def told_sums(
     n = len(owner)
     primaries = elimination.remainders(first_primary + np.arange(n))
     lone = elimination.remainders(first_primary + n + np.arange(len(attacker)))
-    sizes = np.diff(primaries.indptr)
-    support = abs(primaries).sign().T.tocsr()
     known = np.flatnonzero(np.diff(lone.indptr))
     who, times = np.unique(attacker[known], return_counts=True)
+    width = int(times.max(initial=0)) + _SPARE
+    shadows, of_lone = _shadows(primaries, width), _shadows(lone, width)
     for one in who[times > 1]:
         cells = known[attacker[known] == one]
-        rows = np.unique(lone[:, cells].indices)
-        inside = np.zeros(lone.shape[0], dtype=np.int64)
-        inside[rows] = 1
-        within = support @ inside == sizes
-        for p in np.flatnonzero(within & (sizes > 0) & (owner != one)):
-            found = _combination(lone[:, cells], primaries[:, [p]], rows)
+        near = _in_span(of_lone[:, cells], shadows) & (np.diff(primaries.indptr) > 0)
+        for p in np.flatnonzero(near & (owner != one)):
+            found = _combination(lone[:, cells], primaries[:, [p]])
             if found is not None:
                 coefficients, scale = found
                 yield int(p), dict(zip(cells.tolist(), coefficients, strict=True)), scale
 
 
-def _combination(
-    known: csc_array, target: csc_array, rows: NDArray[Any]
-) -> tuple[list[int], int] | None:
+def _shadows(columns: csc_array, width: int) -> NDArray[np.float64]:
+    """A few random sums of each column, of length one; what holds of columns holds of them."""
+    mixing = stream(0, "shadows of columns").standard_normal((width, columns.shape[0]))
+    shadow = np.asarray((columns.astype(np.float64).T @ mixing.T).T)
+    length = np.sqrt((shadow**2).sum(axis=0))
+    return np.asarray(shadow / np.maximum(length, np.finfo(np.float64).tiny))
+
+
+def _in_span(known: NDArray[np.float64], targets: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Targets that may be combinations of what is known; those that are not even near are not."""
+    basis, sizes, _ = np.linalg.svd(known, full_matrices=False)
+    basis = basis[:, sizes > _NEAR]
+    left = targets - basis @ (basis.T @ targets)
+    return np.asarray((left**2).sum(axis=0) < _NEAR)
+
+
+def _combination(known: csc_array, target: csc_array) -> tuple[list[int], int] | None:
     """Whole numbers with `scale · target = known · coefficients`, if there are any."""
+    rows = np.union1d(known.indices, target.indices)
     joined = np.hstack([known.tocsr()[rows].toarray(), target.tocsr()[rows].toarray()])
     lines = [[Fraction(int(value)) for value in line] for line in joined]
     pivots = _reduce(lines, known.shape[1])
