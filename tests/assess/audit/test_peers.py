@@ -105,3 +105,13 @@ def test_signs_tell_a_lone_contributor_more():
             "further_primaries_disclosed"
         ]
     )
+
+
+@needs_peers
+def test_all_contributors_of_a_larger_table_are_tried_with_signs():
+    given = peer("freq_hier_3000", "zeros_protected")
+    found = audit(given.pattern, lone="signs", workers=1)
+    with_signs = {int(found.positions[k]) for t in found.told if t.needs_signs for k in t.targets}
+    recorded = given.audit["lone_contributor_attack"]["with_signs_in_addition"]
+    assert recorded["attackers_tried"] < found.attackers == 41
+    assert set(recorded["cells"]) < with_signs
