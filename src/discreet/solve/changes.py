@@ -65,7 +65,6 @@ class Changes:
         self._cost = np.ones(len(self._open)) if cost is None else cost[self._open]
         self._far: Program | None = None
         self._cheap: Program | None = None
-        self._is_priced = False
 
     @property
     def moves(self) -> Marks:
@@ -84,7 +83,7 @@ class Changes:
         ahead = np.where(signs > 0, place, n + place)
         ceiling[ahead] = np.minimum(ceiling[ahead], reach)
         self._far.bound(np.arange(2 * n), floor, ceiling)
-        return self._spread(self._far.minimise(cost), float(reach.max(initial=0.0)))
+        return self._spread(self._far.afresh(cost), float(reach.max(initial=0.0)))
 
     def cheapest(self, goal: Goal, held: Places) -> Vector | None:
         """The cheapest change that brings the goal's sums as far as asked, if there is one."""
@@ -100,8 +99,9 @@ class Changes:
             return None
         floor[ahead], ceiling[ahead], ceiling[behind] = reach, reach, 0.0
         self._cheap.bound(np.arange(2 * n), floor, ceiling)
+        cost = np.concatenate([self._cost, self._cost])
         try:
-            return self._spread(self._solved(self._cheap), float(reach.max()))
+            return self._spread(self._cheap.afresh(cost), float(reach.max()))
         except InfeasibleError:
             return None
 
@@ -109,18 +109,11 @@ class Changes:
         """Change what moves of some sums cost."""
         place = self._place[sums]
         self._cost[place[place >= 0]] = cost[place >= 0]
-        self._is_priced = False
 
     def close(self, total: int, *, closed: bool = True) -> None:
         """Let a sum move no more, or again."""
         if self._place[total] >= 0:
             self._closed[self._place[total]] = closed
-
-    def _solved(self, program: Program) -> Vector | None:
-        if self._is_priced:
-            return program.again()
-        self._is_priced = True
-        return program.minimise(np.concatenate([self._cost, self._cost]))
 
     def _program(self, *, dual: bool) -> Program:
         from scipy import sparse

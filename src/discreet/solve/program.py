@@ -85,9 +85,10 @@ class Program:
         self._highs.changeColsCost(len(self._all), self._all, cost)
         return self._run()
 
-    def again(self) -> Vector | None:
-        """A solution with the smallest cost as it was, after bounds have changed."""
-        return self._run()
+    def afresh(self, cost: Vector) -> Vector | None:
+        """A solution with the smallest cost, from where nothing has moved."""
+        self._highs.setBasis()
+        return self.minimise(cost)
 
     def improve(self, cost: Vector, steps: int) -> tuple[Vector | None, bool]:
         """A solution after some steps towards a smaller cost, and whether it is the smallest."""

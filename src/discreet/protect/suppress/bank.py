@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from discreet.protect.suppress.pattern import Pattern
 from discreet.protect.suppress.proofs import CLOSE, sensitive, views_of
 from discreet.protect.suppress.sums import Sums
+from discreet.solve.changes import Goal
 
 if TYPE_CHECKING:
     from scipy.sparse import csc_array
@@ -57,7 +58,12 @@ class Asked:
         """The sums that contributors know, all together."""
         return np.unique(self.known[views[views > 0] - 1].indices)
 
-    def need_of(self, item: int, views: Places) -> float:
+    def goal(self, item: int, views: Places) -> Goal:
+        """What a change has to reach to prove one thing in some views."""
+        need = self._need_of(item, views)
+        return Goal(self.total[[item]], self.sign[[item]], np.array([need]))
+
+    def _need_of(self, item: int, views: Places) -> float:
         """What is needed against contributors: less where one alone is in the cell himself."""
         if len(views) == 1:
             found = np.flatnonzero((self.special[0] == item) & (self.special[1] == views[0]))

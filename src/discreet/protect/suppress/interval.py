@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 
 from discreet.errors import InfeasibleError
 from discreet.progress import report
-from discreet.protect.suppress.bank import OPEN, Bank, asked_of
+from discreet.protect.suppress.bank import Bank, asked_of
 from discreet.protect.suppress.gauss import Plan, name_of, suppress_by_gauss
 from discreet.protect.suppress.pattern import PRIMARY, PUBLISHED, SECONDARY, Pattern
 from discreet.protect.suppress.proofs import Proofs
 from discreet.protect.suppress.sums import NONE, Sums, sums_of
-from discreet.protect.suppress.thinning import thin
+from discreet.protect.suppress.thinning import prove_one, thin
 from discreet.randomness import stream
 from discreet.solve.changes import Changes, Goal
 
@@ -136,7 +136,7 @@ class Search:
         asked = self.bank.asked
         some = views[:1] if views[0] == 0 else views
         while True:
-            goal = goal_of(self.bank, item, some)
+            goal = asked.goal(item, some)
             change = whole.cheapest(goal, asked.held(some))
             if change is not None:
                 return change
@@ -148,7 +148,7 @@ class Search:
         """Publish secondary cells again whose proofs can be replaced."""
         within = Changes(self.sums.equations, self.is_open, self.sums.down)
         candidates = self.cells.dearest_first(self.is_open)
-        self.is_open[thin(self.bank, within, candidates, self.sums.equations)] = False
+        self.is_open[thin(self.bank, within, candidates, self.sums.lines)] = False
 
     def pattern(self) -> Pattern:
         """The pattern with its proofs."""
@@ -211,32 +211,6 @@ class _Cells:
 
 CHEAP = 1e-6
 """What a magnitude of zero costs, as a share of the largest."""
-
-
-def goal_of(bank: Bank, item: int, views: Places) -> Goal:
-    """What has to be reached to prove one thing in some views."""
-    asked = bank.asked
-    need = asked.need_of(item, views)
-    return Goal(asked.total[[item]], asked.sign[[item]], np.array([need]))
-
-
-def prove_one(bank: Bank, within: Changes, item: int) -> bool:
-    """Look for proofs of one thing in all views; whether there are."""
-    waiting = [bank.open_views(item)]
-    while waiting:
-        views = waiting.pop()
-        views = views[bank.by[item, views] == OPEN]
-        if not len(views):
-            continue
-        change = within.cheapest(goal_of(bank, item, views), bank.asked.held(views))
-        if change is not None:
-            bank.add(change)
-        if change is None or (bank.by[item, views] == OPEN).any():
-            if len(views) == 1:
-                return False
-            half = len(views) // 2
-            waiting += [views[half:], views[:half]]
-    return True
 
 
 def _loosest(pattern: Pattern, plan: Plan) -> NDArray[np.int8]:

@@ -39,6 +39,7 @@ class Sums:
       columns: These inner cells × published cells.
       of_difference: The sum that is each sensitive difference.
       equations: Sums × equations: a sum and, with a minus, its parts.
+      lines: Sums × equations that follow from these: the sums of every line of the table.
       value: The true value of each sum.
       down: How far each sum can go down.
     """
@@ -49,6 +50,7 @@ class Sums:
     columns: csc_array
     of_difference: Places
     equations: Any
+    lines: Any
     value: NDArray[np.float64]
     down: NDArray[np.float64]
 
@@ -75,9 +77,12 @@ def sums_of(pattern: Pattern, *, zeros_are_public: bool, every_row: bool = False
     value[of_cell[held]] = (found.columns.T @ y)[held]
     signed = bool((pattern.z < 0).any() or (pattern.y < 0).any())
     down = np.full(len(value), np.inf) if signed else value
-    equations = _equations(pattern, found, of_cell, of_row, len(value))
+    size = np.diff(found.columns.indptr)
+    best = _shortest_lines(pattern, of_cell, size, len(value))
+    equations = _equations(found, of_cell, of_row, best)
+    tied = _all_lines(best)
     none = np.empty(0, np.int64)
-    made = Sums(of_cell, of_row, found.inner, found.columns, none, equations, value, down)
+    made = Sums(of_cell, of_row, found.inner, found.columns, none, equations, tied, value, down)
     return _with_differences(made, pattern) if pattern.differences else made
 
 
@@ -96,6 +101,7 @@ def _with_differences(sums: Sums, pattern: Pattern) -> Sums:
         sums,
         of_difference=np.arange(n, n + m),
         equations=csc_array(hstack([above, parts], format="csc")),
+        lines=csc_array(vstack([sums.lines, csc_array((m, sums.lines.shape[1]))], format="csc")),
         value=np.concatenate([sums.value, value]),
         down=np.concatenate([sums.down, np.full(m, np.inf)]),
     )
@@ -113,19 +119,16 @@ def _numbered(columns: csc_array) -> Places:
     return place[number]
 
 
-def _equations(pattern: Pattern, found: Incidence, of_cell: Places, of_row: Places, n: int) -> Any:
+def _equations(found: Incidence, of_cell: Places, of_row: Places, best: _Best) -> Any:
     """For each sum of several inner cells one equation with its parts."""
     from scipy.sparse import csc_array
 
-    size = np.diff(found.columns.indptr)
-    best = _shortest_lines(pattern, of_cell, size, n)
+    size, n = np.diff(found.columns.indptr), len(best.line)
     total = np.full(n, NONE)
     total[of_cell[size > 1]] = np.flatnonzero(size > 1)
-    parents, parts = [], []
-    for one, (parent, child) in enumerate(best.pairs):
-        chosen = best.line[parent] == one
-        parents.append(parent[chosen])
-        parts.append(child[chosen])
+    chosen = [best.line[parent] == one for one, (parent, _) in enumerate(best.pairs)]
+    parents = [pair[0][some] for pair, some in zip(best.pairs, chosen, strict=True)]
+    parts = [pair[1][some] for pair, some in zip(best.pairs, chosen, strict=True)]
     rest = np.flatnonzero((total != NONE) & (best.line == NONE))
     inside = found.columns[:, total[rest]]
     parents.append(np.repeat(rest, np.diff(inside.indptr)))
@@ -140,9 +143,23 @@ def _equations(pattern: Pattern, found: Incidence, of_cell: Places, of_row: Plac
     return csc_array(entries, shape=(n, len(several)))
 
 
+def _all_lines(best: _Best) -> Any:
+    """Every line that gives a sum wholly, as an equation."""
+    from scipy.sparse import csc_array
+
+    rows, columns, m = [np.empty(0, np.int64)], [np.empty(0, np.int64)], 0
+    for parent, child in best.pairs:
+        totals, number = np.unique(parent, return_inverse=True)
+        rows += [totals, child]
+        columns += [m + np.arange(len(totals)), m + number.ravel()]
+        m += len(totals)
+    where = (np.concatenate(rows), np.concatenate(columns))
+    return csc_array((np.ones(len(where[0])), where), shape=(len(best.line), m))
+
+
 @dataclass(frozen=True, eq=False)
 class _Best:
-    """Lines as pairs of sums, and for each sum the number of the line with fewest parts."""
+    """Lines as pairs of sums, wholes and parts, and for each sum the line with fewest parts."""
 
     pairs: list[tuple[Places, Places]]
     line: Places
@@ -161,7 +178,7 @@ def _shortest_lines(pattern: Pattern, of_cell: Places, size: NDArray[Any], n: in
         cells = np.flatnonzero((parts > 1) & covered)
         cells = cells[np.unique(of_cell[cells], return_index=True)[1]]
         better = cells[parts[cells] < fewest[of_cell[cells]]]
-        used = np.isin(parent, better)
+        used = np.isin(parent, cells)
         line[of_cell[better]] = len(pairs)
         fewest[of_cell[better]] = parts[better]
         pairs.append((of_cell[parent[used]], of_cell[child[used]]))
