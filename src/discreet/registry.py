@@ -29,6 +29,7 @@ METHODS: dict[str, str] = {
     "quality": "discreet.protect.quality:Quality",
     "safe": "discreet.protect.safe:Safe",
     "small-count-rounding": "discreet.protect.small_count:SmallCountRounding",
+    "suppress": "discreet.protect.suppress.suppress:Suppress",
 }
 FITTERS: dict[str, str] = {
     "least-absolute": "discreet.solve.continuous.least_absolute:LeastAbsolute",

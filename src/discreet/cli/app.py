@@ -12,6 +12,7 @@ COMMANDS = (
     "fit",
     "synthesize",
     "assess",
+    "audit",
     "compare",
     "study",
     "run",

@@ -256,9 +256,20 @@ def data_step(subject: Subject, method: Sourced, *, is_counted: bool, number: in
     return step_of("data", parameters, said)
 
 
+def follows_truth(method: Sourced) -> bool:
+    """Whether a method draws nothing: its releases follow from the true values alone."""
+    claims = getattr(method, "claims", None)
+    return "source" in getattr(claims, "follows_truth", ())
+
+
 def _edition(data: DataSet, method: Sourced) -> Sentence:
     """What a next edition would give away."""
-    if method.source != "keys":
+    if follows_truth(method):
+        text = (
+            "Each edition is suppressed anew: a cell that is hidden here and shown in another "
+            "edition or another table of nearly the same records can often be computed."
+        )
+    elif method.source != "keys":
         text = (
             "Each edition is drawn anew: n editions of nearly the same records average to a noise "
             "smaller by the square root of n, and their difference is not protected further."
