@@ -4,6 +4,7 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+WORKERS ?= 2
 STAMP  := $(VENV)/.ready
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
@@ -27,11 +28,11 @@ demo: setup  ## Make demo data and open the table builder on it
 	@echo "==> the demo: an invented census, tabulated and protected"
 	@$(BIN)/discreet demo $(DEMO)
 
-test: setup system  ## Run everything there is to test
+test: setup system  ## Run everything there is to test; WORKERS=n in n processes
 	@echo "==> linting"
 	@$(MAKE) --no-print-directory lint
 	@echo "==> testing"
-	@$(BIN)/python -m pytest $(TESTS)
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(TESTS)
 
 lint: setup  ## Check style and types
 	@$(BIN)/ruff check .
