@@ -53,6 +53,7 @@ _HOME = {
     "read": "discreet.design.storage",
     "read_release": "discreet.design.storage",
     "read_table": "discreet.design.storage",
+    "records_from": "discreet.synthesize.from_tables",
     "select_margins": "discreet.assess.compare.select_margins",
     "DiscreetError": "discreet.errors",
 }
@@ -106,6 +107,7 @@ if TYPE_CHECKING:
     from discreet.solve.continuous.log_linear import LogLinear
     from discreet.solve.continuous.non_negative import NonNegative
     from discreet.solve.continuous.poisson import Poisson
+    from discreet.synthesize.from_tables import records_from
     from discreet.synthesize.preserved import Preserved
     from discreet.synthesize.result import Synthetic, SyntheticTrial
     from discreet.synthesize.synthesize import synthesize
@@ -157,6 +159,7 @@ __all__ = [
     "read",
     "read_release",
     "read_table",
+    "records_from",
     "select_margins",
     "synthesize",
 ]
