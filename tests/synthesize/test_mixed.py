@@ -176,3 +176,14 @@ def test_requests_that_do_not_go_together_are_refused():
         dc.synthesize(PEOPLE, "income ~ region", "mixed")
     with pytest.raises(dc.DiscreetError, match="secret"):
         ask(counts=dc.Safe())
+
+
+def test_the_statement_says_where_randomness_comes_from():
+    frame = PEOPLE.assign(region=pd.Categorical(PEOPLE["region"]))
+    private = {"counts": dc.DiscreteLaplace(epsilon=2)}
+    fresh = dc.synthesize(frame, "income ~ region", "mixed", **private)
+    assert "operating system and not from a secret" in fresh.statement.text
+    noisy = dc.synthesize(frame, "income ~ region", "mixed", **private, **NAMED)
+    assert not noisy.statement.says("repeatable")
+    kept = dc.synthesize(frame, "income ~ region", "mixed", counts=ROUNDED, **NAMED)
+    assert kept.statement.says("repeatable")

@@ -31,6 +31,7 @@ from discreet.synthesize.result import Synthetic, SyntheticTrial
 from discreet.synthesize.rows import Rows
 from discreet.synthesize.safe_model import safe_model
 from discreet.synthesize.safety import LEAST_FREEDOM, Unsafe, cells_of, refuse
+from discreet.synthesize.sentences import Said, fresh_draws, repeatable
 from discreet.synthesize.synthesis import Synthesis
 
 MIXED = "mixed"
@@ -143,7 +144,7 @@ def synthesize_mixed(
     frame = _frame(records, labels, dict(zip(request.formula.confidential, made.Y.T, strict=True)))
     parts = {
         "frame": frame,
-        "statement": _statement(request, whole.statement),
+        "statement": _statement(request, whole.statement, records.secret is not None),
         "confidential": (*labels, *request.formula.confidential),
         "model": request.formula.text,
         "method": MIXED,
@@ -246,9 +247,10 @@ def _frame(records: Records, labels: dict[str, list[str]], values: dict[str, Mat
     return nw.from_dict(ordered, backend=records.frame.implementation).to_native()
 
 
-def _statement(request: MixedRequest, counted: Statement) -> Statement:
+def _statement(request: MixedRequest, counted: Statement, has_secret: bool) -> Statement:
     """What is said of the counts, then of the amounts; a guarantee for counts alone is none."""
-    step = step_of(f"synthesize:{MIXED}", request.public, _sentences(request))
+    said = [*_sentences(request), _repetition(request, has_secret)]
+    step = step_of(f"synthesize:{MIXED}", request.public, said)
     return replace(counted.then(step, changes_values=False), privacy=None)
 
 
@@ -282,3 +284,20 @@ def _sentences(request: MixedRequest) -> list[Sentence]:
             "possible.",
         ),
     ]
+
+
+def _repetition(request: MixedRequest, has_secret: bool) -> Sentence:
+    """Whether a second release is the same; counts may come from the operating system anyway."""
+    has_secret = has_secret and request.counts.source != "system"
+    said = Said(
+        method=MIXED,
+        confidential=request.formula.confidential,
+        published=(),
+        model=request.formula.text,
+        weights=None,
+        parameters=request.public,
+        has_secret=has_secret,
+        has_missing=request.missing == "category",
+        has_merged=request.merge is not None,
+    )
+    return repeatable() if has_secret else fresh_draws(said)
