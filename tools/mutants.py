@@ -282,6 +282,13 @@ MUTANTS = (
         _REGRESSION,
     ),
     Mutant(
+        "size of residuals of new records",
+        "synthesize/mixed.py",
+        "np.sqrt(freedom[0] / freedom[1])",
+        "np.sqrt(len(X_new) / len(X))",
+        "tests/synthesize/test_mixed.py -k coefficients",
+    ),
+    Mutant(
         "expected propensity error",
         "assess/microdata/propensity.py",
         "(1 - c) ** 2 * c / N",

@@ -8,6 +8,7 @@ import pytest
 import discreet as dc
 from discreet.errors import ConfidentialError, ParameterError, UnknownNameError
 from discreet.synthesize.mixed import mixed, mixed_within
+from discreet.synthesize.mixed_sentences import MixedEvidence, cells_kept, model_kept
 from discreet.synthesize.safety import UnsafeRowsError
 from tests.synthesize.people import SECRET, lonely, people
 
@@ -128,6 +129,7 @@ def test_small_cells_are_refused_or_merged():
     with pytest.raises(UnsafeRowsError):
         dc.synthesize(frame, *ask, counts=ROUNDED, **NAMED)
     made = dc.synthesize(frame, *ask, counts=ROUNDED, merge="pool", within="cells", **NAMED)
+    assert made.statement.says("mixed-merged")
     means = made.to_pandas().groupby("region")["income"].mean()
     assert not np.isclose(means.get("island", 0), frame.query("region == 'island'").income.mean())
 
@@ -187,3 +189,15 @@ def test_the_statement_says_where_randomness_comes_from():
     assert not noisy.statement.says("repeatable")
     kept = dc.synthesize(frame, "income ~ region", "mixed", counts=ROUNDED, **NAMED)
     assert kept.statement.says("repeatable")
+
+
+@pytest.mark.parametrize(("sentence", "within"), [(model_kept(), False), (cells_kept(), True)])
+def test_a_true_sentence_holds_and_a_false_one_is_caught(sentence, within):
+    rng = np.random.default_rng(1)
+    cells, new = rng.integers(0, 3, 90), rng.integers(0, 3, 70)
+    Y = rng.lognormal(size=(90, 2)) * [1e5, 1]
+    X, X_new = np.eye(3)[cells], np.eye(3)[new]
+    made = mixed_within(Y, cells, new, rng=rng).Y if within else mixed(Y, X, X_new, rng=rng).Y
+    assert sentence.holds(MixedEvidence(Y, X, cells, made, X_new, new))
+    for wrong in (made * 1.0001, made + rng.normal(size=made.shape) * made.std(axis=0) * 1e-3):
+        assert not sentence.holds(MixedEvidence(Y, X, cells, wrong, X_new, new))

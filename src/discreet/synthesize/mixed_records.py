@@ -10,7 +10,7 @@ from typing import Any, Literal, cast
 import numpy as np
 
 from discreet.design.release import COUNT, Protected
-from discreet.design.statement import Sentence, Statement, step_of
+from discreet.design.statement import Statement, step_of
 from discreet.design.table import Table
 from discreet.errors import ConfidentialError, ParameterError, UnknownNameError
 from discreet.ledger import Ledger
@@ -18,12 +18,12 @@ from discreet.microdata.microdata import Microdata
 from discreet.microdata.open import open as open_records
 from discreet.microdata.secret import Secret
 from discreet.protect.publish import built
-from discreet.protect.sentences import limit, process
 from discreet.synthesize import draws
 from discreet.synthesize.columns import Column, Factor, Missing
 from discreet.synthesize.formula import ModelFormula, parse
 from discreet.synthesize.matrices import Matrix
 from discreet.synthesize.mixed import mixed, mixed_within
+from discreet.synthesize.mixed_sentences import mixed_sentences
 from discreet.synthesize.model import Model, build, read_columns
 from discreet.synthesize.records import Records, read_records
 from discreet.synthesize.request import Merge
@@ -31,7 +31,7 @@ from discreet.synthesize.result import Synthetic, SyntheticTrial
 from discreet.synthesize.rows import Rows
 from discreet.synthesize.safe_model import safe_model
 from discreet.synthesize.safety import LEAST_FREEDOM, Unsafe, cells_of, refuse
-from discreet.synthesize.sentences import Said, fresh_draws, repeatable
+from discreet.synthesize.sentences import Said
 from discreet.synthesize.synthesis import Synthesis
 
 MIXED = "mixed"
@@ -249,55 +249,18 @@ def _frame(records: Records, labels: dict[str, list[str]], values: dict[str, Mat
 
 def _statement(request: MixedRequest, counted: Statement, has_secret: bool) -> Statement:
     """What is said of the counts, then of the amounts; a guarantee for counts alone is none."""
-    said = [*_sentences(request), _repetition(request, has_secret)]
-    step = step_of(f"synthesize:{MIXED}", request.public, said)
-    return replace(counted.then(step, changes_values=False), privacy=None)
-
-
-def _sentences(request: MixedRequest) -> list[Sentence]:
-    amounts, model = ", ".join(request.formula.confidential), request.formula.text
-    kept = {
-        "model": f"The regression {model!r} has exactly the coefficients and the estimated "
-        "covariance of residuals of the original records.",
-        "cells": "Each combination of codes that has more records than amounts has exactly the "
-        "means and the estimated covariances of the original; smaller ones have them on average.",
-    }
-    return [
-        process(
-            "mixed-records",
-            f"The records are new: codes follow the protected counts, and {amounts} were drawn by "
-            "method 'mixed'.",
-            "The rows are not people. They were made so that tables and averages are about right.",
-        ),
-        process("mixed-kept", kept[request.within]),
-        limit(
-            "mixed-disclosed",
-            "What is preserved is disclosed: coefficients, means of groups that are terms of the "
-            "model, and covariances are the true ones. What is said of the counts protects the "
-            "counts alone; amounts have no differential privacy.",
-        ),
-        limit(
-            "mixed-beyond",
-            "Totals of amounts follow the protected counts and are not those of the original. "
-            "Relations that the model does not hold, and the shape of distributions, are not "
-            "preserved. Synthetic values have decimals and may be negative or beyond what is "
-            "possible.",
-        ),
-    ]
-
-
-def _repetition(request: MixedRequest, has_secret: bool) -> Sentence:
-    """Whether a second release is the same; counts may come from the operating system anyway."""
-    has_secret = has_secret and request.counts.source != "system"
+    formula = request.formula
+    repeats = has_secret and request.counts.source != "system"
     said = Said(
         method=MIXED,
-        confidential=request.formula.confidential,
+        confidential=formula.confidential,
         published=(),
-        model=request.formula.text,
+        model=formula.text,
         weights=None,
         parameters=request.public,
-        has_secret=has_secret,
+        has_secret=repeats,
         has_missing=request.missing == "category",
         has_merged=request.merge is not None,
     )
-    return repeatable() if has_secret else fresh_draws(said)
+    step = step_of(f"synthesize:{MIXED}", request.public, mixed_sentences(said))
+    return replace(counted.then(step, changes_values=False), privacy=None)
