@@ -45,6 +45,9 @@ _MECHANISMS = "tests/noise/test_mechanisms.py"
 _DEVIATIONS = "tests/noise/test_perturbed_deviations.py"
 _LAWS = "tests/protect/test_laws_of_noise.py"
 _INVARIANT = "tests/noise/test_invariant.py"
+_REGRESSION = "tests/studies/test_regression_microdata.py -k every_sentence"
+_UTILITY = "tests/assess/microdata/test_utility_of_records.py"
+_BETRAYED = "tests/assess/microdata/test_risk_of_records.py"
 
 MUTANTS = (
     Mutant(
@@ -249,6 +252,69 @@ MUTANTS = (
         "rng.random()",
         "0.5",
         "tests/solve/integer/test_rounding.py -k with_their_probability",
+    ),
+    Mutant(
+        "components between the original and the drawn ones",
+        "synthesize/score_correlation.py",
+        "np.sqrt(1 - d[changed] ** 2)",
+        "(1 - d[changed])",
+        _REGRESSION,
+    ),
+    Mutant(
+        "residuals by addition",
+        "synthesize/residual_correlation.py",
+        "(old.T, added.alpha * old.W * d)",
+        "(old.T, old.W * d)",
+        _REGRESSION,
+    ),
+    Mutant(
+        "size of the noise of orthogonal matrices",
+        "synthesize/romm.py",
+        "Yg *= lambda_",
+        "Yg *= 1.01 * lambda_",
+        _REGRESSION,
+    ),
+    Mutant(
+        "scale between clusters",
+        "synthesize/hybrid.py",
+        'between *= details["alpha"]',
+        'between *= 0.5 * details["alpha"]',
+        _REGRESSION,
+    ),
+    Mutant(
+        "size of residuals of new records",
+        "synthesize/mixed.py",
+        "np.sqrt(freedom[0] / freedom[1])",
+        "np.sqrt(len(X_new) / len(X))",
+        "tests/synthesize/test_mixed.py -k coefficients",
+    ),
+    Mutant(
+        "expected propensity error",
+        "assess/microdata/propensity.py",
+        "(1 - c) ** 2 * c / N",
+        "(1 - c) * c / N",
+        f"{_UTILITY} -k expected",
+    ),
+    Mutant(
+        "ties of distances",
+        "assess/microdata/membership.py",
+        "below - 0.5 * equal",
+        "below - equal",
+        f"{_BETRAYED} -k pairs",
+    ),
+    Mutant(
+        "certain guesses",
+        "assess/microdata/attribution.py",
+        "return low == high,",
+        "return low <= high,",
+        f"{_BETRAYED} -k attribution",
+    ),
+    Mutant(
+        "distance of different codes",
+        "assess/microdata/nearest.py",
+        "b / np.sqrt(2)",
+        "b / 2",
+        f"{_BETRAYED} -k slow_reference",
     ),
 )
 

@@ -62,6 +62,7 @@ _HOME = {
     "read": "discreet.design.storage",
     "read_release": "discreet.design.storage",
     "read_table": "discreet.design.storage",
+    "records_from": "discreet.synthesize.from_tables",
     "select_margins": "discreet.assess.compare.select_margins",
     "Dominance": "discreet.protect.suppress.dominance",
     "Exempt": "discreet.protect.suppress.apriori",
@@ -139,6 +140,7 @@ if TYPE_CHECKING:
     from discreet.solve.continuous.non_negative import NonNegative
     from discreet.solve.continuous.poisson import Poisson
     from discreet.solve.integer.whole_number import WholeNumber
+    from discreet.synthesize.from_tables import records_from
     from discreet.synthesize.preserved import Preserved
     from discreet.synthesize.result import Synthetic, SyntheticTrial
     from discreet.synthesize.synthesize import synthesize
@@ -206,6 +208,7 @@ __all__ = [
     "read",
     "read_release",
     "read_table",
+    "records_from",
     "select_margins",
     "synthesize",
     "with_apriori",

@@ -122,6 +122,7 @@ SYNTHESIZERS: dict[str, str] = {
     "from-residuals": "discreet.synthesize.from_residuals:from_residuals",
     "hybrid": "discreet.synthesize.hybrid:hybrid",
     "ipso": "discreet.synthesize.ipso:ipso",
+    "mixed": "discreet.synthesize.mixed:mixed",
     "residual-correlation": "discreet.synthesize.residual_correlation:residual_correlation",
     "romm": "discreet.synthesize.romm:romm",
     "score-correlation": "discreet.synthesize.score_correlation:score_correlation",

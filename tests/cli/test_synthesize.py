@@ -56,6 +56,13 @@ def test_the_report_tells_what_the_records_betray(folder):
     assert "target=" not in page
 
 
+def test_mixed_records_are_made_with_a_method_for_counts(folder):
+    arguments = ["people.parquet", "--model", "income ~ region", "--method", "mixed"]
+    arguments += ["-s", "counts=controlled-rounding", "--secret", "keys.secret"]
+    assert run(*arguments, "--name", "people", "--out", "mixed.parquet") == 0
+    assert set(pd.read_parquet("mixed.parquet").columns) == {"income", "region"}
+
+
 def test_hybrid_options_and_parameters_reach_the_method(folder, capsys):
     arguments = ["people.parquet", "--model", "income ~ local(age) + shared(sex)"]
     arguments += ["--method", "hybrid", "--clusters", "8", "-s", "variant=c", "--json"]
@@ -83,6 +90,18 @@ def test_numbers_of_a_csv_file_are_named_as_such(folder, capsys):
         (["people.parquet", "--model", "income ~ age", "--seed", "1"], "--secret"),
         (["people.parquet", "--model", "income ~ age", "--out", "x.xlsx"], "must end in"),
         (["people.parquet", "--model", "income ~ age", "--report", "x.pdf"], "must end in"),
+        (
+            [
+                "people.parquet",
+                "--model",
+                "income ~ sex",
+                "--method",
+                "mixed",
+                "--report",
+                "x.html",
+            ],
+            "makes new ones",
+        ),
         (["lonely.parquet", "--model", "income ~ region"], "--merge pool"),
     ],
 )

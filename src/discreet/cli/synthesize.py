@@ -29,6 +29,8 @@ from discreet.cli.common import (
 )
 from discreet.errors import ParameterError
 
+MIXED = "mixed"
+
 if TYPE_CHECKING:
     from discreet.microdata.microdata import Microdata
     from discreet.synthesize.result import Synthetic
@@ -113,7 +115,7 @@ def synthesize(
     """
     from discreet.synthesize.synthesize import synthesize as make
 
-    _check_options(out, report, seed)
+    _check_options(method, out, report, seed)
     read: dict[str, Any] = {"encoding": encoding, "decimal": decimal}
     opened: dict[str, Any] = {"name": name, "edition": edition, "id": id, "key": key}
     data = open_source(source, secret=secret, **read, **opened)
@@ -146,7 +148,7 @@ def synthesize(
     answer(summary, json, f"{made}" if out is None else f"{out}: {made.statement.text}")
 
 
-def _check_options(out: Path | None, report: Path | None, seed: int | None) -> None:
+def _check_options(method: str, out: Path | None, report: Path | None, seed: int | None) -> None:
     """Refuse what cannot be done before any record is read."""
     if seed is not None:
         raise ParameterError(
@@ -154,6 +156,11 @@ def _check_options(out: Path | None, report: Path | None, seed: int | None) -> N
             "original. Give --secret keys.secret instead; experiments are made in Python."
         )
     check_out(out)
+    if report is not None and method == MIXED:
+        raise ParameterError(
+            "--report compares records one by one, and method mixed makes new ones; measure them "
+            "in Python with `dc.assess(records, synthetic)`."
+        )
     if report is not None and report.suffix not in (".html", ".htm"):
         raise ParameterError(f"cannot write {report.name!r}: the name must end in .html.")
 

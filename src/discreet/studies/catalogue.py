@@ -30,6 +30,10 @@ STUDIES: dict[str, tuple[str, str]] = {
         "discreet.studies.eliminating_small_cells.study",
         "Eliminating small cells from census counts tables (Giessing & Höhne 2011)",
     ),
+    "regression-microdata": (
+        "discreet.studies.regression_microdata.study",
+        "Information preserving regression-based tools for microdata (Langsrud 2019a)",
+    ),
 }
 """Module and one line about each study; a module has a function `run(options)`."""
 

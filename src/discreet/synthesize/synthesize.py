@@ -19,6 +19,7 @@ from discreet.protect.sentences import data_step
 from discreet.synthesize import draws
 from discreet.synthesize.clusters import mdav
 from discreet.synthesize.columns import Missing
+from discreet.synthesize.mixed_records import MIXED, check_mixed, synthesize_mixed
 from discreet.synthesize.model import Model, read_columns
 from discreet.synthesize.records import Records, read_records
 from discreet.synthesize.request import CORRELATION, HYBRID, Merge, Request, request_of
@@ -82,7 +83,8 @@ def synthesize(
         numbers, `weights(w)` for a column of survey weights. For hybrid data each term is in
         `local(…)`, `shared(…)`, `groups(…)` or `pieces(…)`.
       method: The name of a registered synthesizer: `"ipso"`, `"residual-correlation"`,
-        `"score-correlation"`, `"from-residuals"`, `"romm"` or `"hybrid"`.
+        `"score-correlation"`, `"from-residuals"`, `"romm"` or `"hybrid"`; or `"mixed"`, which
+        makes new records with protected counts of codes (`counts=`, `within=`).
       clusters: For hybrid data: the name of a column, a label for each record, or a number for
         clusters of at least so many similar records (MDAV).
       gain: Makes the size of clusters by MDAV variable.
@@ -109,6 +111,22 @@ def synthesize(
       UnsafeRowsError: Records would come out as they went in, or mirrored.
     """
     draws.check_seed(simulate, seed)
+    if method == MIXED:
+        only = {"clusters": clusters, "gain": gain, "outliers": outliers, "groups": groups}
+        check_mixed(parameters, **only, pieces=pieces, other=other, keep=keep)
+        return synthesize_mixed(
+            data,
+            formula,
+            missing=missing,
+            merge=merge,
+            secret=secret,
+            name=name,
+            edition=edition,
+            ledger=ledger,
+            again=again,
+            seed=seed,
+            **parameters,
+        )
     options = {"clusters": clusters, "gain": gain, "outliers": outliers, "groups": groups}
     chosen = {"pieces": pieces, "other": other, "missing": missing, "merge": merge}
     request = request_of(formula, method, parameters, **options, **chosen)
