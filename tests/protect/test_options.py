@@ -33,7 +33,9 @@ MAKERS = {
 
 
 @pytest.mark.parametrize("name", MAKERS)
-@pytest.mark.parametrize("wrong", ["x", [0.5], np.nan, object()], ids=["text", "list", "nan", "object"])
+@pytest.mark.parametrize(
+    "wrong", ["x", [0.5], np.nan, object()], ids=["text", "list", "nan", "object"]
+)
 def test_the_option_is_named(name, wrong):
     with pytest.raises(DiscreetError, match=name.replace("_", ".")) as why:
         MAKERS[name](**{name: wrong})
