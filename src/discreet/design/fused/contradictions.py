@@ -48,9 +48,22 @@ class Contradictions:
 
     def part(self, values: Vector) -> Vector:
         """The contradictory part; values less this part are the margins of some table."""
-        means = self._members.T @ values / self._spreads
-        found: Vector = self._members @ (self._disagreement @ means)
+        found: Vector = self._members @ (self._disagreement @ (self._means @ values))
         return found
+
+    def on_gpu(self) -> Contradictions:
+        """The same projection of vectors that lie on a graphics processor."""
+        from cupyx.scipy.sparse import csr_matrix
+
+        moved = Contradictions(self.design)
+        for name in ("_members", "_disagreement", "_means"):
+            moved.__dict__[name] = csr_matrix(getattr(self, name))
+        return moved
+
+    @cached_property
+    def _means(self) -> csr_array:
+        """Means × published cells."""
+        return csr_array(self._members.T.multiply(1.0 / self._spreads[:, None]))
 
     @cached_property
     def _axes(self) -> list[Effect]:

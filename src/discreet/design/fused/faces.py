@@ -62,7 +62,7 @@ class Faces:
 
     def spread(self, values: Vector) -> Vector:
         """Published values on the faces: each cell gets the sum of the blocks it lies in."""
-        faces = np.zeros(self.n)
+        faces = np.zeros_like(values, shape=self.n)
         for k, block in enumerate(self.design.blocks):
             if self._is_face[k]:
                 faces[self._slice(self._home[k])] += values[self.design.slice_of(k)]
@@ -71,12 +71,12 @@ class Faces:
             for a, level in enumerate(block.levels):
                 if level is not None and not level.is_identity:
                     wide = take_groups(wide, level.group, a)
-            self._view(faces, self._home[k])[...] += self._laid(wide, self._home[k])
+            self.view(faces, self._home[k])[...] += self._laid(wide, self._home[k])
         return faces
 
     def published(self, faces: Vector) -> Vector:
         """Published values summed from the faces: the adjoint of `spread`."""
-        values = np.empty(self.design.n_published)
+        values = np.empty_like(faces, shape=self.design.n_published)
         for k, block in enumerate(self.design.blocks):
             if self._is_face[k]:
                 values[self.design.slice_of(k)] = faces[self._slice(self._home[k])]
@@ -122,7 +122,8 @@ class Faces:
     def _slice(self, f: int) -> slice:
         return slice(int(self.offsets[f]), int(self.offsets[f + 1]))
 
-    def _view(self, faces: Vector, f: int) -> Vector:
+    def view(self, faces: Vector, f: int) -> Vector:
+        """One face of a vector that holds them all, as an array over its axes."""
         return faces[self._slice(f)].reshape([self.sizes[p] for p in self.sets[f]])
 
     def _laid(self, wide: Vector, f: int) -> Vector:
@@ -134,7 +135,7 @@ class Faces:
         """A face summed over the variables that a block leaves out, over the design's axes."""
         face, kept = self.sets[f], self._places(block)
         gone = tuple(i for i, p in enumerate(face) if p not in kept)
-        values = self._view(faces, f).sum(axis=gone, keepdims=True)
+        values = self.view(faces, f).sum(axis=gone, keepdims=True)
         full = [1] * len(self.order)
         for i, p in enumerate(face):
             full[p] = values.shape[i]

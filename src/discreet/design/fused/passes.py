@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +22,22 @@ from discreet.design.product import ProductDesign
 from discreet.errors import ParameterError
 
 Vector = NDArray[np.float64]
-Done = tuple[Vector, float]
+
+
+class Sums(NamedTuple):
+    """What a pass over the table leaves behind.
+
+    Attributes:
+      margins: The published cells.
+      potential: Sum of the link's potential over all cells.
+      largest: The largest cell.
+    """
+
+    margins: Vector
+    potential: float = 0.0
+    largest: float = 0.0
+
+
 LARGEST_ROWS = 128 * 1024
 """Bytes of rows that the innermost loops go through again and again: what a core keeps near."""
 SHORTEST_ROW = 64
@@ -51,19 +67,19 @@ class FusedPass:
         self.faces = Faces.of(design)
         self.n_passes = 0
 
-    def margins(self, nu: Vector) -> tuple[Vector, float]:
-        r"""Margins of :math:`\varphi(X\nu)` and the sum of the link's potential over all cells."""
+    def table(self, nu: Vector) -> Sums:
+        r"""Margins of :math:`\varphi(X\nu)`, its potential and its largest cell."""
         return self._run("table", nu)
 
     def change(self, nu: Vector, direction: Vector) -> Vector:
         r"""Margins of :math:`\varphi'(X\nu) \circ X\delta`: the Hessian times a direction."""
-        return self._run("change", nu, direction)[0]
+        return self._run("change", nu, direction).margins
 
     def slope(self, nu: Vector) -> Vector:
         r"""Margins of :math:`\varphi'(X\nu)`: the diagonal of the Hessian."""
-        return self._run("slope", nu)[0]
+        return self._run("slope", nu).margins
 
-    def _run(self, kind: str, nu: Vector, direction: Vector | None = None) -> tuple[Vector, float]:
+    def _run(self, kind: str, nu: Vector, direction: Vector | None = None) -> Sums:
         self.n_passes += 1
         at = self.faces.spread(nu)
         if self.link.joins == "*":
@@ -71,13 +87,14 @@ class FusedPass:
         by = at[:0] if direction is None else self.faces.spread(direction)
         run = compiled(self._source(kind))
         done = self._map(lambda piece: self._piece(run, at, by, piece))
-        sums, potential = next(done)
-        for more, further in done:
-            sums += more
-            potential += further
-        return self.faces.published(sums), potential
+        sums, potential, largest = next(done)
+        for more in done:
+            sums += more.margins
+            potential += more.potential
+            largest = max(largest, more.largest)
+        return Sums(self.faces.published(sums), potential, largest)
 
-    def _map(self, work: Callable[[tuple[int, int]], Done]) -> Iterator[Done]:
+    def _map(self, work: Callable[[tuple[int, int]], Sums]) -> Iterator[Sums]:
         """The pieces of a pass, in order, on as many threads as there are."""
         if len(self._pieces) == 1 or self.threads == 1:
             yield from map(work, self._pieces)
@@ -85,18 +102,17 @@ class FusedPass:
         with ThreadPoolExecutor(self.threads) as pool:
             yield from pool.map(work, self._pieces)
 
-    def _piece(
-        self, run: Run, at: Vector, by: Vector, piece: tuple[int, int]
-    ) -> tuple[Vector, float]:
+    def _piece(self, run: Run, at: Vector, by: Vector, piece: tuple[int, int]) -> Sums:
         """Sums of all faces over one part of the innermost axis."""
-        sums, potential = np.zeros(self.faces.n), 0.0
+        sums, potential, largest = np.zeros(self.faces.n), 0.0, 0.0
         rows = [np.empty((len(self.faces.sizes), self._row)) for _ in range(3)]
         for start in range(*piece, self._row):
             ends = np.uint64(start), np.uint64(min(start + self._row, piece[1]))
-            potential += run(
+            added, top = run(
                 at, by, sums, self._offsets, self._sizes, *ends, *rows, np.empty(self._row)
             )
-        return sums, potential
+            potential, largest = potential + added, max(largest, top)
+        return Sums(sums, potential, largest)
 
     @cached_property
     def _sizes(self) -> NDArray[np.uint64]:

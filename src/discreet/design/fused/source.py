@@ -83,8 +83,9 @@ class PassSource:
             yield f"    o{number} = off[{number}]"
         yield "    m = k1 - k0"
         yield "    potential = 0.0"
+        yield "    largest = 0.0"
         yield from self._level(0, 1)
-        yield "    return potential"
+        yield "    return potential, largest"
 
     def _level(self, level: int, indent: int) -> Iterator[str]:
         """The code at one depth; level 0 lies outside all loops."""
@@ -124,6 +125,7 @@ class PassSource:
         yield "    y = " + formula.replace("by", by).replace("at", "nu_k")
         if self.kind == "table":
             yield f"    potential += {self.link.potential}"
+            yield "    largest = y if y > largest else largest"
         yield "    t[k] = y"
         yield from self._give(level, "t[k]")
 

@@ -67,11 +67,12 @@ class DualNewton:
     variances: Vector
     limits: Vector
     schedule: Schedule = Schedule()
+    start: Vector | None = None
 
     def __post_init__(self) -> None:
-        self.nu = np.zeros_like(self.z)
+        self.nu = np.zeros_like(self.z) if self.start is None else self.start
         self.centre = np.zeros_like(self.z)
-        self.margins, self.potential = self.passes.margins(self.nu)
+        self.at = self.passes.table(self.nu)
         self.steps = self.gradients = 0
 
     def solve(self, ridge: float) -> bool:
@@ -86,24 +87,24 @@ class DualNewton:
         return False
 
     def _force(self, ridge: float) -> Vector:
-        return ridge * self.variances * (self.nu - self.centre) + self.margins - self.z
+        return ridge * self.variances * (self.nu - self.centre) + self.at.margins - self.z
 
     def _newton(self, ridge: float, force: Vector) -> bool:
         """One step with backtracking; whether the objective fell."""
         direction = self._direction(ridge, force)
         slope, before, size = (
             float(force @ direction),
-            self._objective(ridge, self.nu, self.potential),
+            self._objective(ridge, self.nu, self.at.potential),
             1.0,
         )
         self.steps += 1
         while size > 1e-6:
             point = self.nu + size * direction
-            margins, potential = self.passes.margins(point)
-            reached = self._objective(ridge, point, potential)
+            at = self.passes.table(point)
+            reached = self._objective(ridge, point, at.potential)
             allowed = self.schedule.sufficient * size * slope
             if reached <= before + allowed + 1e-14 * abs(before):
-                self.nu, self.margins, self.potential = point, margins, potential
+                self.nu, self.at = point, at
                 return True
             size /= 2
         return False
@@ -115,7 +116,7 @@ class DualNewton:
     def _direction(self, ridge: float, force: Vector) -> Vector:
         """The Newton direction, by conjugate gradients."""
         kept = ridge * self.variances
-        inverse = 1.0 / (kept + self.passes.slope(self.nu))
+        inverse = 1.0 / (kept + self._diagonal())
         x, residual = np.zeros_like(force), -force
         scaled = self._preconditioned(residual, kept, inverse)
         direction, norm = scaled, float(residual @ scaled)
@@ -133,8 +134,15 @@ class DualNewton:
             direction = scaled + (norm / last) * direction
         return x
 
+    def _diagonal(self) -> Vector:
+        """The diagonal of the Hessian but for the ridge; an exponential is its own derivative."""
+        if self.passes.link.name == "exponential":
+            return self.at.margins
+        return self.passes.slope(self.nu)
+
     def _preconditioned(self, residual: Vector, kept: Vector, inverse: Vector) -> Vector:
         """Exact on what no table can answer, by the diagonal on the rest."""
         lost = self.null.part(residual)
         rest = inverse * (residual - lost)
-        return self.null.part(lost / kept) + rest - self.null.part(rest)
+        answer = rest - self.null.part(rest)
+        return answer + self.null.part(lost / kept) if kept.any() else answer
