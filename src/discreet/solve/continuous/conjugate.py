@@ -36,13 +36,11 @@ class Solved:
       y: Values of the cells.
       z: All published cells; zero where no chosen cell counts.
       steps: Steps taken.
-      residual: Largest entry of the residual reached.
     """
 
     y: Vector
     z: Vector
     steps: int
-    residual: float
 
 
 def solve_on_cells(
@@ -52,11 +50,13 @@ def solve_on_cells(
     dual: Vector,
     *,
     ridge: float,
-    tolerance: float,
+    limits: Vector,
     max_steps: int,
     deflate: Deflate | None = None,
 ) -> Solved:
     r"""Solve the ridge problem on some cells from :math:`\nu` in `dual`, which is updated.
+
+    The gradient of every one of the cells is brought within its limit.
 
     Cost: each step is one pass over the cells' incidence there and one back; with stiff margins
     taken out, two of each and a triangular solve.
@@ -68,16 +68,16 @@ def solve_on_cells(
     system = _System(
         incidence, deviation, weights, ridge, problem.z[at] - incidence.aggregate(start)
     )
-    x = system.down(nu)
+    x, scaled = system.down(nu), deviation * limits
     if deflate is None:
-        r, done = _plain(system, x, nu, tolerance, max_steps)
+        done = _plain(system, x, nu, scaled, max_steps)
     else:
-        r, done = _deflated(system, x, nu, deflate, tolerance, max_steps)
+        done = _deflated(system, x, nu, deflate, scaled, max_steps)
     dual[at] = nu
     y = start + deviation * x
     z = np.zeros(problem.design.n_published)
     z[at] = incidence.aggregate(y)
-    return Solved(y, z, done, float(np.abs(r).max(initial=0.0)))
+    return Solved(y, z, done)
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,10 +102,8 @@ class _System:
         return self.down(s), s
 
 
-def _plain(
-    system: _System, x: Vector, nu: Vector, tolerance: float, max_steps: int
-) -> tuple[Vector, int]:
-    """Improve a solution and its image in place; returns the residual and the steps taken."""
+def _plain(system: _System, x: Vector, nu: Vector, limits: Vector, max_steps: int) -> int:
+    """Improve a solution and its image in place; returns the steps taken."""
     r, s = system.residual(x, nu)
     vectors, images, done = (x, r, r.copy()), (nu, s, s.copy()), 0
     while done < max_steps:
@@ -117,13 +115,13 @@ def _plain(
             system.ridge,
             vectors,
             images,
-            tolerance,
+            limits,
             chunk,
         )
         done += taken
         if taken < chunk:
             break
-    return r, done
+    return done
 
 
 def _deflated(
@@ -131,9 +129,9 @@ def _deflated(
     x: Vector,
     nu: Vector,
     deflate: Deflate,
-    tolerance: float,
+    limits: Vector,
     max_steps: int,
-) -> tuple[Vector, int]:
+) -> int:
     """The same with a preconditioner, in runs that start from the true residual.
 
     In stiff directions a large residual has a small image, which rounding hides during a run.
@@ -141,10 +139,11 @@ def _deflated(
     done, before = 0, np.inf
     while True:
         r, s = system.residual(x, nu)
-        left = float(np.abs(r).max(initial=0.0))
-        if left <= tolerance or left > _STUCK * before or done >= max_steps:
-            return r, done
-        enough, steps = max(tolerance, _DIGITS * left), min(_LONGEST, max_steps - done)
+        left = float((np.abs(r) / limits).max(initial=0.0))
+        if left <= 1.0 or left > _STUCK * before or done >= max_steps:
+            return done
+        steps = min(_LONGEST, max_steps - done)
+        enough = max(1.0, _DIGITS * left) * limits
         done += _deflated_run(system, (x, r), (nu, s), deflate, enough, steps)
         before = left
 
@@ -154,7 +153,7 @@ def _deflated_run(
     cells: tuple[Vector, Vector],
     images: tuple[Vector, Vector],
     deflate: Deflate,
-    tolerance: float,
+    limits: Vector,
     max_steps: int,
 ) -> int:
     """Steps until the residual is small, or so much smaller that rounding may hide it."""
@@ -165,7 +164,7 @@ def _deflated_run(
         direction = system.down(image)
         size = float(np.abs(direction).max())
         first = size if step == 0 else first
-        if np.abs(r).max() <= tolerance or size <= _DIGITS * first:
+        if (np.abs(r) <= limits).all() or size <= _DIGITS * first:
             return step
         before, product = product, float(r @ direction)
         beta = product / before if step else 0.0
@@ -190,7 +189,7 @@ def preconditioned(
     x: Vector,
     precondition: Operator,
     *,
-    tolerance: float,
+    limits: Vector | float,
     max_steps: int,
     watch: Callable[[int], None] | None = None,
 ) -> tuple[Vector, int]:
@@ -199,7 +198,7 @@ def preconditioned(
     s = precondition(r)
     p, product = s, float(r @ s)
     for step in range(max_steps):
-        if np.abs(r).max(initial=0.0) <= tolerance or product <= 0.0:
+        if product <= 0.0 or (np.abs(r) <= limits).all():
             return x, step
         q = apply(p)
         alpha = product / float(p @ q)
