@@ -43,7 +43,7 @@ class Auto(FitterBase):
     See Langsrud (2019b), Langsrud & Lupp (2021).
     """
 
-    tolerance: float = 1e-2
+    tolerance: float = 1e-3
 
     def __post_init__(self) -> None:
         check_tolerance(self.tolerance)

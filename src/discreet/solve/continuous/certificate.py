@@ -68,7 +68,7 @@ def _certificate(problem: Problem, g: Vector, off: Vector, apart: Vector) -> Cer
     return Certificate(
         stationarity=tolerance * _largest(gradient),
         feasibility=tolerance * _largest(margin),
-        selection=tolerance * _largest(apart) / goal.inner,
+        selection=tolerance * _largest(apart / goal.inner),
         tolerance=tolerance,
         deviation=deviation,
         cell=cell,

@@ -45,7 +45,7 @@ class Goal:
       gradient: For every inner cell the largest gradient.
       curvature: For every inner cell the gradient that a count too many causes.
       margin: For every published cell the largest deviation where it is held.
-      inner: The largest deviation of an inner cell from the form that singles it out.
+      inner: For every inner cell the largest deviation from the form that singles it out.
       size: The size of the smallest published cells that count an inner cell.
     """
 
@@ -53,7 +53,7 @@ class Goal:
     gradient: Vector
     curvature: Vector
     margin: Vector
-    inner: float
+    inner: Vector
     size: Vector
 
     @classmethod
@@ -69,6 +69,7 @@ class Goal:
         size, soft = np.abs(z), weights.copy()
         soft[held] = 0.0
         deviation = accuracy.tolerance * min(accuracy.count, size.max(initial=0.0) or np.inf)
+        smallest = _inverse(design.adjoint((weights > 0) / np.maximum(size, accuracy.count)))
         total, spread = design.adjoint(soft), design.adjoint(_inverse(soft))
         seen = total > 0
         elsewhere = _unit(soft.sum(), _inverse(soft).sum())
@@ -78,8 +79,8 @@ class Goal:
             np.maximum(deviation * unit, ROUNDING * design.adjoint(soft * size)),
             np.where(seen, total, elsewhere),
             np.maximum(deviation, RESOLVED * size),
-            CHOICE * deviation,
-            _inverse(design.adjoint((weights > 0) / np.maximum(size, accuracy.count))),
+            CHOICE * np.maximum(deviation, RESOLVED * smallest),
+            smallest,
         )
 
 

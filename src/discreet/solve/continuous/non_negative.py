@@ -89,7 +89,7 @@ class NonNegative(FitterBase):
 
     ridge: float | None = None
     exact: Exact = field(default=())
-    tolerance: float = 1e-2
+    tolerance: float = 1e-3
     max_steps: int = 1_000_000
     start: ArrayLike | None = None
     variance: ArrayLike | None = None
