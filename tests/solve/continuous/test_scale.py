@@ -32,7 +32,7 @@ def recomputed(X, z, w, fit, *, exact=(), tolerance=1e-3, count=1.0):
         near = soft[X[i] > 0]
         seen = near.any()
         limit = allowed * (geometric(near) if seen else everywhere)
-        limit = max(limit, 1e-14 * (X[i] * soft) @ np.abs(z))
+        limit = max(limit, 1e-13 * (X[i] * soft) @ np.abs(z))
         g = min(-X[i] @ f, (near.sum() if seen else everywhere) * y[i])
         stationarity = max(stationarity, tolerance * abs(g) / limit)
     slack = np.where(np.isin(held, exact), 0.0, 1 / w[held])

@@ -22,7 +22,8 @@ from discreet.solve.continuous.problem import Problem
 Vector = NDArray[np.float64]
 Operator = Callable[[Vector], Vector]
 
-_CHUNK = 250  # steps between two looks at the keyboard
+_CHUNK, _SHORTEST = 250, 10  # steps between two looks at the keyboard; fewer for few cells
+_GAIN, _PATIENCE = 0.9, 10  # share of the best residual that is a gain; chunks without one
 _STUCK = 0.5  # share of the last residual that is no progress
 _DIGITS = 1e-9  # by how much residuals may fall before they are computed anew
 _LONGEST = 5_000  # steps before the residual is computed anew
@@ -106,8 +107,9 @@ def _plain(system: _System, x: Vector, nu: Vector, limits: Vector, max_steps: in
     """Improve a solution and its image in place; returns the steps taken."""
     r, s = system.residual(x, nu)
     vectors, images, done = (x, r, r.copy()), (nu, s, s.copy()), 0
+    best = _Best(_PATIENCE)
     while done < max_steps:
-        chunk = min(_CHUNK, max_steps - done)
+        chunk = min(_CHUNK, max(len(x), _SHORTEST), max_steps - done)
         taken = conjugate_steps(
             system.incidence.sums,
             system.deviation,
@@ -119,9 +121,32 @@ def _plain(system: _System, x: Vector, nu: Vector, limits: Vector, max_steps: in
             chunk,
         )
         done += taken
-        if taken < chunk:
+        if taken < chunk or best.is_out_of_reach(r, limits, x, nu):
             break
     return done
+
+
+class _Best:
+    """The best of some iterates, for a residual that rounding keeps from falling further.
+
+    Args:
+      patience: Iterates without a gain before it is taken to be the last.
+    """
+
+    def __init__(self, patience: int) -> None:
+        self._left, self._since, self._patience = np.inf, 0, patience
+        self._kept: list[Vector] = []
+
+    def is_out_of_reach(self, r: Vector, limits: Vector | float, *vectors: Vector) -> bool:
+        """Whether nothing was gained for long; the vectors are then what they were at best."""
+        left, self._since = float((np.abs(r) / limits).max(initial=0.0)), self._since + 1
+        if left < _GAIN * self._left:
+            self._left, self._since, self._kept = left, 0, [v.copy() for v in vectors]
+        if self._since < self._patience:
+            return False
+        for vector, kept in zip(vectors, self._kept, strict=True):
+            vector[:] = kept
+        return True
 
 
 def _deflated(
@@ -196,9 +221,9 @@ def preconditioned(
     """Conjugate gradients with a preconditioner; returns the solution and the steps taken."""
     r = rhs - apply(x)
     s = precondition(r)
-    p, product = s, float(r @ s)
+    p, product, best = s, float(r @ s), _Best(_CHUNK)
     for step in range(max_steps):
-        if product <= 0.0 or (np.abs(r) <= limits).all():
+        if product <= 0.0 or (np.abs(r) <= limits).all() or best.is_out_of_reach(r, limits, x):
             return x, step
         q = apply(p)
         alpha = product / float(p @ q)

@@ -20,7 +20,7 @@ Vector = NDArray[np.float64]
 
 CHOICE = 100.0  # times the tolerance: what the choice among equal fits may be off
 RESOLVED = 1e-12  # share of its size to which a margin that is held can be told from another
-ROUNDING = 1e-14  # of the forces on a cell: what double precision leaves
+ROUNDING = 1e-13  # of the forces on a cell: what double precision leaves
 
 
 @dataclass(frozen=True)

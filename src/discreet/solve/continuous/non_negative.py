@@ -39,7 +39,8 @@ _WORKING_WEIGHT = 5.0  # of an exact margin, times that of others
 _RAISE = 3.0  # by how much that is raised
 _HEAVIEST, _HEAVIEST_DEFLATED = 500.0, 1e4  # up to which; the second out of the equations
 _SHIFT_BELOW = 0.1  # share of the first ridge below which exact margins are shifted
-_MOST_IN_VAIN = 50  # corrections without a better certificate before giving up
+_GAIN = 0.9  # share of what was reached that is a gain
+_MOST_IN_VAIN = 50  # corrections without one before giving up
 _PATIENCE = 5  # such corrections before solves become tighter
 _SHARPER, _SHARPEST = 0.3, 1e-3  # by how much they do, and how far
 _FAR = 1e3  # times the tolerance: what makes taking margins out of the equations worth it
@@ -259,14 +260,16 @@ def _by_active_sets(prepared: _Prepared, stiff: StiffMargins) -> _Answer:
 
 def _corrected(prepared: _Prepared, path: RidgePath, stiff: StiffMargins) -> _Answer:
     """What the path ends in, corrected until the certificate holds; else the best that was met."""
-    best, reached = _answer(prepared, path, stiff), np.inf
+    best, reached, mark = _answer(prepared, path, stiff), np.inf, np.inf
     tolerance, in_vain = prepared.options.tolerance, 0
     while in_vain < _MOST_IN_VAIN:
         answer = _answer(prepared, path, stiff)
         certificate = _certificate(prepared, stiff, answer)
         in_vain += 1
         if certificate.worst < reached:
-            best, reached, in_vain = answer, certificate.worst, 0
+            best, reached = answer, certificate.worst
+        if reached < _GAIN * mark:
+            mark, in_vain = reached, 0
         if certificate.holds or path.steps >= path.max_steps:
             break
         fits = max(certificate.stationarity, certificate.feasibility) <= tolerance
