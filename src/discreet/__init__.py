@@ -41,6 +41,7 @@ _HOME = {
     "SmallCountRounding": "discreet.protect.small_count",
     "Table": "discreet.design.table",
     "TransitionMatrix": "discreet.noise.matrix",
+    "WholeNumber": "discreet.solve.integer.whole_number",
     "compare": "discreet.assess.compare.comparison",
     "cut": "discreet.microdata.recode",
     "frontier": "discreet.assess.compare.frontier",
@@ -102,6 +103,7 @@ if TYPE_CHECKING:
     from discreet.solve.continuous.log_linear import LogLinear
     from discreet.solve.continuous.non_negative import NonNegative
     from discreet.solve.continuous.poisson import Poisson
+    from discreet.solve.integer.whole_number import WholeNumber
 
 __all__ = [
     "Adjust",
@@ -134,6 +136,7 @@ __all__ = [
     "SmallCountRounding",
     "Table",
     "TransitionMatrix",
+    "WholeNumber",
     "__version__",
     "assess",
     "compare",

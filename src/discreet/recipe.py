@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 from discreet import registry
 from discreet.design.assembly import Support
@@ -55,6 +55,7 @@ class Recipe:
       seed: Seed of the rounding, which works on public values; used for nothing else.
       hierarchies: Files with hierarchies, by variable.
       support: Which combinations are inner cells.
+      zeros: Which inner cells the fit may fill, `"all"` or `"margins"`; as for `Release.fit`.
     """
 
     margins: Margins
@@ -65,13 +66,15 @@ class Recipe:
     seed: int | None = None
     hierarchies: Mapping[str, str] = field(default_factory=dict)
     support: Support = "all"
+    zeros: str = "all"
 
     def __post_init__(self) -> None:
         parse(self.margins)
         if self.rounding is not None and self.fitter is None:
             raise ParameterError("only fitted inner cells can be rounded: name a fitter.")
-        if self.rounding is not None:
-            _check_rounding(self.rounding)
+        if self.zeros != "all" and self.fitter is None:
+            raise ParameterError("zeros says what a fit may fill: name a fitter.")
+        _check_fit(self.rounding, self.zeros)
         if (self.seed is None) != (self.rounding is None):
             raise ParameterError(
                 "a recipe has a seed exactly when it rounds: give [fit] round and seed, or neither."
@@ -112,7 +115,8 @@ class Recipe:
         release = table.protect(method, unit=self.unit, ledger=ledger, again=again)
         if self.fitter is None:
             return release
-        fitted = release.fit(registry.build("fitter", self.fitter.name, self.fitter.parameters))
+        fitter = registry.build("fitter", self.fitter.name, self.fitter.parameters)
+        fitted = release.fit(fitter, zeros=self.zeros)
         if self.rounding is None or self.seed is None:
             return fitted
         return fitted.round(self.rounding, seed=self.seed)
@@ -138,6 +142,8 @@ class Recipe:
             spec["fit"] = {"fitter": self.fitter.name}
             if self.fitter.parameters:
                 spec["fit"]["parameters"] = dict(self.fitter.parameters)
+            if self.zeros != "all":
+                spec["fit"]["zeros"] = self.zeros
             if self.rounding is not None:
                 spec["fit"] |= {"round": self.rounding, "seed": self.seed}
         return spec
@@ -149,14 +155,15 @@ class Recipe:
         tabulate = _section(spec, "tabulate", ("margins", "support", "hierarchies"))
         _refuse_seed(spec.get("protect"))
         protect = _section(spec, "protect", ("method", "unit", "parameters"))
-        has_fit = spec.get("fit") is not None
-        fit = _section(spec, "fit", ("fitter", "parameters", "round", "seed")) if has_fit else None
+        entries = ("fitter", "parameters", "zeros", "round", "seed")
+        fit = None if spec.get("fit") is None else _section(spec, "fit", entries)
         return cls(
             margins=_required(tabulate, "margins", "tabulate"),
             method=Choice(_required(protect, "method", "protect"), protect.get("parameters", {})),
             fitter=None
             if fit is None
             else Choice(_required(fit, "fitter", "fit"), fit.get("parameters", {})),
+            zeros="all" if fit is None else fit.get("zeros", "all"),
             rounding=None if fit is None else fit.get("round"),
             seed=None if fit is None else fit.get("seed"),
             unit=protect.get("unit"),
@@ -196,11 +203,13 @@ def _refuse_seed(protect: Any) -> None:
         )
 
 
-def _check_rounding(rounding: str) -> None:
-    from discreet.release.rounding import Rounding
+def _check_fit(rounding: str | None, zeros: str) -> None:
+    from discreet.release.rounding import METHODS
+    from discreet.release.zeros import check_zeros
 
-    if rounding not in get_args(Rounding):
-        raise UnknownNameError("rounding", rounding, get_args(Rounding))
+    check_zeros(zeros)
+    if rounding is not None and rounding not in METHODS:
+        raise UnknownNameError("rounding", rounding, METHODS)
 
 
 def _frozen(entries: Mapping[str, Any], kind: str) -> Mapping[str, Any]:

@@ -39,6 +39,7 @@ FITTERS: dict[str, str] = {
     "least-squares": "discreet.solve.continuous.least_squares:LeastSquares",
     "log-linear": "discreet.solve.continuous.log_linear:LogLinear",
     "poisson": "discreet.solve.continuous.poisson:Poisson",
+    "whole-number": "discreet.solve.integer.whole_number:WholeNumber",
 }
 _DEVIATION = "discreet.assess.utility.deviation:Deviation"
 _ZEROS = "discreet.assess.utility.zeros:FalseZeros"

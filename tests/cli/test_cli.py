@@ -210,6 +210,21 @@ def test_fit_rounds_to_whole_numbers_with_a_seed(folder, capsys):
     assert pd.read_csv("whole.csv")["count"].dtype.kind == "i"
 
 
+def test_fit_searches_whole_numbers_and_keeps_released_zeros(folder, capsys):
+    keyed()
+    assert run("protect", "table.parquet", "--method", "cell-key", *PTABLE,
+               "--out", "r.parquet") == 0  # fmt: skip
+    whole = ("fit", "r.parquet", "--fitter", "whole-number", "-s", "seed=1", "-s", "max_nonzero=3")
+    assert run(*whole, "--zeros", "margins", "--out", "whole.parquet") == 0
+    assert "no table has less than" in capsys.readouterr().out
+    fitted = dc.read_release("whole.parquet")
+    assert (fitted.y > 0).sum() <= 3
+    assert fitted.y.dtype.kind == "i"
+    assert fitted.statement.says("zeros-kept")
+    assert run("fit", "r.parquet", "--zeros", "some") == 2
+    assert "zeros must be" in capsys.readouterr().err
+
+
 CODES = '[town]\nhierarchy = "town.hrc"\n[sex]\ncodes = ["f", "m"]\n'
 
 

@@ -53,7 +53,24 @@ def test_a_three_way_table_adds_up_without_small_cells_and_hardly_moves():
     assert after.mean() - before.mean() < 0.15
     assert release.statement.says("adjusted")
     assert not release.statement.says("mean-zero")
-    assert not release.statement.says("moves-at-most")
+    assert release.statement.says("moves-at-most")
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_largest_move_is_kept_where_the_search_alone_breaks_it(seed, monkeypatch):
+    """Counts of about one, none of which may be published, in four linked dimensions."""
+    rng = np.random.default_rng(seed)
+    design = dc.Design.product({"a": 5, "b": 4, "c": 3, "d": 3}, "a*b*c*d")
+    table = dc.Table.from_inner(design, rng.poisson(rng.gamma(1.0, 1.0, design.n_inner)))
+    method = dc.Adjust(dc.CellKey(linear_table(3, 2.0, 2)), max_move=2, proposals=1e5)
+    made = method(table.rekeyed(rng), draws=SeededDraws(seed))
+    assert np.abs(made.z - table.z).max() == 2
+    assert not np.isin(made.z, [1, 2]).any()
+    assert made.statement.says("moves-at-most")
+    monkeypatch.setattr("discreet.solve.integer.adjustment.repaired", lambda _, y: y)
+    with pytest.raises(InfeasibleError, match="no table was found") as caught:
+        method(table.rekeyed(rng), draws=SeededDraws(seed))
+    assert "max_move" not in caught.value.public()
 
 
 def test_the_bound_is_below_and_the_search_is_the_one_behind_the_release():

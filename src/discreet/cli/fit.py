@@ -24,6 +24,12 @@ def fit(
     fitter: Annotated[str, typer.Option(help="The fitter's name.")] = "auto",
     out: Out = None,
     set: Parameters = None,
+    zeros: Annotated[
+        str,
+        typer.Option(
+            help="Which inner cells may be filled: all, or margins (none in a published zero)."
+        ),
+    ] = "all",
     round: Annotated[
         str | None,
         typer.Option(help="Make whole numbers: margins, unbiased, total or cube. Needs --seed."),
@@ -33,7 +39,8 @@ def fit(
 ) -> None:
     """Fit inner cells to a release; the result is additive and public.
 
-    Example: discreet fit release.parquet --fitter non-negative --out fitted.parquet
+    Examples: discreet fit release.parquet --fitter non-negative --out fitted.parquet
+    and in whole numbers, discreet fit release.parquet --fitter whole-number -s seed=1
     """
     from discreet import registry
     from discreet.design.storage import read_release
@@ -43,7 +50,7 @@ def fit(
     public = read_release(release)
     chosen = registry.build("fitter", fitter, plain_values(set))
     with progress_bar():
-        fitted = public.fit(chosen)
+        fitted = public.fit(chosen, zeros=zeros)
     result = fitted.fit_result.require()
     if whole is not None:
         fitted = fitted.round(whole[0], seed=whole[1])
@@ -58,6 +65,9 @@ def fit(
         "seconds": result.seconds,
     }
     text = f"{result.status.value} Certificate {result.certificate.worst:.1e}."
+    if "bound" in result.notes:
+        summary |= {name: result.notes[name] for name in ("loss", "bound")}
+        text += " Loss {loss:.6g}; no table has less than {bound:.6g}.".format(**summary)
     answer(summary, json, f"{fitted}\n{text}" if out is None else f"{out}: {text}")
 
 

@@ -166,6 +166,8 @@ class Protected:
     def standard_errors(self) -> NDArray[np.float64]:
         """The standard deviation of each published cell's noise; zero where there is none.
 
+        Not a number for known margins whose small counts were rounded.
+
         Known for differentially private values as they are, and after a least squares fit of
         values that were not cut at zero. Where negative results were set to zero it is that of the
         noise before, which the error does not exceed.

@@ -41,6 +41,7 @@ class DiscreteGaussian(PrivateNoise[GaussianShare]):
       nonnegative: Whether negative results are set to zero.
       split: Shares of the budget by margin, such as ``{"region:age": 0.7, "1": 0.3}``.
       known: Margins that are public knowledge and published without noise.
+      known_base: Small counts of known margins are rounded to this number or to zero.
       margins: ``"own"`` or ``"summed"``.
       population: Size of the population, a public figure; ε is stated at δ = 1/(10 · population).
       accept_delta: The δ at which ε is stated instead.
@@ -67,7 +68,7 @@ class DiscreteGaussian(PrivateNoise[GaussianShare]):
     def claims(self) -> Claims:
         """What the method promises for every table."""
         return Claims(
-            additive=self.margins == "summed", unbiased=not self.nonnegative, keeps_zeros=False
+            additive=self.margins == "summed", unbiased=self.is_unbiased, keeps_zeros=False
         )
 
     def share_kind(self) -> type[GaussianShare]:

@@ -44,6 +44,7 @@ class DiscreteLaplace(PrivateNoise[LaplaceShare]):
       nonnegative: Whether negative results are set to zero.
       split: Shares of the budget by margin, such as ``{"region:age": 0.7, "1": 0.3}``.
       known: Margins that are public knowledge and published without noise.
+      known_base: Small counts of known margins are rounded to this number or to zero.
       margins: ``"own"`` or ``"summed"``.
       population: Size of the population, a public figure, which bounds δ.
       accept_delta: The largest δ that is accepted instead.
@@ -73,10 +74,10 @@ class DiscreteLaplace(PrivateNoise[LaplaceShare]):
     @property
     def claims(self) -> Claims:
         """What the method promises for every table."""
-        capped = self.cap is not None and self.publication.is_plain
+        capped = self.cap is not None and self.publication.is_plain and self.known_base is None
         return Claims(
             additive=self.margins == "summed",
-            unbiased=not self.nonnegative,
+            unbiased=self.is_unbiased,
             keeps_zeros=False,
             max_move=float(self.cap) if capped and self.cap is not None else math.inf,
         )
@@ -114,6 +115,8 @@ class DiscreteLaplace(PrivateNoise[LaplaceShare]):
         cells, shares, _ = self.spent(table)
         first = int(cells.representative[position])
         share = next((s for s in shares if first in s.cells), None)
+        if share is None and self.known_base is not None:
+            return None
         if share is None:
             return np.zeros(1, dtype=np.int64), np.ones(1)
         cap = self.cap or max(1, math.ceil(-share.scale * math.log(_LEAST_SEEN)))

@@ -41,6 +41,7 @@ class Laplace(PrivateNoise[LaplaceShare]):
       epsilon: The budget ε of the whole release, for one unit added or removed.
       split: Shares of the budget by margin, such as ``{"region:age": 0.7, "1": 0.3}``.
       known: Margins that are public knowledge and published without noise.
+      known_base: Small counts of known margins are rounded to this number or to zero.
 
     See Dwork & Roth (2014), Langsrud (2019b).
     """
@@ -64,7 +65,7 @@ class Laplace(PrivateNoise[LaplaceShare]):
     @property
     def claims(self) -> Claims:
         """What the method promises for every table."""
-        return Claims(additive=False, unbiased=True, keeps_zeros=False)
+        return Claims(additive=False, unbiased=self.is_unbiased, keeps_zeros=False)
 
     def share_kind(self) -> type[LaplaceShare]:
         """The kind of the shares."""

@@ -7,12 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Generic
 
-from discreet.design.formula import Margin
+from discreet.design.formula import Margin, single_margins
 from discreet.design.release import COUNT, WEIGHT, Protected
 from discreet.design.statement import PrivacyStatement, Sentence, Statement
 from discreet.design.table import Draws, Table
 from discreet.design.values import Real, Whole
 from discreet.errors import ParameterError
+from discreet.noise.checks import whole
 from discreet.protect.budget import (
     AnyShare,
     Budget,
@@ -22,10 +23,11 @@ from discreet.protect.budget import (
 )
 from discreet.protect.cells import Cells
 from discreet.protect.claims import Claims
+from discreet.protect.known import change_of_known
 from discreet.protect.margins import Margins
 from discreet.protect.privacy import given_known, guarantee, require_declared, spent, unit_of
 from discreet.protect.publication import Publication
-from discreet.protect.sentences import claimed
+from discreet.protect.sentences import claimed, known_rounded
 from discreet.protect.statements import statement_of
 
 
@@ -41,6 +43,9 @@ class PrivateNoise(Generic[AnyShare]):
       known: Margins that are public knowledge and published without noise, such as ``["region",
         "1"]``; ``"1"`` is the total. The guarantee then holds for replacing a unit by another that
         leaves them as they are.
+      known_base: Small counts of known margins are rounded to this number or to zero before they
+        are published and held. The rounding follows from the known margins and the secret alone, so
+        the guarantee stays.
       margins: ``"own"`` or ``"summed"``; inner cells alone have sensitivity 1.
       population: Size of the population, a public figure; δ must not exceed 1/(10 · population).
       accept_delta: The largest δ that is accepted instead.
@@ -48,6 +53,7 @@ class PrivateNoise(Generic[AnyShare]):
 
     split: Mapping[Margin, float] | None = None
     known: Margin | Sequence[Margin] = ()
+    known_base: int | None = None
     margins: Margins = "own"
     population: int | None = None
     accept_delta: float | None = None
@@ -63,6 +69,10 @@ class PrivateNoise(Generic[AnyShare]):
                 "margins='adjusted' keeps true zeros, as Adjust does, and that would undo the "
                 "guarantee. Use margins='own' and a fitter (`release.fit(...)`)."
             )
+        if self.known_base is not None:
+            whole("known_base", self.known_base, 2)
+            if not self.known:
+                raise ParameterError("known_base is for known margins: name them with known=.")
         _ = self.budget, self.publication
 
     @property
@@ -87,6 +97,9 @@ class PrivateNoise(Generic[AnyShare]):
         if self.known:
             privacy = given_known(privacy)
         noise = self.cut(cells, noise_of(cells, shares, lambda share: self.draw(share, draws)))
+        if self.known_base is not None:
+            known = single_margins(self.known)
+            noise = noise + change_of_known(cells, known, self.known_base, draws)
         precision = None
         if not (cells.are_inner and self.is_cut):  # sums of cells that were cut are biased
             precision = precision_by_share(cells, shares, [self.variance(s) for s in shares])
@@ -121,6 +134,11 @@ class PrivateNoise(Generic[AnyShare]):
         return noise
 
     @property
+    def is_unbiased(self) -> bool:
+        """Whether expected values are the true ones."""
+        return not self.is_cut and self.known_base is None
+
+    @property
     def is_cut(self) -> bool:
         """Whether negative results are set to zero."""
         return getattr(self, "nonnegative", False)
@@ -142,10 +160,15 @@ class PrivateNoise(Generic[AnyShare]):
         said = [
             *self.what_was_done(),
             *guarantee(privacy, self.budget, unit),
+            *([] if self.known_base is None else [known_rounded(self.known_base)]),
             *spent(shares, self.letter),
             *self.publication.sentences(),
             *claimed(claims, table.unit or COUNT),
         ]
-        chosen = {**self.parameters(), "population": self.population}
+        chosen = {
+            **self.parameters(),
+            "population": self.population,
+            "known_base": self.known_base,
+        }
         parameters = {**chosen, **self.budget.parameters(), **self.publication.parameters()}
         return statement_of(self.name, parameters, said, privacy)

@@ -97,6 +97,19 @@ def never_published(values: Iterable[int]) -> Sentence:
     )
 
 
+def known_rounded(base: int) -> Sentence:
+    """Known margins have no small counts."""
+    return Sentence(
+        "known-rounded",
+        f"Small counts of these margins were rounded first, so that none of them is between 0 and "
+        f"{base}; others moved where sums demanded it. The rounding follows from the known margins "
+        "and a secret alone.",
+        f"Totals below {base} were rounded.",
+        "process",
+        holds=partial(_known_rounded, base),
+    )
+
+
 def adds_up() -> Sentence:
     """Published cells are sums of one inner table."""
     return Sentence(
@@ -370,6 +383,17 @@ def _is_sum(final: Protected) -> bool:
     if y is None:
         y = lsmr(X.T.astype(float), z, atol=1e-12, btol=1e-12, maxiter=10_000)[0]
     return bool(np.abs(X.T @ y - z).max(initial=0.0) <= 1e-6 * max(1.0, float(np.abs(z).max())))
+
+
+def _known_rounded(base: int, evidence: Any) -> bool:
+    """Whether no value without noise is small, as long as values are as they were published."""
+    for final in evidence.finals:
+        if final.precision is None or final.statement.says("adds-up"):
+            continue
+        held = final.z[np.isinf(final.precision)]
+        if ((held > 0) & (held < base)).any():
+            return False
+    return True
 
 
 def _same_everywhere(evidence: Any) -> bool:

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from discreet.design.release import Fitter, Protected
 from discreet.design.statement import Sentence, step_of
-from discreet.protect.sentences import adds_up, process
+from discreet.protect.sentences import adds_up, not_negative, process, whole_numbers
 from discreet.release.uncertainty import fitted_precision
 from discreet.release.zeros import ALL, MARGINS, check_zeros, fit_without_zeros
 
@@ -25,8 +25,12 @@ def fitted(
         fit = fitter(protected.design, protected.z, weights=protected.fit_weights())
     if require:
         fit.require()
+    most = getattr(fitter, "max_nonzero", None)
+    given = {"zeros": MARGINS if closed else None, "max_nonzero": most}
     said = _sentences(fitter, closed=closed)
-    step = step_of(f"fit:{fitter.name}", {"zeros": MARGINS if closed else None}, said)
+    if fit.y.dtype.kind == "i":
+        said += [whole_numbers(), not_negative()]
+    step = step_of(f"fit:{fitter.name}", given, said)
     return protected.with_parts(
         z=fit.z,
         y=fit.y,

@@ -28,6 +28,8 @@ def standard_errors(protected: Protected) -> Real:
     precision = protected.precision
     if precision is None:
         raise DesignError(_why_unknown(protected))
+    if protected.statement.says("known-rounded"):  # not noise, but not the truth either
+        precision = np.where(np.isinf(precision), np.nan, precision)
     with np.errstate(divide="ignore"):
         return np.asarray(1 / np.sqrt(precision))
 
@@ -64,7 +66,8 @@ def fitted_precision(protected: Protected, fitter: Fitter) -> Real | None:
 def _is_linear(fitter: Fitter, protected: Protected) -> bool:
     """Whether fitted values are a linear function of noise with mean zero."""
     is_plain = isinstance(fitter, LeastSquares) and fitter.start is None and fitter.variance is None
-    return is_plain and not protected.statement.says("clipped")
+    said = protected.statement.says
+    return is_plain and not (said("clipped") or said("known-rounded"))
 
 
 def _why_unknown(protected: Protected) -> str:

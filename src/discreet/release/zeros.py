@@ -50,7 +50,7 @@ def fit_without_zeros(protected: Protected, fitter: Fitter) -> Any:
         return Fit(*nothing, Status.converged, Certificate(), notes=notes)
     sub, cells = on_support(design, kept)
     fit = fitter(sub, protected.z[cells], weights=None if weights is None else weights[cells])
-    y = np.zeros(design.n_inner)
+    y = np.zeros(design.n_inner, dtype=fit.y.dtype)
     y[kept] = fit.y
     return replace(fit, y=y, z=design.aggregate(y), notes=fit.notes | notes)
 

@@ -26,7 +26,7 @@ from discreet.design.release import CellStatus, Protected
 from discreet.design.statement import PrivacyStatement, Statement
 from discreet.design.table import Table
 from discreet.errors import DiscreetError
-from discreet.protect.draws import SecretDraws
+from discreet.protect.draws import SecretDraws, SeededSecret
 from discreet.protect.publish import in_unit, run
 from discreet.protect.sentences import LEAST_P
 from discreet.testing.draws import published
@@ -243,7 +243,8 @@ def _stated(privacy: PrivacyStatement, replaced: bool) -> tuple[float, float]:
 def tiny_table(counts: Sequence[int]) -> Table:
     """A table of one variable with as many categories as counts, and its total."""
     axis = Axis.flat("a", [str(k) for k in range(len(counts))])
-    return Table.from_inner(ProductDesign([axis], "a"), np.array(counts))
+    table = Table.from_inner(ProductDesign([axis], "a"), np.array(counts))
+    return table.with_secret(SeededSecret(1, "tiny table"))
 
 
 def _outcomes(method: Any, table: Table, centre: NDArray[Any]) -> NDArray[np.float64]:

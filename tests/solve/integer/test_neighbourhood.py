@@ -1,5 +1,6 @@
 """Exact repair: what can be kept is kept, nothing gets worse, and only the input decides."""
 
+import itertools
 import os
 import subprocess
 import sys
@@ -148,3 +149,18 @@ def test_cores_and_threads_change_nothing():
         return done.stdout
 
     assert run("one") == run("all") == run("threads")
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_cells_with_a_gap_are_switched_where_that_is_what_it_takes(seed):
+    """Against all tables of cells that are zero or three to six."""
+    rng = np.random.default_rng(seed)
+    design = dc.Design.from_matrix((rng.random((6, 9)) < 0.5).astype(int))
+    domain = Domain.gapped(3, np.full(6, 6))
+    target = design.aggregate(rng.integers(0, 7, 6)).astype(float)
+    problem = Problem(design, target, domain, low=np.full(9, -1.0), high=np.full(9, 1.0))
+    tables = np.array(list(itertools.product([0, 3, 4, 5, 6], repeat=6)))
+    off = np.abs(tables @ design.matrix().toarray() - target).max(axis=1)
+    y = repaired(problem, domain.nearest(rng.integers(0, 7, 6)))
+    assert domain.contains(y).all()
+    assert (excess(problem, y) < 1e-9) == bool((off <= 1).any())

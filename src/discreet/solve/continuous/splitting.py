@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 
 from discreet.progress import report
 from discreet.solve.continuous.acceleration import Anderson
-from discreet.solve.continuous.certificate import projected
 from discreet.solve.continuous.conjugate import preconditioned
 from discreet.solve.continuous.problem import Problem
 from discreet.solve.continuous.structure import Basis
@@ -38,6 +37,8 @@ _LAST_BALANCE = 60  # rounds after which the penalty stays
 _MEMORY = 10  # rounds the extrapolation looks back on
 _WORSE = 1.5  # times the smallest step so far: beyond it the extrapolation starts afresh
 _TINY = 1e-300
+_MARGIN = 0.9  # of what a certificate allows
+_PATIENCE, _GAIN = 1_000, 0.5  # rounds after which this gain is overdue
 _INNER_STEPS = 50
 _INNER_GAIN = 0.1
 
@@ -71,7 +72,7 @@ class Splitting:
         self.penalty = math.sqrt(self.basis.smallest * curvature)
         self.steps = 0
         self._anderson = Anderson(_MEMORY, np.ones(len(self._state)))
-        self._residual = self._off = math.inf
+        self._residual = math.inf
         self._pull = self.problem.pull
         self._factorise()
 
@@ -90,25 +91,25 @@ class Splitting:
         x = np.maximum(self._u, 0.0)
         return x if self.support is None else x * self.support
 
-    def run(self, tolerance: float, max_steps: int) -> bool:
-        """Go on until the projected gradient is small and held margins are met; returns whether.
+    def run(self, max_steps: int) -> None:
+        """Go on until the projected gradient is small and held margins are met, or in vain.
 
         Args:
-          tolerance: Projected gradient to reach, relative to the problem's scale, and deviation of
-            held margins, relative to its size.
           max_steps: Rounds after which to give up.
         """
-        while self.steps < max_steps:
+        best, since = math.inf, 0
+        while self.steps < max_steps and self.steps - since < _PATIENCE:
             before = self.x
             self._round()
             if self.steps % _CHECK_EVERY == 0:
                 self._aim()
-                reached = max(self._gradient(), self._off / self.problem.size)
-                if reached <= tolerance:
-                    return True
-                report("fit", math.log(max(reached, tolerance)) / math.log(tolerance))
+                reached = self._violation()
+                if reached <= _MARGIN:
+                    return
+                if reached < _GAIN * best:
+                    best, since = reached, self.steps
+                report("fit", 1.0 / (1.0 + math.log10(reached / _MARGIN)))
                 self._balance(before)
-        return False
 
     def _factorise(self) -> None:
         rho = self.penalty
@@ -141,12 +142,8 @@ class Splitting:
 
     def _shift(self) -> Vector:
         if len(self.held) == 0:
-            self._off = 0.0
             return np.zeros(0)
-        fitted = self.problem.design.aggregate(self.y)[self.held]
-        shift = self.missing(fitted, self.targets)
-        self._off = float(np.abs(shift).max())
-        return shift
+        return self.missing(self.problem.design.aggregate(self.y)[self.held], self.targets)
 
     def _start_afresh(self) -> None:
         self._anderson.forget()
@@ -163,18 +160,21 @@ class Splitting:
 
         start = np.abs(rhs - apply(self.y)).max()
         y, _ = preconditioned(
-            apply, rhs, self.y, self._inverse, tolerance=_INNER_GAIN * start, max_steps=_INNER_STEPS
+            apply, rhs, self.y, self._inverse, limits=_INNER_GAIN * start, max_steps=_INNER_STEPS
         )
         return y
 
-    def _gradient(self) -> float:
-        """Largest entry of the projected gradient at x, relative to the scale."""
+    def _violation(self) -> float:
+        """Largest projected gradient or deviation of a held margin at x, in units of its limit."""
         x = self.x
         fitted = self.problem.design.aggregate(x)
-        g = projected(-self.problem.design.adjoint(self.problem.misfit(fitted)), x)
+        g = -self.problem.design.adjoint(self.problem.misfit(fitted))
+        g = np.minimum(g, self.problem.goal.curvature * x)
         if self.support is not None:
             g *= self.support
-        return float(np.abs(g).max(initial=0.0)) / self.problem.scale
+        off = self.missing(fitted[self.held], self.targets) / self.problem.goal.margin[self.held]
+        gradient = np.abs(g) / self.problem.goal.gradient
+        return float(max(gradient.max(initial=0.0), np.abs(off).max(initial=0.0)))
 
     def _balance(self, before: Vector) -> None:
         """Change the penalty when one relative residual is much larger than the other."""

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from discreet.solve.integer.bound import box, weights_of
 from discreet.solve.integer.domain import Whole
 from discreet.solve.integer.found import Found, describe
+from discreet.solve.integer.neighbourhood import repaired
 from discreet.solve.integer.problem import Problem, Real
 from discreet.solve.integer.search import Search
 
@@ -29,9 +30,10 @@ _WHOLE = 1e-6
 class Nearest:
     """A search for the nearest additive table, exact where linear programs are.
 
-    Promise: the result lies in the domain. In a network (a two-way table) it is a best one
-    whenever the linear program needs no gap, and otherwise the best one among those with the same
-    cells at zero.
+    Promise: the result lies in the domain. Limits that the search leaves broken are repaired by
+    integer programs; `Found.violations` counts what is left. In a network (a two-way table) it is
+    a best one whenever the linear program needs no gap, and otherwise the best one among those
+    with the same cells at zero.
     Cost: the search, and for networks two linear programs.
 
     Args:
@@ -57,8 +59,9 @@ class Nearest:
         if relaxed is not None and (y := _whole(problem, relaxed)) is not None:
             return describe(problem, y, bound, is_optimal=bound < most or not most)
         found = self.search(problem, start, rng=rng)
-        polished = _polished(problem, found.y) if exact else None
-        best = found.y if polished is None else polished
+        best = repaired(problem, found.y) if found.violations else found.y
+        polished = _polished(problem, best) if exact else None
+        best = best if polished is None else polished
         return describe(
             problem,
             best,

@@ -91,7 +91,8 @@ def compiled(problem: Problem) -> Compiled:
     rows = problem.rows
     members = members_of(problem.design, rows)
     plain = problem.power == 2 and (problem.weights is None or bool((problem.weights == 1).all()))
-    rule = Rule(float(problem.power), 0.0, problem.blocked, plain and not problem.blocked, False)
+    plain = plain and not problem.blocked
+    rule = Rule(float(problem.power), 0.0, problem.blocked, plain, False, float(problem.price))
     model = Model(members, _places(problem, members), _cells(problem), rule)
     scale, unit = _scales(model)
     if problem.blocked:

@@ -21,6 +21,7 @@ _SIZES = (200, 600, 2000, 6000, 20_000)  # inner cells that a program may move
 _NODES = 40_000  # branch-and-bound nodes of one program, times the inner cells it may move
 _EFFORT = 2e8  # simplex iterations times columns, of all programs together: about a minute
 _WORTHWHILE = 0.9  # a size is gone through again when no more than this much excess is left
+_RISE = 6  # steps that a cell with a gap may rise, besides the largest excess
 _REACH = 3  # how often weight spreads from published to inner cells and back
 
 
@@ -28,7 +29,7 @@ def repaired(problem: Problem, y: Whole) -> Whole:
     """A point that keeps the limits, or breaks them less, near a point of the domain.
 
     Neighbourhoods grow until all limits are kept or a program over all cells has ended. Cells
-    at a zero that lies below the rest of their domain stay there.
+    with a gap above zero are switched on and off, and rise by a few steps at most.
 
     Promise: the result lies in the domain and breaks limits by no more in sum; the same input
     gives the same result whatever the number of threads and the speed of the machine.
@@ -64,12 +65,11 @@ class _State:
     """
 
     def __init__(self, problem: Problem, y: Whole) -> None:
-        domain = problem.domain
-        movable = domain.is_free & (y >= domain.first)
-        self.rows = np.flatnonzero(movable)
-        part = domain.take(self.rows)
-        self.first, self.step = part.first, part.step
-        self.most = (part.high - part.first) // part.step
+        self.rows = problem.rows
+        part = problem.domain.take(self.rows)
+        self.first, self.step = part.first.astype(np.int64), part.step.astype(np.int64)
+        self.most = (part.high - self.first) // self.step
+        self.gapped = part.zero & (self.first > 0)
         self.y = y.copy()
         self.z = problem.design.aggregate(y).astype(np.float64)
         X = problem.design.matrix()[self.rows].astype(np.float64)
@@ -84,20 +84,72 @@ class _State:
 
     def improve(self, places: NDArray[np.intp]) -> None:
         """Move some of the rows so that limits are broken least."""
-        chosen, first, step = self.rows[places], self.first[places], self.step[places]
-        steps = (self.y[chosen] - first) // step
-        A = self.members[places].T.tocsr()
+        chosen, switch = self.rows[places], _Switches(self, places)
+        A = switch.columns(self.members[places]).T.tocsr()
         touched = np.flatnonzero(np.diff(A.indptr))
         A, low, high = A[touched], self.low[touched], self.high[touched]
-        rest = self.z[touched] - A @ steps
+        now = switch.point(self.y[chosen])
+        rest = self.z[touched] - A @ now
         limits = low - rest, high - rest
-        found, effort = _program(A, limits, self.most[places], self.excess[touched], steps)
+        found, effort = _program(A, limits, switch, self.excess[touched], now)
         self.spent += effort
         z = rest + A @ found
         excess = _excess(z, low, high)
         if np.abs(excess).sum() < np.abs(self.excess[touched]).sum():
-            self.y[chosen] = first + step * found
+            self.y[chosen] = switch.inner(found)
             self.z[touched], self.excess[touched] = z, excess
+
+
+class _Switches:
+    """Some of the rows as columns of a program: their steps, and a switch for those with a gap.
+
+    An inner cell without a gap is its first value and whole steps. One with a gap is zero while
+    its switch is off, and then takes no steps.
+    """
+
+    def __init__(self, state: _State, places: NDArray[np.intp]) -> None:
+        self.first, self.step = state.first[places], state.step[places]
+        gapped = state.gapped[places]
+        self.at = np.flatnonzero(gapped)
+        present = (state.y[state.rows[places]] - self.first) // self.step
+        room = np.maximum(present, 0) + int(np.abs(state.excess).max()) + _RISE
+        self.most = np.where(gapped, np.minimum(state.most[places], room), state.most[places])
+
+    @property
+    def high(self) -> Whole:
+        """The largest value of each column."""
+        return np.append(self.most, np.ones(len(self.at), dtype=np.int64))
+
+    def columns(self, members: Any) -> Any:
+        """Rows of members for steps, followed by those for switches."""
+        from scipy import sparse
+
+        lifted = members[self.at].multiply((self.first / self.step)[self.at, None])
+        return sparse.vstack([members, lifted], format="csr")
+
+    def links(self) -> Any:
+        """A row for each switch: steps less what the switch allows, which is zero at most."""
+        from scipy import sparse
+
+        n, m = len(self.first), len(self.at)
+        row, ones = np.arange(m), np.ones(m)
+        steps = sparse.csr_array((ones, (row, self.at)), shape=(m, n))
+        allowed = sparse.diags_array(-self.most[self.at].astype(np.float64), shape=(m, m))
+        return sparse.hstack([steps, allowed], format="csr")
+
+    def point(self, y: Whole) -> Whole:
+        """The columns of a point."""
+        on = y[self.at] > 0
+        steps = (y - self.first) // self.step
+        steps[self.at] = np.where(on, steps[self.at], 0)
+        return np.append(steps, on.astype(np.int64))
+
+    def inner(self, point: Whole) -> Whole:
+        """The point of columns."""
+        n = len(self.first)
+        lowest = self.first.copy()
+        lowest[self.at] *= point[n:]
+        return lowest + self.step * point[:n]
 
 
 def _excess(z: Real, low: Real, high: Real) -> Real:
@@ -117,30 +169,32 @@ def _around(state: _State, k: int, size: int) -> NDArray[np.intp]:
 
 
 def _program(
-    A: Any, limits: tuple[Real, Real], most: NDArray[Any], excess: Real, steps: Whole
+    A: Any, limits: tuple[Real, Real], switch: _Switches, excess: Real, point: Whole
 ) -> tuple[Whole, float]:
-    """Steps with less excess than given ones, and the effort; cells without any keep limits."""
+    """A point with less excess than the given one, and the effort; kept limits stay kept."""
     import highspy
     from scipy import sparse
 
     broken, n = np.flatnonzero(excess), A.shape[1]
     signs = (-np.sign(excess[broken]), (broken, np.arange(len(broken))))
     relief = sparse.csc_array(signs, shape=(len(excess), len(broken)))
-    matrix = sparse.hstack([A, relief], format="csc")
+    links = sparse.hstack([switch.links(), sparse.csr_array((len(switch.at), len(broken)))])
+    matrix = sparse.vstack([sparse.hstack([A, relief]), links], format="csc")
     lp = highspy.HighsLp()
     lp.num_row_, lp.num_col_ = matrix.shape
     lp.col_cost_ = np.repeat([0.0, 1.0], [n, len(broken)])
     lp.col_lower_ = np.zeros(lp.num_col_)
-    lp.col_upper_ = np.concatenate([most, np.abs(excess[broken])]).astype(np.float64)
-    lp.row_lower_, lp.row_upper_ = limits
+    lp.col_upper_ = np.concatenate([switch.high, np.abs(excess[broken])]).astype(np.float64)
+    lp.row_lower_ = np.append(limits[0], np.full(len(switch.at), -np.inf))
+    lp.row_upper_ = np.append(limits[1], np.zeros(len(switch.at)))
     lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
     lp.a_matrix_.start_, lp.a_matrix_.index_ = matrix.indptr, matrix.indices
     lp.a_matrix_.value_ = matrix.data
     kinds = highspy.HighsVarType
     lp.integrality_ = [kinds.kInteger] * n + [kinds.kContinuous] * len(broken)
-    start = np.concatenate([steps, np.abs(excess[broken])])
-    point, iterations = _solved(lp, start, _NODES // max(n, 1) + 1)
-    return np.rint(point[:n]).astype(np.int64), float(iterations + 1) * lp.num_col_
+    start = np.concatenate([point, np.abs(excess[broken])])
+    found, iterations = _solved(lp, start, _NODES // max(n, 1) + 1)
+    return np.rint(found[:n]).astype(np.int64), float(iterations + 1) * lp.num_col_
 
 
 def _solved(lp: Any, start: Real, nodes: int) -> tuple[Real, int]:

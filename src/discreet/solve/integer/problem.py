@@ -46,6 +46,7 @@ class Problem:
       base: What inner cells outside the design add to each published cell; only forbidden
         values depend on it.
       relaxed: A point of the relaxed problem with loss zero, when one is known.
+      price: What each inner cell above zero costs a search besides; no part of the loss.
     """
 
     design: Design
@@ -60,6 +61,7 @@ class Problem:
     blocked: int = 0
     base: NDArray[np.int64] | None = None
     relaxed: Vector | None = None
+    price: float = 0.0
 
     def __post_init__(self) -> None:
         if not self.power >= 1:
@@ -73,6 +75,8 @@ class Problem:
             self._check_length(name)
         if self.weights is not None and not (self.weights >= 0).all():
             raise ParameterError("weights must not be negative.")
+        if not self.price >= 0:
+            raise ParameterError(f"price must not be negative, got {self.price}.")
         if not np.isfinite(self.target).all():
             raise ParameterError("targets must be finite numbers.")
         if self.blocked and not (self.target == np.rint(self.target)).all():
