@@ -27,6 +27,16 @@ def test_it_is_the_orthogonal_projection_onto_the_null_space(margins, seed):
     np.testing.assert_allclose(Contradictions(design).part(z), projector @ z, atol=1e-10)
 
 
+def test_with_weights_it_is_orthogonal_in_their_metric():
+    design = dc.Design.product(SIZES, margins=[*itertools.combinations(SIZES, 2), ("a",)])
+    rng = np.random.default_rng(1)
+    weights = tuple(rng.uniform(0.1, 100, len(design.blocks)))
+    z, w = rng.standard_normal(design.n_published), np.array(weights)[design.block_of_cell()]
+    X = design.matrix().toarray().astype(float)
+    y = np.linalg.pinv(np.sqrt(w)[:, None] * X.T) @ (np.sqrt(w) * z)
+    np.testing.assert_allclose(Contradictions(design, weights).part(z), z - X.T @ y, atol=1e-9)
+
+
 def test_margins_of_a_table_do_not_contradict_each_other():
     design = dc.Design.product(SIZES, margins=list(itertools.combinations(SIZES, 2)))
     z = design.aggregate(np.arange(design.n_inner, dtype=float))

@@ -38,6 +38,9 @@ def check(design, link, nu, direction, **options):
     )
     changed = design.aggregate(SLOPE[link](t) * design.adjoint(direction))
     np.testing.assert_allclose(fused.change(nu, direction), changed, rtol=1e-11, atol=1e-11)
+    force = design.adjoint(direction)
+    moving = np.abs(force) if link == "exponential" else np.where(t > 0, np.abs(force), force)
+    assert fused.pull(nu, direction) == pytest.approx(max(moving.max(), 0.0), rel=1e-11, abs=1e-11)
 
 
 @pytest.mark.parametrize("link", list(LINKS))

@@ -6,7 +6,9 @@ disagree about an effect, no table has them all; these disagreements are the nul
 :math:`f_m` the effect in margin :math:`m` and :math:`w_m` the number of cells of :math:`m` that one
 value of the effect is the mean of, the disagreement is
 
-.. math:: f_m - \frac{1}{w_m} \frac{\sum_j f_j}{\sum_j 1 / w_j}.
+.. math:: f_m - \frac{1}{w_m} \frac{\sum_j u_j f_j}{\sum_j u_j / w_j},
+
+where :math:`u_m` is the weight of the margin.
 """
 
 from __future__ import annotations
@@ -35,9 +37,11 @@ class Contradictions:
 
     Attributes:
       design: A complete design whose blocks are all at the level of single categories.
+      weights: A weight for each block: the projection is orthogonal with these.
     """
 
     design: ProductDesign
+    weights: tuple[float, ...] = ()
 
     @staticmethod
     def has_closed_form(design: ProductDesign) -> bool:
@@ -55,7 +59,7 @@ class Contradictions:
         """The same projection of vectors that lie on a graphics processor."""
         from cupyx.scipy.sparse import csr_matrix
 
-        moved = Contradictions(self.design)
+        moved = Contradictions(self.design, self.weights)
         for name in ("_members", "_disagreement", "_means"):
             moved.__dict__[name] = csr_matrix(getattr(self, name))
         return moved
@@ -117,9 +121,9 @@ class Contradictions:
         """
         rows, columns, entries = [], [], []
         for effect, holders in self._holders.items():
-            precision = sum(1.0 / self._spread(k, effect) for k in holders)
+            precision = sum(self._weight(k) / self._spread(k, effect) for k in holders)
             for k, j in itertools.product(holders, holders):
-                share = (k == j) - 1.0 / (self._spread(k, effect) * precision)
+                share = (k == j) - self._weight(j) / (self._spread(k, effect) * precision)
                 for lower in _subsets(effect):
                     rows.append(self._starts[k, effect] + np.arange(self._size(effect)))
                     within = _positions(self._shape(effect), effect, lower)
@@ -128,6 +132,9 @@ class Contradictions:
                     entries.append(np.full(len(within), sign * share))
         n = len(self._spreads)
         return _sparse(rows, columns, entries, (n, n))
+
+    def _weight(self, k: int) -> float:
+        return self.weights[k] if self.weights else 1.0
 
     def _shape(self, axes: Effect) -> tuple[int, ...]:
         return tuple(self.design.shape[a] for a in axes)

@@ -22,6 +22,10 @@ BLOCK = 256
 _SHARED = 40_000
 _LONGEST_UNROLLED = 512
 VALUES = {"positive": "(t > 0.0 ? t : 0.0)", "exponential": "exp(t)"}
+PULLS = {
+    "positive": "({d} > 0.0 ? {d} : (t > 0.0 ? -{d} : 0.0))",
+    "exponential": "fabs({d})",
+}
 SLOPES = {"positive": "(t > 0.0 ? {d} : 0.0)", "exponential": "exp(t) * {d}"}
 POTENTIALS = {"positive": "0.5 * y * y", "exponential": "y"}
 
@@ -34,7 +38,7 @@ class CudaSource:
       sizes: Categories of the axes, the long one last.
       faces: Faces that hold the long axis, without it, in the order of the columns of `V`.
       link: `"positive"` or `"exponential"`.
-      kind: `"table"`, `"slope"` or `"change"`.
+      kind: `"table"`, `"slope"`, `"change"` or `"pull"`.
     """
 
     sizes: tuple[int, ...]
@@ -113,19 +117,22 @@ class CudaSource:
     @property
     def changes(self) -> bool:
         """Whether a direction is read beside the point."""
-        return self.kind == "change"
+        return self.kind in ("change", "pull")
 
     @property
     def text(self) -> str:
         """The kernels."""
         kernels = [self._over_inner()]
-        kernels += [self._over_outer(g, axis, m) for g, (axis, m) in enumerate(self.groups)]
+        if self.kind != "pull":
+            kernels += [self._over_outer(g, axis, m) for g, (axis, m) in enumerate(self.groups)]
         return "\n".join(line for kernel in kernels for line in kernel)
 
     def _cell(self, t: str, d: str) -> Iterator[str]:
         yield f"double t = {t};"
         if self.kind == "table":
             yield f"double y = {VALUES[self.link]};"
+        elif self.kind == "pull":
+            yield f"double d = {d}, y = {PULLS[self.link].format(d='d')};"
         else:
             yield f"double y = {SLOPES[self.link].format(d=f'({d})' if self.changes else '1.0')};"
 
@@ -168,7 +175,8 @@ class CudaSource:
         yield from ("      " + line for line in self._cell(t, d))
         yield "      sum += y;"
         if self.kind == "table":
-            yield f"      pot += {POTENTIALS[self.link]}; top = fmax(top, y);"
+            yield f"      pot += {POTENTIALS[self.link]};"
+        yield "      top = fmax(top, y);"
         yield "    }"
         yield "  }"
         yield f"  long at = (long)blockIdx.y * {self.n_outer} + c;"

@@ -60,6 +60,10 @@ class GpuPass:
         """Margins of the link's derivative."""
         return self._run("slope", nu).margins
 
+    def pull(self, nu: Any, forces: Any) -> float:
+        """The largest force that would still move the table."""
+        return self._run("pull", nu, forces).largest
+
     def _run(self, kind: str, nu: Any, direction: Any = None) -> Sums:
         cp = cupy()
         self.n_passes += 1
@@ -74,6 +78,8 @@ class GpuPass:
             (BLOCK,),
             (s, v, sd, vd, sums, potential, largest, np.int32(length), np.int32(_PER)),
         )
+        if kind == "pull":
+            return Sums(sums, largest=float(largest.max()))
         for g, (axis, members) in enumerate(source.groups):
             beside = source.beside(axis, members)
             module.get_function(f"over_outer_{g}")(

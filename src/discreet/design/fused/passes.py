@@ -79,6 +79,13 @@ class FusedPass:
         r"""Margins of :math:`\varphi'(X\nu)`: the diagonal of the Hessian."""
         return self._run("slope", nu).margins
 
+    def pull(self, nu: Vector, forces: Vector) -> float:
+        r"""The largest entry of :math:`X u` that would still move the table at :math:`\nu`.
+
+        With the weighted residuals as forces this is the size of the projected gradient.
+        """
+        return self._run("pull", nu, forces).largest
+
     def _run(self, kind: str, nu: Vector, direction: Vector | None = None) -> Sums:
         self.n_passes += 1
         at = self.faces.spread(nu)

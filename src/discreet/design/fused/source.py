@@ -31,6 +31,8 @@ class Link:
       value: :math:`y` from the sum `at`.
       change: How `y` changes when the sum changes by `by`.
       potential: The integral of the link, from `y`.
+      pull: How strongly `by` would still move the cell: its size, but for what the link's bounds
+        stop.
     """
 
     name: str
@@ -38,12 +40,20 @@ class Link:
     value: str
     change: str
     potential: str
+    pull: str
 
 
 POSITIVE = Link(
-    "positive", "+", "at if at > 0.0 else 0.0", "by if at > 0.0 else 0.0", "0.5 * y * y"
+    "positive",
+    "+",
+    value="at if at > 0.0 else 0.0",
+    change="by if at > 0.0 else 0.0",
+    potential="0.5 * y * y",
+    pull="by if by > 0.0 else (-by if at > 0.0 else 0.0)",
 )
-EXPONENTIAL = Link("exponential", "*", "at", "at * by", "y")
+EXPONENTIAL = Link(
+    "exponential", "*", value="at", change="at * by", potential="y", pull="by if by > 0.0 else -by"
+)
 LINKS = {link.name: link for link in (POSITIVE, EXPONENTIAL)}
 
 
@@ -57,7 +67,8 @@ class PassSource:
       fixed: Faces that are read only: a starting table, or cells that cannot occur.
       link: The link.
       kind: What is summed: the `"table"`, its `"slope"` (the derivative of the link), or its
-        `"change"` along a direction.
+        `"change"` along a direction. Or nothing: `"pull"` finds the largest part of a direction
+        that would still move the table.
     """
 
     n_axes: int
@@ -120,14 +131,16 @@ class PassSource:
         for stream, joins, row, scalar in self._streams():
             terms = [f"{scalar}{level}", *self._row_terms(level, stream, row)]
             yield f"    {stream}_k = " + f" {joins} ".join(terms)
-        formula = self.link.value if self.kind == "table" else self.link.change
-        by = "by_k" if self.kind == "change" else "1.0"
+        formula = {"table": self.link.value, "pull": self.link.pull}.get(self.kind, self.link.change)
+        by = "1.0" if self.kind == "slope" else "by_k"
         yield "    y = " + formula.replace("by", by).replace("at", "nu_k")
         if self.kind == "table":
             yield f"    potential += {self.link.potential}"
+        if self.kind in ("table", "pull"):
             yield "    largest = y if y > largest else largest"
-        yield "    t[k] = y"
-        yield from self._give(level, "t[k]")
+        if self.kind != "pull":
+            yield "    t[k] = y"
+            yield from self._give(level, "t[k]")
 
     def _hand_out(self, level: int) -> Iterator[str]:
         """Sums of the faces that are complete at this level, from what was collected below it."""
@@ -154,7 +167,7 @@ class PassSource:
 
     def _streams(self) -> Iterator[tuple[str, str, str, str]]:
         yield "nu", self.link.joins, "f", "c"
-        if self.kind == "change":
+        if self.kind in ("change", "pull"):
             yield "by", "+", "g", "e"
 
     def _row_terms(self, level: int, stream: str, row: str) -> list[str]:
@@ -182,6 +195,8 @@ class PassSource:
 
     def _complete(self, level: int, *, inner: bool, stream: str) -> list[int]:
         """Faces whose outer axes all run at this level and not before it."""
+        if stream == "out" and self.kind == "pull":
+            return []
         every = self.faces + (self.fixed if stream == "nu" else ())
         return [
             f

@@ -1,125 +1,142 @@
-r"""Non-negative least squares without a table: Newton's method on the dual.
+r"""Newton's method on the dual of smooth fits, for tables that are never stored.
 
-For a ridge :math:`\rho` the fit :math:`\min_{y \ge 0} \tfrac12 \sum_k w_k (x_k^\top y - z_k)^2
-+ \tfrac\rho2 \|y\|^2` has the form :math:`y = \max(0, X\nu)`, where :math:`\nu` solves
+A smooth fit has the form :math:`y = \varphi(X\nu)` with one value of :math:`\nu` for each published
+cell, and :math:`\nu` minimises a convex function with the gradient
 
-.. math:: F(\nu) = \rho\, W^{-1} \nu + X^\top \max(0, X\nu) - z = 0,
+.. math:: F(\nu) = \rho V (\nu - \nu_0) + X^\top \varphi(X\nu) - z.
 
-the gradient of a convex function with one value for each published cell. Its Hessian
-:math:`\rho W^{-1} + X^\top D X` (:math:`D` marks the positive cells) is met by conjugate gradients,
-and every product is one pass over a table that is never stored. The ridge is lowered until the
-gradient of the fit without it, :math:`\rho\, y`, is small.
+Its Hessian :math:`\rho V + X^\top D X`, :math:`D = \operatorname{diag} \varphi'`, is met by
+conjugate gradients, and every product is one pass over the table. The preconditioner is exact on
+the values that no table has, where :math:`X` vanishes, and diagonal on the rest.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.design.fused.contradictions import Contradictions
-from discreet.design.fused.passes import FusedPass
+from discreet.design.fused.passes import Sums
+from discreet.design.fused.source import Link
 
 Vector = NDArray[np.float64]
 
 
+class Passes(Protocol):
+    """Passes over a table, on any device; see `FusedPass`."""
+
+    link: Link
+
+    def table(self, nu: Vector) -> Sums:
+        """Margins, potential and largest cell."""
+
+    def slope(self, nu: Vector) -> Vector:
+        """Margins of the derivative."""
+
+    def change(self, nu: Vector, direction: Vector) -> Vector:
+        """Margins of the change along a direction."""
+
+    def pull(self, nu: Vector, forces: Vector) -> float:
+        """Largest force that would still move the table."""
+
+
 @dataclass(frozen=True)
-class Schedule:
-    """The constants of the method.
+class NewtonSchedule:
+    """The constants of Newton's method.
 
     Attributes:
-      lower: Factor by which the ridge falls from stage to stage; smaller factors need more Newton
-        steps each, larger ones more stages.
       forcing: Conjugate gradients stop when the preconditioned residual has fallen by this factor;
-        the next step corrects what is left.
+        the next step corrects what is left, and tighter solves cost more than they save.
       most_gradients: Conjugate gradient steps of one Newton step.
-      most_steps: Newton steps of one stage.
-      loose: A stage ends when no entry of F exceeds this part of the largest residual; the next
-        stage starts from there.
-      sufficient: Part of the predicted decrease that a step must reach.
+      most_steps: Newton steps for one ridge.
+      sufficient: Part of the predicted decrease that a step must reach (Armijo).
+      shortest: Steps that are cut below this length make no progress.
     """
 
-    lower: float = 0.25
-    forcing: float = 1e-2
+    forcing: float = 0.1
     most_gradients: int = 1000
     most_steps: int = 60
-    loose: float = 0.01
     sufficient: float = 1e-4
+    shortest: float = 1e-6
 
 
 @dataclass(eq=False)
 class DualNewton:
-    """The iteration: a point, and what is known there.
+    r"""The iteration: a point, and the table there.
 
     Attributes:
       passes: Margins of the table, one pass each.
-      null: Published values that no table has.
       z: Targets.
-      variances: One over the weights.
-      limits: What an entry of F may be at the end.
+      variances: The diagonal of :math:`V`.
+      weights: The inverse of :math:`V`; the mean of a block, where it differs within one.
+      lost: The projection onto what no table has, orthogonal with these weights.
+      null: The same, orthogonal without weights.
+      nu: The point.
+      centre: The point :math:`\nu_0` that the ridge draws to.
       schedule: Constants.
+      steps: Newton steps taken.
+      gradients: Conjugate gradient steps taken.
     """
 
-    passes: FusedPass
-    null: Contradictions
+    passes: Passes
     z: Vector
     variances: Vector
-    limits: Vector
-    schedule: Schedule = Schedule()
-    start: Vector | None = None
+    weights: Vector
+    lost: Contradictions
+    null: Contradictions
+    nu: Vector
+    centre: Vector = field(init=False)
+    schedule: NewtonSchedule = NewtonSchedule()
+    steps: int = 0
+    gradients: int = 0
 
     def __post_init__(self) -> None:
-        self.nu = np.zeros_like(self.z) if self.start is None else self.start
-        self.centre = np.zeros_like(self.z)
+        self.centre = np.zeros_like(self.nu)
         self.at = self.passes.table(self.nu)
-        self.steps = self.gradients = 0
 
-    def solve(self, ridge: float) -> bool:
-        """Newton steps until F is within its limits for this ridge; whether it is."""
+    def solve(self, ridge: float, within: Any) -> bool:
+        """Newton steps until no entry of F exceeds a bound; whether that was reached."""
         for _ in range(self.schedule.most_steps):
-            force = self._force(ridge)
-            pull = ridge * np.abs(self.variances * (self.nu - self.centre)).max()
-            if (np.abs(force) <= np.maximum(self.limits, self.schedule.loose * pull)).all():
+            gradient = self.forces(ridge) + self.at.margins - self.z
+            if bool((np.abs(gradient) <= within).all()):
                 return True
-            if not self._newton(ridge, force):
+            if not self._step(ridge, gradient):
                 return False
         return False
 
-    def _force(self, ridge: float) -> Vector:
-        return ridge * self.variances * (self.nu - self.centre) + self.at.margins - self.z
+    def forces(self, ridge: float) -> Vector:
+        r"""What the ridge holds against the targets, :math:`\rho V (\nu - \nu_0)`."""
+        return ridge * self.variances * (self.nu - self.centre)
 
-    def _newton(self, ridge: float, force: Vector) -> bool:
-        """One step with backtracking; whether the objective fell."""
-        direction = self._direction(ridge, force)
-        slope, before, size = (
-            float(force @ direction),
-            self._objective(ridge, self.nu, self.at.potential),
-            1.0,
-        )
+    def _step(self, ridge: float, gradient: Vector) -> bool:
+        """One Newton step with backtracking; whether the objective fell."""
+        direction = self._direction(ridge, gradient)
+        slope, before, size = float(gradient @ direction), self._objective(ridge, self.nu, self.at), 1.0
         self.steps += 1
-        while size > 1e-6:
+        while size > self.schedule.shortest:
             point = self.nu + size * direction
             at = self.passes.table(point)
-            reached = self._objective(ridge, point, at.potential)
-            allowed = self.schedule.sufficient * size * slope
-            if reached <= before + allowed + 1e-14 * abs(before):
+            allowed = self.schedule.sufficient * size * slope + _ROUNDING * abs(before)
+            if self._objective(ridge, point, at) <= before + allowed:
                 self.nu, self.at = point, at
                 return True
             size /= 2
         return False
 
-    def _objective(self, ridge: float, nu: Vector, potential: float) -> float:
+    def _objective(self, ridge: float, nu: Vector, at: Sums) -> float:
         moved = nu - self.centre
-        return float(0.5 * ridge * (self.variances * moved) @ moved + potential - self.z @ nu)
+        return float(0.5 * ridge * (self.variances * moved) @ moved + at.potential - self.z @ nu)
 
-    def _direction(self, ridge: float, force: Vector) -> Vector:
+    def _direction(self, ridge: float, gradient: Vector) -> Vector:
         """The Newton direction, by conjugate gradients."""
         kept = ridge * self.variances
         inverse = 1.0 / (kept + self._diagonal())
-        x, residual = np.zeros_like(force), -force
-        scaled = self._preconditioned(residual, kept, inverse)
-        direction, norm = scaled, float(residual @ scaled)
+        x, residual = np.zeros_like(gradient), -gradient
+        direction = scaled = self._preconditioned(residual, ridge, inverse)
+        norm = float(residual @ scaled)
         enough = self.schedule.forcing**2 * norm
         for _ in range(self.schedule.most_gradients):
             if norm <= enough:
@@ -129,7 +146,7 @@ class DualNewton:
             size = norm / float(direction @ turned)
             x = x + size * direction
             residual = residual - size * turned
-            scaled = self._preconditioned(residual, kept, inverse)
+            scaled = self._preconditioned(residual, ridge, inverse)
             last, norm = norm, float(residual @ scaled)
             direction = scaled + (norm / last) * direction
         return x
@@ -140,9 +157,11 @@ class DualNewton:
             return self.at.margins
         return self.passes.slope(self.nu)
 
-    def _preconditioned(self, residual: Vector, kept: Vector, inverse: Vector) -> Vector:
+    def _preconditioned(self, residual: Vector, ridge: float, inverse: Vector) -> Vector:
         """Exact on what no table can answer, by the diagonal on the rest."""
-        lost = self.null.part(residual)
-        rest = inverse * (residual - lost)
+        rest = inverse * (residual - self.null.part(residual))
         answer = rest - self.null.part(rest)
-        return answer + self.null.part(lost / kept) if kept.any() else answer
+        return answer + self.weights * self.lost.part(residual) / ridge if ridge else answer
+
+
+_ROUNDING = 1e-14  # of the objective: what double precision leaves of it

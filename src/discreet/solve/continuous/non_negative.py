@@ -15,6 +15,7 @@ from discreet.errors import ParameterError
 from discreet.solve.continuous.active_set import RidgePath, typical_curvature
 from discreet.solve.continuous.certificate import certify_non_negative
 from discreet.solve.continuous.deflation import Deflation
+from discreet.solve.continuous.dual_fit import fit_by_dual, suits
 from discreet.solve.continuous.goal import Accuracy
 from discreet.solve.continuous.incidence import Restrictor
 from discreet.solve.continuous.infeasibility import is_infeasible
@@ -34,6 +35,8 @@ from discreet.solve.fit import Certificate, Fit, FitterBase, Prepared, Status
 
 Vector = NDArray[np.float64]
 
+_NEVER_STORED = 200_000  # inner cells from which passes that store nothing beat gathered cells
+_SAFELY = 0.5  # share of what a certificate allows that a solver leaves
 _LARGE = 20_000  # inner cells from which splitting beats active sets, and carrying over is dear
 _WORKING_WEIGHT = 5.0  # of an exact margin, times that of others
 _RAISE = 3.0  # by how much that is raised
@@ -168,7 +171,11 @@ def _fit(prepared: _Prepared, z: NDArray[Any], *, weights: NDArray[Any] | None =
     accuracy = Accuracy(options.tolerance, options.count)
     problem = Problem.of(design, z, weights, prepared.prior, accuracy, prepared.exact)
     stiff = StiffMargins(problem, prepared.working_weight, partial(_projected, prepared))
-    answer = _closed_form(prepared, stiff) or _by_splitting(prepared, stiff)
+    answer = (
+        _closed_form(prepared, stiff)
+        or _by_dual(prepared, stiff)
+        or _by_splitting(prepared, stiff)
+    )
     if answer is None or not _certificate(prepared, stiff, answer).holds:
         answer = _by_active_sets(prepared, stiff)
     certificate = _certificate(prepared, stiff, answer)
@@ -217,6 +224,31 @@ def _closed_form(prepared: _Prepared, stiff: StiffMargins) -> _Answer | None:
     y = np.maximum(y, 0.0)
     dual = None if penalty else problem.weights * problem.design.aggregate(inverse(y))
     return _Answer(y, np.zeros(0), dual, 0, "closed form")
+
+
+def _by_dual(prepared: _Prepared, stiff: StiffMargins) -> _Answer | None:
+    """Newton's method on the dual, for large complete tables of which margins are published."""
+    problem, design = stiff.given, prepared.structure.design
+    weights = problem.weights.copy()
+    weights[problem.held] = 1.0 / np.maximum(problem.slack, 1.0 / np.finfo(float).max)
+    exact = problem.held[problem.slack == 0]
+    weights[exact] = problem.weights[exact]
+    if design.n_inner < _NEVER_STORED or not problem.prior.is_plain or not suits(design, weights):
+        return None
+    found = fit_by_dual(
+        design,
+        design.fused("positive"),
+        problem.z,
+        weights,
+        exact,
+        within=_SAFELY * float(problem.goal.gradient.min()),
+        last_ridge=prepared.penalty or None,
+    )
+    if not found.is_reached:
+        return None
+    y = np.maximum(design.adjoint(found.nu), 0.0)
+    dual = None if prepared.penalty else found.nu
+    return _Answer(y, found.forces[problem.held], dual, found.gradients, "Newton on the dual")
 
 
 def _by_splitting(prepared: _Prepared, stiff: StiffMargins) -> _Answer | None:
