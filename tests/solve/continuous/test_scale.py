@@ -138,6 +138,22 @@ def test_a_heavy_margin_that_is_held_hides_no_error():
     assert wrong.deviation > 13_500
 
 
+@pytest.mark.parametrize("total", [1e3, 6.7e7, 1.4e9])
+def test_a_converged_table_with_one_small_cell_moved_by_counts_is_refused(total):
+    design, z, top = population(2, "a*b + b*c", total)
+    fit = dc.NonNegative(exact=[top])(design, z).require()
+    exact = np.array([top])
+    problem = Problem.of(design, z, None, Prior(), Accuracy(1e-3), exact)
+    forces = fit.notes["multipliers"]
+    assert certify_non_negative(problem, fit.y, forces, dual=None, ridge=0.0).holds
+    moved, smallest = fit.y.copy(), np.flatnonzero(fit.y > 0)[fit.y[fit.y > 0].argmin()]
+    moved[smallest] += 3
+    moved[fit.y.argmax()] -= 3
+    wrong = certify_non_negative(problem, moved, forces, dual=None, ridge=0.0)
+    assert not wrong.holds
+    assert wrong.deviation > 2
+
+
 def small(seed):
     rng = np.random.default_rng(seed)
     design = dc.Design.product({"a": 3, "b": 4}, "a + b")

@@ -207,7 +207,8 @@ class RidgePath:
         """Gradients that solves may leave: what moves typical cells by a share, or is allowed."""
         goal = self.problem.goal
         enough = np.minimum(self.share * goal.gradient, 0.1 * self.ridge * goal.inner)
-        enough = self.ease * enough
+        tight = np.maximum(enough, _TIGHT * self.ridge * self._typical)
+        enough = np.minimum(self.ease * enough, tight)
         return np.maximum(accuracy * self.ridge * self._typical, enough)
 
     def _solved_on(self, positive: Marks, errors: Vector) -> tuple[Vector, Vector, Vector]:

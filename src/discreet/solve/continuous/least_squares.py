@@ -45,7 +45,7 @@ class LeastSquares(FitterBase):
 
     Args:
       tolerance: Largest deviation of a published cell from what the normal equations demand, in
-        units of its own: one count, its residual, or a ten-thousandth of its size.
+        counts.
       max_steps: Conjugate gradient steps after which the fit gives up.
       start: Starting table `s`, one value per inner cell; zeros by default.
       variance: How far each cell may move, `q`; the starting table where there is one, else ones.

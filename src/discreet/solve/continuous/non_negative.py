@@ -62,11 +62,11 @@ class NonNegative(FitterBase):
 
     By default :math:`\lambda \to 0`: the ridge only chooses among tables that fit equally well.
 
-    Promise: no published cell deviates from what the optimum demands by more than `tolerance`, in
-    units of its own: one count, the residuals beside it, or a ten-thousandth of its size, whichever
-    is most. Exact margins are met to `tolerance` counts, or 1e-11 of their size. How large other
-    cells or weights are does not matter. The choice of smallest norm is proven to ten units by a
-    vector :math:`\nu` in the notes with :math:`y = \max(0, s + qX\nu)`. Margins that weigh thirty
+    Promise: no published cell deviates from what the optimum demands by more than `tolerance`
+    counts, or more where it is noisier than those beside it (`Goal` has the formula). Exact margins
+    are met to `tolerance` counts, or 1e-12 of their size. How large other cells or weights are does
+    not matter. The choice of smallest norm is proven to a hundred times that by a vector
+    :math:`\nu` in the notes with :math:`y = \max(0, s + qX\nu)`. Margins that weigh thirty
     times as much as others, such as those by which exact margins are sometimes approximated, are
     held like exact ones, by forces in the notes; their targets are shifted or, where cells at zero
     answer to large forces alone, they are taken out of the equations. Beside exact margins that
@@ -81,7 +81,7 @@ class NonNegative(FitterBase):
       ridge: The factor :math:`\lambda`; `None` for the limit zero.
       exact: Margins that must be met: a formula, or a list of margins by name (`"1"` is the total),
         or of published positions.
-      tolerance: Deviation of a published cell to reach, in units of its own.
+      tolerance: Deviation of a published cell to reach, in counts.
       max_steps: Steps after which the fit gives up.
       start: Starting table `s`, one value per inner cell; zeros by default.
       variance: How far each cell may move, `q`; the starting table where there is one, else ones.
