@@ -63,6 +63,12 @@ def test_every_fitter_is_documented(name):
     assert f"`{name}`" in pages, f"fitter {name} is described nowhere in docs/methods"
 
 
+@pytest.mark.parametrize("name", sorted(registry.SYNTHESIZERS))
+def test_every_synthesizer_is_documented(name):
+    page = (ROOT / "docs" / "methods" / "synthesis.md").read_text()
+    assert f"`{name}`" in page, f"synthesizer {name} is not described in docs/methods/synthesis.md"
+
+
 CITATION = re.compile(r"([A-Z][\w'’-]+)(?: et al\.)? \((\d{4}[ab]?)\)")
 
 

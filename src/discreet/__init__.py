@@ -19,11 +19,15 @@ _HOME = {
     "CellKey": "discreet.protect.cell_key",
     "ControlledRounding": "discreet.protect.controlled_rounding",
     "Chain": "discreet.solve.continuous.chain",
+    "Decimals": "discreet.protect.suppress.decimals",
     "Design": "discreet.design.base",
+    "DirectDisclosure": "discreet.protect.suppress.rules",
     "DiscreteGaussian": "discreet.protect.discrete_gaussian",
     "DiscreteLaplace": "discreet.protect.discrete_laplace",
     "DropAdd": "discreet.protect.drop_add",
+    "GroupDisclosure": "discreet.protect.suppress.rules",
     "Hierarchy": "discreet.design.hierarchy",
+    "KDisclosure": "discreet.protect.suppress.rules",
     "KeyConvention": "discreet.design.keys",
     "Laplace": "discreet.protect.laplace",
     "Ledger": "discreet.ledger",
@@ -32,16 +36,23 @@ _HOME = {
     "LogLinear": "discreet.solve.continuous.log_linear",
     "Microdata": "discreet.microdata.microdata",
     "NonNegative": "discreet.solve.continuous.non_negative",
+    "Pattern": "discreet.protect.suppress.pattern",
     "Poisson": "discreet.solve.continuous.poisson",
     "Pram": "discreet.protect.pram",
+    "Preserved": "discreet.synthesize.preserved",
     "Quality": "discreet.protect.quality",
     "Release": "discreet.design.release",
     "Safe": "discreet.protect.safe",
     "Secret": "discreet.microdata.secret",
     "SmallCountRounding": "discreet.protect.small_count",
+    "Synthetic": "discreet.synthesize.result",
+    "SyntheticTrial": "discreet.synthesize.result",
+    "Suppress": "discreet.protect.suppress.suppress",
     "Table": "discreet.design.table",
+    "Threshold": "discreet.protect.suppress.rules",
     "TransitionMatrix": "discreet.noise.matrix",
     "WholeNumber": "discreet.solve.integer.whole_number",
+    "audit": "discreet.assess.audit",
     "compare": "discreet.assess.compare.comparison",
     "cut": "discreet.microdata.recode",
     "frontier": "discreet.assess.compare.frontier",
@@ -52,23 +63,35 @@ _HOME = {
     "read_release": "discreet.design.storage",
     "read_table": "discreet.design.storage",
     "select_margins": "discreet.assess.compare.select_margins",
+    "Dominance": "discreet.protect.suppress.dominance",
+    "Exempt": "discreet.protect.suppress.apriori",
+    "FewContributors": "discreet.protect.suppress.dominance",
+    "Listed": "discreet.protect.suppress.apriori",
+    "PPercent": "discreet.protect.suppress.dominance",
+    "PQ": "discreet.protect.suppress.dominance",
+    "with_apriori": "discreet.protect.suppress.apriori",
+    "write_transmission": "discreet.protect.suppress.transmission",
     "DiscreetError": "discreet.errors",
 }
 
 _MODULES = {
+    "argus": "discreet.design.formats.argus",
     "assess": "discreet.assess",
     "demo": "discreet.demo",
     "inference": "discreet.release.inference",
+    "synthesize": "discreet.synthesize",
 }
 
 if TYPE_CHECKING:
     from discreet import demo
     from discreet.assess.assess import assess
+    from discreet.assess.audit import audit
     from discreet.assess.compare.comparison import compare
     from discreet.assess.compare.frontier import frontier
     from discreet.assess.compare.select_margins import select_margins
     from discreet.design.axis import Axis
     from discreet.design.base import Design
+    from discreet.design.formats import argus
     from discreet.design.formula import margins
     from discreet.design.hierarchy import Hierarchy
     from discreet.design.keys import KeyConvention
@@ -94,6 +117,18 @@ if TYPE_CHECKING:
     from discreet.protect.quality import Quality
     from discreet.protect.safe import Safe
     from discreet.protect.small_count import SmallCountRounding
+    from discreet.protect.suppress.apriori import Exempt, Listed, with_apriori
+    from discreet.protect.suppress.decimals import Decimals
+    from discreet.protect.suppress.dominance import PQ, Dominance, FewContributors, PPercent
+    from discreet.protect.suppress.pattern import Pattern
+    from discreet.protect.suppress.rules import (
+        DirectDisclosure,
+        GroupDisclosure,
+        KDisclosure,
+        Threshold,
+    )
+    from discreet.protect.suppress.suppress import Suppress
+    from discreet.protect.suppress.transmission import write_transmission
     from discreet.release import inference
     from discreet.solve.continuous.additive import Additive
     from discreet.solve.continuous.auto import Auto
@@ -104,41 +139,62 @@ if TYPE_CHECKING:
     from discreet.solve.continuous.non_negative import NonNegative
     from discreet.solve.continuous.poisson import Poisson
     from discreet.solve.integer.whole_number import WholeNumber
+    from discreet.synthesize.preserved import Preserved
+    from discreet.synthesize.result import Synthetic, SyntheticTrial
+    from discreet.synthesize.synthesize import synthesize
 
 __all__ = [
-    "Adjust",
     "Additive",
+    "Adjust",
     "Auto",
     "Axis",
     "CellKey",
     "Chain",
     "ControlledRounding",
+    "Decimals",
     "Design",
+    "DirectDisclosure",
     "DiscreetError",
     "DiscreteGaussian",
     "DiscreteLaplace",
+    "Dominance",
     "DropAdd",
+    "Exempt",
+    "FewContributors",
+    "GroupDisclosure",
     "Hierarchy",
+    "KDisclosure",
     "KeyConvention",
     "Laplace",
     "LeastAbsolute",
     "LeastSquares",
     "Ledger",
+    "Listed",
     "LogLinear",
     "Microdata",
     "NonNegative",
+    "PPercent",
+    "PQ",
+    "Pattern",
     "Poisson",
     "Pram",
+    "Preserved",
     "Quality",
     "Release",
     "Safe",
     "Secret",
     "SmallCountRounding",
+    "Synthetic",
+    "SyntheticTrial",
+    "Suppress",
     "Table",
+    "Threshold",
     "TransitionMatrix",
     "WholeNumber",
     "__version__",
+    "argus",
     "assess",
+    "audit",
     "compare",
     "cut",
     "demo",
@@ -151,6 +207,9 @@ __all__ = [
     "read_release",
     "read_table",
     "select_margins",
+    "synthesize",
+    "with_apriori",
+    "write_transmission",
 ]
 
 

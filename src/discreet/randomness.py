@@ -35,3 +35,9 @@ def system_integers(n: int, bits: int = 32) -> np.ndarray:
         raise ParameterError(f"bits must be 8, 16 or 32, got {bits}.")
     raw = secrets.token_bytes(n * bits // 8)
     return np.frombuffer(raw, dtype=width).astype(np.int64)
+
+
+def system_generator() -> np.random.Generator:
+    """A generator whose 256 bits come from the operating system; nobody can draw it again."""
+    seed = np.random.SeedSequence(secrets.randbits(256), pool_size=8)
+    return np.random.Generator(np.random.PCG64(seed))

@@ -42,6 +42,10 @@ class Choice:
         return Choice, (self.name, dict(self.parameters))
 
 
+_MAGNITUDE = ("value", "contributor", "holding", "negative", "largest")
+"""Entries of [tabulate] that speak of a value."""
+
+
 @dataclass(frozen=True)
 class Recipe:
     """From records to a release.
@@ -56,6 +60,8 @@ class Recipe:
       hierarchies: Files with hierarchies, by variable.
       support: Which combinations are inner cells.
       zeros: Which inner cells the fit may fill, `"all"` or `"margins"`; as for `Release.fit`.
+      magnitude: What is summed and whose it is, for tables of magnitudes: `value`, `contributor`
+        and perhaps `holding`, `negative` and `largest`, as for `Microdata.tabulate`.
     """
 
     margins: Margins
@@ -67,9 +73,11 @@ class Recipe:
     hierarchies: Mapping[str, str] = field(default_factory=dict)
     support: Support = "all"
     zeros: str = "all"
+    magnitude: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         parse(self.margins)
+        _only(self.magnitude, _MAGNITUDE, "entry of [tabulate]")
         if self.rounding is not None and self.fitter is None:
             raise ParameterError("only fitted inner cells can be rounded: name a fitter.")
         if self.zeros != "all" and self.fitter is None:
@@ -80,6 +88,7 @@ class Recipe:
                 "a recipe has a seed exactly when it rounds: give [fit] round and seed, or neither."
             )
         object.__setattr__(self, "hierarchies", _frozen(self.hierarchies, "hierarchies"))
+        object.__setattr__(self, "magnitude", _frozen(self.magnitude, "magnitude"))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Recipe.from_dict, (self.to_dict(),)
@@ -87,7 +96,10 @@ class Recipe:
     def tabulate(self, data: Microdata) -> Table:
         """The confidential table that the recipe asks for."""
         return data.tabulate(
-            self.margins, hierarchies=self.hierarchies or None, support=self.support
+            self.margins,
+            hierarchies=self.hierarchies or None,
+            support=self.support,
+            **self.magnitude,
         )
 
     def run(
@@ -129,7 +141,7 @@ class Recipe:
         """Plain data, in the shape of `recipe.toml`."""
         margins = self.margins
         listed = margins if isinstance(margins, str) else [list(t) for t in parse(margins)]
-        tabulate: dict[str, Any] = {"margins": listed, "support": self.support}
+        tabulate: dict[str, Any] = {"margins": listed, "support": self.support, **self.magnitude}
         if self.hierarchies:
             tabulate["hierarchies"] = dict(self.hierarchies)
         protect: dict[str, Any] = {"method": self.method.name}
@@ -152,7 +164,8 @@ class Recipe:
     def from_dict(cls, spec: Mapping[str, Any]) -> Recipe:
         """A recipe from plain data; unknown entries are an error, never ignored."""
         _only(spec, ("tabulate", "protect", "fit"), "section")
-        tabulate = _section(spec, "tabulate", ("margins", "support", "hierarchies"))
+        known = ("margins", "support", "hierarchies", *_MAGNITUDE)
+        tabulate = _section(spec, "tabulate", known)
         _refuse_seed(spec.get("protect"))
         protect = _section(spec, "protect", ("method", "unit", "parameters"))
         entries = ("fitter", "parameters", "zeros", "round", "seed")
@@ -169,6 +182,7 @@ class Recipe:
             unit=protect.get("unit"),
             hierarchies=tabulate.get("hierarchies", {}),
             support=tabulate.get("support", "all"),
+            magnitude={name: tabulate[name] for name in _MAGNITUDE if name in tabulate},
         )
 
     @classmethod

@@ -1,4 +1,4 @@
-"""Methods, fitters, measures and engines by name.
+"""Methods, fitters, measures, engines and synthesizers by name.
 
 One line here makes a new one available in Python, on the command line, in recipes, in comparisons
 and in the table builder. Nothing is imported until it is asked for.
@@ -29,6 +29,7 @@ METHODS: dict[str, str] = {
     "quality": "discreet.protect.quality:Quality",
     "safe": "discreet.protect.safe:Safe",
     "small-count-rounding": "discreet.protect.small_count:SmallCountRounding",
+    "suppress": "discreet.protect.suppress.suppress:Suppress",
 }
 FITTERS: dict[str, str] = {
     "least-absolute": "discreet.solve.continuous.least_absolute:LeastAbsolute",
@@ -101,15 +102,37 @@ MEASURES: dict[str, Entry] = {
     "mechanism-epsilon": "discreet.assess.risk.mechanism:MechanismEpsilon",
     "mechanism-delta": "discreet.assess.risk.mechanism:MechanismDelta",
 }
+RECORD_MEASURES: dict[str, str] = {
+    "pmse": "discreet.assess.microdata.propensity:PropensityError",
+    "pmse-ratio": "discreet.assess.microdata.propensity:PropensityRatio",
+    "margin-utility": "discreet.assess.microdata.margins:MarginUtility",
+    "interval-overlap": "discreet.assess.microdata.overlap:IntervalOverlap",
+    "membership-inference": "discreet.assess.microdata.membership:MembershipInference",
+    "membership-advantage": "discreet.assess.microdata.membership:MembershipAdvantage",
+    "correct-attribution": "discreet.assess.microdata.attribution:CorrectAttribution",
+    "replicated-uniques": "discreet.assess.microdata.copies:ReplicatedUniques",
+    "copied-records": "discreet.assess.microdata.copies:CopiedRecords",
+    "nearest-record-distance": "discreet.assess.microdata.nearest:NearestRecordDistance",
+}
 ENGINES: dict[str, str] = {
     "ibis": "discreet.tabulate.ibis_engine:IbisEngine",
     "numpy": "discreet.tabulate.numpy_engine:NumpyEngine",
+}
+SYNTHESIZERS: dict[str, str] = {
+    "from-residuals": "discreet.synthesize.from_residuals:from_residuals",
+    "hybrid": "discreet.synthesize.hybrid:hybrid",
+    "ipso": "discreet.synthesize.ipso:ipso",
+    "residual-correlation": "discreet.synthesize.residual_correlation:residual_correlation",
+    "romm": "discreet.synthesize.romm:romm",
+    "score-correlation": "discreet.synthesize.score_correlation:score_correlation",
 }
 _KINDS: dict[str, Mapping[str, Entry]] = {
     "method": METHODS,
     "fitter": FITTERS,
     "measure": MEASURES,
+    "measure of records": RECORD_MEASURES,
     "engine": ENGINES,
+    "synthesizer": SYNTHESIZERS,
 }
 
 

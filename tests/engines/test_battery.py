@@ -7,16 +7,16 @@ import pytest
 import discreet as dc
 from discreet.randomness import stream
 from discreet.tabulate.numpy_engine import NumpyEngine
-from discreet.testing.engines import CASES, REFUSED, check_engine
+from discreet.testing.engines import ALL_CASES, check_engine
 from tests import servers
 
 
-@pytest.mark.parametrize("case", [*CASES, *REFUSED])
+@pytest.mark.parametrize("case", ALL_CASES)
 def test_postgres_counts_as_it_should(on_postgres, case):
     assert check_engine(on_postgres.backend, cases=[case]).passed == (case,)
 
 
-@pytest.mark.parametrize("case", [*CASES, *REFUSED])
+@pytest.mark.parametrize("case", ALL_CASES)
 def test_spark_counts_as_it_should(on_spark, case):
     assert check_engine(on_spark.backend, cases=[case]).passed == (case,)
 

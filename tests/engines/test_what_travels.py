@@ -82,6 +82,20 @@ def test_only_grouped_cells_leave_postgres(server, people, secret):
         assert statement.startswith("COPY (SELECT")
 
 
+def test_only_the_largest_contributions_leave_postgres(server, people):
+    log = Log(server)
+    data = dc.open(f"{server.url}::{people}")
+    table = data.tabulate("sex*town", value="w", contributor="person", largest=2)
+    assert table.contributions.count[-1] == N
+    assert len(table.contributions.owners) <= 2 * table.design.n_published
+    asked = log.about(people)
+    ranked = [s for s in asked if "ROW_NUMBER()" in s]
+    assert len(ranked) == 4  # one for each margin
+    for statement in asked:
+        assert statement.startswith("COPY (")
+        assert "GROUP BY" in statement or "COUNT(*)" in statement
+
+
 def test_keys_made_here_leave_nothing_in_the_log(server, people):
     log = Log(server)
     data = dc.open(f"{server.url}::{people}", weight="w", id="person")

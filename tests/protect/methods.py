@@ -16,6 +16,7 @@ REGISTERED = {
     "quality": dc.Quality(NOISE),
     "safe": dc.Safe(proposals=2e3),
     "small-count-rounding": dc.SmallCountRounding(3, proposals=2e3),
+    "suppress": dc.Suppress(dc.Threshold(3)),
 }
 """One for each name in the registry; a new method needs a line here, or tests fail."""
 
@@ -29,6 +30,13 @@ VARIANTS = {
     "forced rounding": dc.SmallCountRounding(3, force_inner=True, proposals=2e3),
     "summed laplace": dc.DiscreteLaplace(3.0, margins="summed"),
     "open gaussian": dc.DiscreteGaussian(2.0, nonnegative=False),
+    "suppressed zeros": dc.Suppress(dc.Threshold(2, zeros=True)),
+    "suppressed as decimals": dc.Suppress(decimals=dc.Decimals()),
+    "suppressed differences": dc.Suppress([dc.DirectDisclosure(0), dc.KDisclosure(1)]),
 }
 ALL = {**REGISTERED, **VARIANTS}
 TABLE_WISE = {name: method for name, method in ALL.items() if method.source == "table"}
+DRAWING = {
+    name: method for name, method in ALL.items() if "source" not in method.claims.follows_truth
+}
+"""Methods that draw at random; the others follow from the true values alone."""

@@ -89,7 +89,7 @@ def test_hidden_cells_show_a_symbol_and_no_number(source):
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(0, "0"), (1234567, "1,234,567"), (-1200, "−1,200"), (12.345, "12.35"), (float("nan"), ":")],
+    [(0, "0"), (1234567, "1,234,567"), (-1200, "−1,200"), (12.345, "12.35"), (float("nan"), ":c")],
 )
 def test_numbers_are_written_for_readers(value, text):
     assert number(value) == text

@@ -13,10 +13,10 @@ from discreet.tabulate.engine import values_of
 from discreet.tabulate.ibis_engine import IbisEngine
 from discreet.tabulate.numpy_engine import NumpyEngine
 from discreet.testing import check_engine
-from discreet.testing.engines import CASES, REFUSED
+from discreet.testing.engines import ALL_CASES, REFUSED
 
 
-@pytest.mark.parametrize("case", [*CASES, *REFUSED])
+@pytest.mark.parametrize("case", ALL_CASES)
 def test_battery(place, case):
     assert check_engine(place.backend, engine=place.engine, cases=[case]).passed == (case,)
 

@@ -1,7 +1,8 @@
 """Measure the difference between a table and its release: risk and utility.
 
-The package can be called: `discreet.assess(table, release)` takes every measure that applies.
-Whatever it says is confidential until somebody decides otherwise: it is a function of true counts.
+The package can be called: `discreet.assess(table, release)` takes every measure that applies, of
+tables or of records. Whatever it says is confidential until somebody decides otherwise: it is a
+function of true counts or records.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ class _CallablePackage(ModuleType):
 
     def __call__(
         self,
-        table: Table,
-        release: Protected,
+        table: Table | Any,
+        release: Protected | Any,
         measures: Sequence[str | Measure] | None = None,
         **options: Any,
     ) -> Assessment:

@@ -11,13 +11,13 @@ from discreet import registry
 from discreet.assess.compare.contestants import built_from
 from discreet.assess.listing import Framed, aligned, grouped
 from discreet.assess.measure import Measure, NotApplicableError, Score
+from discreet.design.table import Table
 from discreet.errors import UnknownNameError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from discreet.design.release import Protected
-    from discreet.design.table import Table
 
 HEADER = ("measure", "on", "value", "range", "reading")
 
@@ -76,7 +76,7 @@ class Assessment(Framed):
 
     def __repr__(self) -> str:
         lines = ["Assessment (confidential)"]
-        for kind in ("risk", "utility"):
+        for kind in ("risk", "utility", "description"):
             chosen = [_shown(s) for s in self.scores if s.kind == kind]
             if chosen:
                 lines += ["", kind.capitalize(), *aligned([HEADER, *chosen], right=[2])]
@@ -101,28 +101,30 @@ class Assessment(Framed):
 
 
 def assess(
-    table: Table,
-    release: Protected,
+    table: Table | Any,
+    release: Protected | Any,
     measures: Sequence[str | Measure] | None = None,
     **options: Any,
 ) -> Assessment:
-    """Every measure of risk and utility of a release against the table it was made from.
+    """Every measure of risk and utility of a release against what it was made from.
 
-    The result is confidential: it is a function of true counts. Measures that do not apply are
-    listed with the reason. Values are compared in the unit of the release.
+    The result is confidential: it is a function of true counts or records. Measures that do not
+    apply are listed with the reason. Values are compared in the unit of the release.
 
     Args:
-      table: The true table.
-      release: What is published of it.
+      table: The true table; or the original records, as `Microdata` or a frame.
+      release: What is published of it; or the synthetic records.
       measures: Names, such as ``"unchanged-small-cells:small=3"``, or measures; all by default.
       **options: Given to every measure that has an option of this name, such as
-        `sensitive="party"`, `mechanism=ptable`, `fitter=NonNegative()`, `small=3`.
+        `sensitive="party"`, `mechanism=ptable`, `fitter=NonNegative()`, `small=3` of tables, and
+        `control=others`, `target="illness"`, `keys=("age", "sex")` of records.
 
     Raises:
       UnknownNameError: No measure of this name, or none with this option.
     """
-    chosen = list(registry.MEASURES) if measures is None else list(measures)
-    built = [_with_options(built_from("measure", measure), options) for measure in chosen]
+    kind, known = _measures_of(table)
+    chosen = list(known) if measures is None else list(measures)
+    built = [_with_options(built_from(kind, measure), options) for measure in chosen]
     _check_options(options, built)
     scores, skipped = [], []
     for measure in built:
@@ -131,6 +133,13 @@ def assess(
         except NotApplicableError as error:
             skipped.append(Skipped(measure.name, measure.kind, str(error)))
     return Assessment(tuple(scores), tuple(skipped))
+
+
+def _measures_of(subject: Table | Any) -> tuple[str, Mapping[str, Any]]:
+    """Kind and names of the measures of tables, or of records."""
+    if isinstance(subject, Table):
+        return "measure", registry.MEASURES
+    return "measure of records", registry.RECORD_MEASURES
 
 
 def _options_of(measure: Measure) -> list[str]:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from discreet.design.release import Protected
     from discreet.design.table import Table
 
-Kind = Literal["risk", "utility"]
+Kind = Literal["risk", "utility", "description"]
 Direction = Literal["higher", "lower", "zero"]
 
 UNIT = (0.0, 1.0)
@@ -48,7 +48,7 @@ class Score:
     Attributes:
       name: The measure's name in the registry.
       value: The number.
-      kind: `"risk"` or `"utility"`.
+      kind: `"risk"`, `"utility"`, or `"description"` of what is neither.
       range: Smallest and largest value it can take.
       direction: Whether higher or lower values, or values near zero, are better (safer).
       on: What was measured: which cells and values, or which variables.
@@ -70,6 +70,8 @@ class Score:
         >>> Score("x", 0.2, "risk", UNIT, "lower").reading
         'lower is safer'
         """
+        if self.kind == "description":
+            return "a description, no measure of risk"
         way = "nearer zero" if self.direction == "zero" else self.direction
         return f"{way} is {'safer' if self.kind == 'risk' else 'better'}"
 
@@ -95,7 +97,7 @@ class Measure(Protocol):
 
     @property
     def kind(self) -> Kind:
-        """`"risk"` or `"utility"`."""
+        """`"risk"`, `"utility"` or `"description"`."""
 
     def __call__(self, table: Table, release: Protected) -> Score:
         """Take the measure, or raise `NotApplicableError` with the reason."""

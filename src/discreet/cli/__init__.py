@@ -9,8 +9,9 @@ from discreet.errors import DiscreetError
 
 BAD_INPUT, INTERRUPTED = 2, 130
 _FLAGS = (
-    "again codes convention decimal edition editions encoding id key keys ledger max_records name "
-    "person random_keys secret seed support unit weight weight_bound"
+    "again clusters codes convention decimal edition editions encoding gain groups id keep key "
+    "keys ledger max_records merge method missing name person pieces random_keys secret seed "
+    "support unit weight weight_bound"
 )
 _ARGUMENT = re.compile(
     rf"\b(?P<name>{'|'.join(_FLAGS.split())})="

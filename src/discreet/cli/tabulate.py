@@ -57,12 +57,24 @@ def tabulate(
     edition: Edition = None,
     editions: Editions = None,
     support: Annotated[str, typer.Option(help="Inner cells: 'all' or 'occurring'.")] = "all",
+    value: Annotated[str | None, typer.Option(help="Column to sum, for magnitudes.")] = None,
+    contributor: Annotated[str | None, typer.Option(help="Column of whose a value is.")] = None,
+    holding: Annotated[
+        str | None, typer.Option(help="Column of groups of contributors that count as one.")
+    ] = None,
+    negative: Annotated[
+        str, typer.Option(help="Negative values: 'refuse', or judge by 'absolute' value.")
+    ] = "refuse",
+    largest: Annotated[int, typer.Option(help="Largest contributions kept for each cell.")] = 3,
     json: Json = False,
 ) -> None:
     """Count records into a table. The result holds true counts: only its owner can read it.
 
     Example: discreet tabulate people.csv --by "region*age + region*sex" --codes codes.toml
     --id person_id --secret keys.secret --name census --edition 2024 --out table.parquet
+
+    Example: discreet tabulate firms.csv --by "activity*region" --value turnover
+    --contributor enterprise --out table.parquet
     """
     from discreet.design.storage import check_table_name
 
@@ -86,7 +98,15 @@ def tabulate(
         bounds=Bounds(weight_bound, person, max_records),
     )
     with progress_bar():
-        table = data.tabulate(by, support=support)  # type: ignore[arg-type]  # checked there
+        table = data.tabulate(
+            by,
+            support=support,  # type: ignore[arg-type]  # checked there
+            value=value,
+            contributor=contributor,
+            holding=holding,
+            negative=negative,  # type: ignore[arg-type]  # checked there
+            largest=largest,
+        )
         table.save(out)
     summary = {
         "file": str(out),
@@ -95,6 +115,7 @@ def tabulate(
         "inner_cells": table.design.n_inner,
         "keys": table.published.key is not None,
         "weights": table.published.weight is not None,
+        "value": value,
     }
     text = f"{out}: {table.design.n_published:,} published cells (confidential, owner only)"
     answer(summary, json, text)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.design.axis import Axis
+from discreet.design.base import Design
 from discreet.design.codes import canonical, canonical_array, natural_order
 from discreet.design.formats.categories import declared_categories
 from discreet.design.formula import Margins, Term, parse, unknown_name
@@ -159,8 +160,7 @@ def free_total(codes: Iterable[str]) -> str:
 
 def merge_cells(coded: CodedCells, design: StructuredDesign) -> CellValues:
     """Values in the design's inner order; rows of the same cell are summed."""
-    where = _place_among(design, coded) if isinstance(design, SparseDesign) else _flat(coded)
-    n = design.n_inner
+    where, n = inner_positions(coded, design), design.n_inner
 
     def scatter(values: NDArray[Any]) -> NDArray[Any]:
         out = np.zeros(n + 1, dtype=values.dtype)
@@ -170,6 +170,11 @@ def merge_cells(coded: CodedCells, design: StructuredDesign) -> CellValues:
     v = coded.values
     optional = [None if a is None else scatter(a) for a in (v.weight, v.weight_squared, v.key)]
     return CellValues(summed(v.count, scatter), *optional)
+
+
+def inner_positions(coded: CodedCells, design: Design) -> NDArray[np.int64]:
+    """The inner position of each row; rows without records outside the design are one past it."""
+    return _place_among(design, coded) if isinstance(design, SparseDesign) else _flat(coded)
 
 
 def _flat(coded: CodedCells) -> NDArray[np.int64]:
@@ -321,9 +326,9 @@ def published_to_table(
     cells, rule, trees = to_arrow(frame), _rule(convention), as_hierarchies(hierarchies)
     names = variables_of(parse(margins), cells.column_names, trees)
     said = declared_among(names, declared)
-    axes = [_published_axis(cells, v, trees.get(v), declared=v in said) for v in names]
+    axes = [published_axis(cells, v, trees.get(v), declared=v in said) for v in names]
     design = ProductDesign(axes, margins)
-    where = _published_positions(design, cells)
+    where = published_positions(design, cells)
     values = CellValues(
         _placed(design, where, numbers(cells, count), count),
         key=None
@@ -344,19 +349,34 @@ def _inner_if_published(design: ProductDesign, values: CellValues) -> CellValues
     return None
 
 
-def _published_axis(
-    cells: pa.Table, variable: str, trees: Sequence[Hierarchy] | None, *, declared: bool
+def published_axis(
+    cells: pa.Table,
+    variable: str,
+    trees: Sequence[Hierarchy] | None,
+    *,
+    declared: bool,
+    total: str | None = None,
 ) -> Axis:
+    """The axis of a variable whose column holds codes and the total's code."""
     if trees:
         return Axis.from_hierarchies(variable, trees)
     codes, _ = canonical_array(cells.column(variable))
-    total = next((c for c in ("Total", "_T", "(all)", "(grand total)") if c in codes), "Total")
+    usual = ("Total", "_T", "(all)", "(grand total)")
+    total = total or next((c for c in usual if c in codes), "Total")
     leaves = natural_order([c for c in codes if c != total])
     return Axis.flat(variable, leaves, total, declared=declared)
 
 
-def _published_positions(design: ProductDesign, cells: pa.Table) -> NDArray[np.int64]:
-    """The published position of every row of the frame."""
+def published_positions(
+    design: ProductDesign, cells: pa.Table, lines: Sequence[int] | None = None
+) -> NDArray[np.int64]:
+    """The published position of every row of the frame.
+
+    Args:
+      design: The design.
+      cells: Rows with a code for each of its variables.
+      lines: Numbers of the rows' lines in their file, for the error.
+    """
     lookup: dict[tuple[str, ...], int] = {}
     columns = [[codes[i] for i in index] for index, codes in design.published_codes()]
     for k, names in enumerate(zip(*columns, strict=True)):
@@ -370,7 +390,8 @@ def _published_positions(design: ProductDesign, cells: pa.Table) -> NDArray[np.i
     if (where < 0).any():
         row = int(np.flatnonzero(where < 0)[0])
         cell = {a.name: shown[j][row] for j, a in enumerate(design.axes)}
-        raise DesignError(f"row {row + 1}: cell {cell} is not among the margins asked for.")
+        place = f"row {row + 1}" if lines is None else f"line {lines[row]}"
+        raise DesignError(f"{place}: cell {cell} is not among the margins asked for.")
     return where
 
 

@@ -149,6 +149,14 @@ class Design(ABC):
         """Number of inner cells in each published cell."""
         return self.aggregate(np.ones(self.n_inner, dtype=np.int64))
 
+    def inner_in_published(self) -> NDArray[np.int64]:
+        """For each inner cell a published cell that holds it alone, -1 where there is none."""
+        found = np.full(self.n_inner, -1, dtype=np.int64)
+        for positions, _ in self.member_blocks():
+            alone = (positions >= 0) & (self.column_sizes[positions] == 1)
+            found[alone] = positions[alone]
+        return found
+
     def cell(self, position: int) -> Cell:
         """The codes of one published cell, totals left out."""
         found = {}

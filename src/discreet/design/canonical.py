@@ -18,6 +18,7 @@ from discreet.design.axis import LEAVES, OUTSIDE, Axis, Level
 from discreet.design.base import Design
 from discreet.design.formula import Term
 from discreet.design.frames import fresh_name
+from discreet.design.magnitude import Contributions
 from discreet.design.product import ProductDesign
 from discreet.design.release import Protected
 from discreet.design.sparse import SparseDesign
@@ -67,7 +68,14 @@ def canonical_table(table: Table, order: Arrangement | None = None) -> Table:
         design=new.design,
         published=_taken(table.published, new.published),
         inner=None if table.inner is None else _taken(table.inner, new.inner),
+        contributions=moved_contributions(table, new),
     )
+
+
+def moved_contributions(table: Table, new: Arrangement) -> Contributions | None:
+    """The contributions to a table's cells, in another order."""
+    given = table.contributions
+    return None if given is None else given.taken(new.published, new.inner)
 
 
 def as_requested(protected: AnyProtected, design: Design) -> AnyProtected:
@@ -107,6 +115,9 @@ def table_digest(table: Table) -> bytes:
         found.update(np.ascontiguousarray(column, dtype="<i8").tobytes())
     if not table.design.axes:
         found.update(table.z.astype("<i8").tobytes())
+    if table.contributions is not None:
+        found.update(table.contributions.value.encode() + b"\0")
+        found.update(table.contributions.sum.astype("<f8").tobytes())
     return found.digest()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import textwrap
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Protocol, Self, cast
 
@@ -26,8 +27,11 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
 
-COUNT, WEIGHT = "count", "weight"
-"""The units of values: numbers of records, and sums of their weights."""
+COUNT, WEIGHT, VALUE = "count", "weight", "value"
+"""What methods can publish: numbers of records, sums of their weights, sums of a value.
+
+The unit of sums of a value is the value's name.
+"""
 
 
 class CellStatus(enum.IntEnum):
@@ -37,6 +41,7 @@ class CellStatus(enum.IntEnum):
     suppressed = 1
     structural_zero = 2
     below_threshold = 3
+    decimal = 4
 
 
 HIDDEN = (CellStatus.suppressed, CellStatus.below_threshold)
@@ -126,6 +131,13 @@ class Protected:
         if self.status is None:
             return np.zeros(len(self.z), dtype=bool)
         return np.isin(self.status, HIDDEN)
+
+    @property
+    def replaced(self) -> NDArray[np.bool_]:
+        """Which published cells hold decimal numbers in place of suppressed values."""
+        if self.status is None:
+            return np.zeros(len(self.z), dtype=bool)
+        return np.asarray(self.status == CellStatus.decimal)
 
     def fit(
         self, fitter: Fitter | str = "auto", *, zeros: str = "all", require: bool = True
@@ -231,6 +243,20 @@ class Release(Protected):
 
         return tabulate(self, margins)
 
+    def publish(self, cells: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> float | None:
+        """The true value of a sum of cells, or `None` where published cells do not give it.
+
+        A release with suppressed cells, or with decimals in their place, gives a sum exactly when
+        it is a combination of cells that are shown.
+
+        Args:
+          cells: Codes by variable, one or a list of them, of the cells to be summed; variables
+            left out are totals. Several such cells that do not overlap are given as a list.
+        """
+        from discreet.release.sums import published_sum
+
+        return published_sum(self, cells)
+
     def to_microdata(self) -> pa.Table:
         """Released inner cells as records: a row for each person, with a code for each variable."""
         from discreet.release.microdata import to_microdata
@@ -279,6 +305,21 @@ class Release(Protected):
 
         return save(self, path)
 
+    def to_sdmx_csv(self, dataflow: str, path: str | Path | None = None) -> str:
+        """Published cells as SDMX-CSV, with status and confidentiality in columns of their own.
+
+        `OBS_VALUE` is empty where a cell is not shown; `OBS_STATUS` and `CONF_STATUS` are codes of
+        the SDMX lists `CL_OBS_STATUS` and `CL_CONF_STATUS`. A cell that is sensitive and one that
+        protects it have the same codes.
+
+        Args:
+          dataflow: The data flow, e.g. `"EXAMPLE:TURNOVER(1.0)"`.
+          path: A file that the text is also written to.
+        """
+        from discreet.release.sdmx_csv import write_sdmx_csv
+
+        return write_sdmx_csv(self, dataflow, path)
+
     def __repr__(self) -> str:
         shown = show.text(self.design, self._visible(), title="Release", unit=self.unit)
         return f"{shown}\n{textwrap.fill(self.statement.text, _WIDTH)}"
@@ -289,9 +330,9 @@ class Release(Protected):
         )
 
     def _visible(self) -> NDArray[Any]:
-        """Published values with NaN where a cell is not shown."""
+        """Published values, masked where a cell is not shown."""
         hidden = self.hidden
-        return np.where(hidden, np.nan, self.z) if hidden.any() else self.z
+        return np.ma.array(self.z, mask=hidden) if hidden.any() else self.z
 
 
 @dataclass(frozen=True, eq=False, repr=False)

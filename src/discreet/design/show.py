@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from discreet.design.base import Design
 
 HEAD = 12
+CONFIDENTIAL = ":c"
+"""What stands in place of a figure that is not shown, as statistical offices write it."""
 NO_QUALITY = -1
 """In place of the quality of a cell that has none."""
 
@@ -41,9 +43,10 @@ def _column(values: NDArray[Any]) -> pa.Array:
     """An Arrow column; masked entries are null."""
     import pyarrow as pa
 
+    kind = pa.string() if values.dtype == object else None
     if isinstance(values, np.ma.MaskedArray):
-        return pa.array(values.data, mask=np.ma.getmaskarray(values))
-    return pa.array(values)
+        return pa.array(values.data, kind, mask=np.ma.getmaskarray(values))
+    return pa.array(values, kind)
 
 
 def graded(quality: NDArray[Any] | None) -> NDArray[Any] | None:
@@ -55,9 +58,7 @@ def inner_frame_of(
     design: Design, columns: Mapping[str, NDArray[Any]], positions: NDArray[Any]
 ) -> pa.Table:
     """Code columns of some inner cells followed by columns of values."""
-    import pyarrow as pa
-
-    values = {k: pa.array(v[positions]) for k, v in columns.items()}
+    values = {k: _column(v[positions]) for k, v in columns.items()}
     return _beside(design.inner_label_columns(positions), values)
 
 
@@ -129,7 +130,7 @@ def _rows(design: Design, z: NDArray[Any], unit: str) -> list[list[str]]:
 
 def _crosstab(design: Design, z: NDArray[Any]) -> list[list[str]]:
     (rows, row_codes), (columns, column_codes) = design.published_codes()
-    grid = np.empty((len(row_codes), len(column_codes)), dtype=z.dtype)
+    grid = np.ma.empty((len(row_codes), len(column_codes)), dtype=z.dtype)
     grid[rows, columns] = z
     name = f"{design.axes[0].name} \\ {design.axes[1].name}"
     body = [
@@ -170,6 +171,6 @@ def _shortened(rows: list[list[str]]) -> list[list[str]]:
 
 
 def _number(value: Any) -> str:
-    if isinstance(value, (float, np.floating)):
-        return ":" if np.isnan(value) else f"{value:,.2f}"
-    return f"{value:,}"
+    if value is np.ma.masked:
+        return CONFIDENTIAL
+    return f"{value:,.2f}" if isinstance(value, (float, np.floating)) else f"{value:,}"

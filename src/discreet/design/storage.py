@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from discreet.design.axis import Axis, Level
 from discreet.design.codes import canonical_array
+from discreet.design.contribution_storage import contributions_header, read_contributions
 from discreet.design.data_set import Bounds, DataSet
 from discreet.design.formula import Term
 from discreet.design.frames import value_names
@@ -60,8 +61,9 @@ def save_table(table: Table, path: str | Path) -> Path:
         "convention": [rule.name, rule.modulus, rule.edge],
         "data_set": asdict(table.data_set),
         "inner": table.inner is not None,
+        "contributions": contributions_header(table.contributions),
     }
-    content = pa.concat_tables(parts).unify_dictionaries()
+    content = pa.concat_tables(parts, promote_options="permissive").unify_dictionaries()
     return _write(content, header, table.design, path, OWNER_ONLY)
 
 
@@ -210,12 +212,17 @@ def _table(content: pa.Table, header: dict[str, Any]) -> Table:
     published, inner = _parts(content, header["columns"])
     design, where = _design(inner, header)
     values = CellValues(**_arrays(published, header["columns"]))
-    data_set = _data_set(header.get("data_set"))
+    parts: dict[str, Any] = {"data_set": _data_set(header.get("data_set"))}
+    if header.get("contributions"):
+        inside = (inner, where) if header["inner"] else None
+        parts["contributions"] = read_contributions(
+            header["contributions"], design, published, inside
+        )
     if not header["inner"]:
-        return Table(design, values, None, rule, data_set)
+        return Table(design, values, None, rule, **parts)
     arrays = _arrays(inner, header["columns"]).items()
     found = {k: _placed(v, where, design.n_inner) for k, v in arrays}
-    return Table(design, values, CellValues(**found), rule, data_set)
+    return Table(design, values, CellValues(**found), rule, **parts)
 
 
 def _data_set(spec: dict[str, Any] | None) -> DataSet:

@@ -11,9 +11,17 @@ import numpy as np
 from discreet.design import show, storage
 from discreet.design.assembly import HierarchiesLike, Support, cells_to_table, published_to_table
 from discreet.design.base import Design
+from discreet.design.contribution_frame import contributions_to_table
 from discreet.design.data_set import DataSet, SecretLike
 from discreet.design.formula import Margins
 from discreet.design.keys import CONVENTIONS, KeyConvention, convention
+from discreet.design.magnitude import (
+    LARGEST,
+    Contributions,
+    Magnitude,
+    Negative,
+    contribution_columns,
+)
 from discreet.design.values import CellValues, Real, Whole
 from discreet.errors import DesignError, KeysError
 
@@ -77,6 +85,7 @@ class Table:
       secret: The custodian's secret, behind a face that gives no more than keyed hashes; never
         stored.
       ledger: Where the custodian enters what is released; never stored.
+      contributions: Sums of a value and the largest contributions to each cell, for magnitudes.
     """
 
     design: Design
@@ -87,11 +96,14 @@ class Table:
     unit: str | None = None
     secret: SecretLike | None = field(default=None, repr=False)
     ledger: Any = field(default=None, repr=False)
+    contributions: Contributions | None = None
 
     def __post_init__(self) -> None:
         _check_length(self.published, self.design.n_published, "published")
         if self.inner is not None:
             _check_length(self.inner, self.design.n_inner, "inner")
+        if self.contributions is not None:
+            self.contributions.check_length(self.design.n_published, self.design.n_inner)
 
     @classmethod
     def from_inner(
@@ -176,6 +188,57 @@ class Table:
             frame, margins, count=count, key=key, hierarchies=hierarchies, convention=convention
         )
 
+    @classmethod
+    def from_contributions(
+        cls,
+        frame: Any,
+        margins: Margins,
+        *,
+        value: str,
+        contributor: str,
+        holding: str | None = None,
+        weight: str | None = None,
+        negative: Negative = "refuse",
+        largest: int = LARGEST,
+        hierarchies: HierarchiesLike | None = None,
+        support: Support = "all",
+        structural_zeros: Sequence[Mapping[str, Any]] = (),
+        declared: bool | Sequence[str] = False,
+        name: str = "unnamed",
+        edition: str = "1",
+    ) -> Table:
+        """A table of magnitudes from a frame of contributions: rows with a value and whose it is.
+
+        Rows of one contributor in one cell are one contribution. Counts are numbers of rows.
+
+        Args:
+          frame: Any data frame or Arrow table.
+          margins: What is published: a formula, or a list of tuples.
+          value: Column that is summed.
+          contributor: Column that says whose a row is.
+          holding: Column of groups; contributors of one holding count as one.
+          weight: Column of weights; contributions are then sums of weight times value.
+          negative: `"refuse"` negative values, or judge contributions by their `"absolute"` value.
+          largest: How many of the largest contributions to each cell are kept.
+          hierarchies: As for `from_counts`.
+          support: As for `from_counts`.
+          structural_zeros: As for `from_counts`.
+          declared: As for `from_counts`.
+          name: Name of the data set.
+          edition: Its edition.
+        """
+        table = contributions_to_table(
+            frame,
+            margins,
+            Magnitude(value, contributor, holding, negative, largest),
+            weight=weight,
+            hierarchies=hierarchies,
+            support=support,
+            structural_zeros=structural_zeros,
+            declared=declared,
+        )
+        return replace(table, data_set=DataSet(name, edition))
+
     @property
     def z(self) -> Whole:
         """True counts of the published cells."""
@@ -202,6 +265,15 @@ class Table:
         if self.published.weight is None:
             raise DesignError("this table has no weights; name the weight column when tabulating.")
         return self.published.weight
+
+    def require_contributions(self) -> Contributions:
+        """The contributions, or a clear error when the table has counts only."""
+        if self.contributions is None:
+            raise DesignError(
+                "this table has counts only, and nobody's contributions. Name the value and whose "
+                "it is: `people.tabulate(…, value='turnover', contributor='enterprise')`."
+            )
+        return self.contributions
 
     def require_inner(self) -> CellValues:
         """The inner values, or a clear error when only margins were read."""
@@ -277,14 +349,24 @@ class Table:
         return replace(self, secret=secret)
 
     def to_arrow(self) -> pa.Table:
-        """Published cells as an Arrow table: code columns and true values. Confidential."""
-        return show.frame_of(self.design, _value_columns(self.published))
+        """Published cells as an Arrow table: code columns and true values. Confidential.
+
+        Magnitudes follow: the sum under the value's name, `contributors`, and the largest
+        contributions with whose they are, `largest_1`, `owner_1`, ….
+        """
+        columns = _value_columns(self.published)
+        if self.contributions is not None:
+            columns |= contribution_columns(self.contributions, self.contributions.published)
+        return show.frame_of(self.design, columns)
 
     def inner_to_arrow(self) -> pa.Table:
         """Non-empty inner cells as an Arrow table. Confidential."""
         inner = self.require_inner()
-        some = np.flatnonzero(inner.count)
-        return show.inner_frame_of(self.design, _value_columns(inner), some)
+        some, columns = np.flatnonzero(inner.count), _value_columns(inner)
+        given = self.contributions
+        if given is not None and given.inner is not None:
+            columns |= contribution_columns(given, given.inner)
+        return show.inner_frame_of(self.design, columns, some)
 
     def to_pandas(self) -> pd.DataFrame:
         """Published cells as a pandas frame. Confidential."""
@@ -306,10 +388,18 @@ class Table:
         return {**self.__dict__, "secret": None, "ledger": None}
 
     def __repr__(self) -> str:
-        return show.text(self.design, self.z, title="Table (confidential)")
+        return show.text(self.design, *self._shown())
 
     def _repr_html_(self) -> str:
-        return show.html(self.design, self.z, title="Table (confidential)")
+        values, title, unit = self._shown()
+        return show.html(self.design, values, title, unit=unit)
+
+    def _shown(self) -> tuple[Any, str, str]:
+        """What a table shows of itself: counts, or magnitudes where it has some."""
+        if self.contributions is None:
+            return self.z, "Table (confidential)", "count"
+        value = self.contributions.value
+        return self.contributions.sum, f"Table of {value} (confidential)", value
 
 
 def _check_length(values: CellValues, expected: int, kind: str) -> None:

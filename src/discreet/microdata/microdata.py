@@ -12,6 +12,7 @@ from discreet.design.assembly import Hierarchies, HierarchiesLike, Support, as_h
 from discreet.design.data_set import DataSet, Keys
 from discreet.design.formula import Margins
 from discreet.design.keys import CONVENTIONS, KeyConvention, convention
+from discreet.design.magnitude import LARGEST, Magnitude, Negative
 from discreet.errors import DataError, KeysError, ParameterError, UnknownNameError
 from discreet.microdata import record_keys
 from discreet.microdata.backend import fetch
@@ -381,8 +382,18 @@ class Microdata:
         support: Support = "all",
         structural_zeros: Sequence[Mapping[str, Any]] | None = None,
         engine: str | Engine | None = None,
+        value: str | None = None,
+        contributor: str | None = None,
+        holding: str | None = None,
+        negative: Negative = "refuse",
+        largest: int = LARGEST,
     ) -> Table:
         """Count the records of every published cell, with weights and keys if there are any.
+
+        With `value=` the table has magnitudes as well, `table.contributions`: for every published
+        cell the sum, the number of contributors and the largest contributions with whose they are.
+        A contribution is all that one contributor gives to a cell, over all its records; where the
+        data have weights, the sum of weight times value. Contributions of zero do not count.
 
         The engine groups the records once, on all variables together, or once for each largest
         margin when the full crossing would be much larger than what is asked; the table then has
@@ -395,6 +406,13 @@ class Microdata:
           structural_zeros: Combinations that cannot occur, instead of the data's. They are left
             out of the inner cells; the data's own say nothing where inner cells are not held.
           engine: An engine or its name in the registry; Ibis by default.
+          value: Column that is summed, a number for every record.
+          contributor: Column that says whose a record is; the records' id by default.
+          holding: Column of the group a contributor belongs to. Contributors of one holding count
+            as one; those without a holding stand for themselves.
+          negative: `"refuse"` negative values, or judge contributions by their `"absolute"` value.
+          largest: How many of the largest contributions to each cell are kept; a rule on the n
+            largest needs n.
         """
         from discreet.tabulate.tabulate import tabulate
 
@@ -407,7 +425,37 @@ class Microdata:
             support=support,
             structural_zeros=structural_zeros,
             engine=engine,
+            of=self._magnitude(value, contributor, holding, negative, largest),
         )
+
+    def _magnitude(
+        self,
+        value: str | None,
+        contributor: str | None,
+        holding: str | None,
+        negative: Negative,
+        largest: int,
+    ) -> Magnitude | None:
+        """What is summed, and whose it is; nothing unless a value is named."""
+        who = contributor or self.id
+        if value is None:
+            if contributor or holding:
+                raise ParameterError(
+                    "contributor= and holding= say whose a value is; name the value as well, "
+                    "e.g. value='turnover'."
+                )
+            return None
+        if who is None:
+            raise ParameterError(
+                f"value={value!r} needs to know whose each record is: name the column, e.g. "
+                "contributor='enterprise'. Where every record is a contributor of its own, name "
+                "the column that identifies it."
+            )
+        of = Magnitude(value, who, holding, negative, largest)
+        for name in of.columns:
+            if name not in self.columns:
+                raise UnknownNameError("column", name, self.columns)
+        return of
 
     def _ids(self, name: str | None) -> tuple[str, Any]:
         name = self._id_name(name)

@@ -119,7 +119,11 @@ def on_public_support(table: Table, *, with_inner: bool = False) -> Table:
             )
         inner = _placed(table.require_inner(), inner_where, public.n_inner)
     published = _placed(table.published, where, public.n_published)
-    return replace(table, design=public, published=published, inner=inner)
+    given = table.contributions
+    if given is not None:
+        places = inner_where if with_inner else None
+        given = given.spread(where, public.n_published, places, public.n_inner)
+    return replace(table, design=public, published=published, inner=inner, contributions=given)
 
 
 def _placed(values: CellValues, where: NDArray[Any], n: int) -> CellValues:

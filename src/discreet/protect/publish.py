@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,14 +14,14 @@ from discreet.design.canonical import (
     table_digest,
 )
 from discreet.design.data_set import UNNAMED
-from discreet.design.release import COUNT, WEIGHT, Protected, Release
+from discreet.design.release import COUNT, VALUE, WEIGHT, Protected, Release
 from discreet.design.sparse import SparseDesign
 from discreet.design.table import Draws, Method, Table
 from discreet.digests import digest
 from discreet.errors import ParameterError
 from discreet.ledger import Cost, Ledger
 from discreet.protect.draws import SecretDraws, release_digest
-from discreet.protect.sentences import data_step
+from discreet.protect.sentences import data_step, follows_truth
 
 SOURCES = ("keys", "table", "system")
 _REMEDY = {
@@ -111,6 +111,8 @@ def in_unit(table: Table, method: Method, unit: str | None) -> Table:
     if isinstance(table.design, SparseDesign):
         table.design.require_public_size()
     offered = getattr(method, "units", (COUNT,))
+    if table.contributions is not None and unit in (None, table.contributions.value):
+        return replace(table, unit=_value_unit(method, table.contributions.value, offered))
     has_weights = table.published.weight is not None
     if unit is None and has_weights and offered == (WEIGHT,):
         unit = WEIGHT
@@ -131,6 +133,16 @@ def in_unit(table: Table, method: Method, unit: str | None) -> Table:
     if unit == WEIGHT and not has_weights:
         raise ParameterError("unit='weight' needs a table with weights; name the weight column.")
     return replace(table, unit=unit)
+
+
+def _value_unit(method: Method, value: str, offered: Sequence[str]) -> str:
+    """The value of a table of magnitudes as the unit, for methods that publish such."""
+    if VALUE not in offered:
+        raise ParameterError(
+            f"this table has magnitudes of {value!r}, and method {method.name!r} publishes counts. "
+            "Use 'suppress' for the sums, or say unit='count' for numbers of records."
+        )
+    return value
 
 
 def _refuse_seed(parameters: Mapping[str, Any]) -> None:
@@ -175,7 +187,8 @@ def _registered(book: Ledger | None, method: Method, table: Table, again: bool) 
         book.register_counts(table.data_set, digest(codes).hex(), counts)
     if method.source != "table":
         return None
-    SecretDraws().generator(method, ordered)  # a missing secret is an error before anything else
+    if not follows_truth(method):  # a missing secret is an error before anything else
+        SecretDraws().generator(method, ordered)
     # the same table on another support can come out otherwise: a release of its own
     shown = digest(release_digest(arranged, ordered), ordered.design.n_inner).hex()
     return book.register_release(table.data_set, shown, _entry(method), again=again)

@@ -10,15 +10,14 @@ import math
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.design.data_set import DataSet
+from discreet.design.data_set import DataSet, SecretLike
 from discreet.design.release import COUNT, WEIGHT, CellStatus, Protected
 from discreet.design.statement import Sentence, Step, step_of
-from discreet.design.table import Method, Table
 from discreet.protect.claims import Claims
 
 LEAST_P = 1e-6
@@ -214,17 +213,37 @@ def nested_crossings() -> Sentence:
     )
 
 
-def data_step(table: Table, method: Method, *, is_counted: bool, number: int | None) -> Step:
+class Subject(Protocol):
+    """What is published: a table, or records."""
+
+    @property
+    def data_set(self) -> DataSet:
+        """Name and edition."""
+
+    @property
+    def secret(self) -> SecretLike | None:
+        """What noise is drawn from."""
+
+
+class Sourced(Protocol):
+    """A method that says where its randomness comes from."""
+
+    @property
+    def source(self) -> str:
+        """`"keys"`, `"table"` or `"system"`."""
+
+
+def data_step(subject: Subject, method: Sourced, *, is_counted: bool, number: int | None) -> Step:
     """The first step of a statement: which data, and what other releases of them mean.
 
     Args:
-      table: The table.
+      subject: What is published.
       method: How it is protected.
       is_counted: Whether a ledger counts releases.
       number: Which of its edition's table-wise releases this is, if a ledger knows.
     """
-    data = table.data_set
-    said = [_edition(data, method), _others(method, is_counted), *_secrecy(table, method)]
+    data = subject.data_set
+    said = [_edition(data, method), _others(method, is_counted), *_secrecy(subject, method)]
     if number is not None and number > 1:
         said.append(
             limit(
@@ -237,9 +256,20 @@ def data_step(table: Table, method: Method, *, is_counted: bool, number: int | N
     return step_of("data", parameters, said)
 
 
-def _edition(data: DataSet, method: Method) -> Sentence:
+def follows_truth(method: Sourced) -> bool:
+    """Whether a method draws nothing: its releases follow from the true values alone."""
+    claims = getattr(method, "claims", None)
+    return "source" in getattr(claims, "follows_truth", ())
+
+
+def _edition(data: DataSet, method: Sourced) -> Sentence:
     """What a next edition would give away."""
-    if method.source != "keys":
+    if follows_truth(method):
+        text = (
+            "Each edition is suppressed anew: a cell that is hidden here and shown in another "
+            "edition or another table of nearly the same records can often be computed."
+        )
+    elif method.source != "keys":
         text = (
             "Each edition is drawn anew: n editions of nearly the same records average to a noise "
             "smaller by the square root of n, and their difference is not protected further."
@@ -264,7 +294,7 @@ def _edition(data: DataSet, method: Method) -> Sentence:
     return limit("editions", text)
 
 
-def _others(method: Method, is_counted: bool) -> Sentence:
+def _others(method: Sourced, is_counted: bool) -> Sentence:
     """What other releases of the same records mean."""
     if method.source == "keys":
         text = (
@@ -286,8 +316,8 @@ def _others(method: Method, is_counted: bool) -> Sentence:
     return limit("other-releases", text)
 
 
-def _secrecy(table: Table, method: Method) -> list[Sentence]:
-    if method.source == "system" or table.secret is None or not table.secret.is_public:
+def _secrecy(subject: Subject, method: Sourced) -> list[Sentence]:
+    if method.source == "system" or subject.secret is None or not subject.secret.is_public:
         return []
     return [
         limit(

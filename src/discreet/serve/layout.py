@@ -12,12 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.design.release import CellStatus, Release
+from discreet.design.show import CONFIDENTIAL
 from discreet.serve.outline import Entry, outline
 from discreet.serve.request import Asked, TableRequest
 
 Combination = tuple[Entry, ...]
 IMPOSSIBLE = "–"
-HIDDEN = ":"
+HIDDEN = CONFIDENTIAL
 MEANINGS = {IMPOSSIBLE: "cannot occur", HIDDEN: "not published"}
 
 
@@ -146,7 +147,8 @@ def _shown(release: Release) -> list[str]:
     texts = [number(value) for value in release.z.tolist()]
     if release.status is None:
         return texts
-    symbols = {CellStatus.published: None, CellStatus.structural_zero: IMPOSSIBLE}
+    symbols = dict.fromkeys((CellStatus.published, CellStatus.decimal), "")
+    symbols[CellStatus.structural_zero] = IMPOSSIBLE
     return [
         symbols.get(CellStatus(s), HIDDEN) or text
         for s, text in zip(release.status.tolist(), texts, strict=True)

@@ -22,6 +22,10 @@ STUDIES: dict[str, tuple[str, str]] = {
         "discreet.studies.inner_frequencies.study",
         "Releasable inner cell frequencies from protected tables (Langsrud 2019b)",
     ),
+    "regression-decimals": (
+        "discreet.studies.regression_decimals.study",
+        "Suppressed tables as decimal numbers that add up (Langsrud 2019a, section 7)",
+    ),
     "eliminating-small-cells": (
         "discreet.studies.eliminating_small_cells.study",
         "Eliminating small cells from census counts tables (Giessing & Höhne 2011)",

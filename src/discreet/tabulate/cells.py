@@ -17,6 +17,8 @@ from discreet.tabulate.engine import Engine, values_of
 from discreet.tabulate.outside import leaf_positions
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from discreet.microdata.microdata import Microdata
 
 
@@ -25,18 +27,41 @@ class Reader:
     """Asks an engine for cells and codes them.
 
     The axis of a variable is made from the first grouping that has it and used for all others.
+
+    Attributes:
+      engine: The engine.
+      data: The records.
+      axes: The axes of the variables read so far.
+      found: For each of them the values of a grouping, and the leaf position of each.
     """
 
     engine: Engine
     data: Microdata
     axes: dict[str, Axis] = field(default_factory=dict)
+    found: dict[str, tuple[Any, NDArray[np.int64]]] = field(default_factory=dict)
 
     def read(self, variables: Sequence[str]) -> CodedCells:
         """The cells of one grouping."""
         cells = self.engine.group(self.data, variables)
         leaves = tuple(self._leaves(v, cells.column(place)) for place, v in enumerate(variables))
+        for place, v in enumerate(variables):
+            self.found[v] = (cells.column(place), leaves[place])
         axes = tuple(self.axes[v] for v in variables)
         return CodedCells(axes, leaves, values_of(cells, len(variables)))
+
+    def grouped(self, variable: str, group: NDArray[Any]) -> tuple[pa.Array, NDArray[np.int64]]:
+        """The distinct values of a variable as they were read, and the group of each.
+
+        Args:
+          variable: A variable that was read.
+          group: The group of each leaf.
+        """
+        column, leaves = self.found[variable]
+        coded = column.combine_chunks().dictionary_encode(null_encoding="encode")
+        index = coded.indices.to_numpy()
+        first = np.full(len(coded.dictionary), -1, dtype=np.int64)
+        first[index] = leaves
+        return coded.dictionary, np.asarray(group, dtype=np.int64)[first]
 
     def _leaves(self, variable: str, column: Any) -> NDArray[np.int64]:
         """The leaf position of each row."""

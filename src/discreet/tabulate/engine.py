@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.design.axis import OUTSIDE
+from discreet.design.magnitude import Magnitude
 from discreet.design.values import CellValues
 from discreet.errors import DataError, KeysError
 
@@ -17,6 +20,52 @@ if TYPE_CHECKING:
     from discreet.microdata.microdata import Microdata
 
 COUNT, WEIGHT, WEIGHT_SQUARED, KEY = "n", "w", "w2", "k"
+HOLDING, CONTRIBUTOR, CONTRIBUTION = "h", "c", "amount"
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """Where the values of a variable lie along one margin.
+
+    Attributes:
+      variable: The variable.
+      values: Its distinct values as the engine wrote them; null when missing values occur.
+      number: For each value the number of its group, -1 for values in none.
+    """
+
+    variable: str
+    values: pa.Array
+    number: NDArray[np.int64]
+
+    @property
+    def missing(self) -> int:
+        """The group of missing values."""
+        found = self.number[np.flatnonzero(_is_missing(self.values))]
+        return int(found[0]) if len(found) else OUTSIDE
+
+
+def _is_missing(values: pa.Array) -> NDArray[np.bool_]:
+    """Whether values are null or not a number."""
+    import pyarrow.compute as pc
+
+    return np.asarray(pc.is_null(values, nan_is_null=True))
+
+
+@dataclass(frozen=True)
+class ValueFacts:
+    """What is to know of values before they are summed.
+
+    Attributes:
+      records: Number of records.
+      finite: Number of them with a finite value.
+      owned: Number of them with a contributor or a holding.
+      lowest: The smallest finite value.
+    """
+
+    records: int
+    finite: int
+    owned: int
+    lowest: float
 
 
 class Engine(Protocol):
@@ -38,6 +87,25 @@ class Engine(Protocol):
           DataError: A weight is missing, negative or not finite; or a person is missing.
           KeysError: A record key is missing or outside the range of the convention.
         """
+
+    def contributions(self, data: Microdata, of: Magnitude, groups: Sequence[Groups]) -> pa.Table:
+        """The largest contributions to each cell, a row for each.
+
+        A contribution is the sum of a contributor's records in the cell, of weight times value
+        where the data have weights. Columns: `g0`, `g1`, … (the cell, by numbers of groups), `rank`
+        (from 0, by absolute value), `x` (the contribution, with its sign), `h` and `c` (holding, or
+        contributor where there is no holding), and of the whole cell `n` (contributors), `s` and
+        `a` (the sums of contributions and of their absolute values). Contributions of zero do not
+        count. Records outside the groups are in no cell; the data's bounds hold.
+
+        Args:
+          data: The records.
+          of: What is summed, and whose it is.
+          groups: For each variable of the cells where its values lie.
+        """
+
+    def value_facts(self, data: Microdata, of: Magnitude) -> ValueFacts:
+        """What is to know of the values before they are summed."""
 
 
 def values_of(cells: pa.Table, n_variables: int) -> CellValues:
@@ -77,6 +145,27 @@ def check_weights(data: Microdata, lowest: float, sums: NDArray[np.float64]) -> 
         )
     if not np.isfinite(sums).all():
         raise DataError(f"weight column {data.weight!r} has values that are not finite numbers.")
+
+
+def check_values(of: Magnitude, facts: ValueFacts) -> None:
+    """Refuse values that are missing or not finite, that nobody contributed, or are negative."""
+    if facts.finite < facts.records:
+        raise DataError(
+            f"value column {of.value!r} has {facts.records - facts.finite:,} missing or infinite "
+            "values. Give every record a value, zero where it contributes nothing."
+        )
+    if facts.owned < facts.records:
+        raise DataError(
+            f"{facts.records - facts.owned:,} records have no {of.contributor!r}"
+            + (f" and no {of.holding!r}" if of.holding else "")
+            + "; every record needs a contributor."
+        )
+    if facts.lowest < 0 and of.negative == "refuse":
+        raise DataError(
+            f"value column {of.value!r} has negative values. If they are right, say "
+            "negative='absolute': contributors are then ranked and judged by the absolute value of "
+            "what they contribute to a cell, while sums keep their signs."
+        )
 
 
 def missing_persons(data: Microdata) -> DataError:

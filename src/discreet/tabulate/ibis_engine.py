@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.design.frames import fresh_name
+from discreet.design.magnitude import Magnitude
 from discreet.errors import DataError
 from discreet.microdata.backend import fetch
 from discreet.tabulate.engine import (
@@ -16,6 +17,8 @@ from discreet.tabulate.engine import (
     KEY,
     WEIGHT,
     WEIGHT_SQUARED,
+    Groups,
+    ValueFacts,
     as_array,
     bad_keys,
     check_weights,
@@ -56,6 +59,18 @@ class IbisEngine:
         by = {f"v{i}": table[name] for i, name in enumerate(variables)}
         return table.group_by(**by).aggregate(**sums)
 
+    def contributions(self, data: Microdata, of: Magnitude, groups: Sequence[Groups]) -> pa.Table:
+        """The largest contributions to each cell; see `Engine.contributions`."""
+        from discreet.tabulate.ibis_contributions import contributions_query
+
+        return fetch(data.backend, contributions_query(data, of, groups), data.origin)
+
+    def value_facts(self, data: Microdata, of: Magnitude) -> ValueFacts:
+        """What is to know of the values before they are summed."""
+        from discreet.tabulate.ibis_contributions import value_facts, value_facts_query
+
+        return value_facts(fetch(data.backend, value_facts_query(data, of), data.origin))
+
 
 def sums_of(data: Microdata) -> tuple[Any, dict[str, Any]]:
     """The records, and what is summed over them: counts, weights, keys, and valid records.
@@ -66,13 +81,12 @@ def sums_of(data: Microdata) -> tuple[Any, dict[str, Any]]:
     import ibis
 
     table, key = data.keyed()
-    table, bounds = _within_bounds(table, data), data.data_set.bounds
+    table, bounds = within_bounds(table, data), data.data_set.bounds
     sums, is_valid = {COUNT: table.count()}, []
     if bounds.person is not None:
         is_valid += [table[bounds.person].notnull(), table[data.id].notnull()]
     if data.weight is not None:
-        given = _weights(table, data)
-        w = given if bounds.weight is None else ibis.least(given, bounds.weight)
+        given, w = bounded_weights(table, data)
         sums |= {WEIGHT: w.sum(), WEIGHT_SQUARED: (w * w).sum()}
         is_valid.append((given >= 0) & (given <= _LARGEST))
     if key is not None:
@@ -84,7 +98,7 @@ def sums_of(data: Microdata) -> tuple[Any, dict[str, Any]]:
     return table, sums
 
 
-def _within_bounds(table: Any, data: Microdata) -> Any:
+def within_bounds(table: Any, data: Microdata) -> Any:
     """The records that are counted: those of each person with the lowest ids, up to the bound."""
     import ibis
 
@@ -97,15 +111,23 @@ def _within_bounds(table: Any, data: Microdata) -> Any:
     return numbered.filter(numbered[place] < bounds.max_records).drop(place)
 
 
+def bounded_weights(table: Any, data: Microdata) -> tuple[Any, Any]:
+    """The weights as they were given, and cut to their bound."""
+    import ibis
+
+    given, bound = _weights(table, data), data.data_set.bounds.weight
+    return given, given if bound is None else ibis.least(given, bound)
+
+
 def _weights(table: Any, data: Microdata) -> Any:
     column = table[data.weight]
-    _require_numbers(column, "weight")
+    require_numbers(column, "weight")
     return column if column.type().is_float64() else column.cast("float64")
 
 
 def whole_keys(column: Any, modulus: int) -> tuple[Any, Any]:
     """Keys as whole numbers, and whether they lie in their range."""
-    _require_numbers(column, "key")
+    require_numbers(column, "key")
     given = _as_numbers(column)
     if given.type().is_floating():
         return nearest(given * float(modulus)).cast("int64"), (given >= 0) & (given < 1)
@@ -121,7 +143,8 @@ def _as_numbers(column: Any) -> Any:
     return column if is_safe else column.cast("int64")
 
 
-def _require_numbers(column: Any, role: str) -> None:
+def require_numbers(column: Any, role: str) -> None:
+    """Refuse a column that cannot be read as numbers."""
     kind = column.type()
     if not (kind.is_numeric() or kind.is_string()) or kind.is_boolean():
         raise DataError(f"{role} column {column.get_name()!r} holds {kind}, not numbers.")

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.design.codes import factorise
+from discreet.design.magnitude import Magnitude
 from discreet.errors import DataError
 from discreet.microdata.backend import fetch
 from discreet.tabulate.engine import (
@@ -17,10 +18,13 @@ from discreet.tabulate.engine import (
     KEY,
     WEIGHT,
     WEIGHT_SQUARED,
+    Groups,
+    ValueFacts,
     bad_keys,
     check_weights,
     missing_persons,
 )
+from discreet.tabulate.numpy_contributions import facts_of, ranked_contributions
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -56,6 +60,33 @@ class NumpyEngine:
         return pa.table(
             [*columns, *(pa.array(values) for values in sums.values())], [*variables, *sums]
         )
+
+    def contributions(self, data: Microdata, of: Magnitude, groups: Sequence[Groups]) -> pa.Table:
+        """The largest contributions to each cell; see `Engine.contributions`."""
+        records = _valued(data, of, [group.variable for group in groups])
+        amounts = _values(records, of)
+        if data.weight is not None:
+            amounts = amounts * _weights(data, records.column(data.weight))
+        return ranked_contributions(records, amounts.tolist(), of, groups)
+
+    def value_facts(self, data: Microdata, of: Magnitude) -> ValueFacts:
+        """What is to know of the values before they are summed."""
+        records = _valued(data, of, [])
+        return facts_of(records, _values(records, of).tolist(), of)
+
+
+def _values(records: pa.Table, of: Magnitude) -> NDArray[np.float64]:
+    column = _numbers(records.column(of.value), missing=np.nan, role="value")
+    return column.astype(np.float64)
+
+
+def _valued(data: Microdata, of: Magnitude, variables: Sequence[str]) -> pa.Table:
+    """The records that count, with the columns that contributions need."""
+    ids = () if data.person is None else (data.person, data.id)
+    used = dict.fromkeys((*variables, *of.columns, data.weight, *ids))
+    named = [name for name in used if name is not None]
+    records = fetch(data.backend, data.table.select(*named), data.origin)
+    return _within_bounds(data, records)
 
 
 def _within_bounds(data: Microdata, records: pa.Table) -> pa.Table:
@@ -126,7 +157,7 @@ def _numbers(column: Any, missing: float, role: str) -> NDArray[Any]:
     if not (is_fraction or is_text or pa.types.is_integer(kind) or pa.types.is_decimal(kind)):
         raise DataError(f"{role} column holds {kind}, not numbers.")
     try:
-        column = column.cast(pa.float64() if is_fraction or role == "weight" else pa.int64())
+        column = column.cast(pa.float64() if is_fraction or role != "key" else pa.int64())
     except pa.ArrowInvalid:
         raise DataError(f"{role} column could not be read: a value is no number.") from None
     return np.asarray(column.fill_null(missing).to_numpy())

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 from discreet import registry
 from discreet.design.assembly import CodedCells, Hierarchies, Support, build_table, variables_of
 from discreet.design.formula import Margins, Term, parse
+from discreet.design.magnitude import Magnitude
 from discreet.design.table import Table
 from discreet.errors import ParameterError, UnknownNameError
 from discreet.progress import report
 from discreet.tabulate.cells import Reader
+from discreet.tabulate.contributions import contributions_of
 from discreet.tabulate.engine import Engine
 from discreet.tabulate.margins import margins_table
 from discreet.tabulate.plan import HELD, Size, Variables, crossing, holds_inner, largest_sets
@@ -29,6 +31,7 @@ def tabulate(
     support: Support,
     structural_zeros: Sequence[Mapping[str, Any]] | None,
     engine: str | Engine | None,
+    of: Magnitude | None = None,
 ) -> Table:
     """A table of the records; see `Microdata.tabulate`."""
     if support not in ("all", "occurring"):
@@ -50,6 +53,8 @@ def tabulate(
         table = build_table(groupings[0], terms, data.convention, support, rules)
     else:
         table = margins_table(groupings, terms, data.convention)
+    if of is not None:
+        table = replace(table, contributions=contributions_of(reader, table, of))
     return replace(table, data_set=data.data_set, secret=data.secret, ledger=data.ledger)
 
 

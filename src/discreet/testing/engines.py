@@ -27,6 +27,12 @@ from discreet.microdata.secret import Secret
 from discreet.randomness import stream
 from discreet.tabulate.engine import Engine, values_of
 from discreet.tabulate.ibis_engine import IbisEngine
+from discreet.testing.contributions import (
+    MAGNITUDES,
+    REFUSED_MAGNITUDES,
+    compare_contributions,
+    refuses_contributions,
+)
 
 Sums = tuple[int, float, float, int]
 Counted = dict[tuple[str, ...], Sums]
@@ -64,7 +70,7 @@ def check_engine(
     Args:
       backend: An Ibis back end that can create tables.
       engine: The engine to test on it, Ibis by default.
-      cases: Names of some of `CASES` and `REFUSED`; all by default.
+      cases: Names of some of `ALL_CASES`; all by default.
 
     Raises:
       EngineError: A case came out wrong; the message names every one that did.
@@ -72,7 +78,7 @@ def check_engine(
     passed: list[str] = []
     unsupported: dict[str, str] = {}
     wrong: dict[str, str] = {}
-    for name in (*CASES, *REFUSED) if cases is None else cases:
+    for name in ALL_CASES if cases is None else cases:
         failed = _tried(backend, name, engine or IbisEngine())
         if failed is None:
             passed.append(name)
@@ -94,14 +100,14 @@ class _Failure:
 
 def _tried(backend: Any, case: str, engine: Engine) -> _Failure | None:
     """What went wrong with a case, if anything did."""
-    frame = {**CASES, **REFUSED}[case]()
+    check, make = ALL_CASES[case]
+    frame = make()
     name = f"discreet_check_{secrets.token_hex(6)}"
     try:
         table = attempt(lambda: border(backend).store(name, frame), "the case")
     except DiscreetError as error:
         return _Failure(str(error.__cause__ or error).splitlines()[0][:100], is_unsupported=True)
     try:
-        check = refuses if case in REFUSED else compare
         check(frame, open_records(table), engine)
     except Exception as error:  # any failure of the engine is a finding
         return _Failure(f"{type(error).__name__}: {error}")
@@ -322,3 +328,12 @@ REFUSED: Mapping[str, Callable[[], pa.Table]] = {
     "key out of range": _bad(key=[2**32, 2]),
 }
 """Frames an engine must refuse, by name."""
+
+Check = Callable[[pa.Table, Microdata, Engine], None]
+ALL_CASES: Mapping[str, tuple[Check, Callable[[], pa.Table]]] = {
+    **{name: (compare, make) for name, make in CASES.items()},
+    **{name: (refuses, make) for name, make in REFUSED.items()},
+    **{name: (compare_contributions, make) for name, make in MAGNITUDES.items()},
+    **{name: (refuses_contributions, make) for name, make in REFUSED_MAGNITUDES.items()},
+}
+"""Every case with what checks it."""

@@ -172,6 +172,8 @@ def secret(method: Any, table: Table, seed: int = 1) -> str:
     """The same secret gives unrelated noise to tables of other records."""
     if method.source == "system":
         return "not exercised: noise comes from the system"
+    if "source" in method.claims.follows_truth:
+        return "not exercised: nothing is drawn"
     other = _other_records(table)
     pairs = []
     for k in range(_SECRETS):

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import math
-import multiprocessing.context
-import os
 import pickle
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from contextlib import contextmanager
-from types import ModuleType
 from typing import TYPE_CHECKING, NamedTuple
 
 from discreet.assess.compare.job import Job
 from discreet.errors import DiscreetError, ParameterError
+from discreet.processes import Spawn, available_cores
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -68,12 +64,6 @@ def _first(job: Job, k: int, i: int) -> pa.Table:
         raise
 
 
-def available_cores() -> int:
-    """Cores that this process may use."""
-    usable = getattr(os, "sched_getaffinity", None)
-    return len(usable(0)) if usable is not None else os.cpu_count() or 1
-
-
 def _processes(job: Job, workers: int | None, seconds: float) -> int:
     wanted = available_cores() if workers is None else workers
     if wanted == 1 or (workers is None and seconds < WORTH_STARTING):
@@ -115,7 +105,7 @@ def _here(job: Job, batches: Sequence[Batch]) -> Iterator[Done]:
 
 def _elsewhere(job: Job, batches: Sequence[Batch], processes: int) -> Iterator[Done]:
     pool = ProcessPoolExecutor(
-        min(processes, len(batches)), _Spawn(), _receive, (pickle.dumps(job),)
+        min(processes, len(batches)), Spawn(), _receive, (pickle.dumps(job),)
     )
     try:
         pending: dict[Future[pa.Table], Batch] = {pool.submit(_work, *b): b for b in batches}
@@ -124,28 +114,6 @@ def _elsewhere(job: Job, batches: Sequence[Batch], processes: int) -> Iterator[D
                 yield pending.pop(future), future.result()
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
-
-
-class _Process(multiprocessing.context.SpawnProcess):
-    """A process that does not run the main script again, so scripts need no guard."""
-
-    def start(self) -> None:
-        with _without_main():
-            super().start()
-
-
-class _Spawn(multiprocessing.context.SpawnContext):
-    Process = _Process
-
-
-@contextmanager
-def _without_main() -> Iterator[None]:
-    main = sys.modules["__main__"]
-    sys.modules["__main__"] = ModuleType("__main__")
-    try:
-        yield
-    finally:
-        sys.modules["__main__"] = main
 
 
 _job: Job | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from discreet.assess.plots.cells import before_after
 from discreet.assess.plots.deviations import deviations
+from discreet.assess.plots.preserved import preserved
 from discreet.assess.plots.risk_utility import frontier_map, risk_utility_map
 from discreet.assess.plots.style import save, to_svg
 from discreet.assess.plots.transitions import transitions
@@ -12,6 +13,7 @@ __all__ = [
     "before_after",
     "deviations",
     "frontier_map",
+    "preserved",
     "risk_utility_map",
     "save",
     "to_svg",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -12,6 +11,8 @@ from numpy.typing import NDArray
 
 from discreet import registry
 from discreet.design.base import Design
+from discreet.protect.suppress.decimals import Decimals
+from discreet.randomness import stream
 from discreet.solve.fit import Fit
 from discreet.studies.inner_frequencies import printed
 from discreet.studies.model import Figure, PrintedTable, as_printed, by_row, grid
@@ -56,14 +57,13 @@ def _fit(name: str, design: Design, z: Real, weights: Real | None = None, **opti
 def _suppressed() -> PrintedTable:
     """Table 2: four cells are not published; what is left determines them up to one number."""
     design = _design("row*col")
-    weights = np.ones(design.n_published)
+    hidden = np.zeros(design.n_published, dtype=bool)
     for row, col in SUPPRESSED:
-        weights[design.position({"row": row, "col": col})] = 0
-    fit = _fit("least-squares", design, design.aggregate(INNER), weights, tolerance=_TIGHT)
+        hidden[design.position({"row": row, "col": col})] = True
+    z = np.where(hidden, 0.0, design.aggregate(INNER))
+    fit = _fit("least-squares", design, z, (~hidden).astype(float), tolerance=_TIGHT)
     fitted = _table("Table 2", "", printed.TABLE_2, design, fit).figures
-    freedom = INNER.size - 8
-    residual = (INNER - fit.y) / math.sqrt(((INNER - fit.y) ** 2).sum() / freedom)
-    with_residual = _inner(fit.y - RESIDUAL_ERROR * residual)
+    with_residual = _inner(_printed_outcome(design, hidden, z, fit.y))
     return PrintedTable(
         "Table 2",
         "Suppressed cells replaced by fitted values, and with scaled residuals",
@@ -71,6 +71,15 @@ def _suppressed() -> PrintedTable:
         "Figures agree when they round to the printed digits. The residuals have one degree of "
         "freedom, so there are two possible outcomes; the printed one is shown.",
     )
+
+
+def _printed_outcome(design: Design, hidden: NDArray[np.bool_], z: Real, fitted: Real) -> Real:
+    """Decimals from published cells alone; of the two possible outcomes the one that is printed."""
+    rng = stream(1, "inner-frequencies:decimals")
+    decimals = Decimals(rmse=RESIDUAL_ERROR)
+    drawn = decimals.replace(design, hidden, z, normal=rng.standard_normal).y
+    first = float(by_row(printed.TABLE_2_RESIDUALS)[ROWS[0]][0])
+    return min(drawn, 2 * fitted - drawn, key=lambda y: abs(float(y[0]) - first))
 
 
 def _from_totals(totals: Design, exact: Real) -> PrintedTable:

@@ -1,0 +1,118 @@
+"""Suppression of counts by elimination beside recorded patterns of R packages."""
+
+import time
+from dataclasses import replace
+
+import numpy as np
+
+import discreet as dc
+from benchmarks._five_way import five_way, load
+from benchmarks._measure import peak_gib, print_table
+from benchmarks._recorded import Recorded, recorded
+from discreet.protect.suppress.gauss import Plan, suppress_by_gauss
+from discreet.protect.suppress.pattern import Pattern
+from discreet.protect.suppress.priority import priority
+from discreet.protect.suppress.singletons import attackers, owners
+from discreet.solve.elimination import CANDIDATE, LONE, Elimination
+
+PEER_CPU_FROM = 2_900  # cells from which times are compared
+
+
+def lone_view(pattern: Pattern) -> int:
+    """Primaries that somebody alone in an inner cell can compute from the published cells."""
+    from scipy.sparse import csc_array, hstack, identity
+
+    X = csc_array(pattern.design.matrix().astype(np.int64))
+    primary, who = np.flatnonzero(pattern.primary), attackers(pattern)
+    alone = np.flatnonzero(who >= 0)
+    units = csc_array(identity(X.shape[0], dtype=np.int64, format="csc"))[:, alone]
+    shown = X[:, ~pattern.suppressed]
+    order = np.argsort(np.diff(shown.indptr), kind="stable")
+    parts = [shown[:, order], X[:, primary], units]
+    kind = np.repeat([CANDIDATE, LONE, LONE], [part.shape[1] for part in parts])
+    elimination = Elimination(csc_array(hstack(parts, format="csc")), kind)
+    elimination.take(elimination.undecided)
+    first = shown.shape[1]
+    hidden = elimination.remainders(first + np.arange(len(primary) + len(alone)))
+    owner = owners(pattern, X[:, primary])
+    keys = [_key(hidden, j) for j in range(hidden.shape[1])]
+    known: dict[bytes, set[int]] = {}
+    for i, key in zip(alone, keys[len(primary) :], strict=True):
+        known.setdefault(key, set()).add(int(who[i]))
+    own = zip(keys[: len(primary)], owner.tolist(), strict=True)
+    return sum(not key or bool(known.get(key, set()) - {one}) for key, one in own)
+
+
+def _key(columns, j: int) -> bytes:  # noqa: ANN001
+    part = slice(columns.indptr[j], columns.indptr[j + 1])
+    return columns.indices[part].tobytes() + columns.data[part].tobytes()
+
+
+def made_safe(case: Recorded) -> Pattern:
+    """The recorded pattern with the further suppressions that lone contributors call for."""
+    pattern, is_public = case.pattern, case.method.zeros_are_public
+    shown = np.flatnonzero(~pattern.suppressed)
+    score = priority(pattern, pattern.z + 1.0)
+    order = shown[np.argsort(-score[shown], kind="stable")]
+    is_zero = (pattern.z[order] == 0) & is_public
+    return suppress_by_gauss(pattern, Plan(order[is_zero], order[~is_zero], is_public))
+
+
+def compared(case: Recorded, *, singletons: bool) -> list:
+    """Our pattern beside the other program's, at the same safety."""
+    method = replace(case.method, singletons=singletons)
+    started = time.process_time()
+    ours = method.pattern(case.table)
+    cpu = time.process_time() - started
+    peer = made_safe(case) if singletons else case.pattern
+    if not (ours.primary == peer.primary).all():
+        raise SystemExit(f"{case.name}: other primaries than the recorded ones.")
+    counts = [ours.n_secondary, peer.n_secondary, int(ours.cost), int(peer.cost)]
+    view = "lone" if singletons else "equations"
+    risk = [lone_view(ours), lone_view(case.pattern)]
+    return [case.name, view, len(ours.z), ours.n_primary, *counts, *risk, cpu, case.cpu]
+
+
+def totals(rows: list[list], view: str) -> None:
+    """Sums over all cases, and the worst time ratio of large tables."""
+    some = [row for row in rows if row[1] == view]
+    sums = [sum(row[k] for row in some) for k in range(4, 10)]
+    slow = max(row[10] / row[11] for row in some if row[2] >= PEER_CPU_FROM)
+    print(
+        f"{view}: secondary {sums[0]} (peer {sums[1]}), suppressed sum {sums[2]} (peer {sums[3]}), "
+        f"told to lone contributors {sums[4]} (peer {sums[5]}), CPU at most {slow:.3f} of peer's"
+    )
+
+
+def five() -> list[list]:
+    """The two-way margins of the five-way data, with the peer's recorded figures."""
+    table = five_way(dc.margins(list("abcde"), 2, lower=True))
+    rows = []
+    for rule in (dc.Threshold(3), dc.Threshold(3, zeros=True)):
+        started = time.process_time()
+        pattern = dc.Suppress(rule).pattern(table)
+        cpu = time.process_time() - started
+        rows.append([rule.name, len(pattern.z), pattern.n_primary, pattern.n_secondary, cpu])
+    return rows
+
+
+def main() -> None:
+    """Print every case, the totals, and the five-way table."""
+    cases = list(recorded())
+    cases[0].method.pattern(cases[0].table)  # compiles
+    print(load())
+    header = ["case", "view", "cells", "primary", "secondary", "peer", "sum", "peer"]
+    header += ["told", "peer", "CPU s", "peer"]
+    rows = [compared(case, singletons=s) for case in cases for s in (False, True)]
+    print_table(header, rows)
+    for view in ("equations", "lone"):
+        totals(rows, view)
+    print("lone: the recorded patterns with what they lack against lone contributors")
+    print("Bar: not more and not larger than the peer's in total; CPU at most a tenth.")
+    print_table(["two-way margins", "cells", "primary", "secondary", "CPU s"], five())
+    print("peer: 3 primary, 55 suppressed in 132 s without zeros; over 600 s with them")
+    print(f"peak {peak_gib():.2f} GiB")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,236 @@
+"""Audit a suppression pattern: what can be found out about the cells that are not shown."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.assess.audit.equations import DisagreementError, disclosed_by_equations
+from discreet.assess.audit.lone import Told, attackers, told_by_equations, told_with_signs
+from discreet.assess.audit.result import Audit
+from discreet.assess.audit.sources import (
+    Bracket,
+    Term,
+    bracketing_cells,
+    disclosing_cells,
+)
+from discreet.assess.audit.subject import Subject, subject_of
+from discreet.assess.cells import check_choice
+from discreet.design.release import Protected
+from discreet.design.table import Table
+from discreet.errors import ParameterError
+from discreet.protect.suppress.pattern import Pattern
+from discreet.randomness import stream
+from discreet.solve.intervals import Intervals, Limits, feasible_intervals
+from discreet.solve.unknowns import Unknowns, unknowns
+
+Which = Literal["primary", "all", "none"]
+View = Literal["equations", "signs", "none"]
+Vector = NDArray[np.float64]
+_SEED = 1  # the result does not depend on it
+_MOST_BRACKETED = 4_000  # published cells above which programs for brackets take too long
+
+
+def audit(
+    source: Pattern | Protected,
+    table: Table | None = None,
+    *,
+    intervals: Which = "primary",
+    lone: View = "equations",
+    bounds: tuple[Any, Any] | None = None,
+    non_negative: bool = True,
+    exact: bool = True,
+    explain: int = 20,
+    workers: int | None = None,
+) -> Audit:
+    """What the public, and somebody alone in a cell, can find out about suppressed cells.
+
+    What the equations alone disclose is found in three independent ways, and it is an error if they
+    disagree. Intervals with signs and public bounds find at least these cells and often more.
+
+    Args:
+      source: A `Pattern` (of other programs: `Pattern.from_labels`), or a release. All cells that a
+        release hides count as sensitive.
+      table: The true table of a release. Without it the audit is the attack of an outsider.
+      intervals: Whose intervals are computed: those of `"primary"` cells, of `"all"` suppressed
+        cells, or of `"none"`.
+      lone: What somebody alone in an inner cell can compute: by `"equations"`, also with `"signs"`
+        (which takes a while), or `"none"`.
+      bounds: Smallest and largest value that the public knows of each published cell; infinite, or
+        a single number, where nothing is known.
+      non_negative: Whether it is public that inner cells are not negative.
+      exact: Whether intervals are followed to their ends. If not, an interval that meets its need
+        is not followed further.
+      explain: Of how many disclosed cells it is found out which published cells disclose them;
+        where signs do, in tables of a few thousand cells without public bounds.
+      workers: Processes for the intervals; by default those that are worth starting.
+    """
+    check_choice("intervals", intervals, get_args(Which))
+    check_choice("lone", lone, get_args(View))
+    subject = subject_of(source, table)
+    values = subject.z[subject.shown]
+    rng = stream(_SEED, "audit")
+    system = unknowns(subject.X[:, subject.shown], values, known=subject.known, y=subject.y)
+    by_equations = disclosed_by_equations(system, subject.targets, rng=rng)
+    low, high, is_exact = _intervals(
+        subject, by_equations, intervals, bounds, non_negative, exact, workers
+    )
+    told, n_attackers = _told(subject, system, by_equations, lone, low, high, rng)
+    sources = _sources(subject, by_equations, explain)
+    found = Audit(subject, by_equations, low, high, is_exact, told, sources, attackers=n_attackers)
+    if not non_negative or bounds is not None:
+        return found
+    return replace(found, brackets=_brackets(found, explain - len(sources)))
+
+
+def _intervals(
+    subject: Subject,
+    by_equations: NDArray[np.bool_],
+    which: str,
+    bounds: tuple[Any, Any] | None,
+    non_negative: bool,
+    exact: bool,
+    workers: int | None,
+) -> tuple[Vector, Vector, NDArray[np.bool_]]:
+    """Intervals of the chosen targets; NaN for the others."""
+    n = subject.targets.shape[1]
+    low, high, is_exact = np.full(n, np.nan), np.full(n, np.nan), np.zeros(n, dtype=bool)
+    chosen = np.flatnonzero(subject.is_sensitive) if which == "primary" else np.arange(n)
+    if which == "none" or not len(chosen):
+        return low, high, is_exact
+    enough = None if exact else _enough(subject, chosen)
+    found = feasible_intervals(
+        subject.X[:, subject.shown],
+        subject.z[subject.shown],
+        subject.targets[:, chosen],
+        signs=non_negative,
+        limits=_limits(subject, bounds),
+        enough=enough,
+        known=subject.known,
+        y=subject.y,
+        workers=workers,
+    )
+    _check(subject, found, chosen, by_equations)
+    low[chosen], high[chosen], is_exact[chosen] = found.low, found.high, found.is_proven
+    return low, high, is_exact
+
+
+def _enough(subject: Subject, chosen: NDArray[Any]) -> tuple[Vector, Vector]:
+    """What a target's interval must reach; nothing less than its ends where nothing is asked."""
+    below, above = (need[chosen] for need in subject.needs)
+    value = subject.values[chosen]
+    is_asked = (below > 0) | (above > 0)
+    return np.where(is_asked, value - below, -np.inf), np.where(is_asked, value + above, np.inf)
+
+
+def _limits(subject: Subject, bounds: tuple[Any, Any] | None) -> Limits | None:
+    """Public bounds of the suppressed cells that have any."""
+    if bounds is None:
+        return None
+    sides = []
+    for side in bounds:
+        whole = np.broadcast_to(np.asarray(side, dtype=np.float64), subject.z.shape)
+        sides.append(whole[subject.hidden])
+    low, high = sides
+    if (low > high).any():
+        raise ParameterError("a public lower bound is above the upper one of the same cell.")
+    chosen = np.flatnonzero(np.isfinite(low) | np.isfinite(high))
+    columns = subject.X[:, subject.hidden[chosen]]
+    return Limits(columns, low[chosen], high[chosen]) if len(chosen) else None
+
+
+def _check(
+    subject: Subject, found: Intervals, chosen: NDArray[Any], by_equations: NDArray[np.bool_]
+) -> None:
+    """What equations disclose must be a point, and the truth must lie in every interval."""
+    size = 1e-5 * np.maximum(1.0, np.abs(np.nan_to_num(found.low)))
+    wide = by_equations[chosen] & (found.width > size)
+    value = subject.values[chosen]
+    outside = (value < found.low - size) | (value > found.high + size)
+    if wide.any() or (outside & found.is_proven).any():
+        k = int(chosen[np.flatnonzero(wide | outside)[0]])
+        raise DisagreementError(
+            f"the interval of target {k} contradicts the equations or the true value. Either the "
+            "published cells do not add up, or public bounds exclude the truth."
+        )
+
+
+def _told(
+    subject: Subject,
+    system: Unknowns,
+    by_equations: NDArray[np.bool_],
+    view: str,
+    low: Vector,
+    high: Vector,
+    rng: np.random.Generator,
+) -> tuple[tuple[Told, ...], int]:
+    if view == "none" or subject.lone is None:
+        return (), 0
+    groups = attackers(system, subject.lone, subject.owner)
+    open_still = np.flatnonzero(subject.is_sensitive & ~by_equations)
+    found = told_by_equations(system, subject.targets[:, open_still], groups, rng=rng)
+    if view == "signs" and subject.y is not None:
+        found += _with_signs(subject, subject.y, system, groups, open_still, found, low, high)
+    return tuple(_numbered(told, open_still) for told in found), len(groups)
+
+
+def _with_signs(
+    subject: Subject,
+    y: NDArray[Any],
+    system: Unknowns,
+    groups: list[NDArray[Any]],
+    open_still: NDArray[Any],
+    found: list[Told],
+    low: Vector,
+    high: Vector,
+) -> list[Told]:
+    """What signs tell in addition, about targets that are neither told nor known already."""
+    targets = subject.targets[:, open_still]
+    close = 1e-6 * np.maximum(1.0, np.abs(subject.values[open_still]))
+    inner = [system.cells[cells] for cells in groups]
+    X, values = subject.X[:, subject.shown], subject.z[subject.shown]
+    already = {told.cells: set(told.targets) for told in found}
+    public = set(np.flatnonzero(high[open_still] - low[open_still] <= close).tolist())
+    more = []
+    for told in told_with_signs(X, values, y, targets, inner, close):
+        rest = sorted(set(told.targets) - already.get(told.cells, set()) - public)
+        if rest:
+            more.append(Told(told.cells, tuple(rest), needs_signs=True))
+    return more
+
+
+def _numbered(told: Told, chosen: NDArray[Any]) -> Told:
+    """Numbers among all targets in place of numbers among some of them."""
+    return Told(told.cells, tuple(int(chosen[k]) for k in told.targets), told.needs_signs)
+
+
+def _sources(
+    subject: Subject, by_equations: NDArray[np.bool_], most: int
+) -> dict[int, tuple[Term, ...]]:
+    """Which published cells disclose a target, for sensitive ones first."""
+    disclosed = np.flatnonzero(by_equations)
+    chosen = disclosed[np.argsort(~subject.is_sensitive[disclosed], kind="stable")][:most]
+    found = disclosing_cells(subject.X, subject.shown, subject.targets[:, chosen], subject.known)
+    return dict(zip((int(k) for k in chosen), found, strict=True))
+
+
+def _brackets(found: Audit, most: int) -> dict[int, Bracket]:
+    """Which published cells bound a target that follows from signs, from both sides."""
+    subject = found.subject
+    chosen = np.flatnonzero(np.isin(found.positions, found.disclosed_with_signs))[: max(most, 0)]
+    known = subject.known
+    is_large = len(subject.shown) > _MOST_BRACKETED
+    if is_large or (known is not None and subject.y is not None and subject.y[known].any()):
+        return {}
+    brackets = bracketing_cells(
+        subject.X,
+        subject.shown,
+        subject.z,
+        subject.targets[:, chosen],
+        (found.low[chosen] + found.high[chosen]) / 2,
+        known,
+    )
+    return dict(zip((int(k) for k in chosen), brackets, strict=True))

@@ -1,0 +1,125 @@
+r"""What somebody alone in a hidden cell can find out: he knows that cell as well.
+
+By equations, a target follows for him when random decimals move it only together with his own
+cells: with changes `V` of the unknown cells that no published cell shows, a column for each draw,
+:math:`t^\top V` is then a combination of the rows of `V` that belong to his cells. One set of
+decimals serves all attackers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.assess.audit.equations import UNMOVED, random_decimals
+from discreet.progress import report
+from discreet.solve.intervals import feasible_intervals
+from discreet.solve.unknowns import Marks, Unknowns
+
+Vector = NDArray[np.float64]
+
+_SPARE = 3  # draws more than an attacker has cells, so that no target follows by chance
+_SAME = 1e-6
+
+
+@dataclass(frozen=True)
+class Told:
+    """What one contributor finds out about others.
+
+    Attributes:
+      cells: The inner cells he is alone in.
+      targets: The targets that follow for him, by number.
+      needs_signs: Whether they follow only because values are not negative.
+    """
+
+    cells: tuple[int, ...]
+    targets: tuple[int, ...]
+    needs_signs: bool = False
+
+
+def attackers(system: Unknowns, lone: Marks, owner: NDArray[Any] | None) -> list[NDArray[Any]]:
+    """For each contributor the unknown inner cells he is alone in, by position among those."""
+    places = np.flatnonzero(lone[system.cells])
+    if owner is None:
+        return [np.array([place]) for place in places]
+    whose = owner[system.cells[places]]
+    return [places[whose == each] for each in np.unique(whose)]
+
+
+def told_by_equations(
+    system: Unknowns, targets: Any, groups: list[NDArray[Any]], *, rng: np.random.Generator
+) -> list[Told]:
+    """What follows for each attacker by linear algebra, for targets that do not follow for all.
+
+    Args:
+      system: What the published cells leave open, without signs.
+      targets: Inner cells × targets, sparse.
+      groups: The attackers, from `attackers`.
+      rng: Generator of the decimals.
+    """
+    if not groups:
+        return []
+    open_part = system.restrict(targets)
+    draws = max(len(cells) for cells in groups) + _SPARE
+    decimals = random_decimals(system, rng, draws)
+    moves = open_part.T @ decimals
+    found = []
+    for done, cells in enumerate(groups, 1):
+        follows = _within(moves, decimals[cells]) & ~_own(open_part, cells)
+        if follows.any():
+            told = tuple(int(k) for k in np.flatnonzero(follows))
+            found.append(Told(tuple(int(i) for i in system.cells[cells]), told))
+        report("lone contributors", done / len(groups))
+    return found
+
+
+def _within(moves: Vector, rows: Vector) -> Marks:
+    """Which moves are not zero and combinations of the rows."""
+    _, sizes, directions = np.linalg.svd(rows, full_matrices=False)
+    kept = directions[sizes > UNMOVED]
+    length = np.linalg.norm(moves, axis=1)
+    rest = np.linalg.norm(moves - (moves @ kept.T) @ kept, axis=1)
+    found: Marks = (length > UNMOVED) & (rest <= _SAME * length)
+    return found
+
+
+def _own(targets: Any, cells: NDArray[Any]) -> Marks:
+    """Targets whose unknown cells are all the attacker's own."""
+    others = np.ones(targets.shape[0])
+    others[cells] = 0.0
+    return np.asarray(targets.T @ others == 0)
+
+
+def told_with_signs(
+    X: Any,
+    values: NDArray[Any],
+    y: NDArray[Any],
+    targets: Any,
+    groups: list[NDArray[Any]],
+    close: Vector,
+) -> Iterator[Told]:
+    """What follows for each attacker because values are not negative, one after another.
+
+    Args:
+      X: Inner cells × published cells that are shown.
+      values: Their values.
+      y: True values of the inner cells.
+      targets: Inner cells × targets that do not follow by equations.
+      groups: For each attacker the inner cells he is alone in.
+      close: For each target the width up to which its value counts as known.
+    """
+    middle = targets.T @ y
+    enough = (middle - 2 * close, middle + 2 * close)
+    for done, cells in enumerate(groups, 1):
+        mine = np.zeros(X.shape[0], dtype=bool)
+        mine[cells] = True
+        found = feasible_intervals(X, values, targets, known=mine, y=y, enough=enough, workers=1)
+        follows = (found.width <= close) & ~_own(targets, cells)
+        if follows.any():
+            told = tuple(int(k) for k in np.flatnonzero(follows))
+            yield Told(tuple(int(i) for i in cells), told, needs_signs=True)
+        report("lone contributors", done / len(groups))

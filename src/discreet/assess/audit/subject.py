@@ -1,0 +1,173 @@
+"""What is audited: a pattern of any origin, or a release with or without its true table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.assess.cells import true_values
+from discreet.design.base import Design
+from discreet.design.release import COUNT, CellStatus, Protected
+from discreet.design.table import Table
+from discreet.errors import ParameterError
+from discreet.protect.suppress.pattern import Pattern, of_table, published_values
+from discreet.solve.unknowns import Marks
+
+Vector = NDArray[np.float64]
+
+WITHHELD = (CellStatus.suppressed, CellStatus.below_threshold, CellStatus.decimal)
+"""States of released cells that do not show their true value."""
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """A pattern with what is known about its cells.
+
+    Attributes:
+      design: Which inner cells make up which published cells.
+      z: Values of the published cells; where the truth is not at hand, NaN for suppressed ones.
+      suppressed: Which published cells are not shown.
+      primary: Which of them are sensitive.
+      lower: How far below its value each sensitive cell's interval must reach.
+      upper: How far above.
+      y: True values of the inner cells, where they are known.
+      lone: Inner cells with a single contributor.
+      owner: Who that is.
+      known: Inner cells that everybody knows.
+      differences: Columns of sums and differences that are sensitive too.
+      whys: Why they are.
+    """
+
+    design: Design
+    z: Vector
+    suppressed: Marks
+    primary: Marks
+    lower: Vector
+    upper: Vector
+    y: NDArray[Any] | None = None
+    lone: Marks | None = None
+    owner: NDArray[np.int64] | None = None
+    known: Marks | None = None
+    differences: Any = None
+    whys: tuple[str, ...] = ()
+
+    @cached_property
+    def X(self) -> Any:
+        """The design's matrix by columns."""
+        return self.design.matrix().tocsc()
+
+    @cached_property
+    def shown(self) -> NDArray[np.intp]:
+        """Positions of the published cells that are shown."""
+        return np.flatnonzero(~self.suppressed)
+
+    @cached_property
+    def hidden(self) -> NDArray[np.intp]:
+        """Positions of the published cells that are not shown."""
+        return np.flatnonzero(self.suppressed)
+
+    @cached_property
+    def targets(self) -> Any:
+        """The inner cells of each suppressed cell, then of each sensitive difference."""
+        from scipy import sparse
+
+        columns = self.X[:, self.hidden]
+        if self.differences is None or not self.differences.shape[1]:
+            return columns
+        return sparse.hstack([columns, self.differences], format="csc")
+
+    @cached_property
+    def is_sensitive(self) -> Marks:
+        """Which targets are sensitive."""
+        rest = self.targets.shape[1] - len(self.hidden)
+        return np.concatenate([self.primary[self.hidden], np.ones(rest, dtype=bool)])
+
+    @cached_property
+    def values(self) -> Vector:
+        """True values of the targets; NaN where they are not at hand."""
+        if self.y is not None:
+            found: Vector = (self.targets.T @ self.y).astype(np.float64)
+            return found
+        rest = self.targets.shape[1] - len(self.hidden)
+        return np.concatenate([self.z[self.hidden], np.full(rest, np.nan)])
+
+    @cached_property
+    def needs(self) -> tuple[Vector, Vector]:
+        """What the intervals of the targets need, below and above; nothing for differences."""
+        rest = np.zeros(self.targets.shape[1] - len(self.hidden))
+        below, above = self.lower[self.hidden], self.upper[self.hidden]
+        return np.concatenate([below, rest]), np.concatenate([above, rest])
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the values are whole numbers, as counts are."""
+        shown = self.z[self.shown]
+        return bool((shown == np.rint(shown)).all())
+
+
+def subject_of(source: Pattern | Protected, table: Table | None) -> Subject:
+    """What is audited, from whatever was given."""
+    if isinstance(source, Pattern):
+        if table is not None:
+            raise ParameterError("a pattern holds its true values; give no table beside it.")
+        return _of_pattern(source)
+    if isinstance(source, Protected):
+        return _of_release(source, table)
+    raise ParameterError(
+        f"a pattern or a release was expected, got {type(source).__name__}. Patterns of other "
+        "programs are made by `Pattern.from_labels`."
+    )
+
+
+def _of_pattern(pattern: Pattern) -> Subject:
+    none = np.zeros(len(pattern.z))
+    return Subject(
+        pattern.design,
+        pattern.z.astype(np.float64),
+        pattern.suppressed,
+        pattern.primary,
+        none if pattern.lower is None else pattern.lower,
+        none if pattern.upper is None else pattern.upper,
+        pattern.y,
+        pattern.lone,
+        pattern.owner,
+        pattern.known,
+        pattern.difference_columns() if pattern.differences else None,
+        tuple(each.why for each in pattern.differences),
+    )
+
+
+def _of_release(release: Protected, table: Table | None) -> Subject:
+    """All suppressed cells count as sensitive, since a release does not say which are."""
+    if release.status is None:
+        raise ParameterError("this release hides no cells, so there is nothing to audit.")
+    suppressed = np.isin(release.status, WITHHELD)
+    none = np.zeros(len(release.z))
+    z = np.where(suppressed, np.nan, release.z.astype(np.float64))
+    parts: dict[str, Any] = {}
+    if table is not None and release.unit == COUNT:
+        z = true_values(table, release.design, "published").astype(np.float64)
+        if table.inner is not None:
+            y = true_values(table, release.design, "inner")
+            parts = {"y": y, "lone": y == 1}
+    elif table is not None:
+        z, parts = _sums(release, table)
+    return Subject(release.design, z, suppressed, suppressed, none, none, **parts)
+
+
+def _sums(release: Protected, table: Table) -> tuple[Vector, dict[str, Any]]:
+    """True sums of a table of magnitudes, and who is alone in its inner cells."""
+    given = table.contributions
+    sizes = (table.design.n_published, table.design.n_inner)
+    is_same = sizes == (release.design.n_published, release.design.n_inner)
+    if given is None or given.value != release.unit or not is_same:
+        raise ParameterError(
+            f"the table does not hold {release.unit!r} of the cells that were released. Audit the "
+            "pattern instead: `dc.audit(method.pattern(table))`."
+        )
+    named = replace(table, unit=release.unit)
+    return published_values(named).astype(np.float64), of_table(named)

@@ -1,0 +1,214 @@
+"""Sets of records side by side: the same columns, coded alike."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.assess.measure import BaseMeasure, NotApplicableError, Score
+from discreet.design.base import Vector
+from discreet.design.frames import to_arrow
+from discreet.errors import DataError, UnknownNameError
+from discreet.synthesize.records import read_records
+from discreet.synthesize.result import Synthesized
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Codes = NDArray[np.int64]
+
+ORIGINAL, SYNTHETIC, CONTROL = 0, 1, 2
+"""Places of the sets."""
+
+SAME = 1e-6
+"""Numbers are equal up to this share of their spread."""
+
+
+@dataclass(frozen=True, eq=False)
+class RecordSets:
+    """Original, synthetic and perhaps control records, one below the other.
+
+    Attributes:
+      numbers: Columns of numbers; a missing value is NaN.
+      codes: Columns of codes, numbered from 0; a missing value is a code of its own.
+      labels: What the codes mean, by column.
+      sizes: Number of records in each set.
+    """
+
+    numbers: dict[str, Vector]
+    codes: dict[str, Codes]
+    labels: dict[str, list[str | None]]
+    sizes: tuple[int, ...]
+
+    @property
+    def names(self) -> list[str]:
+        """All columns."""
+        return [*self.numbers, *self.codes]
+
+    @property
+    def on(self) -> str:
+        """The columns in words."""
+        return ", ".join(self.names)
+
+    def only(self, name: str) -> RecordSets:
+        """The same records with one column."""
+        numbers = {n: column for n, column in self.numbers.items() if n == name}
+        codes = {n: column for n, column in self.codes.items() if n == name}
+        return RecordSets(numbers, codes, self.labels, self.sizes)
+
+    def rows(self, place: int) -> slice:
+        """The rows of one set."""
+        start = sum(self.sizes[:place])
+        return slice(start, start + self.sizes[place])
+
+    def is_in(self, place: int) -> NDArray[np.bool_]:
+        """Which of all rows belong to a set."""
+        inside = np.zeros(sum(self.sizes), dtype=bool)
+        inside[self.rows(place)] = True
+        return inside
+
+    def classes(self, name: str, number: int) -> Codes:
+        """A column as codes; numbers are cut at quantiles of the original."""
+        if name in self.codes:
+            return self.codes[name]
+        values = self.numbers[name]
+        known = values[self.rows(ORIGINAL)]
+        known = known[~np.isnan(known)]
+        shares = np.arange(1, number) / number
+        cuts = np.unique(np.quantile(known, shares)) if len(known) else np.zeros(0)
+        cut = np.searchsorted(cuts, values, side="left").astype(np.int64)
+        return np.where(np.isnan(values), len(cuts) + 1, cut)
+
+    def exact(self, name: str) -> Codes:
+        """A column as codes that are the same where values are, up to rounding."""
+        if name in self.codes:
+            return self.codes[name]
+        steps = np.round(self.numbers[name] / (SAME * self.spread(name)))
+        return np.unique(steps, return_inverse=True)[1].astype(np.int64)
+
+    def spread(self, name: str) -> float:
+        """Standard deviation of a column of original numbers; 1 where they do not vary."""
+        values = self.numbers[name][self.rows(ORIGINAL)]
+        return float(np.std(values[~np.isnan(values)])) or 1.0 if len(values) else 1.0
+
+
+@dataclass(frozen=True)
+class RecordMeasure(BaseMeasure):
+    """A measure of synthetic records against the original ones.
+
+    Args:
+      columns: The columns to look at; by default all that both have.
+      codes: Columns of numbers that are codes.
+    """
+
+    columns: tuple[str, ...] | None = None
+    codes: tuple[str, ...] = ()
+
+    def __call__(self, original: Any, synthetic: Any) -> Score:
+        """Take the measure.
+
+        Args:
+          original: `Microdata`, or a pandas, polars or Arrow frame.
+          synthetic: What `discreet.synthesize` made, or a frame.
+        """
+        raise NotImplementedError
+
+    def sets(self, *frames: Any) -> RecordSets:
+        """The records that are compared."""
+        return record_sets(frames, self.columns, self.codes)
+
+
+def record_sets(
+    frames: Sequence[Any], columns: Sequence[str] | None, codes: Sequence[str] = ()
+) -> RecordSets:
+    """Records of several frames with the columns that all of them have.
+
+    Args:
+      frames: The frames, the original first.
+      columns: The columns to read; by default all that every frame has.
+      codes: Columns of numbers that are codes.
+    """
+    tables = [_table(frame) for frame in frames]
+    if any(not len(table) for table in tables):
+        raise DataError("there are no records in one of the sets that are compared.")
+    names = _common(tables, columns)
+    numbers: dict[str, Vector] = {}
+    coded: dict[str, Codes] = {}
+    labels: dict[str, list[str | None]] = {}
+    for name in names:
+        parts = [table.column(name) for table in tables]
+        floats = None if name in codes else _numbers(parts)
+        if floats is None:
+            coded[name], labels[name] = _coded(parts)
+        else:
+            numbers[name] = floats
+    return RecordSets(numbers, coded, labels, tuple(len(table) for table in tables))
+
+
+def row_classes(columns: Sequence[Codes]) -> Codes:
+    """One code for each combination of codes, numbered from 0."""
+    found = np.zeros(len(columns[0]), dtype=np.int64)
+    for column in columns:
+        found = np.unique(found * (int(column.max()) + 1) + column, return_inverse=True)[1]
+    return np.asarray(found, dtype=np.int64)
+
+
+def _table(frame: Any) -> pa.Table:
+    """Records of any source, without the columns that are never published."""
+    if isinstance(frame, Synthesized):
+        return to_arrow(frame.frame)
+    records = read_records(frame, secret=None, name=None, edition=None, ledger=None)
+    return records.table.select([c for c in records.columns if c not in records.withheld])
+
+
+def _common(tables: Sequence[pa.Table], columns: Sequence[str] | None) -> list[str]:
+    shared = [c for c in tables[0].column_names if all(c in t.column_names for t in tables)]
+    for name in columns or ():
+        if name not in shared:
+            raise UnknownNameError("column of all records", name, shared)
+    names = shared if columns is None else list(columns)
+    if not names:
+        raise NotApplicableError("the records have no column in common.")
+    return names
+
+
+def _numbers(parts: Sequence[pa.ChunkedArray]) -> Vector | None:
+    """Numbers, where all parts hold numbers, or one does and the texts of the others are some."""
+    import pyarrow as pa
+
+    if not any(_is_number(part.type) for part in parts):
+        return None
+    try:
+        return np.concatenate([_floats(part) for part in parts])
+    except pa.ArrowException:
+        return None
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    import pyarrow as pa
+
+    return bool(
+        pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+    )
+
+
+def _floats(column: pa.ChunkedArray) -> Vector:
+    import pyarrow as pa
+
+    values = column.cast(pa.float64()).combine_chunks()
+    return np.array(values.to_numpy(zero_copy_only=False), dtype=np.float64)
+
+
+def _coded(parts: Sequence[pa.ChunkedArray]) -> tuple[Codes, list[str | None]]:
+    import pyarrow as pa
+
+    texts = [chunk for part in parts for chunk in part.cast(pa.string()).chunks]
+    whole = pa.chunked_array(texts, type=pa.string())
+    encoded = whole.dictionary_encode(null_encoding="encode").combine_chunks()
+    if isinstance(encoded, pa.ChunkedArray):
+        encoded = encoded.chunk(0)
+    return np.asarray(encoded.indices).astype(np.int64), encoded.dictionary.to_pylist()

@@ -1,0 +1,105 @@
+"""`discreet audit`: what can be found out about suppressed cells."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from discreet.cli.common import Json, answer, progress_bar
+from discreet.errors import ParameterError
+
+if TYPE_CHECKING:
+    from discreet.assess.audit import Audit
+    from discreet.design.table import Table
+    from discreet.protect.suppress.pattern import Pattern
+
+TableFile = Annotated[
+    Path | None, typer.Option("--table", help="The true table, made by `discreet tabulate`.")
+]
+Labels = Annotated[
+    Path | None,
+    typer.Option(
+        help="A pattern of another program: a CSV file with a column for each variable and a "
+        "column status with p, s or . for each cell."
+    ),
+]
+_FINDINGS = (
+    "disclosed",
+    "disclosed_with_signs",
+    "one_whole_number",
+    "too_near_below",
+    "too_near_above",
+    "told_to_lone",
+    "at_risk",
+)
+
+
+def audit(
+    release: Annotated[Path | None, typer.Argument(help="A release with suppressed cells.")] = None,
+    table: TableFile = None,
+    labels: Labels = None,
+    intervals: Annotated[
+        str, typer.Option(help="Cells whose intervals are computed: primary, all or none.")
+    ] = "primary",
+    lone: Annotated[
+        str, typer.Option(help="View of somebody alone in a cell: equations, signs or none.")
+    ] = "equations",
+    workers: Annotated[int | None, typer.Option(help="Processes for the intervals.")] = None,
+    json: Json = False,
+) -> None:
+    """Find out what suppressed cells give away. The result is confidential.
+
+    Example: discreet audit release.parquet --table table.parquet
+
+    Example: discreet audit --table table.parquet --labels pattern.csv --json
+    """
+    from discreet.assess.audit import audit as find_out
+    from discreet.design.storage import read_release, read_table
+
+    truth = None if table is None else read_table(table)
+    if (release is None) == (labels is None):
+        raise ParameterError("give either a release, or --labels with --table.")
+    with progress_bar():
+        if labels is not None:
+            pattern = _pattern(truth, labels)
+            found = find_out(pattern, intervals=intervals, lone=lone, workers=workers)  # type: ignore[arg-type]
+        else:
+            found = find_out(
+                read_release(release),  # type: ignore[arg-type]
+                truth,
+                intervals=intervals,  # type: ignore[arg-type]
+                lone=lone,  # type: ignore[arg-type]
+                workers=workers,
+            )
+    answer(_summary(found), json, found.text)
+
+
+def _pattern(table: Table | None, labels: Path) -> Pattern:
+    """The pattern of a file, for the cells of the table."""
+    import csv
+
+    from discreet.protect.suppress.pattern import Pattern
+
+    if table is None:
+        raise ParameterError("--labels needs the true table: give it with --table.")
+    names = [axis.name for axis in table.design.axes]
+    with labels.open(newline="", encoding="utf-8") as lines:
+        rows = list(csv.DictReader(lines))
+    needed = [*names, "status"]
+    if missing := [name for name in needed if rows and name not in rows[0]]:
+        raise ParameterError(f"{labels} has no column {', '.join(missing)}.")
+    given = {tuple(row[name] for name in names): row["status"].strip() for row in rows}
+    return Pattern.from_labels(table, given)
+
+
+def _summary(found: Audit) -> dict[str, Any]:
+    cells = {name: [found.name_of(int(k)) for k in getattr(found, name)] for name in _FINDINGS}
+    return {
+        "side": "confidential",
+        "is_clean": found.is_clean,
+        "suppressed": len(found.by_equations),
+        "sensitive": int(found.subject.is_sensitive.sum()),
+        **cells,
+    }

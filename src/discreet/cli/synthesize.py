@@ -1,0 +1,171 @@
+"""`discreet synthesize`: from confidential records to synthetic ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from discreet.cli.common import (
+    Again,
+    Decimal,
+    Edition,
+    Encoding,
+    Id,
+    Json,
+    Key,
+    LedgerFile,
+    Name,
+    Out,
+    Parameters,
+    SecretFile,
+    answer,
+    check_out,
+    open_ledger,
+    open_source,
+    plain_values,
+    progress_bar,
+)
+from discreet.errors import ParameterError
+
+if TYPE_CHECKING:
+    from discreet.microdata.microdata import Microdata
+    from discreet.synthesize.result import Synthetic
+
+Model = Annotated[
+    str,
+    typer.Option(help='Confidential columns ~ what is preserved, e.g. "income ~ age + region".'),
+]
+Clusters = Annotated[
+    str | None,
+    typer.Option(help="Clusters of hybrid records: a column, or a size for similar records."),
+]
+Gain = Annotated[float | None, typer.Option(help="Makes the size of such clusters variable.")]
+Outliers = Annotated[
+    float | None,
+    typer.Option(help="Split off records farther out than this share of a normal law, e.g. 0.999."),
+]
+Groups = Annotated[
+    str | None, typer.Option(help="Column of groups of clusters, for terms in groups(…).")
+]
+Pieces = Annotated[
+    str | None, typer.Option(help="Column of pieces of clusters, for terms in pieces(…).")
+]
+Missing = Annotated[str, typer.Option(help="Missing values: refuse, or category.")]
+Merge = Annotated[
+    str | None, typer.Option(help="pool merges cells and clusters that are too small.")
+]
+Keep = Annotated[
+    list[str] | None,
+    typer.Option(help="Another column that is published (may be repeated); all if absent."),
+]
+Report = Annotated[
+    Path | None, typer.Option(help="Write what is preserved, for the custodian: .html.")
+]
+Control = Annotated[
+    str | None,
+    typer.Option(help="Records that were set aside; the report then tells the membership risk."),
+]
+Target = Annotated[
+    str | None, typer.Option(help="A column that must not be guessed, for the report.")
+]
+
+
+def synthesize(
+    source: Annotated[str, typer.Argument(help="A file or database of records.")],
+    model: Model,
+    method: Annotated[str, typer.Option(help="ipso, score-correlation, romm, hybrid, …")] = "ipso",
+    out: Out = None,
+    set: Parameters = None,
+    clusters: Clusters = None,
+    gain: Gain = None,
+    outliers: Outliers = None,
+    groups: Groups = None,
+    pieces: Pieces = None,
+    missing: Missing = "refuse",
+    merge: Merge = None,
+    keep: Keep = None,
+    report: Report = None,
+    control: Control = None,
+    target: Target = None,
+    secret: SecretFile = None,
+    ledger: LedgerFile = None,
+    again: Again = False,
+    name: Name = None,
+    edition: Edition = None,
+    id: Id = None,
+    key: Key = None,
+    encoding: Encoding = None,
+    decimal: Decimal = None,
+    json: Json = False,
+    seed: Annotated[int | None, typer.Option(hidden=True)] = None,
+) -> None:
+    """Make confidential columns synthetic; regressions and covariances stay as they are.
+
+    Codes in a CSV file are text: write number(age) for a column of numbers.
+
+    Example: discreet synthesize people.parquet --model "income ~ age + region" --method ipso
+    --secret keys.secret --out synthetic.parquet
+
+    Example: discreet synthesize people.parquet --model "income + tax ~ local(age) + shared(region)"
+    --method hybrid --clusters 8 --secret keys.secret --out synthetic.parquet
+    """
+    from discreet.synthesize.synthesize import synthesize as make
+
+    _check_options(out, report, seed)
+    read: dict[str, Any] = {"encoding": encoding, "decimal": decimal}
+    opened: dict[str, Any] = {"name": name, "edition": edition, "id": id, "key": key}
+    data = open_source(source, secret=secret, **read, **opened)
+    options: dict[str, Any] = {"gain": gain, "missing": missing, "merge": merge, "keep": keep}
+    options |= {"clusters": _size_or_column(clusters), "outliers": outliers}
+    options |= {"groups": groups, "pieces": pieces}
+    with progress_bar():
+        made: Any = make(
+            data,
+            model,
+            method,
+            ledger=open_ledger(ledger, None, None),
+            again=again,
+            **options,
+            **plain_values(set),
+        )
+    if out is not None:
+        made.save(out)
+    if report is not None:
+        apart = None if control is None else open_source(control, **read)
+        _write_report(data, made, report, {"control": apart, "target": target})
+    summary = {
+        "file": None if out is None else str(out),
+        "side": "public",
+        "method": method,
+        "synthetic_columns": list(made.confidential),
+        "statement": made.statement.text,
+        "confidential_report": None if report is None else str(report),
+    }
+    answer(summary, json, f"{made}" if out is None else f"{out}: {made.statement.text}")
+
+
+def _check_options(out: Path | None, report: Path | None, seed: int | None) -> None:
+    """Refuse what cannot be done before any record is read."""
+    if seed is not None:
+        raise ParameterError(
+            "--seed makes experiments, which cannot be published: whoever knows it solves for the "
+            "original. Give --secret keys.secret instead; experiments are made in Python."
+        )
+    check_out(out)
+    if report is not None and report.suffix not in (".html", ".htm"):
+        raise ParameterError(f"cannot write {report.name!r}: the name must end in .html.")
+
+
+def _size_or_column(clusters: str | None) -> str | int | None:
+    return int(clusters) if clusters is not None and clusters.isdecimal() else clusters
+
+
+def _write_report(data: Microdata, made: Synthetic, report: Path, options: dict[str, Any]) -> None:
+    from discreet.assess.assess import assess
+    from discreet.assess.report.preserved import write_preserved
+    from discreet.synthesize.preserved import Preserved
+
+    assessment = assess(data, made, **options)
+    write_preserved(Preserved.of(data, made), report, made.statement.text, assessment)

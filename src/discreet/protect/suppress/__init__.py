@@ -1,0 +1,1 @@
+"""Suppression: which cells are sensitive, and which others must be hidden to protect them."""

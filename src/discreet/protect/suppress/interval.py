@@ -1,0 +1,230 @@
+"""Secondary suppression with proven intervals.
+
+A pattern by elimination is where the search starts. Linear programs look for proofs within it: one
+change of the suppressed cells often proves the intervals of many sensitive cells. Where there is no
+proof, the cheapest change of the whole table is one, and the cells that it moves are suppressed as
+well. In the end every secondary cell is published again whose proofs can be replaced by others.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import InfeasibleError
+from discreet.progress import report
+from discreet.protect.suppress.bank import Bank, asked_of
+from discreet.protect.suppress.gauss import Plan, name_of, suppress_by_gauss
+from discreet.protect.suppress.pattern import PRIMARY, PUBLISHED, SECONDARY, Pattern
+from discreet.protect.suppress.proofs import Proofs
+from discreet.protect.suppress.sums import NONE, Sums, sums_of
+from discreet.protect.suppress.thinning import prove_one, thin
+from discreet.randomness import stream
+from discreet.solve.changes import Changes, Goal
+
+if TYPE_CHECKING:
+    from scipy.sparse import csc_array
+
+Vector = NDArray[np.float64]
+Marks = NDArray[np.bool_]
+Places = NDArray[np.intp]
+
+_ROUNDS = 12  # changes that are sought for many sensitive cells at once, for one group of views
+_SEED = 1  # of the directions in which these are sought; any proof is as good
+_FREE = 1e-3  # what a move of a suppressed cell costs, beside the cheapest cell that is shown
+
+
+def suppress_by_interval(pattern: Pattern, plan: Plan, *, singletons: bool = True) -> Pattern:
+    """The pattern with secondary suppressions and proofs of all intervals.
+
+    Args:
+      pattern: Sensitive cells with what they need.
+      plan: What may be published, by priority. Cells in neither list stay suppressed.
+      singletons: Whether intervals are proven against lone contributors as well.
+
+    Raises:
+      InfeasibleError: A sensitive cell cannot have its interval, whatever else is suppressed.
+    """
+    start = suppress_by_gauss(pattern, plan, singletons=singletons)
+    try:
+        return _searched(start, plan, singletons, every_row=False)
+    except InfeasibleError:
+        return _searched(start, plan, singletons, every_row=True)
+
+
+def _searched(start: Pattern, plan: Plan, singletons: bool, *, every_row: bool) -> Pattern:
+    search = Search(start, plan, singletons=singletons, every_row=every_row)
+    search.prove()
+    search.repair()
+    search.thin()
+    return search.pattern()
+
+
+class Search:
+    """Open sums, the proofs found so far, and the programs that find more."""
+
+    def __init__(
+        self, start: Pattern, plan: Plan, *, singletons: bool, every_row: bool = False
+    ) -> None:
+        self.start, self.plan, self.singletons = start, plan, singletons
+        self.sums = sums_of(start, zeros_are_public=plan.zeros_are_public, every_row=every_row)
+        self.cells = _Cells(start, plan, self.sums)
+        self.is_open = self.cells.open_in(start.suppressed)
+        loose = start.with_state(_loosest(start, plan))
+        self.bank = Bank(asked_of(loose, self.sums, lone=singletons), self.sums)
+
+    def prove(self) -> None:
+        """Find proofs among the suppressed cells, first for many at once."""
+        within = Changes(self.sums.equations, self.is_open, self.sums.down)
+        rng = stream(_SEED, "proofs")
+        for views in self._groups():
+            for _ in range(_ROUNDS):
+                if not self._prove_many(within, views, rng):
+                    break
+        for item in self._hardest_first():
+            prove_one(self.bank, within, item)
+
+    def _prove_many(self, within: Changes, views: Places, rng: np.random.Generator) -> int:
+        """One change that moves as many as possible of those not proven yet; what it proved."""
+        asked = self.bank.asked
+        items = self.bank.open_items(views)
+        items = items[within.moves[asked.total[items]]]
+        if not len(items):
+            return 0
+        items = rng.permutation(items)
+        _, first = np.unique(asked.total[items], return_index=True)
+        items = items[first]
+        goal = Goal(asked.total[items], asked.sign[items], asked.need[items])
+        return self.bank.add(within.farthest(goal, asked.held(views)))
+
+    def _groups(self) -> list[Places]:
+        """Views that are taken together: all, then by the digits of their numbers, then nobody's.
+
+        For any two contributors there is a group with one of them but not the other.
+        """
+        views = np.arange(self.bank.asked.views)
+        groups = [views]
+        for digit in range(int(len(views) - 1).bit_length()):
+            is_set = (views >> digit) & 1 == 1
+            groups += [views[is_set], views[~is_set]]
+        return [*groups, views[:1]]
+
+    def _hardest_first(self) -> Places:
+        items = self.bank.open_items()
+        return items[np.argsort(-self.bank.asked.need[items], kind="stable")]
+
+    def repair(self) -> None:
+        """Suppress further cells for what has no proof."""
+        cost = self.cells.costs(self.is_open)
+        whole = Changes(self.sums.equations, np.isfinite(cost), self.sums.down, cost)
+        items = self._hardest_first()
+        for done, item in enumerate(items, 1):
+            while len(views := self.bank.open_views(item)):
+                change = self._cheapest(whole, item, views)
+                opened = np.flatnonzero((change != 0) & ~self.is_open)
+                self.is_open[opened] = True
+                whole.price(opened, self.cells.costs(self.is_open)[opened])
+                if not self.bank.add(change):
+                    raise self._infeasible(item, views)
+            report("intervals", done / len(items))
+
+    def _cheapest(self, whole: Changes, item: int, views: Places) -> Vector:
+        """The cheapest proof for everybody, or else against as many contributors as possible."""
+        asked = self.bank.asked
+        some = views[:1] if views[0] == 0 else views
+        while True:
+            goal = asked.goal(item, some)
+            change = whole.cheapest(goal, asked.held(some))
+            if change is not None:
+                return change
+            if len(some) == 1:
+                raise self._infeasible(item, some)
+            some = some[: len(some) // 2]
+
+    def thin(self) -> None:
+        """Publish secondary cells again whose proofs can be replaced."""
+        within = Changes(self.sums.equations, self.is_open, self.sums.down)
+        candidates = self.cells.dearest_first(self.is_open)
+        self.is_open[thin(self.bank, within, candidates, self.sums.lines)] = False
+
+    def pattern(self) -> Pattern:
+        """The pattern with its proofs."""
+        state = self.start.state.copy()
+        state[self.cells.free] = PUBLISHED
+        sums = self.sums.of_cell[self.cells.free]
+        hidden = (sums != NONE) & self.is_open[sums]
+        state[self.cells.free[hidden]] = SECONDARY
+        proofs = Proofs(_on_all_rows(self.bank, self.sums, self.start), self.singletons)
+        return replace(self.start, state=state, proofs=proofs)
+
+    def _infeasible(self, item: int, views: Places) -> InfeasibleError:
+        asked, design = self.bank.asked, self.start.design
+        place, n = int(asked.place[item]), len(self.start.z)
+        what = f"cell {name_of(design, place)}" if place < n else "a sensitive difference"
+        side = "above" if asked.sign[item] > 0 else "below"
+        who = "" if views[0] == 0 else " for somebody who is alone in another cell"
+        return InfeasibleError(
+            f"{what} needs an interval that reaches {asked.need[item]:g} {side} its value, which "
+            f"no suppression gives{who}: cells that must be shown, and cells known to be empty, "
+            "do not leave it that much room. Ask for less, take cells out of frozen=, or let empty "
+            "cells be suppressed (zeros=True)."
+        )
+
+
+class _Cells:
+    """Which published cells a sum stands for, and what it costs to open it."""
+
+    def __init__(self, pattern: Pattern, plan: Plan, sums: Sums) -> None:
+        self.sums, self.free = sums, plan.order
+        costs = np.abs(pattern.z).astype(np.float64) if pattern.costs is None else pattern.costs
+        unit = 1.0 if pattern.z.dtype.kind in "iu" else CHEAP * float(costs.max(initial=1.0))
+        self.cost = self._total(costs + unit, plan.order)
+        self.fixed = self._total(np.ones(len(costs)), plan.must) > 0
+        never = np.setdiff1d(np.arange(len(costs)), np.concatenate([plan.must, plan.order]))
+        self.is_hidden = self._total(np.ones(len(costs)), never) > 0
+
+    def _total(self, values: Vector, cells: Places) -> Vector:
+        of_cell = self.sums.of_cell[cells]
+        inside = of_cell != NONE
+        return np.bincount(of_cell[inside], values[cells[inside]], len(self.sums))
+
+    def open_in(self, suppressed: Marks) -> Marks:
+        """Sums none of whose cells is shown."""
+        shown = np.flatnonzero(~suppressed)
+        return np.asarray(self._total(np.ones(len(suppressed)), shown) == 0)
+
+    def costs(self, is_open: Marks) -> Vector:
+        """What it costs to move each sum; infinite where a cell of it must be shown."""
+        shown = self.cost[~is_open & ~self.fixed]
+        least = float(shown[shown > 0].min(initial=1.0)) if len(shown) else 1.0
+        paid = np.where(is_open, _FREE * least, self.cost)
+        return np.where(self.fixed, np.inf, paid / least)
+
+    def dearest_first(self, is_open: Marks) -> Places:
+        """Open sums that could be published."""
+        found = np.flatnonzero(is_open & (self.cost > 0) & ~self.is_hidden)
+        return found[np.argsort(-self.cost[found], kind="stable")]
+
+
+CHEAP = 1e-6
+"""What a magnitude of zero costs, as a share of the largest."""
+
+
+def _loosest(pattern: Pattern, plan: Plan) -> NDArray[np.int8]:
+    """The states in which nothing is shown that need not be."""
+    state = np.full(len(pattern.z), SECONDARY, dtype=np.int8)
+    state[plan.must] = PUBLISHED
+    state[pattern.primary] = PRIMARY
+    return state
+
+
+def _on_all_rows(bank: Bank, sums: Sums, pattern: Pattern) -> csc_array:
+    """The changes in use on all inner cells."""
+    from scipy.sparse import csc_array
+
+    found = bank.changes().tocoo()
+    entries = (found.data, (sums.inner[found.row], found.col))
+    return csc_array(entries, shape=(pattern.design.n_inner, found.shape[1]))

@@ -1,0 +1,60 @@
+"""Rules by their names, as recipes and the command line write them: `p%(10)`, `threshold(3)`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+from discreet.errors import ParameterError, UnknownNameError
+from discreet.protect.suppress.dominance import PQ, Dominance, FewContributors, PPercent
+from discreet.protect.suppress.rules import (
+    DirectDisclosure,
+    GroupDisclosure,
+    KDisclosure,
+    Rule,
+    Threshold,
+)
+
+_RULES: dict[str, Callable[..., Rule]] = {
+    "threshold": Threshold,
+    "direct-disclosure": DirectDisclosure,
+    "group-disclosure": GroupDisclosure,
+    "k-disclosure": KDisclosure,
+    "dominance": Dominance,
+    "p%": PPercent,
+    "p/q": PQ,
+    "few-contributors": FewContributors,
+}
+_NAME = re.compile(r"([a-z/%-]+)(?:\(([^()]*)\))?")
+
+
+def rules_named(names: str | Sequence[str]) -> tuple[Rule, ...]:
+    """Rules from their names, such as `"p%(10)"` or `["dominance(1, 80)", "dominance(2, 90)"]`."""
+    several = [names] if isinstance(names, str) else names
+    return tuple(rule_named(name) for name in several)
+
+
+def rule_named(name: str) -> Rule:
+    """The rule of a name; numbers in brackets are its first parameters.
+
+    `threshold(3, zeros)` calls empty cells sensitive as well.
+    """
+    match = _NAME.fullmatch(name.strip())
+    if match is None and name.count("(") != name.count(")"):
+        raise ParameterError(f"rule {name!r} has a bracket that is not closed.")
+    if match is None or match[1] not in _RULES:
+        raise UnknownNameError("rule", name.partition("(")[0].strip(), [*_RULES])
+    texts = [text.strip() for text in (match[2] or "").split(",") if text.strip()]
+    options = {"zeros": True} if texts[-1:] == ["zeros"] else {}
+    try:
+        numbers = [_number(text) for text in texts[: len(texts) - len(options)]]
+        return _RULES[match[1]](*numbers, **options)
+    except (TypeError, ValueError):
+        raise ParameterError(
+            f"rule {name!r} cannot be read; write it with its numbers, e.g. 'p%(10)', "
+            "'dominance(2, 90)' or 'threshold(3, zeros)'."
+        ) from None
+
+
+def _number(text: str) -> float | int:
+    return int(text) if text.isdigit() else float(text)

@@ -1,0 +1,187 @@
+r"""Proofs that sensitive cells keep their intervals: other tables with the same published cells.
+
+A proof is a change :math:`\Delta` of the inner cells. It moves no cell that is shown, makes nothing
+negative, and moves sensitive cells as far up or down as their rules ask. Whoever is alone in inner
+cells knows them; against him only proofs count that leave these cells as they are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.solve.elimination import NOBODY
+
+if TYPE_CHECKING:
+    from scipy.sparse import csc_array
+
+    from discreet.protect.suppress.pattern import Pattern
+
+Vector = NDArray[np.float64]
+
+CLOSE = 1e-6
+"""Sums that differ by less, relative to their size, are the same."""
+DIFFERENCE_NEED = 1.0
+"""How far a sensitive difference must be able to rise."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Proofs:
+    """**Confidential.** Changes of the inner cells, a sparse column each.
+
+    Attributes:
+      changes: Inner cells × changes.
+      lone: Whether contributors who are alone in a cell are met as well.
+    """
+
+    changes: csc_array
+    lone: bool = True
+
+    def __len__(self) -> int:
+        return int(self.changes.shape[1])
+
+    def placed(self, place: NDArray[Any]) -> Proofs:
+        """The same changes for inner cells in another order, `place[i]` being where `i` goes."""
+        from scipy.sparse import csc_array
+
+        found = self.changes.tocoo()
+        entries = (found.data, (np.asarray(place)[found.row], found.col))
+        return Proofs(csc_array(entries, shape=self.changes.shape), self.lone)
+
+    def valid(self, pattern: Pattern) -> NDArray[np.bool_]:
+        """Which changes move no shown cell, nothing known, and make nothing negative."""
+        size = CLOSE * np.maximum(1.0, _largest(self.changes))
+        X = pattern.design.matrix().tocsc()
+        shown = _largest(X[:, ~pattern.suppressed].T @ self.changes)
+        fine = shown <= size
+        if pattern.known is not None:
+            fine &= _largest(self.changes.tocsr()[pattern.known]) == 0
+        y = np.asarray(pattern.y, dtype=np.float64)
+        if (y >= 0).all():
+            entries = self.changes.tocoo()
+            short = -entries.data - y[entries.row] > size[entries.col]
+            fine &= np.bincount(entries.col[short], minlength=len(self)) == 0
+        return np.asarray(fine)
+
+    def unproven(self, pattern: Pattern) -> NDArray[np.intp]:
+        """Sensitive cells without a proof for one of their sides, or against some contributor.
+
+        Sensitive differences follow behind the last published cell.
+        """
+        changes = self.changes[:, self.valid(pattern)]
+        targets, places, below, above = sensitive(pattern)
+        moves = (targets.T @ changes).toarray()
+        views = views_of(pattern, targets, lone=self.lone)
+        touched = (views.cells.T @ abs(changes)).toarray() > 0
+        found = [
+            k
+            for k in range(len(places))
+            if not _is_met(-moves[k], below[k], views.limits(k), touched, views.exempt[k])
+            or not _is_met(moves[k], above[k], {}, touched, views.exempt[k])
+        ]
+        return places[np.array(found, dtype=np.intp)]
+
+
+@dataclass(frozen=True, eq=False)
+class Views:
+    """What contributors who are alone in inner cells know of sensitive cells.
+
+    Attributes:
+      cells: Inner cells × contributors: the cells each is alone in.
+      exempt: Targets × contributors: whether the target holds nothing but his own.
+      rest: Targets × contributors, sparse: what others contribute where he contributes.
+    """
+
+    cells: csc_array
+    exempt: NDArray[np.bool_]
+    rest: Any
+
+    def limits(self, target: int) -> dict[int, float]:
+        """How far down a target can go for contributors who are in it."""
+        part = slice(self.rest.indptr[target], self.rest.indptr[target + 1])
+        return dict(zip(self.rest.indices[part].tolist(), self.rest.data[part], strict=True))
+
+
+def sensitive(pattern: Pattern) -> tuple[Any, NDArray[np.intp], Vector, Vector]:
+    """Columns of sensitive cells and differences, their places, and what they need."""
+    from scipy.sparse import csc_array, hstack
+
+    n, m = len(pattern.z), len(pattern.differences)
+    primary = np.flatnonzero(pattern.primary)
+    columns = [pattern.design.matrix().tocsc()[:, primary], pattern.difference_columns()]
+    none = np.zeros(n)
+    below = (none if pattern.lower is None else pattern.lower)[primary]
+    above = (none if pattern.upper is None else pattern.upper)[primary]
+    return (
+        csc_array(hstack(columns, format="csc").astype(np.float64)),
+        np.concatenate([primary, np.arange(n, n + m)]),
+        np.concatenate([below, np.zeros(m)]),
+        np.concatenate([above, np.full(m, DIFFERENCE_NEED)]),
+    )
+
+
+def views_of(pattern: Pattern, targets: Any, *, lone: bool = True) -> Views:
+    """The views of all contributors who are alone in an inner cell that is not known anyway."""
+    from scipy.sparse import csc_array
+
+    from discreet.protect.suppress.singletons import attackers
+
+    n = pattern.design.n_inner
+    who = attackers(pattern) if lone else np.full(n, NOBODY)
+    in_doubt = ~_known(pattern)
+    alone = np.flatnonzero((who != NOBODY) & in_doubt)
+    names, number = np.unique(who[alone], return_inverse=True)
+    cells = csc_array((np.ones(len(alone)), (alone, number)), shape=(n, len(names)))
+    weight = np.ones(n) if pattern.y is None else np.abs(pattern.y).astype(np.float64)
+    size = abs(targets).T @ in_doubt.astype(np.float64)
+    held = (abs(targets).T @ cells).tocsr()
+    exempt = held.toarray() == size[:, None]
+    own = (abs(targets).T @ (cells * weight[:, None]).tocsc()).tocsr()
+    total = abs(targets).T @ weight
+    rest = own.copy()
+    rest.data = np.maximum(np.repeat(total, np.diff(own.indptr)) - own.data, 0.0)
+    return Views(cells, exempt, rest)
+
+
+def _known(pattern: Pattern) -> NDArray[np.bool_]:
+    """Inner cells that everybody knows: known ones, and those in a shown cell that is empty."""
+    known = np.zeros(pattern.design.n_inner, dtype=bool)
+    if pattern.known is not None:
+        known |= pattern.known
+    if (pattern.z >= 0).all():
+        empty = ~pattern.suppressed & (pattern.z == 0)
+        known |= pattern.design.adjoint(empty.astype(np.int64)) > 0
+    return known
+
+
+def _is_met(
+    reach: Vector,
+    need: float,
+    limits: dict[int, float],
+    touched: NDArray[np.bool_],
+    exempt: NDArray[np.bool_],
+) -> bool:
+    """Whether changes reach as far as needed, against every contributor."""
+    if need <= 0:
+        return True
+    slack = CLOSE * max(1.0, need)
+    far = reach >= need - slack
+    if not far.any():
+        return False
+    open_still = np.flatnonzero(touched[:, far].all(axis=1) & ~exempt)
+    return all(
+        a in limits
+        and limits[a] < need
+        and (limits[a] <= slack or (~touched[a] & (reach >= limits[a] - slack)).any())
+        for a in open_still
+    )
+
+
+def _largest(matrix: Any) -> Vector:
+    """The largest absolute entry of each column."""
+    if not matrix.shape[0]:
+        return np.zeros(matrix.shape[1])
+    return np.asarray(abs(matrix).max(axis=0).toarray()).ravel()

@@ -1,0 +1,195 @@
+"""The rows on which columns of published cells are compared.
+
+Every inner cell is a row. Rows of inner cells that everybody knows to be empty carry nothing. Where
+inner cells are many times as many as published ones, one row for each published cell is enough: its
+*representative*, the inner cell with the most frequent category of every variable that the
+published cell is summed over. Fewer rows make more cells follow from others, never fewer, so a
+pattern that is safe on some rows is safe on all of them; and columns of representatives stay
+sparse.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.design.axis import OUTSIDE, Axis, Level
+from discreet.design.product import ProductDesign
+from discreet.design.sparse import SparseDesign
+from discreet.design.structured import StructuredDesign
+from discreet.protect.suppress.pattern import Pattern
+
+if TYPE_CHECKING:
+    from scipy.sparse import csc_array
+
+_MANY = 4  # inner cells for each published one from which representatives stand for them
+_NO_INNER_CELL = -1
+
+
+@dataclass(frozen=True, eq=False)
+class Incidence:
+    """Columns of the published cells on chosen rows.
+
+    Attributes:
+      columns: Rows × published cells.
+      inner: The inner cell of each row; −1 where the row is a combination that the design does not
+        list.
+    """
+
+    columns: csc_array
+    inner: NDArray[np.int64]
+
+    def without(self, known: NDArray[np.bool_]) -> Incidence:
+        """Only the rows that are not known."""
+        from scipy.sparse import csc_array
+
+        rows = np.flatnonzero(~known)
+        return Incidence(csc_array(self.columns.tocsr()[rows]), self.inner[rows])
+
+
+def incidence(pattern: Pattern, *, zeros_are_public: bool, every_row: bool = False) -> Incidence:
+    """The columns of the published cells on the rows that tell them apart.
+
+    Args:
+      pattern: The pattern.
+      zeros_are_public: Whether every empty published cell is shown as empty; its inner cells are
+        then known to be empty as well, if no value is negative.
+      every_row: Whether all inner cells are rows, however many they are.
+    """
+    design = pattern.design
+    empty = (pattern.z == 0) & (zeros_are_public and bool((pattern.z >= 0).all()))
+    is_large = design.n_inner > _MANY * design.n_published and not every_row
+    if is_large and isinstance(design, StructuredDesign) and pattern.known is None:
+        return _representatives(pattern, design, empty)
+    return _all_rows(pattern, empty)
+
+
+def _all_rows(pattern: Pattern, empty: NDArray[np.bool_]) -> Incidence:
+    from scipy.sparse import csc_array
+
+    design = pattern.design
+    X = csc_array(design.matrix().astype(np.int64))
+    known = design.adjoint(empty.astype(np.int64)) > 0
+    if pattern.known is not None:
+        known = known | pattern.known
+    return Incidence(X, np.arange(design.n_inner)).without(known)
+
+
+def _representatives(
+    pattern: Pattern, design: StructuredDesign, empty: NDArray[np.bool_]
+) -> Incidence:
+    """One row for each published cell; another inner cell where that is empty or somebody's own.
+
+    What somebody alone in an inner cell knows is of no use to him when other rows tell as much: a
+    row that is a combination of others is no combination of published cells. So lone inner cells
+    are left out where there is a choice.
+    """
+    leaves = [_frequent(pattern, design, a) for a in range(len(design.axes))]
+    codes = _corner_codes(design, leaves)
+    _, unfit = _columns(design, codes, empty)
+    if pattern.y is not None:
+        if pattern.lone is not None:
+            lone = np.append(pattern.lone, False)
+            unfit |= lone[_inner_of(design, np.column_stack(codes))]
+        cells = np.flatnonzero(unfit & ~empty)
+        others = _best_inner(pattern, cells, zeros_are_public=bool(empty.any()))
+        for code, inner in zip(codes, design.inner_codes(), strict=True):
+            code[cells] = inner[others]
+    distinct = np.unique(np.column_stack(codes), axis=0)
+    columns, known = _columns(design, list(distinct.T), empty)
+    return Incidence(columns, _inner_of(design, distinct)).without(known)
+
+
+def _frequent(pattern: Pattern, design: StructuredDesign, a: int) -> NDArray[np.float64]:
+    """How many are in each leaf of one variable; the first is preferred where nothing is known."""
+    n = len(design.axes[a])
+    if pattern.y is None:
+        return np.arange(n, 0, -1, dtype=np.float64)
+    found = np.bincount(design.inner_codes()[a], np.abs(pattern.y), n)
+    return np.asarray(found, dtype=np.float64)
+
+
+def _corner_codes(
+    design: StructuredDesign, leaves: list[NDArray[np.float64]]
+) -> list[NDArray[np.int64]]:
+    """For each variable the leaf that stands for each published cell."""
+    parts: list[list[NDArray[np.int64]]] = [[] for _ in design.axes]
+    for k, block in enumerate(design.blocks):
+        groups = np.unravel_index(design.block_cells(k), block.shape)
+        for a, axis in enumerate(design.axes):
+            stand_in = _stand_ins(axis, block.levels[a], leaves[a])
+            parts[a].append(stand_in[groups[a]])
+    return [np.concatenate(part) for part in parts]
+
+
+def _stand_ins(axis: Axis, level: Level | None, size: NDArray[np.float64]) -> NDArray[np.int64]:
+    """The most frequent leaf of each group of a level."""
+    group = np.zeros(len(axis), dtype=np.int64) if level is None else level.group
+    order = np.lexsort((-np.arange(len(axis)), size))
+    stand_in = np.zeros(1 if level is None else len(level), dtype=np.int64)
+    inside = order[group[order] != OUTSIDE]
+    stand_in[group[inside]] = inside
+    return stand_in
+
+
+def _best_inner(
+    pattern: Pattern, cells: NDArray[np.intp], *, zeros_are_public: bool
+) -> NDArray[np.intp]:
+    """For each of some published cells its largest inner cell in which nobody is alone, if any."""
+    from scipy.sparse import csc_array
+
+    value = np.abs(np.asarray(pattern.y)).astype(np.float64)
+    if pattern.lone is not None:
+        value = np.where(pattern.lone, 0.25 if zeros_are_public else -1.0, value)
+    X = csc_array(pattern.design.matrix())[:, cells]
+    column = np.repeat(np.arange(len(cells)), np.diff(X.indptr))
+    order = np.lexsort((value[X.indices], column))
+    last = np.cumsum(np.diff(X.indptr)) - 1
+    return np.asarray(X.indices[order[last]], dtype=np.intp)
+
+
+def _columns(
+    design: StructuredDesign, codes: list[NDArray[Any]], empty: NDArray[np.bool_]
+) -> tuple[csc_array, NDArray[np.bool_]]:
+    """The columns of the published cells on rows given by their leaves, and which rows are empty.
+
+    A row is known to be empty when it lies in an empty published cell. A design that was read from
+    records does not list those.
+    """
+    from scipy.sparse import csc_array
+
+    distinct, back = np.unique(np.column_stack(codes), axis=0, return_inverse=True)
+    listed = SparseDesign(design.axes, design.terms, list(distinct.T))
+    here, there = _places(design), _places(listed)
+    order = np.argsort(here)
+    position = order[np.minimum(np.searchsorted(here, there, sorter=order), len(here) - 1)]
+    X = listed.matrix().astype(np.int64).tocoo()
+    present = here[position[X.col]] == there[X.col]
+    known = np.zeros(len(distinct), dtype=bool)
+    known[X.row[~present | empty[position[X.col]]]] = True
+    entries = (X.data[present], (X.row[present], position[X.col[present]]))
+    columns = csc_array(entries, shape=(len(distinct), design.n_published))
+    return csc_array(columns.tocsr()[back.ravel()]), known[back.ravel()]
+
+
+def _places(design: StructuredDesign) -> NDArray[np.int64]:
+    """Positions of the published cells in the full crossing."""
+    if isinstance(design, SparseDesign):
+        return design.completed()[1]
+    return np.arange(design.n_published)
+
+
+def _inner_of(design: StructuredDesign, codes: NDArray[Any]) -> NDArray[np.int64]:
+    """The inner cell of each combination of leaves, −1 where the design does not list it."""
+    flat = np.ravel_multi_index(list(codes.T), design.shape)
+    if isinstance(design, ProductDesign):
+        return np.asarray(flat)
+    known = design.inner_flat if isinstance(design, SparseDesign) else None
+    if known is None:
+        return np.full(len(flat), _NO_INNER_CELL)
+    order = np.argsort(known)
+    place = order[np.minimum(np.searchsorted(known, flat, sorter=order), len(known) - 1)]
+    return np.where(known[place] == flat, place, _NO_INNER_CELL)

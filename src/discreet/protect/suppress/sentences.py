@@ -1,0 +1,100 @@
+"""What the statement of a suppressed table says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from discreet.design.statement import Sentence
+from discreet.protect.sentences import groups_not_hidden, limit, never_published, process
+from discreet.protect.suppress.rules import Rule, Threshold
+
+
+def suppressed_cells(rules: Sequence[Rule]) -> list[Sentence]:
+    """What was done, and what shown cells are."""
+    why = "; ".join(rule.why for rule in rules)
+    return [
+        process(
+            "suppress",
+            f"Sensitive cells are not shown ({why}). Further cells are not shown, so that no "
+            "sensitive cell is a linear combination of cells that are.",
+            "Figures that say too much about single people are not shown. Some other figures are "
+            "hidden as well, so that nobody can compute the first ones.",
+        ),
+        Sentence(
+            "shown-is-true",
+            "Cells that are shown have their true values.",
+            "All figures that are shown are exact.",
+            holds=_shown_is_true,
+        ),
+    ]
+
+
+def thresholds(rules: Iterable[Rule], *, has_decimals: bool) -> list[Sentence]:
+    """What holds of small counts; decimals can be small numbers."""
+    said = []
+    for rule in rules:
+        if isinstance(rule, Threshold):
+            if rule.max > 0 and not has_decimals:
+                said.append(never_published(range(1, rule.max + 1)))
+            lowest = 0 if rule.zeros else 1
+            said.append(
+                Sentence(
+                    "not-derivable",
+                    f"No suppressed count of {lowest} to {rule.max} is a linear combination of "
+                    "published cells.",
+                    holds=partial(_not_derivable, lowest, rule.max),
+                )
+            )
+    return said
+
+
+def limits(*, zeros_are_public: bool, singletons: bool, has_forced: bool) -> list[Sentence]:
+    """What is not protected."""
+    said = [
+        limit(
+            "pattern-tells",
+            "Which cells are suppressed follows from the true counts. A suppressed cell is "
+            "sensitive or protects one that is, and one more record may change the pattern.",
+        ),
+        limit(
+            "intervals",
+            "Suppressed values are protected against sums and differences. That counts are not "
+            "negative may still bound them closely.",
+        ),
+        groups_not_hidden(),
+    ]
+    if zeros_are_public:
+        said.append(limit("empty-cells", "Empty cells are shown as empty."))
+    if not singletons:
+        said.append(
+            limit(
+                "lone-contributors",
+                "Someone who is alone in a suppressed cell may compute other suppressed cells.",
+            )
+        )
+    if has_forced:
+        said.append(limit("forced", "Some cells are shown although the rules call them sensitive."))
+    return said
+
+
+def _shown_is_true(evidence: Any) -> bool:
+    return all(
+        bool((final.z == evidence.truth)[~final.hidden & ~final.replaced].all())
+        for final in evidence.finals
+    )
+
+
+def _not_derivable(lowest: int, highest: int, evidence: Any) -> bool:
+    from scipy.sparse import csc_array
+
+    from discreet.solve.elimination import spanned
+
+    final, truth = evidence.finals[0], evidence.truth
+    hidden = final.hidden | final.replaced
+    columns = csc_array(final.design.matrix().astype(np.int64))
+    small = hidden & (truth >= lowest) & (truth <= highest)
+    return not spanned(columns[:, ~hidden], columns[:, small]).any()

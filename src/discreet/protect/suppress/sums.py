@@ -1,0 +1,185 @@
+"""Published and inner cells as sums that are tied to their parts.
+
+Only inner cells that somebody could doubt count: others are known to be empty. Cells that hold the
+same of them are one sum. Every sum of several inner cells is the sum of its parts along one line of
+the table, or of its inner cells where no line gives it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import DataError
+from discreet.protect.suppress.lines import lines
+from discreet.protect.suppress.pattern import Pattern
+from discreet.protect.suppress.rows import Incidence, incidence
+from discreet.randomness import stream
+
+if TYPE_CHECKING:
+    from scipy.sparse import csc_array
+
+Places = NDArray[np.int64]
+
+NONE = -1
+"""Stands for the sum of a published cell all of whose inner cells are known."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sums:
+    """The sums of a pattern.
+
+    Attributes:
+      of_cell: The sum of each published cell, or `NONE`.
+      of_row: The sum that is each inner cell in doubt.
+      inner: Positions of the inner cells in doubt.
+      columns: These inner cells × published cells.
+      of_difference: The sum that is each sensitive difference.
+      equations: Sums × equations: a sum and, with a minus, its parts.
+      lines: Sums × equations that follow from these: the sums of every line of the table.
+      value: The true value of each sum.
+      down: How far each sum can go down.
+    """
+
+    of_cell: Places
+    of_row: Places
+    inner: Places
+    columns: csc_array
+    of_difference: Places
+    equations: Any
+    lines: Any
+    value: NDArray[np.float64]
+    down: NDArray[np.float64]
+
+    def __len__(self) -> int:
+        return len(self.value)
+
+
+def sums_of(pattern: Pattern, *, zeros_are_public: bool, every_row: bool = False) -> Sums:
+    """The sums of a pattern whose inner values are known; the arguments are those of `incidence`."""
+    if pattern.y is None:
+        raise DataError(
+            "intervals are proven with the true inner cells, but the table holds published cells "
+            'only. Tabulate from records, or use secondary="gauss".'
+        )
+    found = incidence(pattern, zeros_are_public=zeros_are_public, every_row=every_row)
+    found = found.without(found.inner < 0)
+    number = _numbered(found.columns)
+    n = len(pattern.z)
+    of_cell, of_row = number[:n], number[n:]
+    y = pattern.y[found.inner].astype(np.float64)
+    value = np.zeros(int(number.max(initial=NONE)) + 1)
+    value[of_row] = y
+    held = of_cell != NONE
+    value[of_cell[held]] = (found.columns.T @ y)[held]
+    signed = bool((pattern.z < 0).any() or (pattern.y < 0).any())
+    down = np.full(len(value), np.inf) if signed else value
+    size = np.diff(found.columns.indptr)
+    best = _shortest_lines(pattern, of_cell, size, len(value))
+    equations = _equations(found, of_cell, of_row, best)
+    tied = _all_lines(best)
+    none = np.empty(0, np.int64)
+    made = Sums(of_cell, of_row, found.inner, found.columns, none, equations, tied, value, down)
+    return _with_differences(made, pattern) if pattern.differences else made
+
+
+def _with_differences(sums: Sums, pattern: Pattern) -> Sums:
+    """Sensitive differences as further sums, which may have any sign."""
+    from scipy.sparse import coo_array, csc_array, hstack, vstack
+
+    n, m = len(sums), len(pattern.differences)
+    signs = pattern.difference_signs().tocoo()
+    used = sums.of_cell[signs.row] != NONE
+    entries = (-signs.data[used], (sums.of_cell[signs.row[used]], signs.col[used]))
+    parts = vstack([coo_array(entries, shape=(n, m)), coo_array(np.eye(m))])
+    above = vstack([sums.equations, csc_array((m, sums.equations.shape[1]))])
+    value = pattern.difference_signs().T @ pattern.z.astype(np.float64)
+    return replace(
+        sums,
+        of_difference=np.arange(n, n + m),
+        equations=csc_array(hstack([above, parts], format="csc")),
+        lines=csc_array(vstack([sums.lines, csc_array((m, sums.lines.shape[1]))], format="csc")),
+        value=np.concatenate([sums.value, value]),
+        down=np.concatenate([sums.down, np.full(m, np.inf)]),
+    )
+
+
+def _numbered(columns: csc_array) -> Places:
+    """A number for each distinct column and each row, found by fingerprints of 2 × 62 bits."""
+    words = stream(0, "sums").integers(2**62, size=(columns.shape[0], 2))
+    prints = np.vstack([columns.T.astype(np.int64) @ words, words])
+    _, first, number = np.unique(prints, axis=0, return_index=True, return_inverse=True)
+    number = np.asarray(number, dtype=np.int64).ravel()
+    size = np.concatenate([np.diff(columns.indptr), np.ones(columns.shape[0], np.int64)])
+    is_kept = size[first] > 0
+    place = np.where(is_kept, np.cumsum(is_kept) - 1, NONE)
+    return place[number]
+
+
+def _equations(found: Incidence, of_cell: Places, of_row: Places, best: _Best) -> Any:
+    """For each sum of several inner cells one equation with its parts."""
+    from scipy.sparse import csc_array
+
+    size, n = np.diff(found.columns.indptr), len(best.line)
+    total = np.full(n, NONE)
+    total[of_cell[size > 1]] = np.flatnonzero(size > 1)
+    chosen = [best.line[parent] == one for one, (parent, _) in enumerate(best.pairs)]
+    parents = [pair[0][some] for pair, some in zip(best.pairs, chosen, strict=True)]
+    parts = [pair[1][some] for pair, some in zip(best.pairs, chosen, strict=True)]
+    rest = np.flatnonzero((total != NONE) & (best.line == NONE))
+    inside = found.columns[:, total[rest]]
+    parents.append(np.repeat(rest, np.diff(inside.indptr)))
+    parts.append(of_row[inside.indices])
+    several = np.flatnonzero(total != NONE)
+    equation = np.full(n, NONE)
+    equation[several] = np.arange(len(several))
+    whose = equation[np.concatenate(parents)]
+    rows = np.concatenate([several, np.concatenate(parts)])
+    signs = np.concatenate([np.ones(len(several)), -np.ones(len(whose))])
+    entries = (signs, (rows, np.concatenate([np.arange(len(several)), whose])))
+    return csc_array(entries, shape=(n, len(several)))
+
+
+def _all_lines(best: _Best) -> Any:
+    """Every line that gives a sum wholly, as an equation."""
+    from scipy.sparse import csc_array
+
+    rows, columns, m = [np.empty(0, np.int64)], [np.empty(0, np.int64)], 0
+    for parent, child in best.pairs:
+        totals, number = np.unique(parent, return_inverse=True)
+        rows += [totals, child]
+        columns += [m + np.arange(len(totals)), m + number.ravel()]
+        m += len(totals)
+    where = (np.concatenate(rows), np.concatenate(columns))
+    return csc_array((np.ones(len(where[0])), where), shape=(len(best.line), m))
+
+
+@dataclass(frozen=True, eq=False)
+class _Best:
+    """Lines as pairs of sums, wholes and parts, and for each sum the line with fewest parts."""
+
+    pairs: list[tuple[Places, Places]]
+    line: Places
+
+
+def _shortest_lines(pattern: Pattern, of_cell: Places, size: NDArray[Any], n: int) -> _Best:
+    """The line that gives each sum with fewest parts, where any gives it wholly."""
+    pairs: list[tuple[Places, Places]] = []
+    line, fewest = np.full(n, NONE), np.full(n, np.iinfo(np.int64).max)
+    n_cells = len(of_cell)
+    for one in lines(pattern.design):
+        filled = (size[one.child] > 0) & (size[one.parent] > 1)
+        parent, child = one.parent[filled], one.child[filled]
+        parts = np.bincount(parent, minlength=n_cells)
+        covered = np.bincount(parent, size[child], minlength=n_cells) == size
+        cells = np.flatnonzero((parts > 1) & covered)
+        cells = cells[np.unique(of_cell[cells], return_index=True)[1]]
+        better = cells[parts[cells] < fewest[of_cell[cells]]]
+        used = np.isin(parent, cells)
+        line[of_cell[better]] = len(pairs)
+        fewest[of_cell[better]] = parts[better]
+        pairs.append((of_cell[parent[used]], of_cell[child[used]]))
+    return _Best(pairs, line)

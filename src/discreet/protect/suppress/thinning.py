@@ -1,0 +1,119 @@
+"""Publish secondary cells again whose proofs can be replaced by others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.progress import report
+from discreet.protect.suppress.bank import OPEN, Bank
+from discreet.solve.changes import Changes
+from discreet.solve.elimination import NOBODY
+
+Places = NDArray[np.intp]
+
+
+def thin(bank: Bank, within: Changes, candidates: Places, lines: Any) -> Places:
+    """The candidates that need not be suppressed, each tried in its turn.
+
+    Args:
+      bank: Proofs of everything asked.
+      within: Changes of the open sums.
+      candidates: Open sums that may be published, in the order in which they are tried.
+      lines: Sums × equations between them.
+    """
+    neighbours = Neighbours(bank, within.moves, lines)
+    published = []
+    for done, total in enumerate(candidates.tolist(), 1):
+        report("thinning", done / len(candidates))
+        if neighbours.would_fix(total):
+            continue
+        within.close(total)
+        items, before = bank.forget(total)
+        near = neighbours.has(total, bank.asked.total[items])
+        order = np.lexsort((-bank.asked.need[items], ~near))
+        if all(prove_one(bank, within, int(item)) for item in items[order]):
+            published.append(total)
+            neighbours.close(total)
+        else:
+            within.close(total, closed=False)
+            bank.restore(items, before)
+    return np.array(published, dtype=np.intp)
+
+
+class Neighbours:
+    """The open sums of each line, to see at once that one is needed.
+
+    Args:
+      bank: What has to be proven.
+      is_open: Which sums are open.
+      lines: Sums × equations between them.
+    """
+
+    def __init__(self, bank: Bank, is_open: NDArray[np.bool_], lines: Any) -> None:
+        asked, n = bank.asked, len(is_open)
+        self._open = is_open.copy()
+        self._by_sum, self._by_line = lines.tocsr(), lines.tocsc()
+        self._asked = np.zeros(n, dtype=bool)
+        self._asked[asked.total] = True
+        self._lone = np.full(n, NOBODY)
+        known = asked.known.tocoo()
+        self._lone[known.col] = known.row
+        self._item = np.zeros(n, dtype=np.int64)
+        self._item[asked.total] = np.arange(len(asked))
+        self._exempt = asked.exempt
+
+    def would_fix(self, total: int) -> bool:
+        """Whether a line would give a sensitive sum to everybody or to a lone contributor."""
+        if not self._open[total]:
+            return False
+        return any(self._tells(others) for others in self._lines(total))
+
+    def has(self, total: int, sums: NDArray[Any]) -> NDArray[np.bool_]:
+        """Which of some sums share a line with a sum."""
+        found = [np.empty(0, np.int64), *self._lines(total)]
+        return np.isin(sums, np.concatenate(found))
+
+    def close(self, total: int) -> None:
+        """Take a sum out."""
+        self._open[total] = False
+
+    def _lines(self, total: int) -> Iterator[NDArray[Any]]:
+        start, end = self._by_sum.indptr[total : total + 2]
+        for line in self._by_sum.indices[start:end]:
+            first, last = self._by_line.indptr[line : line + 2]
+            others = self._by_line.indices[first:last]
+            yield others[self._open[others] & (others != total)]
+
+    def _tells(self, others: NDArray[Any]) -> bool:
+        """Whether a line with these open sums gives one of them."""
+        if len(others) == 1:
+            return bool(self._asked[others[0]])
+        whose = self._lone[others]
+        for who in np.unique(whose[whose != NOBODY]):
+            rest = others[whose != who]
+            if len(rest) == 1 and self._asked[rest[0]]:
+                return not self._exempt[self._item[rest[0]], who + 1]
+        return False
+
+
+def prove_one(bank: Bank, within: Changes, item: int) -> bool:
+    """Look for proofs of one thing in all views; whether there are."""
+    waiting = [bank.open_views(item)]
+    while waiting:
+        views = waiting.pop()
+        views = views[bank.by[item, views] == OPEN]
+        if not len(views):
+            continue
+        change = within.cheapest(bank.asked.goal(item, views), bank.asked.held(views))
+        if change is not None:
+            bank.add(change)
+        if change is None or (bank.by[item, views] == OPEN).any():
+            if len(views) == 1:
+                return False
+            half = len(views) // 2
+            waiting += [views[half:], views[:half]]
+    return True

@@ -1,0 +1,75 @@
+"""Sums of cells that a user defines: published cells give them, or they cannot be published."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.design.base import Design
+from discreet.design.codes import canonical
+from discreet.design.release import Protected
+from discreet.errors import DesignError, UnknownNameError
+from discreet.solve.elimination import spanned
+from discreet.solve.projection import combination
+from discreet.solve.unknowns import Unknowns, unknowns
+
+Vector = NDArray[np.float64]
+Cells = Mapping[str, Any] | Sequence[Mapping[str, Any]]
+
+
+def published_sum(release: Protected, cells: Cells) -> float | None:
+    """The value of a sum where published cells give it; see `Release.publish`."""
+    from scipy.sparse import csc_array
+
+    target = csc_array(_members(release.design, cells).astype(np.int64)[:, None])
+    hidden = release.hidden | release.replaced
+    shown = np.flatnonzero(~hidden)
+    values = release.z[shown].astype(np.float64)
+    system = unknowns(release.design.matrix().tocsc()[:, shown], values)
+    open_part = csc_array(system.restrict(target).astype(np.int64))
+    if not spanned(csc_array(system.equations.astype(np.int64)), open_part)[0]:
+        return None
+    value = float(system.constant(target)[0]) + _open_value(system, open_part)
+    return float(round(value)) if (values == np.rint(values)).all() else value
+
+
+def _open_value(system: Unknowns, open_part: Any) -> float:
+    """The part of the sum that equations with several unknown cells give."""
+    if not open_part.nnz:
+        return 0.0
+    target = open_part.toarray().ravel().astype(np.float64)
+    return float(combination(system.equations, target) @ system.right)
+
+
+def _members(design: Design, cells: Cells) -> NDArray[np.bool_]:
+    """The inner cells of a sum."""
+    listed = [cells] if isinstance(cells, Mapping) else list(cells)
+    found = np.zeros(design.n_inner, dtype=np.int64)
+    for cell in listed:
+        found += _inside(design, cell)
+    if found.max(initial=0) > 1:
+        raise DesignError("the cells of the sum overlap; an inner cell would count twice.")
+    return found.astype(bool)
+
+
+def _inside(design: Design, cell: Mapping[str, Any]) -> NDArray[np.bool_]:
+    """The inner cells with given codes; a variable may have several."""
+    inside = np.ones(design.n_inner, dtype=bool)
+    by_name = {axis.name: k for k, axis in enumerate(design.axes)}
+    codes = design.inner_codes()
+    for name, given in cell.items():
+        if name not in by_name:
+            raise UnknownNameError("variable", name, by_name)
+        axis = design.axes[by_name[name]]
+        leaves = axis.node_leaves
+        wanted = given if isinstance(given, (list, tuple, set)) else [given]
+        chosen = np.zeros(len(axis), dtype=bool)
+        for code in map(canonical, wanted):
+            if code not in leaves and code not in axis.total_codes:
+                raise UnknownNameError(f"code of {name}", code, leaves)
+            chosen[leaves[code] if code in leaves else slice(None)] = True
+        inside &= chosen[codes[by_name[name]]]
+    return inside

@@ -1,0 +1,1 @@
+"""Suppressed cells as decimal numbers (Langsrud 2019a, section 7)."""

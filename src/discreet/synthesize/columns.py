@@ -1,0 +1,143 @@
+"""Columns of records as a model takes them: numbers, and factors without missing values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.design.codes import canonical_array
+from discreet.errors import DataError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Missing = Literal["refuse", "category"]
+MISSING_RULES: tuple[Missing, ...] = ("refuse", "category")
+
+
+@dataclass(frozen=True, eq=False)
+class Factor:
+    """A column of codes.
+
+    Attributes:
+      levels: The codes that occur, in alphabetical order.
+      codes: The position of each row's code among the levels.
+    """
+
+    levels: tuple[str, ...]
+    codes: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, values: Any) -> Factor:
+        """The factor of any column; missing values are a level of their own."""
+        texts, places = canonical_array(values)
+        occurring = np.unique(places)
+        order = sorted(occurring.tolist(), key=texts.__getitem__)
+        rank = np.zeros(len(texts), dtype=np.int64)
+        rank[order] = np.arange(len(order))
+        return cls(tuple(texts[k] for k in order), rank[places])
+
+    def in_order(self, order: NDArray[np.int64]) -> Factor:
+        """The same factor of rows in another order."""
+        return Factor(self.levels, self.codes[order])
+
+
+Column = NDArray[np.float64] | Factor
+"""A column of a model: numbers, or a factor."""
+
+
+def column_of(name: str, values: pa.ChunkedArray, missing: Missing) -> dict[str, Column]:
+    """A column of the right side, by name; with missing numbers a second one that marks them.
+
+    Missing codes become a level `(missing)`. Missing numbers become the mean of the others, beside
+    a column `missing(name)` of zeros and ones.
+    """
+    is_number = _is_number(values.type)
+    numbers = _numbers(name, values) if is_number else np.empty(0)
+    absent = np.isnan(numbers)
+    if missing == "refuse" and (absent.any() or values.null_count):
+        raise _missing_values(name, "or make them a category with missing='category'")
+    if not is_number:
+        _check_codes(name, values.type)
+        return {name: Factor.of(values)}
+    if not absent.any():
+        return {name: numbers}
+    if absent.all():
+        raise DataError(f"column {name!r} holds no value at all; leave it out of the model.")
+    numbers[absent] = numbers[~absent].mean()
+    return {name: numbers, f"missing({name})": absent.astype(np.float64)}
+
+
+def numbers_of(name: str, values: pa.ChunkedArray, role: str) -> NDArray[np.float64]:
+    """A column that must hold a number in every row; texts are read as numbers.
+
+    Args:
+      name: The column.
+      values: Its values.
+      role: What the column is for, said in errors.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not _is_number(values.type):
+        try:
+            values = pc.cast(values, pa.float64())
+        except pa.ArrowException:
+            raise DataError(
+                f"column {name!r} is {role} and must hold numbers, but holds {values.type}."
+            ) from None
+    numbers = _numbers(name, values)
+    if np.isnan(numbers).any():
+        raise _missing_values(name, "or fill them in first")
+    return numbers
+
+
+def as_frame(columns: Mapping[str, Column]) -> Any:
+    """Columns as formulaic takes them, a pandas frame."""
+    import pandas as pd
+
+    return pd.DataFrame(
+        {
+            name: pd.Categorical.from_codes(column.codes, pd.Index(column.levels, dtype=object))
+            if isinstance(column, Factor)
+            else column
+            for name, column in columns.items()
+        }
+    )
+
+
+def _missing_values(name: str, remedy: str) -> DataError:
+    return DataError(f"column {name!r} has missing values. Leave such records out, {remedy}.")
+
+
+def _numbers(name: str, values: pa.ChunkedArray) -> NDArray[np.float64]:
+    """Numbers of their own, NaN where one is missing."""
+    import pyarrow as pa
+
+    numbers = np.array(values.cast(pa.float64(), safe=False).to_numpy())
+    if np.isinf(numbers).any():
+        raise DataError(f"column {name!r} holds infinite values; leave such records out.")
+    return numbers
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    import pyarrow as pa
+
+    return bool(
+        pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+    )
+
+
+def _check_codes(name: str, kind: pa.DataType) -> None:
+    """Refuse what is neither a number nor a code."""
+    import pyarrow as pa
+
+    if pa.types.is_nested(kind) or pa.types.is_temporal(kind):
+        raise DataError(
+            f"column {name!r} holds {kind}, which is neither a number nor a code. Make a number or "
+            "a code of it first, or leave it out of the model."
+        )

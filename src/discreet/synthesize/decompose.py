@@ -1,0 +1,196 @@
+r"""Fits, residuals, scores and loadings: the linear algebra that every method stands on.
+
+.. math:: Y = \hat Y + \hat E = \hat Y + T W
+
+:math:`\hat Y` is the projection of :math:`Y` on the columns of :math:`X`, :math:`T` has
+orthonormal columns, and :math:`W` holds the loadings (Langsrud 2019, equation 2, appendices 1
+and 2). Every projection is made twice, so that residuals are orthogonal to :math:`X` on their
+own scale, whatever the scales of the columns are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from discreet.errors import DataError, InfeasibleError, ParameterError
+from discreet.synthesize.matrices import (
+    Matrix,
+    as_matrix,
+    cross,
+    lengths,
+    row_blocks,
+    same_rows,
+)
+from discreet.synthesize.orthonormal import orthonormal, triangle
+
+DEPENDENT_X = 1e-12
+"""Share of a column of X below which it depends on the columns before it: rounding alone, since a
+column that is left out is no longer preserved."""
+
+DEPENDENT_RESIDUALS = 1e-7
+"""The same for residuals, where leaving out a share s changes products by s² alone."""
+
+ZERO = 1e-12
+"""Residuals of at most this share of their variable are rounding, and are set to zero."""
+
+How = Literal["qr", "svd"]
+
+
+@dataclass(frozen=True)
+class Fitted:
+    r"""The regression of :math:`Y` on :math:`X`.
+
+    Attributes:
+      Y: The original values, n×k.
+      residuals: :math:`\hat E`, n×k; columns that are zero up to rounding are exactly zero.
+      basis: Orthonormal basis of the columns of :math:`X`, n×rank.
+    """
+
+    Y: Matrix
+    residuals: Matrix
+    basis: Matrix
+
+    @property
+    def fitted(self) -> Matrix:
+        r""":math:`\hat Y`, n×k."""
+        return self.Y - self.residuals
+
+    @property
+    def rank(self) -> int:
+        """Rank of :math:`X`."""
+        return int(self.basis.shape[1])
+
+
+@dataclass(frozen=True)
+class Scores:
+    r"""Residuals as :math:`\hat E = T W`.
+
+    Attributes:
+      T: Orthonormal scores, n×r.
+      W: Loadings, r×k.
+    """
+
+    T: Matrix
+    W: Matrix
+
+    @property
+    def rank(self) -> int:
+        """Number of components."""
+        return len(self.W)
+
+
+def fit(Y: Any, X: Any) -> Fitted:
+    """Regress the columns of `Y` on the columns of `X`.
+
+    `X` holds the constant if there is to be one. Its columns may depend on each other.
+    """
+    Y, X = as_matrix(Y, "Y"), as_matrix(X, "X")
+    same_rows(Y=Y, X=X)
+    if not len(Y):
+        raise DataError("there are no rows; at least one is expected.")
+    basis, _ = orthonormal(X, DEPENDENT_X)
+    return Fitted(Y, residuals_of(Y, basis), basis)
+
+
+def residuals_of(Y: Matrix, basis: Matrix) -> Matrix:
+    """What is left of `Y` off the basis; columns that are rounding alone become zero."""
+    left = residuals_from(Y, basis)
+    zero = lengths(left) <= ZERO * lengths(Y)
+    if zero.any():
+        left[:, zero] = 0.0
+    return left
+
+
+def residuals_from(Y: Matrix, *bases: Matrix, overwrite: bool = False) -> Matrix:
+    """What is left of `Y` off the given orthonormal bases, which are orthogonal to each other.
+
+    Where more than half of a column's square goes, the projection is made once more, so that the
+    rounding of the part that went does not stay in the part that is left.
+    """
+    left = Y if overwrite else np.array(Y, order="C")
+    size = np.maximum(lengths(left), np.finfo(np.float64).tiny)
+    coefficients = _take_off(left, bases)
+    taken = np.vstack([np.zeros(len(size)), *coefficients]) / size
+    if (taken**2).sum(axis=0).max(initial=0.0) > 0.5:
+        _take_off(left, bases)
+    return left
+
+
+def _take_off(left: Matrix, bases: tuple[Matrix, ...]) -> list[Matrix]:
+    """Subtract the projections on the bases and return their coefficients."""
+    coefficients = [cross(basis, left) for basis in bases]
+    for rows in row_blocks(len(left), *_largest(coefficients)):
+        for basis, coefficient in zip(bases, coefficients, strict=True):
+            left[rows] -= basis[rows] @ coefficient
+    return coefficients
+
+
+def _largest(matrices: list[Matrix]) -> tuple[int, int]:
+    """Rows and columns of small matrices, at most."""
+    return max((len(M) for M in matrices), default=1), max(
+        (M.shape[1] for M in matrices), default=1
+    )
+
+
+def scores(E: Matrix, how: How = "qr") -> Scores:
+    r"""Decompose residuals into scores and loadings.
+
+    `"qr"`: generalised QR, unique; the first score is the first column scaled to length one.
+    `"svd"`: principal components, unique up to equal singular values; the entries of each row of
+    :math:`V^\top` sum to a positive number.
+    """
+    T, W = orthonormal(E, DEPENDENT_RESIDUALS)
+    if how == "qr":
+        return Scores(T, W)
+    if how != "svd":
+        msg = f"how must be 'qr' or 'svd', got {how!r}."
+        raise ParameterError(msg)
+    U = principal_axes(W)
+    for rows in row_blocks(len(T), *U.shape):
+        T[rows] = T[rows] @ U
+    return Scores(T, U.T @ W)
+
+
+def loadings(E: Matrix) -> Matrix:
+    """The loadings of the QR decomposition alone, without the scores."""
+    return triangle(E, DEPENDENT_RESIDUALS).R
+
+
+def with_scores(model: Fitted, *parts: tuple[Matrix, Matrix]) -> Matrix:
+    r"""Synthetic values :math:`\hat Y + \sum T W`, in the memory of the model's residuals."""
+    out = model.residuals
+    for rows in row_blocks(len(out), *_largest([W for _, W in parts])):
+        np.subtract(model.Y[rows], out[rows], out=out[rows])
+        for T, W in parts:
+            out[rows] += T[rows] @ W
+    return out
+
+
+def principal_axes(W: Matrix) -> Matrix:
+    """The rotation U that turns QR scores into principal component scores."""
+    U, _, V = np.linalg.svd(W, full_matrices=False)
+    return np.asarray(U * np.where(V.sum(axis=1) < 0, -1.0, 1.0))
+
+
+def random_scores(
+    rng: np.random.Generator, n: int, r: int, *orthogonal_to: Matrix, what: str = "X"
+) -> Matrix:
+    """Orthonormal scores (n×r) of standard normal draws, orthogonal to the given bases.
+
+    The bases are orthonormal and orthogonal to each other. `what` names them in an error.
+    """
+    taken = sum(basis.shape[1] for basis in orthogonal_to)
+    if n - taken < r:
+        msg = (
+            f"{r} new score columns need n ≥ rank of {what} + {r} = {taken + r} rows, "
+            f"but there are n = {n} rows and the rank of {what} is {taken}. "
+            "Use fewer columns in X, fewer variables in Y, or more rows."
+        )
+        raise InfeasibleError(msg)
+    draws = rng.standard_normal((n, r))
+    draws = residuals_from(draws, *orthogonal_to, overwrite=True)
+    T, _ = orthonormal(draws, 0.0, overwrite=True)
+    return T

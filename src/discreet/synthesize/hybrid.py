@@ -1,0 +1,221 @@
+r"""Hybrid microdata: generalised microaggregation (Langsrud 2019, section 6).
+
+.. math:: Y = \hat Y_1 + \hat Y_2 + \hat E_3 + \hat E_4
+
+:math:`\hat Y_1` is the fit on what is crossed with clusters (:math:`X_A`), :math:`\hat Y_2` the fit
+on the rest (:math:`X_B`, adjusted for :math:`X_A` within clusters), :math:`\hat E_3` what the rest
+explains when it is crossed with clusters too, and :math:`\hat E_4` what nothing explains. The fits
+are kept; the two kinds of residuals are replaced by synthetic ones with the same products of
+columns, :math:`\hat E_3` over all rows and :math:`\hat E_4` within each cluster.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from discreet.errors import InfeasibleError, ParameterError
+from discreet.synthesize.block_kernels import (
+    clear_rounding,
+    lengths_within,
+    orthonormal_within,
+    replace_within,
+    scatter,
+    spread_within,
+)
+from discreet.synthesize.blocks import Blocks, Index
+from discreet.synthesize.decompose import DEPENDENT_RESIDUALS, ZERO, scores
+from discreet.synthesize.hybrid_covariance import largest_alpha, local_factors
+from discreet.synthesize.hybrid_model import (
+    Levels,
+    ModelPart,
+    Scaled,
+    levels,
+    model,
+    scaled,
+    subtract,
+)
+from discreet.synthesize.matrices import Matrix, as_matrix
+from discreet.synthesize.synthesis import Synthesis
+
+Variant = Literal["main", "a", "b", "c"]
+Residuals = Literal["synthetic", "zero"]
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Residuals of one set of columns, as rows, in order of blocks.
+
+    Attributes:
+      within: E_4, what is left within clusters when X_B is crossed with them too.
+      between: E_3, what that crossing explains, or None when there is no X_B.
+    """
+
+    within: Matrix
+    between: Matrix | None
+
+    def some(self, columns: slice) -> Parts:
+        """The parts of some of the columns."""
+        between = None if self.between is None else self.between[columns]
+        return Parts(self.within[columns], between)
+
+    @property
+    def both(self) -> Matrix:
+        """E_3 + E_4, the residuals of the model."""
+        return self.within if self.between is None else self.within + self.between
+
+
+def hybrid(
+    Y: Any,
+    X_local: Any,
+    X_shared: Any,
+    clusters: Any,
+    *,
+    rng: np.random.Generator,
+    groups: Any = None,
+    X_groups: Any = None,
+    pieces: Any = None,
+    X_pieces: Any = None,
+    variant: Variant = "main",
+    residuals: Residuals = "synthetic",
+) -> Synthesis:
+    r"""New values with exactly the fits, and covariances of residuals, that each cluster has.
+
+    Without `X_shared` this is IPSO within each cluster (MHa); with one cluster and `pieces`, IPSO
+    with indicators of the pieces (MHb).
+
+    Args:
+      Y: The confidential variables, n×k.
+      X_local: Regressors crossed with clusters, the constant among them; None is the constant.
+      X_shared: Regressors that are not crossed with clusters, or None.
+      clusters: One label for each row; None makes all rows one cluster.
+      rng: Where chance comes from; n×k standard normal draws are taken.
+      groups: Labels of groups of clusters: `X_groups` is crossed with them.
+      X_groups: What is crossed with groups; all of `X_shared`, if it is not given.
+      pieces: Labels of pieces of clusters: `X_pieces` is crossed with them.
+      X_pieces: What is crossed with pieces; the constant, if it is not given.
+      variant: `"main"` keeps products of :math:`\hat E_4` in each cluster and those of
+        :math:`\hat E_3` over all rows; `"a"`, `"b"` and `"c"` keep those of
+        :math:`\hat E_3 + \hat E_4` in each cluster, with the synthetic :math:`\hat E_3` set to
+        zero, left as it is, or scaled by the largest feasible :math:`\alpha`.
+      residuals: `"zero"` returns the fits alone: generalised microaggregation.
+    """
+    Y = as_matrix(Y, "Y")
+    _check(variant, residuals)
+    own = model(len(Y), X_local, X_shared, clusters, groups, X_groups, pieces, X_pieces)
+    values, synthetic = scaled(Y), residuals == "synthetic"
+    out = np.asarray(rng.standard_normal(Y.shape)) if synthetic else np.empty_like(Y, order="C")
+    found = []
+    for part in own.parts():
+        order = part.blocks.order
+        columns, details = _made(part, values.columns(order), out, synthetic, variant)
+        scatter(columns, order, values.scales, out)
+        found.append(details)
+    degrees = np.concatenate([np.asarray(details["residual_degrees"]) for details in found])
+    merged = {"clusters": own.blocks.names, "residual_degrees": degrees}
+    return Synthesis(out, {**found[-1], **merged, "rank_X": sum(d["rank_X"] for d in found)})
+
+
+def _check(variant: str, residuals: str) -> None:
+    if variant not in get_args(Variant):
+        msg = f"variant must be one of {', '.join(get_args(Variant))}, got {variant!r}."
+        raise ParameterError(msg)
+    if residuals not in get_args(Residuals):
+        msg = f"residuals must be 'synthetic' or 'zero', got {residuals!r}."
+        raise ParameterError(msg)
+
+
+def _made(
+    own: ModelPart, columns: Matrix, draws: Matrix, synthetic: bool, variant: str
+) -> tuple[Matrix, dict[str, Any]]:
+    """The columns as they are published, and what was found on the way."""
+    found, k = levels(own), len(columns)
+    if not synthetic:
+        left = _residuals(own, found, columns)
+        return columns - left.both, _details(own, found)
+    unscaled = Scaled(draws, np.ones(k))
+    both = _residuals(own, found, np.concatenate([columns, unscaled.columns(own.blocks.order)]))
+    left, drawn = both.some(slice(None, k)), both.some(slice(k, None))
+    columns -= left.both
+    details = _details(own, found)
+    columns += _synthetic(own.blocks, left, drawn, variant, details)
+    return columns, details
+
+
+def _residuals(own: ModelPart, found: Levels, A: Matrix) -> Parts:
+    """The two kinds of residuals of columns."""
+    blocks = own.blocks
+    lengths = lengths_within(blocks.clusters, A)
+    within = A.copy()
+    subtract(found.local, within)
+    clear_rounding(blocks.clusters, within, lengths, ZERO)
+    if found.within is None:
+        return Parts(within, None)
+    between = within.copy()
+    subtract([found.within], within)
+    clear_rounding(blocks.clusters, within, lengths, ZERO)
+    between -= within
+    subtract(found.above, between)
+    clear_rounding(blocks.whole, between, lengths_within(blocks.whole, A), ZERO)
+    return Parts(within, between)
+
+
+def _details(own: ModelPart, found: Levels) -> dict[str, Any]:
+    """Ranks and degrees of freedom."""
+    ranks = found.local_ranks(own.blocks)
+    rank = int(ranks.sum()) + sum(int(level.ranks.sum()) for level in found.above)
+    if found.within is not None:
+        ranks += found.within.ranks
+    return {"residual_degrees": np.diff(own.blocks.clusters) - ranks, "rank_X": rank}
+
+
+def _synthetic(
+    blocks: Blocks, left: Parts, drawn: Parts, variant: str, details: dict[str, Any]
+) -> Matrix:
+    """New residuals: scores of the drawn values with the loadings of the original ones."""
+    T = drawn.within
+    lengths = lengths_within(blocks.clusters, T)
+    room = orthonormal_within(blocks.clusters, T, lengths, DEPENDENT_RESIDUALS)
+    if left.between is None or drawn.between is None:
+        replace_within(blocks.clusters, left.within, DEPENDENT_RESIDUALS, T)
+        return T
+    if variant == "a":
+        needed = replace_within(blocks.clusters, left.both, DEPENDENT_RESIDUALS, T)
+        _check_room(needed, room, blocks.names, variant)
+        return T
+    between = _replaced(left.between, drawn.between)
+    if variant == "main":
+        replace_within(blocks.clusters, left.within, DEPENDENT_RESIDUALS, T)
+    else:
+        if variant == "c":
+            details["alpha"] = largest_alpha(blocks, left.both, between)
+            between *= details["alpha"]
+        C, needed = local_factors(blocks, left.both, between)
+        _check_room(needed, room, blocks.names, variant)
+        spread_within(blocks.clusters, T, C)
+    T += between
+    return T
+
+
+def _replaced(E: Matrix, drawn: Matrix) -> Matrix:
+    """Scores of drawn residuals with the loadings of the original ones, over all rows."""
+    W = scores(E.T).W
+    T = scores(drawn.T).T[:, : len(W)]
+    return np.ascontiguousarray((T @ W).T)
+
+
+def _check_room(needed: Index, room: Index, names: Any, variant: str) -> None:
+    """Refuse residuals that need more dimensions than X_A and X_B leave free in a cluster."""
+    short = needed > room
+    if not short.any():
+        return
+    worst = int(np.argmax(needed - room))
+    msg = (
+        f"variant {variant!r} is not possible in {int(short.sum())} of {len(names)} clusters: in "
+        f"cluster {names[worst]} the residuals have rank {int(needed[worst])}, but X_local and "
+        f"X_shared leave only {int(room[worst])} dimensions free. Use variant 'main', larger "
+        "clusters, or fewer columns in X_shared."
+    )
+    raise InfeasibleError(msg)

@@ -1,0 +1,78 @@
+r"""Covariances kept within clusters beside given residuals (Langsrud 2019, section 6, b and c).
+
+.. math:: C^\top C = \hat E^\top \hat E - \alpha^2 \hat E_3^{*\top} \hat E_3^*
+
+in each cluster, :math:`\hat E = \hat E_3 + \hat E_4`. All products are taken on the scale of
+:math:`\hat E`, where its columns have length one.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import InfeasibleError
+from discreet.synthesize.block_kernels import products_within, triangular_roots
+from discreet.synthesize.blocks import Blocks, Index
+from discreet.synthesize.matrices import Matrix
+
+_MARGIN = 1e-7  # α stays this far below its limit, where C would be singular
+_ROUNDING = 1e-12  # eigenvalues this near to zero are zero, on a scale where the largest are 1
+_PIVOT = 1e-14
+
+Stack = NDArray[np.float64]
+
+
+def local_factors(blocks: Blocks, E: Matrix, between: Matrix) -> tuple[Stack, Index]:
+    """The factors C of all clusters, and how many rows each of them has.
+
+    `between` are the synthetic residuals beside which the products of `E` are to be kept.
+    """
+    whole, part, lengths = _products(blocks, E, between)
+    rest = whole - part
+    smallest = np.asarray(np.linalg.eigvalsh(rest)[:, 0], dtype=np.float64)
+    if (smallest < -_ROUNDING).any():
+        raise _infeasible(blocks, smallest, _largest(whole, part))
+    rows = triangular_roots(rest, _PIVOT)
+    return rest * lengths[:, None, :], rows
+
+
+def largest_alpha(blocks: Blocks, E: Matrix, between: Matrix) -> float:
+    """The largest α, at most 1, for which every cluster has a factor C."""
+    whole, part, _ = _products(blocks, E, between)
+    return _largest(whole, part)
+
+
+def _products(blocks: Blocks, E: Matrix, between: Matrix) -> tuple[Stack, Stack, Matrix]:
+    """Products of both in each cluster on the scale of `E`, and the lengths of its columns."""
+    whole = products_within(blocks.clusters, E)
+    part = products_within(blocks.clusters, between)
+    lengths = np.sqrt(np.einsum("bjj->bj", whole))
+    scale = np.where(lengths > 0, lengths, np.sqrt(np.einsum("bjj->bj", part)))
+    scale = np.where(scale > 0, scale, 1.0)
+    pairs = scale[:, :, None] * scale[:, None, :]
+    return whole / pairs, part / pairs, scale
+
+
+def _largest(whole: Stack, part: Stack) -> float:
+    r"""The smallest over clusters of :math:`1/\sqrt{\lambda_{max}(whole^{-1} part)}`, at most 1."""
+    values, vectors = np.linalg.eigh(whole)
+    used = values > _ROUNDING * np.maximum(values[:, -1:], 1.0)
+    outside = np.where(used[:, None, :], 0.0, vectors)
+    if np.einsum("bij,bik,bkj->bj", outside, part, outside).max(initial=0.0) > _ROUNDING:
+        return 0.0
+    root = np.where(used, 1 / np.sqrt(np.where(used, values, 1.0)), 0.0)[:, None, :] * vectors
+    ratio = np.linalg.eigvalsh(root.swapaxes(1, 2) @ part @ root)[:, -1].max(initial=0.0)
+    return 1.0 if ratio <= 0 else min(1.0, 1 / np.sqrt(ratio) / (1 + _MARGIN))
+
+
+def _infeasible(blocks: Blocks, smallest: Stack, alpha: float) -> InfeasibleError:
+    worst = int(np.argmin(smallest))
+    count = int((smallest < -_ROUNDING).sum())
+    return InfeasibleError(
+        f"variant 'b' is not possible in {count} of {len(smallest)} clusters: in cluster "
+        f"{blocks.names[worst]} the products that are left for the residuals within the cluster "
+        f"have the eigenvalue {smallest[worst]:.3g} (in units of the variables' own sums of "
+        f"squares), and none may be negative. The nearest feasible wish is variant 'c', which "
+        f"scales the synthetic residuals between clusters by α = {alpha:.6g}."
+    )

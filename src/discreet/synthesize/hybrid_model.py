@@ -1,0 +1,220 @@
+r"""The regressions behind hybrid microdata, nested from pieces of clusters up to all rows.
+
+The columns of :math:`X_1` are those of :math:`X_A` crossed with clusters (and some with pieces of
+clusters), the columns of :math:`X_2` those of :math:`X_B` (some crossed with groups of clusters)
+adjusted for :math:`X_1`. A crossed matrix is never made: its columns are regressed on within
+blocks of rows, from the smallest blocks to the largest, and each level adjusts the columns of the
+levels above it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from discreet.synthesize.block_kernels import (
+    clear_rounding,
+    gather,
+    lengths_within,
+    orthonormal_within,
+    subtract_within,
+)
+from discreet.synthesize.blocks import Blocks, Index, arrange
+from discreet.synthesize.decompose import DEPENDENT_X, ZERO
+from discreet.synthesize.matrices import Matrix, as_matrix, binary_scales, same_rows
+
+
+@dataclass(frozen=True)
+class Scaled:
+    """A matrix with a power of two for each column, by which it is divided in all computations.
+
+    Attributes:
+      matrix: The matrix, rows in the order of the data.
+      scales: The powers of two; they keep squares within the range of numbers.
+    """
+
+    matrix: Matrix
+    scales: Matrix
+
+    def columns(self, order: Index) -> Matrix:
+        """The scaled columns as rows of the result, in an order of places."""
+        out = np.empty((self.matrix.shape[1], len(order)))
+        gather(self.matrix, order, 1 / self.scales, out)
+        return out
+
+
+@dataclass(frozen=True)
+class HybridModel:
+    """Regressors by the level at which they are crossed, rows in the order of the data.
+
+    Attributes:
+      blocks: The order of rows in which they are runs.
+      pieces: What is crossed with pieces of clusters.
+      local: What is crossed with clusters.
+      grouped: What is crossed with groups of clusters.
+      shared: What is not crossed.
+    """
+
+    blocks: Blocks
+    pieces: Scaled
+    local: Scaled
+    grouped: Scaled
+    shared: Scaled
+
+    def parts(self) -> Iterator[ModelPart]:
+        """Sets of clusters that can be worked on by themselves: all, if they share anything."""
+        shares = self.grouped.matrix.shape[1] + self.shared.matrix.shape[1]
+        for blocks in [self.blocks] if shares else self.blocks.batches():
+            yield self.part(blocks)
+
+    def part(self, blocks: Blocks) -> ModelPart:
+        """The regressors of some blocks."""
+        found = (self.pieces, self.local, self.grouped, self.shared)
+        return ModelPart(blocks, *(each.columns(blocks.order) for each in found))
+
+
+@dataclass(frozen=True)
+class ModelPart:
+    """Regressors of some clusters, columns as rows, in order of blocks; fields as in the model."""
+
+    blocks: Blocks
+    pieces: Matrix
+    local: Matrix
+    grouped: Matrix
+    shared: Matrix
+
+
+@dataclass(frozen=True)
+class Level:
+    """Orthonormal bases of regressors, one for each block of rows.
+
+    Attributes:
+      starts: Where the blocks begin.
+      Q: The bases, columns as rows; zeros where a block has fewer columns than others.
+      ranks: How many columns each block has.
+    """
+
+    starts: Index
+    Q: Matrix
+    ranks: Index
+
+
+@dataclass(frozen=True)
+class Levels:
+    """All regressors as bases that are orthogonal to each other, but for `within`.
+
+    Attributes:
+      local: X_1: what is crossed with pieces of clusters, and with clusters.
+      above: X_2: what is crossed with groups of clusters, and with nothing.
+      within: X_2 crossed with clusters; its span holds that of `above`.
+    """
+
+    local: list[Level]
+    above: list[Level]
+    within: Level | None
+
+    @property
+    def leverage(self) -> Matrix:
+        """What each row weighs in the fit on X_1 and X_2."""
+        bases = [level.Q for level in (*self.local, *self.above)]
+        return sum((np.einsum("jn,jn->n", Q, Q) for Q in bases), np.zeros(bases[0].shape[1]))
+
+    def local_ranks(self, blocks: Blocks) -> Index:
+        """The rank of X_1 within each cluster."""
+        ranks = self.local[-1].ranks.copy()
+        if len(self.local) > 1:
+            np.add.at(ranks, blocks.cluster_of_piece, self.local[0].ranks)
+        return ranks
+
+
+def model(
+    n: int,
+    X_local: Any,
+    X_shared: Any,
+    clusters: Any,
+    groups: Any,
+    X_groups: Any,
+    pieces: Any,
+    X_pieces: Any,
+) -> HybridModel:
+    """Put regressors and labels into the order of blocks, with the defaults that `hybrid` names."""
+    blocks = arrange(n, clusters, groups, pieces)
+    if groups is not None and X_groups is None:
+        X_shared, X_groups = None, X_shared
+    if pieces is not None and X_pieces is None:
+        X_pieces = np.ones(n)
+    X_local = np.ones(n) if X_local is None else X_local
+    given = {
+        "X_pieces": X_pieces,
+        "X_local": X_local,
+        "X_groups": X_groups,
+        "X_shared": X_shared,
+    }
+    return HybridModel(blocks, *(_checked(name, X, n) for name, X in given.items()))
+
+
+def _checked(name: str, values: Any, n: int) -> Scaled:
+    matrix = np.empty((n, 0)) if values is None else as_matrix(values, name)
+    same_rows(Y=np.empty((n, 0)), **{name: matrix})
+    return scaled(matrix)
+
+
+def scaled(matrix: Matrix) -> Scaled:
+    """A matrix with the scales of its columns."""
+    return Scaled(matrix, binary_scales(matrix))
+
+
+def levels(own: ModelPart) -> Levels:
+    """Bases from the smallest blocks to the largest, each adjusted for those before it."""
+    blocks, g = own.blocks, len(own.grouped)
+    local = []
+    if len(own.pieces):
+        local.append(_level(blocks.pieces, own.pieces, own.pieces, []))
+    columns = own.local.copy()
+    subtract(local, columns)
+    local.append(_level(blocks.clusters, own.local, columns, local))
+    given = np.concatenate([own.grouped, own.shared])
+    if not len(given):
+        return Levels(local, [], None)
+    adjusted = given.copy()
+    subtract(local, adjusted)
+    clear_rounding(blocks.clusters, adjusted, lengths_within(blocks.clusters, given), ZERO)
+    within = _level(blocks.clusters, given, adjusted, local)
+    above = [_inside(within, _level(blocks.groups, given[:g], adjusted[:g], local))]
+    subtract(above, adjusted[g:])
+    shared = _level(blocks.whole, given[g:], adjusted[g:], [*local, *above])
+    return Levels(local, [*above, _inside(within, shared)], within)
+
+
+def subtract(found: list[Level], columns: Matrix) -> None:
+    """Replace columns by their residuals on bases that are orthogonal to each other."""
+    for level in found:
+        subtract_within(level.starts, level.Q, level.ranks, columns)
+
+
+def _level(starts: Index, given: Matrix, adjusted: Matrix, below: list[Level]) -> Level:
+    """The basis of columns that are adjusted for the levels below.
+
+    A direction that is nearly lost in the adjustment is noisy, so that it has to be made
+    orthogonal to the levels below once more when it has length one.
+    """
+    Q = adjusted.copy()
+    ranks = orthonormal_within(starts, Q, lengths_within(starts, given), DEPENDENT_X)
+    subtract(below, Q)
+    return Level(starts, Q, _again(starts, Q) if below else ranks)
+
+
+def _inside(span: Level, level: Level) -> Level:
+    """The same basis, moved into a span that holds it up to rounding."""
+    outside = level.Q.copy()
+    subtract([span], outside)
+    Q = level.Q - outside
+    return Level(level.starts, Q, _again(level.starts, Q))
+
+
+def _again(starts: Index, Q: Matrix) -> Index:
+    """Make columns orthonormal that are nearly so, or zero."""
+    return np.asarray(orthonormal_within(starts, Q, np.ones((len(starts) - 1, len(Q))), 0.5))

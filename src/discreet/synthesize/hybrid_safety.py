@@ -1,0 +1,89 @@
+r"""Clusters that hybrid microdata would give back as they were, or mirrored.
+
+A cluster of n rows has a rank r of regressors that it determines alone: those crossed with
+clusters, and those of :math:`X_B` that would be lost without its rows. With n − r = 0 its rows
+come out as they went in; with n − r = 1 residuals can only change their sign. The rank lost
+without a set S of rows is the number of singular values of :math:`Q_S` that are one, where Q is an
+orthonormal basis. Residuals that :math:`X_B` would explain within clusters protect the others only
+if they have two dimensions at least over all clusters.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.synthesize.block_kernels import products_within
+from discreet.synthesize.blocks import Index
+from discreet.synthesize.hybrid_model import Levels, levels, model
+
+_ONE = 1 - 1e-9  # leverages and squared singular values from here on are one
+_LEAST = 2
+
+
+@dataclass(frozen=True)
+class UnsafeClusters:
+    """What would come out as it went in, or mirrored.
+
+    Attributes:
+      names: Labels of the clusters with too few residual degrees of freedom.
+      degrees: How many each of these has.
+      rows: For each row whether it lies in such a cluster or has leverage one.
+    """
+
+    names: NDArray[Any]
+    degrees: Index
+    rows: NDArray[np.bool_]
+
+    def __bool__(self) -> bool:
+        """Whether there is anything unsafe."""
+        return bool(self.rows.any())
+
+
+def unsafe_clusters(
+    X_local: Any,
+    X_shared: Any,
+    clusters: Any,
+    *,
+    groups: Any = None,
+    X_groups: Any = None,
+    pieces: Any = None,
+    X_pieces: Any = None,
+) -> UnsafeClusters:
+    """Clusters with fewer than two residual degrees of freedom, and rows of leverage one.
+
+    The arguments are those of `hybrid`. It does not look at the confidential variables.
+    """
+    given = (clusters, X_local, pieces, X_shared, X_groups)
+    n = len(next(values for values in given if values is not None))
+    own = model(n, X_local, X_shared, clusters, groups, X_groups, pieces, X_pieces)
+    found, size = levels(own.part(own.blocks)), np.diff(own.blocks.clusters)
+    local = size - found.local_ranks(own.blocks)
+    degrees = local - _lost_ranks(own.blocks.clusters, found)
+    leverage = found.leverage
+    if found.within is not None and is_known_between(found):
+        degrees = np.minimum(degrees, local - found.within.ranks)
+        leverage = np.maximum(leverage, replace(found, above=[found.within]).leverage)
+    unsafe = degrees < _LEAST
+    rows = np.empty(n, dtype=np.bool_)
+    rows[own.blocks.order] = np.repeat(unsafe, size) | (leverage >= _ONE)
+    return UnsafeClusters(own.blocks.names[unsafe], degrees[unsafe], rows)
+
+
+def is_known_between(found: Levels) -> bool:
+    """Whether what X_B would explain within clusters has too few directions to be drawn anew."""
+    if found.within is None:
+        return False
+    rank_above = sum(int(level.ranks.sum()) for level in found.above)
+    return bool(found.within.ranks.sum() - rank_above < _LEAST)
+
+
+def _lost_ranks(starts: Index, found: Levels) -> Index:
+    """For each cluster, the rank of X_2 that would be lost without it."""
+    if found.within is None:
+        return np.zeros(len(starts) - 1, dtype=np.int64)
+    basis = np.concatenate([level.Q for level in found.above])
+    return np.asarray((np.linalg.eigvalsh(products_within(starts, basis)) >= _ONE).sum(axis=1))

@@ -1,0 +1,238 @@
+"""What synthetic records have in common with the original: equal, close, different."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.design import show
+from discreet.design.frames import to_arrow
+from discreet.errors import DataError
+from discreet.synthesize.columns import numbers_of
+from discreet.synthesize.formula import parse
+from discreet.synthesize.matrices import Matrix
+from discreet.synthesize.model import Model, read_columns
+from discreet.synthesize.records import read_records
+from discreet.synthesize.result import Synthesized
+from discreet.synthesize.rows import Rows
+from discreet.synthesize.safe_model import merged_model
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+Verdict = Literal["equal", "close", "different"]
+EQUAL, CLOSE = 1e-9, 0.1
+"""Largest differences that are called equal and close, in standard deviations or correlations."""
+
+_QUANTILES = {"minimum": 0.0, "lower quartile": 0.25, "median": 0.5, "upper quartile": 0.75}
+_QUANTILES["maximum"] = 1.0
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One figure of the original and of the synthetic records.
+
+    Attributes:
+      kind: What it is: a mean, a correlation, a coefficient, ….
+      about: The columns it is about.
+      original: Its value in the original records.
+      synthetic: Its value in the synthetic records.
+      difference: How far they are apart, in standard deviations, correlations, or relative to the
+        original where the figure is itself a spread.
+    """
+
+    kind: str
+    about: str
+    original: float
+    synthetic: float
+    difference: float
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether the two are equal up to rounding, close, or different."""
+        if self.difference <= EQUAL:
+            return "equal"
+        return "close" if self.difference <= CLOSE else "different"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Preserved:
+    """**Confidential.** Figures of original and synthetic records side by side.
+
+    Made by `Preserved.of`. Drawn by `discreet.assess.plots.preserved`.
+
+    Attributes:
+      names: The confidential columns.
+      original: Their original values.
+      synthetic: Their synthetic values.
+      figures: The comparison.
+    """
+
+    names: tuple[str, ...]
+    original: Matrix
+    synthetic: Matrix
+    figures: tuple[Figure, ...]
+
+    @classmethod
+    def of(cls, data: Any, result: Synthesized) -> Preserved:
+        """Compare synthetic records with the original ones.
+
+        Args:
+          data: The original records, in the order in which they were synthesized.
+          result: What `discreet.synthesize` made of them.
+        """
+        formula = parse(result.model)
+        records = read_records(data, secret=None, name=None, edition=None, ledger=None)
+        used = result.statement.steps[-1].parameters
+        rows = Rows(*read_columns(records, formula, used["missing"]))
+        model = merged_model(formula, rows, used.get("merge"))
+        after = to_arrow(result.frame)
+        if len(after) != len(rows.Y):
+            raise DataError(
+                f"there are {len(rows.Y):,} original and {len(after):,} synthetic records; give "
+                "the records that were synthesized."
+            )
+        synthetic = np.column_stack(
+            [numbers_of(c, after.column(c), "synthetic") for c in formula.confidential]
+        )
+        return cls(formula.confidential, rows.Y, synthetic, tuple(_figures(model, synthetic)))
+
+    def with_verdict(self, verdict: Verdict) -> tuple[Figure, ...]:
+        """The figures that are equal, close, or different."""
+        return tuple(figure for figure in self.figures if figure.verdict == verdict)
+
+    @property
+    def unchanged(self) -> float:
+        """Share of records whose confidential values are all as they were."""
+        same = np.abs(self.synthetic - self.original) <= EQUAL * _spread(self.original)
+        return float(same.all(axis=1).mean())
+
+    def to_arrow(self) -> pa.Table:
+        """The comparison as an Arrow table."""
+        import pyarrow as pa
+
+        columns = ("kind", "about", "original", "synthetic", "difference", "verdict")
+        return pa.table({c: [getattr(figure, c) for figure in self.figures] for c in columns})
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The comparison as a pandas frame."""
+        return show.to_pandas(self.to_arrow())
+
+    def __repr__(self) -> str:
+        rows = [_HEADER, *map(_texts, self.figures)]
+        widths = [max(len(row[j]) for row in rows) for j in range(len(_HEADER))]
+        sides = [str.ljust, str.ljust, *[str.rjust] * (len(_HEADER) - 2)]
+        lines = [
+            "  ".join(
+                side(text, width) for side, text, width in zip(sides, row, widths, strict=True)
+            )
+            for row in rows
+        ]
+        return "\n".join([self.summary, *lines])
+
+    def _repr_html_(self) -> str:
+        head = "".join(f"<th>{name}</th>" for name in _HEADER)
+        cells = (
+            "".join(f"<td>{html.escape(text)}</td>" for text in _texts(figure))
+            for figure in self.figures
+        )
+        body = "".join(f"<tr>{row}</tr>" for row in cells)
+        caption = f"<caption>{html.escape(self.summary)}</caption>"
+        return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+    @property
+    def summary(self) -> str:
+        """How many figures are equal, close and different, in one line."""
+        counts = {v: len(self.with_verdict(v)) for v in ("equal", "close", "different")}
+        said = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
+        return f"Preserved (confidential): {said}; {self.unchanged:.1%} of records unchanged"
+
+
+_HEADER = ("figure", "of", "original", "synthetic", "difference", "verdict")
+
+
+def _texts(figure: Figure) -> tuple[str, ...]:
+    numbers = (f"{figure.original:.6g}", f"{figure.synthetic:.6g}", f"{figure.difference:.2g}")
+    return (figure.kind, figure.about, *numbers, figure.verdict)
+
+
+def _figures(model: Model, synthetic: Matrix) -> Iterator[Figure]:
+    """Everything that is compared, what the model promises first."""
+    names = model.formula.confidential
+    Y, w = model.Y, np.ones(len(model.Y)) if model.weights is None else model.weights
+    spread = _spread(Y)
+    both = Y, synthetic
+    for j, name in enumerate(names):
+        yield _figure("mean", name, [np.average(A[:, j], weights=w) for A in both], spread[j])
+    for j, name in enumerate(names):
+        sizes = [_deviation(A[:, j], w) for A in both]
+        yield _figure("standard deviation", name, sizes, sizes[0])
+    yield from _correlations(model, both, w)
+    yield from _coefficients(model, synthetic, spread)
+    for kind, share in _QUANTILES.items():
+        for j, name in enumerate(names):
+            yield _figure(kind, name, [np.quantile(A[:, j], share) for A in both], spread[j])
+    for j, name in enumerate(names):
+        yield _figure("skewness", name, [_skewness(A[:, j]) for A in both], 1.0)
+
+
+def _correlations(
+    model: Model, both: tuple[Matrix, Matrix], w: NDArray[np.float64]
+) -> Iterator[Figure]:
+    """Correlations of the confidential columns with each other and with columns of numbers."""
+    k = len(model.formula.confidential)
+    numbers = {n: c for n, c in model.columns.items() if isinstance(c, np.ndarray) and c.std() > 0}
+    names = [*model.formula.confidential, *numbers]
+    before, after = (_correlation_matrix(np.column_stack([A, *numbers.values()]), w) for A in both)
+    for i, j in zip(*np.triu_indices(len(names), 1), strict=True):
+        if i < k:
+            about = f"{names[i]}, {names[j]}"
+            yield _figure("correlation", about, [before[i, j], after[i, j]], 1.0)
+
+
+def _coefficients(model: Model, synthetic: Matrix, spread: NDArray[np.float64]) -> Iterator[Figure]:
+    """Coefficients of the model, compared for columns of the spread one."""
+    X = model.all_columns
+    size = np.where((moves := X.std(axis=0)) > 0, moves, np.abs(X).max(axis=0, initial=1.0))
+    root = np.ones((len(X), 1)) if model.weights is None else np.sqrt(model.weights)[:, None]
+    before, after = (
+        np.linalg.lstsq(X / size * root, A * root, rcond=None)[0] for A in (model.Y, synthetic)
+    )
+    for j, name in enumerate(model.formula.confidential):
+        for i, column in enumerate(model.names):
+            about = f"{name} on {column}"
+            difference = abs(after[i, j] - before[i, j]) / (spread[j] or 1.0)
+            values = [float(B[i, j] / size[i]) for B in (before, after)]
+            yield Figure("coefficient", about, values[0], values[1], float(difference))
+
+
+def _figure(kind: str, about: str, values: Sequence[Any], scale: Any) -> Figure:
+    before, after = map(float, values)
+    return Figure(kind, about, before, after, abs(after - before) / (float(scale) or 1.0))
+
+
+def _spread(Y: Matrix) -> NDArray[np.float64]:
+    spread: NDArray[np.float64] = Y.std(axis=0)
+    return spread
+
+
+def _deviation(y: NDArray[np.float64], w: NDArray[np.float64]) -> float:
+    return float(np.sqrt(np.average((y - np.average(y, weights=w)) ** 2, weights=w)))
+
+
+def _skewness(y: NDArray[np.float64]) -> float:
+    z = (y - y.mean()) / (y.std() or 1.0)
+    return float((z**3).mean())
+
+
+def _correlation_matrix(A: Matrix, w: NDArray[np.float64]) -> Matrix:
+    covariance = np.atleast_2d(np.cov(A.T, aweights=w))
+    size = np.sqrt(np.diag(covariance))
+    found: Matrix = covariance / np.outer(size, size)
+    return found

@@ -1,0 +1,139 @@
+"""What is asked of `discreet.synthesize`, checked before any record is read."""
+
+from __future__ import annotations
+
+import inspect
+import keyword
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+from discreet import registry
+from discreet.errors import ParameterError, UnknownNameError
+from discreet.synthesize.columns import MISSING_RULES, Missing
+from discreet.synthesize.formula import CONSTANT, GROUPS, PIECES, PLAIN, ModelFormula, parse
+
+HYBRID, CORRECTION, CORRELATION = "hybrid", "from-residuals", "residual-correlation"
+Merge = Literal["pool"]
+_FROM_RECORDS = {"Y", "X", "X_local", "X_shared", "clusters", "groups", "pieces", "other", "rng"}
+
+
+@dataclass(frozen=True, eq=False)
+class Request:
+    """A model, a method with its parameters, and what happens to difficult records.
+
+    Attributes:
+      formula: The model.
+      method: The synthesizer's name in the registry.
+      parameters: Its parameters as plain public data.
+      clusters: A column's name, a size for clusters of similar records, or a label for each record.
+      gain: Makes the size of such clusters variable.
+      outliers: Records farther out than this share of a normal law have clusters of their own.
+      groups: Groups of clusters: a column's name, or a label for each record.
+      pieces: Pieces of clusters, likewise.
+      other: Data to be corrected.
+      missing: What happens to missing values.
+      merge: What happens to small cells and clusters.
+    """
+
+    formula: ModelFormula
+    method: str
+    parameters: Mapping[str, Any]
+    clusters: Any = None
+    gain: float | None = None
+    outliers: float | None = None
+    groups: Any = None
+    pieces: Any = None
+    other: Any = field(default=None, repr=False)
+    missing: Missing = "refuse"
+    merge: Merge | None = None
+
+    @property
+    def size(self) -> int | None:
+        """The size of clusters of similar records, if that is what is asked for."""
+        is_size = isinstance(self.clusters, (int, np.integer))
+        return int(self.clusters) if is_size else None
+
+    @property
+    def public(self) -> dict[str, Any]:
+        """The request as a statement and a ledger show it; labels are said to be given, no more."""
+        clusters = _named(self.clusters)
+        if self.size is not None:
+            clusters = f"at least {self.size} similar records each"
+        named = {role: _named(getattr(self, role)) for role in ("groups", "pieces")}
+        options = {"clusters": clusters, "gain": self.gain, "outliers": self.outliers, **named}
+        chosen = {"missing": self.missing, "merge": self.merge}
+        return {"model": self.formula.text, **self.parameters, **options, **chosen}
+
+
+def request_of(formula: str, method: str, parameters: Mapping[str, Any], **options: Any) -> Request:
+    """A request that can be carried out, as far as can be told without the records.
+
+    Raises:
+      UnknownNameError: There is no such method, or it has no such parameter.
+      ParameterError: Method, model and options do not go together.
+    """
+    request = Request(parse(formula), method, _checked(method, parameters), **options)
+    if request.missing not in MISSING_RULES:
+        raise ParameterError(f"missing must be 'refuse' or 'category', got {request.missing!r}.")
+    if request.merge not in (None, "pool"):
+        raise ParameterError(f"merge must be 'pool' or None, got {request.merge!r}.")
+    _check_hybrid(request)
+    if request.other is not None and method != CORRECTION:
+        raise ParameterError(f"other= goes with method={CORRECTION!r}.")
+    return request
+
+
+def _checked(method: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters that the method has, as plain data."""
+    known = inspect.signature(registry.load("synthesizer", method)).parameters
+    own = {name: p for name, p in known.items() if name not in _FROM_RECORDS}
+    found = {f"{n}_" if keyword.iskeyword(n) else n: _plain(value) for n, value in given.items()}
+    for name in found:
+        if name not in own:
+            raise UnknownNameError(f"parameter of synthesizer {method!r}", name, own)
+    needed = [name for name, p in own.items() if p.default is p.empty and name not in found]
+    if needed:
+        raise ParameterError(f"synthesizer {method!r} needs a value of {' and '.join(needed)}.")
+    return found
+
+
+def _check_hybrid(request: Request) -> None:
+    if request.method != HYBRID:
+        for name in ("clusters", "groups", "pieces", "gain", "outliers"):
+            if getattr(request, name) is not None:
+                raise ParameterError(f"{name}= goes with method={HYBRID!r}.")
+        if request.formula.is_hybrid:
+            raise ParameterError(
+                f"terms in local(…), shared(…), groups(…) and pieces(…) go with method={HYBRID!r}; "
+                "write the terms as they are."
+            )
+        return
+    if request.clusters is None:
+        raise ParameterError(
+            "hybrid records need clusters: the name of a column, clusters='region'; a size, "
+            "clusters=5; or a label for each record."
+        )
+    if request.formula.parts.get(PLAIN, CONSTANT) != CONSTANT:
+        raise ParameterError(
+            "say for each term of a hybrid model where it is preserved: local(age) within each "
+            "cluster, shared(age) over all records."
+        )
+    for word, is_needed in ((GROUPS, True), (PIECES, False)):
+        given, marked = getattr(request, word) is not None, word in request.formula.parts
+        if marked > given or (given > marked and is_needed):
+            raise ParameterError(f"terms in {word}(…) go with {word}=, and the other way round.")
+    if request.gain is not None and request.size is None:
+        raise ParameterError("gain= goes with clusters of a size: clusters=5.")
+
+
+def _plain(value: Any) -> Any:
+    return value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value
+
+
+def _named(labels: Any) -> str | None:
+    if labels is None or isinstance(labels, str):
+        return labels
+    return "given"

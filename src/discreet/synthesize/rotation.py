@@ -1,0 +1,63 @@
+"""Rotation of components for better interpretability."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from discreet.errors import NotConvergedError, ParameterError
+from discreet.synthesize.decompose import Scores
+from discreet.synthesize.matrices import Matrix, as_matrix, lengths
+
+ORTHOGONAL = 1e-8
+"""Largest deviation of a given rotation from orthogonality."""
+
+
+def rotated(old: Scores, rotation: Any) -> Scores:
+    r"""The same residuals in other components: :math:`TW = (TU)(U^\top W)` with U orthogonal.
+
+    Args:
+      old: Scores and loadings of r components.
+      rotation: An orthogonal r×r matrix, or `"varimax"`.
+    """
+    U = varimax(old.W.T) if isinstance(rotation, str) else as_matrix(rotation, "the rotation")
+    if isinstance(rotation, str) and rotation != "varimax":
+        msg = f"rotation must be 'varimax' or an orthogonal matrix, got {rotation!r}."
+        raise ParameterError(msg)
+    r = old.rank
+    if U.shape != (r, r) or np.abs(U.T @ U - np.eye(r)).max(initial=0.0) > ORTHOGONAL:
+        msg = (
+            f"the rotation must be an orthogonal matrix with {r} rows and columns, since there "
+            f"are {r} components; got {U.shape[0]} rows and {U.shape[1]} columns."
+        )
+        raise ParameterError(msg)
+    U = _nearest_orthogonal(U)
+    return Scores(old.T @ U, U.T @ old.W)
+
+
+def varimax(L: Matrix, *, tolerance: float = 1e-12, max_steps: int = 10_000) -> Matrix:
+    r"""The rotation U that makes the squared loadings :math:`LU` most unequal (Kaiser 1958).
+
+    Variables count alike whatever their scale: each row of L is divided by its length first.
+    """
+    U = np.eye(L.shape[1])
+    size = lengths(L.T)
+    L = L[size > 0] / size[size > 0, None]
+    if not len(L):
+        return U
+    reached = 0.0
+    for _ in range(max_steps):
+        A = L @ U
+        gradient = L.T @ (A**3 - A * (A**2).mean(axis=0))
+        U = _nearest_orthogonal(gradient)
+        before, reached = reached, float(np.linalg.norm(gradient, "nuc"))
+        if reached - before <= tolerance * reached:
+            return U
+    msg = f"varimax did not settle in {max_steps} steps. Give a rotation matrix instead."
+    raise NotConvergedError(msg)
+
+
+def _nearest_orthogonal(A: Matrix) -> Matrix:
+    left, _, right = np.linalg.svd(A)
+    return np.asarray(left @ right)

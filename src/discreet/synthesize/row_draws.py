@@ -1,0 +1,43 @@
+"""Standard normal draws that belong to row numbers, made again whenever they are needed."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from discreet.synthesize.matrices import Matrix
+
+UNIT = 4096
+"""Rows that are drawn together."""
+
+
+class RowDraws:
+    """An n×k matrix of standard normal draws of which nothing is held but a key.
+
+    Rows come from a counter-based generator (Philox, 128 bits of key): those of one unit of rows
+    have a counter of their own, so that any rows can be drawn in any order, and again.
+
+    Args:
+      rng: Gives the key.
+      columns: Number of columns k.
+    """
+
+    def __init__(self, rng: np.random.Generator, columns: int) -> None:
+        self.columns = columns
+        self._key = rng.integers(0, 2**64, size=2, dtype=np.uint64)
+        self._last: tuple[int, Matrix] | None = None
+
+    def rows(self, start: int, stop: int) -> Matrix:
+        """The draws of the rows from `start` up to, and without, `stop`."""
+        out = np.empty((stop - start, self.columns))
+        for unit in range(start // UNIT, -(-stop // UNIT)):
+            first = unit * UNIT
+            low, high = max(start, first), min(stop, first + UNIT)
+            out[low - start : high - start] = self._unit(unit)[low - first : high - first]
+        return out
+
+    def _unit(self, unit: int) -> Matrix:
+        if self._last is None or self._last[0] != unit:
+            bits = np.random.Philox(key=self._key, counter=[0, 0, 0, unit])
+            drawn = np.random.Generator(bits).standard_normal((UNIT, self.columns))
+            self._last = unit, drawn
+        return self._last[1]

@@ -1,0 +1,157 @@
+"""Everything that belongs to single records, so that it can be put in another order together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.design.frames import open_frame
+from discreet.errors import DataError, ParameterError, UnknownNameError
+from discreet.synthesize.columns import Column, Factor
+from discreet.synthesize.formula import ModelFormula
+from discreet.synthesize.matrices import Matrix, as_matrix
+from discreet.synthesize.records import Records
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """**Confidential.** What a method is given of the records, row by row.
+
+    Attributes:
+      Y: Confidential values.
+      columns: What the right side of the model is made from.
+      weights: Survey weights.
+      clusters: The cluster of each row, numbered from 0, where clusters are given.
+      groups: The group of clusters of each row.
+      pieces: The piece of its cluster of each row.
+      other: Other data that are corrected, columns as in `Y`.
+    """
+
+    Y: Matrix
+    columns: Mapping[str, Column]
+    weights: NDArray[np.float64] | None = None
+    clusters: NDArray[np.int64] | None = None
+    groups: NDArray[np.int64] | None = None
+    pieces: NDArray[np.int64] | None = None
+    other: Matrix | None = None
+
+    def in_order(self, order: NDArray[np.int64]) -> Rows:
+        """The same rows in another order."""
+        return Rows(**{f.name: _ordered(getattr(self, f.name), order) for f in fields(self)})
+
+    def canonical_order(self) -> NDArray[np.int64]:
+        """An order that depends on the contents of the rows alone, not on how they were read.
+
+        Rows are compared column by column, and by as few columns as tell all of them apart. Rows
+        that are equal in everything keep their order; they are exchangeable.
+        """
+        keys = self._keys()
+        for count in (1, 3, len(keys)):
+            used = keys[:count]
+            order = np.lexsort(used[::-1])
+            if all_differ([key[order] for key in used]):
+                break
+        return np.asarray(order, dtype=np.int64)
+
+    def with_outliers_apart(self, quantile: float) -> Rows:
+        """The rows with outlying ones in clusters and in a group of their own.
+
+        Args:
+          quantile: Share of rows of normal data that are not outlying.
+        """
+        from discreet.synthesize.outliers import outlying, split_off
+
+        clusters, apart = split_off(self.clusters, outlying(self.Y, quantile=quantile))
+        groups = apart if self.groups is None else 2 * self.groups + apart
+        return replace(self, clusters=clusters, groups=groups)
+
+    def contents(self) -> dict[str, Any]:
+        """The rows as plain arrays and texts, for a digest; factors by their codes as texts."""
+        columns = {
+            name: [list(column.levels), column.codes] if isinstance(column, Factor) else column
+            for name, column in self.columns.items()
+        }
+        rest = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "columns"}
+        return {**rest, "columns": columns}
+
+    def _keys(self) -> list[NDArray[Any]]:
+        """All columns, the confidential ones first since they tell most rows apart."""
+        sources = [c.codes if isinstance(c, Factor) else c for c in self.columns.values()]
+        labels = [self.weights, self.clusters, self.groups, self.pieces]
+        other = [] if self.other is None else list(self.other.T)
+        return [*self.Y.T, *sources, *(part for part in labels if part is not None), *other]
+
+
+def with_labels(rows: Rows, records: Records, formula: ModelFormula, **labels: Any) -> Rows:
+    """The rows with clusters, groups and pieces: a column's name, or a label for each row.
+
+    Args:
+      rows: The rows.
+      records: The records.
+      formula: The model, whose confidential columns make no labels.
+      **labels: By role.
+    """
+    found: dict[str, Any] = {}
+    for role, given in labels.items():
+        if given is None:
+            continue
+        if isinstance(given, str):
+            if given not in records.columns:
+                raise UnknownNameError(f"column of {role}", given, records.columns)
+            if given in formula.confidential:
+                raise ParameterError(
+                    f"{role}= names the confidential column {given!r}. Use a column that may be "
+                    "published, or clusters of a size: clusters=5."
+                )
+            given = records.table.column(given)
+        found[role] = _numbered(role, given, len(rows.Y))
+    return replace(rows, **found)
+
+
+def other_values(other: Any, formula: ModelFormula, n: int) -> Matrix:
+    """Data to be corrected: a matrix, or a frame with the confidential columns."""
+    from discreet.synthesize.columns import numbers_of
+
+    if isinstance(other, np.ndarray):
+        matrix = as_matrix(other, "the other data")
+    else:
+        table = open_frame(other).to_arrow()
+        for name in formula.confidential:
+            if name not in table.column_names:
+                raise UnknownNameError("column of the other data", name, table.column_names)
+        matrix = np.column_stack(
+            [numbers_of(c, table.column(c), "in the other data") for c in formula.confidential]
+        )
+    if matrix.shape != (n, len(formula.confidential)):
+        raise DataError(
+            f"the other data have {matrix.shape[0]:,} rows and {matrix.shape[1]} columns; the "
+            f"records have {n:,} and the model {len(formula.confidential)}."
+        )
+    return matrix
+
+
+def all_differ(keys: list[NDArray[Any]]) -> bool:
+    """Whether no two neighbouring rows are equal in all keys."""
+    same = np.ones(len(keys[0]) - 1, dtype=bool)
+    for key in keys:
+        same &= key[1:] == key[:-1]
+    return not same.any()
+
+
+def _numbered(role: str, given: Any, n: int) -> NDArray[np.int64]:
+    labels = Factor.of(given).codes
+    if len(labels) != n:
+        raise DataError(f"there are {len(labels):,} labels for {role}, but {n:,} records.")
+    return labels
+
+
+def _ordered(part: Any, order: NDArray[np.int64]) -> Any:
+    if part is None:
+        return None
+    if isinstance(part, Mapping):
+        return {name: _ordered(column, order) for name, column in part.items()}
+    return part.in_order(order) if isinstance(part, Factor) else part[order]

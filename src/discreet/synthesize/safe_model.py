@@ -1,0 +1,159 @@
+"""A model and clusters on which no record comes out as it went in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from discreet.synthesize.decompose import Fitted, fit
+from discreet.synthesize.formula import GROUPS, PIECES, SHARED, ModelFormula
+from discreet.synthesize.hybrid_model import levels
+from discreet.synthesize.hybrid_model import model as hybrid_model
+from discreet.synthesize.hybrid_safety import UnsafeClusters, is_known_between, unsafe_clusters
+from discreet.synthesize.matrices import Matrix
+from discreet.synthesize.merge import Codes, merged_columns, merged_labels
+from discreet.synthesize.model import Model, build
+from discreet.synthesize.request import Merge
+from discreet.synthesize.rows import Rows
+from discreet.synthesize.safety import (
+    Unsafe,
+    refuse,
+    refuse_fixed_columns,
+    unsafe_cells_within,
+    unsafe_sets,
+)
+
+
+def safe_model(formula: ModelFormula, rows: Rows, merge: Merge | None) -> Model:
+    """The matrices of a model in which all records have residuals to draw.
+
+    Args:
+      formula: The model.
+      rows: The rows.
+      merge: Whether levels of small cells are merged; they are refused otherwise.
+
+    Raises:
+      UnsafeRowsError: There are such records, or a column without residuals.
+    """
+    model = merged_model(formula, rows, merge)
+    fitted = _fitted(model)
+    refuse(unsafe_sets(model, fitted.basis), len(rows.Y), fitted.rank)
+    refuse_fixed_columns(formula.confidential, rows.Y, model.unscaled(fitted.residuals))
+    return model
+
+
+def merged_model(formula: ModelFormula, rows: Rows, merge: Merge | None) -> Model:
+    """The matrices of a model, in which levels of small cells are merged if that is asked for."""
+    model = build(formula, rows.Y, rows.columns, rows.weights)
+    while merge:
+        found = unsafe_sets(model, _fitted(model).basis)
+        columns = merged_columns(model.columns, found)
+        if columns is None:
+            break
+        model = build(formula, rows.Y, columns, rows.weights)
+    return model
+
+
+def hybrid_arguments(scaled: Model, rows: Rows) -> dict[str, Any]:
+    """What a hybrid method takes beside the confidential values.
+
+    Args:
+      scaled: The model, its rows multiplied by the roots of the weights.
+      rows: The rows with their clusters.
+    """
+    return {
+        "X_local": scaled.X,
+        "X_shared": scaled.others.get(SHARED),
+        "clusters": rows.clusters,
+        "groups": rows.groups,
+        "X_groups": scaled.others.get(GROUPS),
+        "pieces": rows.pieces,
+        "X_pieces": None if rows.pieces is None else _in_pieces(scaled),
+    }
+
+
+def _in_pieces(scaled: Model) -> Matrix:
+    """What is crossed with pieces of clusters: the constant, and the terms that say so."""
+    constant = scaled.X[:, :1]
+    return np.hstack([constant, scaled.others.get(PIECES, constant[:, :0])])
+
+
+def safe_clusters(model: Model, rows: Rows, merge: Merge | None) -> Rows:
+    """Rows whose clusters, and pieces of clusters, leave residuals to draw.
+
+    Args:
+      model: The model.
+      rows: The rows with their clusters.
+      merge: Whether small ones are merged, pieces within clusters and clusters within groups; they
+        are refused otherwise.
+    """
+    clusters, scaled = rows.clusters, model.scaled
+    if clusters is None:
+        return rows
+    if rows.pieces is not None:
+        cells = _crossed(clusters, rows.pieces)
+        find = partial(unsafe_clusters, _in_pieces(scaled), None)
+        rows = replace(rows, pieces=_safe_labels("pieces", cells, clusters, find, merge))
+
+    def unsafe(labels: Codes) -> UnsafeClusters:
+        return unsafe_clusters(**hybrid_arguments(scaled, replace(rows, clusters=labels)))
+
+    clusters = _safe_labels("clusters", clusters, rows.groups, unsafe, merge)
+    rows = replace(rows, clusters=clusters)
+    _refuse_cells_within(scaled, rows)
+    return rows
+
+
+def _safe_labels(
+    role: str,
+    labels: Codes,
+    within: Codes | None,
+    unsafe: Callable[[Codes], UnsafeClusters],
+    merge: Merge | None,
+) -> Codes:
+    """Labels without small ones: merged, or refused."""
+    if merge:
+        within = np.zeros(len(labels), dtype=np.int64) if within is None else within
+        labels = merged_labels(labels, within, lambda each: unsafe(each).names)
+    found = unsafe(labels)
+    where = role if len(found.names) else "records of leverage 1"
+    refuse([Unsafe(where, np.flatnonzero(found.rows))] if found else [], len(labels), 0)
+    return labels
+
+
+def _refuse_cells_within(scaled: Model, rows: Rows) -> None:
+    """Refuse small cells within clusters, pieces and groups, for what is crossed with these."""
+    n, constant, others = len(scaled.Y), scaled.X[:, :1], scaled.others
+    levels_of = [(rows.clusters, scaled.X), (rows.pieces, _in_pieces(scaled))]
+    levels_of.append((rows.groups, np.hstack([constant, others.get(GROUPS, constant[:, :0])])))
+    own = hybrid_model(n, **hybrid_arguments(scaled, rows))
+    if is_known_between(levels(own.part(own.blocks))):
+        levels_of.append((rows.clusters, scaled.all_columns))
+    for labels, X in levels_of:
+        if labels is not None:
+            basis = _basis_within(labels, X)
+            refuse(unsafe_cells_within(scaled, labels, basis), n, 0)
+
+
+def _basis_within(labels: Codes, X: Matrix) -> Matrix:
+    """Orthonormal bases of some columns within each set of rows, in the order of the rows."""
+    own = hybrid_model(len(X), X, None, labels, None, None, None, None)
+    Q = levels(own.part(own.blocks)).local[-1].Q
+    basis = np.empty(Q.shape[::-1])
+    basis[own.blocks.order] = Q.T
+    return basis
+
+
+def _fitted(model: Model) -> Fitted:
+    """The regression on all columns, crossed with nothing."""
+    scaled = model.scaled
+    return fit(scaled.Y, scaled.all_columns)
+
+
+def _crossed(clusters: Codes, pieces: Codes) -> Codes:
+    both = np.unique(np.column_stack([clusters, pieces]), axis=0, return_inverse=True)[1]
+    return both.astype(np.int64)

@@ -1,0 +1,223 @@
+"""`discreet.synthesize`: from confidential records to synthetic ones, the one way out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from discreet import __version__, registry
+from discreet.design.frames import open_frame
+from discreet.design.statement import Statement, step_of
+from discreet.errors import ConfidentialError
+from discreet.ledger import Ledger
+from discreet.microdata.secret import Secret
+from discreet.protect.sentences import data_step
+from discreet.synthesize import draws
+from discreet.synthesize.clusters import mdav
+from discreet.synthesize.columns import Missing
+from discreet.synthesize.model import Model, read_columns
+from discreet.synthesize.records import Records, read_records
+from discreet.synthesize.request import CORRELATION, HYBRID, Merge, Request, request_of
+from discreet.synthesize.result import Synthetic, SyntheticTrial
+from discreet.synthesize.rows import Rows, other_values, with_labels
+from discreet.synthesize.safe_model import hybrid_arguments, safe_clusters, safe_model
+from discreet.synthesize.safety import UnsafeRowsError, refuse_one_direction
+from discreet.synthesize.sentences import Said, sentences_of
+from discreet.synthesize.synthesis import Synthesis
+
+UNCHANGED = 1e-9
+"""Values that move by at most this share of their column's spread are unchanged."""
+
+Labels = str | Sequence[Any] | np.ndarray
+
+
+@dataclass(frozen=True)
+class TableWise:
+    """Randomness is drawn for all records together."""
+
+    source: str = "table"
+
+
+def synthesize(
+    data: Any,
+    formula: str,
+    method: str = "ipso",
+    *,
+    clusters: Labels | int | None = None,
+    gain: float | None = None,
+    outliers: float | None = None,
+    groups: Labels | None = None,
+    pieces: Labels | None = None,
+    other: Any = None,
+    missing: Missing = "refuse",
+    merge: Merge | None = None,
+    keep: Sequence[str] | None = None,
+    secret: Secret | str | Path | None = None,
+    name: str | None = None,
+    edition: str | None = None,
+    ledger: Ledger | str | Path | None = None,
+    again: bool = False,
+    simulate: bool = False,
+    seed: int | None = None,
+    **parameters: Any,
+) -> Synthetic | SyntheticTrial:
+    """Synthetic values in the place of confidential ones, with the regressions of the original.
+
+    The columns on the left of the formula become synthetic; their regression on the right side and
+    their covariances stay exactly what they were. All other columns are published as they are,
+    except record keys, ids and persons of `Microdata`.
+
+    Randomness is a keyed hash of secret, data set, edition, method, parameters, model and records:
+    the same request has the same result. A plain frame without a secret draws from the operating
+    system, and the statement says what that means.
+
+    Args:
+      data: `Microdata`, or a pandas, polars or Arrow frame.
+      formula: `"income + tax ~ age + region"`. Factors, `a:b`, `a*b`, `poly(age, 2)`,
+        `log(age)`, `C(size_class)` for numbers that are codes, `number(age)` for codes that are
+        numbers, `weights(w)` for a column of survey weights. For hybrid data each term is in
+        `local(…)`, `shared(…)`, `groups(…)` or `pieces(…)`.
+      method: The name of a registered synthesizer: `"ipso"`, `"residual-correlation"`,
+        `"score-correlation"`, `"from-residuals"`, `"romm"` or `"hybrid"`.
+      clusters: For hybrid data: the name of a column, a label for each record, or a number for
+        clusters of at least so many similar records (MDAV).
+      gain: Makes the size of clusters by MDAV variable.
+      outliers: For hybrid data: records that lie farther out than this share of a normal law,
+        0.999 say, are split off and have clusters of their own.
+      groups: Groups of clusters, with which terms in `groups(…)` are crossed.
+      pieces: Pieces of clusters, with which the constant and terms in `pieces(…)` are crossed.
+      other: Data that method `"from-residuals"` corrects: a matrix, or a frame with the
+        confidential columns.
+      missing: `"refuse"` missing values, or make them a `"category"` on the right side.
+      merge: `"pool"` merges cells and clusters with fewer than two residual degrees of freedom;
+        by default they are refused.
+      keep: Which of the other columns are published; by default all of them.
+      secret: The custodian's secret or its file, for a plain frame.
+      name: Name of the data set, for a plain frame.
+      edition: Changes whenever the records do, for a plain frame.
+      ledger: The custodian's ledger, in which the release is entered before it is drawn.
+      again: Allow a second, different release of this edition.
+      simulate: Make a `SyntheticTrial`, which can be measured but not published.
+      seed: Seed of a trial.
+      **parameters: Parameters of the method, such as `correlations=0.9` or `lambda_=0.5`.
+
+    Raises:
+      UnsafeRowsError: Records would come out as they went in, or mirrored.
+    """
+    draws.check_seed(simulate, seed)
+    options = {"clusters": clusters, "gain": gain, "outliers": outliers, "groups": groups}
+    chosen = {"pieces": pieces, "other": other, "missing": missing, "merge": merge}
+    request = request_of(formula, method, parameters, **options, **chosen)
+    records = read_records(data, secret=secret, name=name, edition=edition, ledger=ledger)
+    rows = _read_rows(records, request)
+    order = rows.canonical_order()
+    rows = rows.in_order(order)
+    shown = draws.release_digest(records, method, request.public, rows.contents())
+    model, rows = _prepared(request, rows, order)
+    if seed is not None:
+        made = _made(request, model, rows, draws.experiment(seed, method))
+        return SyntheticTrial(**_parts(request, records, made, order, keep), details=made.details)
+    made = _made(request, model, rows, draws.publication(records, shown))
+    parts = _parts(request, records, made, order, keep)
+    step = {"method": f"synthesize {method}", "model": request.formula.text}
+    number = draws.registered(records, shown, step, again=again)
+    counted = records.ledger is not None
+    first = data_step(records, TableWise(), is_counted=counted, number=number)
+    return Synthetic(**{**parts, "statement": parts["statement"].preceded(first)})
+
+
+def _read_rows(records: Records, request: Request) -> Rows:
+    """What the method needs of each record."""
+    Y, columns, weights = read_columns(records, request.formula, request.missing)
+    rows = Rows(Y, columns, weights)
+    if request.other is not None:
+        rows = replace(rows, other=other_values(request.other, request.formula, len(Y)))
+    given = None if request.size is not None else request.clusters
+    labels = {"clusters": given, "groups": request.groups, "pieces": request.pieces}
+    return with_labels(rows, records, request.formula, **labels)
+
+
+def _prepared(request: Request, rows: Rows, order: np.ndarray) -> tuple[Model, Rows]:
+    """The model's matrices, and the rows with their clusters; unsafe records are refused."""
+    try:
+        model = safe_model(request.formula, rows, request.merge)
+        if request.size is not None:
+            rows = replace(rows, clusters=mdav(rows.Y, request.size, gain=request.gain))
+        if request.outliers is not None:
+            rows = rows.with_outliers_apart(request.outliers)
+        return model, safe_clusters(model, rows, request.merge)
+    except UnsafeRowsError as error:
+        raise UnsafeRowsError(str(error), np.sort(order[error.rows])) from None
+
+
+def _made(request: Request, model: Model, rows: Rows, rng: np.random.Generator) -> Synthesis:
+    """The method's values; a method that changes nothing is refused."""
+    run = registry.load("synthesizer", request.method)
+    scaled, parameters = model.scaled, dict(request.parameters)
+    if request.method == HYBRID:
+        parameters |= hybrid_arguments(scaled, rows)
+        made = run(scaled.Y, rng=rng, **parameters)
+    else:
+        if rows.other is not None:
+            parameters["other"] = replace(model, Y=rows.other).scaled.Y
+        made = run(scaled.Y, scaled.X, rng=rng, **parameters)
+    refuse_one_direction(len(rows.Y), made.details)
+    values = model.unscaled(made.Y)
+    if (np.abs(values - rows.Y) <= UNCHANGED * rows.Y.std(axis=0)).all():
+        raise ConfidentialError(
+            f"with these parameters method {request.method!r} returns the records as they are. "
+            "Choose parameters that draw at least part of the residuals anew."
+        )
+    return Synthesis(values, made.details)
+
+
+def _parts(
+    request: Request,
+    records: Records,
+    made: Synthesis,
+    order: np.ndarray,
+    keep: Sequence[str] | None,
+) -> dict[str, Any]:
+    """The contents of a result: the records in their order, and what is said of them."""
+    values = np.empty_like(made.Y)
+    values[order] = made.Y
+    names = request.formula.confidential
+    frame = records.with_values(dict(zip(names, values.T, strict=True)), keep)
+    return {
+        "frame": frame,
+        "statement": _statement(request, frame, _public(request, made), records.secret is not None),
+        "confidential": names,
+        "model": request.formula.text,
+        "method": request.method,
+    }
+
+
+def _public(request: Request, made: Synthesis) -> dict[str, Any]:
+    """What was asked for; the multiplier as it was used, which follows from what is preserved."""
+    reached = {"alpha": made.details["alpha"]} if request.method == CORRELATION else {}
+    return {**request.public, **reached}
+
+
+def _statement(
+    request: Request, frame: Any, parameters: dict[str, Any], has_secret: bool
+) -> Statement:
+    formula = request.formula
+    columns = open_frame(frame).columns
+    said = Said(
+        method=request.method,
+        confidential=formula.confidential,
+        published=tuple(c for c in columns if c not in formula.confidential),
+        model=formula.text,
+        weights=formula.weights,
+        parameters=parameters,
+        has_secret=has_secret,
+        has_missing=request.missing == "category",
+        has_merged=request.merge is not None,
+    )
+    public = {name.rstrip("_"): value for name, value in parameters.items()}
+    step = step_of(f"synthesize:{request.method}", public, sentences_of(said))
+    return Statement((step,), version=__version__)

@@ -1,0 +1,43 @@
+"""Slow, obvious checks of suppression patterns by dense projections."""
+
+import numpy as np
+
+SMALL = 1e-8
+
+
+def remainder(columns, targets):
+    """What is left of dense columns once their projection on others is taken out."""
+    if not columns.size:
+        return targets.astype(float)
+    u, s, _ = np.linalg.svd(columns.astype(float), full_matrices=False)
+    u = u[:, s > SMALL * s.max(initial=1.0)]
+    return targets - u @ (u.T @ targets)
+
+
+def rows_of(pattern, zeros_are_public):
+    """The dense matrix, on rows that are not known to be empty."""
+    X = pattern.design.matrix().toarray()
+    return X[X[:, pattern.z == 0].sum(axis=1) == 0] if zeros_are_public else X
+
+
+def disclosed(pattern, zeros_are_public=False):
+    """Positions of the primaries that follow from the published cells."""
+    X = rows_of(pattern, zeros_are_public)
+    primary = np.flatnonzero(pattern.primary)
+    left = remainder(X[:, ~pattern.suppressed], X[:, primary])
+    return primary[(left**2).sum(axis=0) < SMALL].tolist()
+
+
+def told(pattern):
+    """Pairs of a lone inner cell and a primary of others that its contributor can compute."""
+    X = rows_of(pattern, zeros_are_public=False)
+    primary, lone = np.flatnonzero(pattern.primary), np.flatnonzero(pattern.y == 1)
+    left = remainder(X[:, ~pattern.suppressed], X[:, primary])
+    known = remainder(X[:, ~pattern.suppressed], np.eye(len(X))[:, lone])
+    pairs = []
+    for i, mine in zip(lone, known.T, strict=True):
+        is_own = (X[i, primary] == 1) & (pattern.z[primary] == 1)
+        share = left.T @ mine / max(mine @ mine, SMALL)
+        missing = ((left - np.outer(mine, share)) ** 2).sum(axis=0)
+        pairs += [(int(i), int(k)) for k in primary[(missing < SMALL) & ~is_own]]
+    return pairs

@@ -1,0 +1,55 @@
+"""Every pattern of ours passes the audit, and none of its cells is suppressed in vain."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import discreet as dc
+from discreet.design.axis import Axis
+from discreet.design.base import Design
+from discreet.design.hierarchy import Hierarchy
+from discreet.design.table import Table
+from discreet.microdata.secret import Secret
+
+REGIONS = Hierarchy.from_dict({"N": ["n1", "n2", "n3"], "S": ["s1", "s2"]}, root="all")
+
+
+def random_table(seed):
+    rng = np.random.default_rng(seed)
+    region = Axis.from_hierarchies("region", [REGIONS])
+    age, sex = Axis.flat("age", ["1", "2", "3"]), Axis.flat("sex", ["f", "m"])
+    margins = ["region*age", "region*age + age*sex", "region*sex + age*sex"][seed % 3]
+    design = Design.product([region, age, sex], margins)
+    return Table.from_inner(design, rng.negative_binomial(1, 0.15, design.n_inner))
+
+
+@given(st.integers(0, 10_000), st.booleans())
+@settings(max_examples=25, deadline=None)
+def test_the_audit_finds_no_sensitive_cell_by_equations(seed, singletons):
+    pattern = dc.Suppress(singletons=singletons).pattern(random_table(seed))
+    found = dc.audit(pattern, intervals="none", lone="equations" if singletons else "none")
+    sensitive = np.flatnonzero(pattern.primary)
+    assert not np.intersect1d(found.disclosed, sensitive).size
+    assert not found.told_to_lone.size
+
+
+@given(st.integers(0, 10_000))
+@settings(max_examples=15, deadline=None)
+def test_showing_any_protecting_cell_is_found(seed):
+    pattern = dc.Suppress(singletons=False).pattern(random_table(seed))
+    for k in np.flatnonzero(pattern.secondary):
+        found = dc.audit(pattern.publishing(int(k)), intervals="none", lone="none", explain=0)
+        assert np.intersect1d(found.disclosed, np.flatnonzero(pattern.primary)).size
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_decimals_of_a_pattern_of_ours_are_whole_only_where_cells_are_shown(seed):
+    table = random_table(seed).with_secret(Secret.demo())
+    release = table.protect(dc.Suppress(decimals=dc.Decimals()))
+    sums = release.design.aggregate(release.y)
+    whole = np.abs(sums - np.rint(sums)) < 1e-9
+    np.testing.assert_array_equal(whole, ~release.replaced)
+    np.testing.assert_allclose(sums, release.z, atol=1e-8)
+    found = dc.audit(release, table, intervals="none", lone="none")
+    assert len(found.disclosed) == 0

@@ -1,0 +1,125 @@
+import numpy as np
+import pytest
+
+import discreet as dc
+from discreet.design.release import CellStatus
+from discreet.design.table import Table
+from discreet.errors import DesignError, ParameterError, UnknownNameError
+from discreet.testing import check_method
+from tests.protect.suppress.reference import disclosed, told
+from tests.protect.tables import SECRET, party
+
+
+def table():
+    return party("party*age*sex")
+
+
+def test_a_release_shows_the_truth_or_nothing():
+    release = table().protect("suppress", max=3)
+    hidden = release.status == CellStatus.suppressed
+    assert hidden.any()
+    assert (release.z[hidden] == 0).all()
+    assert (release.z[~hidden] == table().z[~hidden]).all()
+    assert release.to_pandas()["count"].isna().sum() == hidden.sum()
+
+
+def test_the_statement_says_what_the_pattern_tells():
+    release = table().protect(dc.Suppress(dc.Threshold(3)))
+    assert release.statement.says("pattern-tells")
+    assert release.statement.says("not-derivable")
+    assert "linear combination" in release.statement.text
+    assert "hidden" in release.statement.plain
+    assert "drawn anew" not in release.statement.text
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        dc.Suppress(dc.Threshold(3)),
+        dc.Suppress(dc.Threshold(2, zeros=True), singletons=False),
+        dc.Suppress([dc.Threshold(2), dc.DirectDisclosure(1), dc.KDisclosure(1)]),
+        dc.Suppress(dc.GroupDisclosure(0.8), cost="cells"),
+    ],
+    ids=["threshold", "zeros", "several", "group"],
+)
+def test_suppression_keeps_what_it_claims(method):
+    found = check_method(method)
+    assert found["neighbour"] == "exempt: the statement says so"
+    assert found["source"] == "exempt: nothing is drawn"
+
+
+def test_forced_cells_are_shown_and_forbidden_ones_are_not():
+    forced, forbidden = {"party": "B", "age": "middle", "sex": "m"}, {"age": "middle"}
+    method = dc.Suppress(dc.Threshold(3), forced=[forced], forbidden=[forbidden])
+    pattern = method.pattern(table())
+    assert not pattern.suppressed[pattern.position(forced)]
+    assert pattern.suppressed[pattern.position(forbidden)]
+    assert not pattern.primary[pattern.position(forbidden)]
+    assert disclosed(pattern, zeros_are_public=True) == []
+
+
+def test_frozen_cells_do_not_protect_others():
+    free = dc.Suppress(dc.Threshold(3)).pattern(table())
+    chosen = free.cells(free.secondary)[0]
+    pattern = dc.Suppress(dc.Threshold(3), frozen=[chosen]).pattern(table())
+    assert not pattern.suppressed[pattern.position(chosen)]
+    assert disclosed(pattern, zeros_are_public=True) == []
+    assert told(pattern) == []
+
+
+def test_a_factor_on_its_cost_keeps_a_cell_shown():
+    free = dc.Suppress(dc.Threshold(3)).pattern(table())
+    chosen = free.cells(free.secondary)[0]
+    pattern = dc.Suppress(dc.Threshold(3), priorities=[(chosen, 1000)]).pattern(table())
+    assert not pattern.suppressed[pattern.position(chosen)]
+
+
+def test_a_cell_both_forced_and_forbidden_is_named():
+    cell = {"party": "A", "sex": "m"}
+    with pytest.raises(ParameterError, match="cell party=A, sex=m is forbidden, but also"):
+        dc.Suppress(forced=[cell], forbidden=[cell]).pattern(table())
+
+
+def test_unknown_options_and_cells_are_named():
+    with pytest.raises(UnknownNameError, match="unknown secondary suppression 'gaus'"):
+        dc.Suppress(secondary="gaus")
+    with pytest.raises(UnknownNameError, match="unknown cost 'size'"):
+        dc.Suppress(cost="size")
+    with pytest.raises(ParameterError, match="given by their codes"):
+        dc.Suppress(forced=["A"])
+    with pytest.raises(ParameterError, match="rules such as Threshold"):
+        dc.Suppress(3)
+    with pytest.raises(DesignError, match="not among the published cells"):
+        dc.Suppress(forced=[{"party": "A", "sex": "m"}]).pattern(party("party + sex"))
+
+
+def test_the_pattern_says_why_each_primary_is_sensitive():
+    pattern = dc.Suppress([dc.Threshold(1), dc.DirectDisclosure(0)]).pattern(table())
+    assert set(pattern.reasons) == set(np.flatnonzero(pattern.primary).tolist())
+    assert "a count of at most 1" in pattern.reasons.values()
+    assert (pattern.upper[pattern.primary] >= 1).all()
+    assert "(confidential)" in repr(pattern)
+    assert pattern.to_arrow().num_rows == len(pattern.z)
+
+
+def test_a_table_of_occurring_cells_is_released_on_the_full_crossing():
+    occurring = party("party*age*sex", support="occurring")
+    for rule in (dc.Threshold(3), dc.Threshold(3, zeros=True)):
+        here = table().protect(dc.Suppress(rule))
+        there = occurring.protect(dc.Suppress(rule))
+        assert (here.status == there.status).all()
+        assert (here.z == there.z).all()
+
+
+def test_a_ledger_takes_a_suppressed_table_without_a_secret(tmp_path):
+    counted = party("party*age*sex", name="party")
+    release = counted.protect("suppress", ledger=tmp_path / "ledger.db")
+    again = counted.with_secret(SECRET).protect("suppress", ledger=tmp_path / "ledger.db")
+    assert (release.z == again.z).all()
+
+
+def test_a_table_without_inner_cells_is_suppressed_by_its_margins():
+    full = table()
+    margins_only = Table(full.design, full.published)
+    pattern = dc.Suppress(dc.Threshold(3)).pattern(margins_only)
+    assert disclosed(pattern, zeros_are_public=True) == []

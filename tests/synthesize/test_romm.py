@@ -1,0 +1,93 @@
+"""ROMM against the explicit n×n orthogonal matrix, equations (14) to (16)."""
+
+import numpy as np
+import pytest
+
+from discreet.errors import ParameterError
+from discreet.randomness import stream
+from discreet.synthesize.decompose import fit, scores
+from discreet.synthesize.ipso import ipso
+from discreet.synthesize.romm import romm
+from tests.synthesize.cases import Recorded, correlation, plain
+
+
+def completed(A):
+    """An orthogonal n×n matrix that begins with the orthonormal columns of `A`."""
+    n, r = A.shape
+    complement = np.linalg.svd(A.T)[2][r:].T
+    assert complement.shape == (n, n - r)
+    return np.hstack([A, complement])
+
+
+def positive_qr(A):
+    Q, R = np.linalg.qr(A)
+    return Q * np.sign(np.diag(R))
+
+
+def explicit(Y, X, lambda_, draws, rng):
+    """Equations (14) and (15), with P* from I + λH where H holds the draws in the basis U_E."""
+    model = fit(Y, X)
+    T = scores(model.residuals).T
+    r, m = T.shape[1], model.rank
+    U = completed(np.hstack([model.basis, T]))
+    U_X, U_E = U[:, :m], U[:, m:]
+    H = rng.normal(size=(len(Y) - m, len(Y) - m))
+    H[:, :r] = U_E.T @ draws
+    P = positive_qr(np.eye(len(H)) + lambda_ * H)
+    return U_X @ U_X.T + U_E @ P @ U_E.T
+
+
+@pytest.mark.parametrize("lambda_", [0.0, 0.01, 0.5, 3.0, 1e6])
+def test_scores_give_what_the_orthogonal_matrix_gives(lambda_):
+    rng = stream(1, "romm")
+    Y, X = plain(rng, n=30)
+    draws = rng.normal(size=Y.shape)
+    M = explicit(Y, X, lambda_, draws, rng)
+    np.testing.assert_allclose(M.T @ M, np.eye(30), atol=1e-12)
+    np.testing.assert_allclose(M @ X, X, atol=1e-12)
+    synthetic = romm(Y, X, lambda_, rng=Recorded(draws)).Y
+    np.testing.assert_allclose(synthetic, M @ Y, atol=1e-10)
+
+
+def test_every_result_is_an_orthogonal_matrix_times_the_original():
+    rng = stream(2, "romm")
+    Y, X = plain(rng, n=30)
+    synthetic = ipso(Y, X, rng=rng).Y
+    model = fit(Y, X)
+    old = scores(model.residuals)
+    new = np.linalg.lstsq(old.W.T, (synthetic - model.fitted).T, rcond=None)[0].T
+    M = completed(np.hstack([model.basis, new])) @ completed(np.hstack([model.basis, old.T])).T
+    np.testing.assert_allclose(M.T @ M, np.eye(30), atol=1e-12)
+    np.testing.assert_allclose(M @ Y, synthetic, atol=1e-11)
+
+
+def test_without_noise_the_original_comes_back():
+    rng = stream(3, "romm")
+    Y, X = plain(rng)
+    np.testing.assert_allclose(romm(Y, X, 0, rng=rng).Y, Y, atol=1e-12)
+
+
+def test_large_noise_gives_ipso():
+    rng = stream(4, "romm")
+    Y, X = plain(rng)
+    draws = rng.normal(size=Y.shape)
+    far = romm(Y, X, 1e9, rng=Recorded(draws)).Y
+    np.testing.assert_allclose(far, ipso(Y, X, rng=Recorded(draws)).Y, atol=1e-6)
+
+
+def test_similarity_decreases_from_the_first_score_to_the_last():
+    rng = stream(5, "romm")
+    Y, X = plain(rng, n=6, k=4, m=1)
+    T = scores(fit(Y, X).residuals).T
+    alike = np.zeros(4)
+    for _ in range(2000):
+        new = scores(fit(romm(Y, X, 0.5, rng=rng).Y, X).residuals).T
+        alike += [correlation(T[:, i], new[:, i]) for i in range(4)]
+    assert (np.diff(alike) < 0).all()
+
+
+@pytest.mark.parametrize("lambda_", [-1, np.nan, np.inf])
+def test_noise_of_no_size_is_refused(lambda_):
+    rng = stream(6, "romm")
+    with pytest.raises(ParameterError, match="lambda must be a number of at least 0"):
+        romm(*plain(rng), lambda_, rng=rng)
