@@ -45,7 +45,7 @@ class DualSchedule:
     floor: float = 1e-3
     loose: float = 0.002
     stages: int = 60
-    most_gradients: int = 4000
+    most_gradients: int = 1500
     exact: float = 1e8
 
 

@@ -229,17 +229,16 @@ def _closed_form(prepared: _Prepared, stiff: StiffMargins) -> _Answer | None:
 def _by_dual(prepared: _Prepared, stiff: StiffMargins) -> _Answer | None:
     """Newton's method on the dual, for large complete tables of which margins are published."""
     problem, design = stiff.given, prepared.structure.design
-    weights = problem.weights.copy()
-    weights[problem.held] = 1.0 / np.maximum(problem.slack, 1.0 / np.finfo(float).max)
+    if design.n_inner < _NEVER_STORED or not problem.prior.is_plain:
+        return None
     exact = problem.held[problem.slack == 0]
-    weights[exact] = problem.weights[exact]
-    if design.n_inner < _NEVER_STORED or not problem.prior.is_plain or not suits(design, weights):
+    if not suits(design, problem.weights):
         return None
     found = fit_by_dual(
         design,
         design.fused("positive"),
         problem.z,
-        weights,
+        problem.weights,
         exact,
         within=_SAFELY * float(problem.goal.gradient.min()),
         last_ridge=prepared.penalty or None,
