@@ -131,7 +131,9 @@ class PassSource:
         for stream, joins, row, scalar in self._streams():
             terms = [f"{scalar}{level}", *self._row_terms(level, stream, row)]
             yield f"    {stream}_k = " + f" {joins} ".join(terms)
-        formula = {"table": self.link.value, "pull": self.link.pull}.get(self.kind, self.link.change)
+        formula = {"table": self.link.value, "pull": self.link.pull}.get(
+            self.kind, self.link.change
+        )
         by = "1.0" if self.kind == "slope" else "by_k"
         yield "    y = " + formula.replace("by", by).replace("at", "nu_k")
         if self.kind == "table":

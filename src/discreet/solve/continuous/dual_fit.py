@@ -49,6 +49,9 @@ class DualSchedule:
     exact: float = 1e8
 
 
+SCHEDULE = DualSchedule()
+
+
 @dataclass(frozen=True, eq=False)
 class DualAnswer:
     r"""Where the method ended.
@@ -89,7 +92,7 @@ def fit_by_dual(
     *,
     within: float,
     last_ridge: float | None = None,
-    schedule: DualSchedule = DualSchedule(),
+    schedule: DualSchedule = SCHEDULE,
     is_patient: bool = False,
 ) -> DualAnswer:
     """Lower the ridge, then move its centre, until no force moves a cell.
@@ -119,7 +122,11 @@ def fit_by_dual(
         forces = weights * (z - newton.at.margins)
         forces[exact] = ridge * (newton.nu - newton.centre)[exact]
         bias = 0.0 if last_ridge is None else last_ridge
-        pull = passes.pull(newton.nu, forces - bias * newton.nu) if ridge <= floor else ridge * newton.at.largest
+        pull = (
+            passes.pull(newton.nu, forces - bias * newton.nu)
+            if ridge <= floor
+            else ridge * newton.at.largest
+        )
         report("fit", stage / schedule.stages)
         ended = ridge <= floor and pull <= within
         if ended or (newton.gradients > schedule.most_gradients and not is_patient):

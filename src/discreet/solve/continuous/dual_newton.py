@@ -114,7 +114,11 @@ class DualNewton:
     def _step(self, ridge: float, gradient: Vector) -> bool:
         """One Newton step with backtracking; whether the objective fell."""
         direction = self._direction(ridge, gradient)
-        slope, before, size = float(gradient @ direction), self._objective(ridge, self.nu, self.at), 1.0
+        slope, before, size = (
+            float(gradient @ direction),
+            self._objective(ridge, self.nu, self.at),
+            1.0,
+        )
         self.steps += 1
         while size > self.schedule.shortest:
             point = self.nu + size * direction
