@@ -25,7 +25,7 @@ PAIRS = list(itertools.combinations(FIVE_WAY, 2))
 TRIPLES = list(itertools.combinations(FIVE_WAY, 3))
 DRAW = os.environ.get("DRAW")  # where to draw the growth curves
 HEADER = ["fit", "inner", "published", "seconds", "CPU s", "peak GiB"]
-HEADER += ["gradient", "complementarity", "feasibility", "selection", "status", "times the peer"]
+HEADER += ["gradient", "feasibility", "selection", "status", "times the peer"]
 
 
 def five_way_counts() -> np.ndarray:
@@ -68,7 +68,7 @@ def measured(name: str, fitter, design: dc.Design, z: np.ndarray, peer: float | 
     seconds, fit = best_of(1, lambda: fitter(design, z))
     used = time.process_time() - began
     c = fit.certificate
-    quality = [c.stationarity, c.complementarity, c.feasibility, c.selection]
+    quality = [c.stationarity, c.feasibility, c.selection]
     ratio = "" if peer is None else f"{peer / seconds:.0f}"
     print(f"{name}: {seconds:.3g} s, {used:.3g} s CPU, {fit.status.name}", file=sys.stderr)
     sizes = [name, design.n_inner, design.n_published, seconds, used, peak_gib()]

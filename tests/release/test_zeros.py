@@ -62,7 +62,7 @@ def test_non_negative_least_squares_with_those_cells_fixed_to_zero(seed):
     best, _ = optimize.nnls(X.T, release.z.astype(float))
     assert fitted.y.min() >= 0
     assert (fitted.y[under_a_zero(release)] == 0).all()
-    np.testing.assert_allclose(X.T @ fitted.y, X.T @ best, atol=1e-4)
+    np.testing.assert_allclose(X.T @ fitted.y, X.T @ best, atol=2e-3)
 
 
 @settings(max_examples=40, deadline=None)

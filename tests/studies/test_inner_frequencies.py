@@ -183,7 +183,7 @@ def test_a_fit_that_falls_short_is_named(records, monkeypatch):
     (note,) = [note for note in short.notes if note.startswith("These fits fell short")]
     assert "3-way (2-way exact), with zeros, ε = 0.5: " in note
     assert "weight 10: " in note
-    assert "instead of 1e-05" in note
+    assert "instead of 5e-01" in note
     assert short.failures == []
     small = stand_in(SMALL)
     monkeypatch.setattr(module, "_stand_in", lambda options: Data.of(small.design, small.y))

@@ -23,6 +23,8 @@ from discreet.errors import DesignError
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
+    from discreet.design.fused.passes import FusedPass
+
 LARGEST_DENSE = 200_000_000
 
 
@@ -146,6 +148,17 @@ class ProductDesign(StructuredDesign):
                 f"{LARGEST_DENSE:,} that are held in memory. Publish fewer variables in one "
                 "design, or use support='occurring'."
             )
+
+    def fused(self, link: str, *, threads: int = 2) -> FusedPass:
+        r"""Passes over :math:`y = \varphi(X\nu)` that keep margins only; see `FusedPass`.
+
+        Args:
+          link: `"positive"` or `"exponential"`.
+          threads: Threads at most.
+        """
+        from discreet.design.fused.passes import FusedPass
+
+        return FusedPass(self, link, threads=threads)
 
     def matrix(self) -> csr_array:
         """The matrix X itself, sparse."""

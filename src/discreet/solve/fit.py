@@ -21,7 +21,7 @@ class Status(enum.Enum):
 
     converged = "The fit reached its tolerance."
     max_steps = "The fit stopped at `max_steps`. Raise it, or loosen the tolerance."
-    stalled = "The fit stopped making progress before its tolerance. Loosen it, or scale the data."
+    stalled = "The fit stopped making progress before its tolerance. Loosen it."
     infeasible = "No inner table meets the exact margins and bounds. Relax `exact` or the bounds."
     inconsistent = (
         "The margins contradict each other, so no table has them all. "
@@ -33,38 +33,49 @@ class Status(enum.Enum):
 class Certificate:
     """Numbers that prove how good a fit is, computed from the result alone, not by the solver.
 
-    Every entry is zero at an exact optimum and relative to the scale of the data.
+    Every ratio is zero at an exact optimum, and relative to the scale of the cell it was found at.
 
     Attributes:
       stationarity: Size of the (projected) gradient.
-      complementarity: Largest product of a bound's slack and its multiplier.
       feasibility: Largest violation of bounds and exact margins.
       gap: Duality gap relative to the objective, where the certificate is a pair of bounds.
       tolerance: What the fitter was asked to reach.
       selection: Distance from the form that singles out one of several optima, such as the
         smallest norm.
+      deviation: Largest deviation of a published cell or exact margin from what an optimum
+        demands, in counts.
+      cell: Published position of that cell.
     """
 
     stationarity: float = 0.0
-    complementarity: float = 0.0
     feasibility: float = 0.0
     gap: float | None = None
     tolerance: float = 0.0
     selection: float = 0.0
+    deviation: float | None = None
+    cell: int | None = None
 
     @property
     def worst(self) -> float:
         """The largest of its numbers."""
         gap = self.gap or 0.0
-        return max(self.stationarity, self.complementarity, self.feasibility, gap, self.selection)
+        return max(self.stationarity, self.feasibility, gap, self.selection)
 
     @property
     def holds(self) -> bool:
         """Whether everything lies within the tolerance."""
         return self.worst <= self.tolerance
 
+    def __str__(self) -> str:
+        """What was reached, in counts where it is known, and as a ratio."""
+        ratio = f"reached {self.worst:.2g}, asked for {self.tolerance:.2g}"
+        if self.deviation is None or self.cell is None:
+            return ratio
+        largest = f"largest deviation {self.deviation:.2g} counts, at published cell {self.cell}"
+        return f"{largest}; {ratio}"
 
-@dataclass(frozen=True, eq=False)
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Fit:
     """Fitted inner cells `y` and published cells `z = X'y`.
 
@@ -95,10 +106,16 @@ class Fit:
         """The fit itself, or an error when it did not converge."""
         if not self.is_converged:
             raise NotConvergedError(
-                f"{self.status.value} (reached {self.certificate.worst:.2e}, "
-                f"asked for {self.certificate.tolerance:.2e} after {self.iterations} steps)"
+                f"{self.status.value} (After {self.iterations} steps: {self.certificate}.)"
             )
         return self
+
+    def __repr__(self) -> str:
+        """How the fit ended and what it reached, without its cells."""
+        return (
+            f"Fit of {len(self.y):,} inner and {len(self.z):,} published cells, "
+            f"{self.status.name} after {self.iterations:,} steps: {self.certificate}."
+        )
 
 
 class Prepared(Protocol):

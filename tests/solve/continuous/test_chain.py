@@ -54,7 +54,7 @@ def test_cells_left_out_of_the_first_fit_stay_out():
     z[hidden], weights[hidden] = np.nan, 0
     fit = dc.Chain()(design, z, weights=weights).require()
     known = np.flatnonzero(weights)
-    np.testing.assert_allclose(fit.z[known], z[known], atol=1e-4)
+    np.testing.assert_allclose(fit.z[known], z[known], atol=2e-3)
     a, b, c, d = fit.z[hidden]
     assert a * d == pytest.approx(b * c, rel=1e-3)
 

@@ -75,7 +75,7 @@ def test_half_a_million_cells_have_a_closed_form():
     z = np.random.default_rng(1).normal(20, 5, design.n_published)
     fit = dc.LeastSquares()(design, z).require()
     assert fit.iterations == 0
-    assert fit.certificate.worst < 1e-12
+    assert fit.certificate.deviation < 1e-10
 
 
 def test_one_design_serves_many_right_hand_sides():

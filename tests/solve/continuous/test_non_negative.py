@@ -68,7 +68,7 @@ def test_weights_multiply_the_loss_and_zero_leaves_a_cell_out(design, seed):
 @given(designs(), st.integers(0, 2**32 - 1))
 @settings(max_examples=60)
 def test_the_smallest_norm_is_proven_by_its_dual_vector(design, seed):
-    fit = dc.NonNegative()(design, noisy(design, seed)).require()
+    fit = dc.NonNegative(tolerance=1e-6)(design, noisy(design, seed)).require()
     dual = fit.notes["dual"]
     if dual is not None:
         proof = np.maximum(0.0, dense(design) @ dual)
@@ -98,13 +98,13 @@ def test_exact_margins_are_the_limit_of_heavy_weights(seed):
     exact = [design.slice_of(k) for k, b in enumerate(design.blocks) if b.size in (1, 3)]
     at = np.concatenate([np.arange(s.start, s.stop) for s in exact])
     z[at] = design.aggregate(y)[at]
-    fit = dc.NonNegative(exact="a + 1", tolerance=1e-9)(design, z).require()
+    fit = dc.NonNegative(exact="a + 1", tolerance=1e-7)(design, z).require()
     np.testing.assert_allclose(fit.z[at], z[at], atol=1e-6 * max(1.0, z.max()))
     w = np.ones(len(z))
     w[at] = 1e8
     slow = slow_ridge(dense(design), z, w, 1e-3)
     np.testing.assert_allclose(fit.y, slow, atol=5e-3)
-    heavy = dc.NonNegative(tolerance=1e-9)(design, z, weights=w).require()
+    heavy = dc.NonNegative(tolerance=1e-5)(design, z, weights=w).require()
     np.testing.assert_allclose(heavy.y, fit.y, atol=1e-4)
 
 
@@ -128,8 +128,8 @@ def sparse_and_noisy(seed, n_cells=220, scale=20.0):
 @pytest.mark.parametrize("shape", [(220, 20.0), (120, 100.0), (600, 50.0)])
 def test_exact_margins_are_met_where_only_large_forces_can(seed, shape):
     design, z, is_pair, pairs = sparse_and_noisy(seed, *shape)
-    fit = dc.NonNegative(exact=pairs)(design, z).require()
-    assert np.abs(fit.z - z)[is_pair].max() <= 1e-6 * z.max()
+    fit = dc.NonNegative(exact=pairs, tolerance=1e-4)(design, z).require()
+    assert np.abs(fit.z - z)[is_pair].max() <= 1e-4
     soft = dc.NonNegative()(design, z).require()
     assert np.abs(soft.z - z)[is_pair].max() > 1
 
@@ -139,7 +139,7 @@ def test_exact_margins_are_met_where_only_large_forces_can(seed, shape):
 def test_heavy_margins_of_sparse_tables_are_fitted_as_the_stacked_system_fits_them(heavy, seed):
     design, z, is_pair, _ = sparse_and_noisy(seed, 120)
     w = np.where(is_pair, heavy, 1.0)
-    fit = dc.NonNegative()(design, z, weights=w).require()
+    fit = dc.NonNegative(tolerance=1e-4)(design, z, weights=w).require()
     np.testing.assert_allclose(fit.y, slow_ridge(dense(design), z, w, 1e-4), atol=2e-3)
 
 
@@ -157,8 +157,8 @@ def test_exact_margins_are_met_beside_heavy_ones_that_contradict_them(heavy, see
     design, z, is_pair, pairs = sparse_and_noisy(seed, 60, 100.0)
     is_heavy = ~is_pair & (np.random.default_rng(seed).random(len(z)) < 0.3)
     w = np.where(is_heavy, heavy, 1.0)
-    fit = dc.NonNegative(exact=pairs)(design, z, weights=w).require()
-    assert np.abs(fit.z - z)[is_pair].max() <= 1e-6 * np.abs(z).max()
+    fit = dc.NonNegative(exact=pairs, tolerance=1e-4)(design, z, weights=w).require()
+    assert np.abs(fit.z - z)[is_pair].max() <= 1e-4
     slow = slow_ridge(dense(design), z, np.where(is_pair, 1e9, w), 1e-4)
     np.testing.assert_allclose(fit.z, design.aggregate(slow), atol=0.05)
 
@@ -188,9 +188,9 @@ def test_a_design_without_inner_cells_has_no_exact_margins_but_zeros():
 
 def test_the_grand_total_alone_may_be_exact():
     z = np.array([11, 13, 45, 11, 18, 38, 60.0])
-    fit = dc.NonNegative(exact=[()])(TWO_WAY, z).require()
+    fit = dc.NonNegative(exact=[()], tolerance=1e-4)(TWO_WAY, z).require()
     assert fit.y.sum() == pytest.approx(60, abs=1e-4)
-    by_number = dc.NonNegative(exact=[6])(TWO_WAY, z).require()
+    by_number = dc.NonNegative(exact=[6], tolerance=1e-4)(TWO_WAY, z).require()
     np.testing.assert_allclose(by_number.y, fit.y, atol=1e-4)
 
 
@@ -289,10 +289,10 @@ def test_splitting_and_active_sets_agree_where_every_inner_cell_is_published():
     variables = {"a": 30, "b": 30, "c": 30}
     design = dc.Design.product(variables, "a:b:c + a:b + a:c + b:c + a + b + c + 1")
     z = noisy(design, 3, scale=2.0)
-    fit = dc.NonNegative(tolerance=1e-8)(design, z).require()
+    fit = dc.NonNegative(tolerance=1e-6)(design, z).require()
     assert fit.notes["solver"] == "splitting"
     matrix = MatrixDesign(design.matrix())
-    other = dc.NonNegative(tolerance=1e-8)(matrix, z).require()
+    other = dc.NonNegative(tolerance=1e-6)(matrix, z).require()
     assert other.notes["solver"] != "splitting"
     np.testing.assert_allclose(other.y, fit.y, atol=1e-3)
 
@@ -304,9 +304,9 @@ def test_structural_zeros_are_only_a_bound_to_splitting():
     codes = np.unravel_index(np.flatnonzero(allowed), (30, 30, 30))
     design = dc.Design.sparse(variables, margins, codes)
     z = noisy(design, 3, scale=2.0)
-    fit = dc.NonNegative(tolerance=1e-8)(design, z).require()
+    fit = dc.NonNegative(tolerance=1e-6)(design, z).require()
     assert fit.notes["solver"] == "splitting"
-    other = dc.NonNegative(tolerance=1e-8)(MatrixDesign(design.matrix()), z).require()
+    other = dc.NonNegative(tolerance=1e-6)(MatrixDesign(design.matrix()), z).require()
     np.testing.assert_allclose(other.y, fit.y, atol=1e-3)
     free = dc.LeastSquares()(design, z).require()
     assert free.notes["solver"] == "preconditioned by the complete table"
@@ -320,7 +320,7 @@ def test_splitting_meets_exact_margins():
     design = dc.Design.product(variables, "a:b:c + a:b + a + 1")
     z = noisy(design, 3, scale=2.0)
     z[design.position({})] = 20_000
-    fit = dc.NonNegative(tolerance=1e-8, exact=[()])(design, z).require()
+    fit = dc.NonNegative(tolerance=1e-4, exact=[()])(design, z).require()
     assert fit.notes["solver"] == "splitting"
     assert fit.y.sum() == pytest.approx(20_000, abs=1e-2)
 

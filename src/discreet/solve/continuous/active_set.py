@@ -37,16 +37,16 @@ _SHRINK = 0.4  # first factor between two ridges
 _FASTEST, _SLOWEST = 0.3, 0.7  # limits of that factor
 _QUICK, _LONG = 3, 10  # rounds below which the ridge shrinks faster, above which slower
 _LOOSE, _TIGHT, _TIGHTEST = 0.3, 0.02, 1e-3  # residuals, in units of the ridge times a typical cell
-_TIGHT_DEFLATED = 5e-4  # the same where forces are large differences times a heavy weight
 _FRESH, _FLOOR = 5e-3, 5e-4  # of the first ridge: the lowest while weights rise, and after that
-_CARRIED = 40.0  # times the tolerance: gradient of the last ridge
+_SHARE = 0.1  # of what a certificate allows, by which solves may be off
 _FEW = 0.01  # share of positive cells in doubt below which solves are tight
 _SETTLED = 2e-3  # share in doubt at which the next ridge is tried
 _WORSE = 1.5  # factor by which more cells in doubt are too many
 _PATIENCE = 3  # full steps without progress before a damped one
 _ROUNDS = 200
-_ROUNDED = 0.1  # of the tolerance: what rounding may add to a cell
-_ROUNDING = 1e-15
+_MOST_REPEATS = 1e3  # of a misfit, carried over at once
+
+_LOWER, _LEAST = 0.5, 1e-5  # factor of later ridges, and the lowest of them relative to the first
 _BISECTIONS = 40
 
 
@@ -54,22 +54,16 @@ class RidgePath:
     """The optimum as a function of the ridge, followed downwards.
 
     Args:
-      problem: Targets, weights and prior.
+      problem: Targets, weights, prior, and what to reach.
       restrict: The design's sums over chosen cells.
       first: Inner cells that are positive in the first guess.
-      tolerance: Projected gradient to reach, relative to the problem's scale.
       max_steps: Conjugate gradient steps after which to give up.
     """
 
     def __init__(
-        self,
-        problem: Problem,
-        restrict: Restrictor,
-        first: Marks,
-        tolerance: float,
-        max_steps: int,
+        self, problem: Problem, restrict: Restrictor, first: Marks, max_steps: int
     ) -> None:
-        self.problem, self.tolerance, self.max_steps = problem, tolerance, max_steps
+        self.problem, self.max_steps = problem, max_steps
         self._restrict = restrict
         self._movable = problem.prior.movable(problem.design.n_inner)
         self.u = np.where(first & self._movable, 1.0, -1.0)
@@ -78,7 +72,7 @@ class RidgePath:
         self.dual = np.zeros(problem.design.n_published)
         self._carried = np.zeros(problem.design.n_published)
         self.ridge = self.first_ridge = typical_curvature(problem)
-        self.steps = 0
+        self.steps, self.share, self.ease = 0, _SHARE, 1.0
         self._deflation: Deflation | None = None
         self._typical = _mean(np.abs(problem.pull)) / self.ridge
 
@@ -89,7 +83,7 @@ class RidgePath:
           last_ridge: Where to end; `None` for the limit zero.
           between: Called after every ridge; may `aim` at other targets.
         """
-        shrink, goal = _SHRINK, last_ridge or 0.0
+        shrink, goal = _SHRINK, last_ridge or _FLOOR * self.first_ridge
         self.ridge = max(self.ridge, goal)
         while True:
             is_last = self.ridge <= goal
@@ -97,7 +91,6 @@ class RidgePath:
             if is_last or self.steps >= self.max_steps:
                 return
             shrink = _next_factor(shrink, rounds)
-            goal = self._negligible_ridge() if last_ridge is None else last_ridge
             lower = max(self.ridge * shrink, goal)
             if last_ridge is None:
                 self.carry(lower)
@@ -120,9 +113,10 @@ class RidgePath:
     @property
     def heaviest(self) -> float:
         """The largest weight whose rounding errors the ridge keeps below the tolerance."""
-        allowed = _ROUNDED * self.tolerance * float(self.y.max(initial=0.0))
-        ridge = max(self.ridge, _FLOOR * self.first_ridge)
-        return allowed * ridge / (np.finfo(float).eps * self.problem.size)
+        problem = self.problem
+        largest = float(np.abs(problem.z[problem.held]).max(initial=0.0)) or 1.0
+        allowed = _SHARE * float(problem.goal.gradient.min(initial=np.inf))
+        return allowed / (np.finfo(float).eps * largest)
 
     def deflate(self, deflation: Deflation) -> None:
         """Take heavy margins out of the equations from now on."""
@@ -142,12 +136,27 @@ class RidgePath:
         if self.is_deflated and self.ridge > _FLOOR * self.first_ridge:
             self.begin_afresh(_FLOOR)
         else:
-            self.carry(self.ridge)
+            lower = max(_LOWER * self.ridge, _LEAST * self.first_ridge)
+            self.carry(lower, self._repeats())
+            self.ridge = lower
 
-    def carry(self, ridge: float) -> None:
+    def carry(self, ridge: float, times: float = 1.0) -> None:
         """Carry the misfit over to the targets of the next ridge, so that it undoes the present."""
-        misfit = self.problem.z + self._carried - self.fitted
+        misfit = self._carried + times * (self.problem.z - self.fitted)
         self._carried = ridge / self.ridge * misfit
+
+    def _repeats(self) -> float:
+        """How often the misfit would be carried over before cells at zero that it pushes answer.
+
+        Where it pushes no others, nothing else changes meanwhile, so it is done at once (kicking).
+        """
+        problem = self.problem
+        push = problem.design.adjoint(problem.misfit(self.fitted))
+        pushed = self._movable & (push > problem.goal.gradient)
+        if (np.abs(push) > problem.goal.gradient)[self.y > 0].any() or not pushed.any():
+            return 1.0
+        away = -problem.prior.per_variance(self.u)[pushed] * self.ridge / push[pushed]
+        return float(np.clip(np.median(away), 1.0, _MOST_REPEATS))
 
     def proof(self) -> Vector:
         r"""A vector :math:`\nu` with :math:`y = \max(0, s + qX\nu)`, as nearly as can be had.
@@ -168,42 +177,45 @@ class RidgePath:
             low, high = (t, high) if wrong_sign > off else (low, t)
         return self.dual + high * (force - self.dual)
 
-    def settle(self, *, exactly: bool, tight: float = _LOOSE) -> int:
+    def settle(self, *, exactly: bool) -> int:
         """Solve for the present ridge, exactly or until few cells are in doubt; returns rounds."""
         in_doubt: list[int] = []
-        accuracy, goal = tight, _TIGHT
-        if self.is_deflated:
-            accuracy, goal = max(tight, _TIGHT), min(tight, _TIGHT_DEFLATED)
+        accuracy, is_fine = _TIGHT if exactly else _LOOSE, False
         for rounds in range(1, _ROUNDS + 1):
             positive = self.u > 0
-            y, u, fitted = self._solved_on(positive, accuracy, exactly=exactly)
-            in_doubt.append(self._changes(positive, u, accuracy))
+            errors = self._errors(0.0 if is_fine else accuracy)
+            y, u, fitted = self._solved_on(positive, errors)
+            in_doubt.append(self._changes(positive, u, errors, is_fine=is_fine))
             n_positive = int(positive.sum())
             few = in_doubt[-1] <= _FEW * n_positive
-            if in_doubt[-1] <= (0 if exactly else _SETTLED * n_positive) and (
-                accuracy <= goal or not exactly
-            ):
+            if in_doubt[-1] <= (0 if exactly else _SETTLED * n_positive) and is_fine == exactly:
                 self.u, self.y, self.fitted = u, y, fitted
                 return rounds
             full = _progress(in_doubt) and not (self.is_deflated and _worse(in_doubt))
             t = 1.0 if full else self._damping(u, y)
+            if is_fine and full:  # cells at zero that are hardly pushed stay there
+                u[~positive & (u <= errors / self.ridge)] = 0.0
             self.u, self.y = _between(self.u, u, t), _between(self.y, y, t)
             self.fitted = fitted if t == 1.0 else self.problem.design.aggregate(self.y)
             if self.steps >= self.max_steps:
                 return rounds
-            accuracy = _next_accuracy(accuracy, goal if few else accuracy, in_doubt)
+            is_fine = is_fine or (exactly and few)
+            accuracy = _next_accuracy(accuracy, _TIGHT if few else accuracy, in_doubt)
         return _ROUNDS
 
-    def _solved_on(
-        self, positive: Marks, accuracy: float, *, exactly: bool
-    ) -> tuple[Vector, Vector, Vector]:
+    def _errors(self, accuracy: float) -> Vector:
+        """Gradients that solves may leave: what moves typical cells by a share, or is allowed."""
+        goal = self.problem.goal
+        enough = np.minimum(self.share * goal.gradient, 0.1 * self.ridge * goal.inner)
+        tight = np.maximum(enough, _TIGHT * self.ridge * self._typical)
+        enough = np.minimum(self.ease * enough, tight)
+        return np.maximum(accuracy * self.ridge * self._typical, enough)
+
+    def _solved_on(self, positive: Marks, errors: Vector) -> tuple[Vector, Vector, Vector]:
         """The optimum when just these cells may differ from zero, and what it says of all cells."""
         problem, cells = self._shifted, np.flatnonzero(positive)
         y = np.zeros_like(self.y)
-        residual = accuracy * self.ridge * self._typical
-        if exactly:
-            residual = min(residual, 0.1 * self.tolerance * problem.scale)
-        solved = self._solve(problem, cells, residual)
+        solved = self._solve(problem, cells, errors[cells])
         y[cells] = solved.y
         step = problem.design.adjoint(problem.misfit(solved.z)) / self.ridge
         u = problem.prior.moved(step)
@@ -215,9 +227,9 @@ class RidgePath:
     def _shifted(self) -> Problem:
         return self.problem.aiming(self.problem.z + self._carried)
 
-    def _solve(self, problem: Problem, cells: NDArray[np.int64], residual: float) -> Solved:
+    def _solve(self, problem: Problem, cells: NDArray[np.int64], limits: Vector) -> Solved:
         if len(cells) == 0:
-            return Solved(np.zeros(0), np.zeros(problem.design.n_published), 0, 0.0)
+            return Solved(np.zeros(0), np.zeros(problem.design.n_published), 0)
         incidence = self._restrict(cells)
         solved = solve_on_cells(
             problem,
@@ -225,7 +237,7 @@ class RidgePath:
             cells,
             self.dual,
             ridge=self.ridge,
-            tolerance=max(residual, _ROUNDING * problem.scale),
+            limits=limits,
             max_steps=self.max_steps - self.steps,
             deflate=self._deflated_on(cells, incidence),
         )
@@ -239,11 +251,14 @@ class RidgePath:
         lift = self.first_ridge / self.problem.weights[self._deflation.at]
         return self._deflation.on(cells, incidence.position, lift)
 
-    def _changes(self, positive: Marks, u: Vector, accuracy: float) -> int:
-        """How many cells the solution would move across zero by more than its own error."""
-        clear = max(self.tolerance * float(u.max(initial=0.0)), accuracy * self._typical)
-        leave, enter = positive & (u < -clear), ~positive & (u > clear)
-        return int(leave.sum()) + int(enter.sum())
+    def _changes(self, positive: Marks, u: Vector, errors: Vector, *, is_fine: bool) -> int:
+        """How many cells the solution would move across zero by more than its own error.
+
+        At last also how many cells would matter if they were not negative.
+        """
+        clear = errors / self.ridge
+        below = errors / self.problem.goal.curvature if is_fine else clear
+        return int((positive & (u < -below)).sum()) + int((~positive & (u > clear)).sum())
 
     def _damping(self, u: Vector, y: Vector) -> float:
         """The exact minimum of the dual between the present state (0) and the solution (1)."""
@@ -255,18 +270,6 @@ class RidgePath:
             slope = weight @ (np.maximum(self.u + t * du, 0.0) - self.y - t * dy)
             low, high = (low, t) if slope > 0 else (t, high)
         return max(low, 1e-3)
-
-    def _negligible_ridge(self) -> float:
-        """The ridge whose gradient is small enough for the misfit to be carried over."""
-        prior = self.problem.prior
-        pull = float(np.abs(prior.steps(self.y)).max(initial=0.0))
-        if pull == 0.0:  # a loose solve may end at the starting table, where it began
-            step = self.problem.design.adjoint(self.problem.misfit(self.fitted)) / self.ridge
-            moved = np.maximum(prior.moved(step), 0.0)
-            pull = float(np.abs(prior.steps(moved)).max(initial=0.0))
-        if pull == 0.0:
-            return self.ridge
-        return min(_CARRIED * self.tolerance * self.problem.scale / pull, self.ridge)
 
     def _report(self, goal: float) -> None:
         done = math.log(self.first_ridge / self.ridge)

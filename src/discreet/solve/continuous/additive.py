@@ -15,8 +15,10 @@ from discreet.design.base import Design
 from discreet.errors import ParameterError
 from discreet.progress import report
 from discreet.solve.continuous.certificate import certify_least_squares
+from discreet.solve.continuous.goal import Accuracy
 from discreet.solve.continuous.incidence import Restrictor
-from discreet.solve.continuous.least_squares import check_options, nearest_solution
+from discreet.solve.continuous.inputs import check_options
+from discreet.solve.continuous.least_squares import nearest_solution
 from discreet.solve.continuous.problem import Prior, Problem
 from discreet.solve.continuous.structure import Structure, analyse
 from discreet.solve.fit import Certificate, Fit, FitterBase, Prepared, Status
@@ -42,19 +44,20 @@ class Additive(FitterBase):
 
     Args:
       limit: Fitted published cells below it count as zero.
-      tolerance: Largest entry of :math:`XW(X^\top y - z)` relative to that of :math:`XWz`, in each
-        round.
+      tolerance: Accuracy of each round, as for `LeastSquares`.
       max_steps: Conjugate gradient steps after which a round gives up.
+      count: What one count is in the units of the data.
 
     See Langsrud & Lupp (2021).
     """
 
     limit: float = 1e-10
-    tolerance: float = 1e-9
+    tolerance: float = 1e-6
     max_steps: int = 20_000
+    count: float = 1.0
 
     def __post_init__(self) -> None:
-        check_options(self.tolerance, self.max_steps)
+        check_options(self.tolerance, self.max_steps, self.count)
         if not (isinstance(self.limit, numbers.Real) and 0 < self.limit < 1):
             raise ParameterError(f"limit must lie in (0, 1), got {self.limit!r}.")
 
@@ -87,7 +90,8 @@ def _fit(
     weights: NDArray[Any] | None = None,
 ) -> Fit:
     began = time.perf_counter()
-    problem = Problem.of(structure.design, z, weights, Prior())
+    accuracy = Accuracy(options.tolerance, options.count)
+    problem = Problem.of(structure.design, z, weights, Prior(), accuracy)
     now = _project(options, structure, restrict, problem)
     low, rounds, steps = now.fitted < options.limit, 1, now.steps
     while low.any() and now.certificate.holds:
@@ -107,10 +111,8 @@ def _fit(
 def _project(
     options: Additive, structure: Structure, restrict: Restrictor, problem: Problem
 ) -> _Round:
-    y, row_space, steps, _ = nearest_solution(
-        problem, structure, restrict, options.tolerance, options.max_steps
-    )
-    certificate = certify_least_squares(problem, y, row_space, options.tolerance)
+    y, row_space, steps, _ = nearest_solution(problem, structure, restrict, options.max_steps)
+    certificate = certify_least_squares(problem, y, row_space)
     return _Round(y, structure.design.aggregate(y), certificate, steps)
 
 
@@ -127,4 +129,5 @@ def _without(problem: Problem, low: Marks) -> Problem:
         np.where(zero, 0.0, problem.z),
         np.where(zero, 0.0, problem.weights),
         Prior(variance=(~members).astype(np.float64)),
+        problem.goal.accuracy,
     )

@@ -18,7 +18,8 @@ from discreet.solve.continuous.log_linear import LogLinear
 from discreet.solve.continuous.non_negative import NonNegative
 from discreet.solve.fit import Fit, Fitter, FitterBase, Prepared, Status
 
-_ROUNDING = 1e-9  # relative deviation up to which published cells add up
+_ROUNDING = 1e-9  # of its size, or of one count, up to which a published cell adds up
+_RESOLUTION = 1e-13  # the same of the largest cell, which double precision does not resolve
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,12 +38,12 @@ class Auto(FitterBase):
     form), then that of the fit that was chosen.
 
     Args:
-      tolerance: Accuracy of the least squares fits, relative.
+      tolerance: Accuracy of the least squares fits, as for `NonNegative`.
 
     See Langsrud (2019b), Langsrud & Lupp (2021).
     """
 
-    tolerance: float = 1e-6
+    tolerance: float = 1e-3
 
     def __post_init__(self) -> None:
         check_tolerance(self.tolerance)
@@ -99,12 +100,12 @@ class _Choice:
         if (z < 0).any():
             return False
         fitted = self._least_squares(z, weights=(w > 0).astype(np.float64)).z
-        off = np.abs(fitted - z)[w > 0].max(initial=0.0)
-        return bool(off <= _ROUNDING * np.abs(z).max(initial=1.0))
+        allowed = _ROUNDING * np.maximum(z, 1.0) + _RESOLUTION * z.max(initial=0.0)
+        return bool((np.abs(fitted - z) <= allowed)[w > 0].all())
 
     @cached_property
     def _least_squares(self) -> _Named:
-        return _Named.of(LeastSquares(), self.design)
+        return _Named.of(LeastSquares(tolerance=_ROUNDING), self.design)
 
     @cached_property
     def _non_negative(self) -> _Named:

@@ -1,12 +1,10 @@
 r"""Certificates of least squares fits, from the result and its multipliers alone.
 
-Nothing here knows how a fit was found. A certificate is checked with one `aggregate` and one or two
-`adjoint` of the design.
+Nothing here knows how a fit was found. A certificate is checked with one or two `aggregate` and
+`adjoint` of the design; what its numbers are relative to is a `Goal`.
 """
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,92 +15,82 @@ from discreet.solve.fit import Certificate
 Vector = NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False)
-class Held:
-    """Margins that are held in place, exactly or nearly.
-
-    Attributes:
-      at: Their published positions.
-      multipliers: The forces that hold them.
-      slack: Deviation that a unit of force allows: one over the weight, zero for an exact margin.
-    """
-
-    at: NDArray[np.int64]
-    multipliers: Vector
-    slack: Vector
-
-
-def certify_least_squares(
-    problem: Problem, y: Vector, row_space: Vector, tolerance: float
-) -> Certificate:
+def certify_least_squares(problem: Problem, y: Vector, row_space: Vector) -> Certificate:
     r"""The normal equations :math:`XW(X^\top y - z) = 0`, and :math:`y = s + qX\nu`.
 
     Args:
-      problem: Targets and weights.
+      problem: Targets, weights, and what was asked for.
       y: Fitted inner cells.
       row_space: The same cells in the form :math:`s + qX\nu`, which makes them the nearest to `s`.
-      tolerance: What was asked for.
     """
-    g = _gradient(problem, y)
-    return Certificate(
-        stationarity=_largest(g) / problem.scale,
-        selection=_largest(y - row_space) / _size(y),
-        tolerance=tolerance,
-    )
+    movable, fitted = problem.prior.movable(len(y)), problem.design.aggregate(y)
+    g = np.where(movable, -problem.design.adjoint(problem.misfit(fitted)), 0.0)
+    return _certificate(problem, g, np.zeros(0), y - row_space)
 
 
 def certify_non_negative(
-    problem: Problem, y: Vector, held: Held, *, dual: Vector | None, ridge: float, tolerance: float
+    problem: Problem, y: Vector, multipliers: Vector, *, dual: Vector | None, ridge: float
 ) -> Certificate:
     r"""The conditions of Karush, Kuhn and Tucker, and :math:`y = \max(0, s + qX\nu)`.
 
-    With :math:`g` the gradient of the Lagrangian: :math:`g_i = 0` where :math:`y_i > 0`,
-    :math:`g_i \ge 0` elsewhere, and margins that are held deviate as their multipliers say.
+    With :math:`g` the gradient of the Lagrangian and `d` the curvature,
+    :math:`\min(d_iy_i, g_i) = 0`, and margins that are held deviate as their multipliers say.
 
     Args:
-      problem: Targets and weights.
+      problem: Targets, weights, and what was asked for.
       y: Fitted inner cells.
-      held: Margins with multipliers of their own.
+      multipliers: The forces on the margins that the problem holds.
       dual: The vector :math:`\nu` that shows `y` to be the optimum nearest to `s`; not needed
         when a ridge makes the optimum unique.
       ridge: Factor of the ridge that is part of the objective, zero without.
-      tolerance: What was asked for.
     """
-    fitted = problem.design.aggregate(y)
+    fitted, movable = problem.design.aggregate(y), problem.prior.movable(len(y))
     forces = problem.misfit(fitted)
-    forces[held.at] = held.multipliers
-    movable = problem.prior.movable(len(y))
+    forces[problem.held] = multipliers
     g = ridge * problem.prior.steps(y) - problem.design.adjoint(forces)
-    g = np.where(movable, g, 0.0)
-    off = problem.z[held.at] - fitted[held.at] - held.slack * held.multipliers
+    off = (problem.z - fitted)[problem.held] - problem.slack * multipliers
+    apart = np.zeros_like(y)
+    if dual is not None:
+        apart = y - np.maximum(problem.prior.moved(problem.design.adjoint(dual)), 0.0)
+    blocked = np.minimum(g, problem.goal.curvature * y)
+    blocked, apart = (np.where(movable, values, 0.0) for values in (blocked, apart))
+    return _certificate(problem, blocked, off, apart)
+
+
+def _certificate(problem: Problem, g: Vector, off: Vector, apart: Vector) -> Certificate:
+    """Every condition in units of its limit, times the tolerance."""
+    goal, tolerance = problem.goal, problem.goal.accuracy.tolerance
+    gradient, margin = g / goal.gradient, off / goal.margin[problem.held]
+    deviation, cell = _in_counts(problem, g, gradient)
+    if _largest(margin) > _largest(gradient):
+        worst = int(np.abs(margin).argmax())
+        deviation, cell = abs(float(off[worst])), int(problem.held[worst])
     return Certificate(
-        stationarity=_largest(projected(g, y)) / problem.scale,
-        complementarity=_largest(y / _size(y) * np.maximum(g, 0.0)) / problem.scale,
-        feasibility=max(_largest(np.minimum(y, 0.0)) / _size(y), _largest(off) / problem.size),
-        selection=0.0 if dual is None else _selection(problem, y, dual, movable),
+        stationarity=tolerance * _largest(gradient),
+        feasibility=tolerance * _largest(margin),
+        selection=tolerance * _largest(apart / goal.inner),
         tolerance=tolerance,
+        deviation=deviation,
+        cell=cell,
     )
 
 
-def _selection(problem: Problem, y: Vector, dual: Vector, movable: NDArray[np.bool_]) -> float:
-    chosen = np.maximum(problem.prior.moved(problem.design.adjoint(dual)), 0.0)
-    return _largest(np.where(movable, y - chosen, 0.0)) / _size(y)
-
-
-def projected(g: Vector, y: Vector) -> Vector:
-    """The gradient where a step against it stays feasible, zero elsewhere."""
-    return np.where(y > 0, g, np.minimum(g, 0.0))
-
-
-def _gradient(problem: Problem, y: Vector) -> Vector:
-    fitted = problem.design.aggregate(y)
-    g = -problem.design.adjoint(problem.misfit(fitted))
-    return np.where(problem.prior.movable(len(y)), g, 0.0)
+def _in_counts(problem: Problem, g: Vector, gradient: Vector) -> tuple[float, int | None]:
+    """The worst gradient as the deviation of one published cell, and which one."""
+    if len(g) == 0:
+        return 0.0, None
+    chosen = np.zeros(len(g))
+    worst = int(np.abs(gradient).argmax())
+    chosen[worst] = 1.0
+    counting = (problem.design.aggregate(chosen) > 0) & (problem.weights > 0)
+    soft = counting.copy()
+    soft[problem.held] = False
+    cells = np.flatnonzero(soft if soft.any() else counting)
+    if len(cells) == 0:
+        return 0.0, None
+    cell = int(cells[(problem.weights * problem.goal.margin)[cells].argmin()])
+    return abs(float(g[worst])) / float(problem.weights[cell]), cell
 
 
 def _largest(values: Vector) -> float:
     return float(np.abs(values).max(initial=0.0))
-
-
-def _size(y: Vector) -> float:
-    return _largest(y) or 1.0

@@ -17,6 +17,7 @@ from discreet.design.product import LARGEST_DENSE, ProductDesign
 from discreet.design.sparse import SparseDesign
 from discreet.design.structured import StructuredDesign
 from discreet.errors import DesignError
+from discreet.solve.continuous.goal import Goal
 from discreet.solve.continuous.problem import Problem
 
 Vector = NDArray[np.float64]
@@ -63,7 +64,8 @@ class Completion:
         weights[self.published] = problem.weights
         z = np.zeros(design.n_published)
         z[self.published] = problem.z
-        return replace(problem, design=design, z=z, weights=weights)
+        goal = Goal.of(design, z, weights, self.published[problem.held], problem.goal.accuracy)
+        return replace(problem, design=design, z=z, weights=weights, goal=goal)
 
 
 def block_means(design: Design, weights: Vector) -> Vector:

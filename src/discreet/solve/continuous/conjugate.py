@@ -22,7 +22,8 @@ from discreet.solve.continuous.problem import Problem
 Vector = NDArray[np.float64]
 Operator = Callable[[Vector], Vector]
 
-_CHUNK = 250  # steps between two looks at the keyboard
+_CHUNK, _SHORTEST = 250, 10  # steps between two looks at the keyboard; fewer for few cells
+_GAIN, _PATIENCE = 0.9, 10  # share of the best residual that is a gain; chunks without one
 _STUCK = 0.5  # share of the last residual that is no progress
 _DIGITS = 1e-9  # by how much residuals may fall before they are computed anew
 _LONGEST = 5_000  # steps before the residual is computed anew
@@ -36,13 +37,11 @@ class Solved:
       y: Values of the cells.
       z: All published cells; zero where no chosen cell counts.
       steps: Steps taken.
-      residual: Largest entry of the residual reached.
     """
 
     y: Vector
     z: Vector
     steps: int
-    residual: float
 
 
 def solve_on_cells(
@@ -52,11 +51,13 @@ def solve_on_cells(
     dual: Vector,
     *,
     ridge: float,
-    tolerance: float,
+    limits: Vector,
     max_steps: int,
     deflate: Deflate | None = None,
 ) -> Solved:
     r"""Solve the ridge problem on some cells from :math:`\nu` in `dual`, which is updated.
+
+    The gradient of every one of the cells is brought within its limit.
 
     Cost: each step is one pass over the cells' incidence there and one back; with stiff margins
     taken out, two of each and a triangular solve.
@@ -68,16 +69,16 @@ def solve_on_cells(
     system = _System(
         incidence, deviation, weights, ridge, problem.z[at] - incidence.aggregate(start)
     )
-    x = system.down(nu)
+    x, scaled = system.down(nu), deviation * limits
     if deflate is None:
-        r, done = _plain(system, x, nu, tolerance, max_steps)
+        done = _plain(system, x, nu, scaled, max_steps)
     else:
-        r, done = _deflated(system, x, nu, deflate, tolerance, max_steps)
+        done = _deflated(system, x, nu, deflate, scaled, max_steps)
     dual[at] = nu
     y = start + deviation * x
     z = np.zeros(problem.design.n_published)
     z[at] = incidence.aggregate(y)
-    return Solved(y, z, done, float(np.abs(r).max(initial=0.0)))
+    return Solved(y, z, done)
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,14 +103,13 @@ class _System:
         return self.down(s), s
 
 
-def _plain(
-    system: _System, x: Vector, nu: Vector, tolerance: float, max_steps: int
-) -> tuple[Vector, int]:
-    """Improve a solution and its image in place; returns the residual and the steps taken."""
+def _plain(system: _System, x: Vector, nu: Vector, limits: Vector, max_steps: int) -> int:
+    """Improve a solution and its image in place; returns the steps taken."""
     r, s = system.residual(x, nu)
     vectors, images, done = (x, r, r.copy()), (nu, s, s.copy()), 0
+    best = _Best(_PATIENCE)
     while done < max_steps:
-        chunk = min(_CHUNK, max_steps - done)
+        chunk = min(_CHUNK, max(len(x), _SHORTEST), max_steps - done)
         taken = conjugate_steps(
             system.incidence.sums,
             system.deviation,
@@ -117,13 +117,36 @@ def _plain(
             system.ridge,
             vectors,
             images,
-            tolerance,
+            limits,
             chunk,
         )
         done += taken
-        if taken < chunk:
+        if taken < chunk or best.is_out_of_reach(r, limits, x, nu):
             break
-    return r, done
+    return done
+
+
+class _Best:
+    """The best of some iterates, for a residual that rounding keeps from falling further.
+
+    Args:
+      patience: Iterates without a gain before it is taken to be the last.
+    """
+
+    def __init__(self, patience: int) -> None:
+        self._left, self._since, self._patience = np.inf, 0, patience
+        self._kept: list[Vector] = []
+
+    def is_out_of_reach(self, r: Vector, limits: Vector | float, *vectors: Vector) -> bool:
+        """Whether nothing was gained for long; the vectors are then what they were at best."""
+        left, self._since = float((np.abs(r) / limits).max(initial=0.0)), self._since + 1
+        if left < _GAIN * self._left:
+            self._left, self._since, self._kept = left, 0, [v.copy() for v in vectors]
+        if self._since < self._patience:
+            return False
+        for vector, kept in zip(vectors, self._kept, strict=True):
+            vector[:] = kept
+        return True
 
 
 def _deflated(
@@ -131,9 +154,9 @@ def _deflated(
     x: Vector,
     nu: Vector,
     deflate: Deflate,
-    tolerance: float,
+    limits: Vector,
     max_steps: int,
-) -> tuple[Vector, int]:
+) -> int:
     """The same with a preconditioner, in runs that start from the true residual.
 
     In stiff directions a large residual has a small image, which rounding hides during a run.
@@ -141,10 +164,11 @@ def _deflated(
     done, before = 0, np.inf
     while True:
         r, s = system.residual(x, nu)
-        left = float(np.abs(r).max(initial=0.0))
-        if left <= tolerance or left > _STUCK * before or done >= max_steps:
-            return r, done
-        enough, steps = max(tolerance, _DIGITS * left), min(_LONGEST, max_steps - done)
+        left = float((np.abs(r) / limits).max(initial=0.0))
+        if left <= 1.0 or left > _STUCK * before or done >= max_steps:
+            return done
+        steps = min(_LONGEST, max_steps - done)
+        enough = max(1.0, _DIGITS * left) * limits
         done += _deflated_run(system, (x, r), (nu, s), deflate, enough, steps)
         before = left
 
@@ -154,7 +178,7 @@ def _deflated_run(
     cells: tuple[Vector, Vector],
     images: tuple[Vector, Vector],
     deflate: Deflate,
-    tolerance: float,
+    limits: Vector,
     max_steps: int,
 ) -> int:
     """Steps until the residual is small, or so much smaller that rounding may hide it."""
@@ -165,7 +189,7 @@ def _deflated_run(
         direction = system.down(image)
         size = float(np.abs(direction).max())
         first = size if step == 0 else first
-        if np.abs(r).max() <= tolerance or size <= _DIGITS * first:
+        if (np.abs(r) <= limits).all() or size <= _DIGITS * first:
             return step
         before, product = product, float(r @ direction)
         beta = product / before if step else 0.0
@@ -190,16 +214,16 @@ def preconditioned(
     x: Vector,
     precondition: Operator,
     *,
-    tolerance: float,
+    limits: Vector | float,
     max_steps: int,
     watch: Callable[[int], None] | None = None,
 ) -> tuple[Vector, int]:
     """Conjugate gradients with a preconditioner; returns the solution and the steps taken."""
     r = rhs - apply(x)
     s = precondition(r)
-    p, product = s, float(r @ s)
+    p, product, best = s, float(r @ s), _Best(_CHUNK)
     for step in range(max_steps):
-        if np.abs(r).max(initial=0.0) <= tolerance or product <= 0.0:
+        if product <= 0.0 or (np.abs(r) <= limits).all() or best.is_out_of_reach(r, limits, x):
             return x, step
         q = apply(p)
         alpha = product / float(p @ q)

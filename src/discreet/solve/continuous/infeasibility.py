@@ -11,7 +11,7 @@ from discreet.solve.continuous.problem import Problem
 
 Vector = NDArray[np.float64]
 
-_ACCURACY = 1e-8  # of the fit from which the proof is taken
+_ACCURACY = 1e-5  # of the fit from which the proof is taken
 _TRIES = 10
 _ROUNDING = 1e-12
 
@@ -20,13 +20,11 @@ def is_infeasible(
     problem: Problem, exact: NDArray[np.int64], restrict: Restrictor, max_steps: int
 ) -> bool:
     """Whether it can be proven, by fitting these margins alone; `False` may also mean unknown."""
-    only = np.zeros(len(problem.z))
-    only[exact] = 1.0
-    alone = problem.weighing(only)
-    path = RidgePath(alone, restrict, problem.pull > 0, _ACCURACY, max_steps)
+    alone = problem.among(exact, 1.0, _ACCURACY)
+    path = RidgePath(alone, restrict, problem.pull > 0, max_steps)
     path.follow(None)
     for _ in range(_TRIES):
-        if proves_infeasible(problem, only * (problem.z - path.fitted)):
+        if proves_infeasible(problem, alone.misfit(path.fitted)):
             return True
         path.carry(path.ridge)
         path.settle(exactly=True)

@@ -29,6 +29,14 @@ def check_whole(name: str, value: int, least: int) -> None:
         raise ParameterError(f"{name} must be a whole number, {least} or more, got {value!r}.")
 
 
+def check_options(tolerance: float, max_steps: int, count: float) -> None:
+    """Refuse a tolerance, a number of steps or a unit that makes no sense."""
+    check_tolerance(tolerance)
+    if not (isinstance(count, numbers.Real) and 0 < count < math.inf):
+        raise ParameterError(f"count, the size of one count, must be positive, got {count!r}.")
+    check_whole("max_steps", max_steps, 1)
+
+
 def checked_weights(design: Design, weights: ArrayLike | None) -> Vector:
     """Precisions of the published cells, ones by default; zero leaves a cell out."""
     if weights is None:

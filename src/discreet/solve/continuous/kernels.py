@@ -50,12 +50,12 @@ def _dot(a: Real, b: Real) -> float:
     return total
 
 
-@njit(cache=True, fastmath=_REORDER)
-def _largest(a: Real) -> float:
-    found = 0.0
+@njit(cache=True)
+def _within(a: Real, limits: Real) -> bool:
+    outside = 0
     for i in range(len(a)):
-        found = max(found, abs(a[i]))
-    return found
+        outside += abs(a[i]) > limits[i]
+    return outside == 0
 
 
 @njit(cache=True)
@@ -66,7 +66,7 @@ def conjugate_steps(
     ridge: float,
     cells: tuple[Real, Real, Real],
     images: tuple[Real, Real, Real],
-    tolerance: float,
+    limits: Real,
     steps: int,
 ) -> int:
     r"""Conjugate gradients for :math:`(DXWX^\top D + \lambda I) x = DXs_0`, with :math:`x = DX\nu`.
@@ -74,14 +74,14 @@ def conjugate_steps(
     The vectors over the cells are the solution x, the residual r and the direction p; beside each
     stands its image over the nodes (:math:`\nu`, s and :math:`\pi`, with :math:`r = DXs` and
     :math:`p = DX\pi`), so that the solution stays in the row space to the last digit.
-    All are changed in place. Returns the steps taken.
+    All are changed in place, until no residual exceeds its limit. Returns the steps taken.
     """
     x, r, p = cells
     nu, s, pi = images
     scaled, q, nodes, used = np.empty_like(x), np.empty_like(x), np.empty_like(s), np.empty_like(s)
     rr = _dot(r, r)
     for step in range(steps):
-        if _largest(r) <= tolerance:
+        if _within(r, limits):
             return step
         for i in range(len(p)):
             scaled[i] = scale[i] * p[i]

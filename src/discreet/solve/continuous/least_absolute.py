@@ -12,12 +12,8 @@ from numpy.typing import NDArray
 
 from discreet.design.base import Design
 from discreet.progress import report
-from discreet.solve.continuous.inputs import (
-    check_tolerance,
-    check_whole,
-    checked_values,
-    checked_weights,
-)
+from discreet.solve.continuous.goal import Accuracy, Goal
+from discreet.solve.continuous.inputs import check_options, checked_values, checked_weights
 from discreet.solve.continuous.membership import Membership
 from discreet.solve.continuous.saddle import SaddlePoint
 from discreet.solve.continuous.saddle_kernels import ABSOLUTE
@@ -30,6 +26,7 @@ _FIRST_RIDGE = 10.0  # times the largest weight, over the largest inner cell
 _NEXT_RIDGE = 0.1
 _LAST_RIDGE = 1e-7
 _SHARE = 0.1  # once this share of the excess loss is due to unfinished steps, the ridge is to blame
+_OWN, _OWN_SHARE = 0.1, 1e-4  # counts, or times its residual, of the gap that a cell may have
 _SMALL = 1e-4  # a loss below this share of the weighted data is measured against that share
 
 
@@ -49,7 +46,9 @@ class LeastAbsolute(FitterBase):
     Promise: the relative duality gap, the difference between the loss and the value of a dual
     vector `u` with :math:`|u_k| \le w_k` and :math:`Xu \le 0`, divided by the loss, is at most
     `tolerance`; so is the gap of the problem with the ridge. Both are in the certificate, `u` in
-    the notes. A loss below 1e-4 of :math:`\sum_k w_k|z_k|` is measured against that.
+    the notes. A loss below 1e-4 of :math:`\sum_k w_k|z_k|` is measured against that. The gap is a
+    sum over cells, and none has more than a tenth of a count of it for itself, or 1e-5 of its
+    residual, however large the others are.
 
     Cost: one compiled pass over the inner cells that are positive or nearly so in each of a few
     thousand steps; four bytes per margin and inner cell.
@@ -57,16 +56,17 @@ class LeastAbsolute(FitterBase):
     Args:
       tolerance: Relative duality gap to reach.
       max_steps: Steps after which the fit gives up.
+      count: What one count is in the units of the data.
 
     See Langsrud (2019b) on the noise; `SaddlePoint` for the iteration.
     """
 
     tolerance: float = 1e-4
     max_steps: int = 100_000
+    count: float = 1.0
 
     def __post_init__(self) -> None:
-        check_tolerance(self.tolerance)
-        check_whole("max_steps", self.max_steps, 1)
+        check_options(self.tolerance, self.max_steps, self.count)
 
     @property
     def name(self) -> str:
@@ -90,10 +90,13 @@ def _fit(
     w = np.sqrt(checked_weights(design, weights))
     target = checked_values(design, z, w > 0)
     none = np.zeros(len(members.nested), dtype=bool)
-    search = _Search(members if (w > 0).all() else members.using(w > 0, none), target, w, options)
+    accuracy = Accuracy(options.tolerance, options.count)
+    goal = Goal.of(design, target, w, np.empty(0, dtype=np.int64), accuracy)
+    groups = members if (w > 0).all() else members.using(w > 0, none)
+    search = _Search(groups, target, w, options, goal)
     search.run()
     certificate = certify(
-        design, target, w, search.y, search.dual, search.ridge, search.ridge_dual, options.tolerance
+        design, target, w, search.y, search.dual, search.ridge, search.ridge_dual, accuracy
     )
     status = Status.converged if certificate.holds else search.status
     notes = {"dual": search.dual, "ridge": search.ridge, "ridge_dual": search.ridge_dual}
@@ -105,9 +108,15 @@ class _Search:
     """First the minimum and a dual vector that proves it, then the minimiser of smallest norm."""
 
     def __init__(
-        self, members: Membership, z: Vector, weights: Vector, options: LeastAbsolute
+        self,
+        members: Membership,
+        z: Vector,
+        weights: Vector,
+        options: LeastAbsolute,
+        goal: Goal,
     ) -> None:
         self.members, self.z, self.weights, self.options = members, z, weights, options
+        self._goal = goal
         self.y = np.zeros(members.n_inner)
         self.dual = self.ridge_dual = np.zeros(len(z))
         self.ridge, self.steps, self.status = 0.0, 0, Status.stalled
@@ -117,13 +126,17 @@ class _Search:
 
     def run(self) -> None:
         """Both stages; the second begins afresh with a large ridge."""
-        self._find_minimum(SaddlePoint(self.members, self.z, self.weights, ABSOLUTE))
+        first, second = (
+            SaddlePoint(self.members, self.z, self.weights, ABSOLUTE, self._goal.size)
+            for _ in range(2)
+        )
+        self._find_minimum(first)
         if self._gap(self._loss) <= self.options.tolerance:
-            self._find_smallest(SaddlePoint(self.members, self.z, self.weights, ABSOLUTE))
+            self._find_smallest(second)
 
     def _find_minimum(self, state: SaddlePoint) -> None:
         """Close the gap to half of what is allowed."""
-        while self._gap(self._loss) > self.options.tolerance / 2 and self._iterate(state):
+        while self._is_open(state) and self._iterate(state):
             self._raise_bound(state)
             loss = self._loss_of(state)
             if loss < self._loss:
@@ -138,7 +151,7 @@ class _Search:
             state.set_ridge(ridge)
             while self._iterate(state):
                 loss, excess, size = self._with_ridge(state)
-                worst = max(self._gap(loss), excess / size)
+                worst = max(self._gap(loss), excess / size, self._own_gap(state, state.y))
                 report("least absolute deviation", 0.5 + 0.5 * self._progress(worst))
                 if worst <= self.options.tolerance:
                     self.y, self.ridge, self.ridge_dual = state.y.copy(), ridge, state.u[:-1].copy()
@@ -155,6 +168,16 @@ class _Search:
             return False
         self.steps += state.iterate(min(_CHECK_EVERY, left))
         return True
+
+    def _is_open(self, state: SaddlePoint) -> bool:
+        """Whether the gap is too wide as a whole, or for a cell of its own."""
+        tolerance = self.options.tolerance / 2
+        return self._gap(self._loss) > tolerance or self._own_gap(state, self.y) > tolerance
+
+    def _own_gap(self, state: SaddlePoint, y: Vector) -> float:
+        slopes = state.slopes(np.append(self.dual, 0.0))
+        residual = self.z - state.margins(y)
+        return own_gaps(self._goal, self.weights, residual, y, self.dual, slopes)[0]
 
     def _gap(self, loss: float) -> float:
         return (loss - self._bound) / max(loss, self._floor)
@@ -175,6 +198,28 @@ class _Search:
 
     def _progress(self, gap: float) -> float:
         return math.log(max(gap, 1e-300)) / math.log(self.options.tolerance)
+
+
+def own_gaps(
+    goal: Goal, weights: Vector, residual: Vector, y: Vector, dual: Vector, slopes: Vector
+) -> tuple[float, float, int]:
+    r"""The largest share of the gap that one cell has, on its own scale.
+
+    The gap is the sum of :math:`w_k|r_k| - u_kr_k` over the published and :math:`-y_i(Xu)_i` over
+    the inner cells, and none of them is negative.
+
+    Returns:
+      The largest, in units of which the tolerance is allowed; the largest of a published cell in
+      counts; and its position.
+    """
+    own = np.abs(residual) - np.divide(
+        dual * residual, weights, out=np.abs(residual), where=weights > 0
+    )
+    unit = np.maximum(goal.accuracy.count, _OWN_SHARE * np.abs(residual))
+    inner = -y * slopes / goal.gradient * goal.accuracy.tolerance
+    worst = max(float((own / unit).max(initial=0.0)), float(inner.max(initial=0.0)))
+    cell = int(own.argmax()) if len(own) else 0
+    return goal.accuracy.tolerance * worst / _OWN, float(own.max(initial=0.0)), cell
 
 
 def ridge_gap(
@@ -199,14 +244,17 @@ def certify(
     dual: Vector,
     ridge: float,
     ridge_dual: Vector,
-    tolerance: float,
+    accuracy: Accuracy,
 ) -> Certificate:
-    """Both duality gaps and all bounds, with the design alone.
+    """Both duality gaps and all bounds, with the design alone; `stationarity` is cell by cell.
 
     `gap` is that of the loss, `selection` that of the loss with the ridge (one if there is
     none); both are relative. `feasibility` covers the inner cells and both dual vectors.
     """
-    loss = float(weights @ np.abs(design.aggregate(y) - z))
+    residual = z - design.aggregate(y)
+    goal = Goal.of(design, z, weights, np.empty(0, dtype=np.int64), accuracy)
+    own, deviation, cell = own_gaps(goal, weights, residual, y, dual, design.adjoint(dual))
+    loss = float(weights @ np.abs(residual))
     top = float(weights.max(initial=0.0)) or 1.0
     over = [np.abs(v) - weights for v in (dual, ridge_dual)]
     infeasible = max(float(v.max(initial=0.0)) for v in (*over, design.adjoint(dual))) / top
@@ -217,7 +265,10 @@ def certify(
         selection = excess / primal
     return Certificate(
         feasibility=max(infeasible, -float(y.min(initial=0.0)), 0.0),
+        stationarity=own,
         gap=max((loss - float(z @ dual)) / size, 0.0),
-        tolerance=tolerance,
+        tolerance=accuracy.tolerance,
         selection=max(selection, 0.0),
+        deviation=deviation,
+        cell=cell if len(z) else None,
     )

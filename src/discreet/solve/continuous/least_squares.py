@@ -14,8 +14,9 @@ from discreet.design.base import Design
 from discreet.progress import report
 from discreet.solve.continuous.certificate import certify_least_squares
 from discreet.solve.continuous.conjugate import Operator, preconditioned, solve_on_cells
+from discreet.solve.continuous.goal import Accuracy
 from discreet.solve.continuous.incidence import Restrictor
-from discreet.solve.continuous.inputs import check_tolerance, check_whole
+from discreet.solve.continuous.inputs import check_options
 from discreet.solve.continuous.problem import Prior, Problem
 from discreet.solve.continuous.structure import Basis, Structure, analyse
 from discreet.solve.fit import Fit, FitterBase, Prepared, Status
@@ -43,22 +44,25 @@ class LeastSquares(FitterBase):
     for each step.
 
     Args:
-      tolerance: Largest entry of :math:`XW(X^\top y - z)` relative to that of :math:`XWz`.
+      tolerance: Largest deviation of a published cell from what the normal equations demand, in
+        counts.
       max_steps: Conjugate gradient steps after which the fit gives up.
       start: Starting table `s`, one value per inner cell; zeros by default.
       variance: How far each cell may move, `q`; the starting table where there is one, else ones.
         Cells with variance zero keep their starting value.
+      count: What one count is in the units of the data.
 
     See Langsrud (2019b), Deville & Särndal (1992).
     """
 
-    tolerance: float = 1e-10
+    tolerance: float = 1e-6
     max_steps: int = 20_000
     start: ArrayLike | None = None
     variance: ArrayLike | None = None
+    count: float = 1.0
 
     def __post_init__(self) -> None:
-        check_options(self.tolerance, self.max_steps)
+        check_options(self.tolerance, self.max_steps, self.count)
 
     @property
     def name(self) -> str:
@@ -71,12 +75,6 @@ class LeastSquares(FitterBase):
         return partial(_fit, self, analyse(design), Restrictor(design), prior)
 
 
-def check_options(tolerance: float, max_steps: int) -> None:
-    """Refuse a tolerance or a number of steps that makes no sense."""
-    check_tolerance(tolerance)
-    check_whole("max_steps", max_steps, 1)
-
-
 def _fit(
     options: LeastSquares,
     structure: Structure,
@@ -87,11 +85,11 @@ def _fit(
     weights: NDArray[Any] | None = None,
 ) -> Fit:
     began = time.perf_counter()
-    problem = Problem.of(structure.design, z, weights, prior)
-    y, row_space, steps, how = nearest_solution(
-        problem, structure, restrict, options.tolerance, options.max_steps
+    problem = Problem.of(
+        structure.design, z, weights, prior, Accuracy(options.tolerance, options.count)
     )
-    certificate = certify_least_squares(problem, y, row_space, options.tolerance)
+    y, row_space, steps, how = nearest_solution(problem, structure, restrict, options.max_steps)
+    certificate = certify_least_squares(problem, y, row_space)
     status = _status(certificate.holds, steps, options.max_steps)
     notes = {"structure": structure.kind.value, "solver": how}
     y = problem.complete(y)
@@ -106,46 +104,40 @@ def _status(holds: bool, steps: int, max_steps: int) -> Status:
 
 
 def nearest_solution(
-    problem: Problem, structure: Structure, restrict: Restrictor, tolerance: float, max_steps: int
+    problem: Problem, structure: Structure, restrict: Restrictor, max_steps: int
 ) -> tuple[Vector, Vector, int, str]:
     """The fit, its row space form for the certificate, the steps taken, and how it was found."""
     basis = structure.basis(problem.weights) if problem.prior.is_plain else None
     if basis is not None and structure.is_exact_for(problem.weights):
-        y = _in_closed_form(problem, basis.function(pseudo_inverse), tolerance)
+        y = _in_closed_form(problem, basis.function(pseudo_inverse))
         return y, row_space_part(basis, y), 0, "closed form"
     if basis is not None and (problem.weights > 0).all():
-        y, steps = _by_preconditioning(
-            problem, basis.function(pseudo_inverse), tolerance, max_steps
-        )
+        y, steps = _by_preconditioning(problem, basis.function(pseudo_inverse), max_steps)
         return y, row_space_part(basis, y), steps, "preconditioned conjugate gradients"
-    found = _by_completion(problem, structure, tolerance, max_steps)
+    found = _by_completion(problem, structure, max_steps)
     if found is not None:
         return found[0], found[0], found[1], "preconditioned by the complete table"
     cells = np.flatnonzero(problem.prior.movable(problem.design.n_inner))
     dual = np.zeros(problem.design.n_published)
-    y, steps = solve_on_support(
-        problem, restrict, cells, dual, tolerance=tolerance, max_steps=max_steps
-    )
+    y, steps = _on_support(problem, restrict, cells, dual, max_steps)
     row_space = problem.prior.moved(problem.design.adjoint(dual))
     return y, row_space, steps, "conjugate gradients"
 
 
-def _in_closed_form(problem: Problem, inverse: Operator, tolerance: float) -> Vector:
+def _in_closed_form(problem: Problem, inverse: Operator) -> Vector:
     """The pseudo-inverse applied, and once more to what rounding errors left over."""
     y = inverse(problem.pull)
     left = problem.design.adjoint(problem.misfit(problem.design.aggregate(y)))
-    if np.abs(left).max(initial=0.0) > _MARGIN * tolerance * problem.scale:
+    if (np.abs(left) > _MARGIN * problem.goal.gradient).any():
         y += inverse(left)
     return y
 
 
-def solve_on_support(
+def _on_support(
     problem: Problem,
     restrict: Restrictor,
     cells: NDArray[np.int64],
     dual: Vector,
-    *,
-    tolerance: float,
     max_steps: int,
 ) -> tuple[Vector, int]:
     """The nearest least squares solution in which only some cells move; `dual` is updated."""
@@ -158,7 +150,7 @@ def solve_on_support(
         cells,
         dual,
         ridge=0.0,
-        tolerance=_MARGIN * tolerance * problem.scale,
+        limits=_MARGIN * problem.goal.gradient[cells],
         max_steps=max_steps,
     )
     y[cells] = solved.y
@@ -175,9 +167,7 @@ def row_space_part(basis: Basis, y: Vector) -> Vector:
     return basis.function(lambda eigenvalues: (eigenvalues > 0).astype(np.float64))(y)
 
 
-def _by_preconditioning(
-    problem: Problem, inverse: Operator, tolerance: float, max_steps: int
-) -> tuple[Vector, int]:
+def _by_preconditioning(problem: Problem, inverse: Operator, max_steps: int) -> tuple[Vector, int]:
     design, weights = problem.design, problem.weights
 
     def apply(y: Vector) -> Vector:
@@ -189,14 +179,14 @@ def _by_preconditioning(
         problem.pull,
         np.zeros(design.n_inner),
         inverse,
-        tolerance=_MARGIN * tolerance * problem.scale,
+        limits=_MARGIN * problem.goal.gradient,
         max_steps=max_steps,
         watch=lambda step: report("fit", step / (step + 20)),
     )
 
 
 def _by_completion(
-    problem: Problem, structure: Structure, tolerance: float, max_steps: int
+    problem: Problem, structure: Structure, max_steps: int
 ) -> tuple[Vector, int] | None:
     """Conjugate gradients on chosen cells all of which are published."""
     if not problem.prior.is_plain or structure.completed is None:
@@ -210,4 +200,4 @@ def _by_completion(
     def on_chosen(r: Vector) -> Vector:
         return inverse(completion.embedded(r))[completion.inner]
 
-    return _by_preconditioning(problem, on_chosen, tolerance, max_steps)
+    return _by_preconditioning(problem, on_chosen, max_steps)

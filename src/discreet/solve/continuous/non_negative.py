@@ -13,16 +13,14 @@ from numpy.typing import ArrayLike, NDArray
 from discreet.design.base import Design
 from discreet.errors import ParameterError
 from discreet.solve.continuous.active_set import RidgePath, typical_curvature
-from discreet.solve.continuous.certificate import Held, certify_non_negative
+from discreet.solve.continuous.certificate import certify_non_negative
 from discreet.solve.continuous.deflation import Deflation
+from discreet.solve.continuous.dual_fit import fit_by_dual, suits
+from discreet.solve.continuous.goal import Accuracy
 from discreet.solve.continuous.incidence import Restrictor
 from discreet.solve.continuous.infeasibility import is_infeasible
-from discreet.solve.continuous.inputs import checked_weights
-from discreet.solve.continuous.least_squares import (
-    check_options,
-    nearest_solution,
-    pseudo_inverse,
-)
+from discreet.solve.continuous.inputs import check_options
+from discreet.solve.continuous.least_squares import nearest_solution, pseudo_inverse
 from discreet.solve.continuous.problem import (
     Exact,
     Prior,
@@ -37,18 +35,20 @@ from discreet.solve.fit import Certificate, Fit, FitterBase, Prepared, Status
 
 Vector = NDArray[np.float64]
 
-_LARGE = 20_000  # inner cells from which splitting beats active sets on a unique fit
+_NEVER_STORED = 200_000  # inner cells from which passes that store nothing beat gathered cells
+_SAFELY = 0.5  # share of what a certificate allows that a solver leaves
+_LARGE = 20_000  # inner cells from which splitting beats active sets, and carrying over is dear
 _WORKING_WEIGHT = 5.0  # of an exact margin, times that of others
 _RAISE = 3.0  # by how much that is raised
 _HEAVIEST, _HEAVIEST_DEFLATED = 500.0, 1e4  # up to which; the second out of the equations
 _SHIFT_BELOW = 0.1  # share of the first ridge below which exact margins are shifted
-_MOST_IN_VAIN = 50  # corrections without a better certificate before giving up
+_GAIN = 0.9  # share of what was reached that is a gain
+_MOST_IN_VAIN = 50  # corrections without one before giving up
 _PATIENCE = 5  # such corrections before solves become tighter
-_TIGHT = 0.02  # residual of the first solve after the path, in units of the ridge
-_FAR = 10.0  # times the tolerance: what makes taking margins out of the equations worth it
+_SHARPER, _SHARPEST = 0.3, 1e-3  # by how much they do, and how far
+_FAR = 1e3  # times the tolerance: what makes taking margins out of the equations worth it
+_EASE = 0.1  # share of what a certificate falls short, by which solves may be off meanwhile
 _MOST_DEFLATED = 5_000  # stiff margins: more would make the dense part of the equations too large
-_PROJECTION = 1e-12  # accuracy at which contradictions among heavy margins are taken out
-_MARGIN = 0.9  # of the tolerance that splitting aims for, so that its certificate holds
 _ROUNDING = 1e-12
 
 
@@ -62,41 +62,47 @@ class NonNegative(FitterBase):
 
     By default :math:`\lambda \to 0`: the ridge only chooses among tables that fit equally well.
 
-    Promise: the projected gradient is below `tolerance` times the largest entry of :math:`XWz`,
-    exact margins are met to `tolerance` times the largest published value, and the
-    choice of smallest norm is proven by a vector :math:`\nu` in the notes with
-    :math:`y = \max(0, s + qX\nu)`. Weights that differ by orders of magnitude, such as the 1000
-    by which exact margins are sometimes approximated, are worked off by shifting targets and,
-    where cells at zero answer to large forces alone, taken out of the equations; beside exact
-    margins that they grossly contradict that may end as `stalled`. Exact margins that no table can
-    have are `infeasible` when that is proven, else `stalled`.
+    Promise: no published cell deviates from what the optimum demands by more than `tolerance`
+    counts, or more where it is noisier than those beside it (`Goal` has the formula). Exact margins
+    are met to `tolerance` counts, or 1e-12 of their size. How large other cells or weights are does
+    not matter. The choice of smallest norm is proven to a hundred times that by a vector
+    :math:`\nu` in the notes with :math:`y = \max(0, s + qX\nu)`. Margins that weigh thirty
+    times as much as others, such as those by which exact margins are sometimes approximated, are
+    held like exact ones, by forces in the notes; their targets are shifted or, where cells at zero
+    answer to large forces alone, they are taken out of the equations. Beside exact margins that
+    they grossly contradict that may end as `stalled`. Exact margins that no table can have are
+    `infeasible` when that is proven, else `stalled`.
 
     Cost: conjugate gradients on the cells that are positive, some ten thousand to a hundred
     thousand cheap steps for half a million inner cells. Where every inner cell is published in a
-    design that is complete or nearly so, some hundred rounds of axis transforms.
+    design that is complete or nearly so, some hundred rounds of axis transforms. Complete tables of
+    more than 200,000 cells are fitted to margins by Newton's method on the dual where that succeeds
+    quickly: some hundred passes that store nothing of the table's size.
 
     Args:
       ridge: The factor :math:`\lambda`; `None` for the limit zero.
       exact: Margins that must be met: a formula, or a list of margins by name (`"1"` is the total),
         or of published positions.
-      tolerance: Projected gradient to reach, relative to the largest entry of :math:`XWz`.
+      tolerance: Deviation of a published cell to reach, in counts.
       max_steps: Steps after which the fit gives up.
       start: Starting table `s`, one value per inner cell; zeros by default.
       variance: How far each cell may move, `q`; the starting table where there is one, else ones.
         Cells with variance zero keep their starting value.
+      count: What one count is in the units of the data.
 
     See Langsrud (2019b); Hintermüller, Ito & Kunisch (2003); Boyd et al. (2011).
     """
 
     ridge: float | None = None
     exact: Exact = field(default=())
-    tolerance: float = 1e-6
+    tolerance: float = 1e-3
     max_steps: int = 1_000_000
     start: ArrayLike | None = None
     variance: ArrayLike | None = None
+    count: float = 1.0
 
     def __post_init__(self) -> None:
-        check_options(self.tolerance, self.max_steps)
+        check_options(self.tolerance, self.max_steps, self.count)
         if self.ridge is not None and not (np.isfinite(self.ridge) and self.ridge > 0):
             raise ParameterError(
                 f"ridge must be positive, or None for its limit, got {self.ridge}."
@@ -148,14 +154,14 @@ class _Answer:
 
     Attributes:
       y: Inner cells.
-      held: Exact and heavy margins with their multipliers.
+      multipliers: Forces on the exact and heavy margins.
       dual: The vector that proves the choice of smallest norm; absent where the fit is unique.
       steps: Steps taken.
       solver: How it was found.
     """
 
     y: Vector
-    held: Held
+    multipliers: Vector
     dual: Vector | None
     steps: int
     solver: str
@@ -163,13 +169,13 @@ class _Answer:
 
 def _fit(prepared: _Prepared, z: NDArray[Any], *, weights: NDArray[Any] | None = None) -> Fit:
     began = time.perf_counter()
-    stiff = StiffMargins(
-        _problem(prepared, z, weights),
-        prepared.exact,
-        prepared.working_weight,
-        partial(_projected, prepared),
+    options, design = prepared.options, prepared.structure.design
+    accuracy = Accuracy(options.tolerance, options.count)
+    problem = Problem.of(design, z, weights, prepared.prior, accuracy, prepared.exact)
+    stiff = StiffMargins(problem, prepared.working_weight, partial(_projected, prepared))
+    answer = (
+        _closed_form(prepared, stiff) or _by_dual(prepared, stiff) or _by_splitting(prepared, stiff)
     )
-    answer = _closed_form(prepared, stiff) or _by_splitting(prepared, stiff)
     if answer is None or not _certificate(prepared, stiff, answer).holds:
         answer = _by_active_sets(prepared, stiff)
     certificate = _certificate(prepared, stiff, answer)
@@ -178,40 +184,25 @@ def _fit(prepared: _Prepared, z: NDArray[Any], *, weights: NDArray[Any] | None =
         "structure": prepared.structure.kind.value,
         "solver": answer.solver,
         "dual": answer.dual,
-        "multipliers": answer.held.multipliers,
+        "held": problem.held,
+        "multipliers": answer.multipliers,
     }
-    y = stiff.asked.complete(answer.y)
-    seconds = time.perf_counter() - began
-    return Fit(
-        y, stiff.asked.design.aggregate(y), status, certificate, answer.steps, seconds, notes
-    )
+    y, seconds = problem.complete(answer.y), time.perf_counter() - began
+    return Fit(y, design.aggregate(y), status, certificate, answer.steps, seconds, notes)
 
 
 def _projected(prepared: _Prepared, problem: Problem) -> Vector:
     """Published cells of the fit without bounds."""
     y, *_ = nearest_solution(
-        problem, prepared.structure, prepared.restrict, _PROJECTION, prepared.options.max_steps
+        problem, prepared.structure, prepared.restrict, prepared.options.max_steps
     )
     fitted: Vector = problem.design.aggregate(y)
     return fitted
 
 
-def _problem(prepared: _Prepared, z: NDArray[Any], weights: NDArray[Any] | None) -> Problem:
-    """The problem; exact margins need values, whatever their weights."""
-    design = prepared.structure.design
-    w = checked_weights(design, weights).copy()
-    w[prepared.exact] = np.where(w[prepared.exact] > 0, w[prepared.exact], 1.0)
-    return Problem.of(design, z, w, prepared.prior)
-
-
 def _certificate(prepared: _Prepared, stiff: StiffMargins, answer: _Answer) -> Certificate:
     return certify_non_negative(
-        stiff.asked,
-        answer.y,
-        answer.held,
-        dual=answer.dual,
-        ridge=prepared.penalty,
-        tolerance=prepared.options.tolerance,
+        stiff.given, answer.y, answer.multipliers, dual=answer.dual, ridge=prepared.penalty
     )
 
 
@@ -220,8 +211,8 @@ def _closed_form(prepared: _Prepared, stiff: StiffMargins) -> _Answer | None:
     problem, structure = stiff.problem, prepared.structure
     if problem.design.n_inner == 0:
         y = np.zeros(0)
-        held = _held(stiff, problem.design.aggregate(y))
-        return _Answer(y, held, None, 0, "nothing to fit")
+        multipliers = stiff.multipliers(problem.design.aggregate(y))
+        return _Answer(y, multipliers, None, 0, "nothing to fit")
     basis = structure.basis(problem.weights) if problem.prior.is_plain and not stiff else None
     if basis is None or not structure.is_exact_for(problem.weights):
         return None
@@ -232,7 +223,31 @@ def _closed_form(prepared: _Prepared, stiff: StiffMargins) -> _Answer | None:
         return None
     y = np.maximum(y, 0.0)
     dual = None if penalty else problem.weights * problem.design.aggregate(inverse(y))
-    return _Answer(y, _held(stiff, problem.design.aggregate(y)), dual, 0, "closed form")
+    return _Answer(y, np.zeros(0), dual, 0, "closed form")
+
+
+def _by_dual(prepared: _Prepared, stiff: StiffMargins) -> _Answer | None:
+    """Newton's method on the dual, for large complete tables of which margins are published."""
+    problem, design = stiff.given, prepared.structure.design
+    if design.n_inner < _NEVER_STORED or not problem.prior.is_plain:
+        return None
+    exact = problem.held[problem.slack == 0]
+    if not suits(design, problem.weights):
+        return None
+    found = fit_by_dual(
+        design,
+        design.fused("positive"),
+        problem.z,
+        problem.weights,
+        exact,
+        within=_SAFELY * float(problem.goal.gradient.min()),
+        last_ridge=prepared.penalty or None,
+    )
+    if not found.is_reached:
+        return None
+    y = np.maximum(design.adjoint(found.nu), 0.0)
+    dual = None if prepared.penalty else found.nu
+    return _Answer(y, found.forces[problem.held], dual, found.gradients, "Newton on the dual")
 
 
 def _by_splitting(prepared: _Prepared, stiff: StiffMargins) -> _Answer | None:
@@ -250,11 +265,11 @@ def _by_splitting(prepared: _Prepared, stiff: StiffMargins) -> _Answer | None:
     support = None if completion is None else completion.embedded(np.ones(len(completion.inner)))
     at = stiff.at if completion is None else completion.published[stiff.at]
     splitting = Splitting(full, basis, whole.is_exact_for(full.weights), support, at, stiff.missing)
-    splitting.run(_MARGIN * options.tolerance, options.max_steps)
+    splitting.run(options.max_steps)
     stiff.aim(splitting.targets)
     x = splitting.x if completion is None else splitting.x[completion.inner]
-    held = _held(stiff, problem.design.aggregate(x))
-    return _Answer(x, held, None, splitting.steps, "splitting")
+    multipliers = stiff.multipliers(problem.design.aggregate(x))
+    return _Answer(x, multipliers, None, splitting.steps, "splitting")
 
 
 def _by_active_sets(prepared: _Prepared, stiff: StiffMargins) -> _Answer:
@@ -263,7 +278,6 @@ def _by_active_sets(prepared: _Prepared, stiff: StiffMargins) -> _Answer:
         stiff.problem,
         prepared.restrict,
         _first_guess(prepared, stiff.problem),
-        prepared.options.tolerance,
         prepared.options.max_steps,
     )
 
@@ -277,22 +291,25 @@ def _by_active_sets(prepared: _Prepared, stiff: StiffMargins) -> _Answer:
 
 def _corrected(prepared: _Prepared, path: RidgePath, stiff: StiffMargins) -> _Answer:
     """What the path ends in, corrected until the certificate holds; else the best that was met."""
-    best, reached, tight = _answer(prepared, path, stiff), np.inf, _TIGHT
+    best, reached, mark = _answer(prepared, path, stiff), np.inf, np.inf
     tolerance, in_vain = prepared.options.tolerance, 0
     while in_vain < _MOST_IN_VAIN:
         answer = _answer(prepared, path, stiff)
         certificate = _certificate(prepared, stiff, answer)
         in_vain += 1
         if certificate.worst < reached:
-            best, reached, in_vain = answer, certificate.worst, 0
+            best, reached = answer, certificate.worst
+        if reached < _GAIN * mark:
+            mark, in_vain = reached, 0
         if certificate.holds or path.steps >= path.max_steps:
             break
-        if max(certificate.stationarity, certificate.feasibility) > tolerance:
+        fits = max(certificate.stationarity, certificate.feasibility) <= tolerance
+        if not fits:
             _correct(prepared, path, stiff, certificate)
-            tight *= 0.5 if in_vain > _PATIENCE else 1.0
-        else:
-            tight *= 0.1
-        path.settle(exactly=True, tight=tight)
+        if fits or in_vain > _PATIENCE:
+            path.share = max(_SHARPER * path.share, _SHARPEST)
+        path.ease = max(1.0, _EASE * certificate.worst / tolerance)
+        path.settle(exactly=True)
     return best
 
 
@@ -302,12 +319,11 @@ def _correct(
     """Undo what the ridge does to the fit, and shift the targets of stiff margins."""
     weight, is_off = stiff.weight, certificate.feasibility > certificate.tolerance
     if path.is_deflated or (is_off and stiff.is_slow(path.fitted)):
-        _weigh_more(path, stiff, is_far=certificate.worst > _FAR * certificate.tolerance)
-    if not prepared.penalty:
-        if path.is_deflated and (stiff.weight > weight).any():
-            path.begin_afresh()
-        else:
-            path.correct()
+        _weigh_more(path, stiff, is_far=certificate.feasibility > _FAR * certificate.tolerance)
+    if path.is_deflated and (stiff.weight > weight).any():
+        path.begin_afresh()
+    elif not prepared.penalty:
+        path.correct()
     if stiff:
         path.aim(stiff.shift(path.fitted))
 
@@ -335,11 +351,8 @@ def _first_guess(prepared: _Prepared, problem: Problem) -> NDArray[np.bool_]:
 def _answer(prepared: _Prepared, path: RidgePath, stiff: StiffMargins) -> _Answer:
     y = np.maximum(path.y, 0.0)
     dual = None if prepared.penalty else path.proof()
-    return _Answer(y, _held(stiff, path.fitted), dual, path.steps, "active sets along a ridge")
-
-
-def _held(stiff: StiffMargins, fitted: Vector) -> Held:
-    return Held(stiff.at, stiff.multipliers(fitted), stiff.slack)
+    multipliers = stiff.multipliers(path.fitted)
+    return _Answer(y, multipliers, dual, path.steps, "active sets along a ridge")
 
 
 def _status(
@@ -348,6 +361,6 @@ def _status(
     if certificate.holds:
         return Status.converged
     most, exact = prepared.options.max_steps, prepared.exact
-    if len(exact) and is_infeasible(stiff.asked, exact, prepared.restrict, most):
+    if len(exact) and is_infeasible(stiff.given, exact, prepared.restrict, most):
         return Status.infeasible
     return Status.max_steps if answer.steps >= most else Status.stalled

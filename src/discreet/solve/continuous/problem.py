@@ -21,11 +21,15 @@ from discreet.design.blocks import resolve
 from discreet.design.formula import TOTAL, parse
 from discreet.design.structured import StructuredDesign
 from discreet.errors import DesignError, ParameterError
+from discreet.solve.continuous.goal import Accuracy, Goal
 from discreet.solve.continuous.inputs import checked_start, checked_values, checked_weights
 
 Vector = NDArray[np.float64]
 Marks = NDArray[np.bool_]
 Exact = str | int | Sequence[str | int | Sequence[str]]
+
+_GAP = 30.0  # factor between one weight and the next from which the upper ones are held
+_NOTHING = np.empty(0, dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,33 +97,54 @@ class Problem:
       z: Targets, less what the cells that may not move contribute; zero where the weight is.
       weights: Precisions.
       prior: Where the inner cells are drawn to.
-      scale: Largest entry of :math:`XWz`, against which gradients are measured.
-      size: Largest target, against which deviations are measured.
+      held: Published positions of exact margins and of those whose weight exceeds others by far.
+      slack: Deviation that a unit of force allows there: one over the weight, zero if exact.
+      goal: What is asked for, on the scale of each cell.
     """
 
     design: Design
     z: Vector
     weights: Vector
     prior: Prior
-    scale: float
-    size: float
+    held: NDArray[np.int64]
+    slack: Vector
+    goal: Goal
 
     @classmethod
-    def of(cls, design: Design, z: ArrayLike, weights: ArrayLike | None, prior: Prior) -> Problem:
-        """Checked; targets of cells with weight zero are not looked at."""
-        w = checked_weights(design, weights)
+    def of(
+        cls,
+        design: Design,
+        z: ArrayLike,
+        weights: ArrayLike | None,
+        prior: Prior,
+        accuracy: Accuracy,
+        exact: NDArray[np.int64] | None = None,
+    ) -> Problem:
+        """Checked; targets of cells with weight zero are not looked at, unless they are exact.
+
+        Without `exact`, not even an empty one, no margin is held.
+        """
+        w = checked_weights(design, weights).copy()
+        own = w if exact is None else _with_exact(w, exact)
         values = checked_values(design, z, w > 0)
         if prior.given is not None:
             values = np.where(w > 0, values - design.aggregate(prior.given), 0.0)
-        size = float(np.abs(values).max(initial=0.0)) or 1.0
-        return cls(design, values, w, prior, _scale(design, w, values), size)
+        held = _NOTHING if exact is None else np.flatnonzero(own >= _first_stiff(own))
+        goal = Goal.of(design, values, w, held, accuracy)
+        return cls(design, values, w, prior, held, 1.0 / own[held], goal)
 
-    def weighing(self, weights: Vector) -> Problem:
-        """The same problem with other weights."""
-        return replace(self, weights=weights, scale=_scale(self.design, weights, self.z))
+    def among(
+        self, chosen: NDArray[np.int64], weights: Vector | float, tolerance: float
+    ) -> Problem:
+        """The same problem with some of the published cells alone, none of them held."""
+        w = np.zeros(len(self.z))
+        w[chosen] = weights
+        accuracy = replace(self.goal.accuracy, tolerance=tolerance)
+        goal = Goal.of(self.design, self.z, w, _NOTHING, accuracy)
+        return replace(self, weights=w, held=_NOTHING, slack=np.zeros(0), goal=goal)
 
     def aiming(self, z: Vector) -> Problem:
-        """The same problem with other targets, measured on the same scales."""
+        """The same problem with other targets, judged on the same scales."""
         return replace(self, z=z)
 
     @property
@@ -136,8 +161,21 @@ class Problem:
         return y if self.prior.given is None else y + self.prior.given
 
 
-def _scale(design: Design, weights: Vector, z: Vector) -> float:
-    return float(np.abs(design.adjoint(weights * z)).max(initial=0.0)) or 1.0
+def _with_exact(weights: Vector, exact: NDArray[np.int64]) -> Vector:
+    """Infinite weights for exact margins; among the others these get one where they had none."""
+    weights[exact] = np.where(weights[exact] > 0, weights[exact], 1.0)
+    own = weights.copy()
+    own[exact] = np.inf
+    return own
+
+
+def _first_stiff(weights: Vector) -> float:
+    """The smallest weight above the widest gap between weights."""
+    different = np.unique(weights[(weights > 0) & np.isfinite(weights)])
+    ratios = different[1:] / different[:-1]
+    if len(ratios) and ratios.max() >= _GAP:
+        return float(different[ratios.argmax() + 1])
+    return np.inf
 
 
 def positions_of(design: Design, margins: Exact) -> NDArray[np.int64]:

@@ -36,6 +36,7 @@ _LOOK_EVERY = 50
 _MARGIN = 0.005  # slopes below minus this share of the largest weight keep a zero cell out
 _SHORTEST = 0.01  # step of an empty cell, as a share of the mean positive one's
 _LARGEST_TURN = 2.0  # factor by which the balance of the steps may change at a restart
+_FAR_BELOW = 1e-3  # share of the mean size below which cells take shorter steps
 _WORTHWHILE = 0.7  # share of cells above which leaving some out saves nothing
 
 
@@ -47,14 +48,24 @@ class SaddlePoint:
       z: Published values.
       weights: Weights of the loss; zero leaves a published cell out.
       loss: `ABSOLUTE` or `POISSON`.
+      sizes: Sizes of the smallest published cells of the inner ones, for tables of several scales.
     """
 
-    def __init__(self, members: Membership, z: Vector, weights: Vector, loss: int) -> None:
+    def __init__(
+        self,
+        members: Membership,
+        z: Vector,
+        weights: Vector,
+        loss: int,
+        sizes: Vector | None = None,
+    ) -> None:
         self.members, self.loss = members, loss
         self.z, self.weights = np.append(z, 0.0), np.append(weights, 0.0)
         self.rows = np.maximum(self.slopes(np.append(np.ones(len(z)), 0.0)), 1.0)
         mean = _mean_cell(members, z)
-        self.y, self._unit = np.full(members.n_inner, mean), mean or 1.0
+        self._unit = mean or 1.0
+        self._sizes = np.ones(members.n_inner) if sizes is None else _far_below(sizes)
+        self.y = mean * self._sizes
         self.u = np.zeros(len(z) + 1)
         self.ridge, self.steps = 0.0, 0
         self.omega = (float(weights.max(initial=0.0)) or 1.0) / (mean or 1.0)
@@ -206,7 +217,9 @@ class SaddlePoint:
     def _step_lengths(self) -> Vector:
         """Relative step lengths of the inner cells."""
         mean = _mean_positive(self.y)
-        if self.loss != POISSON or not mean:
+        if self.loss != POISSON:
+            return self._sizes
+        if not mean:
             return np.ones(len(self.y))
         return np.asarray(np.maximum(self.y, _SHORTEST * mean) / self._unit)
 
@@ -230,6 +243,13 @@ def _shrunk(v: Vector, lower: Vector, upper: Vector) -> Vector:
     low, high = v < -lower, v > upper
     by = min((-lower[low] / v[low]).min(initial=1.0), (upper[high] / v[high]).min(initial=1.0))
     return np.asarray(by * v)
+
+
+def _far_below(sizes: Vector) -> Vector:
+    """Ones, less for cells far smaller than others; cells of size zero are not seen at all."""
+    seen = sizes > 0
+    mean = _FAR_BELOW * (float(sizes[seen].mean()) if seen.any() else 1.0)
+    return np.where(seen, np.minimum(1.0, sizes / mean), 1.0)
 
 
 def _mean_cell(members: Membership, z: Vector) -> float:

@@ -7,8 +7,9 @@ not negative, and draws them together (Boyd et al. 2011):
           x \leftarrow \max(0, y + v), \quad v \leftarrow v + y - x.
 
 When every inner cell is published the fit is unique and the method converges linearly at a rate
-that does not depend on the size of the table; Anderson's method makes it faster. The state of the
-method is the one table :math:`u = x + v`. Support that is not complete is only another bound:
+that does not depend on the size of the table; Anderson's method makes it faster, and Newton steps
+on the cells that are positive finish it. The state of the method is the one table
+:math:`u = x + v`. Support that is not complete is only another bound:
 cells outside it are held at zero.
 """
 
@@ -23,8 +24,7 @@ from numpy.typing import NDArray
 
 from discreet.progress import report
 from discreet.solve.continuous.acceleration import Anderson
-from discreet.solve.continuous.certificate import projected
-from discreet.solve.continuous.conjugate import preconditioned
+from discreet.solve.continuous.conjugate import Operator, preconditioned
 from discreet.solve.continuous.problem import Problem
 from discreet.solve.continuous.structure import Basis
 
@@ -38,7 +38,11 @@ _LAST_BALANCE = 60  # rounds after which the penalty stays
 _MEMORY = 10  # rounds the extrapolation looks back on
 _WORSE = 1.5  # times the smallest step so far: beyond it the extrapolation starts afresh
 _TINY = 1e-300
+_MARGIN = 0.9  # of what a certificate allows
+_PATIENCE, _GAIN = 1_000, 0.5  # rounds after which this gain is overdue
 _INNER_STEPS = 50
+_NEWTON_AFTER, _NEWTON_ROUNDS = (60, 500), 30  # rounds before Newton steps, and most of these
+_NEWTON_STEPS, _NEWTON_GAIN = 300, 0.03  # steps in each, and share of the violation it leaves
 _INNER_GAIN = 0.1
 
 
@@ -71,7 +75,7 @@ class Splitting:
         self.penalty = math.sqrt(self.basis.smallest * curvature)
         self.steps = 0
         self._anderson = Anderson(_MEMORY, np.ones(len(self._state)))
-        self._residual = self._off = math.inf
+        self._residual = math.inf
         self._pull = self.problem.pull
         self._factorise()
 
@@ -90,25 +94,71 @@ class Splitting:
         x = np.maximum(self._u, 0.0)
         return x if self.support is None else x * self.support
 
-    def run(self, tolerance: float, max_steps: int) -> bool:
-        """Go on until the projected gradient is small and held margins are met; returns whether.
+    def run(self, max_steps: int) -> None:
+        """Go on until the projected gradient is small and held margins are met, or in vain.
 
         Args:
-          tolerance: Projected gradient to reach, relative to the problem's scale, and deviation of
-            held margins, relative to its size.
           max_steps: Rounds after which to give up.
         """
-        while self.steps < max_steps:
+        best, since = math.inf, 0
+        while self.steps < max_steps and self.steps - since < _PATIENCE:
             before = self.x
             self._round()
             if self.steps % _CHECK_EVERY == 0:
                 self._aim()
-                reached = max(self._gradient(), self._off / self.problem.size)
-                if reached <= tolerance:
-                    return True
-                report("fit", math.log(max(reached, tolerance)) / math.log(tolerance))
+                reached = self._violation()
+                if reached <= _MARGIN:
+                    return
+                if self.steps in _NEWTON_AFTER and self._finish(max_steps):
+                    return
+                if reached < _GAIN * best:
+                    best, since = reached, self.steps
+                report("fit", 1.0 / (1.0 + math.log10(reached / _MARGIN)))
                 self._balance(before)
+
+    def _finish(self, max_steps: int) -> bool:
+        """Newton steps: solve on the cells that are positive, guess them anew; returns whether.
+
+        The state stays what it was if they do not arrive.
+        """
+        state = self._state
+        inverse = self.basis.function(lambda eigenvalue: 1.0 / eigenvalue)
+        for _ in range(_NEWTON_ROUNDS):
+            self._aim()
+            if (reached := self._violation()) <= _MARGIN:
+                return True
+            if self.steps >= max_steps:
+                break
+            self._solve_on(self._free(), inverse, max(_INNER_GAIN, _NEWTON_GAIN * reached))
+        self._state = state
+        self._aim()
         return False
+
+    def _free(self) -> NDArray[np.bool_]:
+        """Cells that are positive, or at zero and pushed up."""
+        x, goal = self.x, self.problem.goal
+        push = self.problem.design.adjoint(self.problem.misfit(self.problem.design.aggregate(x)))
+        free = (x > 0) | (push > _INNER_GAIN * goal.gradient)
+        return free if self.support is None else free & (self.support > 0)
+
+    def _solve_on(self, free: NDArray[np.bool_], inverse: Operator, share: float) -> None:
+        """The fit in which just these cells differ from zero becomes the state."""
+        design, weights = self.problem.design, self.problem.weights
+
+        def apply(y: Vector) -> Vector:
+            product: Vector = design.adjoint(weights * design.aggregate(y))
+            return np.where(free, product, 0.0)
+
+        y, steps = preconditioned(
+            apply,
+            np.where(free, self._pull, 0.0),
+            np.where(free, self.x, 0.0),
+            lambda r: np.where(free, inverse(r), 0.0),
+            limits=share * self.problem.goal.gradient,
+            max_steps=_NEWTON_STEPS,
+        )
+        self.y, self.steps = y, self.steps + steps
+        self._state = np.concatenate([y, self.targets + self._shift()])
 
     def _factorise(self) -> None:
         rho = self.penalty
@@ -141,12 +191,8 @@ class Splitting:
 
     def _shift(self) -> Vector:
         if len(self.held) == 0:
-            self._off = 0.0
             return np.zeros(0)
-        fitted = self.problem.design.aggregate(self.y)[self.held]
-        shift = self.missing(fitted, self.targets)
-        self._off = float(np.abs(shift).max())
-        return shift
+        return self.missing(self.problem.design.aggregate(self.y)[self.held], self.targets)
 
     def _start_afresh(self) -> None:
         self._anderson.forget()
@@ -163,18 +209,21 @@ class Splitting:
 
         start = np.abs(rhs - apply(self.y)).max()
         y, _ = preconditioned(
-            apply, rhs, self.y, self._inverse, tolerance=_INNER_GAIN * start, max_steps=_INNER_STEPS
+            apply, rhs, self.y, self._inverse, limits=_INNER_GAIN * start, max_steps=_INNER_STEPS
         )
         return y
 
-    def _gradient(self) -> float:
-        """Largest entry of the projected gradient at x, relative to the scale."""
+    def _violation(self) -> float:
+        """Largest projected gradient or deviation of a held margin at x, in units of its limit."""
         x = self.x
         fitted = self.problem.design.aggregate(x)
-        g = projected(-self.problem.design.adjoint(self.problem.misfit(fitted)), x)
+        g = -self.problem.design.adjoint(self.problem.misfit(fitted))
+        g = np.minimum(g, self.problem.goal.curvature * x)
         if self.support is not None:
             g *= self.support
-        return float(np.abs(g).max(initial=0.0)) / self.problem.scale
+        off = self.missing(fitted[self.held], self.targets) / self.problem.goal.margin[self.held]
+        gradient = np.abs(g) / self.problem.goal.gradient
+        return float(max(gradient.max(initial=0.0), np.abs(off).max(initial=0.0)))
 
     def _balance(self, before: Vector) -> None:
         """Change the penalty when one relative residual is much larger than the other."""

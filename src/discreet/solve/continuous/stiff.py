@@ -25,67 +25,58 @@ Vector = NDArray[np.float64]
 
 _SLOW = 0.8  # share of the last deviation that is too much of it
 _WORTHWHILE = 1.2  # factor by which a weight is raised at least, or not at all
-_GAP = 30.0  # factor between one weight and the next from which the upper ones are stiff
+_PROJECTION = 1e-6  # tolerance at which contradictions among heavy margins are taken out
 
 
 class StiffMargins:
-    """The margins of a problem that are met by shifting.
+    """The margins that a problem holds, met by shifting.
 
     Args:
       problem: Targets and weights.
-      exact: Published positions that must be met; their weights do not matter.
       factor: What a stiff margin weighs instead, times the median of the other weights.
       project: The published cells of the least squares fit of a problem, without bounds.
 
     Attributes:
-      asked: The problem with its own targets and working weights.
+      given: The problem as it was given.
+      asked: The same with working weights, and heavy targets as some table has them.
       problem: The same with the targets shifted.
       at: Published positions of the stiff margins.
-      slack: Deviation that a unit of multiplier allows there: one over the weight, zero if exact.
       typical: Median of the other weights.
       weight: What each stiff margin weighs now.
     """
 
     def __init__(
-        self,
-        problem: Problem,
-        exact: NDArray[np.int64],
-        factor: float,
-        project: Callable[[Problem], Vector],
+        self, problem: Problem, factor: float, project: Callable[[Problem], Vector]
     ) -> None:
-        weights = problem.weights.copy()
-        weights[exact] = np.inf
-        self.at = np.flatnonzero(weights >= _first_stiff(weights))
-        heavy = np.setdiff1d(self.at, exact)
-        if len(heavy):
-            problem = _without_contradictions(problem, heavy, project)
-        soft = weights[(weights > 0) & (weights < weights[self.at].min(initial=np.inf))]
-        typical = float(np.median(soft)) if len(soft) else 1.0
-        self._own = weights[self.at]
-        self.slack = 1.0 / self._own
-        self.weight = np.full(len(self.at), factor * typical)
-        self.typical = typical
+        self.given, self.at = problem, problem.held
+        soft = np.delete(problem.weights, self.at)
+        soft = soft[soft > 0]
+        self.typical = float(np.median(soft)) if len(soft) else 1.0
         self._last = np.inf
-        self.asked = self.problem = problem
-        if len(self.at):
-            self.asked = self.problem = self._softened(problem, typical)
+        contradiction = _contradiction(problem, project)
+        self._constant = (problem.weights * contradiction)[self.at]
+        self.weight = np.full(len(self.at), factor * self.typical)
+        self.asked = self.problem = self._weighing(problem.aiming(problem.z - contradiction))
 
-    def _softened(self, problem: Problem, typical: float) -> Problem:
-        """Working weights; gradients are measured as if stiff margins had a typical one."""
-        plain, working = problem.weights.copy(), problem.weights.copy()
-        plain[self.at], working[self.at] = typical, self.weight
-        return replace(problem.weighing(plain), weights=working)
+    def _weighing(self, problem: Problem) -> Problem:
+        weights = problem.weights.copy()
+        weights[self.at] = self.weight
+        return replace(problem, weights=weights)
 
     def __bool__(self) -> bool:
         return len(self.at) > 0
 
     def multipliers(self, fitted: Vector) -> Vector:
         """The forces that hold the stiff margins in a fit to the shifted targets."""
-        return self.weight * (self.problem.z[self.at] - fitted[self.at])
+        return self._force(fitted[self.at], self.problem.z[self.at]) + self._constant
+
+    def _force(self, fitted: Vector, targets: Vector) -> Vector:
+        return self.weight * (targets - fitted)
 
     def deviation(self, fitted: Vector) -> float:
-        """How far a fit to the shifted targets is from what was asked, relative to the largest."""
-        return float(np.abs(self._missing(fitted)).max(initial=0.0)) / self.asked.size
+        """How far a fit to the shifted targets is from what was asked, in units of what may be."""
+        limits = self.given.goal.margin[self.at]
+        return float((np.abs(self._missing(fitted)) / limits).max(initial=0.0))
 
     def is_slow(self, fitted: Vector) -> bool:
         """Whether the last shift did not help."""
@@ -105,22 +96,21 @@ class StiffMargins:
           heaviest: Up to which, times a typical weight.
         """
         weight = np.minimum(factor * self.weight.max(), heaviest * self.typical)
-        weight = np.minimum(weight, self._own)
+        weight = weight / np.maximum(1.0, weight * self.given.slack)
         if weight.max() < _WORTHWHILE * self.weight.max():
             return
-        force, self.weight = self.multipliers(fitted), weight
-        weights = self.asked.weights.copy()
-        weights[self.at] = self.weight
-        self.asked = replace(self.asked, weights=weights)
-        self.aim(fitted[self.at] + force / self.weight)
+        force = self._force(fitted[self.at], self.problem.z[self.at])
+        self.weight = weight
+        self.asked = self._weighing(self.asked)
+        self.aim(fitted[self.at] + force / weight)
 
     def _missing(self, fitted: Vector) -> Vector:
         return self.missing(fitted[self.at], self.problem.z[self.at])
 
     def missing(self, fitted: Vector, targets: Vector) -> Vector:
         """By how much the targets of the stiff margins should be shifted, given their fit."""
-        force = self.weight * (targets - fitted)
-        return self.asked.z[self.at] - fitted - self.slack * force
+        force = self._force(fitted, targets)
+        return self.asked.z[self.at] - fitted - self.given.slack * force
 
     def aim(self, targets: Vector) -> Problem:
         """Take shifted targets for the stiff margins."""
@@ -130,21 +120,14 @@ class StiffMargins:
         return self.problem
 
 
-def _without_contradictions(
-    problem: Problem, heavy: NDArray[np.int64], project: Callable[[Problem], Vector]
-) -> Problem:
-    """Heavy targets as some table has them; the loss changes by a constant."""
-    only = np.zeros_like(problem.weights)
-    only[heavy] = problem.weights[heavy]
-    z = problem.z.copy()
-    z[heavy] = project(problem.weighing(only))[heavy]
-    return problem.aiming(z)
+def _contradiction(problem: Problem, project: Callable[[Problem], Vector]) -> Vector:
+    """By how much heavy targets differ from those of some table, which costs any fit the same.
 
-
-def _first_stiff(weights: Vector) -> float:
-    """The smallest weight above the widest gap between weights."""
-    different = np.unique(weights[(weights > 0) & np.isfinite(weights)])
-    ratios = different[1:] / different[:-1]
-    if len(ratios) and ratios.max() >= _GAP:
-        return float(different[ratios.argmax() + 1])
-    return np.inf
+    Projected twice, so that the forces it makes are rounded as it is, not as the targets are.
+    """
+    heavy, apart = problem.held[problem.slack > 0], np.zeros_like(problem.z)
+    if len(heavy):
+        for left in (problem.z.copy(), apart):
+            alone = problem.aiming(left).among(heavy, problem.weights[heavy], _PROJECTION)
+            apart[heavy] = (left - project(alone))[heavy]
+    return apart

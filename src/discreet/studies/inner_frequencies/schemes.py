@@ -26,9 +26,8 @@ from discreet.solve.fit import Fit
 Real = NDArray[np.float64]
 
 PARTS = ("inner", "2-way", "3-way")
-ACCEPTED = 1e-5  # certificate of a fit, relative to the scale of the data
-_ON_SCALE = 10.0  # weights up to which they enlarge the scale that tolerances are relative to
-_NO_NOISE = 1e-6  # margins without noise are met, and a coarser fit would show
+ACCEPTED = 0.5  # certificate of a fit, in counts
+_NO_NOISE = 0.05  # margins without noise are met, and a coarser fit would show
 _SIGHT = 0.01  # fitted cells below this are shown as zero
 
 
@@ -207,8 +206,7 @@ class Schemes:
     def weighted(self, weight: float) -> Released:
         """Noisy three-way margins, and true two-way margins with a weight (Table 14)."""
         weights = np.where(self.data.order == 2, weight, 1.0)
-        tolerance = ACCEPTED / weight if 1 < weight <= _ON_SCALE else ACCEPTED
-        return fitted(self.data, self.data.both, self._both(), weights, tolerance=tolerance)
+        return fitted(self.data, self.data.both, self._both(), weights)
 
 
 def zeros_kept(data: Data, released: Released) -> tuple[int, int]:

@@ -1,0 +1,147 @@
+"""Faces: the sets of variables that a pass sums over, each at the level of all categories.
+
+A block at a coarser level, or over fewer variables, is a sum over a face. So a pass needs a value
+for each cell of a face only: coarser blocks are spread over it before, and summed from it after.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.design.blocks import Block
+from discreet.design.product import ProductDesign, sum_groups, take_groups
+
+Vector = NDArray[np.float64]
+AxisSet = tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Faces:
+    """The largest sets of variables that a design publishes together.
+
+    Attributes:
+      design: The design.
+      order: Its axes as a pass walks them: the longest one innermost, the others by length.
+    """
+
+    design: ProductDesign
+    order: AxisSet
+
+    @classmethod
+    def of(cls, design: ProductDesign) -> Faces:
+        """The faces of a design."""
+        return cls(design, tuple(int(a) for a in np.argsort(design.shape, kind="stable")))
+
+    @cached_property
+    def sizes(self) -> tuple[int, ...]:
+        """Categories of the axes in the order of the pass."""
+        return tuple(self.design.shape[a] for a in self.order)
+
+    @cached_property
+    def sets(self) -> tuple[AxisSet, ...]:
+        """The faces: sets of places in the order of the pass, none inside another."""
+        asked = {self._places(block) for block in self.design.blocks}
+        largest = (s for s in asked if not any(set(s) < set(other) for other in asked))
+        return tuple(sorted(largest))
+
+    @cached_property
+    def offsets(self) -> NDArray[np.int64]:
+        """Where each face starts in a vector that holds them all, and its length at the end."""
+        lengths = [math.prod(self.sizes[p] for p in face) for face in self.sets]
+        return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+
+    @property
+    def n(self) -> int:
+        """Cells of all faces together."""
+        return int(self.offsets[-1])
+
+    def spread(self, values: Vector) -> Vector:
+        """Published values on the faces: each cell gets the sum of the blocks it lies in."""
+        faces = np.zeros_like(values, shape=self.n)
+        for k, block in enumerate(self.design.blocks):
+            if self._is_face[k]:
+                faces[self._slice(self._home[k])] += values[self.design.slice_of(k)]
+                continue
+            wide = values[self.design.slice_of(k)].reshape(block.shape)
+            for a, level in enumerate(block.levels):
+                if level is not None and not level.is_identity:
+                    wide = take_groups(wide, level.group, a)
+            self.view(faces, self._home[k])[...] += self._laid(wide, self._home[k])
+        return faces
+
+    def published(self, faces: Vector) -> Vector:
+        """Published values summed from the faces: the adjoint of `spread`."""
+        values = np.empty_like(faces, shape=self.design.n_published)
+        for k, block in enumerate(self.design.blocks):
+            if self._is_face[k]:
+                values[self.design.slice_of(k)] = faces[self._slice(self._home[k])]
+                continue
+            summed = self._summed(faces, self._home[k], block)
+            for a, level in enumerate(block.levels):
+                if level is not None and not level.is_identity:
+                    summed = sum_groups(summed, level.group, a)
+            values[self.design.slice_of(k)] = summed.ravel()
+        return values
+
+    @cached_property
+    def _home(self) -> list[int]:
+        """For each block the smallest face that it is a sum over."""
+        length = np.diff(self.offsets)
+        found = []
+        for block in self.design.blocks:
+            inside = [
+                f for f, face in enumerate(self.sets) if set(self._places(block)) <= set(face)
+            ]
+            found.append(min(inside, key=lambda f: length[f]))
+        return found
+
+    @cached_property
+    def _is_face(self) -> list[bool]:
+        """For each block whether it is its face, cell by cell."""
+        place = {a: p for p, a in enumerate(self.order)}
+        return [
+            self._places(block) == self.sets[self._home[k]]
+            and all(level is None or level.is_identity for level in block.levels)
+            and self._in_order([place[a] for a in _axes(block)])
+            for k, block in enumerate(self.design.blocks)
+        ]
+
+    @staticmethod
+    def _in_order(places: list[int]) -> bool:
+        return places == sorted(places)
+
+    def _places(self, block: Block) -> AxisSet:
+        axes = _axes(block)
+        return tuple(p for p, a in enumerate(self.order) if a in axes)
+
+    def _slice(self, f: int) -> slice:
+        return slice(int(self.offsets[f]), int(self.offsets[f + 1]))
+
+    def view(self, faces: Vector, f: int) -> Vector:
+        """One face of a vector that holds them all, as an array over its axes."""
+        return faces[self._slice(f)].reshape([self.sizes[p] for p in self.sets[f]])
+
+    def _laid(self, wide: Vector, f: int) -> Vector:
+        """An array over the design's axes as one over the axes of a face."""
+        ordered = wide.transpose(self.order)
+        return ordered.reshape([ordered.shape[p] for p in self.sets[f]])
+
+    def _summed(self, faces: Vector, f: int, block: Block) -> Vector:
+        """A face summed over the variables that a block leaves out, over the design's axes."""
+        face, kept = self.sets[f], self._places(block)
+        gone = tuple(i for i, p in enumerate(face) if p not in kept)
+        values = self.view(faces, f).sum(axis=gone, keepdims=True)
+        full = [1] * len(self.order)
+        for i, p in enumerate(face):
+            full[p] = values.shape[i]
+        laid: Vector = values.reshape(full).transpose(np.argsort(self.order))
+        return laid
+
+
+def _axes(block: Block) -> list[int]:
+    return [a for a, level in enumerate(block.levels) if level is not None]

@@ -1,0 +1,155 @@
+r"""Margins of a table that is never stored.
+
+Every smooth fit has the form :math:`y = \varphi(s + X\nu)` with one value of :math:`\nu` for each
+published cell. A pass computes the table cell by cell and keeps its margins only.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.design.fused.faces import Faces
+from discreet.design.fused.kernels import Run, compiled
+from discreet.design.fused.source import LINKS, PassSource
+from discreet.design.product import ProductDesign
+from discreet.errors import ParameterError
+
+Vector = NDArray[np.float64]
+
+
+class Sums(NamedTuple):
+    """What a pass over the table leaves behind.
+
+    Attributes:
+      margins: The published cells.
+      potential: Sum of the link's potential over all cells.
+      largest: The largest cell.
+    """
+
+    margins: Vector
+    potential: float = 0.0
+    largest: float = 0.0
+
+
+LARGEST_ROWS = 128 * 1024
+"""Bytes of rows that the innermost loops go through again and again: what a core keeps near."""
+SHORTEST_ROW = 64
+WORTH_A_THREAD = 500_000
+"""Cells that make a second piece of work worth its thread."""
+MOST_PIECES = 16
+
+
+class FusedPass:
+    r"""Margins of :math:`y = \varphi(X\nu)`, and of its change along a direction, in one pass each.
+
+    Promise: the same numbers for any number of threads, since the table is cut into pieces by its
+    shape alone and their sums are added in order.
+    Cost: about a third of a nanosecond for each inner cell and core; memory for the published
+    cells only.
+
+    Args:
+      design: A complete design.
+      link: `"positive"`, :math:`y = \max(0, t)`, or `"exponential"`, :math:`y = e^t`.
+      threads: Threads at most.
+    """
+
+    def __init__(self, design: ProductDesign, link: str, *, threads: int = 2) -> None:
+        if link not in LINKS:
+            raise ParameterError(f"link must be one of {', '.join(LINKS)}, got {link!r}.")
+        self.design, self.link, self.threads = design, LINKS[link], threads
+        self.faces = Faces.of(design)
+        self.n_passes = 0
+
+    def table(self, nu: Vector) -> Sums:
+        r"""Margins of :math:`\varphi(X\nu)`, its potential and its largest cell."""
+        return self._run("table", nu)
+
+    def change(self, nu: Vector, direction: Vector) -> Vector:
+        r"""Margins of :math:`\varphi'(X\nu) \circ X\delta`: the Hessian times a direction."""
+        return self._run("change", nu, direction).margins
+
+    def slope(self, nu: Vector) -> Vector:
+        r"""Margins of :math:`\varphi'(X\nu)`: the diagonal of the Hessian."""
+        return self._run("slope", nu).margins
+
+    def pull(self, nu: Vector, forces: Vector) -> float:
+        r"""The largest entry of :math:`X u` that would still move the table at :math:`\nu`.
+
+        With the weighted residuals as forces this is the size of the projected gradient.
+        """
+        return self._run("pull", nu, forces).largest
+
+    def _run(self, kind: str, nu: Vector, direction: Vector | None = None) -> Sums:
+        self.n_passes += 1
+        at = self.faces.spread(nu)
+        if self.link.joins == "*":
+            at = np.exp(at)
+        by = at[:0] if direction is None else self.faces.spread(direction)
+        run = compiled(self._source(kind))
+        done = self._map(lambda piece: self._piece(run, at, by, piece))
+        sums, potential, largest = next(done)
+        for more in done:
+            sums += more.margins
+            potential += more.potential
+            largest = max(largest, more.largest)
+        return Sums(self.faces.published(sums), potential, largest)
+
+    def _map(self, work: Callable[[tuple[int, int]], Sums]) -> Iterator[Sums]:
+        """The pieces of a pass, in order, on as many threads as there are."""
+        if len(self._pieces) == 1 or self.threads == 1:
+            yield from map(work, self._pieces)
+            return
+        with ThreadPoolExecutor(self.threads) as pool:
+            yield from pool.map(work, self._pieces)
+
+    def _piece(self, run: Run, at: Vector, by: Vector, piece: tuple[int, int]) -> Sums:
+        """Sums of all faces over one part of the innermost axis."""
+        sums, potential, largest = np.zeros(self.faces.n), 0.0, 0.0
+        rows = [np.empty((len(self.faces.sizes), self._row)) for _ in range(3)]
+        for start in range(*piece, self._row):
+            ends = np.uint64(start), np.uint64(min(start + self._row, piece[1]))
+            added, top = run(
+                at, by, sums, self._offsets, self._sizes, *ends, *rows, np.empty(self._row)
+            )
+            potential, largest = potential + added, max(largest, top)
+        return Sums(sums, potential, largest)
+
+    @cached_property
+    def _sizes(self) -> NDArray[np.uint64]:
+        return np.array(self.faces.sizes, dtype=np.uint64)
+
+    @cached_property
+    def _offsets(self) -> NDArray[np.uint64]:
+        return self.faces.offsets.astype(np.uint64)
+
+    @cached_property
+    def _row(self) -> int:
+        """Length of the rows: what is read and written inside the last outer loop stays near."""
+        last = len(self.faces.sizes) - 1
+        near = sum(
+            math.prod(self.faces.sizes[p] for p in face[:-1])
+            if face[-2:] == (last - 1, last)
+            else 1
+            for face in self.faces.sets
+            if last in face
+        )
+        longest = LARGEST_ROWS // (16 * max(near, 1))
+        return min(max(longest, SHORTEST_ROW), self.faces.sizes[-1])
+
+    @cached_property
+    def _pieces(self) -> list[tuple[int, int]]:
+        """Parts of the innermost axis, by the shape of the table alone."""
+        length = self.faces.sizes[-1]
+        wanted = min(MOST_PIECES, math.prod(self.faces.sizes) // WORTH_A_THREAD, length)
+        cuts = np.linspace(0, length, max(wanted, 1) + 1).astype(int)
+        return [(int(a), int(b)) for a, b in zip(cuts[:-1], cuts[1:], strict=True)]
+
+    def _source(self, kind: str) -> PassSource:
+        return PassSource(len(self.faces.sizes), self.faces.sets, (), self.link, kind)

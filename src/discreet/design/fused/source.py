@@ -1,0 +1,219 @@
+"""The source of a pass, written for the faces of a design.
+
+A pass walks the table once, outer axes first, and stores nothing of its size. Whatever does not
+change along an axis is gathered outside its loop, and sums are handed out on the way back. Along
+the innermost axis everything is a row::
+
+    for i0 …                      values of faces over axis 0 join the row `f1`
+        for i1 …                  values of faces over axes 0 and 1 join the row `f2`
+            t = link(row)         one row of the table
+            out += t              sums of faces over axis 1 take the row; `a1` collects it
+        out += a1                 sums of faces over axis 0 take what was collected
+
+The text depends on the faces alone, not on their sizes, so that few texts serve many designs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+AxisSet = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Link:
+    r"""How a cell of the table follows from the sum over its faces, :math:`y = \varphi(t)`.
+
+    Attributes:
+      name: The link.
+      joins: `"+"`, or `"*"` where faces hold the factors of a product.
+      value: :math:`y` from the sum `at`.
+      change: How `y` changes when the sum changes by `by`.
+      potential: The integral of the link, from `y`.
+      pull: How strongly `by` would still move the cell: its size, but for what the link's bounds
+        stop.
+    """
+
+    name: str
+    joins: str
+    value: str
+    change: str
+    potential: str
+    pull: str
+
+
+POSITIVE = Link(
+    "positive",
+    "+",
+    value="at if at > 0.0 else 0.0",
+    change="by if at > 0.0 else 0.0",
+    potential="0.5 * y * y",
+    pull="by if by > 0.0 else (-by if at > 0.0 else 0.0)",
+)
+EXPONENTIAL = Link(
+    "exponential", "*", value="at", change="at * by", potential="y", pull="by if by > 0.0 else -by"
+)
+LINKS = {link.name: link for link in (POSITIVE, EXPONENTIAL)}
+
+
+@dataclass(frozen=True)
+class PassSource:
+    """Writes one pass.
+
+    Attributes:
+      n_axes: Axes of the table, the last one innermost.
+      faces: The faces that are read and summed.
+      fixed: Faces that are read only: a starting table, or cells that cannot occur.
+      link: The link.
+      kind: What is summed: the `"table"`, its `"slope"` (the derivative of the link), or its
+        `"change"` along a direction. Or nothing: `"pull"` finds the largest part of a direction
+        that would still move the table.
+    """
+
+    n_axes: int
+    faces: tuple[AxisSet, ...]
+    fixed: tuple[AxisSet, ...]
+    link: Link
+    kind: str
+
+    @property
+    def text(self) -> str:
+        """The source, a function `run`."""
+        return "\n".join(["def run(nu, by, out, off, size, k0, k1, f, g, a, t):", *self._body()])
+
+    @property
+    def levels(self) -> int:
+        """Loops outside the innermost axis."""
+        return self.n_axes - 1
+
+    def _body(self) -> Iterator[str]:
+        for p in range(self.n_axes):
+            yield f"    n{p} = size[{p}]"
+        for number in range(len(self.faces) + len(self.fixed)):
+            yield f"    o{number} = off[{number}]"
+        yield "    m = k1 - k0"
+        yield "    potential = 0.0"
+        yield "    largest = 0.0"
+        yield from self._level(0, 1)
+        yield "    return potential, largest"
+
+    def _level(self, level: int, indent: int) -> Iterator[str]:
+        """The code at one depth; level 0 lies outside all loops."""
+        pad = "    " * indent
+        yield from (pad + line for line in self._gather(level))
+        if level == self.levels:
+            yield from (pad + line for line in self._row())
+        else:
+            if self._collects(level):
+                yield pad + f"for k in range(m): a[{level}, k] = 0.0"
+            yield pad + f"for i{level} in range(n{level}):"
+            yield from self._level(level + 1, indent + 1)
+            if self._collects(level):
+                yield from (pad + line for line in self._hand_out(level))
+
+    def _gather(self, level: int) -> Iterator[str]:
+        """What joins the sum at this level: scalars, and rows unless the row itself comes next."""
+        for stream, joins, row, scalar in self._streams():
+            own = self._complete(level, inner=False, stream=stream)
+            terms = [f"{stream}[{self._index(f)}]" for f in own]
+            before = [f"{scalar}{level - 1}"] if level else ["1.0" if joins == "*" else "0.0"]
+            yield f"{scalar}{level} = " + f" {joins} ".join([*before, *terms])
+            if level < self.levels:
+                rows = self._row_terms(level, stream, row)
+                if self._has_own_row(level, stream):
+                    yield f"for k in range(m): {row}[{level}, k] = " + f" {joins} ".join(rows)
+
+    def _row(self) -> Iterator[str]:
+        """The innermost loop: a row of the table, and where it goes."""
+        level = self.levels
+        yield "for k in range(m):"
+        for stream, joins, row, scalar in self._streams():
+            terms = [f"{scalar}{level}", *self._row_terms(level, stream, row)]
+            yield f"    {stream}_k = " + f" {joins} ".join(terms)
+        formula = {"table": self.link.value, "pull": self.link.pull}.get(
+            self.kind, self.link.change
+        )
+        by = "1.0" if self.kind == "slope" else "by_k"
+        yield "    y = " + formula.replace("by", by).replace("at", "nu_k")
+        if self.kind == "table":
+            yield f"    potential += {self.link.potential}"
+        if self.kind in ("table", "pull"):
+            yield "    largest = y if y > largest else largest"
+        if self.kind != "pull":
+            yield "    t[k] = y"
+            yield from self._give(level, "t[k]")
+
+    def _hand_out(self, level: int) -> Iterator[str]:
+        """Sums of the faces that are complete at this level, from what was collected below it."""
+        yield from self._give(level, f"a[{level}, k]")
+
+    def _give(self, level: int, source: str) -> Iterator[str]:
+        """Hand a row to the sums of faces that are complete here, and to the collector above."""
+        rows = [
+            f"out[{self._index(f)} + k]" for f in self._complete(level, inner=True, stream="out")
+        ]
+        above = self._collector(level - 1)
+        if above is not None:
+            rows.append(f"a[{above}, k]")
+        scalars = self._complete(level, inner=False, stream="out")
+        if scalars:
+            yield "s = 0.0"
+        if rows or scalars:
+            yield "for k in range(m):"
+            yield f"    y = {source}"
+            if scalars:
+                yield "    s += y"
+            yield from (f"    {row} += y" for row in rows)
+        yield from (f"out[{self._index(f)}] += s" for f in scalars)
+
+    def _streams(self) -> Iterator[tuple[str, str, str, str]]:
+        yield "nu", self.link.joins, "f", "c"
+        if self.kind in ("change", "pull"):
+            yield "by", "+", "g", "e"
+
+    def _row_terms(self, level: int, stream: str, row: str) -> list[str]:
+        """What makes up the row at a level: the row so far, and the faces complete here."""
+        own = [
+            f"{stream}[{self._index(f)} + k]"
+            for f in self._complete(level, inner=True, stream=stream)
+        ]
+        above = next((j for j in range(level - 1, -1, -1) if self._has_own_row(j, stream)), None)
+        return own if above is None else [f"{row}[{above}, k]", *own]
+
+    def _has_own_row(self, level: int, stream: str) -> bool:
+        return bool(self._complete(level, inner=True, stream=stream))
+
+    def _collects(self, level: int) -> bool:
+        """Whether faces complete at this level wait for what lies below it."""
+        return bool(
+            self._complete(level, inner=True, stream="out")
+            or self._complete(level, inner=False, stream="out")
+        )
+
+    def _collector(self, level: int) -> int | None:
+        """The nearest level, from here outwards, that collects."""
+        return next((j for j in range(level, -1, -1) if self._collects(j)), None)
+
+    def _complete(self, level: int, *, inner: bool, stream: str) -> list[int]:
+        """Faces whose outer axes all run at this level and not before it."""
+        if stream == "out" and self.kind == "pull":
+            return []
+        every = self.faces + (self.fixed if stream == "nu" else ())
+        return [
+            f
+            for f, face in enumerate(every)
+            if (self.levels in face) == inner and self._depth(face) == level
+        ]
+
+    def _depth(self, face: AxisSet) -> int:
+        return max((p + 1 for p in face if p < self.levels), default=0)
+
+    def _index(self, f: int) -> str:
+        """Position of a face's cell, or of the first cell of its row."""
+        every: Sequence[AxisSet] = self.faces + self.fixed
+        text = ""
+        for p in every[f]:
+            code = "k0" if p == self.levels else f"i{p}"
+            text = f"({text}) * n{p} + {code}" if text else code
+        return f"o{f} + {text}" if text else f"o{f}"

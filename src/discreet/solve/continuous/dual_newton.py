@@ -1,0 +1,171 @@
+r"""Newton's method on the dual of smooth fits, for tables that are never stored.
+
+A smooth fit has the form :math:`y = \varphi(X\nu)` with one value of :math:`\nu` for each published
+cell, and :math:`\nu` minimises a convex function with the gradient
+
+.. math:: F(\nu) = \rho V (\nu - \nu_0) + X^\top \varphi(X\nu) - z.
+
+Its Hessian :math:`\rho V + X^\top D X`, :math:`D = \operatorname{diag} \varphi'`, is met by
+conjugate gradients, and every product is one pass over the table. The preconditioner is exact on
+the values that no table has, where :math:`X` vanishes, and diagonal on the rest.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.design.fused.contradictions import Contradictions
+from discreet.design.fused.passes import Sums
+from discreet.design.fused.source import Link
+
+Vector = NDArray[np.float64]
+
+
+class Passes(Protocol):
+    """Passes over a table, on any device; see `FusedPass`."""
+
+    link: Link
+
+    def table(self, nu: Vector) -> Sums:
+        """Margins, potential and largest cell."""
+
+    def slope(self, nu: Vector) -> Vector:
+        """Margins of the derivative."""
+
+    def change(self, nu: Vector, direction: Vector) -> Vector:
+        """Margins of the change along a direction."""
+
+    def pull(self, nu: Vector, forces: Vector) -> float:
+        """Largest force that would still move the table."""
+
+
+@dataclass(frozen=True)
+class NewtonSchedule:
+    """The constants of Newton's method.
+
+    Attributes:
+      forcing: Conjugate gradients stop when the preconditioned residual has fallen by this factor;
+        the next step corrects what is left, and tighter solves cost more than they save.
+      most_gradients: Conjugate gradient steps of one Newton step.
+      most_steps: Newton steps for one ridge.
+      sufficient: Part of the predicted decrease that a step must reach (Armijo).
+      shortest: Steps that are cut below this length make no progress.
+    """
+
+    forcing: float = 0.1
+    most_gradients: int = 1000
+    most_steps: int = 60
+    sufficient: float = 1e-4
+    shortest: float = 1e-6
+
+
+@dataclass(eq=False)
+class DualNewton:
+    r"""The iteration: a point, and the table there.
+
+    Attributes:
+      passes: Margins of the table, one pass each.
+      z: Targets.
+      variances: The diagonal of :math:`V`.
+      weights: The inverse of :math:`V`; the mean of a block, where it differs within one.
+      lost: The projection onto what no table has, orthogonal with these weights.
+      null: The same, orthogonal without weights.
+      nu: The point.
+      centre: The point :math:`\nu_0` that the ridge draws to.
+      schedule: Constants.
+      steps: Newton steps taken.
+      gradients: Conjugate gradient steps taken.
+    """
+
+    passes: Passes
+    z: Vector
+    variances: Vector
+    weights: Vector
+    lost: Contradictions
+    null: Contradictions
+    nu: Vector
+    centre: Vector = field(init=False)
+    schedule: NewtonSchedule = NewtonSchedule()
+    steps: int = 0
+    gradients: int = 0
+
+    def __post_init__(self) -> None:
+        self.centre = np.zeros_like(self.nu)
+        self.at = self.passes.table(self.nu)
+
+    def solve(self, ridge: float, within: Any) -> bool:
+        """Newton steps until no entry of F exceeds a bound; whether that was reached."""
+        for _ in range(self.schedule.most_steps):
+            gradient = self.forces(ridge) + self.at.margins - self.z
+            if bool((np.abs(gradient) <= within).all()):
+                return True
+            if not self._step(ridge, gradient):
+                return False
+        return False
+
+    def forces(self, ridge: float) -> Vector:
+        r"""What the ridge holds against the targets, :math:`\rho V (\nu - \nu_0)`."""
+        return ridge * self.variances * (self.nu - self.centre)
+
+    def _step(self, ridge: float, gradient: Vector) -> bool:
+        """One Newton step with backtracking; whether the objective fell."""
+        direction = self._direction(ridge, gradient)
+        slope, before, size = (
+            float(gradient @ direction),
+            self._objective(ridge, self.nu, self.at),
+            1.0,
+        )
+        self.steps += 1
+        while size > self.schedule.shortest:
+            point = self.nu + size * direction
+            at = self.passes.table(point)
+            allowed = self.schedule.sufficient * size * slope + _ROUNDING * abs(before)
+            if self._objective(ridge, point, at) <= before + allowed:
+                self.nu, self.at = point, at
+                return True
+            size /= 2
+        return False
+
+    def _objective(self, ridge: float, nu: Vector, at: Sums) -> float:
+        moved = nu - self.centre
+        return float(0.5 * ridge * (self.variances * moved) @ moved + at.potential - self.z @ nu)
+
+    def _direction(self, ridge: float, gradient: Vector) -> Vector:
+        """The Newton direction, by conjugate gradients."""
+        kept = ridge * self.variances
+        inverse = 1.0 / (kept + self._diagonal())
+        x, residual = np.zeros_like(gradient), -gradient
+        direction = scaled = self._preconditioned(residual, ridge, inverse)
+        norm = float(residual @ scaled)
+        enough = self.schedule.forcing**2 * norm
+        for _ in range(self.schedule.most_gradients):
+            if norm <= enough:
+                break
+            self.gradients += 1
+            turned = kept * direction + self.passes.change(self.nu, direction)
+            size = norm / float(direction @ turned)
+            x = x + size * direction
+            residual = residual - size * turned
+            scaled = self._preconditioned(residual, ridge, inverse)
+            last, norm = norm, float(residual @ scaled)
+            direction = scaled + (norm / last) * direction
+        return x
+
+    def _diagonal(self) -> Vector:
+        """The diagonal of the Hessian but for the ridge; an exponential is its own derivative."""
+        if self.passes.link.name == "exponential":
+            return self.at.margins
+        return self.passes.slope(self.nu)
+
+    def _preconditioned(self, residual: Vector, ridge: float, inverse: Vector) -> Vector:
+        """Exact on what no table can answer, by the diagonal on the rest."""
+        rest = inverse * (residual - self.null.part(residual))
+        answer = rest - self.null.part(rest)
+        return answer + self.weights * self.lost.part(residual) / ridge if ridge else answer
+
+
+_ROUNDING = 1e-14  # of the objective: what double precision leaves of it

@@ -1,0 +1,113 @@
+"""Passes against the table itself, the text in plain Python and as machine code."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import discreet as dc
+from discreet.design.fused import passes
+from discreet.design.fused.faces import Faces
+from discreet.design.fused.source import LINKS, PassSource
+from discreet.errors import ParameterError
+from tests.strategies import designs
+
+VALUE = {"positive": lambda t: np.maximum(t, 0.0), "exponential": np.exp}
+SLOPE = {"positive": lambda t: (t > 0).astype(float), "exponential": np.exp}
+POTENTIAL = {"positive": lambda t: 0.5 * np.maximum(t, 0.0) ** 2, "exponential": np.exp}
+
+
+def interpreted(source):
+    """The text of a pass, run by Python itself."""
+    space = {}
+    exec(source.text, space)
+    return space["run"]
+
+
+def check(design, link, nu, direction, **options):
+    fused = design.fused(link, **options)
+    t = design.adjoint(nu)
+    margins, potential, largest = fused.table(nu)
+    assert largest == pytest.approx(VALUE[link](t).max(), rel=1e-12)
+    np.testing.assert_allclose(margins, design.aggregate(VALUE[link](t)), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(potential, POTENTIAL[link](t).sum(), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(
+        fused.slope(nu), design.aggregate(SLOPE[link](t)), rtol=1e-12, atol=1e-12
+    )
+    changed = design.aggregate(SLOPE[link](t) * design.adjoint(direction))
+    np.testing.assert_allclose(fused.change(nu, direction), changed, rtol=1e-11, atol=1e-11)
+    force = design.adjoint(direction)
+    moving = np.abs(force) if link == "exponential" else np.where(t > 0, np.abs(force), force)
+    assert fused.pull(nu, direction) == pytest.approx(max(moving.max(), 0.0), rel=1e-11, abs=1e-11)
+
+
+@pytest.mark.parametrize("link", list(LINKS))
+@settings(max_examples=60, deadline=None)
+@given(design=designs(kinds=("product",)), seed=st.integers(0, 2**20), row=st.integers(1, 4))
+def test_the_text_of_a_pass_gives_the_margins_of_the_table(link, design, seed, row):
+    rng = np.random.default_rng(seed)
+    nu, direction = rng.standard_normal((2, design.n_published))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(passes, "compiled", interpreted)
+        patch.setattr(passes, "SHORTEST_ROW", row)
+        patch.setattr(passes, "LARGEST_ROWS", 0)
+        patch.setattr(passes, "WORTH_A_THREAD", 4)
+        check(design, link, nu, direction, threads=1)
+
+
+@pytest.mark.parametrize("link", list(LINKS))
+def test_compiled_passes_agree_with_the_table(link):
+    sizes = {"a": 3, "b": 7, "c": 5, "d": 4}
+    design = dc.Design.product(sizes, margins=list(itertools.combinations(sizes, 2)))
+    rng = np.random.default_rng(3)
+    nu, direction = rng.standard_normal((2, design.n_published))
+    check(design, link, nu, direction)
+
+
+def test_the_number_of_threads_changes_no_bit(monkeypatch):
+    monkeypatch.setattr(passes, "WORTH_A_THREAD", 50)
+    sizes = {"a": 3, "b": 7, "c": 5, "d": 40}
+    design = dc.Design.product(sizes, margins=list(itertools.combinations(sizes, 2)))
+    nu = np.random.default_rng(3).standard_normal(design.n_published)
+    one, many = (design.fused("positive", threads=n).table(nu) for n in (1, 3))
+    assert np.array_equal(one[0], many[0])
+    assert one[1:] == many[1:]
+
+
+@settings(max_examples=60, deadline=None)
+@given(design=designs(kinds=("product",)), seed=st.integers(0, 2**20))
+def test_sums_over_faces_are_the_adjoint_of_spreading(design, seed):
+    rng = np.random.default_rng(seed)
+    faces = Faces.of(design)
+    values, on_faces = rng.standard_normal(design.n_published), rng.standard_normal(faces.n)
+    np.testing.assert_allclose(
+        faces.spread(values) @ on_faces, values @ faces.published(on_faces), atol=1e-9
+    )
+
+
+def test_faces_are_the_largest_margins():
+    design = dc.Design.product({"a": 2, "b": 3, "c": 4}, margins="a*b + b*c")
+    faces = Faces.of(design)
+    assert {tuple(design.axes[faces.order[p]].name for p in face) for face in faces.sets} == {
+        ("a", "b"),
+        ("b", "c"),
+    }
+
+
+def test_the_text_does_not_depend_on_sizes():
+    texts = {
+        PassSource(
+            3, Faces.of(dc.Design.product(sizes, margins="a*b + b*c")).sets, (), link, "table"
+        ).text
+        for sizes in ({"a": 2, "b": 3, "c": 4}, {"a": 5, "b": 6, "c": 70})
+        for link in [LINKS["positive"]]
+    }
+    assert len(texts) == 1
+
+
+def test_an_unknown_link_is_refused():
+    design = dc.Design.product({"a": 2}, margins="a")
+    with pytest.raises(ParameterError, match="positive, exponential"):
+        design.fused("logit")
