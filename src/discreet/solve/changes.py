@@ -82,8 +82,7 @@ class Changes:
         floor, ceiling = np.zeros(2 * n), self._ceiling(held)
         ahead = np.where(signs > 0, place, n + place)
         ceiling[ahead] = np.minimum(ceiling[ahead], reach)
-        self._far.bound(np.arange(2 * n), floor, ceiling)
-        return self._spread(self._far.afresh(cost), float(reach.max(initial=0.0)))
+        return self._spread(self._far.afresh(cost, floor, ceiling), float(reach.max(initial=0.0)))
 
     def cheapest(self, goal: Goal, held: Places) -> Vector | None:
         """The cheapest change that brings the goal's sums as far as asked, if there is one."""
@@ -98,10 +97,9 @@ class Changes:
         if (ceiling[ahead] < reach).any():
             return None
         floor[ahead], ceiling[ahead], ceiling[behind] = reach, reach, 0.0
-        self._cheap.bound(np.arange(2 * n), floor, ceiling)
         cost = np.concatenate([self._cost, self._cost])
         try:
-            return self._spread(self._cheap.afresh(cost), float(reach.max()))
+            return self._spread(self._cheap.afresh(cost, floor, ceiling), float(reach.max()))
         except InfeasibleError:
             return None
 

@@ -1,9 +1,9 @@
 """Secondary suppression with proven intervals.
 
-A pattern by elimination is where the search starts. Linear programs look for proofs within it: one
-change of the suppressed cells often proves the intervals of many sensitive cells. Where there is no
-proof, the cheapest change of the whole table is one, and the cells that it moves are suppressed as
-well. In the end every secondary cell is published again whose proofs can be replaced by others.
+Linear programs look for proofs among the sensitive cells first: one change often proves the
+intervals of many. Where there is no proof, the cheapest change of the whole table is one, and the
+cells that it moves are suppressed as well; those with the largest needs come first. In the end
+every secondary cell is published again whose proofs can be replaced by others.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from discreet.errors import InfeasibleError
 from discreet.progress import report
 from discreet.protect.suppress.bank import Bank, asked_of
-from discreet.protect.suppress.gauss import Plan, name_of, suppress_by_gauss
+from discreet.protect.suppress.gauss import Plan, name_of
 from discreet.protect.suppress.pattern import PRIMARY, PUBLISHED, SECONDARY, Pattern
 from discreet.protect.suppress.proofs import Proofs
 from discreet.protect.suppress.sums import NONE, Sums, sums_of
@@ -48,14 +48,17 @@ def suppress_by_interval(pattern: Pattern, plan: Plan, *, singletons: bool = Tru
     Raises:
       InfeasibleError: A sensitive cell cannot have its interval, whatever else is suppressed.
     """
-    start = suppress_by_gauss(pattern, plan, singletons=singletons)
     try:
-        return _searched(start, plan, singletons, every_row=False)
+        return _searched(pattern, plan, singletons, every_row=False)
     except InfeasibleError:
-        return _searched(start, plan, singletons, every_row=True)
+        return _searched(pattern, plan, singletons, every_row=True)
 
 
-def _searched(start: Pattern, plan: Plan, singletons: bool, *, every_row: bool) -> Pattern:
+def _searched(pattern: Pattern, plan: Plan, singletons: bool, *, every_row: bool) -> Pattern:
+    state = np.full(len(pattern.z), SECONDARY, dtype=np.int8)
+    state[np.concatenate([plan.must, plan.order])] = PUBLISHED
+    state[pattern.primary] = PRIMARY
+    start = pattern.with_state(state)
     search = Search(start, plan, singletons=singletons, every_row=every_row)
     search.prove()
     search.repair()
