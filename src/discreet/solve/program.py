@@ -20,7 +20,11 @@ LARGEST = 1e4
 _ONCE: dict[str, Any] = {"presolve": "on", "simplex_strategy": 1}
 _DUAL: dict[str, Any] = {"simplex_strategy": 1}
 _NO_LIMIT = 2**31 - 1
-_OTHER_WAYS: tuple[dict[str, Any], ...] = ({"simplex_strategy": 1}, {"presolve": "on"}, {"solver": "ipm"})
+_OTHER_WAYS: tuple[dict[str, Any], ...] = (
+    {"simplex_strategy": 1},
+    {"presolve": "on"},
+    {"solver": "ipm"},
+)
 """What is tried, from the start, where the simplex method gets stuck."""
 _OPTIONS: dict[str, Any] = {
     "output_flag": False,

@@ -34,6 +34,7 @@ Places = NDArray[np.intp]
 
 _ROUNDS = 12  # changes that are sought for many sensitive cells at once, for one group of views
 _SEED = 1  # of the directions in which these are sought; any proof is as good
+_CHEAP = 1e-6  # what a magnitude of zero costs, as a share of the largest
 _FREE = 1e-3  # what a move of a suppressed cell costs, beside the cheapest cell that is shown
 
 
@@ -183,7 +184,7 @@ class _Cells:
     def __init__(self, pattern: Pattern, plan: Plan, sums: Sums) -> None:
         self.sums, self.free = sums, plan.order
         costs = np.abs(pattern.z).astype(np.float64) if pattern.costs is None else pattern.costs
-        unit = 1.0 if pattern.z.dtype.kind in "iu" else CHEAP * float(costs.max(initial=1.0))
+        unit = 1.0 if pattern.z.dtype.kind in "iu" else _CHEAP * float(costs.max(initial=1.0))
         self.cost = self._total(costs + unit, plan.order)
         self.fixed = self._total(np.ones(len(costs)), plan.must) > 0
         never = np.setdiff1d(np.arange(len(costs)), np.concatenate([plan.must, plan.order]))
@@ -192,7 +193,8 @@ class _Cells:
     def _total(self, values: Vector, cells: Places) -> Vector:
         of_cell = self.sums.of_cell[cells]
         inside = of_cell != NONE
-        return np.bincount(of_cell[inside], values[cells[inside]], len(self.sums))
+        found = np.bincount(of_cell[inside], values[cells[inside]], len(self.sums))
+        return found.astype(np.float64)
 
     def open_in(self, suppressed: Marks) -> Marks:
         """Sums none of whose cells is shown."""
@@ -210,10 +212,6 @@ class _Cells:
         """Open sums that could be published."""
         found = np.flatnonzero(is_open & (self.cost > 0) & ~self.is_hidden)
         return found[np.argsort(-self.cost[found], kind="stable")]
-
-
-CHEAP = 1e-6
-"""What a magnitude of zero costs, as a share of the largest."""
 
 
 def _loosest(pattern: Pattern, plan: Plan) -> NDArray[np.int8]:

@@ -59,7 +59,7 @@ class Sums:
 
 
 def sums_of(pattern: Pattern, *, zeros_are_public: bool, every_row: bool = False) -> Sums:
-    """The sums of a pattern whose inner values are known; the arguments are those of `incidence`."""
+    """The sums of a pattern with known inner values; the arguments are those of `incidence`."""
     if pattern.y is None:
         raise DataError(
             "intervals are proven with the true inner cells, but the table holds published cells "
