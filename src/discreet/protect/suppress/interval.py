@@ -22,8 +22,7 @@ from discreet.protect.suppress.pattern import PRIMARY, PUBLISHED, SECONDARY, Pat
 from discreet.protect.suppress.proofs import Proofs
 from discreet.protect.suppress.sums import NONE, Sums, sums_of
 from discreet.protect.suppress.thinning import prove_one, thin
-from discreet.randomness import stream
-from discreet.solve.changes import Changes, Goal
+from discreet.solve.changes import Changes
 
 if TYPE_CHECKING:
     from scipy.sparse import csc_array
@@ -32,8 +31,6 @@ Vector = NDArray[np.float64]
 Marks = NDArray[np.bool_]
 Places = NDArray[np.intp]
 
-_ROUNDS = 12  # changes that are sought for many sensitive cells at once, for one group of views
-_SEED = 1  # of the directions in which these are sought; any proof is as good
 _CHEAP = 1e-6  # what a magnitude of zero costs, as a share of the largest
 _FREE = 1e-3  # what a move of a suppressed cell costs, beside the cheapest cell that is shown
 
@@ -81,40 +78,10 @@ class Search:
         self.bank = Bank(asked_of(loose, self.sums, lone=singletons), self.sums)
 
     def prove(self) -> None:
-        """Find proofs among the suppressed cells, first for many at once."""
+        """Find proofs among the cells that are suppressed already."""
         within = Changes(self.sums.equations, self.is_open, self.sums.down)
-        rng = stream(_SEED, "proofs")
-        for views in self._groups():
-            for _ in range(_ROUNDS):
-                if not self._prove_many(within, views, rng):
-                    break
         for item in self._hardest_first():
             prove_one(self.bank, within, item)
-
-    def _prove_many(self, within: Changes, views: Places, rng: np.random.Generator) -> int:
-        """One change that moves as many as possible of those not proven yet; what it proved."""
-        asked = self.bank.asked
-        items = self.bank.open_items(views)
-        items = items[within.moves[asked.total[items]]]
-        if not len(items):
-            return 0
-        items = rng.permutation(items)
-        _, first = np.unique(asked.total[items], return_index=True)
-        items = items[first]
-        goal = Goal(asked.total[items], asked.sign[items], asked.need[items])
-        return self.bank.add(within.farthest(goal, asked.held(views)))
-
-    def _groups(self) -> list[Places]:
-        """Views that are taken together: all, then by the digits of their numbers, then nobody's.
-
-        For any two contributors there is a group with one of them but not the other.
-        """
-        views = np.arange(self.bank.asked.views)
-        groups = [views]
-        for digit in range(int(len(views) - 1).bit_length()):
-            is_set = (views >> digit) & 1 == 1
-            groups += [views[is_set], views[~is_set]]
-        return [*groups, views[:1]]
 
     def _hardest_first(self) -> Places:
         items = self.bank.open_items()
