@@ -12,7 +12,7 @@ from scipy.sparse import csc_array
 import discreet as dc
 from discreet.design.base import Design
 from discreet.design.table import Table
-from discreet.errors import DataError, InfeasibleError
+from discreet.errors import DataError, DesignError, InfeasibleError
 from discreet.protect.suppress.pattern import PUBLISHED
 from discreet.protect.suppress.proofs import Proofs
 from discreet.testing.draws import retabulated
@@ -147,3 +147,21 @@ def test_differences_keep_room_as_well():
     pattern = suppressed(table, dc.KDisclosure(1), zeros=True)
     assert pattern.differences == () or clean(pattern)
     assert not len(pattern.proofs.unproven(pattern))
+
+
+def test_a_later_table_agrees_with_an_earlier_release():
+    counts = {"r": ["1"] * 6 + ["2"] * 6, "c": list("aabbcc") * 2, "s": ["m", "f"] * 6}
+    counts["n"] = [1, 6, 9, 8, 9, 12, 14, 2, 7, 15, 9, 8]
+    first = dc.Table.from_counts(counts, "n", "r*c")
+    method = dc.Suppress(dc.Threshold(8), secondary="interval")
+    earlier = first.protect(method)
+    assert earlier.hidden.any()
+    second = dc.Table.from_counts(counts, "n", "r*c + r*s + c*s")
+    later = dc.consistent(method, second, earlier)
+    pattern = later.pattern(second)
+    assert clean(pattern)
+    for k in range(len(earlier.z)):
+        place = second.design.position(first.design.cell(k))
+        assert pattern.suppressed[place] == earlier.hidden[k]
+    with pytest.raises(DesignError, match="Tabulate the margins of both together"):
+        dc.consistent(method, dc.Table.from_counts(counts, "n", "r*s"), earlier)
