@@ -1,18 +1,21 @@
-"""Recorded suppression patterns of R packages: tables, what was suppressed, and at what cost."""
+"""Recorded suppression patterns of other programs: tables, what was suppressed, at what cost."""
 
 import gzip
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 import discreet as dc
 from discreet.protect.suppress.pattern import Pattern
 
-FOLDER = Path(__file__).parents[2] / "shared" / "reference" / "suppression"
+SHARED = Path(__file__).parents[2] / "shared"
+FOLDER = SHARED / "reference" / "suppression"
 NESTED = {
     "freq_hier_300": {"region": ["county", "region"]},
     "freq_hier_3000": {"region": ["state", "county", "region"]},
@@ -22,6 +25,12 @@ NESTED = {
 LINKED = "region*age + region[county]*age*job + region*sex + region[county]*job*sex"
 COUNTS = ["freq_flat_300", "freq_hier_300", "freq_intervals_150", "freq_linked"]
 COUNTS += ["freq_flat_3000", "freq_hier_3000", "freq_flat_20000", "freq_hier_20000"]
+MAGNITUDES = ["mag_indiv_act_size", "mag_intervals_250", "mag_linked", "mag_singleton_500"]
+MAGNITUDES += ["mag_skew_500", "mag_enterprise_act_product", "mag_enterprise_act_region"]
+MAGNITUDES += ["mag_indiv_act_nuts", "mag_skew_3000", "mag_skew_17000"]
+LINKED_SUMS = "region*trade[sector] + region[county]*trade + region*size"
+LINKED_SUMS += " + region[county]*trade[sector]*size"
+MISSING = {"act": ("00", "Z00")}  # of the enterprise file: never sensitive
 RULES = {
     "zeros_protected": dc.Suppress(dc.Threshold(3, zeros=True)),
     "zeros_open": dc.Suppress(dc.Threshold(3)),
@@ -40,14 +49,14 @@ class Recorded:
       table: The table.
       method: Our method with the same rule.
       pattern: What the other program suppressed.
-      cpu: Its CPU seconds.
+      cpu: Its CPU seconds, where they are known.
     """
 
     name: str
     table: dc.Table
     method: dc.Suppress
     pattern: Pattern
-    cpu: float
+    cpu: float | None
 
 
 def recorded() -> Iterator[Recorded]:
@@ -60,6 +69,66 @@ def recorded() -> Iterator[Recorded]:
                 pattern = Pattern.from_labels(table, _letters(table, case, run["status"]))
                 label = f"{name} {run['label']}"
                 yield Recorded(label, table, RULES[run["label"]], pattern, run["cpu_seconds"])
+
+
+def recorded_sums() -> Iterator[Recorded]:
+    """The recorded runs on magnitudes that suppress by one rule, small tables first."""
+    for name in MAGNITUDES:
+        case = json.loads((FOLDER / f"{name}.json").read_text())
+        runs = [run for run in case["runs"] if "status" in run and _is_one_table(run)]
+        table = _table_of_sums(name, case)
+        for run in runs:
+            pattern = Pattern.from_labels(table, _letters(table, case, run["status"]))
+            method = dc.Suppress(_rules(name, run), singletons="none" not in _singletons(run))
+            label = f"{name} {run['label']}"
+            yield Recorded(label, table, method, pattern, run.get("cpu_seconds"))
+
+
+def _is_one_table(run: dict[str, Any]) -> bool:
+    """Whether all cells were protected together, with no demand on intervals of their own."""
+    return "linkedGauss" not in run["call"] and "rangePercent" not in run["call"]
+
+
+def _singletons(run: dict[str, Any]) -> str:
+    found = re.search(r'singletonMethod = "(\w+)"', run["call"])
+    return "default" if found is None else found[1]
+
+
+def _rules(name: str, run: dict[str, Any]) -> list[Any]:
+    is_dominance = run["label"].startswith("dominance")
+    rules = [dc.Dominance(1, 80), dc.Dominance(2, 90)] if is_dominance else [dc.PPercent(10)]
+    return [dc.Exempt(rule, codes=MISSING) if "enterprise" in name else rule for rule in rules]
+
+
+def _table_of_sums(name: str, case: dict[str, Any]) -> dc.Table:
+    call, variables = case["runs"][0]["call"], list(case["cells"]["levels"])
+    value, who = (re.search(rf'{k} = "(\w+)"', call)[1] for k in ("numVar", "contributorVar"))  # type: ignore[index]
+    frame = _records(case)
+    used = dict.fromkeys(re.findall(r"\w+", call.split("formula = ~")[1]))
+    above = [c for c in used if c in frame.columns and c not in variables]
+    trees = {v: dc.Hierarchy.from_columns(frame, [*_over(frame, v, above), v]) for v in variables}
+    return dc.Table.from_contributions(
+        frame.astype({value: float}),
+        LINKED_SUMS if name == "mag_linked" else "*".join(variables),
+        value=value,
+        contributor=who,
+        hierarchies=trees,
+        support="occurring",
+    )
+
+
+def _records(case: dict[str, Any]) -> pd.DataFrame:
+    file = Path(case["input"]["csv"])
+    is_ours = file.parts[0] == "inputs"
+    path = FOLDER / f"{file}.gz" if is_ours else SHARED / "data" / "business" / file.name
+    frame = pd.read_csv(path, dtype=str)
+    return frame.assign(ID=np.arange(len(frame))) if "ID" in case["input"]["columns"] else frame
+
+
+def _over(frame: pd.DataFrame, variable: str, columns: list[str]) -> list[str]:
+    """The columns that are levels above a variable, coarse ones first."""
+    nested = [c for c in columns if frame.groupby(variable)[c].nunique().max() == 1]
+    return sorted(nested, key=lambda c: frame[c].nunique())
 
 
 def _table(name: str, case: dict[str, Any]) -> dc.Table:

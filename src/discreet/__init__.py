@@ -54,6 +54,7 @@ _HOME = {
     "WholeNumber": "discreet.solve.integer.whole_number",
     "audit": "discreet.assess.audit",
     "compare": "discreet.assess.compare.comparison",
+    "consistent": "discreet.protect.suppress.consistent",
     "cut": "discreet.microdata.recode",
     "frontier": "discreet.assess.compare.frontier",
     "margins": "discreet.design.formula",
@@ -119,6 +120,7 @@ if TYPE_CHECKING:
     from discreet.protect.safe import Safe
     from discreet.protect.small_count import SmallCountRounding
     from discreet.protect.suppress.apriori import Exempt, Listed, with_apriori
+    from discreet.protect.suppress.consistent import consistent
     from discreet.protect.suppress.decimals import Decimals
     from discreet.protect.suppress.dominance import PQ, Dominance, FewContributors, PPercent
     from discreet.protect.suppress.pattern import Pattern
@@ -198,6 +200,7 @@ __all__ = [
     "assess",
     "audit",
     "compare",
+    "consistent",
     "cut",
     "demo",
     "frontier",

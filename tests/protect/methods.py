@@ -31,6 +31,7 @@ VARIANTS = {
     "summed laplace": dc.DiscreteLaplace(3.0, margins="summed"),
     "open gaussian": dc.DiscreteGaussian(2.0, nonnegative=False),
     "suppressed zeros": dc.Suppress(dc.Threshold(2, zeros=True)),
+    "suppressed with intervals": dc.Suppress(dc.Threshold(2, zeros=True), secondary="interval"),
     "suppressed as decimals": dc.Suppress(decimals=dc.Decimals()),
     "suppressed differences": dc.Suppress([dc.DirectDisclosure(0), dc.KDisclosure(1)]),
 }

@@ -46,7 +46,7 @@ def audit(
     lone: Annotated[
         str, typer.Option(help="View of somebody alone in a cell: equations, signs or none.")
     ] = "equations",
-    workers: Annotated[int | None, typer.Option(help="Processes for the intervals.")] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="Processes for the intervals.")] = None,
     json: Json = False,
 ) -> None:
     """Find out what suppressed cells give away. The result is confidential.

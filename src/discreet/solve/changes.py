@@ -2,8 +2,7 @@ r"""Changes of sums that leave others as they are.
 
 Sums :math:`s` of nonnegative cells are tied by equations, each sum to its parts. A change of the
 open sums satisfies the same equations, leaves all others unmoved, and takes no sum below its floor.
-The programs here find a change that moves chosen sums far, or one that moves a sum by a given
-amount and costs least.
+The programs here find the change that moves a sum by a given amount and costs least.
 """
 
 from __future__ import annotations
@@ -21,25 +20,23 @@ Vector = NDArray[np.float64]
 Marks = NDArray[np.bool_]
 Places = NDArray[np.intp]
 
-LITTLE = 1e-5
-"""What each unit of a move costs beside one unit of a goal, so that nothing moves in vain."""
 UNMOVED = 1e-7
 """Moves below this share of the goal are rounding errors."""
 
 
 @dataclass(frozen=True, eq=False)
 class Goal:
-    """Sums that are to move.
+    """A sum that is to move.
 
     Attributes:
-      sums: Which sums.
-      signs: Plus or minus one: up or down.
-      reach: How far each of them is to move, at most.
+      total: Which sum.
+      sign: Plus or minus one: up or down.
+      reach: How far.
     """
 
-    sums: Places
-    signs: Vector
-    reach: Vector
+    total: int
+    sign: float
+    reach: float
 
 
 class Changes:
@@ -63,47 +60,28 @@ class Changes:
         part = equations.tocsr()[self._open].tocsc()
         self._matrix = part[:, np.diff(part.indptr) > 0]
         self._cost = np.ones(len(self._open)) if cost is None else cost[self._open]
-        self._far: Program | None = None
-        self._cheap: Program | None = None
+        self._program: Program | None = None
 
     @property
     def moves(self) -> Marks:
         """Which sums can take part in a change at all."""
         return self._place >= 0
 
-    def farthest(self, goal: Goal, held: Places) -> Vector:
-        """The change that brings the goal's sums farthest, while other sums are held."""
-        if self._far is None:
-            self._far = self._program(dual=False)
-        n, cost = len(self._open), np.full(2 * len(self._open), LITTLE)
-        place, signs, reach = self._within(goal)
-        cost[place] -= signs
-        cost[n + place] += signs
-        floor, ceiling = np.zeros(2 * n), self._ceiling(held)
-        ahead = np.where(signs > 0, place, n + place)
-        ceiling[ahead] = np.minimum(ceiling[ahead], reach)
-        self._far.bound(np.arange(2 * n), floor, ceiling)
-        return self._spread(self._far.afresh(cost), float(reach.max(initial=0.0)))
-
     def cheapest(self, goal: Goal, held: Places) -> Vector | None:
-        """The cheapest change that brings the goal's sums as far as asked, if there is one."""
-        place, signs, reach = self._within(goal)
-        if len(place) < len(goal.sums):
-            return None
-        if self._cheap is None:
-            self._cheap = self._program(dual=True)
-        n = len(self._open)
+        """The cheapest change that reaches a goal while other sums are held, if there is one."""
+        n, place = len(self._open), int(self._place[goal.total])
         floor, ceiling = np.zeros(2 * n), self._ceiling(held)
-        ahead, behind = np.where(signs > 0, (place, n + place), (n + place, place))
-        if (ceiling[ahead] < reach).any():
+        ahead, behind = (place, n + place) if goal.sign > 0 else (n + place, place)
+        if place < 0 or ceiling[ahead] < goal.reach:
             return None
-        floor[ahead], ceiling[ahead], ceiling[behind] = reach, reach, 0.0
-        self._cheap.bound(np.arange(2 * n), floor, ceiling)
-        cost = np.concatenate([self._cost, self._cost])
+        floor[ahead], ceiling[ahead], ceiling[behind] = goal.reach, goal.reach, 0.0
+        if self._program is None:
+            self._program = self._new_program()
         try:
-            return self._spread(self._cheap.afresh(cost), float(reach.max()))
+            solution = self._program.afresh(np.tile(self._cost, 2), floor, ceiling)
         except InfeasibleError:
             return None
+        return self._spread(solution, goal.reach)
 
     def price(self, sums: Places, cost: Vector) -> None:
         """Change what moves of some sums cost."""
@@ -115,13 +93,13 @@ class Changes:
         if self._place[total] >= 0:
             self._closed[self._place[total]] = closed
 
-    def _program(self, *, dual: bool) -> Program:
+    def _new_program(self) -> Program:
         from scipy import sparse
 
         both = sparse.vstack([self._matrix, -self._matrix], format="csc")
         none = np.zeros(self._matrix.shape[1])
         ceiling = self._ceiling(np.empty(0, np.intp))
-        return Program(both, none, none, np.zeros(len(ceiling)), ceiling, dual=dual)
+        return Program(both, none, none, np.zeros(len(ceiling)), ceiling, dual=True)
 
     def _ceiling(self, held: Places) -> Vector:
         """How far each sum may go up, then how far down."""
@@ -131,11 +109,6 @@ class Changes:
         still[place[place >= 0]] = True
         up[still] = down[still] = 0.0
         return np.concatenate([up, down])
-
-    def _within(self, goal: Goal) -> tuple[Places, Vector, Vector]:
-        place = self._place[goal.sums]
-        inside = place >= 0
-        return place[inside], goal.signs[inside], goal.reach[inside]
 
     def _spread(self, solution: Vector | None, reach: float) -> Vector:
         change = np.zeros(len(self._place))

@@ -82,6 +82,7 @@ class Program:
         self._highs.passModel(model)
         self._status = highspy.HighsModelStatus
         self._all = np.arange(model.num_col_, dtype=np.int32)
+        self._cost, self._floor, self._ceiling = np.zeros(model.num_col_), floor, ceiling
         self.solved = 0
 
     def minimise(self, cost: Vector) -> Vector | None:
@@ -89,10 +90,16 @@ class Program:
         self._highs.changeColsCost(len(self._all), self._all, cost)
         return self._run()
 
-    def afresh(self, cost: Vector) -> Vector | None:
-        """A solution with the smallest cost, from where nothing has moved."""
+    def afresh(self, cost: Vector, floor: Vector, ceiling: Vector) -> Vector | None:
+        """A solution with the smallest cost within bounds, from where all variables are zero."""
         self._highs.setBasis()
-        return self.minimise(cost)
+        changed = np.flatnonzero((floor != self._floor) | (ceiling != self._ceiling))
+        self.bound(changed, floor[changed], ceiling[changed])
+        self._floor, self._ceiling = floor, ceiling
+        other = np.flatnonzero(cost != self._cost).astype(np.int32)
+        self._highs.changeColsCost(len(other), other, cost[other])
+        self._cost = cost
+        return self._run()
 
     def improve(self, cost: Vector, steps: int) -> tuple[Vector | None, bool]:
         """A solution after some steps towards a smaller cost, and whether it is the smallest."""

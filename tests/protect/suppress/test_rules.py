@@ -29,12 +29,12 @@ def test_a_threshold_marks_small_counts_and_zeros_only_when_asked():
     assert sorted(small.z[dc.Threshold(3, zeros=True).primaries(small)]) == [0, 1, 3]
 
 
-def test_small_counts_need_one_more_and_one_less_than_they_are():
+def test_small_counts_need_an_interval_of_width_two():
     small = Table.from_inner(Design.product({"a": 3}, "a"), np.array([0, 2, 9]))
     lower, upper = dc.Threshold(3, zeros=True).needs(small)
     at = [small.design.position({"a": str(k)}) for k in (1, 2, 3)]
     assert lower[at].tolist() == [0, 1, 0]
-    assert upper[at].tolist() == [1, 1, 0]
+    assert upper[at].tolist() == [2, 1, 0]
 
 
 @pytest.mark.parametrize(

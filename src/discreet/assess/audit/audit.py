@@ -49,7 +49,8 @@ def audit(
     """What the public, and somebody alone in a cell, can find out about suppressed cells.
 
     What the equations alone disclose is found in three independent ways, and it is an error if they
-    disagree. Intervals with signs and public bounds find at least these cells and often more.
+    disagree. Intervals with signs and public bounds find at least these cells and often more. The
+    proofs that a pattern carries are checked.
 
     Args:
       source: A `Pattern` (of other programs: `Pattern.from_labels`), or a release. All cells that a
@@ -81,6 +82,8 @@ def audit(
     told, n_attackers = _told(subject, system, by_equations, lone, low, high, rng)
     sources = _sources(subject, by_equations, explain)
     found = Audit(subject, by_equations, low, high, is_exact, told, sources, attackers=n_attackers)
+    if isinstance(source, Pattern) and source.proofs is not None:
+        found = replace(found, unproven=source.proofs.unproven(source))
     if not non_negative or bounds is not None:
         return found
     return replace(found, brackets=_brackets(found, explain - len(sources)))

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from discreet.assess.audit.equations import UNMOVED, random_decimals
 from discreet.progress import report
 from discreet.solve.intervals import feasible_intervals
-from discreet.solve.unknowns import Marks, Unknowns
+from discreet.solve.unknowns import Marks, Unknowns, unknowns
 
 Vector = NDArray[np.float64]
 
@@ -112,13 +112,16 @@ def told_with_signs(
       groups: For each attacker the inner cells he is alone in.
       close: For each target the width up to which its value counts as known.
     """
+    in_doubt = np.zeros(X.shape[0], dtype=bool)
+    in_doubt[unknowns(X, values, signs=True).cells] = True
+    doubtful = (targets * in_doubt[:, None]).tocsc()
     middle = targets.T @ y
     enough = (middle - 2 * close, middle + 2 * close)
     for done, cells in enumerate(groups, 1):
         mine = np.zeros(X.shape[0], dtype=bool)
         mine[cells] = True
         found = feasible_intervals(X, values, targets, known=mine, y=y, enough=enough, workers=1)
-        follows = (found.width <= close) & ~_own(targets, cells)
+        follows = (found.width <= close) & ~_own(doubtful, cells)
         if follows.any():
             told = tuple(int(k) for k in np.flatnonzero(follows))
             yield Told(tuple(int(i) for i in cells), told, needs_signs=True)

@@ -45,6 +45,8 @@ class Audit:
       sources: For disclosed targets, by number, published cells that disclose them.
       brackets: For targets that follow from signs, published cells that bound them from both sides.
       attackers: Number of contributors whose view was taken.
+      unproven: Sensitive cells for which the pattern's own proofs do not hold; `None` where it
+        carries no proofs.
     """
 
     subject: Subject
@@ -56,6 +58,7 @@ class Audit:
     sources: Mapping[int, tuple[Term, ...]] = field(default_factory=dict)
     brackets: Mapping[int, Bracket] = field(default_factory=dict)
     attackers: int = 0
+    unproven: Places | None = None
 
     @cached_property
     def positions(self) -> Places:
@@ -111,6 +114,7 @@ class Audit:
             self.too_near_below,
             self.too_near_above,
             self.told_to_lone,
+            self.positions[:0] if self.unproven is None else self.unproven,
         )
         return np.intersect1d(self.positions[self.subject.is_sensitive], np.concatenate(parts))
 
@@ -221,6 +225,7 @@ class Audit:
             "interval too short below": self.too_near_below,
             "interval too short above": self.too_near_above,
             "told to a lone contributor": self.told_to_lone,
+            "not proven": () if self.unproven is None else self.unproven,
         }
         return [name for name, found in checks.items() if position in found]
 
@@ -248,6 +253,8 @@ class Audit:
         if self.attackers:
             name = f"told to somebody alone in a cell ({self.attackers:,} could be)"
             found.append((name, self._listed(self.told_to_lone)))
+        if self.unproven is not None:
+            found.append(("interval not proven", self._listed(self.unproven)))
         return found
 
     def _listed(self, positions: Iterable[int]) -> str:

@@ -7,6 +7,7 @@ from discreet.assess.plots.deviations import deviations
 from discreet.assess.plots.preserved import preserved
 from discreet.assess.plots.risk_utility import frontier_map, risk_utility_map
 from discreet.assess.plots.style import save, to_svg
+from discreet.assess.plots.suppressed import suppressed
 from discreet.assess.plots.transitions import transitions
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "preserved",
     "risk_utility_map",
     "save",
+    "suppressed",
     "to_svg",
     "transitions",
 ]

@@ -61,7 +61,7 @@ class Asked:
     def goal(self, item: int, views: Places) -> Goal:
         """What a change has to reach to prove one thing in some views."""
         need = self._need_of(item, views)
-        return Goal(self.total[[item]], self.sign[[item]], np.array([need]))
+        return Goal(int(self.total[item]), float(self.sign[item]), need)
 
     def _need_of(self, item: int, views: Places) -> float:
         """What is needed against contributors: less where one alone is in the cell himself."""

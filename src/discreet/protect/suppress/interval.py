@@ -1,9 +1,9 @@
 """Secondary suppression with proven intervals.
 
-A pattern by elimination is where the search starts. Linear programs look for proofs within it: one
-change of the suppressed cells often proves the intervals of many sensitive cells. Where there is no
-proof, the cheapest change of the whole table is one, and the cells that it moves are suppressed as
-well. In the end every secondary cell is published again whose proofs can be replaced by others.
+Linear programs look for proofs among the sensitive cells first: one change often proves the
+intervals of many. Where there is no proof, the cheapest change of the whole table is one, and the
+cells that it moves are suppressed as well; those with the largest needs come first. In the end
+every secondary cell is published again whose proofs can be replaced by others.
 """
 
 from __future__ import annotations
@@ -17,13 +17,12 @@ from numpy.typing import NDArray
 from discreet.errors import InfeasibleError
 from discreet.progress import report
 from discreet.protect.suppress.bank import Bank, asked_of
-from discreet.protect.suppress.gauss import Plan, name_of, suppress_by_gauss
+from discreet.protect.suppress.gauss import Plan, name_of
 from discreet.protect.suppress.pattern import PRIMARY, PUBLISHED, SECONDARY, Pattern
 from discreet.protect.suppress.proofs import Proofs
 from discreet.protect.suppress.sums import NONE, Sums, sums_of
 from discreet.protect.suppress.thinning import prove_one, thin
-from discreet.randomness import stream
-from discreet.solve.changes import Changes, Goal
+from discreet.solve.changes import Changes
 
 if TYPE_CHECKING:
     from scipy.sparse import csc_array
@@ -32,8 +31,7 @@ Vector = NDArray[np.float64]
 Marks = NDArray[np.bool_]
 Places = NDArray[np.intp]
 
-_ROUNDS = 12  # changes that are sought for many sensitive cells at once, for one group of views
-_SEED = 1  # of the directions in which these are sought; any proof is as good
+_CHEAP = 1e-6  # what a magnitude of zero costs, as a share of the largest
 _FREE = 1e-3  # what a move of a suppressed cell costs, beside the cheapest cell that is shown
 
 
@@ -48,14 +46,17 @@ def suppress_by_interval(pattern: Pattern, plan: Plan, *, singletons: bool = Tru
     Raises:
       InfeasibleError: A sensitive cell cannot have its interval, whatever else is suppressed.
     """
-    start = suppress_by_gauss(pattern, plan, singletons=singletons)
     try:
-        return _searched(start, plan, singletons, every_row=False)
+        return _searched(pattern, plan, singletons, every_row=False)
     except InfeasibleError:
-        return _searched(start, plan, singletons, every_row=True)
+        return _searched(pattern, plan, singletons, every_row=True)
 
 
-def _searched(start: Pattern, plan: Plan, singletons: bool, *, every_row: bool) -> Pattern:
+def _searched(pattern: Pattern, plan: Plan, singletons: bool, *, every_row: bool) -> Pattern:
+    state = np.full(len(pattern.z), SECONDARY, dtype=np.int8)
+    state[np.concatenate([plan.must, plan.order])] = PUBLISHED
+    state[pattern.primary] = PRIMARY
+    start = pattern.with_state(state)
     search = Search(start, plan, singletons=singletons, every_row=every_row)
     search.prove()
     search.repair()
@@ -77,40 +78,10 @@ class Search:
         self.bank = Bank(asked_of(loose, self.sums, lone=singletons), self.sums)
 
     def prove(self) -> None:
-        """Find proofs among the suppressed cells, first for many at once."""
+        """Find proofs among the cells that are suppressed already."""
         within = Changes(self.sums.equations, self.is_open, self.sums.down)
-        rng = stream(_SEED, "proofs")
-        for views in self._groups():
-            for _ in range(_ROUNDS):
-                if not self._prove_many(within, views, rng):
-                    break
         for item in self._hardest_first():
             prove_one(self.bank, within, item)
-
-    def _prove_many(self, within: Changes, views: Places, rng: np.random.Generator) -> int:
-        """One change that moves as many as possible of those not proven yet; what it proved."""
-        asked = self.bank.asked
-        items = self.bank.open_items(views)
-        items = items[within.moves[asked.total[items]]]
-        if not len(items):
-            return 0
-        items = rng.permutation(items)
-        _, first = np.unique(asked.total[items], return_index=True)
-        items = items[first]
-        goal = Goal(asked.total[items], asked.sign[items], asked.need[items])
-        return self.bank.add(within.farthest(goal, asked.held(views)))
-
-    def _groups(self) -> list[Places]:
-        """Views that are taken together: all, then by the digits of their numbers, then nobody's.
-
-        For any two contributors there is a group with one of them but not the other.
-        """
-        views = np.arange(self.bank.asked.views)
-        groups = [views]
-        for digit in range(int(len(views) - 1).bit_length()):
-            is_set = (views >> digit) & 1 == 1
-            groups += [views[is_set], views[~is_set]]
-        return [*groups, views[:1]]
 
     def _hardest_first(self) -> Places:
         items = self.bank.open_items()
@@ -180,7 +151,7 @@ class _Cells:
     def __init__(self, pattern: Pattern, plan: Plan, sums: Sums) -> None:
         self.sums, self.free = sums, plan.order
         costs = np.abs(pattern.z).astype(np.float64) if pattern.costs is None else pattern.costs
-        unit = 1.0 if pattern.z.dtype.kind in "iu" else CHEAP * float(costs.max(initial=1.0))
+        unit = 1.0 if pattern.z.dtype.kind in "iu" else _CHEAP * float(costs.max(initial=1.0))
         self.cost = self._total(costs + unit, plan.order)
         self.fixed = self._total(np.ones(len(costs)), plan.must) > 0
         never = np.setdiff1d(np.arange(len(costs)), np.concatenate([plan.must, plan.order]))
@@ -189,7 +160,8 @@ class _Cells:
     def _total(self, values: Vector, cells: Places) -> Vector:
         of_cell = self.sums.of_cell[cells]
         inside = of_cell != NONE
-        return np.bincount(of_cell[inside], values[cells[inside]], len(self.sums))
+        found = np.bincount(of_cell[inside], values[cells[inside]], len(self.sums))
+        return found.astype(np.float64)
 
     def open_in(self, suppressed: Marks) -> Marks:
         """Sums none of whose cells is shown."""
@@ -207,10 +179,6 @@ class _Cells:
         """Open sums that could be published."""
         found = np.flatnonzero(is_open & (self.cost > 0) & ~self.is_hidden)
         return found[np.argsort(-self.cost[found], kind="stable")]
-
-
-CHEAP = 1e-6
-"""What a magnitude of zero costs, as a share of the largest."""
 
 
 def _loosest(pattern: Pattern, plan: Plan) -> NDArray[np.int8]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from discreet.errors import ParameterError, UnknownNameError
+from discreet.errors import DiscreetError, ParameterError, UnknownNameError
 from discreet.protect.suppress.dominance import PQ, Dominance, FewContributors, PPercent
 from discreet.protect.suppress.rules import (
     DirectDisclosure,
@@ -49,6 +49,8 @@ def rule_named(name: str) -> Rule:
     try:
         numbers = [_number(text) for text in texts[: len(texts) - len(options)]]
         return _RULES[match[1]](*numbers, **options)
+    except DiscreetError:
+        raise
     except (TypeError, ValueError):
         raise ParameterError(
             f"rule {name!r} cannot be read; write it with its numbers, e.g. 'p%(10)', "

@@ -139,7 +139,8 @@ def views_of(pattern: Pattern, targets: Any, *, lone: bool = True) -> Views:
     size = abs(targets).T @ in_doubt.astype(np.float64)
     held = (abs(targets).T @ cells).tocsr()
     exempt = held.toarray() == size[:, None]
-    own = (abs(targets).T @ (cells * weight[:, None]).tocsc()).tocsr()
+    amounts = csc_array((weight[alone], (alone, number)), shape=cells.shape)
+    own = (abs(targets).T @ amounts).tocsr()
     total = abs(targets).T @ weight
     rest = own.copy()
     rest.data = np.maximum(np.repeat(total, np.diff(own.indptr)) - own.data, 0.0)
@@ -171,7 +172,7 @@ def _is_met(
     far = reach >= need - slack
     if not far.any():
         return False
-    open_still = np.flatnonzero(touched[:, far].all(axis=1) & ~exempt)
+    open_still = np.flatnonzero(touched[:, far].all(axis=1) & ~exempt).tolist()
     return all(
         a in limits
         and limits[a] < need

@@ -47,18 +47,20 @@ class Rule(Protocol):
 
 
 class _CountRule:
-    """A rule on counts: an interval must hold one more, and one less where there is one."""
+    """A rule on counts: an interval has a width, half of it below the count where there is room."""
 
     needs_zeros: bool = False
+    width: int = 2
 
     def primaries(self, table: Table) -> Marks:
         """Which published cells are sensitive."""
         raise NotImplementedError
 
     def needs(self, table: Table) -> Needs:
-        """One above the count, and one below where that is not negative."""
-        sensitive = self.primaries(table).astype(np.float64)
-        return np.minimum(sensitive, table.z), sensitive
+        """Half of the width below the count where that is not negative, and the rest above."""
+        sensitive = self.primaries(table)
+        below = np.where(sensitive, np.minimum(self.width // 2, table.z), 0.0)
+        return below, np.where(sensitive, self.width - below, 0.0)
 
 
 @dataclass(frozen=True)
@@ -68,13 +70,17 @@ class Threshold(_CountRule):
     Attributes:
       max: The largest sensitive count.
       zeros: Whether empty cells are sensitive too. Otherwise they are published.
+      width: Width of the interval that a sensitive count keeps where intervals are proven: half of
+        it below the count, as far as that is not negative, and the rest above.
     """
 
     max: int = 3
     zeros: bool = False
+    width: int = 2
 
     def __post_init__(self) -> None:
         whole("max", self.max, 0 if self.zeros else 1)
+        whole("width", self.width, 1)
 
     @property
     def name(self) -> str:

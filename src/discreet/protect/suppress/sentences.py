@@ -12,15 +12,21 @@ from discreet.design.statement import Sentence
 from discreet.protect.sentences import groups_not_hidden, limit, never_published, process
 from discreet.protect.suppress.rules import Rule, Threshold
 
+_ROUNDING = 1e-6
 
-def suppressed_cells(rules: Sequence[Rule]) -> list[Sentence]:
+
+def suppressed_cells(rules: Sequence[Rule], *, has_intervals: bool) -> list[Sentence]:
     """What was done, and what shown cells are."""
     why = "; ".join(rule.why for rule in rules)
+    aim = (
+        "every sensitive cell keeps an interval of possible values that is as wide as its rule asks"
+        if has_intervals
+        else "no sensitive cell is a linear combination of cells that are"
+    )
     return [
         process(
             "suppress",
-            f"Sensitive cells are not shown ({why}). Further cells are not shown, so that no "
-            "sensitive cell is a linear combination of cells that are.",
+            f"Sensitive cells are not shown ({why}). Further cells are not shown, so that {aim}.",
             "Figures that say too much about single people are not shown. Some other figures are "
             "hidden as well, so that nobody can compute the first ones.",
         ),
@@ -52,19 +58,37 @@ def thresholds(rules: Iterable[Rule], *, has_decimals: bool) -> list[Sentence]:
     return said
 
 
-def limits(*, zeros_are_public: bool, singletons: bool, has_forced: bool) -> list[Sentence]:
+def widths(rules: Iterable[Rule]) -> list[Sentence]:
+    """What holds of the intervals of small counts."""
+    return [
+        Sentence(
+            "interval-width",
+            f"For every suppressed count of {0 if rule.zeros else 1} to {rule.max}, tables with "
+            "the same published cells and no negative count have values that differ by "
+            f"{rule.width} or more.",
+            holds=partial(_has_width, 0 if rule.zeros else 1, rule.max, rule.width),
+        )
+        for rule in rules
+        if isinstance(rule, Threshold)
+    ]
+
+
+def limits(
+    *, zeros_are_public: bool, singletons: bool, has_forced: bool, has_intervals: bool
+) -> list[Sentence]:
     """What is not protected."""
+    tight = limit(
+        "intervals",
+        "Suppressed values are protected against sums and differences. That counts are not "
+        "negative may still bound them closely.",
+    )
     said = [
         limit(
             "pattern-tells",
             "Which cells are suppressed follows from the true counts. A suppressed cell is "
             "sensitive or protects one that is, and one more record may change the pattern.",
         ),
-        limit(
-            "intervals",
-            "Suppressed values are protected against sums and differences. That counts are not "
-            "negative may still bound them closely.",
-        ),
+        *([] if has_intervals else [tight]),
         groups_not_hidden(),
     ]
     if zeros_are_public:
@@ -98,3 +122,14 @@ def _not_derivable(lowest: int, highest: int, evidence: Any) -> bool:
     columns = csc_array(final.design.matrix().astype(np.int64))
     small = hidden & (truth >= lowest) & (truth <= highest)
     return not spanned(columns[:, ~hidden], columns[:, small]).any()
+
+
+def _has_width(lowest: int, highest: int, width: int, evidence: Any) -> bool:
+    from discreet.solve.intervals import feasible_intervals
+
+    final, truth = evidence.finals[0], evidence.truth
+    hidden = final.hidden | final.replaced
+    columns = final.design.matrix().tocsc()
+    small = hidden & (truth >= lowest) & (truth <= highest)
+    found = feasible_intervals(columns[:, ~hidden], truth[~hidden], columns[:, small], workers=1)
+    return bool((found.width >= width - _ROUNDING).all())

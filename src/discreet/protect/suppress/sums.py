@@ -36,7 +36,6 @@ class Sums:
       of_cell: The sum of each published cell, or `NONE`.
       of_row: The sum that is each inner cell in doubt.
       inner: Positions of the inner cells in doubt.
-      columns: These inner cells × published cells.
       of_difference: The sum that is each sensitive difference.
       equations: Sums × equations: a sum and, with a minus, its parts.
       lines: Sums × equations that follow from these: the sums of every line of the table.
@@ -47,7 +46,6 @@ class Sums:
     of_cell: Places
     of_row: Places
     inner: Places
-    columns: csc_array
     of_difference: Places
     equations: Any
     lines: Any
@@ -59,7 +57,7 @@ class Sums:
 
 
 def sums_of(pattern: Pattern, *, zeros_are_public: bool, every_row: bool = False) -> Sums:
-    """The sums of a pattern whose inner values are known; the arguments are those of `incidence`."""
+    """The sums of a pattern with known inner values; the arguments are those of `incidence`."""
     if pattern.y is None:
         raise DataError(
             "intervals are proven with the true inner cells, but the table holds published cells "
@@ -82,7 +80,7 @@ def sums_of(pattern: Pattern, *, zeros_are_public: bool, every_row: bool = False
     equations = _equations(found, of_cell, of_row, best)
     tied = _all_lines(best)
     none = np.empty(0, np.int64)
-    made = Sums(of_cell, of_row, found.inner, found.columns, none, equations, tied, value, down)
+    made = Sums(of_cell, of_row, found.inner, none, equations, tied, value, down)
     return _with_differences(made, pattern) if pattern.differences else made
 
 

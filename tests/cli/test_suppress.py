@@ -1,0 +1,171 @@
+"""Suppression on the command line: from a file of records to audited releases, and wrong input."""
+
+import json
+
+import pandas as pd
+import pytest
+
+import discreet as dc
+from discreet.cli import main
+
+ACTIVITIES = ["bread"] * 30 + ["paper"] * 12 + ["steel"] * 10
+REGIONS = ["north"] * 14 + ["south"] * 10 + ["hills"] * 6
+REGIONS += ["north"] * 7 + ["south"] * 4 + ["hills"] + ["north"] * 4 + ["south"] * 2 + ["hills"] * 4
+FIRMS = pd.DataFrame(
+    {
+        "id": range(52),
+        "activity": ACTIVITIES,
+        "region": REGIONS,
+        "enterprise": [f"E{k % 45}" for k in range(52)],
+        "group": ["G1" if k % 13 == 0 else None for k in range(52)],
+        "turnover": [7 + (k * 37) % 91 for k in range(52)],
+    }
+)
+TABULATE = ("tabulate", "firms.csv", "--by", "activity*region", "--out")
+SUMS = ("--value", "turnover", "--contributor", "enterprise")
+RULES = 'rules=["p%(10)", "few-contributors(3)"]'
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    FIRMS.to_csv("firms.csv", index=False)
+    assert run(*TABULATE, "counts.parquet") == 0
+    assert run(*TABULATE, "sums.parquet", *SUMS) == 0
+    return tmp_path
+
+
+def run(*arguments):
+    with pytest.raises(SystemExit) as stop:
+        main(list(arguments))
+    return stop.value.code
+
+
+def protect(table, out, *settings):
+    given = [text for each in settings for text in ("-s", each)]
+    return run("protect", table, "--method", "suppress", *given, "--out", out)
+
+
+def audited(capsys, *arguments):
+    capsys.readouterr()
+    assert run("audit", *arguments, "--json") == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_counts_are_tabulated_suppressed_and_audited(folder, capsys):
+    assert protect("counts.parquet", "release.csv", "max=3") == 0
+    published = pd.read_csv("release.csv").set_index(["activity", "region"])
+    truth = dc.read_table("counts.parquet").to_pandas().set_index(["activity", "region"])
+    shown = published["status"] == "published"
+    assert (published["count"][shown] == truth["count"][shown]).all()
+    assert published["count"][~shown].isna().all()
+    assert not shown[truth["count"].between(1, 3)].any()
+    assert "not shown" in (folder / "release.statement.txt").read_text()
+    found = audited(capsys, "release.csv", "--table", "counts.parquet")
+    assert found["suppressed"] == (~shown).sum() > 2
+    assert found["disclosed"] == []
+    assert audited(capsys, "release.csv")["disclosed"] == []
+
+
+def test_sums_are_suppressed_by_named_rules(folder, capsys):
+    assert protect("sums.parquet", "turnover.parquet", RULES) == 0
+    assert "fewer than 3 contributors" in capsys.readouterr().out
+    release, table = dc.read_release("turnover.parquet"), dc.read_table("sums.parquet")
+    few = (table.contributions.count > 0) & (table.contributions.count < 3)
+    assert few.any()
+    assert release.hidden[few].all()
+    assert (release.z == table.contributions.sum)[~release.hidden].all()
+    found = audited(capsys, "turnover.parquet", "--table", "sums.parquet")
+    assert found["disclosed"] == found["disclosed_with_signs"] == []
+
+
+def test_holdings_and_the_number_of_largest_are_options(folder):
+    code = run(*TABULATE, "groups.parquet", *SUMS, "--holding", "group", "--largest", "5")
+    assert code == 0
+    given = dc.read_table("groups.parquet").contributions
+    assert given.largest.shape[1] == 5
+    assert "G1" in given.owners
+
+
+def test_an_outsider_finds_what_a_pattern_of_another_program_lets_through(folder, capsys):
+    (folder / "pattern.csv").write_text("activity,region,status\npaper,hills,p\n")
+    found = audited(capsys, "--table", "counts.parquet", "--labels", "pattern.csv")
+    assert found["disclosed"] == found["at_risk"] == ["activity=paper, region=hills"]
+    assert not found["is_clean"]
+
+
+WRONG_TABLES = {
+    "whose each record is": ("--value", "turnover"),
+    "name the value as well": ("--contributor", "enterprise"),
+    "Did you mean 'turnover'": ("--value", "turnver", "--contributor", "enterprise"),
+    "column 'region' cannot be read": ("--value", "region", "--contributor", "enterprise"),
+    "different columns": ("--value", "turnover", "--contributor", "turnover"),
+    "largest must be at least 2": (*SUMS, "--largest", "1"),
+    "'refuse' or 'absolute'": (*SUMS, "--negative", "ignore"),
+}
+
+
+@pytest.mark.parametrize("message", WRONG_TABLES)
+def test_wrong_options_of_sums_are_explained_and_leave_no_file(folder, capsys, message):
+    assert run(*TABULATE, "x.parquet", *WRONG_TABLES[message]) == 2
+    assert message in capsys.readouterr().err
+    assert not list(folder.glob("x.*"))
+
+
+def test_negative_and_missing_values_are_refused_with_a_remedy(folder, capsys):
+    FIRMS.assign(turnover=FIRMS["turnover"] - 50).to_csv("firms.csv", index=False)
+    assert run(*TABULATE, "x.parquet", *SUMS) == 2
+    assert "absolute" in capsys.readouterr().err
+    assert run(*TABULATE, "x.parquet", *SUMS, "--negative", "absolute") == 0
+    FIRMS.assign(turnover=FIRMS["turnover"].where(FIRMS["id"] > 3)).to_csv("firms.csv", index=False)
+    assert run(*TABULATE, "y.parquet", *SUMS) == 2
+    assert "turnover" in capsys.readouterr().err
+    assert not (folder / "y.parquet").exists()
+
+
+BREAD = '[{"activity": "bread"}]'
+WRONG_METHODS = {
+    "counts only": ("counts.parquet", "rules=p%(10)"),
+    "Did you mean 'dominance'": ("sums.parquet", "rules=dominanc(1, 80)"),
+    "bracket that is not closed": ("sums.parquet", "rules=p%(10"),
+    "percentage above 0": ("sums.parquet", "rules=p%(0)"),
+    "largest=5": ("sums.parquet", "rules=dominance(5, 80)"),
+    "Did you mean 'gauss'": ("counts.parquet", "secondary=gaus"),
+    "Did you mean 'max'": ("counts.parquet", "maxx=3"),
+    "got 'three'": ("counts.parquet", "max=three"),
+    "Take it out of one": ("counts.parquet", f"forced={BREAD}", f"forbidden={BREAD}"),
+    "Did you mean 'bread'": ("counts.parquet", 'forced=[{"activity": "bred"}]'),
+    "is a list of cells": ("counts.parquet", 'frozen={"activity": "bread"}'),
+    "there is no file": ("nothing.parquet",),
+}
+
+
+@pytest.mark.parametrize("message", WRONG_METHODS)
+def test_wrong_settings_of_suppression_are_explained_and_leave_no_file(folder, capsys, message):
+    table, *settings = WRONG_METHODS[message]
+    assert protect(table, "x.csv", *settings) == 2
+    assert message in capsys.readouterr().err
+    assert not list(folder.glob("x.*"))
+
+
+WRONG_AUDITS = {
+    "true counts and is marked confidential": ("sums.parquet",),
+    "is a release, not a table": ("release.csv", "--table", "turnover.parquet"),
+    "does not hold 'turnover'": ("turnover.parquet", "--table", "counts.parquet"),
+    "there is no file": ("nothing.parquet",),
+    "intervals must be one of": ("release.csv", "--intervals", "some"),
+    "lone must be one of": ("release.csv", "--lone", "nobody"),
+    "--workers": ("release.csv", "--workers", "0"),
+    "unknown state 'x'": ("--table", "counts.parquet", "--labels", "letters.csv"),
+    "Did you mean 'bread'": ("--table", "counts.parquet", "--labels", "codes.csv"),
+}
+
+
+@pytest.mark.parametrize("message", WRONG_AUDITS)
+def test_what_cannot_be_audited_is_explained(folder, capsys, message):
+    assert protect("counts.parquet", "release.csv") == 0
+    assert protect("sums.parquet", "turnover.parquet", RULES) == 0
+    (folder / "letters.csv").write_text("activity,region,status\nbread,hills,x\n")
+    (folder / "codes.csv").write_text("activity,region,status\nbred,hills,p\n")
+    assert run("audit", *WRONG_AUDITS[message]) == 2
+    assert message in capsys.readouterr().err

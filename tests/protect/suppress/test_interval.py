@@ -1,0 +1,167 @@
+"""Proven intervals: laws on random tables, proofs that are checked, and clear refusals."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from scipy.sparse import csc_array
+
+import discreet as dc
+from discreet.design.base import Design
+from discreet.design.table import Table
+from discreet.errors import DataError, DesignError, InfeasibleError
+from discreet.protect.suppress.pattern import PUBLISHED
+from discreet.protect.suppress.proofs import Proofs
+from discreet.testing.draws import retabulated
+from tests.strategies import designs
+
+SLOW = settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+SQUARE = [[3, 11, 32, 30], [1, 9, 13, 8], [12, 22, 2, 2], [18, 19, 16, 3]]
+"""Table 1 of Langsrud (2019a)."""
+
+
+def square(counts):
+    counts = np.array(counts)
+    design = Design.product({"r": counts.shape[0], "c": counts.shape[1]}, "r*c")
+    return Table.from_inner(design, counts.ravel())
+
+
+def suppressed(table, rule, **options):
+    return dc.Suppress(rule, secondary="interval", **options).pattern(table)
+
+
+def clean(pattern, lone="signs"):
+    return dc.audit(replace(pattern, proofs=None), lone=lone, workers=1).is_clean
+
+
+@st.composite
+def tables(draw):
+    design = draw(designs())
+    counts = st.sampled_from([0, 0, 1, 1, 2, 3, 4, 5, 8, 20])
+    y = draw(st.lists(counts, min_size=design.n_inner, max_size=design.n_inner))
+    return Table.from_inner(design, np.array(y))
+
+
+RULES = st.builds(dc.Threshold, st.integers(1, 3), st.booleans())
+
+
+@SLOW
+@given(tables(), RULES, st.booleans())
+def test_no_primary_is_at_risk_by_linear_programs_nor_for_a_lone_contributor(table, rule, lone):
+    pattern = suppressed(table, rule, singletons=lone)
+    assert clean(pattern, "signs" if lone else "none")
+    assert not len(pattern.proofs.unproven(pattern))
+
+
+@SLOW
+@given(tables(), RULES)
+def test_publishing_any_secondary_leaves_a_primary_without_its_interval(table, rule):
+    """Without lone contributors the audit sees all that the search does."""
+    pattern = suppressed(table, rule, singletons=False)
+    for k in np.flatnonzero(pattern.secondary):
+        assert not clean(pattern.publishing(int(k)), "none")
+
+
+@SLOW
+@given(tables(), RULES)
+def test_the_order_of_the_axes_changes_nothing_but_labels(table, rule):
+    here = suppressed(table, rule)
+    there = suppressed(retabulated(table, table.design.terms), rule)
+
+    def states(pattern):
+        cells = (frozenset(cell.items()) for cell in pattern.cells(pattern.state >= 0))
+        return dict(zip(cells, pattern.state.tolist(), strict=True))
+
+    assert states(here) == states(there)
+    assert not len(there.proofs.unproven(there))
+
+
+@SLOW
+@given(
+    st.lists(st.integers(1, 60), min_size=12, max_size=40),
+    st.integers(0, 2**32 - 1),
+    st.sampled_from([dc.PPercent(10), dc.Dominance(1, 75), dc.FewContributors(3)]),
+)
+def test_magnitudes_keep_the_intervals_of_their_rules(values, seed, rule):
+    rng = np.random.default_rng(seed)
+    n = len(values)
+    frame = pd.DataFrame(
+        {
+            "trade": rng.choice(list("abc"), n),
+            "region": rng.choice(list("xyz"), n),
+            "firm": rng.integers(0, n // 2, n),
+            "turnover": np.array(values, float),
+        }
+    )
+    table = dc.Table.from_contributions(
+        frame, "trade*region", value="turnover", contributor="firm", support="occurring"
+    )
+    pattern = suppressed(table, rule)
+    assert clean(pattern)
+    assert not len(pattern.proofs.unproven(pattern))
+
+
+def test_the_audit_checks_the_proofs():
+    pattern = suppressed(square(SQUARE), dc.Threshold(3))
+    assert dc.audit(pattern).is_clean
+    assert "interval not proven: none" in dc.audit(pattern).text
+    none = replace(pattern, proofs=Proofs(csc_array(pattern.proofs.changes[:, :0])))
+    assert (dc.audit(none).unproven == np.flatnonzero(pattern.primary)).all()
+
+
+def test_a_proof_that_moves_a_shown_cell_or_makes_one_negative_proves_nothing():
+    pattern = suppressed(square(SQUARE), dc.Threshold(3))
+    proofs = pattern.proofs
+    assert proofs.valid(pattern).all()
+    assert not Proofs(proofs.changes * 100.0).valid(pattern).any()
+    shown = pattern.with_state(np.full(len(pattern.z), PUBLISHED))
+    assert not proofs.valid(shown).any()
+
+
+def test_wider_intervals_are_given_when_asked_for():
+    table = square(SQUARE)
+    for width in (2, 4, 8):
+        pattern = suppressed(table, dc.Threshold(3, width=width))
+        found = dc.audit(pattern, intervals="primary", workers=1)
+        inside = np.isfinite(found.low)
+        assert (found.high - found.low)[inside].min() >= width - 1e-6
+
+
+def test_a_level_that_no_suppression_gives_is_refused_by_name():
+    table = square([[2, 9], [9, 9]])
+    with pytest.raises(InfeasibleError, match="cell c=1, r=1 needs an interval that reaches 1"):
+        suppressed(table, dc.Threshold(3), frozen=[{"r": "1"}, {"r": "1", "c": "2"}])
+
+
+def test_intervals_need_inner_cells():
+    table = square(SQUARE)
+    with pytest.raises(DataError, match='secondary="gauss"'):
+        suppressed(replace(table, inner=None), dc.Threshold(3))
+
+
+def test_differences_keep_room_as_well():
+    table = square([[5, 5, 1], [7, 9, 8], [6, 4, 20]])
+    pattern = suppressed(table, dc.KDisclosure(1), zeros=True)
+    assert pattern.differences == () or clean(pattern)
+    assert not len(pattern.proofs.unproven(pattern))
+
+
+def test_a_later_table_agrees_with_an_earlier_release():
+    counts = {"r": ["1"] * 6 + ["2"] * 6, "c": list("aabbcc") * 2, "s": ["m", "f"] * 6}
+    counts["n"] = [1, 6, 9, 8, 9, 12, 14, 2, 7, 15, 9, 8]
+    first = dc.Table.from_counts(counts, "n", "r*c")
+    method = dc.Suppress(dc.Threshold(8), secondary="interval")
+    earlier = first.protect(method)
+    assert earlier.hidden.any()
+    second = dc.Table.from_counts(counts, "n", "r*c + r*s + c*s")
+    later = dc.consistent(method, second, earlier)
+    pattern = later.pattern(second)
+    assert clean(pattern)
+    for k in range(len(earlier.z)):
+        place = second.design.position(first.design.cell(k))
+        assert pattern.suppressed[place] == earlier.hidden[k]
+    with pytest.raises(DesignError, match="Tabulate the margins of both together"):
+        dc.consistent(method, dc.Table.from_counts(counts, "n", "r*s"), earlier)

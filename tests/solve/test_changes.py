@@ -1,0 +1,92 @@
+"""Changes of sums against a program that is written out in full."""
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+from scipy.sparse import csc_array
+
+from discreet.solve.changes import Changes, Goal, movable
+
+
+@st.composite
+def systems(draw):
+    """A small table with its margins: sums × equations, values, open sums, costs."""
+    rows, columns = draw(st.integers(2, 3)), draw(st.integers(2, 4))
+    inner = rows * columns
+    parts = [[r * columns + c for c in range(columns)] for r in range(rows)]
+    parts += [[r * columns + c for r in range(rows)] for c in range(columns)]
+    n = inner + len(parts)
+    equations = np.zeros((n, len(parts)))
+    for k, cells in enumerate(parts):
+        equations[inner + k, k] = 1
+        equations[cells, k] = -1
+    value = np.array(draw(st.lists(st.integers(0, 5), min_size=inner, max_size=inner)), float)
+    value = np.concatenate([value, [value[cells].sum() for cells in parts]])
+    is_open = np.array(draw(st.lists(st.booleans(), min_size=n, max_size=n)))
+    cost = np.array(draw(st.lists(st.integers(1, 9), min_size=n, max_size=n)), float)
+    return csc_array(equations), value, is_open, cost
+
+
+def written_out(equations, value, is_open, cost, goal, held):
+    """The smallest cost by another program, or nothing."""
+    n = len(value)
+    still = ~is_open
+    still[held] = True
+    up = [(0.0, 0.0 if still[k] else None) for k in range(n)]
+    down = [(0.0, 0.0 if still[k] else value[k]) for k in range(n)]
+    row = np.zeros(2 * n)
+    row[goal.total], row[n + goal.total] = 1.0, -1.0
+    A = equations.toarray().T
+    A = np.vstack([np.hstack([A, -A]), row])
+    b = np.append(np.zeros(A.shape[0] - 1), goal.sign * goal.reach)
+    found = linprog(np.tile(cost, 2), A_eq=A, b_eq=b, bounds=up + down)
+    return found.fun if found.status == 0 else None
+
+
+@settings(max_examples=80, deadline=None)
+@given(systems(), st.data())
+def test_the_cheapest_change_costs_what_a_program_written_out_says(system, data):
+    equations, value, is_open, cost = system
+    changes = Changes(equations, is_open, value, cost)
+    places = st.integers(0, len(value) - 1)
+    for _ in range(3):
+        goal = Goal(data.draw(places), data.draw(st.sampled_from([1.0, -1.0])), 1.0)
+        held = np.array(data.draw(st.lists(places, max_size=2)), dtype=np.intp)
+        expected = written_out(equations, value, is_open, cost, goal, held)
+        change = changes.cheapest(goal, held)
+        if expected is None:
+            assert change is None
+            continue
+        assert change[goal.total] == goal.sign * goal.reach
+        assert np.abs(change) @ cost == np.round(expected, 6)
+        assert np.allclose(equations.T @ change, 0)
+        assert (value + change >= -1e-9).all()
+        assert not change[held].any()
+        assert not change[~is_open].any()
+
+
+@settings(max_examples=50, deadline=None)
+@given(systems())
+def test_what_cannot_move_is_alone_in_an_equation_in_the_end(system):
+    equations, value, is_open, _ = system
+    moves = movable(equations, is_open)
+    assert not (moves & ~is_open).any()
+    count = (equations != 0).T @ moves.astype(int)
+    assert (count != 1).all()
+    for total in np.flatnonzero(is_open & ~moves):
+        goal = Goal(int(total), 1.0, 1.0)
+        none = np.empty(0, np.intp)
+        assert written_out(equations, value, is_open, np.ones(len(value)), goal, none) is None
+
+
+def test_a_sum_that_is_closed_moves_again_when_it_is_opened():
+    equations = csc_array(np.array([[1.0], [-1.0], [-1.0]]))
+    changes = Changes(equations, np.ones(3, dtype=bool), np.array([5.0, 2.0, 3.0]))
+    goal, held = Goal(0, 1.0, 2.0), np.array([2])
+    assert changes.cheapest(goal, held).tolist() == [2.0, 2.0, 0.0]
+    changes.close(1)
+    assert changes.cheapest(goal, held) is None
+    changes.close(1, closed=False)
+    changes.price(np.array([1]), np.array([9.0]))
+    assert changes.cheapest(goal, held[:0]).tolist() == [2.0, 0.0, 2.0]

@@ -1,0 +1,69 @@
+"""Draw the pictures of suppressed tables in docs/methods: `python tools/suppression_pictures.py`.
+
+The tables are printed on the pages or invented, so the pictures may be published.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+import discreet as dc
+from discreet.assess import plots
+from discreet.files import EVERYONE
+
+FOLDER = Path(__file__).parents[1] / "docs" / "_static"
+COUNTS = [3, 11, 32, 30, 1, 9, 13, 8, 12, 22, 2, 2, 18, 19, 16, 3]
+ACTIVITIES = {
+    "food": ["bread", "meat", "milk"],
+    "metal": ["steel", "tools"],
+    "wood": ["sawn", "paper"],
+}
+REGIONS = ["north", "south", "coast", "hills", "isles"]
+
+
+def counts() -> dc.Pattern:
+    """The table of the page on suppression."""
+    design = dc.Design.product({"row": 4, "col": 4}, "row*col")
+    table = dc.Table.from_inner(design, np.array(COUNTS))
+    return dc.Suppress(dc.Threshold(3)).pattern(table)
+
+
+def turnover() -> dc.Pattern:
+    """Turnover of invented enterprises by activity, in two levels, and region."""
+    rng = np.random.default_rng(5)
+    n = 260
+    codes = [code for below in ACTIVITIES.values() for code in below]
+    frame = pd.DataFrame(
+        {
+            "activity": rng.choice(codes, n, p=[0.24, 0.2, 0.14, 0.08, 0.16, 0.12, 0.06]),
+            "region": rng.choice(REGIONS, n, p=[0.34, 0.26, 0.2, 0.13, 0.07]),
+            "enterprise": [f"E{k}" for k in range(n)],
+            "turnover": np.ceil(np.exp(rng.normal(3.5, 1.0, n))),
+        }
+    )
+    table = dc.Table.from_contributions(
+        frame,
+        "activity*region",
+        value="turnover",
+        contributor="enterprise",
+        hierarchies={"activity": dc.Hierarchy.from_dict({"Total": ACTIVITIES})},
+    )
+    return dc.Suppress(dc.PPercent(10)).pattern(table)
+
+
+def main(folder: Path, ending: str) -> None:
+    """Draw all pictures."""
+    pictures = {"suppress-counts": counts(), "suppress-magnitudes": turnover()}
+    for name, pattern in pictures.items():
+        chart = plots.suppressed(pattern)
+        plots.save(chart, folder / f"{name}{ending}").chmod(EVERYONE)
+
+
+if __name__ == "__main__":
+    main(
+        Path(sys.argv[1]) if len(sys.argv) > 1 else FOLDER, ".png" if len(sys.argv) > 1 else ".svg"
+    )
