@@ -87,7 +87,7 @@ _MODULES = {
 if TYPE_CHECKING:
     from discreet import demo
     from discreet.assess.assess import assess
-    from discreet.assess.audit import audit
+    from discreet.assess.audit.audit import audit
     from discreet.assess.compare.comparison import compare
     from discreet.assess.compare.frontier import frontier
     from discreet.assess.compare.select_margins import select_margins

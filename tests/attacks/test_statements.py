@@ -28,6 +28,8 @@ METHODS = {
     "small-count-rounding": dc.SmallCountRounding(**QUICK),
     "controlled-rounding": dc.ControlledRounding(),
     "adjust": dc.Adjust(dc.CellKey(PTABLE), **QUICK),
+    "suppress": dc.Suppress(dc.Threshold(2)),
+    "suppress with intervals": dc.Suppress(dc.Threshold(2), secondary="interval"),
     "quality": dc.Quality(dc.CellKey(PTABLE)),
     "discrete-laplace": dc.DiscreteLaplace(0.5),
     "laplace": dc.Laplace(0.5),

@@ -79,5 +79,5 @@ def test_a_matrix_of_another_origin_has_its_name():
 
 def test_defaults_are_not_named_even_where_names_became_objects():
     assert label_of(dc.Chain()) == label_of(dc.Chain(["non-negative", "log-linear"])) == "chain"
-    named = label_of(dc.Chain([dc.NonNegative(tolerance=1e-3), "log-linear"]))
-    assert named == 'chain fitters=["non-negative tolerance=0.001", "log-linear"]'
+    named = label_of(dc.Chain([dc.NonNegative(tolerance=1e-2), "log-linear"]))
+    assert named == 'chain fitters=["non-negative tolerance=0.01", "log-linear"]'

@@ -123,3 +123,11 @@ def test_a_table_without_inner_cells_is_suppressed_by_its_margins():
     margins_only = Table(full.design, full.published)
     pattern = dc.Suppress(dc.Threshold(3)).pattern(margins_only)
     assert disclosed(pattern, zeros_are_public=True) == []
+
+
+def test_a_rule_for_counts_is_refused_where_sums_are_published():
+    frame = {"region": ["n"] * 6 + ["s"] * 6, "firm": list(range(12)), "turnover": [0.5] * 12}
+    table = dc.Table.from_contributions(frame, "region", value="turnover", contributor="firm")
+    with pytest.raises(dc.DiscreetError, match="FewContributors"):
+        table.protect(dc.Suppress(dc.Threshold(3)))
+    assert table.protect(dc.Suppress(dc.Threshold(3)), unit="count").unit == "count"

@@ -46,7 +46,7 @@ class Rule(Protocol):
         """How far the interval of each sensitive cell must reach below and above its value."""
 
 
-class _CountRule:
+class CountRule:
     """A rule on counts: an interval has a width, half of it below the count where there is room."""
 
     needs_zeros: bool = False
@@ -64,7 +64,7 @@ class _CountRule:
 
 
 @dataclass(frozen=True)
-class Threshold(_CountRule):
+class Threshold(CountRule):
     """A count is sensitive when it is small.
 
     Attributes:
@@ -98,7 +98,7 @@ class Threshold(_CountRule):
 
 
 @dataclass(frozen=True)
-class DirectDisclosure(_CountRule):
+class DirectDisclosure(CountRule):
     """A row tells about all its members, or about all but a few who know themselves.
 
     Along a variable, let the largest part of a cell be `m` and the cell's count `t`. When
@@ -164,7 +164,7 @@ class DirectDisclosure(_CountRule):
 
 
 @dataclass(frozen=True)
-class GroupDisclosure(_CountRule):
+class GroupDisclosure(CountRule):
     """A part is sensitive when it holds nearly all members of a cell.
 
     Whoever knows that a person is in the cell knows the category with high probability.
@@ -206,7 +206,7 @@ class GroupDisclosure(_CountRule):
 
 
 @dataclass(frozen=True)
-class KDisclosure(_CountRule):
+class KDisclosure(CountRule):
     """Two cells, one part of the other, that differ by few tell about the few.
 
     For every published cell that is not empty and lies within another, the difference of the two is

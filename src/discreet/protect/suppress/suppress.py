@@ -31,7 +31,7 @@ from discreet.protect.suppress.pattern import (
     published_values,
 )
 from discreet.protect.suppress.priority import priority
-from discreet.protect.suppress.rules import Rule, Threshold
+from discreet.protect.suppress.rules import CountRule, Rule, Threshold
 from discreet.protect.suppress.sentences import limits, suppressed_cells, thresholds, widths
 
 CellLike = Mapping[str, object]
@@ -208,6 +208,7 @@ class Suppress:
         differences: list[Difference] = []
         forced = self._positions(table, "forced")
         for rule in self._rules:
+            _check_kind(rule, table)
             found = rule.primaries(table)
             found[forced] = False
             below, above = rule.needs(table)
@@ -283,6 +284,16 @@ class Suppress:
             has_intervals=has_intervals,
         )
         return said + ([] if self.decimals is None else list(self.decimals.sentences()))
+
+
+def _check_kind(rule: Rule, table: Table) -> None:
+    """Refuse rules for counts where sums are published: what they promise of counts is not so."""
+    unit = _published_unit(table)
+    if unit != COUNT and isinstance(rule, CountRule):
+        raise ParameterError(
+            f"rule {type(rule).__name__} is about counts, but sums of {unit!r} are published. Use a "
+            "rule for sums: FewContributors(3), PPercent(10), Dominance(1, 80); or unit='count'."
+        )
 
 
 def _published_unit(table: Table) -> str:
