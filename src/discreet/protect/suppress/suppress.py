@@ -292,7 +292,8 @@ def _check_kind(rule: Rule, table: Table) -> None:
     if unit != COUNT and isinstance(rule, CountRule):
         raise ParameterError(
             f"rule {type(rule).__name__} is about counts, but sums of {unit!r} are published. "
-            "Use a rule for sums: FewContributors(3), PPercent(10), Dominance(1, 80); or unit='count'."
+            "Use a rule for sums: FewContributors(3), PPercent(10), Dominance(1, 80); or "
+            "unit='count'."
         )
 
 
