@@ -179,13 +179,13 @@ def test_keys_are_made_once_inside_spark(on_spark, session, monkeypatch):
     from discreet.microdata import spark
 
     monkeypatch.setattr(spark, "_AT_ONCE", 200)  # three parts
-    on_spark.stored(FRAME, "people_keyed")
-    data = dc.open(session, table="people_keyed", weight="w", id="person")
+    on_spark.stored(FRAME, "people_that_stay")
+    data = dc.open(session, table="people_that_stay", weight="w", id="person")
     start = queries_so_far(session)
     data.store_keys("default.keys_of_people", dc.Secret(SECRET.encode()))
     for plan in plans(session, start):
         assert_silent(plan)
-    again = dc.open(session, table="people_keyed", weight="w", keys="::keys_of_people")
+    again = dc.open(session, table="people_that_stay", weight="w", keys="::keys_of_people")
     start = queries_so_far(session)
     table = again.tabulate("sex*town")
     np.testing.assert_array_equal(table.cell_keys, EXPECTED.tabulate("sex*town").cell_keys)
