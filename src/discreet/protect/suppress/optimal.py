@@ -143,10 +143,19 @@ class _Optimum:
         share = chosen.astype(np.float64)
         pairs = self._missed(chosen)
         for pair in pairs:
-            cover = self._cover(pair, share)
-            self._add(pair, 1.0 - share if cover is None else cover)
+            if not self._cover_apart(pair, share):
+                self._add(pair, 1.0 - share)
             self.watched[pair] = None
         return len(pairs) > 0
+
+    def _cover_apart(self, pair: Pair, share: Vector) -> int:
+        """Add covers that have no cell in common beyond the choice; how many there are."""
+        found, share = 0, share.copy()
+        while (cover := self._cover(pair, share)) is not None:
+            self._add(pair, cover)
+            share[cover > 0] = 1.0
+            found += 1
+        return found
 
     def _cover(self, pair: Pair, share: Vector) -> Vector | None:
         asked, views = self.search.bank.asked, np.array([pair[1]])
