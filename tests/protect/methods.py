@@ -32,6 +32,7 @@ VARIANTS = {
     "open gaussian": dc.DiscreteGaussian(2.0, nonnegative=False),
     "suppressed zeros": dc.Suppress(dc.Threshold(2, zeros=True)),
     "suppressed with intervals": dc.Suppress(dc.Threshold(2, zeros=True), secondary="interval"),
+    "suppressed at least cost": dc.Suppress(dc.Threshold(2), secondary="optimal"),
     "suppressed as decimals": dc.Suppress(decimals=dc.Decimals()),
     "suppressed differences": dc.Suppress([dc.DirectDisclosure(0), dc.KDisclosure(1)]),
 }

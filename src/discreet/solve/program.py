@@ -108,6 +108,10 @@ class Program:
         self._highs.setOptionValue("simplex_iteration_limit", _NO_LIMIT)
         return solution, self._highs.getModelStatus() != self._status.kIterationLimit
 
+    def prices(self) -> Vector:
+        """The price of each row in the last solution: costs less priced rows are reduced costs."""
+        return np.asarray(self._highs.getSolution().row_dual)
+
     def bound(self, variables: NDArray[Any], floor: Vector, ceiling: Vector) -> None:
         """Change the bounds of some variables."""
         chosen = np.asarray(variables, dtype=np.int32)

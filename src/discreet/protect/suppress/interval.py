@@ -52,12 +52,16 @@ def suppress_by_interval(pattern: Pattern, plan: Plan, *, singletons: bool = Tru
         return _searched(pattern, plan, singletons, every_row=True)
 
 
-def _searched(pattern: Pattern, plan: Plan, singletons: bool, *, every_row: bool) -> Pattern:
+def started(pattern: Pattern, plan: Plan) -> Pattern:
+    """The pattern in which everything is shown that may be."""
     state = np.full(len(pattern.z), SECONDARY, dtype=np.int8)
     state[np.concatenate([plan.must, plan.order])] = PUBLISHED
     state[pattern.primary] = PRIMARY
-    start = pattern.with_state(state)
-    search = Search(start, plan, singletons=singletons, every_row=every_row)
+    return pattern.with_state(state)
+
+
+def _searched(pattern: Pattern, plan: Plan, singletons: bool, *, every_row: bool) -> Pattern:
+    search = Search(started(pattern, plan), plan, singletons=singletons, every_row=every_row)
     search.prove()
     search.repair()
     search.thin()
@@ -99,7 +103,7 @@ class Search:
                 self.is_open[opened] = True
                 whole.price(opened, self.cells.costs(self.is_open)[opened])
                 if not self.bank.add(change):
-                    raise self._infeasible(item, views)
+                    raise self.infeasible(item, views)
             report("intervals", done / len(items))
 
     def _cheapest(self, whole: Changes, item: int, views: Places) -> Vector:
@@ -112,7 +116,7 @@ class Search:
             if change is not None:
                 return change
             if len(some) == 1:
-                raise self._infeasible(item, some)
+                raise self.infeasible(item, some)
             some = some[: len(some) // 2]
 
     def thin(self) -> None:
@@ -131,7 +135,8 @@ class Search:
         proofs = Proofs(_on_all_rows(self.bank, self.sums, self.start), self.singletons)
         return replace(self.start, state=state, proofs=proofs)
 
-    def _infeasible(self, item: int, views: Places) -> InfeasibleError:
+    def infeasible(self, item: int, views: Places) -> InfeasibleError:
+        """The error for something that no suppression gives."""
         asked, design = self.bank.asked, self.start.design
         place, n = int(asked.place[item]), len(self.start.z)
         what = f"cell {name_of(design, place)}" if place < n else "a sensitive difference"
@@ -152,12 +157,13 @@ class _Cells:
         self.sums, self.free = sums, plan.order
         costs = np.abs(pattern.z).astype(np.float64) if pattern.costs is None else pattern.costs
         unit = 1.0 if pattern.z.dtype.kind in "iu" else _CHEAP * float(costs.max(initial=1.0))
-        self.cost = self._total(costs + unit, plan.order)
-        self.fixed = self._total(np.ones(len(costs)), plan.must) > 0
+        self.cost = self.total(costs + unit, plan.order)
+        self.fixed = self.total(np.ones(len(costs)), plan.must) > 0
         never = np.setdiff1d(np.arange(len(costs)), np.concatenate([plan.must, plan.order]))
-        self.is_hidden = self._total(np.ones(len(costs)), never) > 0
+        self.is_hidden = self.total(np.ones(len(costs)), never) > 0
 
-    def _total(self, values: Vector, cells: Places) -> Vector:
+    def total(self, values: Vector, cells: Places) -> Vector:
+        """The values of some published cells, added up for each sum."""
         of_cell = self.sums.of_cell[cells]
         inside = of_cell != NONE
         found = np.bincount(of_cell[inside], values[cells[inside]], len(self.sums))
@@ -166,7 +172,7 @@ class _Cells:
     def open_in(self, suppressed: Marks) -> Marks:
         """Sums none of whose cells is shown."""
         shown = np.flatnonzero(~suppressed)
-        return np.asarray(self._total(np.ones(len(suppressed)), shown) == 0)
+        return np.asarray(self.total(np.ones(len(suppressed)), shown) == 0)
 
     def costs(self, is_open: Marks) -> Vector:
         """What it costs to move each sum; infinite where a cell of it must be shown."""

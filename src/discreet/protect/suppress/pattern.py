@@ -61,6 +61,7 @@ class Pattern:
       differences: Sums and differences of cells that are as sensitive as a primary cell.
       costs: What it costs to suppress each published cell; its value when absent.
       proofs: Other tables that prove the intervals of primaries, where there are any.
+      bound: What every pattern with these intervals costs at least, where it is known.
     """
 
     design: Design
@@ -76,6 +77,7 @@ class Pattern:
     differences: tuple[Difference, ...] = ()
     costs: NDArray[np.float64] | None = None
     proofs: Proofs | None = None
+    bound: float | None = None
 
     def __post_init__(self) -> None:
         state = np.asarray(self.state, dtype=np.int8)
@@ -191,9 +193,10 @@ class Pattern:
         return frame_of(self.design, {"value": self.z, "state": _NAMES[self.state], "why": why})
 
     def __repr__(self) -> str:
+        bound = "" if self.bound is None else f" (at least {self.bound:,.6g})"
         return (
             f"Pattern (confidential): {len(self.z):,} published cells, {self.n_primary:,} primary "
-            f"and {self.n_secondary:,} secondary suppressions, cost {self.cost:,.6g}"
+            f"and {self.n_secondary:,} secondary suppressions, cost {self.cost:,.6g}{bound}"
         )
 
 

@@ -1,0 +1,214 @@
+"""Secondary suppression of least cost, for small tables, with a bound.
+
+A pattern keeps all intervals exactly when, for each sensitive cell, each side and each lone
+contributor, the suppressed cells can change so that the cell moves as far as it needs. Where they
+cannot, prices of a linear program say which cells are missing: a cover, that holds in every pattern
+with all intervals. The cheapest choice that meets all covers found so far is a lower bound, and
+the best pattern once it keeps every interval.
+
+See Fischetti & Salazar-González (2000).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import ParameterError
+from discreet.progress import report
+from discreet.protect.suppress.bank import OPEN, Bank
+from discreet.protect.suppress.gauss import Plan
+from discreet.protect.suppress.interval import Search, started, suppress_by_interval
+from discreet.protect.suppress.pattern import Pattern
+from discreet.solve.changes import Changes
+from discreet.solve.covering import Covering
+from discreet.solve.cuts import Cuts
+
+Vector = NDArray[np.float64]
+Marks = NDArray[np.bool_]
+Pair = tuple[int, int]
+
+LARGEST = 500
+"""Tables with more published cells are refused."""
+
+_ROUNDS = 300
+_STALLED = 10  # rounds in which the relaxation may stay where it is
+_CLOSE = 1e-6
+
+
+def suppress_by_optimum(pattern: Pattern, plan: Plan, *, singletons: bool = True) -> Pattern:
+    """The pattern of least cost with proofs of all intervals, and the bound of all such costs.
+
+    Where the least cost is not found within a fixed number of steps, the cheapest pattern found has
+    a bound below its cost.
+
+    Args:
+      pattern: Sensitive cells with what they need.
+      plan: What may be published. Cells in neither list stay suppressed.
+      singletons: Whether intervals are proven against lone contributors as well.
+
+    Raises:
+      ParameterError: The table is too large.
+      InfeasibleError: A sensitive cell cannot have its interval, whatever else is suppressed.
+    """
+    _check_size(pattern)
+    known = suppress_by_interval(pattern, plan, singletons=singletons)
+    optimum = _Optimum(pattern, plan, singletons)
+    optimum.relax()
+    found = optimum.cheaper_than(known)
+    return replace(found, bound=min(optimum.bound, found.cost))
+
+
+def lower_bound(pattern: Pattern, plan: Plan, *, singletons: bool = True) -> float:
+    """What every pattern with all intervals costs at least, by a linear relaxation.
+
+    Args:
+      pattern: Sensitive cells with what they need; other states are not looked at.
+      plan: What may be published. Cells in neither list stay suppressed.
+      singletons: Whether intervals are proven against lone contributors as well.
+    """
+    _check_size(pattern)
+    optimum = _Optimum(pattern, plan, singletons)
+    optimum.relax()
+    return optimum.bound
+
+
+class _Optimum:
+    """The covers found so far, and the bound that follows.
+
+    Attributes:
+      bound: What every pattern costs at least.
+    """
+
+    def __init__(self, pattern: Pattern, plan: Plan, singletons: bool) -> None:
+        start = started(pattern, plan)
+        self.search = Search(start, plan, singletons=singletons, every_row=True)
+        sums, cells = self.search.sums, self.search.cells
+        costs = np.abs(start.z).astype(np.float64) if start.costs is None else start.costs
+        self.always = self.search.is_open.copy()
+        self.choice = np.flatnonzero(~self.always & ~cells.fixed)
+        self.cost = cells.total(costs, plan.order)[self.choice]
+        self.is_whole = bool((costs == np.round(costs)).all())
+        self.bound = self.least = start.cost
+        self.covering = Covering(self.cost)
+        self.cuts = Cuts(sums.equations, self.always, self.choice, sums.down)
+        items = np.flatnonzero(~self.search.bank.asked.exempt[:, 0])
+        self.watched: dict[Pair, None] = dict.fromkeys((int(item), 0) for item in items)
+        self.proofs: list[Vector] = []
+
+    def relax(self) -> None:
+        """Find covers until parts of cells meet them all, or the bound no longer rises."""
+        stalled = 0
+        for _ in range(_ROUNDS):
+            chosen = self.covering.relaxed()
+            before = self.bound
+            self._raise_bound(chosen.bound)
+            stalled = 0 if self.bound > before else stalled + 1
+            if chosen.share is None or stalled > _STALLED:
+                return
+            share = _without_rounding(chosen.share)
+            if not self._watch(share) and not self._covered(share > 0):
+                return
+
+    def cheaper_than(self, known: Pattern) -> Pattern:
+        """A pattern of least cost, or a known one that nothing was found to be cheaper than."""
+        for _ in range(_ROUNDS):
+            chosen = self.covering.whole()
+            self._raise_bound(chosen.bound)
+            report("least cost", min(1.0, self.bound / max(known.cost, _CLOSE)))
+            if chosen.share is None or self.bound >= known.cost * (1 - _CLOSE):
+                return known
+            if not self._covered(chosen.share > 0):
+                return self._pattern()
+        return known
+
+    def _raise_bound(self, added: float) -> None:
+        bound = self.least + added
+        if self.is_whole:
+            bound = float(np.ceil(bound - _CLOSE * max(1.0, bound)))
+        self.bound = max(self.bound, bound)
+
+    def _watch(self, share: Vector) -> bool:
+        """Add covers that parts of cells miss, of what was missed before; whether there are any."""
+        found = [(pair, self._cover(pair, share)) for pair in self.watched]
+        missed = [(pair, cover) for pair, cover in found if cover is not None]
+        for pair, cover in missed:
+            self._add(pair, cover)
+        return len(missed) > 0
+
+    def _covered(self, chosen: Marks) -> bool:
+        """Add covers that a choice of whole cells misses; whether there are any."""
+        share = chosen.astype(np.float64)
+        pairs = self._missed(chosen)
+        for pair in pairs:
+            if not self._cover_apart(pair, share):
+                self._add(pair, 1.0 - share)
+            self.watched[pair] = None
+        return len(pairs) > 0
+
+    def _cover_apart(self, pair: Pair, share: Vector) -> int:
+        """Add covers that have no cell in common beyond the choice; how many there are."""
+        found, share = 0, share.copy()
+        while (cover := self._cover(pair, share)) is not None:
+            self._add(pair, cover)
+            share[cover > 0] = 1.0
+            found += 1
+        return found
+
+    def _cover(self, pair: Pair, share: Vector) -> Vector | None:
+        asked, views = self.search.bank.asked, np.array([pair[1]])
+        return self.cuts.cut(asked.goal(pair[0], views), asked.held(views), share)
+
+    def _add(self, pair: Pair, cover: Vector) -> None:
+        if cover.sum() < 1 - _CLOSE:
+            raise self.search.infeasible(pair[0], np.array([pair[1]]))
+        self.covering.add(cover)
+
+    def _missed(self, chosen: Marks) -> list[Pair]:
+        """What has no proof among the open cells, one view of each; the bank holds the proofs."""
+        search = self.search
+        search.is_open = self._open(chosen)
+        search.bank = bank = Bank(search.bank.asked, search.sums)
+        for change in self.proofs:
+            if not (change[~search.is_open] != 0).any():
+                bank.add(change)
+        within = Changes(search.sums.equations, search.is_open, search.sums.down)
+        items = bank.open_items().tolist()
+        found = [(item, self._first_missed(bank, within, item)) for item in items]
+        return [(item, view) for item, view in found if view is not None]
+
+    def _first_missed(self, bank: Bank, within: Changes, item: int) -> int | None:
+        asked = bank.asked
+        for view in bank.open_views(item).tolist():
+            if bank.by[item, view] != OPEN:
+                continue
+            views = np.array([view])
+            change = within.cheapest(asked.goal(item, views), asked.held(views))
+            if change is None or not bank.add(change):
+                return int(view)
+            self.proofs.append(change)
+        return None
+
+    def _open(self, chosen: Marks) -> Marks:
+        is_open = self.always.copy()
+        is_open[self.choice[chosen]] = True
+        return is_open
+
+    def _pattern(self) -> Pattern:
+        """The pattern just checked; cells that cost nothing may not be needed."""
+        self.search.thin()
+        return self.search.pattern()
+
+
+def _without_rounding(share: Vector) -> Vector:
+    return np.where(share < _CLOSE, 0.0, np.where(share > 1 - _CLOSE, 1.0, share))
+
+
+def _check_size(pattern: Pattern) -> None:
+    if len(pattern.z) > LARGEST:
+        raise ParameterError(
+            f"patterns of least cost are for tables of at most {LARGEST} published cells, but this "
+            f'one has {len(pattern.z):,}. Use secondary="interval".'
+        )
