@@ -51,7 +51,7 @@ class FusedPass:
 
     Promise: the same numbers for any number of threads, since the table is cut into pieces by its
     shape alone and their sums are added in order.
-    Cost: about a third of a nanosecond for each inner cell and core; memory for the published
+    Cost: one to two nanoseconds of a core for each inner cell; memory for the published
     cells only.
 
     Args:
@@ -152,4 +152,4 @@ class FusedPass:
         return [(int(a), int(b)) for a, b in zip(cuts[:-1], cuts[1:], strict=True)]
 
     def _source(self, kind: str) -> PassSource:
-        return PassSource(len(self.faces.sizes), self.faces.sets, (), self.link, kind)
+        return PassSource(len(self.faces.sizes), self.faces.sets, self.link, kind)

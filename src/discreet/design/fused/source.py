@@ -15,7 +15,7 @@ The text depends on the faces alone, not on their sizes, so that few texts serve
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 AxisSet = tuple[int, ...]
@@ -64,7 +64,6 @@ class PassSource:
     Attributes:
       n_axes: Axes of the table, the last one innermost.
       faces: The faces that are read and summed.
-      fixed: Faces that are read only: a starting table, or cells that cannot occur.
       link: The link.
       kind: What is summed: the `"table"`, its `"slope"` (the derivative of the link), or its
         `"change"` along a direction. Or nothing: `"pull"` finds the largest part of a direction
@@ -73,7 +72,6 @@ class PassSource:
 
     n_axes: int
     faces: tuple[AxisSet, ...]
-    fixed: tuple[AxisSet, ...]
     link: Link
     kind: str
 
@@ -90,7 +88,7 @@ class PassSource:
     def _body(self) -> Iterator[str]:
         for p in range(self.n_axes):
             yield f"    n{p} = size[{p}]"
-        for number in range(len(self.faces) + len(self.fixed)):
+        for number in range(len(self.faces)):
             yield f"    o{number} = off[{number}]"
         yield "    m = k1 - k0"
         yield "    potential = 0.0"
@@ -199,10 +197,9 @@ class PassSource:
         """Faces whose outer axes all run at this level and not before it."""
         if stream == "out" and self.kind == "pull":
             return []
-        every = self.faces + (self.fixed if stream == "nu" else ())
         return [
             f
-            for f, face in enumerate(every)
+            for f, face in enumerate(self.faces)
             if (self.levels in face) == inner and self._depth(face) == level
         ]
 
@@ -211,9 +208,8 @@ class PassSource:
 
     def _index(self, f: int) -> str:
         """Position of a face's cell, or of the first cell of its row."""
-        every: Sequence[AxisSet] = self.faces + self.fixed
         text = ""
-        for p in every[f]:
+        for p in self.faces[f]:
             code = "k0" if p == self.levels else f"i{p}"
             text = f"({text}) * n{p} + {code}" if text else code
         return f"o{f} + {text}" if text else f"o{f}"

@@ -37,7 +37,7 @@ class DualSchedule:
         it conjugate gradients slow down, and moving the centre is cheaper.
       loose: A stage may leave this part of the gradient that the last one ended with.
       stages: Stages after which the fit gives up.
-      most_gradients: Conjugate gradient steps after which it does, where another method is at hand.
+      most_gradients: Conjugate gradient steps after which it does; then another method takes over.
       exact: Weight of exact margins, times the largest of the others.
     """
 
@@ -93,7 +93,6 @@ def fit_by_dual(
     within: float,
     last_ridge: float | None = None,
     schedule: DualSchedule = SCHEDULE,
-    is_patient: bool = False,
 ) -> DualAnswer:
     """Lower the ridge, then move its centre, until no force moves a cell.
 
@@ -106,7 +105,6 @@ def fit_by_dual(
       within: Largest force that may be left on an inner cell.
       last_ridge: A ridge that is part of the objective; none when absent.
       schedule: Constants.
-      is_patient: Whether conjugate gradients may take any number of steps.
     """
     soft = np.delete(weights, exact)
     largest = float(soft.max(initial=0.0)) or 1.0
@@ -129,7 +127,7 @@ def fit_by_dual(
         )
         report("fit", stage / schedule.stages)
         ended = ridge <= floor and pull <= within
-        if ended or (newton.gradients > schedule.most_gradients and not is_patient):
+        if ended or newton.gradients > schedule.most_gradients:
             break
         if ridge > floor:
             ridge = max(schedule.lower * ridge, floor)
