@@ -79,13 +79,13 @@ def limits(
     """What is not protected."""
     tight = limit(
         "intervals",
-        "Suppressed values are protected against sums and differences. That counts are not "
+        "Suppressed values are protected against sums and differences. That values are not "
         "negative may still bound them closely.",
     )
     said = [
         limit(
             "pattern-tells",
-            "Which cells are suppressed follows from the true counts. A suppressed cell is "
+            "Which cells are suppressed follows from the true values. A suppressed cell is "
             "sensitive or protects one that is, and one more record may change the pattern.",
         ),
         *([] if has_intervals else [tight]),
