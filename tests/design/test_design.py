@@ -60,11 +60,25 @@ def test_labels_and_positions_are_inverse(design):
 @settings(max_examples=60, deadline=None)
 def test_the_public_design_holds_the_sparse_one(design, seed):
     y, _ = random_vectors(design, seed)
-    public, where, inner_where = design.public()
-    lifted = np.zeros(public.n_inner, dtype=np.int64)
-    lifted[inner_where] = y
-    np.testing.assert_array_equal(public.aggregate(lifted)[where], design.aggregate(y))
-    assert public.aggregate(lifted).sum() == design.aggregate(y).sum()
+    lift = design.public()
+    there = lift.design.aggregate(lift.lift(y))
+    np.testing.assert_array_equal(there, lift.publish(design.aggregate(y)))
+
+
+@given(designs(), st.integers(0, 99))
+@settings(max_examples=60, deadline=None)
+def test_a_restricted_design_sums_the_chosen_cells(design, seed):
+    y, _ = random_vectors(design, seed)
+    chosen = np.flatnonzero(np.random.default_rng(seed).random(design.n_inner) < 0.5)
+    if not len(chosen):
+        return
+    part, published = design.restricted(chosen)
+    only = np.zeros_like(y)
+    only[chosen] = y[chosen]
+    expected = design.aggregate(only)
+    np.testing.assert_array_equal(part.aggregate(y[chosen]), expected[published])
+    assert not np.delete(expected, published).any()
+    np.testing.assert_array_equal(part.orders, design.orders[published])
 
 
 def test_every_level_of_a_hierarchy_is_published_once():

@@ -12,7 +12,6 @@ import discreet as dc
 from discreet.design.release import CellStatus
 from discreet.design.statement import Statement
 from discreet.errors import ParameterError
-from discreet.release.zeros import on_support
 from tests.strategies import designs
 
 FORMULA = "a*b + b*c"
@@ -89,7 +88,7 @@ def test_a_design_on_some_inner_cells_is_that_part_of_the_matrix(design, seed):
     kept = np.flatnonzero(rng.random(design.n_inner) < 0.6)
     if not len(kept):
         kept = np.array([0])
-    sub, cells = on_support(design, kept)
+    sub, cells = design.restricted(kept)
     X = design.matrix().toarray()[kept]
     np.testing.assert_array_equal(sub.matrix().toarray(), X[:, cells])
     assert not np.delete(X, cells, axis=1).any()

@@ -214,7 +214,7 @@ def test_occurring_support(place):
         zip(*(records.column(v).to_pylist() for v in ("region", "age", "job")), strict=True)
     )
     assert isinstance(table.design, SparseDesign)
-    assert table.design.occurring
+    assert table.design.support == "occurring"
     assert table.design.n_inner == len(combinations)
     assert (table.z > 0).all()
 

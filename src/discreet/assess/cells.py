@@ -17,6 +17,7 @@ from discreet.design.blocks import Block
 from discreet.design.release import COUNT, Protected, Release
 from discreet.design.statement import Statement
 from discreet.design.structured import StructuredDesign
+from discreet.design.support import spread
 from discreet.design.table import Table
 from discreet.errors import DesignError, ParameterError
 
@@ -56,8 +57,7 @@ class Pairs:
         """Number of crossed variables of each cell; all of them where nothing is known."""
         if self.cells == "inner" or not isinstance(self.design, StructuredDesign):
             return np.full(len(self.f), len(self.design.axes))
-        of_block = np.array([block.order for block in self.design.blocks])
-        return of_block[self.design.block_of_cell()][self.shown]
+        return self.design.orders[self.shown]
 
     def _parts(self) -> list[Part]:
         if self.cells == "inner":
@@ -270,15 +270,10 @@ def _placed(values: Vector, source: Design, target: Design, cells: Cells) -> Vec
     """Values of one design's cells in the other's order."""
     if source is target:
         return values
-    if getattr(source, "occurring", False) and isinstance(source, StructuredDesign):
-        public, published, inner = source.public()
-        where = published if cells == "published" else inner
-        if where is not None and _same(public, target):
-            lifted = np.zeros(_size(target, cells), dtype=values.dtype)
-            lifted[where] = values
-            return lifted
-    elif _same(source, target):
-        return values
+    lift = source.public()
+    where = lift.published if cells == "published" else lift.inner
+    if where is not None and _same(lift.design, target):
+        return spread(values, where, _size(target, cells))
     raise DesignError(
         "the table and the release are not about the same cells. Assess a release against the "
         "table it was made from."

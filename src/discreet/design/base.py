@@ -5,11 +5,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.design.support import Kind, Lift
 from discreet.errors import DesignError
 
 if TYPE_CHECKING:
@@ -18,10 +19,23 @@ if TYPE_CHECKING:
 
     from discreet.design.axis import Axis
     from discreet.design.formula import Margins
+    from discreet.design.structured import StructuredDesign
 
 Vector = NDArray[Any]
 Number = TypeVar("Number", bound=np.generic)
 Cell = dict[str, str]
+
+
+class Restricted(NamedTuple):
+    """A design on some inner cells of another one.
+
+    Attributes:
+      design: The design.
+      published: Positions in the other one of the published cells that they reach.
+    """
+
+    design: Design
+    published: NDArray[np.int64]
 
 
 class Design(ABC):
@@ -131,6 +145,33 @@ class Design(ABC):
     @abstractmethod
     def is_complete(self) -> bool:
         """Whether the inner cells are the full crossing of the categories."""
+
+    @property
+    def support(self) -> Kind:
+        """Which combinations are inner cells; `"occurring"` is confidential."""
+        return "all"
+
+    def public(self) -> Lift[Any]:
+        """The design with public support, and where this one's cells lie in it."""
+        return Lift(self, np.arange(self.n_published), np.arange(self.n_inner))
+
+    @abstractmethod
+    def restricted(self, cells: Vector, *, occurring: bool = False) -> Restricted:
+        """The design on some inner cells.
+
+        Args:
+          cells: Positions of the inner cells.
+          occurring: Whether the choice was read from confidential records.
+        """
+
+    @property
+    @abstractmethod
+    def orders(self) -> NDArray[np.int64]:
+        """The number of variables of each published cell; 2 where there are no variables."""
+
+    def structured(self, wanted: str) -> StructuredDesign:
+        """The design, if it is made of variables; the error says what they are wanted for."""
+        raise DesignError(f"a design made from a matrix has no {wanted}.")
 
     def row_sums(self, columns: Vector | None = None) -> NDArray[np.int64]:
         """In how many of the published cells `columns` (all by default) each inner cell counts."""

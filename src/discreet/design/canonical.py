@@ -133,7 +133,9 @@ def arranged(design: StructuredDesign, axes: Sequence[Axis], terms: Sequence[Ter
         codes = [to_new[k][design.inner_codes()[a]] for k, a in enumerate(order)]
         inner = np.lexsort(codes[::-1]) if codes else np.zeros(1, dtype=np.intp)
         listed = [column[inner] for column in codes]
-        new: StructuredDesign = SparseDesign(axes, terms, listed, occurring=design.occurring)
+        new: StructuredDesign = SparseDesign(
+            axes, terms, listed, occurring=design.support == "occurring"
+        )
     else:
         inner = _product_places(design.shape, order, to_new)
         new = ProductDesign(axes, terms)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.design.axis import OUTSIDE
-from discreet.design.base import Design, Vector
+from discreet.design.base import Design, Restricted, Vector
 from discreet.errors import DesignError
 
 if TYPE_CHECKING:
@@ -40,6 +40,17 @@ class MatrixDesign(Design):
     def is_complete(self) -> bool:
         """Never: nothing is known about combinations of categories."""
         return False
+
+    @property
+    def orders(self) -> NDArray[np.int64]:
+        """Cells have no variables; all count as those of a table."""
+        return np.full(self.n_published, 2)
+
+    def restricted(self, cells: Vector, *, occurring: bool = False) -> Restricted:
+        """The rows of some inner cells, with the columns that they reach."""
+        rows = self._X[cells]
+        reached = np.unique(rows.indices).astype(np.int64)
+        return Restricted(MatrixDesign(rows[:, reached]), reached)
 
     def _aggregate(self, y: Vector) -> Vector:
         z: Vector = self._XT @ y

@@ -52,9 +52,15 @@ class ProductDesign(StructuredDesign):
         """Always: a product design holds every combination."""
         return True
 
-    def public(self) -> tuple[ProductDesign, NDArray[Any], NDArray[Any]]:
-        """A complete design is public as it stands."""
-        return self, np.arange(self.n_published), np.arange(self.n_inner)
+    def with_margins(self, margins: Margins) -> ProductDesign:
+        """The same crossing with other margins published."""
+        return ProductDesign(self.axes, margins)
+
+    def leaf_positions(self, cells: NDArray[Any]) -> list[NDArray[np.integer[Any]]]:
+        """For each axis the leaf positions of some inner cells, without listing those of all."""
+        if not self.axes:
+            return []
+        return [codes.astype(np.int32) for codes in np.unravel_index(cells, self.shape)]
 
     @cached_property
     def plan(self) -> list[tuple[int, int | None]]:

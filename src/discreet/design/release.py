@@ -15,7 +15,6 @@ from discreet import registry
 from discreet.design import show
 from discreet.design.base import Design
 from discreet.design.formula import Margins
-from discreet.design.product import LARGEST_DENSE
 from discreet.design.statement import Statement
 from discreet.errors import ConfidentialError, DesignError, ParameterError
 from discreet.randomness import stream
@@ -94,7 +93,7 @@ class Protected:
     fit_result: Any = None
 
     def __post_init__(self) -> None:
-        if getattr(self.design, "occurring", False):
+        if self.design.support == "occurring":
             raise ConfidentialError(
                 "protected values need a design with public support, but this one was read from "
                 "the records. Use `Protected.of`, which puts them on the full crossing."
@@ -108,17 +107,15 @@ class Protected:
     @classmethod
     def of(cls, design: Design, z: NDArray[Any], statement: Statement, **parts: Any) -> Self:
         """Values on the design's public support; cells outside the given one are zero."""
-        if not getattr(design, "occurring", False):
+        lift = design.public()
+        if lift.design is design:
             return cls(design, z, statement, **parts)
-        public, where, inner_where = design.public()  # type: ignore[attr-defined]
         for name, outside in _OUTSIDE.items():
             if parts.get(name) is not None:
-                parts[name] = _placed(parts[name], where, public.n_published, outside)
+                parts[name] = lift.publish(parts[name], outside)
         if parts.get("y") is not None:
-            if inner_where is None or public.n_inner > LARGEST_DENSE:
-                raise DesignError("the full crossing is too large to hold its inner cells.")
-            parts["y"] = _placed(parts["y"], inner_where, public.n_inner)
-        return cls(public, _placed(z, where, public.n_published), statement, **parts)
+            parts["y"] = lift.lift(parts["y"])
+        return cls(lift.design, lift.publish(z), statement, **parts)
 
     @classmethod
     def holding(cls, protected: Protected) -> Self:
@@ -345,9 +342,3 @@ class Trial(Protected):
 
     def __repr__(self) -> str:
         return f"Trial (confidential): {self.design.n_published:,} published cells"
-
-
-def _placed(values: NDArray[Any], where: NDArray[Any], n: int, outside: float = 0) -> NDArray[Any]:
-    placed = np.full(n, outside, dtype=values.dtype)
-    placed[where] = values
-    return placed

@@ -15,6 +15,7 @@ from discreet.design.blocks import Block
 from discreet.design.formula import Margins
 from discreet.design.product import LARGEST_DENSE, ProductDesign, first_of_equal
 from discreet.design.structured import StructuredDesign
+from discreet.design.support import Kind, Lift
 from discreet.errors import DesignError
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ class SparseDesign(StructuredDesign):
         occurring: bool = False,
     ) -> None:
         super().__init__(axes, margins)
-        self.occurring = occurring
+        self._occurring = occurring
         self._codes = [_narrow(np.asarray(c), axis) for c, axis in zip(codes, axes, strict=True)]
         self.n_inner = len(self._codes[0]) if self._codes else 1
         self._check_codes()
@@ -90,15 +91,22 @@ class SparseDesign(StructuredDesign):
         """Whether every combination is an inner cell."""
         return self.n_inner == math.prod(self.shape)
 
-    def public(self) -> tuple[StructuredDesign, NDArray[Any], NDArray[Any] | None]:
+    @property
+    def support(self) -> Kind:
+        """Whether the inner cells were declared, or read from confidential records."""
+        return "occurring" if self._occurring else "declared"
+
+    def public(self) -> Lift[StructuredDesign]:
         """The full crossing when the support is confidential; this design when it was declared."""
-        if not self.occurring:
-            return self, np.arange(self.n_published), np.arange(self.n_inner)
-        return self.completed()
+        return self.completed() if self._occurring else super().public()
+
+    def with_margins(self, margins: Margins) -> SparseDesign:
+        """The same inner cells with other margins published."""
+        return SparseDesign(self.axes, margins, self._codes, occurring=self._occurring)
 
     def require_public_size(self) -> None:
         """Refuse a support read from the records when the full crossing cannot be published."""
-        cells = ProductDesign(self.axes, [*self.terms]).n_published if self.occurring else 0
+        cells = ProductDesign(self.axes, [*self.terms]).n_published if self._occurring else 0
         if cells > LARGEST_DENSE:
             raise DesignError(
                 "which cells occur is confidential, so all possible ones would be published: "
@@ -106,11 +114,11 @@ class SparseDesign(StructuredDesign):
                 "fewer variables in one margin, or recode some to coarser codes."
             )
 
-    def completed(self) -> tuple[ProductDesign, NDArray[np.int64], NDArray[np.int64] | None]:
+    def completed(self) -> Lift[ProductDesign]:
         """The full crossing, and where this design's published and inner cells lie in it."""
         full = ProductDesign(self.axes, [*self.terms])
         where = [self._cells[k] + full.offsets[k] for k in self._block_range]
-        return full, np.concatenate(where), self.inner_flat
+        return Lift(full, np.concatenate(where), self.inner_flat)
 
     def _number_block(self, k: int, done: Sequence[int]) -> None:
         """Choose the block's source, and number the published cells it reaches."""

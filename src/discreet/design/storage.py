@@ -25,8 +25,9 @@ from discreet.design.show import NO_QUALITY, frame_of, graded, inner_frame_of
 from discreet.design.sparse import SparseDesign
 from discreet.design.statement import Statement
 from discreet.design.structured import StructuredDesign
+from discreet.design.support import spread
 from discreet.design.values import CellValues
-from discreet.errors import ConfidentialError, DataError, DesignError
+from discreet.errors import ConfidentialError, DataError
 from discreet.files import EVERYONE, OWNER_ONLY, PARQUET, ending_of, written_whole
 
 if TYPE_CHECKING:
@@ -221,7 +222,7 @@ def _table(content: pa.Table, header: dict[str, Any]) -> Table:
     if not header["inner"]:
         return Table(design, values, None, rule, **parts)
     arrays = _arrays(inner, header["columns"]).items()
-    found = {k: _placed(v, where, design.n_inner) for k, v in arrays}
+    found = {k: spread(v, where, design.n_inner) for k, v in arrays}
     return Table(design, values, CellValues(**found), rule, **parts)
 
 
@@ -249,7 +250,7 @@ def _release(content: pa.Table, header: dict[str, Any]) -> Release:
     if not header["inner"]:
         return Release(design, z, statement, unit, **optional)
     y = _array(inner, names["value"]).astype(header["types"][1])
-    return Release(design, z, statement, unit, _placed(y, where, design.n_inner), **optional)
+    return Release(design, z, statement, unit, spread(y, where, design.n_inner), **optional)
 
 
 def _parts(content: pa.Table, names: Mapping[str, str]) -> tuple[pa.Table, pa.Table]:
@@ -270,12 +271,6 @@ def _arrays(content: pa.Table, names: Mapping[str, str]) -> dict[str, NDArray[An
 
 def _array(content: pa.Table, name: str) -> NDArray[Any]:
     return np.asarray(content.column(name).to_numpy())
-
-
-def _placed(values: NDArray[Any], where: NDArray[Any], n: int) -> NDArray[Any]:
-    out = np.zeros(n, dtype=values.dtype)
-    out[where] = values
-    return out
 
 
 def _design(inner: pa.Table, header: dict[str, Any]) -> tuple[StructuredDesign, NDArray[np.int64]]:
@@ -315,7 +310,7 @@ def _leaf_positions(inner: pa.Table, axis: Axis) -> NDArray[np.int64]:
 
 def packed_support(design: Design) -> bytes | None:
     """The inner cells of a design with structural zeros, packed; `None` for other designs."""
-    if not isinstance(design, SparseDesign) or design.occurring:
+    if not isinstance(design, SparseDesign) or design.support == "occurring":
         return None
     possible = np.zeros(int(np.prod(design.shape)), dtype=bool)
     possible[design.inner_flat] = True
@@ -329,13 +324,9 @@ def _unpack_support(packed: bytes, n: int) -> NDArray[np.bool_]:
 
 def design_to_json(design: Design) -> dict[str, Any]:
     """Axes, margins and kind of support of a structured design."""
-    if not isinstance(design, StructuredDesign):
-        raise DesignError("a table on a general matrix has no labels, so it cannot be stored.")
-    support = "all"
-    if isinstance(design, SparseDesign):
-        support = "occurring" if design.occurring else "declared"
+    design = design.structured("labels, so it cannot be stored")
     return {
-        "support": support,
+        "support": design.support,
         "terms": [list(t) for t in design.terms],
         "axes": [axis_to_json(axis) for axis in design.axes],
     }

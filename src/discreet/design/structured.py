@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.design.axis import Axis, Level
-from discreet.design.base import Design
+from discreet.design.base import Design, Restricted
 from discreet.design.blocks import Block, Lattice, resolve
 from discreet.design.codes import canonical
 from discreet.design.formula import Margins, Term, parse
@@ -127,12 +127,35 @@ class StructuredDesign(Design):
             )
         return found
 
-    def public(self) -> tuple[Design, NDArray[Any], NDArray[Any] | None]:
-        """The design with public support, and where this one's published and inner cells lie in it.
+    @property
+    def orders(self) -> NDArray[np.int64]:
+        """The number of variables of each published cell."""
+        of_block = np.array([block.order for block in self.blocks], dtype=np.int64)
+        return np.repeat(of_block, np.diff(self.offsets))
 
-        The inner positions are `None` when the full crossing has too many cells to number.
-        """
+    def structured(self, wanted: str) -> StructuredDesign:
+        """The design itself."""
+        return self
+
+    def leaf_positions(self, cells: NDArray[Any]) -> list[NDArray[np.integer[Any]]]:
+        """For each axis the leaf positions of some inner cells."""
+        return [codes[cells] for codes in self.inner_codes()]
+
+    def with_margins(self, margins: Margins) -> StructuredDesign:
+        """The same inner cells with other margins published."""
         raise NotImplementedError
+
+    def restricted(self, cells: NDArray[Any], *, occurring: bool = False) -> Restricted:
+        """The design on some inner cells; see `Design.restricted`."""
+        from discreet.design.sparse import SparseDesign
+
+        codes = self.leaf_positions(cells)
+        chosen = SparseDesign(self.axes, [*self.terms], codes, occurring=occurring)
+        places = [
+            int(self.offsets[k]) + np.searchsorted(self.block_cells(k), chosen.block_cells(k))
+            for k in self._block_range
+        ]
+        return Restricted(chosen, np.concatenate(places))
 
 
 def flat_position(indices: Sequence[int], shape: Sequence[int]) -> int:

@@ -7,11 +7,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.design.release import COUNT, Protected
 from discreet.design.statement import Statement, step_of
-from discreet.design.structured import StructuredDesign
+from discreet.design.support import spread
 from discreet.design.table import Draws, Method, Table
 from discreet.errors import ConfidentialError, DesignError, ParameterError
 from discreet.noise.checks import positive, whole
@@ -169,8 +168,8 @@ class Adjust:
                 f"{self._max_move:g}, and no table was found in which none does. Raise max_move, "
                 "or publish fewer margins."
             )
-        z = _placed(found.z, frame.cells, table.design.n_published)
-        y = _placed(found.y, frame.rows, table.design.n_inner)
+        z = spread(found.z, frame.cells, table.design.n_published)
+        y = spread(found.y, frame.rows, table.design.n_inner)
         shown = shows_inner_cells(table.design)
         statement = self._statement(perturbed.statement)
         made = Protected.of(table.design, z, statement, y=y if shown else None)
@@ -275,13 +274,4 @@ def with_adjusted_margins(method: Any, table: Table, draws: Draws) -> Protected:
 
 def _seen_from(table: Table, release: Protected) -> Whole:
     """Released counts of the table's own published cells."""
-    design = table.design
-    if isinstance(design, StructuredDesign) and getattr(design, "occurring", False):
-        return np.asarray(release.z[design.public()[1]])
-    return release.z
-
-
-def _placed(values: Whole, where: NDArray[Any], n: int) -> Whole:
-    placed = np.zeros(n, dtype=np.int64)
-    placed[where] = values
-    return placed
+    return np.asarray(release.z[table.design.public().published])

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.design.product import LARGEST_DENSE
 from discreet.design.release import WEIGHT
 from discreet.design.structured import StructuredDesign
 from discreet.design.table import Table
@@ -107,32 +106,20 @@ def on_public_support(table: Table, *, with_inner: bool = False) -> Table:
       with_inner: Whether the inner cells are needed too.
     """
     design = table.design
-    if not (isinstance(design, StructuredDesign) and getattr(design, "occurring", False)):
+    lift = design.public()
+    if lift.design is design:
         return table
-    public, where, inner_where = design.public()
-    inner = None
-    if with_inner:
-        if inner_where is None or public.n_inner > LARGEST_DENSE:
-            raise DesignError(
-                "noise on every inner cell, empty ones included, needs the full crossing in "
-                f"memory, and that has more than {LARGEST_DENSE:,} cells. Tabulate fewer variables."
-            )
-        inner = _placed(table.require_inner(), inner_where, public.n_inner)
-    published = _placed(table.published, where, public.n_published)
+    inner = _mapped(table.require_inner(), lift.lift) if with_inner else None
     given = table.contributions
     if given is not None:
-        places = inner_where if with_inner else None
-        given = given.spread(where, public.n_published, places, public.n_inner)
-    return replace(table, design=public, published=published, inner=inner, contributions=given)
+        places = lift.inner if with_inner else None
+        sizes = lift.design.n_published, lift.design.n_inner
+        given = given.spread(lift.published, sizes[0], places, sizes[1])
+    published = _mapped(table.published, lift.publish)
+    return replace(table, design=lift.design, published=published, inner=inner, contributions=given)
 
 
-def _placed(values: CellValues, where: NDArray[Any], n: int) -> CellValues:
-    def place(array: NDArray[Any] | None) -> Any:
-        if array is None:
-            return None
-        lifted = np.zeros(n, dtype=array.dtype)
-        lifted[where] = array
-        return lifted
-
+def _mapped(values: CellValues, change: Callable[[NDArray[Any]], NDArray[Any]]) -> CellValues:
     parts = (values.count, values.weight, values.weight_squared, values.key)
-    return CellValues(*map(place, parts))
+    changed: list[Any] = [None if part is None else change(part) for part in parts]
+    return CellValues(*changed)

@@ -11,12 +11,10 @@ from numpy.typing import NDArray
 
 from discreet.design.base import Design
 from discreet.design.formula import Margins
-from discreet.design.product import ProductDesign
 from discreet.design.release import Protected
 from discreet.design.sparse import SparseDesign
-from discreet.design.structured import StructuredDesign
 from discreet.design.table import Table
-from discreet.errors import DesignError, ParameterError
+from discreet.errors import DesignError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -113,31 +111,18 @@ def over_support(
     design: Design, support: NDArray[np.intp], margins: Margins | None
 ) -> tuple[Design, NDArray[np.int64]]:
     """Cells of margins over some of the inner cells, and the number of variables of each."""
-    if not isinstance(design, StructuredDesign):
-        if margins is not None:
-            raise ParameterError("a design made from a matrix has no margins to choose.")
-        chosen = Design.from_matrix(design.matrix()[support])
-        return chosen, np.full(chosen.n_published, 2)
-    if margins is None and isinstance(design, SparseDesign) and len(support) == design.n_inner:
-        sub = design
-    else:
-        codes = _codes(design, support)
-        sub = SparseDesign(design.axes, margins or design.terms, codes, occurring=True)
-    order = np.array([block.order for block in sub.blocks])
-    return sub, order[sub.block_of_cell()]
-
-
-def _codes(design: StructuredDesign, support: NDArray[np.intp]) -> list[NDArray[Any]]:
-    """Leaf positions of some inner cells, without listing those of all."""
-    if isinstance(design, ProductDesign) and design.axes:
-        return [codes.astype(np.int32) for codes in np.unravel_index(support, design.shape)]
-    return [codes[support] for codes in design.inner_codes()]
+    if margins is not None:
+        design = design.structured("margins to choose").with_margins(margins)
+    chosen = design
+    if len(support) < design.n_inner or design.support == "all":
+        chosen = design.restricted(support, occurring=True).design
+    return chosen, chosen.orders
 
 
 def _protected(inside: Design, release: Protected, support: NDArray[np.intp]) -> NDArray[Any]:
     """Released counts of some inner cells of a table's design; zero where they have none."""
     released, y = release.design, np.asarray(release.y)
-    if not isinstance(inside, SparseDesign) or not inside.occurring:
+    if not isinstance(inside, SparseDesign) or inside.support != "occurring":
         return y[support]
     flat = inside.inner_flat
     if flat is None or getattr(released, "shape", None) != inside.shape:

@@ -235,7 +235,7 @@ def _start(y: Whole, min_count: int, rng: np.random.Generator) -> Whole:
 
 def _on_public_support(design: Design, y: Whole, statement: Statement) -> Protected:
     """Inner cells on the full crossing, or on the protected support where that is too large."""
-    if isinstance(design, SparseDesign) and design.occurring:
+    if isinstance(design, SparseDesign) and design.support == "occurring":
         crossing = design.inner_flat
         full = int(np.prod([len(axis) for axis in design.axes], dtype=object))
         if crossing is None or full > LARGEST_DENSE:

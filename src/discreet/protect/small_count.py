@@ -13,7 +13,6 @@ from scipy import sparse
 from discreet.design.base import Design
 from discreet.design.release import Protected
 from discreet.design.statement import Statement
-from discreet.design.structured import StructuredDesign
 from discreet.design.table import Draws, Table
 from discreet.errors import InfeasibleError, ParameterError
 from discreet.noise.checks import whole
@@ -361,10 +360,9 @@ class SmallCountRounding:
         if not isinstance(self.weights, Mapping):
             _check_length("weights", self.weights, design.n_published, "published")
             return self.weights
-        if not isinstance(design, StructuredDesign):
-            raise ParameterError("weights by number of variables need a design with variables.")
-        order = [self.weights.get(block.order, 1.0) for block in design.blocks]
-        return np.asarray(order, dtype=np.float64)[design.block_of_cell()]
+        weights = self.weights
+        orders = design.structured("numbers of variables to weigh cells by").orders
+        return np.array([weights.get(int(order), 1.0) for order in orders])
 
     def _statement(self) -> Statement:
         parameters = {

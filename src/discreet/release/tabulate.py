@@ -5,11 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from discreet.design.formula import Margins, parse, shown
-from discreet.design.product import ProductDesign
 from discreet.design.release import Release
-from discreet.design.sparse import SparseDesign
 from discreet.design.statement import Step
-from discreet.design.structured import StructuredDesign
 from discreet.errors import DesignError
 
 
@@ -25,7 +22,7 @@ def tabulate(release: Release, margins: Margins) -> Release:
             "with a method that releases them (Safe, SmallCountRounding with force_inner=True), or "
             "fit the release first."
         )
-    design = with_margins(release.design, margins)
+    design = release.design.structured("variables to tabulate by").with_margins(margins)
     terms = [shown(term) for term in parse(margins)]
     step = Step("tabulate", {"margins": terms})
     return release.with_parts(
@@ -34,12 +31,3 @@ def tabulate(release: Release, margins: Margins) -> Release:
         precision=None,
         statement=release.statement.then(step, changes_values=False),
     )
-
-
-def with_margins(design: object, margins: Margins) -> StructuredDesign:
-    """The same inner cells with other margins published."""
-    if not isinstance(design, StructuredDesign):
-        raise DesignError("a design made from a matrix has no variables to tabulate by.")
-    if isinstance(design, SparseDesign):
-        return SparseDesign(design.axes, margins, design.inner_codes())
-    return ProductDesign(design.axes, margins)

@@ -12,12 +12,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from discreet.design.base import Design
 from discreet.design.release import Fitter, Protected
-from discreet.design.sparse import SparseDesign
-from discreet.design.structured import StructuredDesign
 from discreet.errors import ParameterError
 from discreet.solve.fit import Certificate, Fit, Status
 
@@ -48,26 +44,11 @@ def fit_without_zeros(protected: Protected, fitter: Fitter) -> Any:
     if not len(kept):
         nothing = np.zeros(design.n_inner), np.zeros(design.n_published)
         return Fit(*nothing, Status.converged, Certificate(), notes=notes)
-    sub, cells = on_support(design, kept)
+    sub, cells = design.restricted(kept)
     fit = fitter(sub, protected.z[cells], weights=None if weights is None else weights[cells])
     y = np.zeros(design.n_inner, dtype=fit.y.dtype)
     y[kept] = fit.y
     return replace(fit, y=y, z=design.aggregate(y), notes=fit.notes | notes)
-
-
-def on_support(design: Design, kept: NDArray[np.intp]) -> tuple[Design, NDArray[np.int64]]:
-    """The design on some inner cells, and which published cells they reach."""
-    if not isinstance(design, StructuredDesign):
-        X = design.matrix()[kept]
-        cells = np.flatnonzero(np.asarray(X.sum(axis=0)).ravel())
-        return Design.from_matrix(X[:, cells]), cells
-    codes = [codes[kept] for codes in design.inner_codes()]
-    sub = SparseDesign(design.axes, [*design.terms], codes)
-    places = [
-        int(design.offsets[k]) + np.searchsorted(design.block_cells(k), sub.block_cells(k))
-        for k in range(len(design.blocks))
-    ]
-    return sub, np.concatenate(places)
 
 
 def _check_fitter(fitter: Any) -> None:

@@ -17,7 +17,6 @@ from discreet.design.hierarchy import Hierarchy
 from discreet.design.product import ProductDesign
 from discreet.design.release import Protected
 from discreet.design.sparse import SparseDesign
-from discreet.design.structured import StructuredDesign
 from discreet.design.table import Method, Table
 from discreet.design.values import CellValues
 from discreet.protect.draws import SecretDraws, SeededDraws
@@ -77,14 +76,12 @@ def releases(method: Method, table: Table, n: int, seed: int) -> Iterator[Protec
 
 def retabulated(table: Table, terms: Sequence[Term]) -> Table:
     """Another table of the same records: other margins, and the variables in reversed order."""
-    design = table.design
-    if not isinstance(design, StructuredDesign):
-        raise TypeError("only tables with variables can be tabulated again.")
+    design = table.design.structured("variables to tabulate by")
     other = SparseDesign(
         design.axes[::-1],
         [tuple(reversed(term)) for term in terms],
         design.inner_codes()[::-1],
-        occurring=getattr(design, "occurring", False),
+        occurring=design.support == "occurring",
     )
     again = Table.from_inner(other, table.require_inner(), table.convention)
     kept = {name: getattr(table, name) for name in ("data_set", "unit", "secret", "ledger")}

@@ -27,7 +27,7 @@ from discreet.design.base import Design
 from discreet.design.formula import Margins, Term, margins, parse
 from discreet.design.structured import StructuredDesign
 from discreet.design.table import Table
-from discreet.errors import DesignError, ParameterError
+from discreet.errors import ParameterError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -151,20 +151,14 @@ def select_margins(
 def _public(target: Design | Table) -> tuple[StructuredDesign, Real | None]:
     """The design on its public support, and the inner counts if they are known."""
     design = target.design if isinstance(target, Table) else target
-    if not isinstance(design, StructuredDesign):
-        raise DesignError("a design made from a matrix has no margins to choose from.")
+    design = design.structured("margins to choose from")
     known = isinstance(target, Table) and target.inner is not None
     counts = target.y.astype(np.float64) if isinstance(target, Table) and known else None
-    if not getattr(design, "occurring", False):
-        return design, counts
-    public, _, inner = design.public()
-    if not isinstance(public, StructuredDesign):
-        raise DesignError("the public support of this design has no margins to choose from.")
-    if counts is None or inner is None or public.n_inner > _LARGEST_BIAS:
-        return public, None
-    lifted = np.zeros(public.n_inner)
-    lifted[inner] = counts
-    return public, lifted
+    lift = design.public()
+    is_small = lift.inner is not None and lift.design.n_inner <= _LARGEST_BIAS
+    if lift.design is design or counts is None or not is_small:
+        return lift.design, counts if lift.design is design else None
+    return lift.design, lift.lift(counts)
 
 
 def _plans(

@@ -23,7 +23,6 @@ from discreet.design.base import Vector
 from discreet.design.blocks import resolve
 from discreet.design.formula import Term
 from discreet.design.product import ProductDesign
-from discreet.design.sparse import SparseDesign
 from discreet.design.structured import StructuredDesign
 from discreet.errors import DesignError
 from discreet.solve.continuous.anova import AnovaBasis, Chains, chains_of
@@ -56,7 +55,7 @@ class Workload:
     """The published cells of a design, and a wider design that holds all margins of all plans."""
 
     def __init__(self, design: StructuredDesign, terms: Sequence[Term]) -> None:
-        self.wide = _with_margins(design, [*design.terms, *terms])
+        self.wide = design.with_margins([*design.terms, *terms])
         self.target = self.columns(design.terms)
 
     def columns(self, terms: Sequence[Term]) -> NDArray[np.int64]:
@@ -200,13 +199,6 @@ class Strategy:
     def _bias(self, part: Real) -> float:
         missed: Vector = self.workload.wide.aggregate(part)[self.workload.target]
         return float(np.sqrt((missed**2).mean()))
-
-
-def _with_margins(design: StructuredDesign, terms: Sequence[Term]) -> StructuredDesign:
-    """The same inner cells with other margins published."""
-    if isinstance(design, SparseDesign):
-        return SparseDesign(design.axes, list(terms), design.inner_codes())
-    return ProductDesign(design.axes, list(terms))
 
 
 def _null_space(columns: Real) -> Real:

@@ -41,8 +41,7 @@ class Cells:
           table: Its name: `"region*sex"`, `"region:sex"` or `[("region", "sex")]`.
         """
         design = protected.design
-        if not isinstance(design, StructuredDesign):
-            raise DesignError("a design made from a matrix has no tables to choose.")
+        design = design.structured("tables to choose")
         block, number = _place(design, table)
         found = cls(protected, number, tuple(lev for lev in block.levels if lev is not None))
         if protected.hidden[found.where].any():

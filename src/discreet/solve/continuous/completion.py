@@ -47,8 +47,8 @@ class Completion:
         n = math.prod(design.shape)
         if n > LARGEST_DENSE or design.n_inner < _SMALLEST_SHARE * n:
             return None
-        full, published, inner = design.completed()
-        return None if inner is None else cls(full, published, inner)
+        lift = design.completed()
+        return None if lift.inner is None else cls(lift.design, lift.published, lift.inner)
 
     def embedded(self, y: Vector) -> Vector:
         """Chosen inner cells in the full crossing, zero elsewhere."""

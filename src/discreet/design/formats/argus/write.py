@@ -49,8 +49,7 @@ def write_table(
       The files that were written, by what they hold.
     """
     target, design = Path(path), table.design
-    if not isinstance(design, StructuredDesign):
-        raise DesignError("a table on a general matrix has no codes, so it cannot be written.")
+    design = design.structured("codes, so it cannot be written")
     _check_crossing(design)
     given = {"status": status, "lower": lower, "upper": upper, "cost": cost}
     values, variables = _columns(table, {k: v for k, v in given.items() if v is not None})
