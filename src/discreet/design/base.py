@@ -164,6 +164,17 @@ class Design(ABC):
           occurring: Whether the choice was read from confidential records.
         """
 
+    @abstractmethod
+    def members(self, cells: Vector) -> NDArray[np.int32]:
+        """For some inner cells the published cells they count in, one column for each table.
+
+        The entry is the number of published cells where an inner cell has no cell in a column.
+        Memory: 4 bytes for each inner cell and column.
+
+        Args:
+          cells: Positions of the inner cells.
+        """
+
     @property
     @abstractmethod
     def orders(self) -> NDArray[np.int64]:

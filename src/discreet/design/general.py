@@ -46,6 +46,16 @@ class MatrixDesign(Design):
         """Cells have no variables; all count as those of a table."""
         return np.full(self.n_published, 2)
 
+    def members(self, cells: Vector) -> NDArray[np.int32]:
+        """The published cells of some inner cells; as many columns as the longest row needs."""
+        rows = self._X[cells]
+        counts = np.diff(rows.indptr)
+        shape = len(cells), int(counts.max(initial=0))
+        found = np.full(shape, self.n_published, dtype=np.int32)
+        place = np.arange(rows.nnz) - np.repeat(rows.indptr[:-1], counts)
+        found[np.repeat(np.arange(len(cells)), counts), place] = rows.indices
+        return found
+
     def restricted(self, cells: Vector, *, occurring: bool = False) -> Restricted:
         """The rows of some inner cells, with the columns that they reach."""
         rows = self._X[cells]

@@ -141,6 +141,14 @@ class StructuredDesign(Design):
         """For each axis the leaf positions of some inner cells."""
         return [codes[cells] for codes in self.inner_codes()]
 
+    def members(self, cells: NDArray[Any]) -> NDArray[np.int32]:
+        """For some inner cells the published cells they count in, a column for each block."""
+        found = np.empty((len(cells), len(self.blocks)), dtype=np.int32)
+        for k, (where, _) in enumerate(self.member_blocks()):
+            chosen = where[cells]
+            found[:, k] = np.where(chosen < 0, self.n_published, chosen)
+        return found
+
     def with_margins(self, margins: Margins) -> StructuredDesign:
         """The same inner cells with other margins published."""
         raise NotImplementedError

@@ -42,12 +42,10 @@ class Frame:
         """The cells of a table that no published zero keeps empty."""
         from scipy import sparse
 
-        from discreet.solve.integer.problem import members_of
-
         design = table.design
         empty = design.adjoint((table.z == 0).astype(np.int64))
         rows = np.flatnonzero(empty == 0)
-        turned = members_of(design, rows).T.astype(np.int64)
+        turned = design.members(rows).T.astype(np.int64)
         inside = turned < design.n_published
         cells, first, place = np.unique(turned[inside], return_index=True, return_inverse=True)
         rank = np.argsort(np.argsort(first))

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 import discreet as dc
 from discreet.errors import ParameterError
 from discreet.solve.integer.domain import Domain, LimitError
-from discreet.solve.integer.problem import Problem, cell_name, members_of, part_of
+from discreet.solve.integer.problem import Problem, cell_name, part_of
 from tests.strategies import designs
 
 DESIGN = dc.Design.product({"a": 2, "b": 2}, "a*b")
@@ -24,7 +24,7 @@ def problem(**changes):
 def test_members_are_the_rows_of_the_matrix(design):
     rows = np.arange(0, design.n_inner, 2)
     expected = design.matrix().toarray()[rows]
-    for members in (members_of(design, rows), members_of(as_matrix(design), rows)):
+    for members in (design.members(rows), as_matrix(design).members(rows)):
         counts = np.zeros((len(rows), design.n_published + 1), dtype=np.int64)
         np.add.at(counts, (np.arange(len(rows))[:, None], members), 1)
         np.testing.assert_array_equal(counts[:, :-1], expected)

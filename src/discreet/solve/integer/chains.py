@@ -25,7 +25,7 @@ from discreet.solve.integer.kernels import (
     Rule,
     energy_of,
 )
-from discreet.solve.integer.problem import Problem, members_of
+from discreet.solve.integer.problem import Problem
 
 _SLACK = 1e-3  # limits are held in single precision; whole steps are far larger
 _GRID = 2.0**20  # real targets are held on this grid, so that whole steps stay exact
@@ -89,7 +89,7 @@ class Compiled:
 def compiled(problem: Problem) -> Compiled:
     """The model of a problem; inner cells without a choice are left out of it."""
     rows = problem.rows
-    members = members_of(problem.design, rows)
+    members = problem.design.members(rows)
     plain = problem.power == 2 and (problem.weights is None or bool((problem.weights == 1).all()))
     plain = plain and not problem.blocked
     rule = Rule(float(problem.power), 0.0, problem.blocked, plain, False, float(problem.price))

@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 
 from discreet.design.base import Design
 from discreet.errors import ParameterError
-from discreet.solve.integer.problem import members_of
 
 Whole = NDArray[np.int64]
 _LARGEST_DENSE = 4000
@@ -27,7 +26,7 @@ def by_elimination(design: Design, z: Whole) -> NDArray[np.bool_]:
     known = design.adjoint((z == 0).astype(np.int64)) > 0
     if (design.aggregate((~known).astype(np.int64)) == 1).any():
         rows = np.flatnonzero(~known)
-        known[rows] = _eliminate(members_of(design, rows), design.n_published)
+        known[rows] = _eliminate(design.members(rows), design.n_published)
     return known
 
 

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.design.base import Design
-from discreet.design.structured import StructuredDesign
 from discreet.errors import ParameterError
 from discreet.solve.integer.domain import Domain, LimitError
 
@@ -162,32 +161,6 @@ class Problem:
         return broken
 
 
-def members_of(design: Design, rows: NDArray[np.intp]) -> NDArray[np.int32]:
-    """For some inner cells the published cells they count in, one column for each table.
-
-    Where a cell lies in no cell of a table the entry is the number of published cells. Memory: 4
-    bytes for each inner cell and table.
-    """
-    if isinstance(design, StructuredDesign):
-        columns = np.empty((len(rows), len(design.blocks)), dtype=np.int32)
-        every = len(rows) == design.n_inner
-        for t, (where, _) in enumerate(design.member_blocks()):
-            chosen = where if every else where[rows]
-            columns[:, t] = np.where(chosen < 0, design.n_published, chosen)
-        return columns
-    return _packed(design, rows)
-
-
-def _packed(design: Design, rows: NDArray[np.intp]) -> NDArray[np.int32]:
-    """Members from a general matrix: as many columns as the longest row has entries."""
-    X = design.matrix()[rows]
-    counts = np.diff(X.indptr)
-    columns = np.full((len(rows), int(counts.max(initial=0))), design.n_published, dtype=np.int32)
-    place = np.arange(X.nnz) - np.repeat(X.indptr[:-1], counts)
-    columns[np.repeat(np.arange(len(rows)), counts), place] = X.indices
-    return columns
-
-
 def part_of(design: Design, rows: NDArray[np.intp]) -> tuple[Design, NDArray[np.int64]]:
     """A design on some inner cells and the published cells they reach, and which those are.
 
@@ -195,7 +168,7 @@ def part_of(design: Design, rows: NDArray[np.intp]) -> tuple[Design, NDArray[np.
     """
     from scipy import sparse
 
-    members = members_of(design, rows)
+    members = design.members(rows)
     inside = members < design.n_published
     cells, place = np.unique(members[inside], return_inverse=True)
     row = np.broadcast_to(np.arange(len(rows))[:, None], members.shape)[inside]
