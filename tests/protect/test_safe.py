@@ -203,7 +203,7 @@ def test_a_general_design_is_protected_too():
     release = table.simulate(dc.Safe(**QUICK), seed=1)
     assert is_safe(release.z)
     assert release.y[3] == 0
-    with pytest.raises(ParameterError, match="no margins to choose"):
+    with pytest.raises(DesignError, match="no margins to choose"):
         table.simulate(dc.Safe(controlled="a", **QUICK), seed=1)
 
 

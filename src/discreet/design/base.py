@@ -153,7 +153,7 @@ class Design(ABC):
 
     def public(self) -> Lift[Any]:
         """The design with public support, and where this one's cells lie in it."""
-        return Lift(self, np.arange(self.n_published), np.arange(self.n_inner))
+        return Lift(self, slice(None), slice(None))
 
     @abstractmethod
     def restricted(self, cells: Vector, *, occurring: bool = False) -> Restricted:

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from discreet.design.base import Design
 
 Kind = Literal["all", "declared", "occurring"]
-Positions = NDArray[np.int64]
+Positions = Any
+"""An index array, or the slice of everything where nothing moves."""
 Public = TypeVar("Public", bound="Design", covariant=True)
 
 
@@ -58,7 +59,7 @@ class Lift(Generic[Public]):
         return self.inner
 
 
-def spread(values: NDArray[Any], where: NDArray[Any], n: int, outside: float = 0) -> NDArray[Any]:
+def spread(values: NDArray[Any], where: Positions, n: int, outside: float = 0) -> NDArray[Any]:
     """An array of length `n` with values at some places and `outside` at the others."""
     found = np.full(n, outside, dtype=values.dtype)
     found[where] = values
