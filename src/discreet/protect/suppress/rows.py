@@ -178,7 +178,7 @@ def _columns(
 def _places(design: StructuredDesign) -> NDArray[np.int64]:
     """Positions of the published cells in the full crossing."""
     if isinstance(design, SparseDesign):
-        return design.completed().published
+        return np.asarray(design.completed().published)
     return np.arange(design.n_published)
 
 
