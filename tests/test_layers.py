@@ -9,7 +9,8 @@ import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "discreet"
 LAYERS = [
-    {"errors", "randomness", "progress", "files", "registry", "accounting", "digests", "processes"},
+    {"errors", "randomness", "progress", "files", "registry", "plugins"}
+    | {"accounting", "digests", "processes"},
     {"design"},
     {"ledger"},
     {"solve"},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -102,38 +102,6 @@ class Adjust:
         if self.seconds is not None:
             positive("seconds", self.seconds)
         object.__setattr__(self, "weights", by_order("weights", self.weights, positive=True))
-
-    @classmethod
-    def from_parameters(
-        cls,
-        method: str = "cell-key",
-        parameters: Mapping[str, Any] | None = None,
-        min_count: int | None = None,
-        max_move: float | None = None,
-        weights: Mapping[str, float] | None = None,
-        proposals: float = 8e7,
-        seconds: float | None = None,
-    ) -> Adjust:
-        """The method from plain values.
-
-        Args:
-          method: Registered name of the method that perturbs.
-          parameters: Its parameters.
-          min_count: As for the method.
-          max_move: As for the method.
-          weights: As for the method; keys may be text.
-          proposals: As for the method.
-          seconds: As for the method.
-        """
-        from discreet import registry
-
-        if not isinstance(parameters, Mapping | None):
-            raise ParameterError(
-                f"parameters of the method within must be named values such as "
-                f'{{"D": 5, "V": 3, "js": 2}}, got {parameters!r}.'
-            )
-        inner = registry.build("method", method, parameters or {})
-        return cls(inner, min_count, max_move, cast(Any, weights), proposals, seconds)
 
     @property
     def claims(self) -> Claims:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -76,26 +76,6 @@ class Quality:
         object.__setattr__(self, "edges", tuple(whole("edges", e, 0) for e in self.edges))
         if len(self.edges) not in (1, 2) or list(self.edges) != sorted(set(self.edges)):
             raise ParameterError(f"edges are one or two increasing numbers, got {self.edges}.")
-
-    @classmethod
-    def from_parameters(
-        cls,
-        method: str = "cell-key",
-        parameters: Mapping[str, Any] | None = None,
-        edges: Sequence[int] = (1, 4),
-        keep: float = 0.5,
-    ) -> Quality:
-        """The method from plain values.
-
-        Args:
-          method: Registered name of the method that protects.
-          parameters: Its parameters.
-          edges: As for the method.
-          keep: As for the method.
-        """
-        from discreet import registry
-
-        return cls(registry.build("method", method, parameters or {}), edges, keep)
 
     @property
     def source(self) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import itertools
 import json
 from collections.abc import Mapping, Sequence
@@ -161,12 +160,7 @@ def _made(method: str | type[Method], setting: Mapping[str, Any]) -> Method:
     if isinstance(method, str):
         built: Method = registry.build("method", method, setting)
         return built
-    maker = getattr(method, "from_parameters", method)
-    try:
-        inspect.signature(maker).bind(**setting)
-    except TypeError as error:
-        raise ParameterError(f"{method.__name__}: {error}.") from None
-    found: Method = maker(**setting)
+    found: Method = registry.make(method, setting, method.__name__)
     return found
 
 

@@ -134,7 +134,7 @@ def measures_from(given: str | Sequence[str | Measure] | None) -> tuple[Measure,
     if given is None:
         given = DEFAULT_MEASURES
     elif isinstance(given, str):
-        given = list(registry.MEASURES) if given == "all" else [given]
+        given = registry.working("measure") if given == "all" else [given]
     built = tuple(built_from("measure", m) for m in given)
     if not built:
         raise ParameterError("there is no measure to compare by.")
