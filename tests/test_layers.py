@@ -25,6 +25,7 @@ LAYERS = [
 ]
 # A table and a release offer what is made of them as methods; they are imported when called.
 DOORS = {
+    ("design/release.py", "discreet.solve.fit"),
     ("design/table.py", "discreet.protect.publish"),
     ("design/table.py", "discreet.protect.simulate"),
     ("design/release.py", "discreet.release.fitting"),

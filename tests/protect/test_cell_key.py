@@ -17,7 +17,7 @@ from discreet.design.values import CellValues
 from discreet.errors import DataError, DesignError, InfeasibleError, KeysError, ParameterError
 from discreet.noise import discrete_laplace
 from discreet.protect.draws import SeededDraws
-from discreet.protect.fold import fold, from_predrawn, predrawn
+from discreet.protect.frame.fold import fold, from_predrawn, predrawn
 from discreet.testing import check_method
 from discreet.testing.draws import by_cell, retabulated, sample_table
 from tests.protect.tables import PARTY, SECRET, keyed_party, party

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.design.method import Claims, Draws, Method
 from discreet.design.release import COUNT, Protected
 from discreet.design.statement import Statement, step_of
 from discreet.design.structured import StructuredDesign
-from discreet.design.table import Draws, Method, Table
+from discreet.design.table import Table
 from discreet.errors import ConfidentialError, DesignError, ParameterError
 from discreet.noise.checks import positive, whole
 from discreet.protect.adjustment import Frame, Whole, adjustment
-from discreet.protect.claims import Claims
-from discreet.protect.margins import shows_inner_cells
-from discreet.protect.options import at_least, by_order
+from discreet.protect.frame.margins import shows_inner_cells
+from discreet.protect.frame.options import at_least, by_order
 from discreet.protect.sentences import claimed, groups_not_hidden, limit, process
 from discreet.solve.integer.domain import LimitError
 
@@ -27,14 +27,6 @@ if TYPE_CHECKING:
 
 _SWEEPS = 4000  # over the cells of a small table
 MARGIN_FACTOR = 4.0  # how much more a cell weighs for each variable it has fewer
-
-
-class Perturbing(Method, Protocol):
-    """A method that says what it promises."""
-
-    @property
-    def claims(self) -> Claims:
-        """What the method promises for every table."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +64,7 @@ class Adjust:
     name: ClassVar[str] = "adjust"
     source: ClassVar[str] = "table"
 
-    method: Perturbing
+    method: Method
     min_count: int | None = None
     max_move: float | None = None
     weights: Mapping[int, float] | None = None

@@ -6,15 +6,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from discreet.design.keys import Edge, KeyConvention, convention
-from discreet.design.statement import Sentence
-from discreet.design.table import Draws
+from discreet.design.method import Draws
 from discreet.design.values import Whole
 from discreet.errors import KeysError, ParameterError
 from discreet.noise.matrix import TransitionMatrix
 from discreet.protect.cells import Cells
-from discreet.protect.fold import folded_noise
-from discreet.protect.keyed_noise import KeyedNoise, noise_by_key
-from discreet.protect.sentences import process
+from discreet.protect.frame.fold import folded_noise
+from discreet.protect.frame.keyed_noise import KeyedNoise, matrix_parameters, noise_by_key
 
 
 @dataclass(frozen=True)
@@ -44,6 +42,10 @@ class CellKey(KeyedNoise):
     """
 
     name: ClassVar[str] = "cell-key"
+    done: ClassVar[str] = (
+        "Values were changed by the cell key method: the change of a value depends on the records "
+        "in its cell and on nothing else."
+    )
 
     matrix: TransitionMatrix
     convention: str | KeyConvention | None = None
@@ -90,15 +92,4 @@ class CellKey(KeyedNoise):
 
     def parameters(self) -> dict[str, Any]:
         """The method's own parameters as plain public data."""
-        return {**super().parameters(), "folded": self.folded or None}
-
-    def what_was_done(self) -> list[Sentence]:
-        """The sentences of the method itself."""
-        return [
-            process(
-                "cell-key",
-                "Values were changed by the cell key method: the change of a value depends on the "
-                "records in its cell and on nothing else.",
-                "Each figure was changed by a small random amount.",
-            )
-        ]
+        return {**matrix_parameters(self.law), "folded": self.folded or None}

@@ -9,19 +9,18 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.design.method import Claims, Draws, Method
 from discreet.design.release import COUNT, Protected
 from discreet.design.show import NO_QUALITY
 from discreet.design.statement import Sentence, step_of
-from discreet.design.table import Draws, Table
+from discreet.design.table import Table
 from discreet.design.values import Real, Whole
 from discreet.errors import ConfidentialError, DesignError, KeysError, ParameterError
 from discreet.noise.checks import is_number, whole
-from discreet.protect.adjust import Perturbing
 from discreet.protect.cells import Cells, on_public_support
-from discreet.protect.claims import Claims
 from discreet.protect.draws import MIXED_KEYS
+from discreet.protect.frame.zeros import keys_of, keys_with_zeros
 from discreet.protect.sentences import limit, process
-from discreet.protect.zeros import keys_of, keys_with_zeros
 
 
 @dataclass(frozen=True)
@@ -51,7 +50,7 @@ class Quality:
     name: ClassVar[str] = "quality"
     units: ClassVar[tuple[str, ...]] = (COUNT,)
 
-    method: Perturbing
+    method: Method
     edges: Sequence[int] = (1, 4)
     keep: float = 0.5
 

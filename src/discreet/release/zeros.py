@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.design.base import Design
-from discreet.design.release import Fitter, Protected
+from discreet.design.release import Protected
 from discreet.design.sparse import SparseDesign
 from discreet.design.structured import StructuredDesign
 from discreet.errors import ParameterError
-from discreet.solve.fit import Certificate, Fit, Status
+from discreet.solve.fit import Certificate, Fit, Fitter, Status
 
 ALL, MARGINS = "all", "margins"
 """Which inner cells a fit may fill: all, or those in no published cell that is zero."""

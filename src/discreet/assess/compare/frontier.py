@@ -15,7 +15,8 @@ from discreet.assess.compare.text import RANGE, number
 from discreet.assess.compare.trial import Sampler
 from discreet.assess.listing import Framed, aligned
 from discreet.assess.measure import Measure
-from discreet.design.table import Method, Table
+from discreet.design.method import Method
+from discreet.design.table import Table
 from discreet.errors import DiscreetError, ParameterError
 
 if TYPE_CHECKING:

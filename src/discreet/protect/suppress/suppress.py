@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.design.canonical import Arrangement, canonical_order, canonical_table
+from discreet.design.method import Claims, Draws
 from discreet.design.release import COUNT, VALUE, CellStatus, Protected
 from discreet.design.statement import Sentence, Statement
-from discreet.design.table import Draws, Table
+from discreet.design.table import Table
 from discreet.errors import ParameterError, UnknownNameError
 from discreet.noise.checks import is_number
 from discreet.protect.cells import on_public_support
-from discreet.protect.claims import Claims
 from discreet.protect.statements import statement_of
 from discreet.protect.suppress.decimals import Decimals
 from discreet.protect.suppress.gauss import Plan, suppress_by_gauss
