@@ -18,7 +18,7 @@ from discreet.design.structured import StructuredDesign
 from discreet.design.table import Table
 from discreet.design.values import CellValues
 from discreet.protect.cells import Cells, on_public_support
-from discreet.protect.publish import SOURCES
+from discreet.protect.publish import SOURCES, built
 from discreet.protect.sentences import LARGE_COUNT, LEAST_P, is_additive, mean_p
 from discreet.testing.draws import (
     by_cell,
@@ -52,7 +52,7 @@ class BrokenPromiseError(AssertionError):
 
 
 def check_method(
-    method: Method, table: Table | None = None, *, draws: int = 100_000, seed: int = 1
+    method: Method | str, table: Table | None = None, *, draws: int = 100_000, seed: int = 1
 ) -> dict[str, str]:
     """Hold a method to what it declares, and raise when it does not keep it.
 
@@ -64,7 +64,7 @@ def check_method(
     probability of 10⁻⁶.
 
     Args:
-      method: The method.
+      method: The method, or its name.
       table: A table with inner cells; `draws.sample_table` when absent.
       draws: How many cells are drawn in all; more draws find smaller lies.
       seed: Seed of the draws.
@@ -75,6 +75,7 @@ def check_method(
     Raises:
       BrokenPromiseError: With every promise that is broken.
     """
+    method = built(method, {})
     trial = _Trial(method, sample_table() if table is None else table, draws, seed)
     found, broken = {}, {}
     for name, check in _CHECKS.items():
