@@ -13,20 +13,23 @@ asked for that is not built in, or when names are listed. A built-in name stays 
 from __future__ import annotations
 
 import functools
-from importlib.metadata import EntryPoint, entry_points
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from discreet.errors import PluginError
 from discreet.progress import notice
 
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
 _GROUPS = {"matrix": "matrices", "measure of records": "record_measures"}
-Entries = dict[str, tuple[EntryPoint, ...]]
 
 
 @functools.cache
-def entries(kind: str, built_in: frozenset[str]) -> Entries:
+def entries(kind: str, built_in: frozenset[str]) -> dict[str, tuple[EntryPoint, ...]]:
     """Entry points of a kind by name; a notice names those that ask for a built-in name."""
-    found: Entries = {}
+    from importlib.metadata import entry_points
+
+    found: dict[str, tuple[EntryPoint, ...]] = {}
     for entry in entry_points(group=f"discreet.{_GROUPS.get(kind, f'{kind}s')}"):
         if entry.name in built_in:
             notice(
