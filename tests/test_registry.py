@@ -36,6 +36,13 @@ def test_parameters_are_handed_on_through_every_part():
     assert registry.build("method", within) == dc.Quality(dc.DropAdd(cap=3), keep=0.4)
 
 
+def test_a_part_that_may_be_absent_stays_absent():
+    assert registry.build("method", "pram", {"matrix": None}) == dc.Pram()
+    assert registry.build("method", "pram", {"matrix": "drop-add", "share": 0.1}).law.name != (
+        dc.Pram().law.name
+    )
+
+
 def test_several_parts_are_a_list_and_texts_with_brackets_are_read_by_the_method():
     rules = ["p%(10)", {"name": "threshold", "max": 2, "zeros": True}, "dominance"]
     built = registry.build("method", "suppress", {"rules": rules})
@@ -73,6 +80,7 @@ def test_a_name_that_nothing_answers_to_is_never_ignored(method, parameters, wor
         ("suppress", {"sensitive_zeros": True}, "threshold.3, zeros"),
         ("cell-key", {"matrix": TABLE}, 'matrix as plain data needs a "name"'),
         ("cell-key", {}, "matrix 'perturbation-table' needs a value of D and V"),
+        ("cell-key", {**NESTED, "D": 7}, "'perturbation-table' has two values of 'D'"),
     ],
 )
 def test_what_cannot_be_built_is_said_with_what_to_write(method, parameters, words):
@@ -83,6 +91,8 @@ def test_what_cannot_be_built_is_said_with_what_to_write(method, parameters, wor
 def test_recipes_hold_nested_data(tmp_path):
     recipe = Recipe("a*b", Choice("cell-key", NESTED))
     read = Recipe.read(recipe.write(tmp_path / "recipe.toml"))
+    assert read == recipe
+    recipe.to_dict()["protect"]["parameters"]["matrix"]["D"] = 7
     assert read == recipe
     assert registry.build("method", read.method.name, read.method.parameters) == METHOD
 

@@ -233,6 +233,8 @@ def build(
     if isinstance(given, Mapping):
         if not isinstance(given.get("name"), str):
             raise ParameterError(f'{kind} as plain data needs a "name", got {dict(given)!r}.')
+        if twice := [name for name in parameters or {} if name in given]:
+            raise ParameterError(f"{kind} {given['name']!r} has two values of {twice[0]!r}.")
         parameters = {**given, **(parameters or {})}
         given = str(parameters.pop("name"))
     return make(load(kind, given), parameters or {}, f"{kind} {given!r}")
@@ -246,7 +248,7 @@ def make(target: Callable[..., Any], parameters: Mapping[str, Any], what: str) -
     for part in (name for name in known if name in PARTS):
         below = _names_below(part, own.get(part)) if flat else []
         _check_names(what, flat, [*known, *below])
-        if flat or part in own or known[part].default is inspect.Parameter.empty:
+        if flat or own.get(part) is not None or known[part].default is inspect.Parameter.empty:
             own[part] = _built(part, own.get(part), flat)
         flat = {}
     _check_names(what, flat, [*known])
