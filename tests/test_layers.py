@@ -9,7 +9,8 @@ import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "discreet"
 LAYERS = [
-    {"errors", "randomness", "progress", "files", "registry", "accounting", "digests", "processes"},
+    {"errors", "randomness", "progress", "files", "registry", "plugins"}
+    | {"accounting", "digests", "processes"},
     {"design"},
     {"ledger"},
     {"solve"},
@@ -24,6 +25,7 @@ LAYERS = [
 ]
 # A table and a release offer what is made of them as methods; they are imported when called.
 DOORS = {
+    ("design/release.py", "discreet.solve.fit"),
     ("design/table.py", "discreet.protect.publish"),
     ("design/table.py", "discreet.protect.simulate"),
     ("design/release.py", "discreet.release.fitting"),

@@ -183,6 +183,6 @@ def test_a_recipe_cannot_be_changed():
 
 
 def test_everything_registered_can_be_loaded():
-    for kind, entries in registry._KINDS.items():
+    for kind, entries in registry.KINDS.items():
         for name in entries:
             assert callable(registry.load(kind, name)), (kind, name)

@@ -94,6 +94,10 @@ class MissingDependencyError(DiscreetError, ImportError):
         super().__init__(f"{purpose} needs {package}: `pip install 'discreet[{extra}]'`.")
 
 
+class PluginError(DiscreetError):
+    """What another package registers cannot be used."""
+
+
 def suggest(name: str, known: list[str], limit: int = 3) -> str:
     """One sentence that names the nearest known names, or all of them when they are few."""
     folded = {k.casefold(): k for k in known}

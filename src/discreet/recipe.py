@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -148,12 +149,12 @@ class Recipe:
         if self.unit is not None:
             protect["unit"] = self.unit
         if self.method.parameters:
-            protect["parameters"] = dict(self.method.parameters)
+            protect["parameters"] = deepcopy(dict(self.method.parameters))
         spec = {"tabulate": tabulate, "protect": protect}
         if self.fitter is not None:
             spec["fit"] = {"fitter": self.fitter.name}
             if self.fitter.parameters:
-                spec["fit"]["parameters"] = dict(self.fitter.parameters)
+                spec["fit"]["parameters"] = deepcopy(dict(self.fitter.parameters))
             if self.zeros != "all":
                 spec["fit"]["zeros"] = self.zeros
             if self.rounding is not None:
@@ -229,7 +230,7 @@ def _check_fit(rounding: str | None, zeros: str) -> None:
 def _frozen(entries: Mapping[str, Any], kind: str) -> Mapping[str, Any]:
     if not isinstance(entries, Mapping):
         raise ParameterError(f"{kind} must be a table of names and values, got {entries!r}.")
-    return MappingProxyType(dict(entries))
+    return MappingProxyType(deepcopy(dict(entries)))
 
 
 def _only(spec: Mapping[str, Any], known: tuple[str, ...], kind: str) -> None:

@@ -1,7 +1,8 @@
-"""Methods, fitters, measures, engines and synthesizers by name.
+"""Methods, fitters, measures and everything else that is chosen by name.
 
-One line here makes a new one available in Python, on the command line, in recipes, in comparisons
-and in the table builder. Nothing is imported until it is asked for.
+One line here, or an entry point of another package (`discreet.plugins`), makes a new one available
+in Python, on the command line, in recipes, in comparisons and in the table builder. Nothing is
+imported until it is asked for.
 """
 
 from __future__ import annotations
@@ -9,10 +10,12 @@ from __future__ import annotations
 import functools
 import importlib
 import inspect
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeGuard
 
-from discreet.errors import ParameterError, UnknownNameError
+from discreet import plugins
+from discreet.errors import ParameterError, PluginError, UnknownNameError
+from discreet.progress import notice
 
 Entry = str | tuple[str, Mapping[str, Any]]
 """Module and name, for one of a family with the parameters that make it."""
@@ -127,43 +130,166 @@ SYNTHESIZERS: dict[str, str] = {
     "romm": "discreet.synthesize.romm:romm",
     "score-correlation": "discreet.synthesize.score_correlation:score_correlation",
 }
-_KINDS: dict[str, Mapping[str, Entry]] = {
+CONNECTIONS: dict[str, str] = {
+    "postgres": "discreet.microdata.postgres:connect",
+    "postgresql": "discreet.microdata.postgres:connect",
+    "spark": "discreet.microdata.spark:connect",
+}
+MATRICES: dict[str, str] = {
+    "discrete-laplace": "discreet.noise.laplace:discrete_laplace",
+    "drop-add": "discreet.noise.drop_add:drop_add",
+    "file": "discreet.noise.exchange:read_matrix",
+    "linear-table": "discreet.noise.linear:linear_table",
+    "perturbation-table": "discreet.noise.entropy:perturbation_table",
+    "pram": "discreet.noise.pram:pram",
+}
+RULES: dict[str, str] = {
+    "threshold": "discreet.protect.suppress.rules:Threshold",
+    "direct-disclosure": "discreet.protect.suppress.rules:DirectDisclosure",
+    "group-disclosure": "discreet.protect.suppress.rules:GroupDisclosure",
+    "k-disclosure": "discreet.protect.suppress.rules:KDisclosure",
+    "dominance": "discreet.protect.suppress.dominance:Dominance",
+    "p%": "discreet.protect.suppress.dominance:PPercent",
+    "p/q": "discreet.protect.suppress.dominance:PQ",
+    "few-contributors": "discreet.protect.suppress.dominance:FewContributors",
+}
+FORMATS: dict[str, str] = {}
+KINDS: dict[str, Mapping[str, Entry]] = {
     "method": METHODS,
     "fitter": FITTERS,
     "measure": MEASURES,
     "measure of records": RECORD_MEASURES,
     "engine": ENGINES,
+    "connection": CONNECTIONS,
+    "format": FORMATS,
+    "matrix": MATRICES,
+    "rule": RULES,
     "synthesizer": SYNTHESIZERS,
 }
+PARTS: dict[str, tuple[str, str | None]] = {
+    "method": ("method", "cell-key"),
+    "matrix": ("matrix", "perturbation-table"),
+    "fitter": ("fitter", "non-negative"),
+    "fitters": ("fitter", None),
+    "rules": ("rule", "threshold"),
+}
+"""Parameters that are registered themselves: their kind, and the usual name."""
+_NOW_WRITTEN = {
+    "parameters": 'nested data, such as method={"name": "drop-add", "cap": 3}',
+    "ptable": 'matrix={"name": "file", "path": "ptable.csv"}',
+    "sensitive_zeros": 'rules="threshold(3, zeros)"',
+}
+
+
+def names(kind: str) -> list[str]:
+    """Every registered name of a kind, those of plug-ins last."""
+    built_in = KINDS[kind]
+    return [*built_in, *plugins.entries(kind, frozenset(built_in))]
+
+
+def working(kind: str) -> list[str]:
+    """The names of a kind that can be loaded; a plug-in that cannot is named in a notice."""
+    found = list(KINDS[kind])
+    for name in names(kind)[len(found) :]:
+        try:
+            load(kind, name)
+        except PluginError as error:
+            notice(str(error))
+        else:
+            found.append(name)
+    return found
 
 
 def load(kind: str, name: str) -> Any:
     """The class or function registered under a name, with the parameters of its entry."""
-    entries = _KINDS[kind]
-    if name not in entries:
-        raise UnknownNameError(kind, name, entries)
-    entry = entries[name]
+    built_in = KINDS[kind]
+    if name not in built_in:
+        others = plugins.entries(kind, frozenset(built_in))
+        if name not in others:
+            raise UnknownNameError(kind, name, [*built_in, *others])
+        return plugins.load(kind, others[name])
+    entry = built_in[name]
     path, parameters = (entry, {}) if isinstance(entry, str) else entry
     module, _, attribute = path.partition(":")
     found = getattr(importlib.import_module(module), attribute)
     return functools.partial(found, **parameters) if parameters else found
 
 
-def build(kind: str, name: str, parameters: Mapping[str, Any] | None = None) -> Any:
-    """An instance from plain parameters, as recipes and the command line give them.
+def build(
+    kind: str, given: str | Mapping[str, Any], parameters: Mapping[str, Any] | None = None
+) -> Any:
+    """An instance from plain data, as recipes and the command line give it.
 
-    A class whose constructor takes more than plain values offers `from_parameters`.
+    A parameter that is itself registered (`PARTS`) is given by its name or as nested data:
+    `{"name": "cell-key", "matrix": {"name": "perturbation-table", "D": 5, "V": 3}}`. A parameter
+    that the constructor does not have goes to this part, so that `{"name": "cell-key", "D": 5,
+    "V": 3}` means the same.
+
+    Args:
+      kind: One of `KINDS`.
+      given: A registered name, or the name and the parameters together.
+      parameters: The parameters that go with a name.
     """
-    target = load(kind, name)
-    maker = getattr(target, "from_parameters", target)
-    known = inspect.signature(maker).parameters
-    for given in parameters or {}:
-        if given not in known:
-            raise UnknownNameError(f"parameter of {kind} {name!r}", given, known)
-    needed = [p.name for p in known.values() if p.default is p.empty]
-    if missing := [name for name in needed if name not in (parameters or {})]:
-        raise ParameterError(f"{kind} {name!r} needs a value of {' and '.join(missing)}.")
+    if isinstance(given, Mapping):
+        if not isinstance(given.get("name"), str):
+            raise ParameterError(f'{kind} as plain data needs a "name", got {dict(given)!r}.')
+        if twice := [name for name in parameters or {} if name in given]:
+            raise ParameterError(f"{kind} {given['name']!r} has two values of {twice[0]!r}.")
+        parameters = {**given, **(parameters or {})}
+        given = str(parameters.pop("name"))
+    return make(load(kind, given), parameters or {}, f"{kind} {given!r}")
+
+
+def make(target: Callable[..., Any], parameters: Mapping[str, Any], what: str) -> Any:
+    """What a class or function makes of plain parameters; `what` names it in messages."""
+    known = inspect.signature(target).parameters
+    own = {name: value for name, value in parameters.items() if name in known}
+    flat = {name: value for name, value in parameters.items() if name not in known}
+    for part in (name for name in known if name in PARTS):
+        below = _names_below(part, own.get(part)) if flat else []
+        _check_names(what, flat, [*known, *below])
+        if flat or own.get(part) is not None or known[part].default is inspect.Parameter.empty:
+            own[part] = _built(part, own.get(part), flat)
+        flat = {}
+    _check_names(what, flat, [*known])
+    if missing := [p.name for p in known.values() if p.default is p.empty and p.name not in own]:
+        raise ParameterError(f"{what} needs a value of {' and '.join(missing)}.")
     try:
-        return maker(**(parameters or {}))
+        return target(**own)
     except TypeError as error:
-        raise ParameterError(f"{kind} {name!r}: {error}.") from error
+        raise ParameterError(f"{what}: {error}.") from error
+
+
+def _check_names(what: str, given: Mapping[str, Any], known: list[str]) -> None:
+    for name in given:
+        if name in known:
+            continue
+        if name in _NOW_WRITTEN:
+            raise ParameterError(f"{what} has no parameter {name!r}: write {_NOW_WRITTEN[name]}.")
+        raise UnknownNameError(f"parameter of {what}", name, known)
+
+
+def _names_below(part: str, given: Any) -> list[str]:
+    """Names of the parameters that can be handed on to a part, and to its own part."""
+    kind, usual = PARTS[part]
+    chosen = given.get("name") if isinstance(given, Mapping) else given or usual
+    if not _is_name(chosen):
+        return []
+    known = inspect.signature(load(kind, chosen)).parameters
+    return [*known, *(name for p in known if p in PARTS for name in _names_below(p, None))]
+
+
+def _built(part: str, given: Any, flat: Mapping[str, Any]) -> Any:
+    """A part from its name or plain data, each of several; what is an object already stays."""
+    if isinstance(given, list | tuple):
+        return [_built(part, each, {}) for each in given]
+    kind, usual = PARTS[part]
+    chosen = usual if given is None else given
+    if _is_name(chosen) or isinstance(chosen, Mapping):
+        return build(kind, chosen, flat)
+    return chosen
+
+
+def _is_name(chosen: Any) -> TypeGuard[str]:
+    """Whether this is a name; a text with brackets, such as `p%(10)`, is the constructor's own."""
+    return isinstance(chosen, str) and "(" not in chosen

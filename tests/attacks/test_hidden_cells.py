@@ -8,7 +8,7 @@ import pytest
 
 import discreet as dc
 from discreet.design.storage import save_release
-from discreet.protect.keyed_noise import moments
+from discreet.protect.frame.keyed_noise import moments
 from discreet.release.export import to_csv
 from discreet.release.files import write_csv
 from discreet.serve.payload import table_json

@@ -10,7 +10,7 @@ from discreet.design.data_set import DataSet
 from discreet.design.product import ProductDesign
 from discreet.errors import LedgerError
 from discreet.protect.cells import Cells
-from discreet.protect.keyed_noise import noise_by_draw
+from discreet.protect.frame.keyed_noise import noise_by_draw
 from discreet.randomness import stream
 from tests.attacks.victims import (
     MODULUS,

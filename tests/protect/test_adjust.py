@@ -155,11 +155,11 @@ def test_an_empty_table_stays_empty():
 def test_it_is_built_from_plain_values():
     built = registry.build(
         "method", "adjust",
-        {"method": "cell-key", "parameters": {"D": 5, "V": 3, "js": 2}, "weights": {"0": 9}},
+        {"method": {"name": "cell-key", "D": 5, "V": 3, "js": 2}, "weights": {"0": 9}},
     )  # fmt: skip
     assert (built.source, built.method.source) == ("table", "keys")
-    with pytest.raises(ParameterError, match="named values"):
-        registry.build("method", "adjust", {"parameters": "D=5"})
+    with pytest.raises(ParameterError, match="nested data"):
+        registry.build("method", "adjust", {"parameters": {"D": 5}})
     assert built.weights == {0: 9.0}
     assert built.claims.blocked == (1, 2)
     assert dc.Adjust(dc.DropAdd()).claims.blocked == ()

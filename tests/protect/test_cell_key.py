@@ -17,7 +17,7 @@ from discreet.design.values import CellValues
 from discreet.errors import DataError, DesignError, InfeasibleError, KeysError, ParameterError
 from discreet.noise import discrete_laplace
 from discreet.protect.draws import SeededDraws
-from discreet.protect.fold import fold, from_predrawn, predrawn
+from discreet.protect.frame.fold import fold, from_predrawn, predrawn
 from discreet.testing import check_method
 from discreet.testing.draws import by_cell, retabulated, sample_table
 from tests.protect.tables import PARTY, SECRET, keyed_party, party
@@ -362,7 +362,7 @@ def test_every_kind_of_bad_input_has_its_own_error():
         with pytest.raises(DataError, match=words):
             CellValues(np.array(counts), key=np.zeros(24, np.int64))
     with pytest.raises(InfeasibleError, match="V"):
-        dc.CellKey.from_parameters(D=3, V=9)
+        registry.build("method", "cell-key", {"D": 3, "V": 9})
     with pytest.raises(ParameterError, match="sums to 0.9"):
         dc.TransitionMatrix.from_law("bad", [[0, 1, 0], [0.2, 0.5, 0.2]])
     with pytest.raises(ParameterError, match="too few rows"):
@@ -378,19 +378,22 @@ def test_recipes_name_the_parameters_or_a_file(tmp_path):
     assert direct == PTABLE
     expected = table.protect(dc.CellKey(PTABLE)).z
     for name in ("ptable.csv", "ptable.json"):
-        read = registry.build("method", "cell-key", {"ptable": str(tmp_path / name)})
+        matrix = {"name": "file", "path": str(tmp_path / name)}
+        read = registry.build("method", "cell-key", {"matrix": matrix})
         np.testing.assert_array_equal(table.protect(read).z, expected)
-    ons = registry.build("method", "cell-key", {"ptable": str(tmp_path / "ons.csv")})
+    flat = {"matrix": "file", "path": str(tmp_path / "ons.csv")}
+    ons = registry.build("method", "cell-key", flat)
     assert ons.matrix.period == 250
 
 
 @pytest.mark.parametrize(
     ("parameters", "error", "words"),
     [
-        ({}, ParameterError, "D=5, V=3"),
-        ({"D": 5}, ParameterError, "D and V"),
-        ({"D": 5, "V": 3, "ptable": "x.csv"}, ParameterError, "not both"),
-        ({"ptable": "nowhere.csv"}, DataError, "nowhere.csv"),
+        ({}, ParameterError, "a value of D and V"),
+        ({"D": 5}, ParameterError, "a value of V"),
+        ({"ptable": "x.csv"}, ParameterError, '"name": "file", "path"'),
+        ({"matrix": "file", "path": "nowhere.csv"}, DataError, "nowhere.csv"),
+        ({"matrix": "file", "path": "x.csv", "D": 5}, dc.DiscreetError, "'D'"),
         ({"D": 5, "V": 3, "d": 1}, dc.DiscreetError, "'D'"),
     ],
 )

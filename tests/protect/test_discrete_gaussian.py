@@ -12,7 +12,7 @@ from discreet.accounting import rho_to_epsilon
 from discreet.design.data_set import Bounds, DataSet
 from discreet.design.values import CellValues
 from discreet.errors import DiscreetError, ParameterError
-from discreet.protect.budget import GaussianShare
+from discreet.protect.frame.budget import GaussianShare
 from discreet.protect.opendp_source import gaussian_noise, gaussian_scale_for
 from discreet.protect.seeded_noise import seeded_gaussian
 from discreet.testing import check_method

@@ -8,7 +8,7 @@ from discreet.design.values import CellValues
 from discreet.errors import KeysError, ParameterError
 from discreet.protect.cells import Cells
 from discreet.protect.draws import SeededDraws
-from discreet.protect.known import change_of_known
+from discreet.protect.frame.known import change_of_known
 from discreet.testing import check_method
 from discreet.testing.draws import sample_table
 from tests.protect.tables import SECRET

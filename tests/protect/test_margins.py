@@ -4,7 +4,7 @@ import pytest
 import discreet as dc
 from discreet.errors import DesignError, ParameterError
 from discreet.noise import discrete_laplace
-from discreet.protect.margins import shows_inner_cells
+from discreet.protect.frame.margins import shows_inner_cells
 from discreet.testing import check_method
 from tests.protect.tables import SECRET, keyed_party, party, secret_party
 

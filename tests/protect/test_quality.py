@@ -225,6 +225,6 @@ def test_arrays_of_the_method_follow_the_cells_into_canonical_order():
 
 def test_by_name():
     parameters = {"D": 5, "V": 3, "js": 2}
-    built = registry.build("method", "quality", {"method": "cell-key", "parameters": parameters})
+    built = registry.build("method", "quality", {"method": {"name": "cell-key", **parameters}})
     assert isinstance(built.method, dc.CellKey)
     assert built.source == "keys"

@@ -7,10 +7,10 @@ import pytest
 
 import discreet as dc
 from discreet import registry
+from discreet.design.method import Claims
 from discreet.design.product import ProductDesign
 from discreet.design.release import CellStatus, Protected
 from discreet.errors import DiscreetError
-from discreet.protect.claims import Claims
 from discreet.protect.discrete_laplace import DiscreteLaplace
 from discreet.protect.sentences import claimed, limit, process
 from discreet.protect.statements import statement_of

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import discreet as dc
+from discreet.design.method import Claims
 from discreet.design.release import CellStatus, Protected
 from discreet.design.statement import Statement, Step
 from discreet.design.values import CellValues
-from discreet.protect.claims import Claims
 from discreet.protect.draws import SeededDraws
 from discreet.protect.sentences import claimed, limit, mean_p, process
 from discreet.protect.statements import statement_of

@@ -122,8 +122,8 @@ def assess(
     Raises:
       UnknownNameError: No measure of this name, or none with this option.
     """
-    kind, known = _measures_of(table)
-    chosen = list(known) if measures is None else list(measures)
+    kind = "measure" if isinstance(table, Table) else "measure of records"
+    chosen = registry.working(kind) if measures is None else list(measures)
     built = [_with_options(built_from(kind, measure), options) for measure in chosen]
     _check_options(options, built)
     scores, skipped = [], []
@@ -133,13 +133,6 @@ def assess(
         except NotApplicableError as error:
             skipped.append(Skipped(measure.name, measure.kind, str(error)))
     return Assessment(tuple(scores), tuple(skipped))
-
-
-def _measures_of(subject: Table | Any) -> tuple[str, Mapping[str, Any]]:
-    """Kind and names of the measures of tables, or of records."""
-    if isinstance(subject, Table):
-        return "measure", registry.MEASURES
-    return "measure of records", registry.RECORD_MEASURES
 
 
 def _options_of(measure: Measure) -> list[str]:

@@ -65,7 +65,7 @@ def options_of(
     if sensitive is not None:
         options["sensitive"] = sensitive
     if ptable is not None:
-        from discreet.protect.cell_key import read_matrix
+        from discreet.noise.exchange import read_matrix
 
         options["mechanism"] = read_matrix(ptable)
     return options

@@ -7,32 +7,21 @@ from typing import Annotated
 
 import typer
 
-from discreet.cli.common import (
-    Decimal,
-    Encoding,
-    Id,
-    Json,
-    Key,
-    Weight,
-    answer,
-    open_source,
-    progress_bar,
-)
+from discreet.cli.common import Json, answer, progress_bar
+from discreet.cli.records import Records, with_options
 from discreet.errors import ParameterError
 from discreet.files import OWNER_ONLY, written_whole
 
 
+@with_options
 def codes(
+    *,
     source: Annotated[str, typer.Argument(help="Records: a file or a database.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="The code lists, a new .toml file.")],
     max_codes: Annotated[
         int, typer.Option(min=1, help="Columns with more codes get no code list.")
     ] = 200,
-    weight: Weight = None,
-    key: Key = None,
-    id: Id = None,
-    encoding: Encoding = None,
-    decimal: Decimal = None,
+    records: Annotated[Records, ("weight", "key", "id", "encoding", "decimal")],
     json: Json = False,
 ) -> None:
     """Draft code lists from the records. Every code that is listed becomes public: review them.
@@ -43,7 +32,7 @@ def codes(
 
     if out.exists():
         raise ParameterError(f"{out} exists, and may have been reviewed; choose another name.")
-    data = open_source(source, weight=weight, key=key, id=id, encoding=encoding, decimal=decimal)
+    data = records.open(source)
     with progress_bar():
         draft = draft_code_lists(data, max_codes)
     with written_whole(out, OWNER_ONLY) as temporary:

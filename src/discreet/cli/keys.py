@@ -7,22 +7,17 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from discreet.cli.common import (
-    Edition,
-    Editions,
-    Encoding,
-    Json,
-    answer,
-    open_source,
-    progress_bar,
-)
+from discreet.cli.common import Json, answer, progress_bar
+from discreet.cli.records import Records, with_options
 from discreet.errors import ParameterError
 
 if TYPE_CHECKING:
     from discreet.microdata.microdata import Editions as Policy
 
 
+@with_options
 def keys(
+    *,
     source: Annotated[str, typer.Argument(help="Records: a file or a database.")],
     id: Annotated[str, typer.Option(help="Column of stable, unique ids.")],
     secret: Annotated[Path, typer.Option(help="Secret file; made when it does not exist.")],
@@ -32,9 +27,7 @@ def keys(
     into: Annotated[
         str | None, typer.Option(help="Side table of ids and keys, new in the records' database.")
     ] = None,
-    encoding: Encoding = None,
-    edition: Edition = None,
-    editions: Editions = None,
+    records: Annotated[Records, ("encoding", "edition", "editions")],
     json: Json = False,
 ) -> None:
     """Make a record key for every id and store them in a side table of their owner's.
@@ -48,8 +41,8 @@ def keys(
 
     if (out is None) == (into is None):
         raise ParameterError("say where the keys go: a file with --out, or a table with --into.")
-    data = open_source(source, id=id, encoding=encoding, edition=edition)
-    policy = cast("Policy", editions or "kept")
+    data = records.open(source, id=id, editions=None)
+    policy = cast("Policy", records.editions or "kept")
     found = Secret.from_file(secret, create=True)
     with progress_bar():
         if into is not None:

@@ -8,35 +8,29 @@ from typing import Annotated
 import typer
 
 from discreet.cli.common import (
-    Again,
-    Budget,
-    BudgetDelta,
     Json,
-    LedgerFile,
     Out,
     Parameters,
-    SecretFile,
     Unit,
     answer,
     check_out,
-    open_ledger,
     plain_values,
     progress_bar,
 )
+from discreet.cli.records import Book, SecretFile, with_options
 from discreet.errors import ParameterError
 
 
+@with_options
 def protect(
+    *,
     table: Annotated[Path, typer.Argument(help="A table made by `discreet tabulate`.")],
     method: Annotated[str, typer.Option(help="The method's name, e.g. cell-key.")],
     out: Out = None,
     set: Parameters = None,
     unit: Unit = None,
     secret: SecretFile = None,
-    ledger: LedgerFile = None,
-    budget: Budget = None,
-    budget_delta: BudgetDelta = None,
-    again: Again = False,
+    book: Book,
     json: Json = False,
     seed: Annotated[int | None, typer.Option(hidden=True)] = None,
 ) -> None:
@@ -62,13 +56,13 @@ def protect(
             "Python, by `table.simulate`."
         )
     check_out(out)
-    book = open_ledger(ledger, budget, budget_delta)
+    ledger = book.open()
     truth = read_table(table)
     if secret is not None:
         truth = truth.with_secret(Secret.from_file(secret))
     chosen = registry.build("method", method, plain_values(set))
     with progress_bar():
-        release = truth.protect(chosen, unit=unit, ledger=book, again=again)
+        release = truth.protect(chosen, unit=unit, ledger=ledger, again=book.again)
     if out is not None:
         release.save(out)
     summary = {

@@ -8,25 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from discreet.cli.common import (
-    Codes,
-    Convention,
-    Decimal,
-    Edition,
-    Editions,
-    Encoding,
-    Id,
-    Key,
-    Keys,
-    LedgerFile,
-    Name,
-    RandomKeys,
-    SecretFile,
-    Weight,
-    open_source,
-    progress_bar,
-    say,
-)
+from discreet.cli.common import progress_bar, say
+from discreet.cli.records import UNWEIGHTED, LedgerFile, Records, Weight, with_options
 from discreet.design.release import WEIGHT
 from discreet.errors import ParameterError
 from discreet.recipe import Choice, Recipe
@@ -45,7 +28,9 @@ def _option(name: str) -> Any:
     return typer.Option(help=help_of(name), show_default=False)
 
 
+@with_options
 def serve(
+    *,
     source: Annotated[str, typer.Argument(help="Records: a file or a database.")],
     recipe: Annotated[Path | None, typer.Option(help="A recipe.toml; else cell keys.")] = None,
     by: Annotated[str | None, typer.Option(help="What is on offer, e.g. 'region*age*sex'.")] = None,
@@ -53,18 +38,7 @@ def serve(
         list[str] | None,
         typer.Option(help="VARIABLE=FILE with a hierarchy (.hrc, …); may be repeated."),
     ] = None,
-    key: Key = None,
-    id: Id = None,
-    keys: Keys = None,
-    random_keys: RandomKeys = None,
-    convention: Convention = None,
-    secret: SecretFile = None,
-    codes: Codes = None,
-    encoding: Encoding = None,
-    decimal: Decimal = None,
-    name: Name = None,
-    edition: Edition = None,
-    editions: Editions = None,
+    records: Annotated[Records, UNWEIGHTED],
     ledger: LedgerFile = None,
     weight: Weight = None,
     grid: Annotated[
@@ -100,24 +74,7 @@ def serve(
         "kept_tables": kept_tables,
     }
     settings = (Settings() if config is None else Settings.read(config)).changed(given)
-    data = open_source(
-        source,
-        weight=weight,
-        key=key,
-        id=id,
-        keys=keys,
-        random_keys=random_keys,
-        encoding=encoding,
-        decimal=decimal,
-        convention=convention,
-        secret=secret,
-        hierarchies=hierarchy,
-        codes=codes,
-        name=name,
-        edition=edition,
-        editions=editions,
-        ledger=ledger,
-    )
+    data = records.open(source, hierarchies=hierarchy, weight=weight, ledger=ledger)
     with progress_bar():
         app = site(data, plan(data, recipe, by, grid), settings)
     listening = listen(settings.host, settings.port)

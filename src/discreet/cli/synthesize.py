@@ -2,31 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from discreet.cli.common import (
-    Again,
-    Decimal,
-    Edition,
-    Encoding,
-    Id,
-    Json,
-    Key,
-    LedgerFile,
-    Name,
-    Out,
-    Parameters,
-    SecretFile,
-    answer,
-    check_out,
-    open_ledger,
-    open_source,
-    plain_values,
-    progress_bar,
-)
+from discreet.cli.common import Json, Out, Parameters, answer, check_out, plain_values, progress_bar
+from discreet.cli.records import Again, Book, LedgerFile, Records, SecretFile, with_options
 from discreet.errors import ParameterError
 
 MIXED = "mixed"
@@ -74,7 +57,9 @@ Target = Annotated[
 ]
 
 
+@with_options
 def synthesize(
+    *,
     source: Annotated[str, typer.Argument(help="A file or database of records.")],
     model: Model,
     method: Annotated[str, typer.Option(help="ipso, score-correlation, romm, hybrid, …")] = "ipso",
@@ -94,12 +79,7 @@ def synthesize(
     secret: SecretFile = None,
     ledger: LedgerFile = None,
     again: Again = False,
-    name: Name = None,
-    edition: Edition = None,
-    id: Id = None,
-    key: Key = None,
-    encoding: Encoding = None,
-    decimal: Decimal = None,
+    records: Annotated[Records, ("name", "edition", "id", "key", "encoding", "decimal")],
     json: Json = False,
     seed: Annotated[int | None, typer.Option(hidden=True)] = None,
 ) -> None:
@@ -116,9 +96,7 @@ def synthesize(
     from discreet.synthesize.synthesize import synthesize as make
 
     _check_options(method, out, report, seed)
-    read: dict[str, Any] = {"encoding": encoding, "decimal": decimal}
-    opened: dict[str, Any] = {"name": name, "edition": edition, "id": id, "key": key}
-    data = open_source(source, secret=secret, **read, **opened)
+    data = replace(records, secret=secret).open(source)
     options: dict[str, Any] = {"gain": gain, "missing": missing, "merge": merge, "keep": keep}
     options |= {"clusters": _size_or_column(clusters), "outliers": outliers}
     options |= {"groups": groups, "pieces": pieces}
@@ -127,7 +105,7 @@ def synthesize(
             data,
             model,
             method,
-            ledger=open_ledger(ledger, None, None),
+            ledger=Book(ledger).open(),
             again=again,
             **options,
             **plain_values(set),
@@ -135,7 +113,8 @@ def synthesize(
     if out is not None:
         made.save(out)
     if report is not None:
-        apart = None if control is None else open_source(control, **read)
+        others = Records(encoding=records.encoding, decimal=records.decimal)
+        apart = None if control is None else others.open(control)
         _write_report(data, made, report, {"control": apart, "target": target})
     summary = {
         "file": None if out is None else str(out),

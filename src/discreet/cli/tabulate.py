@@ -7,32 +7,13 @@ from typing import Annotated
 
 import typer
 
-from discreet.cli.common import (
-    Bounds,
-    Codes,
-    Convention,
-    Decimal,
-    Edition,
-    Editions,
-    Encoding,
-    Id,
-    Json,
-    Key,
-    Keys,
-    MaxRecords,
-    Name,
-    Person,
-    RandomKeys,
-    SecretFile,
-    Weight,
-    WeightBound,
-    answer,
-    open_source,
-    progress_bar,
-)
+from discreet.cli.common import Json, answer, progress_bar
+from discreet.cli.records import Records, with_options
 
 
+@with_options
 def tabulate(
+    *,
     source: Annotated[str, typer.Argument(help="Records: a Parquet or CSV file, or a database.")],
     by: Annotated[str, typer.Option(help="What to publish, e.g. 'region*age + region*sex'.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="The table, a confidential .parquet.")],
@@ -40,22 +21,7 @@ def tabulate(
         list[str] | None,
         typer.Option(help="VARIABLE=FILE with a hierarchy (.hrc, …); may be repeated."),
     ] = None,
-    weight: Weight = None,
-    weight_bound: WeightBound = None,
-    person: Person = None,
-    max_records: MaxRecords = None,
-    key: Key = None,
-    id: Id = None,
-    keys: Keys = None,
-    random_keys: RandomKeys = None,
-    convention: Convention = None,
-    secret: SecretFile = None,
-    codes: Codes = None,
-    encoding: Encoding = None,
-    decimal: Decimal = None,
-    name: Name = None,
-    edition: Edition = None,
-    editions: Editions = None,
+    records: Records,
     support: Annotated[str, typer.Option(help="Inner cells: 'all' or 'occurring'.")] = "all",
     value: Annotated[str | None, typer.Option(help="Column to sum, for magnitudes.")] = None,
     contributor: Annotated[str | None, typer.Option(help="Column of whose a value is.")] = None,
@@ -79,24 +45,7 @@ def tabulate(
     from discreet.design.storage import check_table_name
 
     check_table_name(out)
-    data = open_source(
-        source,
-        weight=weight,
-        key=key,
-        id=id,
-        keys=keys,
-        random_keys=random_keys,
-        encoding=encoding,
-        decimal=decimal,
-        convention=convention,
-        secret=secret,
-        hierarchies=hierarchy,
-        codes=codes,
-        name=name,
-        edition=edition,
-        editions=editions,
-        bounds=Bounds(weight_bound, person, max_records),
-    )
+    data = records.open(source, hierarchies=hierarchy)
     with progress_bar():
         table = data.tabulate(
             by,

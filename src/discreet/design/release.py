@@ -6,7 +6,7 @@ import enum
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, Protocol, Self, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
     import pyarrow as pa
+
+    from discreet.solve.fit import Fitter
 
 COUNT, WEIGHT, VALUE = "count", "weight", "value"
 """What methods can publish: numbers of records, sums of their weights, sums of a value.
@@ -47,19 +49,6 @@ HIDDEN = (CellStatus.suppressed, CellStatus.below_threshold)
 _WIDTH = 100  # of a printed statement
 _OUTSIDE = {"status": CellStatus.published, "quality": show.NO_QUALITY, "precision": 0.0}
 """What cells get that a release has and its table, read from the records, had not."""
-
-
-class Fitter(Protocol):
-    """What recovers inner cells from published ones."""
-
-    @property
-    def name(self) -> str:
-        """The fitter's name in the registry."""
-
-    def __call__(
-        self, design: Design, z: NDArray[Any], *, weights: NDArray[Any] | None = None
-    ) -> Any:
-        """Fit the design to `z`; the result has `y`, `z` and `status`."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

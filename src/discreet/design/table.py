@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -32,43 +32,8 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
 
-    from discreet.design.release import Protected, Release, Trial
-
-
-class Draws(Protocol):
-    """Where a method's random choices come from: a secret and the system, or an experiment's seed.
-
-    A method draws from nothing else.
-    """
-
-    def generator(self, method: Any, table: Table) -> np.random.Generator:
-        """The generator of a table-wise method, for this method on this table."""
-
-    def laplace(self, n: int, scale: float, cap: int | None = None) -> Whole:
-        """Discrete Laplace noise, none beyond the cap."""
-
-    def gaussian(self, n: int, scale: float) -> Whole:
-        """Discrete Gaussian noise."""
-
-
-class Method(Protocol):
-    """What protects a table.
-
-    `source` says where the noise comes from: `"keys"` (looked up by the table's cell keys, so the
-    same records get the same noise in every table), `"table"` (a generator made from the secret and
-    this very table) or `"system"` (the operating system, through a vetted library).
-    """
-
-    @property
-    def name(self) -> str:
-        """The method's name in the registry."""
-
-    @property
-    def source(self) -> str:
-        """`"keys"`, `"table"` or `"system"`."""
-
-    def __call__(self, table: Table, *, draws: Draws) -> Protected:
-        """Protect the table."""
+    from discreet.design.method import Method
+    from discreet.design.release import Release, Trial
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from discreet import registry
 from discreet.design.assembly import (
     Hierarchies,
     HierarchiesLike,
@@ -225,14 +226,10 @@ def _named(source: str, table: str | None, form: TextForm) -> Found:
     """A file, or a server with an address."""
     place, named = urls.split_table(source)
     scheme = urls.scheme_of(place)
-    if scheme in urls.POSTGRES:
-        from discreet.microdata.postgres import connect
-    elif scheme in urls.SPARK:
-        from discreet.microdata.spark import connect
-    else:
+    if scheme is None or scheme not in registry.names("connection"):
         return _file(place, urls.one_table(named, table), form)
     _check_plain(form)
-    backend, origin, inside = connect(place)
+    backend, origin, inside = registry.load("connection", scheme)(place)
     return _table(backend, urls.one_table(named, inside, table), origin)
 
 

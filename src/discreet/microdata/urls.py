@@ -7,8 +7,6 @@ import re
 from discreet.errors import ParameterError
 
 TABLE_MARK = "::"
-POSTGRES = ("postgresql", "postgres")
-SPARK = ("spark",)
 _SCHEME = re.compile(r"([a-z]+)://")
 # A user with a password and a host in brackets may hold the mark themselves.
 _MARKED = re.compile(r"(?s)((?:\w+://)?(?:[^/@]*@)?(?:\[[^\]]*\])?.*?)(?:::(.*))?")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from discreet.errors import ParameterError
+from discreet.errors import DataError, ParameterError
 from discreet.noise.checks import FloatArray, IntArray
 from discreet.noise.lookup import pad
 
@@ -29,6 +29,24 @@ _SAME_END = 1e-12
 ONS_LAST = 750
 ONS_PERIOD = 250
 _MAX_EXPANDED = 10_000
+
+
+def read_matrix(path: str | Path) -> TransitionMatrix:
+    """A matrix from a file: JSON, the CSV of ptable, or the CSV of the ONS."""
+    from discreet.noise.matrix import TransitionMatrix
+
+    path = Path(path)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"cannot read the perturbation table {path}: {error}.") from None
+    if path.suffix == ".json":
+        return TransitionMatrix.from_json(text)
+    if "pcv" in text.partition("\n")[0]:
+        from pyarrow import csv
+
+        return from_ons(csv.read_csv(path))
+    return read_ptable(path)
 
 
 def to_frame(matrix: TransitionMatrix) -> pyarrow.Table:

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from discreet.design.method import Claims, Draws, Method
 from discreet.design.release import COUNT, Protected
 from discreet.design.statement import Statement, step_of
 from discreet.design.support import spread
-from discreet.design.table import Draws, Method, Table
+from discreet.design.table import Table
 from discreet.errors import ConfidentialError, DesignError, ParameterError
 from discreet.noise.checks import positive, whole
 from discreet.protect.adjustment import Frame, Whole, adjustment
-from discreet.protect.claims import Claims
-from discreet.protect.margins import shows_inner_cells
-from discreet.protect.options import at_least, by_order
+from discreet.protect.frame.margins import shows_inner_cells
+from discreet.protect.frame.options import at_least, by_order
 from discreet.protect.sentences import claimed, groups_not_hidden, limit, process
 from discreet.solve.integer.domain import LimitError
 
@@ -26,14 +26,6 @@ if TYPE_CHECKING:
 
 _SWEEPS = 4000  # over the cells of a small table
 MARGIN_FACTOR = 4.0  # how much more a cell weighs for each variable it has fewer
-
-
-class Perturbing(Method, Protocol):
-    """A method that says what it promises."""
-
-    @property
-    def claims(self) -> Claims:
-        """What the method promises for every table."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +63,7 @@ class Adjust:
     name: ClassVar[str] = "adjust"
     source: ClassVar[str] = "table"
 
-    method: Perturbing
+    method: Method
     min_count: int | None = None
     max_move: float | None = None
     weights: Mapping[int, float] | None = None
@@ -101,38 +93,6 @@ class Adjust:
         if self.seconds is not None:
             positive("seconds", self.seconds)
         object.__setattr__(self, "weights", by_order("weights", self.weights, positive=True))
-
-    @classmethod
-    def from_parameters(
-        cls,
-        method: str = "cell-key",
-        parameters: Mapping[str, Any] | None = None,
-        min_count: int | None = None,
-        max_move: float | None = None,
-        weights: Mapping[str, float] | None = None,
-        proposals: float = 8e7,
-        seconds: float | None = None,
-    ) -> Adjust:
-        """The method from plain values.
-
-        Args:
-          method: Registered name of the method that perturbs.
-          parameters: Its parameters.
-          min_count: As for the method.
-          max_move: As for the method.
-          weights: As for the method; keys may be text.
-          proposals: As for the method.
-          seconds: As for the method.
-        """
-        from discreet import registry
-
-        if not isinstance(parameters, Mapping | None):
-            raise ParameterError(
-                f"parameters of the method within must be named values such as "
-                f'{{"D": 5, "V": 3, "js": 2}}, got {parameters!r}.'
-            )
-        inner = registry.build("method", method, parameters or {})
-        return cls(inner, min_count, max_move, cast(Any, weights), proposals, seconds)
 
     @property
     def claims(self) -> Claims:

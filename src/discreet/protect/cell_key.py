@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, ClassVar
 
 from discreet.design.keys import Edge, KeyConvention, convention
-from discreet.design.statement import Sentence
-from discreet.design.table import Draws
+from discreet.design.method import Draws
 from discreet.design.values import Whole
-from discreet.errors import DataError, KeysError, ParameterError
-from discreet.noise.entropy import perturbation_table
+from discreet.errors import KeysError, ParameterError
 from discreet.noise.matrix import TransitionMatrix
 from discreet.protect.cells import Cells
-from discreet.protect.fold import folded_noise
-from discreet.protect.keyed_noise import KeyedNoise, noise_by_key
-from discreet.protect.margins import Margins
-from discreet.protect.sentences import process
+from discreet.protect.frame.fold import folded_noise
+from discreet.protect.frame.keyed_noise import KeyedNoise, matrix_parameters, noise_by_key
 
 
 @dataclass(frozen=True)
@@ -48,6 +42,10 @@ class CellKey(KeyedNoise):
     """
 
     name: ClassVar[str] = "cell-key"
+    done: ClassVar[str] = (
+        "Values were changed by the cell key method: the change of a value depends on the records "
+        "in its cell and on nothing else."
+    )
 
     matrix: TransitionMatrix
     convention: str | KeyConvention | None = None
@@ -68,47 +66,6 @@ class CellKey(KeyedNoise):
             )
         if self.convention is not None:
             convention(self.convention)
-
-    @classmethod
-    def from_parameters(
-        cls,
-        D: int | None = None,
-        V: float | None = None,
-        js: int = 0,
-        pstay: float | Sequence[float | None] | None = None,
-        mono: bool = True,
-        ptable: str | None = None,
-        convention: str | None = None,
-        threshold: int | None = None,
-        folded: bool = False,
-        margins: Margins = "own",
-        grid: float | None = None,
-    ) -> CellKey:
-        """The method from plain values: the parameters of a perturbation table, or a file of one.
-
-        Args:
-          D: Largest move.
-          V: Variance of the noise.
-          js: Largest positive count that must not be published.
-          pstay: Least probability of no change.
-          mono: Whether probabilities fall with the distance from the true count.
-          ptable: A file instead of these: the CSV of ptable or of the ONS, or the matrix as JSON.
-          convention: As for the method.
-          threshold: As for the method.
-          folded: As for the method.
-          margins: As for the method.
-          grid: As for the method.
-        """
-        if ptable is None and D is not None and V is not None:
-            matrix = perturbation_table(D, V, js, pstay, mono)
-        elif ptable is not None and D is None and V is None:
-            matrix = read_matrix(ptable)
-        else:
-            raise ParameterError(
-                "give D and V of a perturbation table (such as D=5, V=3, js=2), or a file with "
-                "ptable=, and not both."
-            )
-        return cls(matrix, convention, threshold, folded, margins=margins, grid=grid)
 
     @property
     def law(self) -> TransitionMatrix:
@@ -135,31 +92,4 @@ class CellKey(KeyedNoise):
 
     def parameters(self) -> dict[str, Any]:
         """The method's own parameters as plain public data."""
-        return {**super().parameters(), "folded": self.folded or None}
-
-    def what_was_done(self) -> list[Sentence]:
-        """The sentences of the method itself."""
-        return [
-            process(
-                "cell-key",
-                "Values were changed by the cell key method: the change of a value depends on the "
-                "records in its cell and on nothing else.",
-                "Each figure was changed by a small random amount.",
-            )
-        ]
-
-
-def read_matrix(path: str | Path) -> TransitionMatrix:
-    """A matrix from a file: JSON, the CSV of ptable, or the CSV of the ONS."""
-    path = Path(path)
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"cannot read the perturbation table {path}: {error}.") from None
-    if path.suffix == ".json":
-        return TransitionMatrix.from_json(text)
-    if "pcv" in text.partition("\n")[0]:
-        from pyarrow import csv
-
-        return TransitionMatrix.from_ons(csv.read_csv(path))
-    return TransitionMatrix.from_ptable_csv(path)
+        return {**matrix_parameters(self.law), "folded": self.folded or None}

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from discreet.design.method import Claims, Draws
 from discreet.design.release import Protected
 from discreet.design.statement import Statement
-from discreet.design.table import Draws, Table
+from discreet.design.table import Table
 from discreet.noise.checks import whole
-from discreet.protect.claims import Claims
-from discreet.protect.margins import shows_inner_cells
+from discreet.protect.frame.margins import shows_inner_cells
 from discreet.protect.sentences import claimed, groups_not_hidden, multiples_of, process
 from discreet.protect.statements import statement_of
 

@@ -4,22 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-import numpy as np
-
-from discreet.design.statement import PrivacyStatement, Sentence
-from discreet.design.table import Draws
-from discreet.design.values import Real, Whole
-from discreet.noise.checks import positive
-from discreet.protect.budget import Budget, GaussianShare, Unit
-from discreet.protect.cells import Cells
-from discreet.protect.claims import Claims
-from discreet.protect.discrete_laplace import clipped
+from discreet.design.method import Draws
+from discreet.design.statement import PrivacyStatement
+from discreet.design.values import Whole
+from discreet.protect.frame.budget import GaussianShare, Unit
+from discreet.protect.frame.privacy import gaussian_privacy, largest_delta
+from discreet.protect.frame.private_noise import PrivateNoise
 from discreet.protect.opendp_source import gaussian_scale_for
-from discreet.protect.privacy import gaussian_privacy, largest_delta
-from discreet.protect.private_noise import PrivateNoise
-from discreet.protect.sentences import process
 
 
 @dataclass(frozen=True)
@@ -50,30 +43,14 @@ class DiscreteGaussian(PrivateNoise[GaussianShare]):
     """
 
     name: ClassVar[str] = "discrete-gaussian"
-    letter: ClassVar[str] = "ρ"
+    spends: ClassVar[str] = "rho"
+    share_kind: ClassVar[type[GaussianShare]] = GaussianShare
+    done: ClassVar[str] = (
+        "Every value got discrete Gaussian noise from the operating system's source of randomness."
+    )
 
     rho: float
     nonnegative: bool = True
-
-    def __post_init__(self) -> None:
-        positive("rho", self.rho)
-        super().__post_init__()
-
-    @property
-    def budget(self) -> Budget:
-        """How the budget is spent."""
-        return Budget(self.rho, self.split, self.known)
-
-    @property
-    def claims(self) -> Claims:
-        """What the method promises for every table."""
-        return Claims(
-            additive=self.margins == "summed", unbiased=self.is_unbiased, keeps_zeros=False
-        )
-
-    def share_kind(self) -> type[GaussianShare]:
-        """The kind of the shares."""
-        return GaussianShare
 
     def draw(self, share: GaussianShare, draws: Draws) -> Whole:
         """The noise of one share."""
@@ -88,22 +65,3 @@ class DiscreteGaussian(PrivateNoise[GaussianShare]):
         """The guarantee."""
         delta = largest_delta(self.population, self.accept_delta)
         return gaussian_privacy(shares, delta, unit.name)
-
-    def cut(self, cells: Cells, noise: Whole | Real) -> Whole | Real:
-        """What is left of the noise when negative results are set to zero."""
-        return np.maximum(noise, -cells.count) if self.nonnegative else noise
-
-    def parameters(self) -> dict[str, Any]:
-        """The method's own parameters as plain public data."""
-        return {"rho": self.rho, "nonnegative": self.nonnegative}
-
-    def what_was_done(self) -> list[Sentence]:
-        """The sentences of the method itself."""
-        said = [
-            process(
-                "discrete-gaussian",
-                "Every value got discrete Gaussian noise from the operating system's source of "
-                "randomness.",
-            )
-        ]
-        return [*said, clipped()] if self.nonnegative else said

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
-from discreet.design.statement import PrivacyStatement, Sentence
-from discreet.design.table import Draws, Table
+from discreet.design.method import Claims, Draws
+from discreet.design.statement import PrivacyStatement
+from discreet.design.table import Table
 from discreet.design.values import Real, Whole
-from discreet.noise.checks import positive, whole
-from discreet.protect.budget import Budget, LaplaceShare, Unit
-from discreet.protect.cells import Cells
-from discreet.protect.claims import Claims
+from discreet.noise.checks import whole
+from discreet.protect.frame.budget import LaplaceShare, Unit
+from discreet.protect.frame.privacy import check_delta, laplace_privacy, largest_delta, smallest_cap
+from discreet.protect.frame.private_noise import PrivateNoise
 from discreet.protect.opendp_source import scale_for
-from discreet.protect.privacy import check_delta, laplace_privacy, largest_delta, smallest_cap
-from discreet.protect.private_noise import PrivateNoise
-from discreet.protect.sentences import process
 
 _LEAST_SEEN = 2**-50
 
@@ -54,37 +52,26 @@ class DiscreteLaplace(PrivateNoise[LaplaceShare]):
     """
 
     name: ClassVar[str] = "discrete-laplace"
-    letter: ClassVar[str] = "ε"
+    share_kind: ClassVar[type[LaplaceShare]] = LaplaceShare
+    done: ClassVar[str] = (
+        "Every value got discrete Laplace noise from the operating system's source of randomness."
+    )
 
     epsilon: float
     cap: int | None = None
     nonnegative: bool = True
 
     def __post_init__(self) -> None:
-        positive("epsilon", self.epsilon)
         if self.cap is not None:
             whole("cap", self.cap, 1)
         super().__post_init__()
 
     @property
-    def budget(self) -> Budget:
-        """How the budget is spent."""
-        return Budget(self.epsilon, self.split, self.known)
-
-    @property
     def claims(self) -> Claims:
         """What the method promises for every table."""
         capped = self.cap is not None and self.publication.is_plain and self.known_base is None
-        return Claims(
-            additive=self.margins == "summed",
-            unbiased=self.is_unbiased,
-            keeps_zeros=False,
-            max_move=float(self.cap) if capped and self.cap is not None else math.inf,
-        )
-
-    def share_kind(self) -> type[LaplaceShare]:
-        """The kind of the shares."""
-        return LaplaceShare
+        reach = float(self.cap) if capped and self.cap is not None else math.inf
+        return replace(super().claims, max_move=reach)
 
     def draw(self, share: LaplaceShare, draws: Draws) -> Whole:
         """The noise of one share."""
@@ -103,10 +90,6 @@ class DiscreteLaplace(PrivateNoise[LaplaceShare]):
         times = 1 + math.exp(min(found.epsilon, 700.0)) if self.known else 1.0
         check_delta(times * found.delta, largest, lambda: smallest_cap(shares, largest / times))
         return found
-
-    def cut(self, cells: Cells, noise: Whole | Real) -> Whole | Real:
-        """What is left of the noise when negative results are set to zero."""
-        return np.maximum(noise, -cells.count) if self.nonnegative else noise
 
     def cell_law(self, table: Table, position: int) -> tuple[Whole, Real] | None:
         """Noise of one published cell and its probabilities; `None` where it is a sum."""
@@ -130,27 +113,3 @@ class DiscreteLaplace(PrivateNoise[LaplaceShare]):
         cut = law[kept].copy()
         cut[0] += law[~kept].sum()
         return noise[kept], cut
-
-    def parameters(self) -> dict[str, Any]:
-        """The method's own parameters as plain public data."""
-        return {name: getattr(self, name) for name in ("epsilon", "cap", "nonnegative")}
-
-    def what_was_done(self) -> list[Sentence]:
-        """The sentences of the method itself."""
-        said = [
-            process(
-                "discrete-laplace",
-                "Every value got discrete Laplace noise from the operating system's source of "
-                "randomness.",
-            )
-        ]
-        return [*said, clipped()] if self.nonnegative else said
-
-
-def clipped() -> Sentence:
-    """What setting negative results to zero does."""
-    return process(
-        "clipped",
-        "Negative results were set to zero, which lifts small values on average.",
-        "Very small figures are a little too high on average.",
-    )

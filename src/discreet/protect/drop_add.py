@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from discreet.design.statement import Sentence
 from discreet.noise.drop_add import drop_add
 from discreet.noise.matrix import TransitionMatrix
-from discreet.protect.keyed_noise import KeyedNoise
-from discreet.protect.sentences import process
+from discreet.protect.frame.keyed_noise import KeyedNoise
 
 
 @dataclass(frozen=True)
@@ -44,18 +42,10 @@ class DropAdd(KeyedNoise):
         """The public law of the noise."""
         return drop_add(self.share, self.cap)
 
-    def parameters(self) -> dict[str, Any]:
-        """The method's own parameters as plain public data."""
-        return {"share": self.share, "cap": self.cap}
-
-    def what_was_done(self) -> list[Sentence]:
-        """The sentences of the method itself."""
-        return [
-            process(
-                "drop-add",
-                f"Values were moved up or down by up to {100 * self.share:g} % of their size, "
-                f"rounded up, and by no more than {self.cap} steps; every such move is equally "
-                "likely.",
-                "Each figure was changed by a small random amount.",
-            )
-        ]
+    @property
+    def done(self) -> str:
+        """What was done."""
+        return (
+            f"Values were moved up or down by up to {100 * self.share:g} % of their size, rounded "
+            f"up, and by no more than {self.cap} steps; every such move is equally likely."
+        )

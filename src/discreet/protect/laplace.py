@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
+from discreet.design.method import Draws
 from discreet.design.statement import PrivacyStatement, Sentence
-from discreet.design.table import Draws
 from discreet.design.values import Real
 from discreet.errors import ParameterError
-from discreet.noise.checks import positive
-from discreet.protect.budget import Budget, LaplaceShare, Unit
-from discreet.protect.claims import Claims
+from discreet.protect.frame.budget import LaplaceShare, Unit
+from discreet.protect.frame.privacy import laplace_privacy
+from discreet.protect.frame.private_noise import PrivateNoise
 from discreet.protect.opendp_source import scale_for
-from discreet.protect.privacy import laplace_privacy
-from discreet.protect.private_noise import PrivateNoise
-from discreet.protect.sentences import may_be_negative, process
+from discreet.protect.sentences import may_be_negative
 
 GRID = 2**20
 """Noise is drawn in steps of one part in this many, so that whole-number arithmetic is exact."""
@@ -47,29 +45,17 @@ class Laplace(PrivateNoise[LaplaceShare]):
     """
 
     name: ClassVar[str] = "laplace"
-    letter: ClassVar[str] = "ε"
+    share_kind: ClassVar[type[LaplaceShare]] = LaplaceShare
+    done: ClassVar[str] = (
+        "Every value got Laplace noise from the operating system's source of randomness."
+    )
 
     epsilon: float
 
     def __post_init__(self) -> None:
-        positive("epsilon", self.epsilon)
         if self.margins != "own":
             raise ParameterError("Laplace noise goes on published margins; leave out margins=.")
         super().__post_init__()
-
-    @property
-    def budget(self) -> Budget:
-        """How the budget is spent."""
-        return Budget(self.epsilon, self.split, self.known)
-
-    @property
-    def claims(self) -> Claims:
-        """What the method promises for every table."""
-        return Claims(additive=False, unbiased=self.is_unbiased, keeps_zeros=False)
-
-    def share_kind(self) -> type[LaplaceShare]:
-        """The kind of the shares."""
-        return LaplaceShare
 
     def draw(self, share: LaplaceShare, draws: Draws) -> Real:
         """Whole steps of the grid, exact as floating-point numbers."""
@@ -84,16 +70,6 @@ class Laplace(PrivateNoise[LaplaceShare]):
         """The guarantee."""
         return laplace_privacy(shares, None, unit.name)
 
-    def parameters(self) -> dict[str, Any]:
-        """The method's own parameters as plain public data."""
-        return {"epsilon": self.epsilon}
-
     def what_was_done(self) -> list[Sentence]:
         """The sentences of the method itself."""
-        return [
-            process(
-                "laplace",
-                "Every value got Laplace noise from the operating system's source of randomness.",
-            ),
-            may_be_negative(),
-        ]
+        return [*super().what_was_done(), may_be_negative()]

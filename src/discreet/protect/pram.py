@@ -8,8 +8,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from discreet.design.method import Claims, Draws
 from discreet.design.statement import Sentence
-from discreet.design.table import Draws, Table
+from discreet.design.table import Table
 from discreet.design.values import Real, Whole
 from discreet.errors import ParameterError
 from discreet.noise.allocate import allocate, controlled_flows
@@ -18,8 +19,7 @@ from discreet.noise.invariant import invariant_matrix, two_stage
 from discreet.noise.matrix import TransitionMatrix
 from discreet.noise.pram import invariant_pram, large_table, pram, small_table
 from discreet.protect.cells import Cells
-from discreet.protect.claims import Claims
-from discreet.protect.keyed_noise import KeyedNoise, noise_by_draw
+from discreet.protect.frame.keyed_noise import KeyedNoise, matrix_parameters, noise_by_draw
 from discreet.protect.sentences import limit, process
 
 
@@ -54,6 +54,7 @@ class Pram(KeyedNoise):
     """
 
     name: ClassVar[str] = "pram"
+    done: ClassVar[str] = "Values were exchanged at random by post-randomisation."
 
     invariant: bool = False
     alpha: float = 0.8
@@ -146,22 +147,15 @@ class Pram(KeyedNoise):
     def parameters(self) -> dict[str, Any]:
         """The method's own parameters as plain public data."""
         chosen = {"invariant": True, "alpha": self.alpha, "realised": self.realised}
-        return {**super().parameters(), **(chosen if self.invariant else {})}
+        return {**matrix_parameters(self.law), **(chosen if self.invariant else {})}
 
     def what_was_done(self) -> list[Sentence]:
         """The sentences of the method itself."""
-        said = [
-            process(
-                "pram",
-                "Values were exchanged at random by post-randomisation.",
-                "Each figure was changed by a small random amount.",
-            )
-        ]
         if not self.invariant:
-            return said
+            return super().what_was_done()
         kept = "is kept" if self.realised else "is kept on average"
         return [
-            *said,
+            *super().what_was_done(),
             process(
                 "frequencies",
                 f"The matrix was made from the table itself, so that how often each value occurs "

@@ -14,9 +14,10 @@ from discreet.design.canonical import (
     table_digest,
 )
 from discreet.design.data_set import UNNAMED
+from discreet.design.method import Draws, Method
 from discreet.design.release import COUNT, VALUE, WEIGHT, Protected, Release
 from discreet.design.sparse import SparseDesign
-from discreet.design.table import Draws, Method, Table
+from discreet.design.table import Table
 from discreet.digests import digest
 from discreet.errors import ParameterError
 from discreet.ledger import Cost, Ledger

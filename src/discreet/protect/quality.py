@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.design.method import Claims, Draws, Method
 from discreet.design.release import COUNT, Protected
 from discreet.design.show import NO_QUALITY
 from discreet.design.statement import Sentence, step_of
-from discreet.design.table import Draws, Table
+from discreet.design.table import Table
 from discreet.design.values import Real, Whole
 from discreet.errors import ConfidentialError, DesignError, KeysError, ParameterError
 from discreet.noise.checks import is_number, whole
-from discreet.protect.adjust import Perturbing
 from discreet.protect.cells import Cells, on_public_support
-from discreet.protect.claims import Claims
 from discreet.protect.draws import MIXED_KEYS
+from discreet.protect.frame.zeros import keys_of, keys_with_zeros
 from discreet.protect.sentences import limit, process
-from discreet.protect.zeros import keys_of, keys_with_zeros
 
 
 @dataclass(frozen=True)
@@ -51,7 +50,7 @@ class Quality:
     name: ClassVar[str] = "quality"
     units: ClassVar[tuple[str, ...]] = (COUNT,)
 
-    method: Perturbing
+    method: Method
     edges: Sequence[int] = (1, 4)
     keep: float = 0.5
 
@@ -76,26 +75,6 @@ class Quality:
         object.__setattr__(self, "edges", tuple(whole("edges", e, 0) for e in self.edges))
         if len(self.edges) not in (1, 2) or list(self.edges) != sorted(set(self.edges)):
             raise ParameterError(f"edges are one or two increasing numbers, got {self.edges}.")
-
-    @classmethod
-    def from_parameters(
-        cls,
-        method: str = "cell-key",
-        parameters: Mapping[str, Any] | None = None,
-        edges: Sequence[int] = (1, 4),
-        keep: float = 0.5,
-    ) -> Quality:
-        """The method from plain values.
-
-        Args:
-          method: Registered name of the method that protects.
-          parameters: Its parameters.
-          edges: As for the method.
-          keep: As for the method.
-        """
-        from discreet import registry
-
-        return cls(registry.build("method", method, parameters or {}), edges, keep)
 
     @property
     def source(self) -> str:

@@ -11,16 +11,16 @@ from numpy.typing import NDArray
 
 from discreet.design.base import Design
 from discreet.design.formula import Margins
+from discreet.design.method import Claims, Draws
 from discreet.design.product import LARGEST_DENSE
 from discreet.design.release import Protected
 from discreet.design.sparse import SparseDesign
 from discreet.design.statement import Statement
-from discreet.design.table import Draws, Table
+from discreet.design.table import Table
 from discreet.errors import ParameterError
 from discreet.noise.checks import is_number, positive, whole
-from discreet.protect.claims import Claims
 from discreet.protect.effect import over_support
-from discreet.protect.options import at_least, by_order
+from discreet.protect.frame.options import at_least, by_order
 from discreet.protect.sentences import claimed, groups_not_hidden, limit, process
 from discreet.protect.statements import statement_of
 

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.design.data_set import DataSet, SecretLike
+from discreet.design.method import Claims
 from discreet.design.release import COUNT, WEIGHT, CellStatus, Protected
 from discreet.design.statement import Sentence, Step, step_of
-from discreet.protect.claims import Claims
 
 LEAST_P = 1e-6
 """Predicates about averages reject at this probability."""

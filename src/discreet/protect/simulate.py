@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from discreet.design.method import Method
 from discreet.design.release import Trial
-from discreet.design.table import Method, Table
+from discreet.design.table import Table
 from discreet.protect.draws import SeededDraws
 from discreet.protect.publish import built, in_unit, run
 

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from discreet.design.base import Design
+from discreet.design.method import Claims, Draws
 from discreet.design.release import Protected
 from discreet.design.statement import Statement
-from discreet.design.table import Draws, Table
+from discreet.design.table import Table
 from discreet.errors import InfeasibleError, ParameterError
 from discreet.noise.checks import whole
-from discreet.protect.claims import Claims
-from discreet.protect.options import at_least, by_order, numbers, whole_numbers
+from discreet.protect.frame.options import at_least, by_order, numbers, whole_numbers
 from discreet.protect.sentences import claimed, groups_not_hidden, limit, process
 from discreet.protect.statements import statement_of
 from discreet.solve.integer.derivable import by_elimination, by_leverage

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from discreet.design.release import Fitter, Protected
+from discreet.design.release import Protected
 from discreet.design.statement import Sentence, step_of
 from discreet.protect.sentences import adds_up, not_negative, process, whole_numbers
 from discreet.release.uncertainty import fitted_precision
 from discreet.release.zeros import ALL, MARGINS, check_zeros, fit_without_zeros
+from discreet.solve.fit import Fitter
 
 AnyProtected = TypeVar("AnyProtected", bound=Protected)
 

@@ -11,12 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize, stats
 
-from discreet.design.release import WEIGHT, Fitter, Protected
+from discreet.design.release import WEIGHT, Protected
 from discreet.errors import DesignError, ParameterError
 from discreet.noise.checks import is_number
 from discreet.noise.laplace import laplace_law
 from discreet.solve.continuous.least_squares import LeastSquares
 from discreet.solve.continuous.variances import fitted_variances
+from discreet.solve.fit import Fitter
 
 Real = NDArray[np.float64]
 _ZERO = 1e-12  # variances below this share of the largest are those of cells without noise

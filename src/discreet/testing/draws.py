@@ -14,10 +14,11 @@ from discreet.design.axis import Axis
 from discreet.design.data_set import Bounds, DataSet
 from discreet.design.formula import Term
 from discreet.design.hierarchy import Hierarchy
+from discreet.design.method import Method
 from discreet.design.product import ProductDesign
 from discreet.design.release import Protected
 from discreet.design.sparse import SparseDesign
-from discreet.design.table import Method, Table
+from discreet.design.table import Table
 from discreet.design.values import CellValues
 from discreet.protect.draws import SecretDraws, SeededDraws
 from discreet.protect.publish import in_unit, run

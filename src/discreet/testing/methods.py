@@ -7,18 +7,18 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.design.method import Method
 from discreet.design.release import WEIGHT, Protected
 from discreet.design.structured import StructuredDesign
-from discreet.design.table import Method, Table
+from discreet.design.table import Table
 from discreet.design.values import CellValues
 from discreet.protect.cells import Cells, on_public_support
-from discreet.protect.claims import Claims
-from discreet.protect.publish import SOURCES
+from discreet.protect.publish import SOURCES, built
 from discreet.protect.sentences import LARGE_COUNT, LEAST_P, is_additive, mean_p
 from discreet.testing.draws import (
     by_cell,
@@ -42,18 +42,6 @@ from discreet.testing.laws import (
 _FEWEST_RELEASES = 8
 
 
-class ClaimingMethod(Method, Protocol):
-    """A method that says what it promises.
-
-    It may also offer `cell_law(table, position)`, the deviations of one published cell and their
-    probabilities (or `None`), which the battery then tests for goodness of fit.
-    """
-
-    @property
-    def claims(self) -> Claims:
-        """What the method promises for every table."""
-
-
 class BrokenPromiseError(AssertionError):
     """A method does not do what it declares."""
 
@@ -64,7 +52,7 @@ class BrokenPromiseError(AssertionError):
 
 
 def check_method(
-    method: ClaimingMethod, table: Table | None = None, *, draws: int = 100_000, seed: int = 1
+    method: Method | str, table: Table | None = None, *, draws: int = 100_000, seed: int = 1
 ) -> dict[str, str]:
     """Hold a method to what it declares, and raise when it does not keep it.
 
@@ -76,7 +64,7 @@ def check_method(
     probability of 10⁻⁶.
 
     Args:
-      method: The method.
+      method: The method, or its name.
       table: A table with inner cells; `draws.sample_table` when absent.
       draws: How many cells are drawn in all; more draws find smaller lies.
       seed: Seed of the draws.
@@ -87,6 +75,7 @@ def check_method(
     Raises:
       BrokenPromiseError: With every promise that is broken.
     """
+    method = built(method, {})
     trial = _Trial(method, sample_table() if table is None else table, draws, seed)
     found, broken = {}, {}
     for name, check in _CHECKS.items():
@@ -101,7 +90,7 @@ def check_method(
 
 @dataclass(frozen=True, eq=False)
 class _Trial:
-    method: ClaimingMethod
+    method: Method
     table: Table
     draws: int
     seed: int

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from discreet.assess import NotApplicableError, Score
+from discreet.design.method import Claims
 from discreet.design.release import Protected
 from discreet.design.statement import Statement, Step
-from discreet.protect.claims import Claims
 from discreet.solve.fit import Certificate, Fit, Status
 
 

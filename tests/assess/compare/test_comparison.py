@@ -206,10 +206,10 @@ def test_the_usual_fitter_gives_expected_inner_frequencies():
         assert np.square(best.z - trial.z).sum() <= np.square(other.z - trial.z).sum() + 1e-6
 
 
-CELL_KEYS = {"method": "cell-key", "parameters": {"D": 5, "V": 3, "js": 2}}
+CELL_KEYS = {"D": 5, "V": 3, "js": 2}
 NEEDED = {
     "adjust": CELL_KEYS,
-    "cell-key": CELL_KEYS["parameters"],
+    "cell-key": CELL_KEYS,
     "discrete-gaussian": {"rho": 0.1},
     "discrete-laplace": {"epsilon": 1},
     "laplace": {"epsilon": 1},

@@ -98,7 +98,7 @@ def test_wrong_grids_are_refused(table):
         dc.frontier("pram", {"alpha": []}, table)
     with pytest.raises(ParameterError, match="no setting"):
         dc.frontier("pram", {"alpha": [7]}, table)
-    with pytest.raises(ParameterError, match="unexpected"):
+    with pytest.raises(ParameterError, match="Did you mean .by."):
         dc.frontier(Shift, {"bye": [1]}, table)
     with pytest.raises(ParameterError, match="alpha"):
         dc.frontier("pram", {"alpa": [1]}, table)

@@ -4,11 +4,11 @@ import pandas as pd
 import pytest
 
 import discreet as dc
+from discreet import registry
 from discreet.cli import main
 from discreet.errors import ParameterError, UnknownNameError
 from discreet.protect.cells import on_public_support
-from discreet.protect.suppress.named import rule_named, rules_named
-from discreet.protect.suppress.suppress import Suppress
+from discreet.protect.suppress.named import rule_named
 from discreet.recipe import Choice, Recipe
 
 RULES = [
@@ -39,8 +39,8 @@ def test_a_rule_is_found_by_its_name(rule):
 
 
 def test_several_rules():
-    assert rules_named("p%(10)") == (dc.PPercent(10),)
-    assert rules_named(["dominance(1, 80)", " p% "]) == (dc.Dominance(1, 80), dc.PPercent())
+    assert dc.Suppress("p%(10)").rules == (dc.PPercent(10),)
+    assert dc.Suppress(["dominance(1, 80)", " p% "]).rules == (dc.Dominance(1, 80), dc.PPercent())
 
 
 def test_names_that_are_no_rules_are_told():
@@ -103,4 +103,4 @@ def test_contributions_follow_their_cells_to_the_full_crossing():
 
 
 def test_suppression_takes_rules_by_name():
-    assert Suppress.from_parameters(rules="p%(5)").rules == (dc.PPercent(5),)
+    assert registry.build("method", "suppress", {"rules": "p%(5)"}).rules == (dc.PPercent(5),)

@@ -89,9 +89,13 @@ def test_a_chain_needs_fitters():
 def test_the_automatic_choice_follows_the_published_cells(margins, noise, fitter):
     design = dc.Design.product({"a": 3, "b": 3}, margins)
     noisy = np.random.default_rng(2).normal(0, noise, design.n_published)
-    fit = dc.Auto()(design, design.aggregate(COUNTS) + noisy).require()
+    z = design.aggregate(COUNTS) + noisy
+    fit = dc.Auto()(design, z).require()
     assert fit.notes["fitter"] == fitter
     assert "publish" in fit.notes["why"]
+    chosen = dc.Auto(tolerance=1e-4).choose(design, z)
+    assert (chosen.fitter.name, chosen.why) == (fitter, fit.notes["why"])
+    np.testing.assert_allclose(chosen.fitter(design, z).y, fit.y, atol=0.05)
     assert (fit.y >= 0).all()
 
 
@@ -101,6 +105,8 @@ def test_the_automatic_choice_with_suppressed_cells_sees_that_inner_cells_are_op
     weights[[design.position({"a": i, "b": j}) for i in (1, 2) for j in (1, 3)]] = 0
     fit = dc.Auto()(design, design.aggregate(COUNTS), weights=weights).require()
     assert fit.notes["fitter"] == "log-linear"
+    chosen = dc.Auto().choose(design, design.aggregate(COUNTS), weights=weights)
+    assert chosen.fitter.name == "log-linear"
 
 
 def test_the_automatic_choice_turns_to_the_chain_where_only_a_negative_table_has_the_cells():

@@ -151,7 +151,7 @@ def test_it_is_built_from_plain_values():
     built = registry.build(
         "fitter",
         "whole-number",
-        {"fitter": "chain", "parameters": {"fitters": ["least-absolute", "log-linear"]}, "seed": 3},
+        {"fitter": {"name": "chain", "fitters": ["least-absolute", "log-linear"]}, "seed": 3},
     )
     assert isinstance(built.first, dc.LeastAbsolute)
     assert (built.seed, built.max_nonzero) == (3, None)

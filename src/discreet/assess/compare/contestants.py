@@ -9,7 +9,7 @@ from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from typing import Any
 
 from discreet import registry
-from discreet.design.table import Method
+from discreet.design.method import Method
 from discreet.errors import ParameterError
 from discreet.noise.matrix import TransitionMatrix
 

@@ -20,7 +20,7 @@ from discreet.assess.compare.judge import options_for
 from discreet.assess.compare.summary import summarise
 from discreet.assess.compare.tunable import Range, is_chosen, range_for, value_of, with_parameter
 from discreet.assess.measure import Measure
-from discreet.design.table import Method
+from discreet.design.method import Method
 from discreet.errors import InfeasibleError, ParameterError, UnknownNameError
 from discreet.randomness import stream
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import itertools
 import json
 from collections.abc import Mapping, Sequence
@@ -16,7 +15,8 @@ from discreet.assess.compare.text import RANGE, number
 from discreet.assess.compare.trial import Sampler
 from discreet.assess.listing import Framed, aligned
 from discreet.assess.measure import Measure
-from discreet.design.table import Method, Table
+from discreet.design.method import Method
+from discreet.design.table import Table
 from discreet.errors import DiscreetError, ParameterError
 
 if TYPE_CHECKING:
@@ -161,12 +161,7 @@ def _made(method: str | type[Method], setting: Mapping[str, Any]) -> Method:
     if isinstance(method, str):
         built: Method = registry.build("method", method, setting)
         return built
-    maker = getattr(method, "from_parameters", method)
-    try:
-        inspect.signature(maker).bind(**setting)
-    except TypeError as error:
-        raise ParameterError(f"{method.__name__}: {error}.") from None
-    found: Method = maker(**setting)
+    found: Method = registry.make(method, setting, method.__name__)
     return found
 
 

@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from numpy.typing import NDArray
-
 from discreet import registry
 from discreet.assess.assess import Assessment, assess
 from discreet.assess.compare.contestants import built_from, label_of, several
@@ -18,7 +16,7 @@ from discreet.design.release import Trial
 from discreet.design.table import Table
 from discreet.errors import ParameterError
 from discreet.noise.matrix import TransitionMatrix
-from discreet.solve.fit import Fit, Fitter
+from discreet.solve.fit import Fitter, FitterBase, Prepared
 
 PUBLISHED, FITTED = "published", "fitted"
 STAGES = (FITTED, PUBLISHED)
@@ -97,7 +95,7 @@ class Judge:
         return {label_of(fitter): PreparedOnce(fitter) for fitter in self.fitters}
 
 
-class PreparedOnce:
+class PreparedOnce(FitterBase):
     """A fitter that does once what depends on the design alone, and then fits many draws."""
 
     def __init__(self, fitter: Fitter) -> None:
@@ -105,13 +103,11 @@ class PreparedOnce:
         self._fitter = fitter
         self._design: Design | None = None
 
-    def __call__(
-        self, design: Design, z: NDArray[Any], *, weights: NDArray[Any] | None = None
-    ) -> Fit:
-        """Fit one draw."""
+    def prepare(self, design: Design) -> Prepared:
+        """The fit of the design, prepared when it is first asked for."""
         if design is not self._design:
             self._design, self._fit = design, self._fitter.prepare(design)
-        return self._fit(z, weights=weights)
+        return self._fit
 
 
 def _rows(found: Assessment, stage: str, fitter: str, fit: str) -> Iterator[Row]:
@@ -134,7 +130,7 @@ def measures_from(given: str | Sequence[str | Measure] | None) -> tuple[Measure,
     if given is None:
         given = DEFAULT_MEASURES
     elif isinstance(given, str):
-        given = list(registry.MEASURES) if given == "all" else [given]
+        given = registry.working("measure") if given == "all" else [given]
     built = tuple(built_from("measure", m) for m in given)
     if not built:
         raise ParameterError("there is no measure to compare by.")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from discreet.design.method import Method
 from discreet.design.release import Trial
-from discreet.design.table import Method, Table
+from discreet.design.table import Table
 from discreet.protect.simulate import simulate
 
 

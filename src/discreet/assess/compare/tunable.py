@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.design.table import Method
+from discreet.design.method import Method
 from discreet.errors import ParameterError, UnknownNameError
 from discreet.noise.entropy import perturbation_table, variance_range
 from discreet.noise.matrix import TransitionMatrix

@@ -3,35 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
+from discreet import registry
 from discreet.errors import DiscreetError, ParameterError, UnknownNameError
-from discreet.protect.suppress.dominance import PQ, Dominance, FewContributors, PPercent
-from discreet.protect.suppress.rules import (
-    DirectDisclosure,
-    GroupDisclosure,
-    KDisclosure,
-    Rule,
-    Threshold,
-)
+from discreet.protect.suppress.rules import Rule
 
-_RULES: dict[str, Callable[..., Rule]] = {
-    "threshold": Threshold,
-    "direct-disclosure": DirectDisclosure,
-    "group-disclosure": GroupDisclosure,
-    "k-disclosure": KDisclosure,
-    "dominance": Dominance,
-    "p%": PPercent,
-    "p/q": PQ,
-    "few-contributors": FewContributors,
-}
 _NAME = re.compile(r"([a-z/%-]+)(?:\(([^()]*)\))?")
-
-
-def rules_named(names: str | Sequence[str]) -> tuple[Rule, ...]:
-    """Rules from their names, such as `"p%(10)"` or `["dominance(1, 80)", "dominance(2, 90)"]`."""
-    several = [names] if isinstance(names, str) else names
-    return tuple(rule_named(name) for name in several)
 
 
 def rule_named(name: str) -> Rule:
@@ -42,13 +20,14 @@ def rule_named(name: str) -> Rule:
     match = _NAME.fullmatch(name.strip())
     if match is None and name.count("(") != name.count(")"):
         raise ParameterError(f"rule {name!r} has a bracket that is not closed.")
-    if match is None or match[1] not in _RULES:
-        raise UnknownNameError("rule", name.partition("(")[0].strip(), [*_RULES])
+    if match is None:
+        raise UnknownNameError("rule", name.partition("(")[0].strip(), registry.names("rule"))
+    make: Callable[..., Rule] = registry.load("rule", match[1])
     texts = [text.strip() for text in (match[2] or "").split(",") if text.strip()]
     options = {"zeros": True} if texts[-1:] == ["zeros"] else {}
     try:
         numbers = [_number(text) for text in texts[: len(texts) - len(options)]]
-        return _RULES[match[1]](*numbers, **options)
+        return make(*numbers, **options)
     except DiscreetError:
         raise
     except (TypeError, ValueError):

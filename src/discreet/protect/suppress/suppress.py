@@ -11,18 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.design.canonical import Arrangement, canonical_order, canonical_table
+from discreet.design.method import Claims, Draws
 from discreet.design.release import COUNT, VALUE, CellStatus, Protected
 from discreet.design.statement import Sentence, Statement
-from discreet.design.table import Draws, Table
+from discreet.design.table import Table
 from discreet.errors import ParameterError, UnknownNameError
 from discreet.noise.checks import is_number
 from discreet.protect.cells import on_public_support
-from discreet.protect.claims import Claims
 from discreet.protect.statements import statement_of
-from discreet.protect.suppress.decimals import Decimals, Residual
+from discreet.protect.suppress.decimals import Decimals
 from discreet.protect.suppress.gauss import Plan, suppress_by_gauss
 from discreet.protect.suppress.interval import suppress_by_interval
-from discreet.protect.suppress.named import rules_named
+from discreet.protect.suppress.named import rule_named
 from discreet.protect.suppress.optimal import lower_bound, suppress_by_optimum
 from discreet.protect.suppress.pattern import (
     PRIMARY,
@@ -63,7 +63,7 @@ class Suppress:
     Cost: for 20,000 cells a few seconds, with `"interval"` a minute or two.
 
     Args:
-      rules: What makes a cell sensitive: a rule, or several.
+      rules: What makes a cell sensitive: a rule, or several, also as texts such as `"p%(10)"`.
       secondary: How cells that protect others are chosen: `"gauss"`, `"interval"` or `"optimal"`.
       zeros: Whether empty cells may be suppressed to protect others. When absent, they may if a
         rule calls empty cells sensitive or can hide a cell among them only.
@@ -73,12 +73,13 @@ class Suppress:
       forbidden: Cells that are never shown, sensitive or not.
       cost: What is to be kept small: the `"value"` of suppressed cells, or the number of `"cells"`.
       priorities: Cells with a factor on their cost; above one they are rather shown.
-      decimals: Decimal numbers in place of suppressed cells; none when absent.
+      decimals: Decimal numbers in place of suppressed cells, or the name of their residual; none
+        when absent.
 
     See Langsrud (2024), Lupp & Langsrud (2021), and Fischetti & Salazar-González (2000).
     """
 
-    rules: Sequence[Rule] | Rule = Threshold(3)
+    rules: Sequence[Rule | str] | Rule | str = Threshold(3)
     secondary: str = "gauss"
     zeros: bool | None = None
     singletons: bool = True
@@ -95,51 +96,20 @@ class Suppress:
 
     def __post_init__(self) -> None:
         given: Any = self.rules
-        rules = tuple(given) if isinstance(given, Sequence) else (given,)
+        several = given if isinstance(given, Sequence) and not isinstance(given, str) else (given,)
+        rules = tuple(rule_named(each) if isinstance(each, str) else each for each in several)
         if not rules or not all(hasattr(rule, "primaries") for rule in rules):
             raise ParameterError(f"rules such as Threshold(3) were expected, got {given!r}.")
         object.__setattr__(self, "rules", rules)
         for option in ("forced", "frozen", "forbidden"):
             object.__setattr__(self, option, _cells(option, getattr(self, option)))
         object.__setattr__(self, "priorities", _factors(self.priorities))
+        if isinstance(self.decimals, str):
+            object.__setattr__(self, "decimals", Decimals(self.decimals))
         if self.secondary not in _SECONDARY:
             raise UnknownNameError("secondary suppression", self.secondary, _SECONDARY)
         if self.cost not in _COSTS:
             raise UnknownNameError("cost", self.cost, _COSTS)
-
-    @classmethod
-    def from_parameters(
-        cls,
-        max: int = 3,
-        sensitive_zeros: bool = False,
-        secondary: str = "gauss",
-        zeros: bool | None = None,
-        singletons: bool = True,
-        forced: Sequence[CellLike] = (),
-        frozen: Sequence[CellLike] = (),
-        forbidden: Sequence[CellLike] = (),
-        cost: str = "value",
-        decimals: Residual | None = None,
-        rules: str | Sequence[str] | None = None,
-    ) -> Suppress:
-        """The method from plain values, with a threshold or named rules.
-
-        Args:
-          max: The largest sensitive count.
-          sensitive_zeros: Whether empty cells are sensitive too.
-          secondary: As for the method, and so are the others.
-          zeros: As for the method.
-          singletons: As for the method.
-          forced: As for the method.
-          frozen: As for the method.
-          forbidden: As for the method.
-          cost: As for the method.
-          decimals: The residual of decimal numbers in place of suppressed cells, such as `"rmse"`.
-          rules: Rules by their names instead of the threshold, such as `"p%(10)"`.
-        """
-        chosen = Threshold(max, sensitive_zeros) if rules is None else rules_named(rules)
-        made = cls(chosen, secondary, zeros, singletons, forced, frozen, forbidden, cost)
-        return made if decimals is None else replace(made, decimals=Decimals(decimals))
 
     @property
     def claims(self) -> Claims:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +31,7 @@ class Auto(FitterBase):
     so do cells that add up in no table without negative inner cells.
 
     Promise: the inner cells are not negative, and `notes["fitter"]` and `notes["why"]` say what was
-    done. Certificate and status are those of the fit that was chosen.
+    done; `choose` says it before the fit. Certificate and status are those of the chosen fit.
 
     Cost: one least squares fit to see whether the cells add up (nothing where it has a closed
     form), then that of the fit that was chosen.
@@ -53,43 +52,59 @@ class Auto(FitterBase):
         """The fitter's name in the registry."""
         return "auto"
 
+    def choose(
+        self, design: Design, z: NDArray[Any], *, weights: NDArray[Any] | None = None
+    ) -> Chosen:
+        """The fitter that suits the published cells, and why.
+
+        A log-linear fit may find that its cells add up in no table without negative inner cells;
+        the call then goes on with the chain, and says so in its notes.
+        """
+        return _Fits(self, design).choose(z, weights)
+
     def prepare(self, design: Design) -> Prepared:
         """Prepare what may be needed, when it is needed first."""
-        return _Choice(self, design)
+        return _Fits(self, design)
+
+
+class Chosen(NamedTuple):
+    """A fitter, and the reason for it in words."""
+
+    fitter: Fitter
+    why: str
 
 
 @dataclass(frozen=True, eq=False)
-class _Choice:
+class _Fits:
     """The fits of one design, each prepared on first use."""
 
     options: Auto
     design: Design
+    prepared: dict[str, Prepared] = field(default_factory=dict)
 
     def __call__(self, z: NDArray[Any], *, weights: NDArray[Any] | None = None) -> Fit:
         began = time.perf_counter()
-        w = checked_weights(self.design, weights)
-        values = checked_values(self.design, z, w > 0)
-        fitter, why = self._choose(values, w)
-        fit = fitter(z, weights=weights)
-        if fitter is self._log_linear and fit.status is Status.inconsistent:
+        fitter, why = self.choose(z, weights)
+        fit = self._fitted(fitter, z, weights)
+        if isinstance(fitter, LogLinear) and fit.status is Status.inconsistent:
             fitter, why = (
                 self._chain,
                 "no table without negative inner cells has the published ones",
             )
-            fit = fitter(z, weights=weights)
+            fit = self._fitted(fitter, z, weights)
         notes = fit.notes | {"fitter": fitter.name, "why": why}
         return replace(fit, notes=notes, seconds=time.perf_counter() - began)
 
-    def _choose(self, z: NDArray[np.float64], w: NDArray[np.float64]) -> tuple[_Named, str]:
-        known = self._knows_every_inner_cell(w)
-        open_cells = "inner cells are not published"
-        if not self._adds_up(z, w):
-            if known:
-                return self._non_negative, "every inner cell is published, but sums contradict"
-            return self._chain, f"published cells contradict each other, and {open_cells}"
-        if known:
-            return self._non_negative, "every inner cell is published, and all cells add up"
-        return self._log_linear, f"published cells add up, and {open_cells}"
+    def choose(self, z: NDArray[Any], weights: NDArray[Any] | None) -> Chosen:
+        w = checked_weights(self.design, weights)
+        adds_up = self._adds_up(checked_values(self.design, z, w > 0), w)
+        if self._knows_every_inner_cell(w):
+            sums = "and all cells add up" if adds_up else "but sums contradict"
+            return Chosen(self._non_negative, f"every inner cell is published, {sums}")
+        open_cells = "and inner cells are not published"
+        if adds_up:
+            return Chosen(LogLinear(), f"published cells add up, {open_cells}")
+        return Chosen(self._chain, f"published cells contradict each other, {open_cells}")
 
     def _knows_every_inner_cell(self, w: NDArray[np.float64]) -> bool:
         single = (self.design.column_sizes == 1) & (w > 0)
@@ -99,38 +114,20 @@ class _Choice:
         """Whether some table without negative margins has the published cells."""
         if (z < 0).any():
             return False
-        fitted = self._least_squares(z, weights=(w > 0).astype(np.float64)).z
+        least_squares = LeastSquares(tolerance=_ROUNDING)
+        fitted = self._fitted(least_squares, z, (w > 0).astype(np.float64)).z
         allowed = _ROUNDING * np.maximum(z, 1.0) + _RESOLUTION * z.max(initial=0.0)
         return bool((np.abs(fitted - z) <= allowed)[w > 0].all())
 
-    @cached_property
-    def _least_squares(self) -> _Named:
-        return _Named.of(LeastSquares(tolerance=_ROUNDING), self.design)
+    def _fitted(self, fitter: Fitter, z: NDArray[Any], weights: NDArray[Any] | None) -> Fit:
+        if fitter.name not in self.prepared:
+            self.prepared[fitter.name] = fitter.prepare(self.design)
+        return self.prepared[fitter.name](z, weights=weights)
 
-    @cached_property
-    def _non_negative(self) -> _Named:
-        return _Named.of(NonNegative(tolerance=self.options.tolerance), self.design)
+    @property
+    def _non_negative(self) -> NonNegative:
+        return NonNegative(tolerance=self.options.tolerance)
 
-    @cached_property
-    def _log_linear(self) -> _Named:
-        return _Named.of(LogLinear(), self.design)
-
-    @cached_property
-    def _chain(self) -> _Named:
-        first = NonNegative(tolerance=self.options.tolerance)
-        return _Named.of(Chain([first, LogLinear()]), self.design)
-
-
-@dataclass(frozen=True, eq=False)
-class _Named:
-    """A prepared fitter that keeps its name."""
-
-    name: str
-    prepared: Prepared
-
-    @classmethod
-    def of(cls, fitter: Fitter, design: Design) -> _Named:
-        return cls(fitter.name, fitter.prepare(design))
-
-    def __call__(self, z: NDArray[Any], *, weights: NDArray[Any] | None = None) -> Fit:
-        return self.prepared(z, weights=weights)
+    @property
+    def _chain(self) -> Chain:
+        return Chain([self._non_negative, LogLinear()])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, cast
@@ -72,26 +72,6 @@ class WholeNumber(FitterBase):
             check_whole("max_nonzero", self.max_nonzero, 0)
         check_whole("seed", self.seed, 0)
         check_whole("proposals", int(self.proposals), 1)
-
-    @classmethod
-    def from_parameters(
-        cls,
-        fitter: str = "non-negative",
-        parameters: Mapping[str, Any] | None = None,
-        max_nonzero: int | None = None,
-        seed: int = 0,
-        proposals: float = 2e7,
-    ) -> WholeNumber:
-        """The fitter from plain values.
-
-        Args:
-          fitter: Registered name of the fitter whose loss it is.
-          parameters: Its parameters.
-          max_nonzero: As for the fitter.
-          seed: As for the fitter.
-          proposals: As for the fitter.
-        """
-        return cls(registry.build("fitter", fitter, parameters), max_nonzero, seed, proposals)
 
     @property
     def name(self) -> str:

@@ -4,36 +4,36 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from discreet.design.keys import Edge
+from discreet.design.method import Claims, Draws
 from discreet.design.release import COUNT, WEIGHT, Protected
-from discreet.design.statement import Sentence, Statement
-from discreet.design.table import Draws, Table
+from discreet.design.statement import Statement
+from discreet.design.table import Table
 from discreet.design.values import Real, Whole
 from discreet.digests import digest
 from discreet.noise.matrix import TransitionMatrix
 from discreet.protect.adjust import with_adjusted_margins
 from discreet.protect.cells import Cells
-from discreet.protect.claims import Claims
 from discreet.protect.draws import MIXED_KEYS
-from discreet.protect.margins import Margins
-from discreet.protect.publication import Publication
+from discreet.protect.frame.margins import Margins
+from discreet.protect.frame.noise import Noise
+from discreet.protect.frame.publication import Publication
+from discreet.protect.frame.zeros import keys_of, keys_with_zeros
 from discreet.protect.sentences import LARGE_COUNT, claimed, groups_not_hidden, nested_crossings
 from discreet.protect.statements import statement_of
-from discreet.protect.zeros import keys_of, keys_with_zeros
 
 _SAME = 1e-9
 
 
 @dataclass(frozen=True, kw_only=True)
-class KeyedNoise:
+class KeyedNoise(Noise):
     """What methods share that look noise up by count and cell key.
 
-    A method gives the `law`, and the sentences that say what was done; it may read keys in a way of
-    its own (`noise`) and name further `parameters`.
+    A method gives the `law` and the sentence `done`; it may read keys in its own way (`noise`).
 
     Attributes:
       margins: ``"own"``, ``"summed"`` or ``"adjusted"``.
@@ -43,8 +43,6 @@ class KeyedNoise:
 
     margins: Margins = "own"
     grid: float | None = None
-
-    name: ClassVar[str]
 
     def __post_init__(self) -> None:
         _ = self.publication, self.law
@@ -115,14 +113,6 @@ class KeyedNoise:
             said.append(nested_crossings())
         parameters = {**self.parameters(), **self.publication.parameters()}
         return statement_of(self.name, parameters, said)
-
-    def parameters(self) -> dict[str, Any]:
-        """The method's own parameters as plain public data."""
-        return matrix_parameters(self.law)
-
-    def what_was_done(self) -> list[Sentence]:
-        """The sentences of the method itself."""
-        raise NotImplementedError
 
 
 def noise_by_key(

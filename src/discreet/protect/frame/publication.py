@@ -15,7 +15,7 @@ from discreet.design.values import Real, Whole
 from discreet.errors import ParameterError
 from discreet.noise.checks import positive, whole
 from discreet.protect.cells import Cells
-from discreet.protect.margins import Margins, cells_of, check_margins, shows_inner_cells
+from discreet.protect.frame.margins import Margins, cells_of, check_margins, shows_inner_cells
 from discreet.protect.sentences import none_below, process
 
 

@@ -7,36 +7,42 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Generic
 
+import numpy as np
+
 from discreet.design.formula import Margin, single_margins
+from discreet.design.method import Claims, Draws
 from discreet.design.release import COUNT, WEIGHT, Protected
 from discreet.design.statement import PrivacyStatement, Sentence, Statement
-from discreet.design.table import Draws, Table
+from discreet.design.table import Table
 from discreet.design.values import Real, Whole
 from discreet.errors import ParameterError
-from discreet.noise.checks import whole
-from discreet.protect.budget import (
+from discreet.noise.checks import positive, whole
+from discreet.protect.cells import Cells
+from discreet.protect.frame.budget import (
     AnyShare,
     Budget,
     Unit,
     noise_of,
     precision_by_share,
 )
-from discreet.protect.cells import Cells
-from discreet.protect.claims import Claims
-from discreet.protect.known import change_of_known
-from discreet.protect.margins import Margins
-from discreet.protect.privacy import given_known, guarantee, require_declared, spent, unit_of
-from discreet.protect.publication import Publication
-from discreet.protect.sentences import claimed, known_rounded
+from discreet.protect.frame.known import change_of_known
+from discreet.protect.frame.margins import Margins
+from discreet.protect.frame.noise import Noise
+from discreet.protect.frame.privacy import given_known, guarantee, require_declared, spent, unit_of
+from discreet.protect.frame.publication import Publication
+from discreet.protect.sentences import claimed, known_rounded, process
 from discreet.protect.statements import statement_of
+
+_LETTERS = {"epsilon": "ε", "rho": "ρ"}
 
 
 @dataclass(frozen=True, kw_only=True)
-class PrivateNoise(Generic[AnyShare]):
+class PrivateNoise(Noise, Generic[AnyShare]):
     """What differentially private methods share.
 
-    A method gives its `budget`, the kind of its shares, their noise and variance, and the
-    guarantee. Bounds of weights and of records for each person come with the data.
+    A method gives the name of its budget (`spends`), the kind of its shares, their noise and
+    variance, the guarantee, and the sentence `done`. Where it has a field `nonnegative`, negative
+    results are set to zero. Bounds of weights and of records for each person come with the data.
 
     Attributes:
       split: Shares of the budget by margin, such as ``{"region:age": 0.7, "1": 0.3}``.
@@ -58,12 +64,14 @@ class PrivateNoise(Generic[AnyShare]):
     population: int | None = None
     accept_delta: float | None = None
 
-    name: ClassVar[str]
-    letter: ClassVar[str]
+    plain: ClassVar[str] = ""
+    spends: ClassVar[str] = "epsilon"
+    share_kind: ClassVar[Any]
     source: ClassVar[str] = "system"
     units: ClassVar[tuple[str, ...]] = (COUNT, WEIGHT)
 
     def __post_init__(self) -> None:
+        positive(self.spends, self.budget.total)
         if self.margins == "adjusted":
             raise ParameterError(
                 "margins='adjusted' keeps true zeros, as Adjust does, and that would undo the "
@@ -73,12 +81,12 @@ class PrivateNoise(Generic[AnyShare]):
             whole("known_base", self.known_base, 2)
             if not self.known:
                 raise ParameterError("known_base is for known margins: name them with known=.")
-        _ = self.budget, self.publication
+        _ = self.publication
 
     @property
     def budget(self) -> Budget:
         """How the budget is spent."""
-        raise NotImplementedError
+        return Budget(getattr(self, self.spends), self.split, self.known)
 
     @property
     def publication(self) -> Publication:
@@ -88,7 +96,9 @@ class PrivateNoise(Generic[AnyShare]):
     @property
     def claims(self) -> Claims:
         """What the method promises for every table."""
-        raise NotImplementedError
+        return Claims(
+            additive=self.margins == "summed", unbiased=self.is_unbiased, keeps_zeros=False
+        )
 
     def __call__(self, table: Table, *, draws: Draws) -> Protected:
         """Protect a table."""
@@ -111,11 +121,7 @@ class PrivateNoise(Generic[AnyShare]):
         require_declared(table)
         unit = unit_of(table)
         cells = self.publication.cells(table, touches_zeros=True)
-        return cells, self.budget.shares(cells, unit, self.share_kind()), unit
-
-    def share_kind(self) -> type[AnyShare]:
-        """The kind of the shares."""
-        raise NotImplementedError
+        return cells, self.budget.shares(cells, unit, self.share_kind), unit
 
     def draw(self, share: AnyShare, draws: Draws) -> Any:
         """The noise of one share."""
@@ -130,8 +136,8 @@ class PrivateNoise(Generic[AnyShare]):
         raise NotImplementedError
 
     def cut(self, cells: Cells, noise: Whole | Real) -> Whole | Real:
-        """What post-processing leaves of the noise."""
-        return noise
+        """What is left of the noise when negative results are set to zero."""
+        return np.maximum(noise, -cells.count) if self.is_cut else noise
 
     @property
     def is_unbiased(self) -> bool:
@@ -143,13 +149,14 @@ class PrivateNoise(Generic[AnyShare]):
         """Whether negative results are set to zero."""
         return getattr(self, "nonnegative", False)
 
-    def parameters(self) -> dict[str, Any]:
-        """The method's own parameters as plain public data."""
-        raise NotImplementedError
-
     def what_was_done(self) -> list[Sentence]:
-        """The sentences of the method itself."""
-        raise NotImplementedError
+        """The sentences of the method itself, and what setting negative results to zero does."""
+        clipped = process(
+            "clipped",
+            "Negative results were set to zero, which lifts small values on average.",
+            "Very small figures are a little too high on average.",
+        )
+        return [*super().what_was_done(), *([clipped] if self.is_cut else [])]
 
     def _statement(
         self, table: Table, shares: Sequence[AnyShare], privacy: PrivacyStatement, unit: Unit
@@ -161,7 +168,7 @@ class PrivateNoise(Generic[AnyShare]):
             *self.what_was_done(),
             *guarantee(privacy, self.budget, unit),
             *([] if self.known_base is None else [known_rounded(self.known_base)]),
-            *spent(shares, self.letter),
+            *spent(shares, _LETTERS[self.spends]),
             *self.publication.sentences(),
             *claimed(claims, table.unit or COUNT),
         ]

@@ -17,7 +17,7 @@ from discreet.design.statement import PrivacyStatement, Sentence
 from discreet.design.table import Table
 from discreet.errors import ParameterError
 from discreet.noise.checks import positive, whole
-from discreet.protect.budget import Budget, GaussianShare, LaplaceShare, Share, Unit
+from discreet.protect.frame.budget import Budget, GaussianShare, LaplaceShare, Share, Unit
 from discreet.protect.sentences import limit, process
 
 SMALLEST_DELTA = 1e-9

@@ -18,7 +18,7 @@ from discreet.design.values import Whole
 from discreet.errors import ParameterError
 from discreet.noise.matrix import TransitionMatrix
 from discreet.protect.cells import Cells
-from discreet.protect.zeros import keys_of, keys_with_zeros
+from discreet.protect.frame.zeros import keys_of, keys_with_zeros
 from discreet.randomness import stream
 
 SLOTS = 256

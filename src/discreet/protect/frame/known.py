@@ -16,11 +16,12 @@ import numpy as np
 from discreet.design.blocks import resolve
 from discreet.design.canonical import canonical_order, canonical_table
 from discreet.design.formula import Margin, term_of
+from discreet.design.method import Draws
 from discreet.design.product import LARGEST_DENSE, ProductDesign
 from discreet.design.release import WEIGHT
 from discreet.design.sparse import SparseDesign
 from discreet.design.structured import StructuredDesign
-from discreet.design.table import Draws, Table
+from discreet.design.table import Table
 from discreet.design.values import CellValues, Whole
 from discreet.errors import DesignError, ParameterError
 from discreet.protect.cells import Cells

@@ -1,0 +1,181 @@
+"""Options of commands that read records or write to the ledger, as objects in their signatures.
+
+A command with the parameter `records: Records` has an option for each field. With
+`Annotated[Records, ("id", "key")]` it has these two alone, in this order.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, fields, is_dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
+
+import typer
+
+from discreet.cli.common import pairs
+from discreet.errors import ParameterError
+
+if TYPE_CHECKING:
+    from discreet.ledger import Ledger
+    from discreet.microdata.microdata import Microdata
+
+SecretFile = Annotated[
+    Path | None, typer.Option("--secret", help="The custodian's secret file, for keys and noise.")
+]
+LedgerFile = Annotated[
+    Path | None, typer.Option("--ledger", help="The custodian's ledger; made when it is not there.")
+]
+Again = Annotated[
+    bool,
+    typer.Option(
+        "--again", help="Make a second table-wise release of an edition; both can be averaged."
+    ),
+]
+Weight = Annotated[str | None, typer.Option(help="Column of survey weights.")]
+_BOUNDS = ("weight_bound", "person", "max_records")
+_BY_NAME = inspect.Parameter.KEYWORD_ONLY
+
+
+@dataclass(frozen=True)
+class Records:
+    """What is known of the records that a command works on."""
+
+    weight: Weight = None
+    weight_bound: Annotated[
+        float | None, typer.Option(help="Public bound of weights; larger weights are cut to it.")
+    ] = None
+    person: Annotated[
+        str | None, typer.Option(help="Column of persons, where one person has several records.")
+    ] = None
+    max_records: Annotated[
+        int | None,
+        typer.Option(help="Records of one person that are counted at most; 1 if absent."),
+    ] = None
+    key: Annotated[str | None, typer.Option(help="Column of record keys.")] = None
+    id: Annotated[str | None, typer.Option(help="Column of stable ids, for keys.")] = None
+    keys: Annotated[
+        str | None,
+        typer.Option(help="Side table of record keys: a file, or ::TABLE beside the records."),
+    ] = None
+    random_keys: Annotated[
+        Path | None,
+        typer.Option(
+            help="Keys drawn once, a .parquet: by --id, or without ids in a copy of the records."
+        ),
+    ] = None
+    convention: Annotated[
+        str | None,
+        typer.Option(help="What the keys mean: discreet (the default), ptable, ons-256, …"),
+    ] = None
+    secret: SecretFile = None
+    codes: Annotated[
+        Path | None, typer.Option(help="Code lists of the variables: a codes.toml.")
+    ] = None
+    encoding: Annotated[
+        str | None, typer.Option(help="Encoding of a CSV file, e.g. cp1252; utf-8 if absent.")
+    ] = None
+    decimal: Annotated[
+        str | None, typer.Option(help="Decimal sign of weights and keys in a CSV file: . or ,")
+    ] = None
+    name: Annotated[
+        str | None, typer.Option(help="Name of the data set; that of the file if absent.")
+    ] = None
+    edition: Annotated[str | None, typer.Option(help="Edition of the data set; 1 if absent.")] = (
+        None
+    )
+    editions: Annotated[
+        str | None, typer.Option(help="Record keys over editions: kept (the default) or redrawn.")
+    ] = None
+
+    def open(self, source: str, *, hierarchies: list[str] | None = None, **more: Any) -> Microdata:
+        """The microdata a command works on.
+
+        A secret makes the keys; beside keys that are there it serves noise alone.
+
+        Args:
+          source: A file or a database.
+          hierarchies: VARIABLE=FILE pairs.
+          **more: What else `discreet.open` takes; `None` leaves an option as it is.
+        """
+        from discreet.microdata.open import open as open_microdata
+        from discreet.microdata.secret import Secret
+
+        given = {**vars(self), **more, "hierarchies": pairs(hierarchies, "a hierarchy") or None}
+        bounds = {name: given.pop(name) for name in _BOUNDS}
+        if self.secret is not None:
+            given["secret"] = Secret.from_file(_existing(self.secret))
+        chosen = {option: value for option, value in given.items() if value is not None}
+        return open_microdata(source, **chosen).with_roles(**bounds)
+
+
+UNWEIGHTED = tuple(f.name for f in fields(Records) if f.name not in ("weight", *_BOUNDS))
+
+
+def _existing(secret: Path) -> Path:
+    """The secret file, or how to make one: a new secret would be other noise."""
+    if not secret.exists():
+        raise ParameterError(
+            f"there is no secret file {secret}. Make it together with the record keys: "
+            f"discreet keys people.csv --id person_id --secret {secret} --out keys.parquet."
+        )
+    return secret
+
+
+@dataclass(frozen=True)
+class Book:
+    """The custodian's ledger, and what it allows."""
+
+    ledger: LedgerFile = None
+    budget: Annotated[
+        float | None,
+        typer.Option(
+            help="ε that all private releases of the data set may cost; kept in the ledger."
+        ),
+    ] = None
+    budget_delta: Annotated[float | None, typer.Option(help="δ of the budget.")] = None
+    again: Again = False
+
+    def open(self) -> Ledger | None:
+        """The ledger, with the budget of the data sets that are entered in it."""
+        from discreet.ledger import Ledger
+
+        if self.ledger is not None:
+            return Ledger(self.ledger, epsilon=self.budget, delta=self.budget_delta)
+        if self.budget is not None or self.budget_delta is not None:
+            raise ParameterError("a budget is kept in a ledger: name its file with --ledger.")
+        return None
+
+
+def with_options(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with the fields of its option objects as options of their own."""
+    hints = get_type_hints(command, include_extras=True)
+    objects: dict[str, tuple[Any, tuple[str, ...]]] = {}
+    shown: list[inspect.Parameter] = []
+    for name, parameter in inspect.signature(command).parameters.items():
+        kind, *picked = get_args(hints[name]) or [hints[name]]
+        if is_dataclass(kind):
+            options = picked[0] if picked else tuple(field.name for field in fields(kind))
+            objects[name] = kind, options
+            shown += [_option(kind, option) for option in options]
+        else:
+            shown.append(parameter.replace(kind=_BY_NAME, annotation=hints[name]))
+
+    @functools.wraps(command)
+    def run(**given: Any) -> None:
+        made = {
+            name: kind(**{option: given.pop(option) for option in options})
+            for name, (kind, options) in objects.items()
+        }
+        command(**given, **made)
+
+    run.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in shown}
+    return run
+
+
+def _option(kind: Any, name: str) -> inspect.Parameter:
+    annotation = get_type_hints(kind, include_extras=True)[name]
+    return inspect.Parameter(name, _BY_NAME, default=getattr(kind, name), annotation=annotation)

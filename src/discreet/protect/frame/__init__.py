@@ -1,0 +1,1 @@
+"""The common frame of methods: a noise method adds its law and a sentence to it."""
