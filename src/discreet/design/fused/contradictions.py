@@ -55,6 +55,15 @@ class Contradictions:
         found: Vector = self._members @ (self._disagreement @ (self._means @ values))
         return found
 
+    def on_gpu(self) -> Contradictions:
+        """The same projection of vectors that lie on a graphics processor."""
+        from cupyx.scipy.sparse import csr_matrix
+
+        moved = Contradictions(self.design, self.weights)
+        for name in ("_members", "_disagreement", "_means"):
+            moved.__dict__[name] = csr_matrix(getattr(self, name))
+        return moved
+
     @cached_property
     def _means(self) -> csr_array:
         """Means × published cells."""

@@ -64,8 +64,8 @@ class Faces:
         """Published values on the faces: each cell gets the sum of the blocks it lies in."""
         faces = np.zeros_like(values, shape=self.n)
         for k, block in enumerate(self.design.blocks):
-            if self._is_face[k]:
-                faces[self._slice(self._home[k])] += values[self.design.slice_of(k)]
+            if (place := self._places_of_face[k]) is not None:
+                faces[place] += values[self.design.slice_of(k)]
                 continue
             wide = values[self.design.slice_of(k)].reshape(block.shape)
             for a, level in enumerate(block.levels):
@@ -78,8 +78,8 @@ class Faces:
         """Published values summed from the faces: the adjoint of `spread`."""
         values = np.empty_like(faces, shape=self.design.n_published)
         for k, block in enumerate(self.design.blocks):
-            if self._is_face[k]:
-                values[self.design.slice_of(k)] = faces[self._slice(self._home[k])]
+            if (place := self._places_of_face[k]) is not None:
+                values[self.design.slice_of(k)] = faces[place]
                 continue
             summed = self._summed(faces, self._home[k], block)
             for a, level in enumerate(block.levels):
@@ -101,19 +101,23 @@ class Faces:
         return found
 
     @cached_property
-    def _is_face(self) -> list[bool]:
-        """For each block whether it is its face, cell by cell."""
-        place = {a: p for p, a in enumerate(self.order)}
-        return [
-            self._places(block) == self.sets[self._home[k]]
-            and all(level is None or level.is_identity for level in block.levels)
-            and self._in_order([place[a] for a in _axes(block)])
-            for k, block in enumerate(self.design.blocks)
-        ]
+    def _places_of_face(self) -> list[slice | NDArray[np.int64] | None]:
+        """For each block where its cells lie in its face; `None` where they are sums over it."""
+        return [self._place_of_face(k) for k in range(len(self.design.blocks))]
 
-    @staticmethod
-    def _in_order(places: list[int]) -> bool:
-        return places == sorted(places)
+    def _place_of_face(self, k: int) -> slice | NDArray[np.int64] | None:
+        block, home = self.design.blocks[k], self._home[k]
+        if self._places(block) != self.sets[home] or not all(
+            level is None or level.is_identity for level in block.levels
+        ):
+            return None
+        order = [a for a in self.order if block.levels[a] is not None]
+        if order == sorted(order):
+            return self._slice(home)
+        numbers = np.empty(block.size, dtype=np.int64)
+        laid = self._laid(np.arange(block.size).reshape(block.shape), home)
+        numbers[laid.ravel()] = np.arange(block.size)
+        return numbers + self.offsets[home]
 
     def _places(self, block: Block) -> AxisSet:
         axes = _axes(block)

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,6 +66,17 @@ class FusedPass:
         self.design, self.link, self.threads = design, LINKS[link], threads
         self.faces = Faces.of(design)
         self.n_passes = 0
+        self._point: tuple[Vector, Vector] | None = None
+
+    device = "cpu"
+
+    def to_device(self, values: Any) -> Any:
+        """What these passes compute with: arrays of NumPy as they are."""
+        return values
+
+    def to_host(self, values: Vector) -> Vector:
+        """The same as an array of NumPy."""
+        return values
 
     def table(self, nu: Vector) -> Sums:
         r"""Margins of :math:`\varphi(X\nu)`, its potential and its largest cell."""
@@ -88,9 +99,7 @@ class FusedPass:
 
     def _run(self, kind: str, nu: Vector, direction: Vector | None = None) -> Sums:
         self.n_passes += 1
-        at = self.faces.spread(nu)
-        if self.link.joins == "*":
-            at = np.exp(at)
+        at = self._at(nu)
         by = at[:0] if direction is None else self.faces.spread(direction)
         run = compiled(self._source(kind))
         done = self._map(lambda piece: self._piece(run, at, by, piece))
@@ -100,6 +109,13 @@ class FusedPass:
             potential += more.potential
             largest = max(largest, more.largest)
         return Sums(self.faces.published(sums), potential, largest)
+
+    def _at(self, nu: Vector) -> Vector:
+        """The point on the faces; kept, as many products are asked for at one point."""
+        if self._point is None or self._point[0] is not nu:
+            at = self.faces.spread(nu)
+            self._point = nu, np.exp(at) if self.link.joins == "*" else at
+        return self._point[1]
 
     def _map(self, work: Callable[[tuple[int, int]], Sums]) -> Iterator[Sums]:
         """The pieces of a pass, in order, on as many threads as there are."""

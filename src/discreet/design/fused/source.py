@@ -18,6 +18,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 AxisSet = tuple[int, ...]
 
 
@@ -41,6 +44,10 @@ class Link:
     change: str
     potential: str
     pull: str
+
+    def of(self, at: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The link of sums that are stored."""
+        return np.exp(at) if self.joins == "*" else np.maximum(at, 0.0)
 
 
 POSITIVE = Link(

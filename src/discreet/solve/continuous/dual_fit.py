@@ -115,8 +115,10 @@ def fit_by_dual(
     typical = float(np.exp(np.log(soft if len(soft) else held).mean()))
     floor = last_ridge or schedule.floor * len(design.blocks) * typical
     bound, pull = np.inf, np.inf
+    largest_target = float(np.abs(z).max(initial=1.0))
+    z, weights, exact = (passes.to_device(values) for values in (z, weights, exact))
     for stage in range(schedule.stages):
-        newton.solve(ridge, bound / weights if stage else np.abs(z).max(initial=1.0) / 10)
+        newton.solve(ridge, bound / weights if stage else largest_target / 10)
         forces = weights * (z - newton.at.margins)
         forces[exact] = ridge * (newton.nu - newton.centre)[exact]
         bias = 0.0 if last_ridge is None else last_ridge
@@ -135,7 +137,8 @@ def fit_by_dual(
             newton.centre = newton.nu
         bound = max(schedule.loose * pull, within / 4) / len(design.blocks)
     reached = ridge <= floor and pull <= within
-    return DualAnswer(newton.nu, newton.at.margins, forces, pull, newton.gradients, reached)
+    nu, margins, forces = map(passes.to_host, (newton.nu, newton.at.margins, forces))
+    return DualAnswer(nu, margins, forces, pull, newton.gradients, reached)
 
 
 def _newton(design: ProductDesign, passes: Passes, z: Vector, weights: Vector) -> DualNewton:
@@ -145,7 +148,8 @@ def _newton(design: ProductDesign, passes: Passes, z: Vector, weights: Vector) -
     null = Contradictions(design)
     lost = null if len(set(by_block)) == 1 else Contradictions(design, by_block)
     means = np.array(by_block)[design.block_of_cell()]
-    return DualNewton(passes, z, 1.0 / weights, means, lost, null, _even(design, z))
+    vectors = (z, 1.0 / weights, means, lost, null, _even(design, z))
+    return DualNewton(passes, *map(passes.to_device, vectors))
 
 
 def _even(design: ProductDesign, z: Vector) -> Vector:

@@ -29,6 +29,13 @@ class Passes(Protocol):
     """Passes over a table, on any device; see `FusedPass`."""
 
     link: Link
+    device: str
+
+    def to_device(self, values: Any) -> Any:
+        """An array or a projection where the passes compute."""
+
+    def to_host(self, values: Any) -> Vector:
+        """The same as an array of NumPy."""
 
     def table(self, nu: Vector) -> Sums:
         """Margins, potential and largest cell."""
@@ -73,7 +80,7 @@ class DualNewton:
       variances: The diagonal of :math:`V`.
       weights: The inverse of :math:`V`; the mean of a block, where it differs within one.
       lost: The projection onto what no table has, orthogonal with these weights.
-      null: The same, orthogonal without weights.
+      null: The same, orthogonal without weights. Targets that some table has need neither.
       nu: The point.
       centre: The point :math:`\nu_0` that the ridge draws to.
       schedule: Constants.
@@ -85,8 +92,8 @@ class DualNewton:
     z: Vector
     variances: Vector
     weights: Vector
-    lost: Contradictions
-    null: Contradictions
+    lost: Contradictions | None
+    null: Contradictions | None
     nu: Vector
     centre: Vector = field(init=False)
     schedule: NewtonSchedule = NewtonSchedule()
@@ -115,7 +122,7 @@ class DualNewton:
         """One Newton step with backtracking; whether the objective fell."""
         direction = self._direction(ridge, gradient)
         slope, before, size = (
-            float(gradient @ direction),
+            dot(gradient, direction),
             self._objective(ridge, self.nu, self.at),
             1.0,
         )
@@ -132,26 +139,28 @@ class DualNewton:
 
     def _objective(self, ridge: float, nu: Vector, at: Sums) -> float:
         moved = nu - self.centre
-        return float(0.5 * ridge * (self.variances * moved) @ moved + at.potential - self.z @ nu)
+        drawn = 0.5 * ridge * dot(self.variances * moved, moved) if ridge else 0.0
+        return drawn + at.potential - dot(self.z, nu)
 
     def _direction(self, ridge: float, gradient: Vector) -> Vector:
         """The Newton direction, by conjugate gradients."""
         kept = ridge * self.variances
-        inverse = 1.0 / (kept + self._diagonal())
+        diagonal = kept + self._diagonal()
+        inverse = 1.0 / np.where(diagonal > 0, diagonal, np.inf)
         x, residual = np.zeros_like(gradient), -gradient
         direction = scaled = self._preconditioned(residual, ridge, inverse)
-        norm = float(residual @ scaled)
+        norm = dot(residual, scaled)
         enough = self.schedule.forcing**2 * norm
         for _ in range(self.schedule.most_gradients):
             if norm <= enough:
                 break
             self.gradients += 1
             turned = kept * direction + self.passes.change(self.nu, direction)
-            size = norm / float(direction @ turned)
+            size = norm / dot(direction, turned)
             x = x + size * direction
             residual = residual - size * turned
             scaled = self._preconditioned(residual, ridge, inverse)
-            last, norm = norm, float(residual @ scaled)
+            last, norm = norm, dot(residual, scaled)
             direction = scaled + (norm / last) * direction
         return x
 
@@ -163,9 +172,16 @@ class DualNewton:
 
     def _preconditioned(self, residual: Vector, ridge: float, inverse: Vector) -> Vector:
         """Exact on what no table can answer, by the diagonal on the rest."""
+        if self.null is None or self.lost is None:
+            return inverse * residual
         rest = inverse * (residual - self.null.part(residual))
         answer = rest - self.null.part(rest)
         return answer + self.weights * self.lost.part(residual) / ridge if ridge else answer
+
+
+def dot(a: Vector, b: Vector) -> float:
+    """The scalar product, on one core: threads of a library would wait longer than they work."""
+    return float(np.einsum("i,i->", a, b))
 
 
 _ROUNDING = 1e-14  # of the objective: what double precision leaves of it

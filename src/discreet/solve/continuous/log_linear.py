@@ -158,7 +158,7 @@ def fit_members(
     elif status is Status.converged:
         status = Status.stalled
     seconds = time.perf_counter() - began
-    return Fit(y, design.aggregate(y), status, certificate, run.steps, seconds, notes)
+    return Fit(y, design.aggregate(y), status, certificate, run.steps, seconds, notes, design)
 
 
 def _goal(options: LogLinear, z: Vector) -> float:
