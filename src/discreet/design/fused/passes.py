@@ -6,6 +6,7 @@ published cell. A pass computes the table cell by cell and keeps its margins onl
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -22,6 +23,7 @@ from discreet.design.product import ProductDesign
 from discreet.errors import ParameterError
 
 Vector = NDArray[np.float64]
+Piece = tuple[int, int, int, int]
 
 
 class Sums(NamedTuple):
@@ -117,7 +119,7 @@ class FusedPass:
             self._point = nu, np.exp(at) if self.link.joins == "*" else at
         return self._point[1]
 
-    def _map(self, work: Callable[[tuple[int, int]], Sums]) -> Iterator[Sums]:
+    def _map(self, work: Callable[[Piece], Sums]) -> Iterator[Sums]:
         """The pieces of a pass, in order, on as many threads as there are."""
         if len(self._pieces) == 1 or self.threads == 1:
             yield from map(work, self._pieces)
@@ -125,12 +127,13 @@ class FusedPass:
         with ThreadPoolExecutor(self.threads) as pool:
             yield from pool.map(work, self._pieces)
 
-    def _piece(self, run: Run, at: Vector, by: Vector, piece: tuple[int, int]) -> Sums:
-        """Sums of all faces over one part of the innermost axis."""
+    def _piece(self, run: Run, at: Vector, by: Vector, piece: Piece) -> Sums:
+        """Sums of all faces over one part of the table."""
         sums, potential, largest = np.zeros(self.faces.n), 0.0, 0.0
         rows = [np.empty((len(self.faces.sizes), self._row)) for _ in range(3)]
-        for start in range(*piece, self._row):
-            ends = np.uint64(start), np.uint64(min(start + self._row, piece[1]))
+        first, last, *beside = piece
+        for start in range(first, last, self._row):
+            ends = np.array([start, min(start + self._row, last), *beside], dtype=np.uint64)
             added, top = run(
                 at, by, sums, self._offsets, self._sizes, *ends, *rows, np.empty(self._row)
             )
@@ -160,12 +163,21 @@ class FusedPass:
         return min(max(longest, SHORTEST_ROW), self.faces.sizes[-1])
 
     @cached_property
-    def _pieces(self) -> list[tuple[int, int]]:
-        """Parts of the innermost axis, by the shape of the table alone."""
-        length = self.faces.sizes[-1]
-        wanted = min(MOST_PIECES, math.prod(self.faces.sizes) // WORTH_A_THREAD, length)
-        cuts = np.linspace(0, length, max(wanted, 1) + 1).astype(int)
-        return [(int(a), int(b)) for a, b in zip(cuts[:-1], cuts[1:], strict=True)]
+    def _pieces(self) -> list[Piece]:
+        """Parts of the two innermost axes, by the shape of the table alone; no rows become short."""
+        wanted = min(MOST_PIECES, math.prod(self.faces.sizes) // WORTH_A_THREAD)
+        beside, length = (1, *self.faces.sizes)[-2:]
+        along = max(min(wanted, length // SHORTEST_ROW), 1)
+        across = max(min(wanted // along, beside), 1)
+        return [
+            (*part, *other) for other in _parts(beside, across) for part in _parts(length, along)
+        ]
 
     def _source(self, kind: str) -> PassSource:
         return PassSource(len(self.faces.sizes), self.faces.sets, self.link, kind)
+
+
+def _parts(length: int, n: int) -> list[tuple[int, int]]:
+    """An axis in `n` parts."""
+    cuts = [length * i // n for i in range(n + 1)]
+    return list(itertools.pairwise(cuts))

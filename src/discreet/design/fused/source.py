@@ -10,7 +10,8 @@ the innermost axis everything is a row::
             out += t              sums of faces over axis 1 take the row; `a1` collects it
         out += a1                 sums of faces over axis 0 take what was collected
 
-The text depends on the faces alone, not on their sizes, so that few texts serve many designs.
+A pass may be one piece of the table: the part `k0 … k1` of the innermost axis and `j0 … j1` of the
+one before it. The text depends on the faces alone, not on their sizes, so that few texts serve many designs.
 """
 
 from __future__ import annotations
@@ -85,7 +86,7 @@ class PassSource:
     @property
     def text(self) -> str:
         """The source, a function `run`."""
-        return "\n".join(["def run(nu, by, out, off, size, k0, k1, f, g, a, t):", *self._body()])
+        return "\n".join(["def run(nu, by, out, off, size, k0, k1, j0, j1, f, g, a, t):", *self._body()])
 
     @property
     def levels(self) -> int:
@@ -112,7 +113,8 @@ class PassSource:
         else:
             if self._collects(level):
                 yield pad + f"for k in range(m): a[{level}, k] = 0.0"
-            yield pad + f"for i{level} in range(n{level}):"
+            ends = "j0, j1" if level == self.levels - 1 else f"n{level}"
+            yield pad + f"for i{level} in range({ends}):"
             yield from self._level(level + 1, indent + 1)
             if self._collects(level):
                 yield from (pad + line for line in self._hand_out(level))
