@@ -162,7 +162,7 @@ def _slices(
     for start in range(0, len(cells), SLICE):
         places = np.arange(start, min(start + SLICE, len(cells)))
         if stored is None:
-            index = np.unravel_index(places, design.shape)
+            index: tuple[NDArray[Any], ...] = np.unravel_index(places, design.shape)
         else:
             index = tuple(leaf[places] for leaf in stored)
         values = cells.at(index) if isinstance(cells, ModelTable) else cells[places]

@@ -9,10 +9,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.design.axis import Level
 from discreet.design.blocks import Block
 from discreet.design.product import ProductDesign, sum_groups, take_groups
 
@@ -33,7 +35,7 @@ class Faces:
     order: AxisSet
 
     @classmethod
-    def of(cls, design: ProductDesign) -> Faces:
+    def of(cls, design: ProductDesign) -> Self:
         """The faces of a design."""
         return cls(design, tuple(int(a) for a in np.argsort(design.shape, kind="stable")))
 
@@ -70,7 +72,7 @@ class Faces:
             wide = values[self.design.slice_of(k)].reshape(block.shape)
             for a, level in enumerate(block.levels):
                 if level is not None and not level.is_identity:
-                    wide = take_groups(wide, level.group, a)
+                    wide = self._taken(wide, level, a)
             self.view(faces, self._home[k])[...] += self._laid(wide, self._home[k])
         return faces
 
@@ -84,7 +86,7 @@ class Faces:
             summed = self._summed(faces, self._home[k], block)
             for a, level in enumerate(block.levels):
                 if level is not None and not level.is_identity:
-                    summed = sum_groups(summed, level.group, a)
+                    summed = self._summed_up(summed, level, a)
             values[self.design.slice_of(k)] = summed.ravel()
         return values
 
@@ -114,14 +116,20 @@ class Faces:
         order = [a for a in self.order if block.levels[a] is not None]
         if order == sorted(order):
             return self._slice(home)
-        numbers = np.empty(block.size, dtype=np.int64)
         laid = self._laid(np.arange(block.size).reshape(block.shape), home)
-        numbers[laid.ravel()] = np.arange(block.size)
-        return numbers + self.offsets[home]
+        return np.argsort(laid.ravel()) + int(self.offsets[home])
 
     def _places(self, block: Block) -> AxisSet:
         axes = _axes(block)
         return tuple(p for p, a in enumerate(self.order) if a in axes)
+
+    def _taken(self, wide: Vector, level: Level, a: int) -> Vector:
+        """Values of groups along an axis as values of its categories."""
+        return take_groups(wide, level.group, a)
+
+    def _summed_up(self, values: Vector, level: Level, a: int) -> Vector:
+        """Values of categories along an axis, summed into groups."""
+        return sum_groups(values, level.group, a)
 
     def _slice(self, f: int) -> slice:
         return slice(int(self.offsets[f]), int(self.offsets[f + 1]))
@@ -130,7 +138,7 @@ class Faces:
         """One face of a vector that holds them all, as an array over its axes."""
         return faces[self._slice(f)].reshape([self.sizes[p] for p in self.sets[f]])
 
-    def _laid(self, wide: Vector, f: int) -> Vector:
+    def _laid(self, wide: NDArray[Any], f: int) -> NDArray[Any]:
         """An array over the design's axes as one over the axes of a face."""
         ordered = wide.transpose(self.order)
         return ordered.reshape([ordered.shape[p] for p in self.sets[f]])

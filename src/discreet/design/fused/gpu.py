@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import functools
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from discreet.design.axis import Level
 from discreet.design.fused.contradictions import Contradictions
 from discreet.design.fused.cuda_source import BLOCK, CudaSource
 from discreet.design.fused.devices import cupy
@@ -19,13 +21,42 @@ from discreet.errors import DesignError
 _PER = 320  # categories of the long axis that one block of `over_inner` sums
 
 
+class GpuFaces(Faces):
+    """Faces of vectors that lie on a graphics processor; sums over groups are matrix products."""
+
+    @cached_property
+    def _places_of_face(self) -> list[Any]:
+        places = [self._place_of_face(k) for k in range(len(self.design.blocks))]
+        return [p if isinstance(p, slice | None) else cupy().asarray(p) for p in places]
+
+    @cached_property
+    def _groups(self) -> dict[Level, Any]:
+        """Categories × groups of each level: which category lies in which group."""
+        used = {level for block in self.design.blocks for level in block.levels if level}
+        return {
+            level: cupy().asarray((level.group[:, None] == np.arange(len(level))).astype(float))
+            for level in used
+            if not level.is_identity
+        }
+
+    def _taken(self, wide: Any, level: Level, a: int) -> Any:
+        return self._multiplied(wide, self._groups[level].T, a)
+
+    def _summed_up(self, values: Any, level: Level, a: int) -> Any:
+        return self._multiplied(values, self._groups[level], a)
+
+    def _multiplied(self, values: Any, matrix: Any, a: int) -> Any:
+        cp = cupy()
+        return cp.moveaxis(cp.tensordot(values, matrix, axes=(a, 0)), -1, a)
+
+
 class GpuPass:
     r"""Margins of :math:`y = \varphi(X\nu)` on a graphics processor; see `FusedPass`.
 
     Vectors are arrays of CuPy. The result does not depend on how threads are scheduled.
 
     Args:
-      design: A complete design whose blocks are all at the level of single categories.
+      design: A complete design.
       link: `"positive"` or `"exponential"`.
     """
 
@@ -33,8 +64,9 @@ class GpuPass:
 
     def __init__(self, design: ProductDesign, link: str) -> None:
         cupy()
-        self.design, self.link, self.faces = design, LINKS[link], Faces.of(design)
+        self.design, self.link, self.faces = design, LINKS[link], GpuFaces.of(design)
         self.n_passes = 0
+        self._point: tuple[Any, tuple[Any, Any]] | None = None
         if not self._source("table").fits:
             raise DesignError(
                 "this design has no kernel for graphics processors: a margin with its longest "
@@ -45,7 +77,7 @@ class GpuPass:
     def suits(design: ProductDesign) -> bool:
         """Whether kernels can be written for a design."""
         faces = Faces.of(design)
-        return CudaSource(faces.sizes, long_faces(faces), "positive", "table").fits
+        return CudaSource(faces.sizes, long_faces(faces), LINKS["positive"], "table").fits
 
     def to_device(self, values: Any) -> Any:
         """An array of NumPy, or a projection, on the graphics processor."""
@@ -56,6 +88,10 @@ class GpuPass:
     def to_host(self, values: Any) -> Any:
         """An array on the graphics processor as one of NumPy."""
         return cupy().asnumpy(values)
+
+    def dot(self, a: Any, b: Any) -> float:
+        """A scalar product."""
+        return float(a @ b)
 
     def table(self, nu: Any) -> Sums:
         """Margins of the table, its potential and its largest cell."""
@@ -77,7 +113,7 @@ class GpuPass:
         cp = cupy()
         self.n_passes += 1
         source, module = self._source(kind), _module(self._source(kind).text)
-        s, v = self._operands(nu)
+        s, v = self._at(nu)
         sd, vd = (s, v) if direction is None else self._operands(direction)
         length, pieces = source.sizes[-1], -(-source.sizes[-1] // _PER)
         sums, potential, largest = cp.empty((3, pieces, source.n_outer))
@@ -89,11 +125,10 @@ class GpuPass:
         )
         if kind == "pull":
             return Sums(sums, largest=float(largest.max()))
-        for g, (axis, members) in enumerate(source.groups):
-            beside = source.beside(axis, members)
+        for g, group in enumerate(source.groups):
             module.get_function(f"over_outer_{g}")(
-                (-(-length // beside),),
-                (beside * source.sizes[axis],),
+                (-(-length // group.beside),),
+                (group.beside * group.along,),
                 (s, v, sd, vd, rows, np.int32(length)),
             )
         margins = self._published(sums.sum(axis=0), rows)
@@ -101,8 +136,14 @@ class GpuPass:
             return Sums(margins)
         return Sums(margins, float(potential.sum()), float(largest.max()))
 
+    def _at(self, nu: Any) -> tuple[Any, Any]:
+        """The operands of the point; kept, as many products are asked for at one point."""
+        if self._point is None or self._point[0] is not nu:
+            self._point = nu, self._operands(nu)
+        return self._point[1]
+
     def _source(self, kind: str) -> CudaSource:
-        return CudaSource(self.faces.sizes, long_faces(self.faces), self.link.name, kind)
+        return CudaSource(self.faces.sizes, long_faces(self.faces), self.link, kind)
 
     def _operands(self, values: Any) -> tuple[Any, Any]:
         """`S` and `V` from published values."""

@@ -80,6 +80,10 @@ class FusedPass:
         """The same as an array of NumPy."""
         return values
 
+    def dot(self, a: Vector, b: Vector) -> float:
+        """A scalar product, on one core: threads of a library wait longer here than they work."""
+        return float(np.einsum("i,i->", a, b))
+
     def table(self, nu: Vector) -> Sums:
         r"""Margins of :math:`\varphi(X\nu)`, its potential and its largest cell."""
         return self._run("table", nu)
@@ -164,7 +168,7 @@ class FusedPass:
 
     @cached_property
     def _pieces(self) -> list[Piece]:
-        """Parts of the two innermost axes, by the shape of the table alone; no rows become short."""
+        """Parts of the two innermost axes, by the shape of the table alone; rows stay long."""
         wanted = min(MOST_PIECES, math.prod(self.faces.sizes) // WORTH_A_THREAD)
         beside, length = (1, *self.faces.sizes)[-2:]
         along = max(min(wanted, length // SHORTEST_ROW), 1)

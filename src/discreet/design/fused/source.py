@@ -11,7 +11,8 @@ the innermost axis everything is a row::
         out += a1                 sums of faces over axis 0 take what was collected
 
 A pass may be one piece of the table: the part `k0 … k1` of the innermost axis and `j0 … j1` of the
-one before it. The text depends on the faces alone, not on their sizes, so that few texts serve many designs.
+one before it. The text depends on the faces alone, not on their sizes, so that few texts serve many
+designs.
 """
 
 from __future__ import annotations
@@ -45,6 +46,12 @@ class Link:
     change: str
     potential: str
     pull: str
+
+    def formula(self, kind: str) -> str:
+        """What a pass of some kind computes in each cell, from `at` and `by`."""
+        if kind == "slope":
+            return self.change.replace("by", "1.0")
+        return {"table": self.value, "pull": self.pull, "change": self.change}[kind]
 
     def of(self, at: NDArray[np.float64]) -> NDArray[np.float64]:
         """The link of sums that are stored."""
@@ -86,7 +93,9 @@ class PassSource:
     @property
     def text(self) -> str:
         """The source, a function `run`."""
-        return "\n".join(["def run(nu, by, out, off, size, k0, k1, j0, j1, f, g, a, t):", *self._body()])
+        return "\n".join(
+            ["def run(nu, by, out, off, size, k0, k1, j0, j1, f, g, a, t):", *self._body()]
+        )
 
     @property
     def levels(self) -> int:
@@ -138,11 +147,8 @@ class PassSource:
         for stream, joins, row, scalar in self._streams():
             terms = [f"{scalar}{level}", *self._row_terms(level, stream, row)]
             yield f"    {stream}_k = " + f" {joins} ".join(terms)
-        formula = {"table": self.link.value, "pull": self.link.pull}.get(
-            self.kind, self.link.change
-        )
-        by = "1.0" if self.kind == "slope" else "by_k"
-        yield "    y = " + formula.replace("by", by).replace("at", "nu_k")
+        formula = self.link.formula(self.kind)
+        yield "    y = " + formula.replace("by", "by_k").replace("at", "nu_k")
         if self.kind == "table":
             yield f"    potential += {self.link.potential}"
         if self.kind in ("table", "pull"):

@@ -37,6 +37,9 @@ class Passes(Protocol):
     def to_host(self, values: Any) -> Vector:
         """The same as an array of NumPy."""
 
+    def dot(self, a: Vector, b: Vector) -> float:
+        """A scalar product."""
+
     def table(self, nu: Vector) -> Sums:
         """Margins, potential and largest cell."""
 
@@ -122,7 +125,7 @@ class DualNewton:
         """One Newton step with backtracking; whether the objective fell."""
         direction = self._direction(ridge, gradient)
         slope, before, size = (
-            dot(gradient, direction),
+            self.passes.dot(gradient, direction),
             self._objective(ridge, self.nu, self.at),
             1.0,
         )
@@ -139,8 +142,8 @@ class DualNewton:
 
     def _objective(self, ridge: float, nu: Vector, at: Sums) -> float:
         moved = nu - self.centre
-        drawn = 0.5 * ridge * dot(self.variances * moved, moved) if ridge else 0.0
-        return drawn + at.potential - dot(self.z, nu)
+        drawn = 0.5 * ridge * self.passes.dot(self.variances * moved, moved) if ridge else 0.0
+        return drawn + at.potential - self.passes.dot(self.z, nu)
 
     def _direction(self, ridge: float, gradient: Vector) -> Vector:
         """The Newton direction, by conjugate gradients."""
@@ -149,18 +152,18 @@ class DualNewton:
         inverse = 1.0 / np.where(diagonal > 0, diagonal, np.inf)
         x, residual = np.zeros_like(gradient), -gradient
         direction = scaled = self._preconditioned(residual, ridge, inverse)
-        norm = dot(residual, scaled)
+        norm = self.passes.dot(residual, scaled)
         enough = self.schedule.forcing**2 * norm
         for _ in range(self.schedule.most_gradients):
             if norm <= enough:
                 break
             self.gradients += 1
             turned = kept * direction + self.passes.change(self.nu, direction)
-            size = norm / dot(direction, turned)
+            size = norm / self.passes.dot(direction, turned)
             x = x + size * direction
             residual = residual - size * turned
             scaled = self._preconditioned(residual, ridge, inverse)
-            last, norm = norm, dot(residual, scaled)
+            last, norm = norm, self.passes.dot(residual, scaled)
             direction = scaled + (norm / last) * direction
         return x
 
@@ -177,11 +180,6 @@ class DualNewton:
         rest = inverse * (residual - self.null.part(residual))
         answer = rest - self.null.part(rest)
         return answer + self.weights * self.lost.part(residual) / ridge if ridge else answer
-
-
-def dot(a: Vector, b: Vector) -> float:
-    """The scalar product, on one core: threads of a library would wait longer than they work."""
-    return float(np.einsum("i,i->", a, b))
 
 
 _ROUNDING = 1e-14  # of the objective: what double precision leaves of it

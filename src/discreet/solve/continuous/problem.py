@@ -121,7 +121,7 @@ class Targets:
     @property
     def exact(self) -> NDArray[np.int64]:
         """The margins that must be met."""
-        return self.held[self.slack == 0]
+        return np.asarray(self.held[self.slack == 0])
 
 
 @dataclass(frozen=True, eq=False)
