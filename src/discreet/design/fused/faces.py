@@ -147,11 +147,13 @@ class Faces:
         """A face summed over the variables that a block leaves out, over the design's axes."""
         face, kept = self.sets[f], self._places(block)
         gone = tuple(i for i, p in enumerate(face) if p not in kept)
-        values = self.view(faces, f).sum(axis=gone, keepdims=True)
+        values = self.view(faces, f)
+        if gone:
+            values = values.sum(axis=gone, keepdims=True)
         full = [1] * len(self.order)
         for i, p in enumerate(face):
             full[p] = values.shape[i]
-        laid: Vector = values.reshape(full).transpose(np.argsort(self.order))
+        laid: Vector = values.reshape(full).transpose(np.argsort(self.order).tolist())
         return laid
 
 
