@@ -120,7 +120,10 @@ class FusedPass:
         """The point on the faces; kept, as many products are asked for at one point."""
         if self._point is None or self._point[0] is not nu:
             at = self.faces.spread(nu)
-            self._point = nu, np.exp(at) if self.link.joins == "*" else at
+            if self.link.joins == "*":
+                with np.errstate(over="ignore"):  # a step too far, which its potential tells
+                    at = np.exp(at)
+            self._point = nu, at
         return self._point[1]
 
     def _map(self, work: Callable[[Piece], Sums]) -> Iterator[Sums]:

@@ -149,12 +149,12 @@ class PassSource:
             yield f"    {stream}_k = " + f" {joins} ".join(terms)
         formula = self.link.formula(self.kind)
         yield "    y = " + formula.replace("by", "by_k").replace("at", "nu_k")
+        yield "    t[k] = y"
         if self.kind == "table":
-            yield f"    potential += {self.link.potential}"
+            yield f"for k in range(m): potential += {self.link.potential.replace('y', 't[k]')}"
         if self.kind in ("table", "pull"):
-            yield "    largest = y if y > largest else largest"
+            yield "for k in range(m): largest = t[k] if t[k] > largest else largest"
         if self.kind != "pull":
-            yield "    t[k] = y"
             yield from self._give(level, "t[k]")
 
     def _hand_out(self, level: int) -> Iterator[str]:

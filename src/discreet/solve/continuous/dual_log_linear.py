@@ -22,12 +22,13 @@ from discreet.solve.fit import Certificate, Fit, Status
 
 Vector = NDArray[np.float64]
 
-SCHEDULE = NewtonSchedule(most_gradients=500)
 CLOSED = -1000.0
 """The multiplier of a published zero; the exponential of it is zero in double precision."""
 
 
-def fit_unstored(design: ProductDesign, passes: Passes, z: Vector, goal: float) -> Fit:
+def fit_unstored(
+    design: ProductDesign, passes: Passes, z: Vector, goal: float, max_steps: int
+) -> Fit:
     """The log-linear fit by Newton's method; it is `stalled` where margins contradict each other.
 
     Args:
@@ -35,11 +36,13 @@ def fit_unstored(design: ProductDesign, passes: Passes, z: Vector, goal: float) 
       passes: Passes over its table with link `"exponential"`.
       z: Published values, not negative, some of them positive.
       goal: Largest deviation of a published cell.
+      max_steps: Conjugate gradient steps after which the fit gives up.
     """
     began = time.perf_counter()
     target, start = passes.to_device(z), passes.to_device(independence(design, z))
     nothing = passes.to_device(np.zeros_like(z))
-    newton = DualNewton(passes, target, nothing, nothing, None, None, start, schedule=SCHEDULE)
+    schedule = NewtonSchedule(most_gradients=500, most_in_all=max_steps)
+    newton = DualNewton(passes, target, nothing, nothing, None, None, start, schedule=schedule)
     newton.solve(0.0, goal)
     nu, margins = passes.to_host(newton.nu), passes.to_host(newton.at.margins)
     scale = float(z.max(initial=0.0)) or 1.0

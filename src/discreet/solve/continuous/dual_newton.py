@@ -64,6 +64,10 @@ class NewtonSchedule:
       most_steps: Newton steps for one ridge.
       sufficient: Part of the predicted decrease that a step must reach (Armijo).
       shortest: Steps that are cut below this length make no progress.
+      flat: Curvature of a direction, relative to that by the diagonal, below which no table
+        answers to it; where there is no ridge, the targets then contradict each other.
+      look_every: Steps of conjugate gradients after which that is looked at.
+      most_in_all: Conjugate gradient steps after which the method gives up.
     """
 
     forcing: float = 0.1
@@ -71,6 +75,9 @@ class NewtonSchedule:
     most_steps: int = 60
     sufficient: float = 1e-4
     shortest: float = 1e-6
+    flat: float = 1e-11
+    look_every: int = 10
+    most_in_all: int = 1_000_000
 
 
 @dataclass(eq=False)
@@ -113,7 +120,7 @@ class DualNewton:
             gradient = self.forces(ridge) + self.at.margins - self.z
             if bool((np.abs(gradient) <= within).all()):
                 return True
-            if not self._step(ridge, gradient):
+            if self.gradients > self.schedule.most_in_all or not self._step(ridge, gradient):
                 return False
         return False
 
@@ -124,16 +131,20 @@ class DualNewton:
     def _step(self, ridge: float, gradient: Vector) -> bool:
         """One Newton step with backtracking; whether the objective fell."""
         direction = self._direction(ridge, gradient)
+        if direction is None:
+            return False
         slope, before, size = (
             self.passes.dot(gradient, direction),
             self._objective(ridge, self.nu, self.at),
             1.0,
         )
         self.steps += 1
+        sizes = self.at.potential + self.passes.dot(np.abs(self.z), np.abs(self.nu))
+        rounding = _ROUNDING * sizes
         while size > self.schedule.shortest:
             point = self.nu + size * direction
             at = self.passes.table(point)
-            allowed = self.schedule.sufficient * size * slope + _ROUNDING * abs(before)
+            allowed = self.schedule.sufficient * size * slope + rounding
             if self._objective(ridge, point, at) <= before + allowed:
                 self.nu, self.at = point, at
                 return True
@@ -145,8 +156,8 @@ class DualNewton:
         drawn = 0.5 * ridge * self.passes.dot(self.variances * moved, moved) if ridge else 0.0
         return drawn + at.potential - self.passes.dot(self.z, nu)
 
-    def _direction(self, ridge: float, gradient: Vector) -> Vector:
-        """The Newton direction, by conjugate gradients."""
+    def _direction(self, ridge: float, gradient: Vector) -> Vector | None:
+        """The Newton direction, by conjugate gradients; `None` where targets contradict."""
         kept = ridge * self.variances
         diagonal = kept + self._diagonal()
         inverse = 1.0 / np.where(diagonal > 0, diagonal, np.inf)
@@ -159,13 +170,22 @@ class DualNewton:
                 break
             self.gradients += 1
             turned = kept * direction + self.passes.change(self.nu, direction)
-            size = norm / self.passes.dot(direction, turned)
+            curvature = self.passes.dot(direction, turned)
+            if not ridge and self._is_flat(curvature, direction, diagonal):
+                return None
+            size = norm / curvature
             x = x + size * direction
             residual = residual - size * turned
             scaled = self._preconditioned(residual, ridge, inverse)
             last, norm = norm, self.passes.dot(residual, scaled)
             direction = scaled + (norm / last) * direction
         return x
+
+    def _is_flat(self, curvature: float, direction: Vector, diagonal: Vector) -> bool:
+        """Whether no table answers to a direction; looked at now and then."""
+        if curvature > 0 and self.gradients % self.schedule.look_every:
+            return False
+        return curvature <= self.schedule.flat * self.passes.dot(direction, diagonal * direction)
 
     def _diagonal(self) -> Vector:
         """The diagonal of the Hessian but for the ridge; an exponential is its own derivative."""
@@ -182,4 +202,4 @@ class DualNewton:
         return answer + self.weights * self.lost.part(residual) / ridge if ridge else answer
 
 
-_ROUNDING = 1e-14  # of the objective: what double precision leaves of it
+_ROUNDING = 1e-14  # of the terms of the objective: what double precision leaves of their sum

@@ -71,7 +71,7 @@ class LogLinear(FitterBase):
     Args:
       tolerance: Largest deviation of a published cell, in its own units (counts). Deviations
         below 1e-12 of the largest published cell are beyond double precision and pass as well.
-      max_steps: Sweeps after which the fit gives up.
+      max_steps: Sweeps, or steps of conjugate gradients, after which the fit gives up.
       start: Starting table `s`, one value per inner cell; zeros stay zero. Ones by default.
       memory: Sweeps the acceleration looks back on; zero gives the plain iteration.
       device: Where large complete tables are computed: `"cpu"`, `"gpu"` (an NVIDIA card, with the
@@ -148,7 +148,7 @@ class _Prepared:
         if not z.any():
             return None
         passes = design.fused("exponential", device=options.device)
-        fit = fit_unstored(design, passes, z, _goal(options, z))
+        fit = fit_unstored(design, passes, z, _goal(options, z), options.max_steps)
         return fit if fit.is_converged or design.n_inner > LARGEST_DENSE else None
 
 
