@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import discreet as dc
-from discreet.design.fused import contradictions, devices, gpu
+from discreet.design.fused import devices, gpu, null_space
 from discreet.design.fused.gpu import GpuPass
 from discreet.design.fused.source import LINKS
 from discreet.errors import DesignError, MissingDependencyError, ParameterError
@@ -47,7 +47,7 @@ def emulated(folder, monkeypatch):
         pytest.skip("the emulation of graphics processors needs g++")
     module = EmulatedCupy(folder)
     monkeypatch.setattr(gpu, "cupy", lambda: module)
-    monkeypatch.setattr(contradictions.Contradictions, "on_gpu", lambda self: self)
+    monkeypatch.setattr(null_space.NullSpace, "on_gpu", lambda self: self)
     gpu._module.cache_clear()
     yield module
     gpu._module.cache_clear()

@@ -36,7 +36,7 @@ class Contradictions:
     Cost: three sparse products, of two nonzeros for each published cell and shared effect.
 
     Attributes:
-      design: A complete design whose blocks are all at the level of single categories.
+      design: A complete design; blocks at coarser levels are left out.
       weights: A weight for each block: the projection is orthogonal with these.
     """
 
@@ -44,11 +44,13 @@ class Contradictions:
     weights: tuple[float, ...] = ()
 
     @staticmethod
-    def has_closed_form(design: ProductDesign) -> bool:
-        """Whether all blocks are at the level of single categories."""
-        return all(
-            level is None or level.is_identity for block in design.blocks for level in block.levels
-        )
+    def flat_blocks(design: ProductDesign) -> set[int]:
+        """The blocks at the level of single categories; others are left out."""
+        return {
+            k
+            for k, block in enumerate(design.blocks)
+            if all(level is None or level.is_identity for level in block.levels)
+        }
 
     def part(self, values: Vector) -> Vector:
         """The contradictory part; values less this part are the margins of some table."""
@@ -80,8 +82,8 @@ class Contradictions:
     def _holders(self) -> dict[Effect, list[int]]:
         """Effects that several margins hold, with these margins."""
         holders: dict[Effect, list[int]] = {}
-        for k, axes in enumerate(self._axes):
-            for effect in _subsets(axes):
+        for k in sorted(self.flat_blocks(self.design)):
+            for effect in _subsets(self._axes[k]):
                 holders.setdefault(effect, []).append(k)
         return {effect: ks for effect, ks in holders.items() if len(ks) > 1}
 

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from discreet.design.axis import Level
-from discreet.design.fused.contradictions import Contradictions
 from discreet.design.fused.cuda_source import BLOCK, CudaSource
 from discreet.design.fused.devices import cupy
 from discreet.design.fused.faces import Faces
+from discreet.design.fused.null_space import NullSpace
 from discreet.design.fused.passes import Sums
 from discreet.design.fused.source import LINKS
 from discreet.design.product import ProductDesign
@@ -81,7 +81,7 @@ class GpuPass:
 
     def to_device(self, values: Any) -> Any:
         """An array of NumPy, or a projection, on the graphics processor."""
-        if isinstance(values, Contradictions):
+        if isinstance(values, NullSpace):
             return values.on_gpu()
         return cupy().asarray(values)
 

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.design.base import Design
-from discreet.design.fused.contradictions import Contradictions
+from discreet.design.fused.null_space import NullSpace
 from discreet.design.product import ProductDesign
 from discreet.progress import report
 from discreet.solve.continuous.dual_newton import DualNewton, Passes
@@ -74,10 +74,10 @@ class DualAnswer:
 
 
 def suits(design: Design, weights: Vector) -> TypeGuard[ProductDesign]:
-    """Whether the method applies: a complete design of single categories, every cell weighted."""
+    """Whether the method applies: a complete design with its finest margins, all cells weighted."""
     return (
         isinstance(design, ProductDesign)
-        and Contradictions.has_closed_form(design)
+        and NullSpace.is_known(design)
         and not any(block.order == len(design.axes) for block in design.blocks)
         and bool((weights > 0).all())
     )
@@ -145,10 +145,7 @@ def _newton(design: ProductDesign, passes: Passes, z: Vector, weights: Vector) -
     by_block = tuple(
         float(np.exp(np.log(weights[design.slice_of(k)]).mean())) for k in range(len(design.blocks))
     )
-    null = Contradictions(design)
-    lost = null if len(set(by_block)) == 1 else Contradictions(design, by_block)
-    means = np.array(by_block)[design.block_of_cell()]
-    vectors = (z, 1.0 / weights, means, lost, null, _even(design, z))
+    vectors = (z, 1.0 / weights, NullSpace(design, by_block), _even(design, z))
     return DualNewton(passes, *map(passes.to_device, vectors))
 
 

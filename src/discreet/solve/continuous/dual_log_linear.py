@@ -42,7 +42,7 @@ def fit_unstored(
     target, start = passes.to_device(z), passes.to_device(independence(design, z))
     nothing = passes.to_device(np.zeros_like(z))
     schedule = NewtonSchedule(most_gradients=500, most_in_all=max_steps)
-    newton = DualNewton(passes, target, nothing, nothing, None, None, start, schedule=schedule)
+    newton = DualNewton(passes, target, nothing, None, start, schedule=schedule)
     newton.solve(0.0, goal)
     nu, margins = passes.to_host(newton.nu), passes.to_host(newton.at.margins)
     scale = float(z.max(initial=0.0)) or 1.0

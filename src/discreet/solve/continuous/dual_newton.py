@@ -18,7 +18,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.design.fused.contradictions import Contradictions
+from discreet.design.fused.null_space import NullSpace
 from discreet.design.fused.passes import Sums
 from discreet.design.fused.source import Link
 
@@ -88,9 +88,7 @@ class DualNewton:
       passes: Margins of the table, one pass each.
       z: Targets.
       variances: The diagonal of :math:`V`.
-      weights: The inverse of :math:`V`; the mean of a block, where it differs within one.
-      lost: The projection onto what no table has, orthogonal with these weights.
-      null: The same, orthogonal without weights. Targets that some table has need neither.
+      null: How the ridge answers where no table can; targets that some table has need it not.
       nu: The point.
       centre: The point :math:`\nu_0` that the ridge draws to.
       schedule: Constants.
@@ -101,9 +99,7 @@ class DualNewton:
     passes: Passes
     z: Vector
     variances: Vector
-    weights: Vector
-    lost: Contradictions | None
-    null: Contradictions | None
+    null: NullSpace | None
     nu: Vector
     centre: Vector = field(init=False)
     schedule: NewtonSchedule = NewtonSchedule()
@@ -194,12 +190,10 @@ class DualNewton:
         return self.passes.slope(self.nu)
 
     def _preconditioned(self, residual: Vector, ridge: float, inverse: Vector) -> Vector:
-        """Exact on what no table can answer, by the diagonal on the rest."""
-        if self.null is None or self.lost is None:
+        """Exact, or nearly so, on what no table can answer, by the diagonal on the rest."""
+        if self.null is None:
             return inverse * residual
-        rest = inverse * (residual - self.null.part(residual))
-        answer = rest - self.null.part(rest)
-        return answer + self.weights * self.lost.part(residual) / ridge if ridge else answer
+        return self.null.preconditioned(residual, inverse, ridge)
 
 
 _ROUNDING = 1e-14  # of the terms of the objective: what double precision leaves of their sum

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from discreet.design.fused.source import POSITIVE
 from discreet.design.inner import ModelTable
 from discreet.design.product import LARGEST_DENSE, ProductDesign
-from discreet.solve.continuous.dual_fit import DualAnswer, fit_by_dual
+from discreet.solve.continuous.dual_fit import SCHEDULE, DualAnswer, fit_by_dual
 from discreet.solve.continuous.dual_newton import Passes
 from discreet.solve.continuous.goal import RESOLVED, Accuracy
 from discreet.solve.continuous.problem import Targets
@@ -26,6 +26,7 @@ from discreet.solve.fit import Certificate, Fit, Status
 Vector = NDArray[np.float64]
 
 _SAFELY = 0.5  # share of what a certificate allows that the solver leaves
+_PATIENT = replace(SCHEDULE, most_gradients=20_000)  # where no other method could take over
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +59,7 @@ class UnstoredFit:
             exact,
             within=_SAFELY * limit,
             last_ridge=self.penalty or None,
+            schedule=SCHEDULE if self.design.n_inner <= LARGEST_DENSE else _PATIENT,
         )
         certificate = self._certificate(answer, limit)
         if not certificate.holds and self.design.n_inner <= LARGEST_DENSE:
