@@ -89,3 +89,20 @@ def test_every_public_name_loads():
     for name in discreet.__all__:
         assert getattr(discreet, name) is not None
     assert set(discreet.__all__) == {*discreet._HOME, *discreet._MODULES, "__version__"}
+
+
+BARE = ["duckdb", "ibis", "opendp", "pyarrow", "pandas", "polars", "narwhals", "cupy"]
+
+
+def test_designs_and_fits_need_neither_databases_nor_frames():
+    """Machines with graphics processors often have numerical packages alone."""
+    program = (
+        f"import sys; sys.modules.update(dict.fromkeys({BARE!r}));"
+        "import pkgutil, importlib, discreet.design, discreet.solve;"
+        "[importlib.import_module(m.name) for p in (discreet.design, discreet.solve)"
+        " for m in pkgutil.walk_packages(p.__path__, p.__name__ + '.')];"
+        "import discreet as dc; d = dc.Design.product({'a': 2, 'b': 3}, 'a + b');"
+        "print(dc.LogLinear()(d, d.aggregate([1, 2, 3, 4, 5, 6])).require().status.name)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout.strip() == "converged", done.stderr

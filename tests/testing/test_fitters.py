@@ -45,10 +45,10 @@ class Broken:
     ("spoil", "promise"),
     [
         (lambda fit: replace(fit, z=fit.z + 1), "adds_up"),
-        (lambda fit: replace(fit, y=fit.y[:-1]), "has_the_right_size"),
+        (lambda fit: replace(fit, cells=fit.y[:-1]), "has_the_right_size"),
         (lambda fit: replace(fit, certificate=Certificate(gap=1.0)), "is_certified"),
-        (lambda fit: replace(fit, y=2 * fit.y, z=2 * fit.z), "meets_a_table_that_adds_up"),
-        (lambda fit: replace(fit, y=fit.y * np.nan), "has_the_right_size"),
+        (lambda fit: replace(fit, cells=2 * fit.y, z=2 * fit.z), "meets_a_table_that_adds_up"),
+        (lambda fit: replace(fit, cells=fit.y * np.nan), "has_the_right_size"),
     ],
 )
 def test_a_broken_promise_is_named(spoil, promise):

@@ -23,6 +23,7 @@ from discreet.errors import DesignError
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
+    from discreet.design.fused.gpu import GpuPass
     from discreet.design.fused.passes import FusedPass
 
 LARGEST_DENSE = 200_000_000
@@ -155,15 +156,22 @@ class ProductDesign(StructuredDesign):
                 "design, or use support='occurring'."
             )
 
-    def fused(self, link: str, *, threads: int = 2) -> FusedPass:
+    def fused(self, link: str, *, threads: int = 2, device: str = "cpu") -> FusedPass | GpuPass:
         r"""Passes over :math:`y = \varphi(X\nu)` that keep margins only; see `FusedPass`.
 
         Args:
           link: `"positive"` or `"exponential"`.
           threads: Threads at most.
+          device: `"cpu"`, `"gpu"`, or `"auto"` for a graphics processor where there is one that
+            this design has kernels for.
         """
+        from discreet.design.fused.devices import check_device, has_gpu
+        from discreet.design.fused.gpu import GpuPass
         from discreet.design.fused.passes import FusedPass
 
+        check_device(device)
+        if device == "gpu" or (device == "auto" and has_gpu() and GpuPass.suits(self)):
+            return GpuPass(self, link)
         return FusedPass(self, link, threads=threads)
 
     def matrix(self) -> csr_array:

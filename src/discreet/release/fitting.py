@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TypeVar
 
+from discreet.design.inner import KEPT
 from discreet.design.release import Protected
 from discreet.design.statement import Sentence, step_of
 from discreet.protect.sentences import adds_up, not_negative, process, whole_numbers
@@ -29,12 +30,12 @@ def fitted(
     most = getattr(fitter, "max_nonzero", None)
     given = {"zeros": MARGINS if closed else None, "max_nonzero": most}
     said = _sentences(fitter, closed=closed)
-    if fit.y.dtype.kind == "i":
+    if fit.cells.dtype.kind == "i":
         said += [whole_numbers(), not_negative()]
     step = step_of(f"fit:{fitter.name}", given, said)
     return protected.with_parts(
         z=fit.z,
-        y=fit.y,
+        y=fit.cells if len(fit.cells) > KEPT else fit.y,
         precision=None if closed else fitted_precision(protected, fitter),
         fit_result=fit,
         statement=protected.statement.then(step),

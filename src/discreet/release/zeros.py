@@ -43,12 +43,12 @@ def fit_without_zeros(protected: Protected, fitter: Fitter) -> Any:
     notes = {"zeros": design.n_inner - len(kept)}
     if not len(kept):
         nothing = np.zeros(design.n_inner), np.zeros(design.n_published)
-        return Fit(*nothing, Status.converged, Certificate(), notes=notes)
+        return Fit(*nothing, Status.converged, Certificate(), notes=notes, design=design)
     sub, cells = design.restricted(kept)
     fit = fitter(sub, protected.z[cells], weights=None if weights is None else weights[cells])
     y = np.zeros(design.n_inner, dtype=fit.y.dtype)
     y[kept] = fit.y
-    return replace(fit, y=y, z=design.aggregate(y), notes=fit.notes | notes)
+    return replace(fit, cells=y, z=design.aggregate(y), notes=fit.notes | notes, design=design)
 
 
 def _check_fitter(fitter: Any) -> None:

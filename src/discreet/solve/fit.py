@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import enum
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.design.base import Design
+from discreet.design.inner import ModelTable, chosen_cells, write_cells
 from discreet.errors import NotConvergedError
 
 Vector = NDArray[np.float64]
@@ -80,22 +83,48 @@ class Fit:
     """Fitted inner cells `y` and published cells `z = X'y`.
 
     Attributes:
-      y: Fitted inner cells.
+      cells: Fitted inner cells: an array, or the model that gives them.
       z: Their published cells, which add up.
       status: How the fit ended.
       certificate: Proof of how good it is.
       iterations: Steps taken.
       seconds: Time taken.
       notes: Further facts, such as the structure that was used.
+      design: The design that was fitted.
     """
 
-    y: Vector
+    cells: Vector | ModelTable
     z: Vector
     status: Status
     certificate: Certificate
     iterations: int = 0
     seconds: float = 0.0
     notes: dict[str, Any] = field(default_factory=dict)
+    design: Design | None = None
+
+    @property
+    def y(self) -> Vector:
+        """Fitted inner cells; those of a table that is never stored are computed for each call."""
+        return self.cells.y if isinstance(self.cells, ModelTable) else self.cells
+
+    def inner(self, codes: Mapping[str, Any]) -> Vector:
+        """Some of the fitted inner cells, in the order of the design.
+
+        Args:
+          codes: A code by variable, or a list of codes; a code of a coarser level stands for all
+            categories under it. Variables that are left out have all their categories.
+        """
+        return chosen_cells(self.design, self.cells, codes)
+
+    def write(self, path: str | Path) -> Path:
+        """Write the fitted inner cells that are not zero to a Parquet file.
+
+        Cost: some hundred megabytes of memory, however large the table is.
+
+        Args:
+          path: A name that ends in `.parquet`; the columns are the variables and `value`.
+        """
+        return write_cells(self.design, self.cells, path)
 
     @property
     def is_converged(self) -> bool:
@@ -113,7 +142,7 @@ class Fit:
     def __repr__(self) -> str:
         """How the fit ended and what it reached, without its cells."""
         return (
-            f"Fit of {len(self.y):,} inner and {len(self.z):,} published cells, "
+            f"Fit of {len(self.cells):,} inner and {len(self.z):,} published cells, "
             f"{self.status.name} after {self.iterations:,} steps: {self.certificate}."
         )
 

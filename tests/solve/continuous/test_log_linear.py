@@ -12,6 +12,7 @@ from scipy.sparse import csr_array
 import discreet as dc
 from discreet import registry
 from discreet.errors import DataError, DesignError, NotConvergedError, ParameterError
+from discreet.solve.continuous import log_linear
 from discreet.solve.continuous.log_linear import fit_members
 from discreet.solve.continuous.membership import Membership
 from discreet.solve.fit import Status
@@ -99,6 +100,55 @@ def test_margins_on_which_sweeps_stall_are_refuted_by_least_squares(z, used, sta
     possible = np.ones(9, bool) if start is None else np.array(start) > 0
     assert (design.adjoint(u)[possible] <= 1e-9).all()
     assert not u[np.array(used) == 0].any()
+
+
+@pytest.fixture
+def by_newton(monkeypatch):
+    monkeypatch.setattr(log_linear, "_NEVER_STORED", 0)
+
+
+NEWTON = [name for name in HARD if HARD[name]().__class__.__name__ == "ProductDesign"]
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("name", NEWTON)
+def test_newton_on_fused_passes_gives_the_table_of_the_plain_iteration(by_newton, name, seed):
+    design = HARD[name]()
+    z = design.aggregate(counts(design, seed))
+    fit = dc.LogLinear()(design, z).require()
+    assert fit.notes.get("solver") == "Newton on the dual"
+    np.testing.assert_allclose(fit.z, z, atol=1e-6)
+    np.testing.assert_allclose(fit.y, naive_ipf(dense(design), z), atol=2e-3)
+    assert not fit.y[design.adjoint((z == 0).astype(float)) > 0].any()
+    model = np.exp(design.adjoint(fit.notes["multipliers"]))
+    np.testing.assert_allclose(fit.y, model, rtol=1e-9)
+
+
+@pytest.mark.parametrize("total", [1.0, 1e3, 6.7e7, 1.4e9])
+def test_newton_resolves_margins_as_far_as_double_precision_does(by_newton, total):
+    rng = np.random.default_rng(1)
+    design = dc.Design.product({"a": 5, "b": 6, "c": 7}, dc.margins(["a", "b", "c"], 2))
+    y = rng.gamma(0.7, size=design.n_inner)
+    z = design.aggregate(total * y / y.sum())
+    fit = dc.LogLinear()(design, z).require()
+    assert fit.notes["solver"] == "Newton on the dual"
+    assert np.abs(fit.z - z).max() <= max(1e-6, 1e-12 * total)
+
+
+def test_margins_that_contradict_each_other_are_refuted_after_newton_too(by_newton):
+    design = dc.Design.product({"a": 3, "b": 3}, "a + b")
+    fit = dc.LogLinear()(design, [1, 2, 3, 2, 2, 3, 6])
+    assert fit.status is Status.inconsistent
+    assert np.array([1, 2, 3, 2, 2, 3, 6]) @ fit.notes["conflict"] > 0
+
+
+def test_raking_and_open_cells_are_left_to_sweeps(by_newton):
+    design = dc.Design.product(SQUARE, [("row",), ("col",)])
+    z = design.aggregate(EXAMPLE)
+    start = dc.LogLinear(start=np.arange(1.0, 10.0))(design, z).require()
+    part = dc.LogLinear()(design, z, weights=[1, 1, 1, 1, 1, 0]).require()
+    assert "open_cells" in start.notes
+    assert "open_cells" in part.notes
 
 
 def test_margins_out_of_reach_are_inconsistent_not_missing():

@@ -36,7 +36,7 @@ class Contradictions:
     Cost: three sparse products, of two nonzeros for each published cell and shared effect.
 
     Attributes:
-      design: A complete design whose blocks are all at the level of single categories.
+      design: A complete design; blocks at coarser levels are left out.
       weights: A weight for each block: the projection is orthogonal with these.
     """
 
@@ -44,16 +44,27 @@ class Contradictions:
     weights: tuple[float, ...] = ()
 
     @staticmethod
-    def has_closed_form(design: ProductDesign) -> bool:
-        """Whether all blocks are at the level of single categories."""
-        return all(
-            level is None or level.is_identity for block in design.blocks for level in block.levels
-        )
+    def flat_blocks(design: ProductDesign) -> set[int]:
+        """The blocks at the level of single categories; others are left out."""
+        return {
+            k
+            for k, block in enumerate(design.blocks)
+            if all(level is None or level.is_identity for level in block.levels)
+        }
 
     def part(self, values: Vector) -> Vector:
         """The contradictory part; values less this part are the margins of some table."""
         found: Vector = self._members @ (self._disagreement @ (self._means @ values))
         return found
+
+    def on_gpu(self) -> Contradictions:
+        """The same projection of vectors that lie on a graphics processor."""
+        from cupyx.scipy.sparse import csr_matrix
+
+        moved = Contradictions(self.design, self.weights)
+        for name in ("_members", "_disagreement", "_means"):
+            moved.__dict__[name] = csr_matrix(getattr(self, name))
+        return moved
 
     @cached_property
     def _means(self) -> csr_array:
@@ -71,8 +82,8 @@ class Contradictions:
     def _holders(self) -> dict[Effect, list[int]]:
         """Effects that several margins hold, with these margins."""
         holders: dict[Effect, list[int]] = {}
-        for k, axes in enumerate(self._axes):
-            for effect in _subsets(axes):
+        for k in sorted(self.flat_blocks(self.design)):
+            for effect in _subsets(self._axes[k]):
                 holders.setdefault(effect, []).append(k)
         return {effect: ks for effect, ks in holders.items() if len(ks) > 1}
 

@@ -9,10 +9,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.design.axis import Level
 from discreet.design.blocks import Block
 from discreet.design.product import ProductDesign, sum_groups, take_groups
 
@@ -33,7 +35,7 @@ class Faces:
     order: AxisSet
 
     @classmethod
-    def of(cls, design: ProductDesign) -> Faces:
+    def of(cls, design: ProductDesign) -> Self:
         """The faces of a design."""
         return cls(design, tuple(int(a) for a in np.argsort(design.shape, kind="stable")))
 
@@ -64,13 +66,13 @@ class Faces:
         """Published values on the faces: each cell gets the sum of the blocks it lies in."""
         faces = np.zeros_like(values, shape=self.n)
         for k, block in enumerate(self.design.blocks):
-            if self._is_face[k]:
-                faces[self._slice(self._home[k])] += values[self.design.slice_of(k)]
+            if (place := self._places_of_face[k]) is not None:
+                faces[place] += values[self.design.slice_of(k)]
                 continue
             wide = values[self.design.slice_of(k)].reshape(block.shape)
             for a, level in enumerate(block.levels):
                 if level is not None and not level.is_identity:
-                    wide = take_groups(wide, level.group, a)
+                    wide = self._taken(wide, level, a)
             self.view(faces, self._home[k])[...] += self._laid(wide, self._home[k])
         return faces
 
@@ -78,13 +80,13 @@ class Faces:
         """Published values summed from the faces: the adjoint of `spread`."""
         values = np.empty_like(faces, shape=self.design.n_published)
         for k, block in enumerate(self.design.blocks):
-            if self._is_face[k]:
-                values[self.design.slice_of(k)] = faces[self._slice(self._home[k])]
+            if (place := self._places_of_face[k]) is not None:
+                values[self.design.slice_of(k)] = faces[place]
                 continue
             summed = self._summed(faces, self._home[k], block)
             for a, level in enumerate(block.levels):
                 if level is not None and not level.is_identity:
-                    summed = sum_groups(summed, level.group, a)
+                    summed = self._summed_up(summed, level, a)
             values[self.design.slice_of(k)] = summed.ravel()
         return values
 
@@ -101,23 +103,33 @@ class Faces:
         return found
 
     @cached_property
-    def _is_face(self) -> list[bool]:
-        """For each block whether it is its face, cell by cell."""
-        place = {a: p for p, a in enumerate(self.order)}
-        return [
-            self._places(block) == self.sets[self._home[k]]
-            and all(level is None or level.is_identity for level in block.levels)
-            and self._in_order([place[a] for a in _axes(block)])
-            for k, block in enumerate(self.design.blocks)
-        ]
+    def _places_of_face(self) -> list[slice | NDArray[np.int64] | None]:
+        """For each block where its cells lie in its face; `None` where they are sums over it."""
+        return [self._place_of_face(k) for k in range(len(self.design.blocks))]
 
-    @staticmethod
-    def _in_order(places: list[int]) -> bool:
-        return places == sorted(places)
+    def _place_of_face(self, k: int) -> slice | NDArray[np.int64] | None:
+        block, home = self.design.blocks[k], self._home[k]
+        if self._places(block) != self.sets[home] or not all(
+            level is None or level.is_identity for level in block.levels
+        ):
+            return None
+        order = [a for a in self.order if block.levels[a] is not None]
+        if order == sorted(order):
+            return self._slice(home)
+        laid = self._laid(np.arange(block.size).reshape(block.shape), home)
+        return np.argsort(laid.ravel()) + int(self.offsets[home])
 
     def _places(self, block: Block) -> AxisSet:
         axes = _axes(block)
         return tuple(p for p, a in enumerate(self.order) if a in axes)
+
+    def _taken(self, wide: Vector, level: Level, a: int) -> Vector:
+        """Values of groups along an axis as values of its categories."""
+        return take_groups(wide, level.group, a)
+
+    def _summed_up(self, values: Vector, level: Level, a: int) -> Vector:
+        """Values of categories along an axis, summed into groups."""
+        return sum_groups(values, level.group, a)
 
     def _slice(self, f: int) -> slice:
         return slice(int(self.offsets[f]), int(self.offsets[f + 1]))
@@ -126,7 +138,7 @@ class Faces:
         """One face of a vector that holds them all, as an array over its axes."""
         return faces[self._slice(f)].reshape([self.sizes[p] for p in self.sets[f]])
 
-    def _laid(self, wide: Vector, f: int) -> Vector:
+    def _laid(self, wide: NDArray[Any], f: int) -> NDArray[Any]:
         """An array over the design's axes as one over the axes of a face."""
         ordered = wide.transpose(self.order)
         return ordered.reshape([ordered.shape[p] for p in self.sets[f]])
@@ -135,11 +147,13 @@ class Faces:
         """A face summed over the variables that a block leaves out, over the design's axes."""
         face, kept = self.sets[f], self._places(block)
         gone = tuple(i for i, p in enumerate(face) if p not in kept)
-        values = self.view(faces, f).sum(axis=gone, keepdims=True)
+        values = self.view(faces, f)
+        if gone:
+            values = values.sum(axis=gone, keepdims=True)
         full = [1] * len(self.order)
         for i, p in enumerate(face):
             full[p] = values.shape[i]
-        laid: Vector = values.reshape(full).transpose(np.argsort(self.order))
+        laid: Vector = values.reshape(full).transpose(np.argsort(self.order).tolist())
         return laid
 
 

@@ -6,11 +6,12 @@ published cell. A pass computes the table cell by cell and keeps its margins onl
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,7 @@ from discreet.design.product import ProductDesign
 from discreet.errors import ParameterError
 
 Vector = NDArray[np.float64]
+Piece = tuple[int, int, int, int]
 
 
 class Sums(NamedTuple):
@@ -66,6 +68,21 @@ class FusedPass:
         self.design, self.link, self.threads = design, LINKS[link], threads
         self.faces = Faces.of(design)
         self.n_passes = 0
+        self._point: tuple[Vector, Vector] | None = None
+
+    device = "cpu"
+
+    def to_device(self, values: Any) -> Any:
+        """What these passes compute with: arrays of NumPy as they are."""
+        return values
+
+    def to_host(self, values: Vector) -> Vector:
+        """The same as an array of NumPy."""
+        return values
+
+    def dot(self, a: Vector, b: Vector) -> float:
+        """A scalar product, on one core: threads of a library wait longer here than they work."""
+        return float(np.einsum("i,i->", a, b))
 
     def table(self, nu: Vector) -> Sums:
         r"""Margins of :math:`\varphi(X\nu)`, its potential and its largest cell."""
@@ -88,9 +105,7 @@ class FusedPass:
 
     def _run(self, kind: str, nu: Vector, direction: Vector | None = None) -> Sums:
         self.n_passes += 1
-        at = self.faces.spread(nu)
-        if self.link.joins == "*":
-            at = np.exp(at)
+        at = self._at(nu)
         by = at[:0] if direction is None else self.faces.spread(direction)
         run = compiled(self._source(kind))
         done = self._map(lambda piece: self._piece(run, at, by, piece))
@@ -101,7 +116,17 @@ class FusedPass:
             largest = max(largest, more.largest)
         return Sums(self.faces.published(sums), potential, largest)
 
-    def _map(self, work: Callable[[tuple[int, int]], Sums]) -> Iterator[Sums]:
+    def _at(self, nu: Vector) -> Vector:
+        """The point on the faces; kept, as many products are asked for at one point."""
+        if self._point is None or self._point[0] is not nu:
+            at = self.faces.spread(nu)
+            if self.link.joins == "*":
+                with np.errstate(over="ignore"):  # a step too far, which its potential tells
+                    at = np.exp(at)
+            self._point = nu, at
+        return self._point[1]
+
+    def _map(self, work: Callable[[Piece], Sums]) -> Iterator[Sums]:
         """The pieces of a pass, in order, on as many threads as there are."""
         if len(self._pieces) == 1 or self.threads == 1:
             yield from map(work, self._pieces)
@@ -109,12 +134,13 @@ class FusedPass:
         with ThreadPoolExecutor(self.threads) as pool:
             yield from pool.map(work, self._pieces)
 
-    def _piece(self, run: Run, at: Vector, by: Vector, piece: tuple[int, int]) -> Sums:
-        """Sums of all faces over one part of the innermost axis."""
+    def _piece(self, run: Run, at: Vector, by: Vector, piece: Piece) -> Sums:
+        """Sums of all faces over one part of the table."""
         sums, potential, largest = np.zeros(self.faces.n), 0.0, 0.0
         rows = [np.empty((len(self.faces.sizes), self._row)) for _ in range(3)]
-        for start in range(*piece, self._row):
-            ends = np.uint64(start), np.uint64(min(start + self._row, piece[1]))
+        first, last, *beside = piece
+        for start in range(first, last, self._row):
+            ends = np.array([start, min(start + self._row, last), *beside], dtype=np.uint64)
             added, top = run(
                 at, by, sums, self._offsets, self._sizes, *ends, *rows, np.empty(self._row)
             )
@@ -144,12 +170,21 @@ class FusedPass:
         return min(max(longest, SHORTEST_ROW), self.faces.sizes[-1])
 
     @cached_property
-    def _pieces(self) -> list[tuple[int, int]]:
-        """Parts of the innermost axis, by the shape of the table alone."""
-        length = self.faces.sizes[-1]
-        wanted = min(MOST_PIECES, math.prod(self.faces.sizes) // WORTH_A_THREAD, length)
-        cuts = np.linspace(0, length, max(wanted, 1) + 1).astype(int)
-        return [(int(a), int(b)) for a, b in zip(cuts[:-1], cuts[1:], strict=True)]
+    def _pieces(self) -> list[Piece]:
+        """Parts of the two innermost axes, by the shape of the table alone; rows stay long."""
+        wanted = min(MOST_PIECES, math.prod(self.faces.sizes) // WORTH_A_THREAD)
+        beside, length = (1, *self.faces.sizes)[-2:]
+        along = max(min(wanted, length // SHORTEST_ROW), 1)
+        across = max(min(wanted // along, beside), 1)
+        return [
+            (*part, *other) for other in _parts(beside, across) for part in _parts(length, along)
+        ]
 
     def _source(self, kind: str) -> PassSource:
         return PassSource(len(self.faces.sizes), self.faces.sets, self.link, kind)
+
+
+def _parts(length: int, n: int) -> list[tuple[int, int]]:
+    """An axis in `n` parts."""
+    cuts = [length * i // n for i in range(n + 1)]
+    return list(itertools.pairwise(cuts))

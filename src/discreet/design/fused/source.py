@@ -10,13 +10,18 @@ the innermost axis everything is a row::
             out += t              sums of faces over axis 1 take the row; `a1` collects it
         out += a1                 sums of faces over axis 0 take what was collected
 
-The text depends on the faces alone, not on their sizes, so that few texts serve many designs.
+A pass may be one piece of the table: the part `k0 … k1` of the innermost axis and `j0 … j1` of the
+one before it. The text depends on the faces alone, not on their sizes, so that few texts serve many
+designs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
 
 AxisSet = tuple[int, ...]
 
@@ -41,6 +46,16 @@ class Link:
     change: str
     potential: str
     pull: str
+
+    def formula(self, kind: str) -> str:
+        """What a pass of some kind computes in each cell, from `at` and `by`."""
+        if kind == "slope":
+            return self.change.replace("by", "1.0")
+        return {"table": self.value, "pull": self.pull, "change": self.change}[kind]
+
+    def of(self, at: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The link of sums that are stored."""
+        return np.exp(at) if self.joins == "*" else np.maximum(at, 0.0)
 
 
 POSITIVE = Link(
@@ -78,7 +93,9 @@ class PassSource:
     @property
     def text(self) -> str:
         """The source, a function `run`."""
-        return "\n".join(["def run(nu, by, out, off, size, k0, k1, f, g, a, t):", *self._body()])
+        return "\n".join(
+            ["def run(nu, by, out, off, size, k0, k1, j0, j1, f, g, a, t):", *self._body()]
+        )
 
     @property
     def levels(self) -> int:
@@ -105,7 +122,8 @@ class PassSource:
         else:
             if self._collects(level):
                 yield pad + f"for k in range(m): a[{level}, k] = 0.0"
-            yield pad + f"for i{level} in range(n{level}):"
+            ends = "j0, j1" if level == self.levels - 1 else f"n{level}"
+            yield pad + f"for i{level} in range({ends}):"
             yield from self._level(level + 1, indent + 1)
             if self._collects(level):
                 yield from (pad + line for line in self._hand_out(level))
@@ -129,17 +147,14 @@ class PassSource:
         for stream, joins, row, scalar in self._streams():
             terms = [f"{scalar}{level}", *self._row_terms(level, stream, row)]
             yield f"    {stream}_k = " + f" {joins} ".join(terms)
-        formula = {"table": self.link.value, "pull": self.link.pull}.get(
-            self.kind, self.link.change
-        )
-        by = "1.0" if self.kind == "slope" else "by_k"
-        yield "    y = " + formula.replace("by", by).replace("at", "nu_k")
+        formula = self.link.formula(self.kind)
+        yield "    y = " + formula.replace("by", "by_k").replace("at", "nu_k")
+        yield "    t[k] = y"
         if self.kind == "table":
-            yield f"    potential += {self.link.potential}"
+            yield f"for k in range(m): potential += {self.link.potential.replace('y', 't[k]')}"
         if self.kind in ("table", "pull"):
-            yield "    largest = y if y > largest else largest"
+            yield "for k in range(m): largest = t[k] if t[k] > largest else largest"
         if self.kind != "pull":
-            yield "    t[k] = y"
             yield from self._give(level, "t[k]")
 
     def _hand_out(self, level: int) -> Iterator[str]:

@@ -105,7 +105,7 @@ def _fit(
     status = Status.converged if now.certificate.holds else Status.max_steps
     notes = {"structure": structure.kind.value, "rounds": rounds, "zeros": int(low.sum())}
     seconds = time.perf_counter() - began
-    return Fit(now.y, now.fitted, status, now.certificate, steps, seconds, notes)
+    return Fit(now.y, now.fitted, status, now.certificate, steps, seconds, notes, structure.design)
 
 
 def _project(

@@ -79,13 +79,14 @@ def _fit(
             break
         z, weights = fits[-1].z, _used(weights)
     return Fit(
-        fits[-1].y,
+        fits[-1].cells,
         fits[-1].z,
         _status(fits),
         _weakest([f.certificate for f in fits]),
         sum(f.iterations for f in fits),
         time.perf_counter() - began,
         {"links": [_summary(name, fit) for (name, _), fit in zip(links, fits, strict=False)]},
+        fits[-1].design,
     )
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.design.base import Design
-from discreet.design.fused.contradictions import Contradictions
+from discreet.design.fused.null_space import NullSpace
 from discreet.design.product import ProductDesign
 from discreet.progress import report
 from discreet.solve.continuous.dual_newton import DualNewton, Passes
@@ -74,10 +74,10 @@ class DualAnswer:
 
 
 def suits(design: Design, weights: Vector) -> TypeGuard[ProductDesign]:
-    """Whether the method applies: a complete design of single categories, every cell weighted."""
+    """Whether the method applies: a complete design with its finest margins, all cells weighted."""
     return (
         isinstance(design, ProductDesign)
-        and Contradictions.has_closed_form(design)
+        and NullSpace.is_known(design)
         and not any(block.order == len(design.axes) for block in design.blocks)
         and bool((weights > 0).all())
     )
@@ -115,8 +115,10 @@ def fit_by_dual(
     typical = float(np.exp(np.log(soft if len(soft) else held).mean()))
     floor = last_ridge or schedule.floor * len(design.blocks) * typical
     bound, pull = np.inf, np.inf
+    largest_target = float(np.abs(z).max(initial=1.0))
+    z, weights, exact = (passes.to_device(values) for values in (z, weights, exact))
     for stage in range(schedule.stages):
-        newton.solve(ridge, bound / weights if stage else np.abs(z).max(initial=1.0) / 10)
+        newton.solve(ridge, bound / weights if stage else largest_target / 10)
         forces = weights * (z - newton.at.margins)
         forces[exact] = ridge * (newton.nu - newton.centre)[exact]
         bias = 0.0 if last_ridge is None else last_ridge
@@ -135,17 +137,16 @@ def fit_by_dual(
             newton.centre = newton.nu
         bound = max(schedule.loose * pull, within / 4) / len(design.blocks)
     reached = ridge <= floor and pull <= within
-    return DualAnswer(newton.nu, newton.at.margins, forces, pull, newton.gradients, reached)
+    nu, margins, forces = map(passes.to_host, (newton.nu, newton.at.margins, forces))
+    return DualAnswer(nu, margins, forces, pull, newton.gradients, reached)
 
 
 def _newton(design: ProductDesign, passes: Passes, z: Vector, weights: Vector) -> DualNewton:
     by_block = tuple(
         float(np.exp(np.log(weights[design.slice_of(k)]).mean())) for k in range(len(design.blocks))
     )
-    null = Contradictions(design)
-    lost = null if len(set(by_block)) == 1 else Contradictions(design, by_block)
-    means = np.array(by_block)[design.block_of_cell()]
-    return DualNewton(passes, z, 1.0 / weights, means, lost, null, _even(design, z))
+    vectors = (z, 1.0 / weights, NullSpace(design, by_block), _even(design, z))
+    return DualNewton(passes, *map(passes.to_device, vectors))
 
 
 def _even(design: ProductDesign, z: Vector) -> Vector:

@@ -18,7 +18,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.design.fused.contradictions import Contradictions
+from discreet.design.fused.null_space import NullSpace
 from discreet.design.fused.passes import Sums
 from discreet.design.fused.source import Link
 
@@ -29,6 +29,16 @@ class Passes(Protocol):
     """Passes over a table, on any device; see `FusedPass`."""
 
     link: Link
+    device: str
+
+    def to_device(self, values: Any) -> Any:
+        """An array or a projection where the passes compute."""
+
+    def to_host(self, values: Any) -> Vector:
+        """The same as an array of NumPy."""
+
+    def dot(self, a: Vector, b: Vector) -> float:
+        """A scalar product."""
 
     def table(self, nu: Vector) -> Sums:
         """Margins, potential and largest cell."""
@@ -54,6 +64,10 @@ class NewtonSchedule:
       most_steps: Newton steps for one ridge.
       sufficient: Part of the predicted decrease that a step must reach (Armijo).
       shortest: Steps that are cut below this length make no progress.
+      flat: Curvature of a direction, relative to that by the diagonal, below which no table
+        answers to it; where there is no ridge, the targets then contradict each other.
+      look_every: Steps of conjugate gradients after which that is looked at.
+      most_in_all: Conjugate gradient steps after which the method gives up.
     """
 
     forcing: float = 0.1
@@ -61,6 +75,9 @@ class NewtonSchedule:
     most_steps: int = 60
     sufficient: float = 1e-4
     shortest: float = 1e-6
+    flat: float = 1e-11
+    look_every: int = 10
+    most_in_all: int = 1_000_000
 
 
 @dataclass(eq=False)
@@ -71,9 +88,7 @@ class DualNewton:
       passes: Margins of the table, one pass each.
       z: Targets.
       variances: The diagonal of :math:`V`.
-      weights: The inverse of :math:`V`; the mean of a block, where it differs within one.
-      lost: The projection onto what no table has, orthogonal with these weights.
-      null: The same, orthogonal without weights.
+      null: How the ridge answers where no table can; targets that some table has need it not.
       nu: The point.
       centre: The point :math:`\nu_0` that the ridge draws to.
       schedule: Constants.
@@ -84,9 +99,7 @@ class DualNewton:
     passes: Passes
     z: Vector
     variances: Vector
-    weights: Vector
-    lost: Contradictions
-    null: Contradictions
+    null: NullSpace | None
     nu: Vector
     centre: Vector = field(init=False)
     schedule: NewtonSchedule = NewtonSchedule()
@@ -103,7 +116,7 @@ class DualNewton:
             gradient = self.forces(ridge) + self.at.margins - self.z
             if bool((np.abs(gradient) <= within).all()):
                 return True
-            if not self._step(ridge, gradient):
+            if self.gradients > self.schedule.most_in_all or not self._step(ridge, gradient):
                 return False
         return False
 
@@ -114,16 +127,20 @@ class DualNewton:
     def _step(self, ridge: float, gradient: Vector) -> bool:
         """One Newton step with backtracking; whether the objective fell."""
         direction = self._direction(ridge, gradient)
+        if direction is None:
+            return False
         slope, before, size = (
-            float(gradient @ direction),
+            self.passes.dot(gradient, direction),
             self._objective(ridge, self.nu, self.at),
             1.0,
         )
         self.steps += 1
+        sizes = self.at.potential + self.passes.dot(np.abs(self.z), np.abs(self.nu))
+        rounding = _ROUNDING * sizes
         while size > self.schedule.shortest:
             point = self.nu + size * direction
             at = self.passes.table(point)
-            allowed = self.schedule.sufficient * size * slope + _ROUNDING * abs(before)
+            allowed = self.schedule.sufficient * size * slope + rounding
             if self._objective(ridge, point, at) <= before + allowed:
                 self.nu, self.at = point, at
                 return True
@@ -132,28 +149,39 @@ class DualNewton:
 
     def _objective(self, ridge: float, nu: Vector, at: Sums) -> float:
         moved = nu - self.centre
-        return float(0.5 * ridge * (self.variances * moved) @ moved + at.potential - self.z @ nu)
+        drawn = 0.5 * ridge * self.passes.dot(self.variances * moved, moved) if ridge else 0.0
+        return drawn + at.potential - self.passes.dot(self.z, nu)
 
-    def _direction(self, ridge: float, gradient: Vector) -> Vector:
-        """The Newton direction, by conjugate gradients."""
+    def _direction(self, ridge: float, gradient: Vector) -> Vector | None:
+        """The Newton direction, by conjugate gradients; `None` where targets contradict."""
         kept = ridge * self.variances
-        inverse = 1.0 / (kept + self._diagonal())
+        diagonal = kept + self._diagonal()
+        inverse = 1.0 / np.where(diagonal > 0, diagonal, np.inf)
         x, residual = np.zeros_like(gradient), -gradient
         direction = scaled = self._preconditioned(residual, ridge, inverse)
-        norm = float(residual @ scaled)
+        norm = self.passes.dot(residual, scaled)
         enough = self.schedule.forcing**2 * norm
         for _ in range(self.schedule.most_gradients):
             if norm <= enough:
                 break
             self.gradients += 1
             turned = kept * direction + self.passes.change(self.nu, direction)
-            size = norm / float(direction @ turned)
+            curvature = self.passes.dot(direction, turned)
+            if not ridge and self._is_flat(curvature, direction, diagonal):
+                return None
+            size = norm / curvature
             x = x + size * direction
             residual = residual - size * turned
             scaled = self._preconditioned(residual, ridge, inverse)
-            last, norm = norm, float(residual @ scaled)
+            last, norm = norm, self.passes.dot(residual, scaled)
             direction = scaled + (norm / last) * direction
         return x
+
+    def _is_flat(self, curvature: float, direction: Vector, diagonal: Vector) -> bool:
+        """Whether no table answers to a direction; looked at now and then."""
+        if curvature > 0 and self.gradients % self.schedule.look_every:
+            return False
+        return curvature <= self.schedule.flat * self.passes.dot(direction, diagonal * direction)
 
     def _diagonal(self) -> Vector:
         """The diagonal of the Hessian but for the ridge; an exponential is its own derivative."""
@@ -162,10 +190,10 @@ class DualNewton:
         return self.passes.slope(self.nu)
 
     def _preconditioned(self, residual: Vector, ridge: float, inverse: Vector) -> Vector:
-        """Exact on what no table can answer, by the diagonal on the rest."""
-        rest = inverse * (residual - self.null.part(residual))
-        answer = rest - self.null.part(rest)
-        return answer + self.weights * self.lost.part(residual) / ridge if ridge else answer
+        """Exact, or nearly so, on what no table can answer, by the diagonal on the rest."""
+        if self.null is None:
+            return inverse * residual
+        return self.null.preconditioned(residual, inverse, ridge)
 
 
-_ROUNDING = 1e-14  # of the objective: what double precision leaves of it
+_ROUNDING = 1e-14  # of the terms of the objective: what double precision leaves of their sum

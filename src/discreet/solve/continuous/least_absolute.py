@@ -101,7 +101,7 @@ def _fit(
     status = Status.converged if certificate.holds else search.status
     notes = {"dual": search.dual, "ridge": search.ridge, "ridge_dual": search.ridge_dual}
     y, seconds = search.y, time.perf_counter() - began
-    return Fit(y, design.aggregate(y), status, certificate, search.steps, seconds, notes)
+    return Fit(y, design.aggregate(y), status, certificate, search.steps, seconds, notes, design)
 
 
 class _Search:

@@ -94,7 +94,16 @@ def _fit(
     notes = {"structure": structure.kind.value, "solver": how}
     y = problem.complete(y)
     seconds = time.perf_counter() - began
-    return Fit(y, structure.design.aggregate(y), status, certificate, steps, seconds, notes)
+    return Fit(
+        y,
+        structure.design.aggregate(y),
+        status,
+        certificate,
+        steps,
+        seconds,
+        notes,
+        structure.design,
+    )
 
 
 def _status(holds: bool, steps: int, max_steps: int) -> Status:

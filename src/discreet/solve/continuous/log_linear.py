@@ -1,4 +1,4 @@
-"""Log-linear fits by iterative proportional fitting, accelerated.
+"""Log-linear fits: Newton's method on large complete tables, else proportional fitting.
 
 The fit is the table with the given margins that is nearest to a starting table in
 Kullback–Leibler distance.
@@ -10,13 +10,16 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.design.base import Design
+from discreet.design.fused.devices import check_device
+from discreet.design.product import LARGEST_DENSE, ProductDesign
+from discreet.solve.continuous.dual_log_linear import fit_unstored
 from discreet.solve.continuous.inputs import (
     check_tolerance,
     check_whole,
@@ -34,6 +37,7 @@ from discreet.solve.fit import Certificate, Fit, FitterBase, Prepared, Status
 Vector = NDArray[np.float64]
 Marks = NDArray[np.bool_]
 
+_NEVER_STORED = 100_000  # inner cells from which passes that store nothing beat sweeps
 _RESOLUTION = 1e-12  # deviations below this share of the largest cell are not resolved
 _SWEEPS_AFTER_CONFLICT = 10
 _PROOF = 1e-9  # accuracy of the least squares fit whose residuals may refute the margins
@@ -57,17 +61,21 @@ class LogLinear(FitterBase):
     which cells to use (weight zero leaves a cell out); margins that contradict each other are the
     matter of `Poisson`.
 
-    Cost: one compiled pass over the open inner cells for each margin that no other margin implies,
-    in each of a few dozen sweeps; four bytes per such margin and inner cell. Cells under zero
-    margins and cells that stand alone in a margin are settled beforehand; the sweeps are
-    accelerated by Anderson's method, safeguarded by the likelihood.
+    Cost: complete tables of more than 100,000 cells are fitted by Newton's method in some hundred
+    passes that store nothing of the table's size. Else one compiled pass over the open inner cells
+    for each margin that no other margin implies, in each of a few dozen sweeps, with four bytes per
+    such margin and inner cell. Cells under zero margins and cells that stand alone in a margin are
+    settled beforehand; the sweeps are accelerated by Anderson's method, safeguarded by the
+    likelihood. Sweeps also take over where margins contradict each other, and find the proof.
 
     Args:
       tolerance: Largest deviation of a published cell, in its own units (counts). Deviations
         below 1e-12 of the largest published cell are beyond double precision and pass as well.
-      max_steps: Sweeps after which the fit gives up.
+      max_steps: Sweeps, or steps of conjugate gradients, after which the fit gives up.
       start: Starting table `s`, one value per inner cell; zeros stay zero. Ones by default.
       memory: Sweeps the acceleration looks back on; zero gives the plain iteration.
+      device: Where large complete tables are computed: `"cpu"`, `"gpu"` (an NVIDIA card, with the
+        extra `[gpu]`), or `"auto"` for the card where there is one.
 
     See Deming & Stephan (1940), Walker & Ni (2011), Langsrud & Lupp (2021).
     """
@@ -76,8 +84,10 @@ class LogLinear(FitterBase):
     max_steps: int = 5_000
     start: Sequence[float] | NDArray[np.floating] | None = None
     memory: int = 10
+    device: str = "auto"
 
     def __post_init__(self) -> None:
+        check_device(self.device)
         check_tolerance(self.tolerance, below=math.inf)
         check_whole("max_steps", self.max_steps, 1)
         check_whole("memory", self.memory, 0)
@@ -88,31 +98,58 @@ class LogLinear(FitterBase):
         return "log-linear"
 
     def prepare(self, design: Design) -> Prepared:
-        """Index the inner cells once for many right-hand sides."""
-        start = checked_start(design, self.start)
-        return partial(_fit, self, design, Membership.of(design), start)
+        """Index the inner cells once for many right-hand sides, when they are needed first."""
+        if self.start is not None:
+            checked_start(design, self.start)
+        return _Prepared(self, design)
 
 
-def _fit(
-    options: LogLinear,
-    design: Design,
-    members: Membership,
-    start: Vector,
-    z: NDArray[np.generic],
-    *,
-    weights: NDArray[np.generic] | None = None,
-) -> Fit:
-    began = time.perf_counter()
-    fit = fit_members(options, design, members, start, z, weights=weights)
-    if fit.status is not Status.stalled:
-        return fit
-    used = checked_weights(design, weights) > 0
-    target = np.maximum(checked_values(design, z, used), 0.0)
-    proof = _contradiction(design, target, used, start > 0, _goal(options, target))
-    if proof is None:
-        return fit
-    notes, seconds = fit.notes | {"conflict": proof}, time.perf_counter() - began
-    return replace(fit, status=Status.inconsistent, notes=notes, seconds=seconds)
+@dataclass(frozen=True, eq=False)
+class _Prepared:
+    """The options with what depends on the design alone."""
+
+    options: LogLinear
+    design: Design
+
+    @cached_property
+    def members(self) -> Membership:
+        return Membership.of(self.design)
+
+    @cached_property
+    def start(self) -> Vector:
+        return checked_start(self.design, self.options.start)
+
+    def __call__(
+        self, z: NDArray[np.generic], *, weights: NDArray[np.generic] | None = None
+    ) -> Fit:
+        began, design = time.perf_counter(), self.design
+        used = checked_weights(design, weights) > 0
+        values = checked_values(design, z, used)
+        fit = self._by_newton(values, used)
+        if fit is None:
+            fit = fit_members(self.options, design, self.members, self.start, z, weights=weights)
+        if fit.status is not Status.stalled or design.n_inner > LARGEST_DENSE:
+            return fit
+        target = np.maximum(values, 0.0)
+        proof = _contradiction(design, target, used, self.start > 0, _goal(self.options, target))
+        if proof is None:
+            return fit
+        notes, seconds = fit.notes | {"conflict": proof}, time.perf_counter() - began
+        return replace(fit, status=Status.inconsistent, notes=notes, seconds=seconds)
+
+    def _by_newton(self, values: Vector, used: Marks) -> Fit | None:
+        """The fit of a large complete table; `None` where sweeps must do."""
+        design, options = self.design, self.options
+        if not isinstance(design, ProductDesign) or design.n_inner < _NEVER_STORED:
+            return None
+        if options.start is not None or not used.all():
+            return None
+        z = non_negative(design, values, options.tolerance, options.name)
+        if not z.any():
+            return None
+        passes = design.fused("exponential", device=options.device)
+        fit = fit_unstored(design, passes, z, _goal(options, z), options.max_steps)
+        return fit if fit.is_converged or design.n_inner > LARGEST_DENSE else None
 
 
 def fit_members(
@@ -158,7 +195,7 @@ def fit_members(
     elif status is Status.converged:
         status = Status.stalled
     seconds = time.perf_counter() - began
-    return Fit(y, design.aggregate(y), status, certificate, run.steps, seconds, notes)
+    return Fit(y, design.aggregate(y), status, certificate, run.steps, seconds, notes, design)
 
 
 def _goal(options: LogLinear, z: Vector) -> float:

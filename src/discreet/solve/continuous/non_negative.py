@@ -11,11 +11,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from discreet.design.base import Design
+from discreet.design.fused.devices import check_device
 from discreet.errors import ParameterError
 from discreet.solve.continuous.active_set import RidgePath, typical_curvature
 from discreet.solve.continuous.certificate import certify_non_negative
 from discreet.solve.continuous.deflation import Deflation
-from discreet.solve.continuous.dual_fit import fit_by_dual, suits
+from discreet.solve.continuous.dual_fit import suits
+from discreet.solve.continuous.dual_non_negative import UnstoredFit
 from discreet.solve.continuous.goal import Accuracy
 from discreet.solve.continuous.incidence import Restrictor
 from discreet.solve.continuous.infeasibility import is_infeasible
@@ -25,6 +27,7 @@ from discreet.solve.continuous.problem import (
     Exact,
     Prior,
     Problem,
+    Targets,
     frozen_margins,
     positions_of,
 )
@@ -36,7 +39,6 @@ from discreet.solve.fit import Certificate, Fit, FitterBase, Prepared, Status
 Vector = NDArray[np.float64]
 
 _NEVER_STORED = 200_000  # inner cells from which passes that store nothing beat gathered cells
-_SAFELY = 0.5  # share of what a certificate allows that a solver leaves
 _LARGE = 20_000  # inner cells from which splitting beats active sets, and carrying over is dear
 _WORKING_WEIGHT = 5.0  # of an exact margin, times that of others
 _RAISE = 3.0  # by how much that is raised
@@ -89,6 +91,8 @@ class NonNegative(FitterBase):
       variance: How far each cell may move, `q`; the starting table where there is one, else ones.
         Cells with variance zero keep their starting value.
       count: What one count is in the units of the data.
+      device: Where large complete tables are computed: `"cpu"`, `"gpu"` (an NVIDIA card, with the
+        extra `[gpu]`), or `"auto"` for the card where there is one.
 
     See Langsrud (2019b); Hintermüller, Ito & Kunisch (2003); Boyd et al. (2011).
     """
@@ -100,9 +104,11 @@ class NonNegative(FitterBase):
     start: ArrayLike | None = None
     variance: ArrayLike | None = None
     count: float = 1.0
+    device: str = "auto"
 
     def __post_init__(self) -> None:
         check_options(self.tolerance, self.max_steps, self.count)
+        check_device(self.device)
         if self.ridge is not None and not (np.isfinite(self.ridge) and self.ridge > 0):
             raise ParameterError(
                 f"ridge must be positive, or None for its limit, got {self.ridge}."
@@ -171,11 +177,12 @@ def _fit(prepared: _Prepared, z: NDArray[Any], *, weights: NDArray[Any] | None =
     began = time.perf_counter()
     options, design = prepared.options, prepared.structure.design
     accuracy = Accuracy(options.tolerance, options.count)
+    unstored = _by_dual(prepared, z, weights, accuracy)
+    if unstored is not None:
+        return unstored
     problem = Problem.of(design, z, weights, prepared.prior, accuracy, prepared.exact)
     stiff = StiffMargins(problem, prepared.working_weight, partial(_projected, prepared))
-    answer = (
-        _closed_form(prepared, stiff) or _by_dual(prepared, stiff) or _by_splitting(prepared, stiff)
-    )
+    answer = _closed_form(prepared, stiff) or _by_splitting(prepared, stiff)
     if answer is None or not _certificate(prepared, stiff, answer).holds:
         answer = _by_active_sets(prepared, stiff)
     certificate = _certificate(prepared, stiff, answer)
@@ -188,7 +195,7 @@ def _fit(prepared: _Prepared, z: NDArray[Any], *, weights: NDArray[Any] | None =
         "multipliers": answer.multipliers,
     }
     y, seconds = problem.complete(answer.y), time.perf_counter() - began
-    return Fit(y, design.aggregate(y), status, certificate, answer.steps, seconds, notes)
+    return Fit(y, design.aggregate(y), status, certificate, answer.steps, seconds, notes, design)
 
 
 def _projected(prepared: _Prepared, problem: Problem) -> Vector:
@@ -226,28 +233,21 @@ def _closed_form(prepared: _Prepared, stiff: StiffMargins) -> _Answer | None:
     return _Answer(y, np.zeros(0), dual, 0, "closed form")
 
 
-def _by_dual(prepared: _Prepared, stiff: StiffMargins) -> _Answer | None:
+def _by_dual(
+    prepared: _Prepared, z: NDArray[Any], weights: NDArray[Any] | None, accuracy: Accuracy
+) -> Fit | None:
     """Newton's method on the dual, for large complete tables of which margins are published."""
-    problem, design = stiff.given, prepared.structure.design
-    if design.n_inner < _NEVER_STORED or not problem.prior.is_plain:
+    design = prepared.structure.design
+    if design.n_inner < _NEVER_STORED or not prepared.prior.is_plain:
         return None
-    exact = problem.held[problem.slack == 0]
-    if not suits(design, problem.weights):
+    targets = Targets.of(design, z, weights, prepared.exact)
+    if not suits(design, targets.weights):
         return None
-    found = fit_by_dual(
-        design,
-        design.fused("positive"),
-        problem.z,
-        problem.weights,
-        exact,
-        within=_SAFELY * float(problem.goal.gradient.min()),
-        last_ridge=prepared.penalty or None,
-    )
-    if not found.is_reached:
-        return None
-    y = np.maximum(design.adjoint(found.nu), 0.0)
-    dual = None if prepared.penalty else found.nu
-    return _Answer(y, found.forces[problem.held], dual, found.gradients, "Newton on the dual")
+    passes = design.fused("positive", device=prepared.options.device)
+    fit = UnstoredFit(design, passes, targets, accuracy, prepared.penalty)()
+    if fit is not None:
+        fit.notes["structure"] = prepared.structure.kind.value
+    return fit
 
 
 def _by_splitting(prepared: _Prepared, stiff: StiffMargins) -> _Answer | None:

@@ -111,7 +111,7 @@ def _fit(
         status = Status.inconsistent
     notes = {"dual": search.dual, "multipliers": table.notes["multipliers"]}
     steps, seconds = search.steps + table.iterations, time.perf_counter() - began
-    return Fit(table.y, table.z, status, certificate, steps, seconds, notes)
+    return Fit(table.cells, table.z, status, certificate, steps, seconds, notes, design)
 
 
 class _Search:

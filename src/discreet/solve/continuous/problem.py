@@ -89,6 +89,42 @@ class Prior:
 
 
 @dataclass(frozen=True, eq=False)
+class Targets:
+    """Checked published values and weights; nothing here has the size of the table.
+
+    Attributes:
+      z: Values; zero where the weight is.
+      weights: Precisions.
+      held: Published positions of exact margins and of those whose weight exceeds others by far.
+      slack: Deviation that a unit of force allows there: one over the weight, zero if exact.
+    """
+
+    z: Vector
+    weights: Vector
+    held: NDArray[np.int64]
+    slack: Vector
+
+    @classmethod
+    def of(
+        cls,
+        design: Design,
+        z: ArrayLike,
+        weights: ArrayLike | None,
+        exact: NDArray[np.int64] | None,
+    ) -> Targets:
+        """Checked; without `exact`, not even an empty one, no margin is held."""
+        w = checked_weights(design, weights).copy()
+        own = w if exact is None else _with_exact(w, exact)
+        held = _NOTHING if exact is None else np.flatnonzero(own >= _first_stiff(own))
+        return cls(checked_values(design, z, w > 0), w, held, 1.0 / own[held])
+
+    @property
+    def exact(self) -> NDArray[np.int64]:
+        """The margins that must be met."""
+        return np.asarray(self.held[self.slack == 0])
+
+
+@dataclass(frozen=True, eq=False)
 class Problem:
     r"""A design with checked targets, weights and a prior; cells that may not move are taken out.
 
@@ -124,14 +160,12 @@ class Problem:
 
         Without `exact`, not even an empty one, no margin is held.
         """
-        w = checked_weights(design, weights).copy()
-        own = w if exact is None else _with_exact(w, exact)
-        values = checked_values(design, z, w > 0)
+        given = Targets.of(design, z, weights, exact)
+        values, w = given.z, given.weights
         if prior.given is not None:
             values = np.where(w > 0, values - design.aggregate(prior.given), 0.0)
-        held = _NOTHING if exact is None else np.flatnonzero(own >= _first_stiff(own))
-        goal = Goal.of(design, values, w, held, accuracy)
-        return cls(design, values, w, prior, held, 1.0 / own[held], goal)
+        goal = Goal.of(design, values, w, given.held, accuracy)
+        return cls(design, values, w, prior, given.held, given.slack, goal)
 
     def among(
         self, chosen: NDArray[np.int64], weights: Vector | float, tolerance: float

@@ -131,4 +131,5 @@ def _described(lattice: Lattice, y: Whole, rounded: Whole, seconds: float) -> Fi
         certificate,
         seconds=seconds,
         notes={"loss": loss, "bound": bound, "rounded": after},
+        design=lattice.plain,
     )

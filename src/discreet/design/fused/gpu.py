@@ -1,0 +1,188 @@
+"""The same passes on a graphics processor, through CuPy."""
+
+from __future__ import annotations
+
+import functools
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from discreet.design.axis import Level
+from discreet.design.fused.cuda_source import BLOCK, CudaSource
+from discreet.design.fused.devices import cupy
+from discreet.design.fused.faces import Faces
+from discreet.design.fused.null_space import NullSpace
+from discreet.design.fused.passes import Sums
+from discreet.design.fused.source import LINKS
+from discreet.design.product import ProductDesign
+from discreet.errors import DesignError
+
+_PER = 320  # categories of the long axis that one block of `over_inner` sums
+
+
+class GpuFaces(Faces):
+    """Faces of vectors that lie on a graphics processor; sums over groups are matrix products."""
+
+    @cached_property
+    def _places_of_face(self) -> list[Any]:
+        places = [self._place_of_face(k) for k in range(len(self.design.blocks))]
+        return [p if isinstance(p, slice | None) else cupy().asarray(p) for p in places]
+
+    @cached_property
+    def _groups(self) -> dict[Level, Any]:
+        """Categories × groups of each level: which category lies in which group."""
+        used = {level for block in self.design.blocks for level in block.levels if level}
+        return {
+            level: cupy().asarray((level.group[:, None] == np.arange(len(level))).astype(float))
+            for level in used
+            if not level.is_identity
+        }
+
+    def _taken(self, wide: Any, level: Level, a: int) -> Any:
+        return self._multiplied(wide, self._groups[level].T, a)
+
+    def _summed_up(self, values: Any, level: Level, a: int) -> Any:
+        return self._multiplied(values, self._groups[level], a)
+
+    def _multiplied(self, values: Any, matrix: Any, a: int) -> Any:
+        cp = cupy()
+        return cp.moveaxis(cp.tensordot(values, matrix, axes=(a, 0)), -1, a)
+
+
+class GpuPass:
+    r"""Margins of :math:`y = \varphi(X\nu)` on a graphics processor; see `FusedPass`.
+
+    Vectors are arrays of CuPy. The result does not depend on how threads are scheduled.
+
+    Args:
+      design: A complete design.
+      link: `"positive"` or `"exponential"`.
+    """
+
+    device = "gpu"
+
+    def __init__(self, design: ProductDesign, link: str) -> None:
+        cupy()
+        self.design, self.link, self.faces = design, LINKS[link], GpuFaces.of(design)
+        self.n_passes = 0
+        self._point: tuple[Any, tuple[Any, Any]] | None = None
+        if not self._source("table").fits:
+            raise DesignError(
+                "this design has no kernel for graphics processors: a margin with its longest "
+                "variable has too many cells. Use device='cpu' or device='auto'."
+            )
+
+    @staticmethod
+    def suits(design: ProductDesign) -> bool:
+        """Whether kernels can be written for a design."""
+        faces = Faces.of(design)
+        return CudaSource(faces.sizes, long_faces(faces), LINKS["positive"], "table").fits
+
+    def to_device(self, values: Any) -> Any:
+        """An array of NumPy, or a projection, on the graphics processor."""
+        if isinstance(values, NullSpace):
+            return values.on_gpu()
+        return cupy().asarray(values)
+
+    def to_host(self, values: Any) -> Any:
+        """An array on the graphics processor as one of NumPy."""
+        return cupy().asnumpy(values)
+
+    def dot(self, a: Any, b: Any) -> float:
+        """A scalar product."""
+        return float(a @ b)
+
+    def table(self, nu: Any) -> Sums:
+        """Margins of the table, its potential and its largest cell."""
+        return self._run("table", nu)
+
+    def change(self, nu: Any, direction: Any) -> Any:
+        """Margins of the table's change along a direction."""
+        return self._run("change", nu, direction).margins
+
+    def slope(self, nu: Any) -> Any:
+        """Margins of the link's derivative."""
+        return self._run("slope", nu).margins
+
+    def pull(self, nu: Any, forces: Any) -> float:
+        """The largest force that would still move the table."""
+        return self._run("pull", nu, forces).largest
+
+    def _run(self, kind: str, nu: Any, direction: Any = None) -> Sums:
+        cp = cupy()
+        self.n_passes += 1
+        source, module = self._source(kind), _module(self._source(kind).text)
+        s, v = self._at(nu)
+        sd, vd = (s, v) if direction is None else self._operands(direction)
+        length, pieces = source.sizes[-1], -(-source.sizes[-1] // _PER)
+        sums, potential, largest = cp.empty((3, pieces, source.n_outer))
+        rows = cp.empty((length, source.columns[-1]))
+        module.get_function("over_inner")(
+            (-(-source.n_outer // BLOCK), pieces),
+            (BLOCK,),
+            (s, v, sd, vd, sums, potential, largest, np.int32(length), np.int32(_PER)),
+        )
+        if kind == "pull":
+            return Sums(sums, largest=float(largest.max()))
+        for g, group in enumerate(source.groups):
+            module.get_function(f"over_outer_{g}")(
+                (-(-length // group.beside),),
+                (group.beside * group.along,),
+                (s, v, sd, vd, rows, np.int32(length)),
+            )
+        margins = self._published(sums.sum(axis=0), rows)
+        if kind != "table":
+            return Sums(margins)
+        return Sums(margins, float(potential.sum()), float(largest.max()))
+
+    def _at(self, nu: Any) -> tuple[Any, Any]:
+        """The operands of the point; kept, as many products are asked for at one point."""
+        if self._point is None or self._point[0] is not nu:
+            self._point = nu, self._operands(nu)
+        return self._point[1]
+
+    def _source(self, kind: str) -> CudaSource:
+        return CudaSource(self.faces.sizes, long_faces(self.faces), self.link, kind)
+
+    def _operands(self, values: Any) -> tuple[Any, Any]:
+        """`S` and `V` from published values."""
+        cp = cupy()
+        faces, last = self.faces.spread(values), len(self.faces.sizes) - 1
+        s, columns = cp.zeros(self.faces.sizes[:-1]), []
+        for f, face in enumerate(self.faces.sets):
+            view = self.faces.view(faces, f)
+            if last in face:
+                columns.append(view.reshape(-1, self.faces.sizes[-1]).T)
+            else:
+                s += view.reshape([n if p in face else 1 for p, n in enumerate(s.shape)])
+        if not columns:
+            columns.append(cp.zeros((self.faces.sizes[-1], 0)))
+        return s, cp.ascontiguousarray(cp.concatenate(columns, axis=1))
+
+    def _published(self, sums: Any, rows: Any) -> Any:
+        """Published values from the sums over the long axis and the rows of the others."""
+        cp = cupy()
+        table, last = sums.reshape(self.faces.sizes[:-1]), len(self.faces.sizes) - 1
+        faces, start = cp.empty(self.faces.n), 0
+        for f, face in enumerate(self.faces.sets):
+            view = self.faces.view(faces, f)
+            if last in face:
+                width = view.size // self.faces.sizes[-1]
+                view[...] = rows[:, start : start + width].T.reshape(view.shape)
+                start += width
+            else:
+                gone = tuple(p for p in range(last) if p not in face)
+                view[...] = table.sum(axis=gone)
+        return self.faces.published(faces)
+
+
+def long_faces(faces: Faces) -> tuple[tuple[int, ...], ...]:
+    """The faces that hold the longest axis, without it."""
+    last = len(faces.sizes) - 1
+    return tuple(face[:-1] for face in faces.sets if last in face)
+
+
+@functools.cache
+def _module(text: str) -> Any:
+    return cupy().RawModule(code=text, options=("-std=c++17",))

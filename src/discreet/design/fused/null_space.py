@@ -1,0 +1,128 @@
+r"""How a ridge answers where no table can: a preconditioner on the null space of :math:`X`.
+
+For a ridge :math:`\rho V` the Hessian of a dual is :math:`\rho V + X^\top D X`. Where :math:`X`
+vanishes the ridge stands alone, and conjugate gradients would crawl. Two kinds of values have no
+table: margins of single categories that disagree about an effect they share, which `Contradictions`
+finds in closed form; and a cell of a coarser level, less the cells it is made of in the next finer
+margin. What is left are margins of single categories, where the diagonal serves.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array, csr_array
+
+from discreet.design.fused.contradictions import Contradictions
+from discreet.design.product import ProductDesign
+
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class NullSpace:
+    """Preconditions a ridge plus a diagonal, nearly exact on values that no table has.
+
+    Attributes:
+      design: A complete design whose finest margins are those of single categories.
+      weights: A weight for each block, one over what the ridge holds it with.
+    """
+
+    design: ProductDesign
+    weights: tuple[float, ...]
+
+    @staticmethod
+    def is_known(design: ProductDesign) -> bool:
+        """Whether every block is one of single categories or summed from such a block."""
+        flat, used = Contradictions.flat_blocks(design), (block.levels for block in design.blocks)
+        whole = all(level is None or level.covers_all for levels in used for level in levels)
+        return whole and all(k in flat for k in design.root_blocks)
+
+    def preconditioned(self, residual: Vector, inverse: Vector, ridge: float) -> Vector:
+        """An approximate solution.
+
+        Args:
+          residual: The right-hand side.
+          inverse: One over the diagonal of the Hessian.
+          ridge: Factor of the ridge.
+        """
+        rest = self._is_flat * inverse * (residual - self._plain.part(residual))
+        answer = rest - self._plain.part(rest)
+        answer += self._weight_of_cell * self._weighted.part(residual) / ridge
+        if self._coarse is not None:
+            differences, sums, scale = self._coarse
+            answer += sums @ (scale * (differences @ residual)) / ridge
+        return answer
+
+    def on_gpu(self) -> NullSpace:
+        """The same for vectors that lie on a graphics processor."""
+        import cupy
+        from cupyx.scipy.sparse import csr_matrix
+
+        moved = NullSpace(self.design, self.weights)
+        moved.__dict__["_plain"] = self._plain.on_gpu()
+        moved.__dict__["_weighted"] = self._weighted.on_gpu()
+        for name in ("_weight_of_cell", "_is_flat"):
+            moved.__dict__[name] = cupy.asarray(getattr(self, name))
+        if self._coarse is not None:
+            differences, sums, scale = self._coarse
+            matrices = csr_matrix(differences), csr_matrix(sums)
+            moved.__dict__["_coarse"] = *matrices, cupy.asarray(scale)
+        else:
+            moved.__dict__["_coarse"] = None
+        return moved
+
+    @cached_property
+    def _plain(self) -> Contradictions:
+        return Contradictions(self.design)
+
+    @cached_property
+    def _weighted(self) -> Contradictions:
+        is_even = len(set(self.weights)) == 1
+        return self._plain if is_even else Contradictions(self.design, self.weights)
+
+    @cached_property
+    def _weight_of_cell(self) -> Vector:
+        return np.asarray(self.weights)[self.design.block_of_cell()]
+
+    @cached_property
+    def _is_flat(self) -> Vector:
+        """One for the cells of blocks of single categories, zero for others."""
+        flat = list(Contradictions.flat_blocks(self.design))
+        return np.isin(self.design.block_of_cell(), flat).astype(np.float64)
+
+    @cached_property
+    def _coarse(self) -> tuple[csr_array, csr_array, Vector] | None:
+        """Coarser cells × published cells: a cell less its parts; the transpose; one over sizes."""
+        flat = Contradictions.flat_blocks(self.design)
+        pairs = [(k, s) for k, s in self.design.plan if k not in flat and s is not None]
+        if not pairs:
+            return None
+        rows, columns, entries, start = [], [], [], 0
+        for k, source in pairs:
+            size = self.design.blocks[k].size
+            whole, parts = self.design.slice_of(k), self.design.slice_of(source)
+            rows += [start + np.arange(size), start + self._parents(k, source)]
+            columns += [np.arange(whole.start, whole.stop), np.arange(parts.start, parts.stop)]
+            entries += [np.ones(size), -np.ones(parts.stop - parts.start)]
+            start += size
+        at = (np.concatenate(rows), np.concatenate(columns))
+        shape = (start, self.design.n_published)
+        differences = coo_array((np.concatenate(entries), at), shape=shape).tocsr()
+        variance = abs(differences) @ (1.0 / self._weight_of_cell)
+        return differences, differences.T.tocsr(), 1.0 / variance
+
+    def _parents(self, k: int, source: int) -> NDArray[np.int64]:
+        """For each cell of a block the cell of a coarser block that it is part of."""
+        fine, coarse = self.design.blocks[source], self.design.blocks[k]
+        place: NDArray[np.int64] = np.zeros((1,) * len(fine.levels), dtype=np.int64)
+        for a, (below, above) in enumerate(zip(fine.levels, coarse.levels, strict=True)):
+            if above is None or below is None:
+                continue
+            up = self.design.lattice.step(below, above)
+            group = np.arange(len(above)) if up is None else np.asarray(up, dtype=np.int64)
+            place = place * len(above) + group.reshape((-1,) + (1,) * (len(fine.levels) - a - 1))
+        return np.broadcast_to(place, fine.shape).ravel()

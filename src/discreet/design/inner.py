@@ -1,0 +1,170 @@
+"""Inner cells of a fit: stored, or computed from the model where they are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.design.axis import OUTSIDE, Axis
+from discreet.design.base import Design
+from discreet.design.codes import canonical
+from discreet.design.fused.source import Link
+from discreet.design.product import LARGEST_DENSE, ProductDesign
+from discreet.design.structured import StructuredDesign
+from discreet.errors import DesignError
+from discreet.files import PARQUET, ending_of, written_whole
+
+Vector = NDArray[np.float64]
+Places = NDArray[np.int64]
+
+KEPT = 2_000_000
+"""Inner cells up to which a computed table is kept once it was asked for."""
+SLICE = 1_000_000
+"""Inner cells that are computed at once when a table is written."""
+
+
+class ModelTable:
+    r"""The table :math:`y = \varphi(X\nu)`, computed cell by cell where it is asked for.
+
+    It stands in for an array of inner cells: it has a length, can be indexed by positions, and
+    becomes an array wherever NumPy needs one.
+
+    Args:
+      design: A complete design.
+      link: The function :math:`\varphi`.
+      nu: One value for each published cell.
+    """
+
+    dtype = np.dtype(np.float64)
+    ndim = 1
+
+    def __init__(self, design: ProductDesign, link: Link, nu: Vector) -> None:
+        self.design, self.link, self.nu = design, link, nu
+        self._kept: Vector | None = None
+
+    def __len__(self) -> int:
+        return self.design.n_inner
+
+    @property
+    def shape(self) -> tuple[int]:
+        """The shape of the array that this stands for."""
+        return (len(self),)
+
+    def __getitem__(self, positions: Any) -> Vector:
+        if self._kept is not None:
+            return np.asarray(self._kept[positions])
+        if isinstance(positions, slice):
+            positions = np.arange(*positions.indices(len(self)))
+        elif np.asarray(positions).dtype == np.bool_:
+            positions = np.flatnonzero(positions)
+        return self.at(np.unravel_index(positions, self.design.shape))
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        return np.asarray(self.y, dtype=dtype)
+
+    @property
+    def y(self) -> Vector:
+        """All inner cells; kept where they are few."""
+        if self._kept is not None:
+            return self._kept
+        if len(self) > LARGEST_DENSE:
+            raise DesignError(
+                f"the table has {len(self):,} inner cells, more than the {LARGEST_DENSE:,} that "
+                "are held in memory. Ask for some of them with `fit.inner(codes)`, or write them "
+                "to a file with `fit.write(path)`."
+            )
+        y = self.link.of(self.design.adjoint(self.nu))
+        if len(self) <= KEPT:
+            self._kept = y
+        return y
+
+    def at(self, index: Sequence[NDArray[Any]]) -> Vector:
+        """Cells by the leaf position on each axis: arrays that NumPy can bring to one shape."""
+        total: Vector = np.zeros((1,) * np.ndim(index[0]) if len(index) else ())
+        for k, block in enumerate(self.design.blocks):
+            flat, inside = np.zeros((), dtype=np.int64), np.ones((), dtype=bool)
+            for level, leaf in zip(block.levels, index, strict=True):
+                if level is not None:
+                    group = level.group[leaf]
+                    inside = inside & (group != OUTSIDE)
+                    flat = flat * len(level) + group
+            values = self.nu[self.design.slice_of(k)][np.where(inside, flat, 0)]
+            total = total + np.where(inside, values, 0.0)
+        return self.link.of(np.asarray(total))
+
+
+def chosen_cells(
+    design: Design | None, cells: Vector | ModelTable, codes: Mapping[str, Any]
+) -> Vector:
+    """Inner cells with these codes, in the order of the design; see `Fit.inner`."""
+    if not isinstance(design, StructuredDesign):
+        raise DesignError("inner cells are chosen by codes, but this design has no variables.")
+    for name in codes:
+        design.axis(name)
+    leaves = [_leaves(axis, codes.get(axis.name)) for axis in design.axes]
+    if isinstance(cells, ModelTable):
+        return cells.at(np.ix_(*leaves)).ravel()
+    inside = np.ones(len(cells), dtype=bool)
+    for chosen, leaf in zip(leaves, design.inner_codes(), strict=True):
+        inside &= np.isin(leaf, chosen)
+    return cells[inside]
+
+
+def _leaves(axis: Axis, given: Any) -> Places:
+    """Leaf positions of one code, of several, or of all for `None`; in their order."""
+    if given is None:
+        return np.arange(len(axis))
+    several = [given] if isinstance(given, (str, int, np.integer)) else list(given)
+    found = [_leaves_of_code(axis, canonical(code)) for code in several]
+    return np.unique(np.concatenate([np.empty(0, dtype=np.int64), *found]))
+
+
+def _leaves_of_code(axis: Axis, code: str) -> Places:
+    """A category, or all categories under a code of a coarser level."""
+    if code in axis.node_leaves and code not in axis.leaf_position:
+        return axis.node_leaves[code].astype(np.int64)
+    axis.check_codes([code])
+    return np.array([axis.leaf_position[code]], dtype=np.int64)
+
+
+def write_cells(
+    design: Design | None, cells: Vector | ModelTable, path: str | Path, name: str = "value"
+) -> Path:
+    """Write the inner cells that are not zero to Parquet, slice by slice; see `Fit.write`."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    ending_of(path, PARQUET)
+    if not isinstance(design, StructuredDesign):
+        raise DesignError("a design made from a matrix has no codes to write beside its cells.")
+    codes = [(axis.name, pa.array(axis.leaves, pa.string())) for axis in design.axes]
+    kinds = [(n, pa.dictionary(pa.int32(), pa.string())) for n, _ in codes]
+    schema = pa.schema([*kinds, (name, pa.from_numpy_dtype(cells.dtype))])
+    with written_whole(path) as part, pq.ParquetWriter(part, schema) as writer:
+        for index, values in _slices(design, cells):
+            labels = [
+                pa.DictionaryArray.from_arrays(pa.array(leaf, pa.int32()), known)
+                for leaf, (_, known) in zip(index, codes, strict=True)
+            ]
+            writer.write_table(pa.table([*labels, pa.array(values)], schema=schema))
+    return Path(path)
+
+
+def _slices(
+    design: StructuredDesign, cells: Vector | ModelTable
+) -> Iterator[tuple[list[NDArray[np.int32]], Vector]]:
+    """Leaf positions and values of the cells that are not zero, some at a time."""
+    stored = None if isinstance(design, ProductDesign) else design.inner_codes()
+    for start in range(0, len(cells), SLICE):
+        places = np.arange(start, min(start + SLICE, len(cells)))
+        if stored is None:
+            index: tuple[NDArray[Any], ...] = np.unravel_index(places, design.shape)
+        else:
+            index = tuple(leaf[places] for leaf in stored)
+        values = cells.at(index) if isinstance(cells, ModelTable) else cells[places]
+        some = np.flatnonzero(values)
+        yield [leaf[some].astype(np.int32) for leaf in index], values[some]

@@ -1,0 +1,155 @@
+"""Passes on a graphics processor: in emulation here, on a card where there is one."""
+
+import itertools
+import shutil
+
+import numpy as np
+import pytest
+
+import discreet as dc
+from discreet.design.fused import devices, gpu, null_space
+from discreet.design.fused.gpu import GpuPass
+from discreet.design.fused.source import LINKS
+from discreet.errors import DesignError, MissingDependencyError, ParameterError
+from tests.design.fused.emulated_cupy import EmulatedCupy
+
+SIZES = {"a": 2, "b": 3, "c": 4, "d": 37}
+DESIGNS = {
+    "pairs": lambda: dc.Design.product(SIZES, list(itertools.combinations(SIZES, 2))),
+    "triples": lambda: dc.Design.product(SIZES, list(itertools.combinations(SIZES, 3))),
+    "long axis alone": lambda: dc.Design.product(SIZES, "a*b + c + d"),
+    "no long axis": lambda: dc.Design.product(SIZES, "a*b + b*c"),
+    "another order": lambda: dc.Design.product(
+        {"d": 37, "b": 3, "a": 2}, [("d", "b"), ("d", "a"), ("b", "a")]
+    ),
+    "hierarchy": lambda: dc.Design.product(_with_tree(), "region*sex + region*age"),
+}
+
+
+def _with_tree():
+    tree = dc.Hierarchy.from_dict({"All": {"north": ["n1", "n2", "n3"], "south": ["s1", "s2"]}})
+    region = dc.Axis.from_hierarchies("region", [tree])
+    return [
+        region,
+        dc.Axis.flat("sex", ["f", "m"]),
+        dc.Axis.flat("age", [str(i) for i in range(9)]),
+    ]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("kernels")
+
+
+@pytest.fixture
+def emulated(folder, monkeypatch):
+    if shutil.which("g++") is None:
+        pytest.skip("the emulation of graphics processors needs g++")
+    module = EmulatedCupy(folder)
+    monkeypatch.setattr(gpu, "cupy", lambda: module)
+    monkeypatch.setattr(null_space.NullSpace, "on_gpu", lambda self: self)
+    gpu._module.cache_clear()
+    yield module
+    gpu._module.cache_clear()
+
+
+@pytest.fixture
+def card():
+    if not devices.has_gpu():
+        pytest.skip("there is no graphics processor here")
+
+
+def agree(design, link, tolerance):
+    rng = np.random.default_rng(1)
+    nu, direction = rng.standard_normal((2, design.n_published))
+    here, there = design.fused(link), design.fused(link, device="gpu")
+    on, by = there.to_device(nu), there.to_device(direction)
+    expected, found = here.table(nu), there.table(on)
+    np.testing.assert_allclose(there.to_host(found.margins), expected.margins, rtol=tolerance)
+    assert found.potential == pytest.approx(expected.potential, rel=tolerance)
+    assert found.largest == pytest.approx(expected.largest, rel=tolerance)
+    for name in ("slope", "change"):
+        points = (nu,) if name == "slope" else (nu, direction)
+        moved = (on,) if name == "slope" else (on, by)
+        np.testing.assert_allclose(
+            there.to_host(getattr(there, name)(*moved)),
+            getattr(here, name)(*points),
+            rtol=tolerance,
+            atol=tolerance * float(np.abs(expected.margins).max()),
+        )
+    assert there.pull(on, by) == pytest.approx(here.pull(nu, direction), rel=tolerance)
+
+
+@pytest.mark.parametrize("link", list(LINKS))
+@pytest.mark.parametrize("name", DESIGNS)
+def test_the_text_of_the_kernels_gives_the_margins_of_the_processor(emulated, name, link):
+    agree(DESIGNS[name](), link, 1e-12)
+
+
+@pytest.mark.parametrize("link", list(LINKS))
+@pytest.mark.parametrize("name", DESIGNS)
+def test_a_card_gives_the_margins_of_the_processor(card, name, link):
+    agree(DESIGNS[name](), link, 1e-12)
+
+
+def noisy(design):
+    rng = np.random.default_rng(5)
+    counts = rng.poisson(rng.gamma(0.3, 3.0, design.n_inner)).astype(float)
+    truth = design.aggregate(counts)
+    return truth, truth + rng.laplace(scale=4.0, size=design.n_published)
+
+
+def fits_agree(monkeypatch, fitter, options):
+    from discreet.solve.continuous import log_linear, non_negative
+
+    for module in (log_linear, non_negative):
+        monkeypatch.setattr(module, "_NEVER_STORED", 0)
+    design = dc.Design.product({"a": 2, "b": 3, "c": 11}, [("a", "b"), ("a", "c"), ("b", "c")])
+    truth, z = noisy(design)
+    z[: design.offsets[1]] = truth[: design.offsets[1]]
+    targets = truth if fitter is dc.LogLinear else z
+    here, there = (
+        fitter(device=device, **options)(design, targets).require() for device in ("cpu", "gpu")
+    )
+    assert here.notes["device"] == "cpu"
+    assert there.notes["device"] == "gpu"
+    allowed = 1e-7 if options else 1e-9  # exact margins have weights that magnify rounding
+    np.testing.assert_allclose(there.z, here.z, rtol=0, atol=allowed * np.abs(z).max())
+
+
+FITS = [(dc.NonNegative, {}), (dc.NonNegative, {"exact": [("a", "b")]}), (dc.LogLinear, {})]
+
+
+@pytest.mark.parametrize(("fitter", "options"), FITS, ids=["plain", "exact", "log-linear"])
+def test_whole_fits_agree_in_emulation(emulated, monkeypatch, fitter, options):
+    fits_agree(monkeypatch, fitter, options)
+
+
+@pytest.mark.parametrize(("fitter", "options"), FITS, ids=["plain", "exact", "log-linear"])
+def test_whole_fits_agree_on_a_card(card, monkeypatch, fitter, options):
+    fits_agree(monkeypatch, fitter, options)
+
+
+def test_designs_with_too_many_sums_beside_the_long_axis_have_no_kernel(emulated):
+    design = dc.Design.product({"a": 40, "b": 41, "c": 42}, "a*b*c")
+    assert not GpuPass.suits(design)
+    with pytest.raises(DesignError, match="device='cpu'"):
+        design.fused("positive", device="gpu")
+    assert DESIGNS["pairs"]().fused("positive", device="gpu").device == "gpu"
+
+
+@pytest.mark.skipif(devices.has_gpu(), reason="there is a graphics processor here")
+def test_without_a_card_auto_means_the_processor():
+    assert DESIGNS["pairs"]().fused("positive", device="auto").device == "cpu"
+
+
+def test_a_missing_cupy_is_a_clear_error(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "cupy", None)
+    with pytest.raises(MissingDependencyError, match=r"CuPy.*pip install 'discreet\[gpu\]'"):
+        DESIGNS["pairs"]().fused("positive", device="gpu")
+
+
+@pytest.mark.parametrize("make", [dc.NonNegative, dc.LogLinear])
+def test_an_unknown_device_is_refused(make):
+    with pytest.raises(ParameterError, match="'auto', 'cpu', 'gpu'"):
+        make(device="tpu")
