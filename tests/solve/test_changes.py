@@ -58,6 +58,7 @@ def test_the_cheapest_change_costs_what_a_program_written_out_says(system, data)
         if expected is None:
             assert change is None
             continue
+        change = change.on(len(value))
         assert change[goal.total] == goal.sign * goal.reach
         assert np.abs(change) @ cost == np.round(expected, 6)
         assert np.allclose(equations.T @ change, 0)
@@ -84,9 +85,9 @@ def test_a_sum_that_is_closed_moves_again_when_it_is_opened():
     equations = csc_array(np.array([[1.0], [-1.0], [-1.0]]))
     changes = Changes(equations, np.ones(3, dtype=bool), np.array([5.0, 2.0, 3.0]))
     goal, held = Goal(0, 1.0, 2.0), np.array([2])
-    assert changes.cheapest(goal, held).tolist() == [2.0, 2.0, 0.0]
+    assert changes.cheapest(goal, held).on(3).tolist() == [2.0, 2.0, 0.0]
     changes.close(1)
     assert changes.cheapest(goal, held) is None
     changes.close(1, closed=False)
-    changes.price(np.array([1]), np.array([9.0]))
-    assert changes.cheapest(goal, held[:0]).tolist() == [2.0, 0.0, 2.0]
+    changes.price(np.array([1]), 9.0)
+    assert changes.cheapest(goal, held[:0]).on(3).tolist() == [2.0, 0.0, 2.0]

@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 
 from discreet.errors import ParameterError
 from discreet.progress import report
-from discreet.protect.suppress.bank import OPEN, Bank
+from discreet.protect.suppress.bank import EVERYBODY, Bank
 from discreet.protect.suppress.gauss import Plan
 from discreet.protect.suppress.interval import Search, started, suppress_by_interval
 from discreet.protect.suppress.pattern import Pattern
-from discreet.solve.changes import Changes
+from discreet.solve.changes import Change, Changes
 from discreet.solve.covering import Covering
 from discreet.solve.cuts import Cuts
 
@@ -94,9 +94,9 @@ class _Optimum:
         self.bound = self.least = start.cost
         self.covering = Covering(self.cost)
         self.cuts = Cuts(sums.equations, self.always, self.choice, sums.down)
-        items = np.flatnonzero(~self.search.bank.asked.exempt[:, 0])
-        self.watched: dict[Pair, None] = dict.fromkeys((int(item), 0) for item in items)
-        self.proofs: list[Vector] = []
+        items = range(len(self.search.bank.asked))
+        self.watched: dict[Pair, None] = dict.fromkeys((item, EVERYBODY) for item in items)
+        self.proofs: list[Change] = []
 
     def relax(self) -> None:
         """Find covers until parts of cells meet them all, or the bound no longer rises."""
@@ -158,12 +158,12 @@ class _Optimum:
         return found
 
     def _cover(self, pair: Pair, share: Vector) -> Vector | None:
-        asked, views = self.search.bank.asked, np.array([pair[1]])
+        asked, views = self.search.bank.asked, [pair[1]]
         return self.cuts.cut(asked.goal(pair[0], views), asked.held(views), share)
 
     def _add(self, pair: Pair, cover: Vector) -> None:
         if cover.sum() < 1 - _CLOSE:
-            raise self.search.infeasible(pair[0], np.array([pair[1]]))
+            raise self.search.infeasible(pair[0], [pair[1]])
         self.covering.add(cover)
 
     def _missed(self, chosen: Marks) -> list[Pair]:
@@ -172,7 +172,7 @@ class _Optimum:
         search.is_open = self._open(chosen)
         search.bank = bank = Bank(search.bank.asked, search.sums)
         for change in self.proofs:
-            if not (change[~search.is_open] != 0).any():
+            if search.is_open[change.places].all():
                 bank.add(change)
         within = Changes(search.sums.equations, search.is_open, search.sums.down)
         items = bank.open_items().tolist()
@@ -181,13 +181,10 @@ class _Optimum:
 
     def _first_missed(self, bank: Bank, within: Changes, item: int) -> int | None:
         asked = bank.asked
-        for view in bank.open_views(item).tolist():
-            if bank.by[item, view] != OPEN:
-                continue
-            views = np.array([view])
+        while views := sorted(bank.open_views(item))[:1]:
             change = within.cheapest(asked.goal(item, views), asked.held(views))
             if change is None or not bank.add(change):
-                return int(view)
+                return views[0]
             self.proofs.append(change)
         return None
 
