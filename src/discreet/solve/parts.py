@@ -49,8 +49,6 @@ class Ties:
         column = np.repeat(np.arange(by_equation.shape[1]), np.diff(by_equation.indptr))
         order = np.lexsort((by_equation.indices, cost[by_equation.indices], column))
         self._sums = by_equation.indices[order]
-        self._place = np.full(equations.shape[0], -1, dtype=np.int64)
-        self._seen = np.zeros(equations.shape[1], dtype=np.int64)
 
     def near(self, total: int, size: int, usable: Marks, free: Marks) -> Part:
         """Sums around one of them, as many as wanted, and their equations.
@@ -64,15 +62,17 @@ class Ties:
           usable: The sums that may take part.
           free: Those that cost little.
         """
-        where = (self._equation_of, self._equations, self._sum_of, self._sums)
-        work = (self._place, self._seen)
+        by_sum = (self._equation_of, self._equations)
+        where = (*by_sum, self._sum_of, self._sums, usable)
         if np.count_nonzero(usable) <= size:
-            members, is_whole = _near(*where, *work, usable, free, total, size, size)
+            members, is_whole = _near(*where, free, total, size, size)
         else:
-            members, is_whole = _near(*where, *work, usable, free, total, size // _CORE, _WIDTH)
+            members, is_whole = _near(*where, free, total, size // _CORE, _WIDTH)
             for _ in range(0 if is_whole else _CLOSING):
-                members = _closed(*where, *work, usable, members, size)
-        sums, start, index, position = _tied(*where[:2], *work, members)
+                members = _closed(*where, members, size)
+        n = len(self._sum_of) - 1
+        sums = _movable(*by_sum, members, n)
+        start, index, position = _entries(*by_sum, sums, n)
         return Part(sums, _both_ways(self._signs[position], index, start), bool(is_whole))
 
 
@@ -96,46 +96,35 @@ def _near(
     equations: NDArray[Any],
     sum_of: NDArray[Any],
     sums: NDArray[Any],
-    place: Whole,
-    seen: Whole,
     usable: Marks,
     free: Marks,
     total: int,
     size: int,
     width: int,
 ) -> tuple[Whole, bool]:
-    """Sums around one of them, in the order found, and whether none was left out.
-
-    `place` and `seen` are −1 and zero everywhere, and so they are left.
-    """
+    """Sums around one of them, in the order found, and whether none was left out."""
     members = [np.int64(total)]
-    touched = [np.int64(0) for _ in range(0)]
-    place[total] = 0
+    waiting, seen = usable.copy(), np.zeros(len(sum_of), dtype=np.bool_)
+    waiting[total] = False
     head, left_out = 0, False
     while head < len(members):
         one = members[head]
         head += 1
         for a in range(equation_of[one], equation_of[one + 1]):
-            equation = equations[a]
-            if seen[equation]:
+            if seen[equations[a]]:
                 continue
-            seen[equation] = 1
-            touched.append(np.int64(equation))
+            seen[equations[a]] = True
             taken = 0
-            for b in range(sum_of[equation], sum_of[equation + 1]):
+            for b in range(sum_of[equations[a]], sum_of[equations[a] + 1]):
                 other = sums[b]
-                if not usable[other] or place[other] >= 0:
+                if not waiting[other]:
                     continue
                 if len(members) >= size or (not free[other] and taken >= width):
                     left_out = True
                     continue
                 taken += not free[other]
-                place[other] = len(members)
+                waiting[other] = False
                 members.append(np.int64(other))
-    for one in members:
-        place[one] = -1
-    for equation in touched:
-        seen[equation] = 0
     return np.array(members), not left_out
 
 
@@ -145,91 +134,69 @@ def _closed(
     equations: NDArray[Any],
     sum_of: NDArray[Any],
     sums: NDArray[Any],
-    place: Whole,
-    seen: Whole,
     usable: Marks,
     members: Whole,
     size: int,
 ) -> Whole:
-    """The members and further sums that lie in two of their equations, up to a size.
-
-    `place` and `seen` are −1 and zero everywhere, and so they are left.
-    """
-    found = [np.int64(0) for _ in range(0)]
-    touched = [np.int64(0) for _ in range(0)]
-    for one in members:
-        place[one] = 0
-        found.append(one)
-        for a in range(equation_of[one], equation_of[one + 1]):
-            if not seen[equations[a]]:
-                seen[equations[a]] = 1
-                touched.append(np.int64(equations[a]))
-    met = [np.int64(0) for _ in range(0)]
-    for equation in touched:
+    """The members and further sums that lie in two of their equations, up to a size."""
+    found = list(members)
+    waiting, met = usable.copy(), np.zeros(len(usable), dtype=np.bool_)
+    waiting[members] = False
+    touched = _number_in(equation_of, equations, members, len(sum_of) - 1) > 0
+    for equation in np.flatnonzero(touched):
         for b in range(sum_of[equation], sum_of[equation + 1]):
             other = sums[b]
-            if not usable[other] or place[other] == 0:
+            if not waiting[other] or len(found) >= size:
                 continue
-            if place[other] == -1:
-                place[other] = -2
-                met.append(np.int64(other))
-            elif place[other] == -2 and len(found) < size:
-                place[other] = 0
+            if met[other]:
+                waiting[other] = False
                 found.append(np.int64(other))
-    for one in found:
-        place[one] = -1
-    for one in met:
-        place[one] = -1
-    for equation in touched:
-        seen[equation] = 0
+            met[other] = True
     return np.array(found)
 
 
 @njit(cache=True)
-def _tied(
-    equation_of: NDArray[Any],
-    equations: NDArray[Any],
-    place: Whole,
-    seen: Whole,
-    members: Whole,
-) -> tuple[Whole, Whole, Whole, Whole]:
-    """The members that no equation fixes, and their entries: starts, equations and positions.
-
-    `place` and `seen` are −1 and zero everywhere, and so they are left.
-    """
+def _number_in(equation_of: NDArray[Any], equations: NDArray[Any], members: Whole, n: int) -> Whole:
+    """How many members each equation has."""
+    number = np.zeros(n, np.int64)
     for one in members:
-        place[one] = 0
         for a in range(equation_of[one], equation_of[one + 1]):
-            seen[equations[a]] += 1
-    again = True
-    while again:
-        again = False
-        for one in members:
-            if place[one] < 0:
-                continue
+            number[equations[a]] += 1
+    return number
+
+
+@njit(cache=True)
+def _movable(equation_of: NDArray[Any], equations: NDArray[Any], members: Whole, n: int) -> Whole:
+    """The members that are in no equation alone, nor when others are left out that are."""
+    number = _number_in(equation_of, equations, members, n)
+    left = members
+    while True:
+        moves = np.ones(len(left), dtype=np.bool_)
+        for k, one in enumerate(left):
             for a in range(equation_of[one], equation_of[one + 1]):
-                if seen[equations[a]] == 1:
-                    place[one] = -1
-                    again = True
-                    break
-            if place[one] < 0:
-                for a in range(equation_of[one], equation_of[one + 1]):
-                    seen[equations[a]] -= 1
-    kept = members[place[members] >= 0]
-    start = np.zeros(len(kept) + 1, np.int64)
-    for k, one in enumerate(kept):
+                moves[k] &= number[equations[a]] != 1
+        if moves.all():
+            return left
+        number -= _number_in(equation_of, equations, left[~moves], n)
+        left = left[moves]
+
+
+@njit(cache=True)
+def _entries(
+    equation_of: NDArray[Any], equations: NDArray[Any], members: Whole, n: int
+) -> tuple[Whole, Whole, Whole]:
+    """Where the entries of members start, their equations by new numbers, and their positions."""
+    start = np.zeros(len(members) + 1, np.int64)
+    for k, one in enumerate(members):
         start[k + 1] = start[k] + equation_of[one + 1] - equation_of[one]
     index, position = np.empty(start[-1], np.int64), np.empty(start[-1], np.int64)
-    number, used = 0, 0
-    for one in kept:
-        for a in range(equation_of[one], equation_of[one + 1]):
-            if seen[equations[a]] > 0:
-                number += 1
-                seen[equations[a]] = -number
-            index[used], position[used] = -seen[equations[a]] - 1, a
-            used += 1
+    name = np.full(n, -1)
+    used = names = 0
     for one in members:
-        place[one] = -1
         for a in range(equation_of[one], equation_of[one + 1]):
-            seen[equations[a]] = 0
-    return kept, start, index, position
+            if name[equations[a]] < 0:
+                name[equations[a]] = names
+                names += 1
+            index[used], position[used] = name[equations[a]], a
+            used += 1
+    return start, index, position
