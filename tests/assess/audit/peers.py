@@ -107,8 +107,7 @@ def _above(rows, variable, codes, others):
 
 
 def _shortened(run):
-    kept = {k: v for k, v in run.items() if k in _OF_RUN or k.startswith(("lomax", "upmin"))}
-    return kept
+    return {k: v for k, v in run.items() if k in _OF_RUN or k.startswith(("lomax", "upmin"))}
 
 
 @cache

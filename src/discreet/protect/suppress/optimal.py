@@ -34,6 +34,7 @@ LARGEST = 500
 """Tables with more published cells are refused."""
 
 _ROUNDS = 300
+_ROUGH = 0.05  # how far from the bound choices may be while covers are still found
 _STALLED = 10  # rounds in which the relaxation may stay where it is
 _CLOSE = 1e-6
 
@@ -114,14 +115,18 @@ class _Optimum:
 
     def cheaper_than(self, known: Pattern) -> Pattern:
         """A pattern of least cost, or a known one that nothing was found to be cheaper than."""
+        gap = _ROUGH
         for _ in range(_ROUNDS):
-            chosen = self.covering.whole()
+            chosen = self.covering.whole(gap)
             self._raise_bound(chosen.bound)
             report("least cost", min(1.0, self.bound / max(known.cost, _CLOSE)))
             if chosen.share is None or self.bound >= known.cost * (1 - _CLOSE):
                 return known
-            if not self._covered(chosen.share > 0):
-                return self._pattern()
+            is_missing = self._covered(chosen.share > 0)
+            known = min(self._completed(), known, key=lambda pattern: pattern.cost)
+            if not is_missing and gap == 0:
+                return known
+            gap = gap if is_missing else 0.0
         return known
 
     def _raise_bound(self, added: float) -> None:
@@ -193,8 +198,9 @@ class _Optimum:
         is_open[self.choice[chosen]] = True
         return is_open
 
-    def _pattern(self) -> Pattern:
-        """The pattern just checked; cells that cost nothing may not be needed."""
+    def _completed(self) -> Pattern:
+        """The choice just checked with what it lacks, less what is not needed."""
+        self.search.repair()
         self.search.thin()
         return self.search.pattern()
 
