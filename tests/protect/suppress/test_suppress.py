@@ -99,7 +99,7 @@ def test_the_pattern_says_why_each_primary_is_sensitive():
     pattern = dc.Suppress([dc.Threshold(1), dc.DirectDisclosure(0)]).pattern(table())
     assert set(pattern.reasons) == set(np.flatnonzero(pattern.primary).tolist())
     assert "a count of at most 1" in pattern.reasons.values()
-    assert (pattern.upper[pattern.primary] >= 1).all()
+    assert (np.maximum(pattern.lower, pattern.upper)[pattern.primary] >= 1).all()
     assert "(confidential)" in repr(pattern)
     assert pattern.to_arrow().num_rows == len(pattern.z)
 
