@@ -16,7 +16,7 @@ def main() -> None:
     rows = []
     for singletons in (False, True):
         started = time.process_time()
-        pattern = dc.Suppress(dc.PPercent(10), singletons=singletons).pattern(table)
+        pattern = dc.Suppress(dc.PPercent(10), "gauss", singletons=singletons).pattern(table)
         cpu = time.process_time() - started
         share = float(pattern.primary.mean()), float(pattern.suppressed.mean())
         rows.append([singletons, len(pattern.z), *share, cpu, peak_gib()])

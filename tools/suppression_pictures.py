@@ -1,4 +1,4 @@
-"""Draw the pictures of suppressed tables in docs/methods: `python tools/suppression_pictures.py`.
+"""Draw the pictures of suppressed tables in the docs: `python tools/suppression_pictures.py`.
 
 The tables are printed on the pages or invented, so the pictures may be published.
 """
@@ -16,6 +16,7 @@ from discreet.assess import plots
 from discreet.files import EVERYONE
 
 FOLDER = Path(__file__).parents[1] / "docs" / "_static"
+STATUS = [[14, 6, 9, 5], [0, 7, 0, 0], [1, 12, 0, 0], [22, 4, 17, 8], [30, 9, 41, 12]]
 COUNTS = [3, 11, 32, 30, 1, 9, 13, 8, 12, 22, 2, 2, 18, 19, 16, 3]
 ACTIVITIES = {
     "food": ["bread", "meat", "milk"],
@@ -32,7 +33,15 @@ def counts() -> dc.Pattern:
     return dc.Suppress(dc.Threshold(3)).pattern(table)
 
 
-def turnover() -> dc.Pattern:
+def status() -> dc.Table:
+    """The table of the pages on rules that compare a part with its whole."""
+    codes = {"district": list("abcde"), "status": ["employed", "seeking", "retired", "other"]}
+    cells = [(d, s) for d in codes["district"] for s in codes["status"]]
+    frame = {"district": [d for d, _ in cells], "status": [s for _, s in cells]}
+    return dc.Table.from_counts({**frame, "n": sum(STATUS, [])}, "n", "district*status")
+
+
+def turnover() -> dc.Table:
     """Turnover of invented enterprises by activity, in two levels, and region."""
     rng = np.random.default_rng(5)
     n = 260
@@ -45,19 +54,39 @@ def turnover() -> dc.Pattern:
             "turnover": np.ceil(np.exp(rng.normal(3.5, 1.0, n))),
         }
     )
-    table = dc.Table.from_contributions(
+    return dc.Table.from_contributions(
         frame,
         "activity*region",
         value="turnover",
         contributor="enterprise",
         hierarchies={"activity": dc.Hierarchy.from_dict({"Total": ACTIVITIES})},
     )
-    return dc.Suppress(dc.PPercent(10)).pattern(table)
+
+
+def rules() -> dict[str, dc.Pattern]:
+    """A pattern for every rule with a page of its own."""
+    counts, sums = status(), turnover()
+    made = {
+        "direct-disclosure": (counts, dc.DirectDisclosure(1, "status")),
+        "group-disclosure": (counts, dc.GroupDisclosure(0.9, variables="status")),
+        "k-disclosure": (counts, dc.KDisclosure(1)),
+        "dominance": (sums, dc.Dominance(1, 75)),
+        "p-percent": (sums, dc.PPercent(20)),
+        "pq": (sums, dc.PQ(20, 60)),
+        "few-contributors": (sums, dc.FewContributors(3)),
+    }
+    totals = {id(counts): [{"district": d} for d in "abcde"], id(sums): []}
+    return {
+        name: dc.Suppress(rule, frozen=totals[id(table)]).pattern(table)
+        for name, (table, rule) in made.items()
+    }
 
 
 def main(folder: Path, ending: str) -> None:
     """Draw all pictures."""
-    pictures = {"suppress-counts": counts(), "suppress-magnitudes": turnover()}
+    sums = dc.Suppress(dc.PPercent(10)).pattern(turnover())
+    pictures = {"suppress-counts": counts(), "suppress-magnitudes": sums}
+    pictures |= {f"rule-{name}": pattern for name, pattern in rules().items()}
     for name, pattern in pictures.items():
         chart = plots.suppressed(pattern)
         plots.save(chart, folder / f"{name}{ending}").chmod(EVERYONE)

@@ -7,6 +7,7 @@ from scipy.optimize import linprog
 from scipy.sparse import csc_array
 
 from discreet.solve.changes import Changes, Goal, movable
+from discreet.solve.parts import Ties
 
 
 @st.composite
@@ -58,6 +59,7 @@ def test_the_cheapest_change_costs_what_a_program_written_out_says(system, data)
         if expected is None:
             assert change is None
             continue
+        change = change.on(len(value))
         assert change[goal.total] == goal.sign * goal.reach
         assert np.abs(change) @ cost == np.round(expected, 6)
         assert np.allclose(equations.T @ change, 0)
@@ -84,9 +86,57 @@ def test_a_sum_that_is_closed_moves_again_when_it_is_opened():
     equations = csc_array(np.array([[1.0], [-1.0], [-1.0]]))
     changes = Changes(equations, np.ones(3, dtype=bool), np.array([5.0, 2.0, 3.0]))
     goal, held = Goal(0, 1.0, 2.0), np.array([2])
-    assert changes.cheapest(goal, held).tolist() == [2.0, 2.0, 0.0]
+    assert changes.cheapest(goal, held).on(3).tolist() == [2.0, 2.0, 0.0]
     changes.close(1)
     assert changes.cheapest(goal, held) is None
     changes.close(1, closed=False)
-    changes.price(np.array([1]), np.array([9.0]))
-    assert changes.cheapest(goal, held[:0]).tolist() == [2.0, 0.0, 2.0]
+    changes.price(np.array([1]), 9.0)
+    assert changes.cheapest(goal, held[:0]).on(3).tolist() == [2.0, 0.0, 2.0]
+
+
+@settings(max_examples=80, deadline=None)
+@given(systems(), st.integers(2, 12), st.data())
+def test_sums_near_a_goal_lead_to_a_change_that_holds_everywhere(system, near, data):
+    equations, value, is_open, cost = system
+    everywhere = Changes(equations, is_open, value, cost)
+    changes = Changes(equations, is_open, value, cost, near=near)
+    changes.price(np.flatnonzero(is_open)[::2], 0.5)
+    goal = Goal(data.draw(st.integers(0, len(value) - 1)), 1.0, 1.0)
+    none = np.empty(0, np.intp)
+    found = changes.cheapest(goal, none)
+    assert (found is None) == (everywhere.cheapest(goal, none) is None)
+    if found is not None:
+        change = found.on(len(value))
+        assert change[goal.total] == 1.0
+        assert np.allclose(equations.T @ change, 0)
+        assert (value + change >= -1e-9).all()
+        assert not change[~is_open].any()
+
+
+def test_a_part_holds_the_sums_with_which_a_change_closes():
+    """A cell of a large square moves along a rectangle, and few of its cells are looked at."""
+    n = 40
+    parts = [[r * n + c for c in range(n)] for r in range(n)]
+    parts += [[r * n + c for r in range(n)] for c in range(n)]
+    equations = np.zeros((n * n + 2 * n, 2 * n))
+    for k, cells in enumerate(parts):
+        equations[n * n + k, k] = 1
+        equations[cells, k] = -1
+    cost = np.arange(len(equations), dtype=float) + 1
+    ties = Ties(csc_array(equations), cost)
+    inner = np.arange(len(equations)) < n * n
+    part = ties.near(5 * n + 5, 90, inner, np.zeros(len(equations), dtype=bool))
+    assert len(part.sums) <= 90
+    assert not part.is_whole
+    rows, columns = part.sums // n, part.sums % n
+    assert {(5, 5), (5, 0), (0, 5), (0, 0)} <= set(
+        zip(rows.tolist(), columns.tolist(), strict=True)
+    )
+
+
+def test_nothing_is_found_when_all_effort_is_spent():
+    equations = csc_array(np.array([[1.0], [-1.0], [-1.0]]))
+    value, none = np.array([5.0, 2.0, 3.0]), np.empty(0, np.intp)
+    changes = Changes(equations, np.ones(3, dtype=bool), value, effort=6)
+    found = [changes.cheapest(Goal(0, 1.0, 2.0), none) is not None for _ in range(3)]
+    assert found == [True, True, False]

@@ -67,3 +67,11 @@ def test_covers_that_cannot_be_met_are_an_error():
     covering.add(np.full(2, 0.1))
     with pytest.raises(NotConvergedError, match="a choice of least cost was not found"):
         covering.whole()
+
+
+def test_no_choice_is_made_when_all_effort_is_spent():
+    covering = Covering(np.array([2.0, 3.0]), effort=15)
+    covering.add(np.ones(2))
+    assert covering.whole().share.tolist() == [1.0, 0.0]
+    assert covering.whole().share is None
+    assert covering.relaxed().bound == 2.0

@@ -12,7 +12,13 @@ from discreet.errors import NotConvergedError
 
 Vector = NDArray[np.float64]
 
-_NODES = 20_000  # of a tree of choices; a limit in seconds would depend on the machine
+EFFORT = 60_000
+"""Covers times nodes of trees of choices, all choices together: about ten seconds.
+
+A limit in seconds would depend on the machine.
+"""
+
+_ROOT = 10  # nodes that the first of a tree counts for
 _SOLVED, _LIMIT = 0, 1
 
 
@@ -34,10 +40,11 @@ class Covering:
 
     Args:
       cost: What each thing costs.
+      effort: Limit of covers times nodes of trees of choices, all choices together.
     """
 
-    def __init__(self, cost: Vector) -> None:
-        self._cost = cost
+    def __init__(self, cost: Vector, *, effort: int = EFFORT) -> None:
+        self._cost, self._effort = cost, effort
         self._scale = float(cost.max(initial=0.0)) or 1.0
         self._rows: list[Vector] = []
 
@@ -47,19 +54,26 @@ class Covering:
 
     def relaxed(self) -> Chosen:
         """The cheapest choice where parts of things can be chosen."""
-        return self._solved(whole=False)
+        return self._solved(whole=False, gap=0.0)
 
-    def whole(self) -> Chosen:
-        """The cheapest choice of whole things, with the bound that was reached."""
-        return self._solved(whole=True)
+    def whole(self, gap: float = 0.0) -> Chosen:
+        """The cheapest choice of whole things, with the bound that was reached.
 
-    def _solved(self, *, whole: bool) -> Chosen:
+        Args:
+          gap: By what share a choice may be dearer than the bound.
+        """
+        return self._solved(whole=True, gap=gap)
+
+    def _solved(self, *, whole: bool, gap: float) -> Chosen:
         from scipy.optimize import Bounds, LinearConstraint, milp
 
         n = len(self._cost)
         if not self._rows or not n:
             return Chosen(np.zeros(n), 0.0)
-        options: Any = {"mip_rel_gap": 0.0, "node_limit": _NODES}
+        nodes = self._effort // len(self._rows) - _ROOT
+        if whole and nodes <= 0:
+            return Chosen(None, 0.0)
+        options: Any = {"mip_rel_gap": gap, "node_limit": max(nodes, 1)}
         found = milp(
             self._cost / self._scale,
             integrality=np.full(n, int(whole)),
@@ -69,6 +83,8 @@ class Covering:
         )
         if found.status not in (_SOLVED, _LIMIT):
             raise NotConvergedError(f"a choice of least cost was not found: {found.message}")
+        if whole:
+            self._effort -= len(self._rows) * (_ROOT + (found.mip_node_count or 0))
         bound = found.mip_dual_bound if whole else found.fun
         share = found.x
         if share is not None and whole:

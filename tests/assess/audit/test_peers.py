@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from discreet.assess.audit import audit
-from tests.assess.audit.peers import needs_peers, peer
+from tests.assess.audit.peers import here, peer
 
 FREQUENCIES = [
     ("freq_flat_300", "zeros_protected"),
@@ -29,6 +29,11 @@ MAGNITUDES = [
 ]
 
 
+def runs(pairs):
+    """The runs as parameters; those of tables that are not here are skipped."""
+    return [pytest.param(name, label, marks=here(name)) for name, label in pairs]
+
+
 def _own_alone(pattern, cells):
     """Sums of published inner cells and of a single one that is not, whose value is one."""
     X = pattern.design.matrix().tocsc()
@@ -39,8 +44,7 @@ def _own_alone(pattern, cells):
     return {k for k in sums if (~known[members[k]]).sum() == 1}
 
 
-@needs_peers
-@pytest.mark.parametrize(("name", "label"), FREQUENCIES + MAGNITUDES)
+@pytest.mark.parametrize(("name", "label"), runs(FREQUENCIES + MAGNITUDES))
 def test_disclosed_cells_and_lone_contributors_are_those_of_the_reference(name, label):
     given = peer(name, label)
     found = audit(given.pattern)
@@ -57,8 +61,7 @@ def test_disclosed_cells_and_lone_contributors_are_those_of_the_reference(name, 
         assert len(primary & set(found.one_whole_number)) == said["one_integer_only"]
 
 
-@needs_peers
-@pytest.mark.parametrize(("name", "label"), MAGNITUDES)
+@pytest.mark.parametrize(("name", "label"), runs(MAGNITUDES))
 def test_intervals_too_short_for_their_rule_are_those_of_the_reference(name, label):
     given = peer(name, label)
     found = audit(given.pattern, lone="none")
@@ -70,8 +73,7 @@ def test_intervals_too_short_for_their_rule_are_those_of_the_reference(name, lab
     assert not quick.is_exact[found.subject.is_sensitive].all()
 
 
-@needs_peers
-@pytest.mark.parametrize(("name", "label"), FREQUENCIES)
+@pytest.mark.parametrize(("name", "label"), runs(FREQUENCIES))
 def test_intervals_that_fail_the_peers_own_demand_are_as_many(name, label):
     given = peer(name, label)
     found = audit(given.pattern, lone="none")
@@ -81,7 +83,7 @@ def test_intervals_that_fail_the_peers_own_demand_are_as_many(name, label):
     assert weak.sum() == given.audit["below_peer_requirement_upper_plus1_width2"]
 
 
-@needs_peers
+@here("freq_hier_20000")
 def test_thirteen_sensitive_cells_of_a_large_table_follow_from_signs():
     given = peer("freq_hier_20000", "zeros_open_secondary_zeros")
     found = audit(given.pattern, lone="none", workers=1)
@@ -92,7 +94,7 @@ def test_thirteen_sensitive_cells_of_a_large_table_follow_from_signs():
     assert not found.is_clean
 
 
-@needs_peers
+@here("freq_hier_300")
 def test_signs_tell_a_lone_contributor_more():
     given = peer("freq_hier_300", "zeros_protected")
     plain = audit(given.pattern)
@@ -107,7 +109,7 @@ def test_signs_tell_a_lone_contributor_more():
     )
 
 
-@needs_peers
+@here("freq_hier_3000")
 def test_all_contributors_of_a_larger_table_are_tried_with_signs():
     given = peer("freq_hier_3000", "zeros_protected")
     found = audit(given.pattern, lone="signs", workers=1)

@@ -24,10 +24,11 @@ def random_table(seed):
     return Table.from_inner(design, rng.negative_binomial(1, 0.15, design.n_inner))
 
 
-@given(st.integers(0, 10_000), st.booleans())
+@given(st.integers(0, 10_000), st.booleans(), st.sampled_from(["gauss", "interval"]))
 @settings(max_examples=25, deadline=None)
-def test_the_audit_finds_no_sensitive_cell_by_equations(seed, singletons):
-    pattern = dc.Suppress(singletons=singletons).pattern(random_table(seed))
+def test_the_audit_finds_no_sensitive_cell_by_equations(seed, singletons, secondary):
+    method = dc.Suppress(secondary=secondary, singletons=singletons)
+    pattern = method.pattern(random_table(seed))
     found = dc.audit(pattern, intervals="none", lone="equations" if singletons else "none")
     sensitive = np.flatnonzero(pattern.primary)
     assert not np.intersect1d(found.disclosed, sensitive).size
@@ -37,7 +38,7 @@ def test_the_audit_finds_no_sensitive_cell_by_equations(seed, singletons):
 @given(st.integers(0, 10_000))
 @settings(max_examples=15, deadline=None)
 def test_showing_any_protecting_cell_is_found(seed):
-    pattern = dc.Suppress(singletons=False).pattern(random_table(seed))
+    pattern = dc.Suppress(secondary="gauss", singletons=False).pattern(random_table(seed))
     for k in np.flatnonzero(pattern.secondary):
         found = dc.audit(pattern.publishing(int(k)), intervals="none", lone="none", explain=0)
         assert np.intersect1d(found.disclosed, np.flatnonzero(pattern.primary)).size

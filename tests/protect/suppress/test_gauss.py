@@ -29,14 +29,18 @@ def square(counts):
     return Table.from_inner(design, counts.ravel())
 
 
+def gauss(rules, **options):
+    return dc.Suppress(rules, secondary="gauss", **options)
+
+
 def test_the_example_of_nine_cells_is_suppressed_as_printed():
-    pattern = dc.Suppress(dc.Threshold(3), singletons=False).pattern(square(SMALL))
+    pattern = gauss(dc.Threshold(3), singletons=False).pattern(square(SMALL))
     assert sorted(pattern.z[pattern.primary]) == [1, 2, 3]
     assert pattern.cells(pattern.secondary) == [{"r": "2", "c": "3"}]
 
 
 def test_the_example_of_sixteen_cells_needs_no_more_than_three_cells():
-    pattern = dc.Suppress(dc.Threshold(3), singletons=False).pattern(square(REGRESSION))
+    pattern = gauss(dc.Threshold(3), singletons=False).pattern(square(REGRESSION))
     assert pattern.n_primary == 5
     assert pattern.n_secondary <= 3
     assert pattern.z[pattern.secondary].sum() <= 36
@@ -45,9 +49,9 @@ def test_the_example_of_sixteen_cells_needs_no_more_than_three_cells():
 
 def test_someone_alone_in_a_cell_learns_nothing_in_the_examples():
     for counts in (SMALL, REGRESSION):
-        careless = dc.Suppress(dc.Threshold(3), singletons=False).pattern(square(counts))
+        careless = gauss(dc.Threshold(3), singletons=False).pattern(square(counts))
         assert told(careless)
-        careful = dc.Suppress(dc.Threshold(3)).pattern(square(counts))
+        careful = gauss(dc.Threshold(3)).pattern(square(counts))
         assert not told(careful)
         assert not disclosed(careful)
 
@@ -67,7 +71,7 @@ SLOW = settings(max_examples=60, deadline=None, suppress_health_check=list(Healt
 @SLOW
 @given(tables(), RULES, st.booleans())
 def test_no_primary_follows_from_published_cells_nor_for_a_lone_contributor(table, rule, singles):
-    method = dc.Suppress(rule, singletons=singles)
+    method = gauss(rule, singletons=singles)
     pattern = method.pattern(table)
     assert disclosed(pattern, method.zeros_are_public) == []
     if singles:
@@ -77,7 +81,7 @@ def test_no_primary_follows_from_published_cells_nor_for_a_lone_contributor(tabl
 @SLOW
 @given(tables(), RULES)
 def test_publishing_any_secondary_opens_a_primary(table, rule):
-    method = dc.Suppress(rule, singletons=False)
+    method = gauss(rule, singletons=False)
     pattern = method.pattern(table)
     assume(pattern.n_secondary)
     for k in np.flatnonzero(pattern.secondary):
@@ -87,7 +91,7 @@ def test_publishing_any_secondary_opens_a_primary(table, rule):
 @SLOW
 @given(tables(), RULES)
 def test_the_order_of_axes_changes_nothing_but_labels(table, rule):
-    method = dc.Suppress(rule)
+    method = gauss(rule)
     here = method.pattern(table)
     there = method.pattern(retabulated(table, table.design.terms))
 
@@ -103,7 +107,7 @@ def test_rows_that_stand_for_many_give_patterns_that_are_safe_on_all():
     design = Design.product({"a": 6, "b": 5, "c": 4, "d": 5}, "a*b + c*d + a*d")
     y = rng.poisson(0.25, size=design.n_inner)
     table = Table.from_inner(design, y)
-    method = dc.Suppress(dc.Threshold(3, zeros=True))
+    method = gauss(dc.Threshold(3, zeros=True))
     assert design.n_inner > 4 * design.n_published
     pattern = method.pattern(table)
     assert pattern.n_primary > 0 < pattern.n_secondary
@@ -116,7 +120,7 @@ def test_tables_with_many_more_rows_and_public_zeros_are_safe_too():
     rng = np.random.default_rng(4)
     design = Design.product({"a": 6, "b": 5, "c": 4, "d": 5}, "a*b + c*d + a*d")
     table = Table.from_inner(design, rng.poisson(0.12, size=design.n_inner))
-    pattern = dc.Suppress(dc.Threshold(2)).pattern(table)
+    pattern = gauss(dc.Threshold(2)).pattern(table)
     assert pattern.n_primary > 0
     assert disclosed(pattern, zeros_are_public=True) == []
 
@@ -147,7 +151,7 @@ def test_cells_that_must_be_shown_and_give_a_primary_away_are_named():
     table = square(SMALL)
     shown = [{"r": "1", "c": "2"}, {"r": "1", "c": "3"}, {"r": "1"}]
     with pytest.raises(InfeasibleError, match="sensitive cell c=1, r=1 cannot be protected"):
-        dc.Suppress(dc.Threshold(3), forced=shown).pattern(table)
+        gauss(dc.Threshold(3), forced=shown).pattern(table)
 
 
 def test_a_table_read_from_records_is_as_safe_where_rows_stand_for_many():
@@ -160,7 +164,7 @@ def test_a_table_read_from_records_is_as_safe_where_rows_stand_for_many():
     occurring = Table.from_inner(kept, full.y[some])
     large = replace(occurring, inner=None)
     for table in (occurring, large, full):
-        method = dc.Suppress(dc.Threshold(2))
+        method = gauss(dc.Threshold(2))
         release = table.protect(method)
         at_full = dc.Pattern(design, full.z, release.hidden * (1 + (full.z > 2)).astype(np.int8))
         assert at_full.n_primary > 0

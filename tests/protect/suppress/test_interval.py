@@ -12,7 +12,7 @@ from scipy.sparse import csc_array
 import discreet as dc
 from discreet.design.base import Design
 from discreet.design.table import Table
-from discreet.errors import DataError, DesignError, InfeasibleError
+from discreet.errors import DesignError, InfeasibleError
 from discreet.protect.suppress.pattern import PUBLISHED
 from discreet.protect.suppress.proofs import Proofs
 from discreet.testing.draws import retabulated
@@ -134,12 +134,6 @@ def test_a_level_that_no_suppression_gives_is_refused_by_name():
     table = square([[2, 9], [9, 9]])
     with pytest.raises(InfeasibleError, match="cell c=1, r=1 needs an interval that reaches 1"):
         suppressed(table, dc.Threshold(3), frozen=[{"r": "1"}, {"r": "1", "c": "2"}])
-
-
-def test_intervals_need_inner_cells():
-    table = square(SQUARE)
-    with pytest.raises(DataError, match='secondary="gauss"'):
-        suppressed(replace(table, inner=None), dc.Threshold(3))
 
 
 def test_differences_keep_room_as_well():

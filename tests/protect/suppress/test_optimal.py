@@ -1,6 +1,7 @@
 """Patterns of least cost: against all patterns of tiny tables, and laws on random ones."""
 
 from dataclasses import replace
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -13,6 +14,8 @@ import discreet as dc
 from discreet.design.base import Design
 from discreet.design.table import Table
 from discreet.errors import InfeasibleError, ParameterError
+from discreet.protect.suppress import optimal as module
+from discreet.solve.covering import Covering
 from tests.protect.suppress.test_interval import RULES, SQUARE, square, tables
 
 SLOW = settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
@@ -122,3 +125,14 @@ def test_large_tables_are_refused():
     table = Table.from_inner(Design.product({"r": 30, "c": 30}, "r*c"), np.full(900, 2))
     with pytest.raises(ParameterError, match="at most 500 published cells, but this one has 961"):
         optimal(table, dc.Threshold(3))
+
+
+def test_a_search_that_ends_at_its_effort_keeps_all_intervals_and_reports_the_bound(monkeypatch):
+    monkeypatch.setattr(module, "Covering", partial(Covering, effort=0))
+    rng = np.random.default_rng(3)
+    design = Design.product({"a": 4, "b": 5, "c": 5}, "a*b*c")
+    table = Table.from_inner(design, rng.poisson(5, design.n_inner))
+    pattern = optimal(table, dc.Threshold(2))
+    assert not len(pattern.proofs.unproven(pattern))
+    assert 0 < pattern.bound < pattern.cost
+    assert pattern.cost <= dc.Suppress(dc.Threshold(2)).pattern(table).cost

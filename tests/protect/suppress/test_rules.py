@@ -127,3 +127,27 @@ def test_wrong_parameters_of_rules_are_named():
         dc.KDisclosure(-1)
     with pytest.raises(UnknownNameError, match="unknown variable 'partei'"):
         dc.DirectDisclosure(1, variables="partei").primaries(party(GIVEN))
+
+
+STATUS = [[14, 6, 9, 5], [0, 7, 0, 0], [1, 12, 0, 0], [22, 4, 17, 8], [30, 9, 41, 12]]
+
+
+@pytest.mark.parametrize(
+    ("rule", "fewer"),
+    [(dc.DirectDisclosure(1, "v"), [2, 1]), (dc.GroupDisclosure(0.8, variables="v"), [2, 2])],
+    ids=["direct", "group"],
+)
+def test_a_group_could_be_elsewhere_where_its_total_is_shown(rule, fewer):
+    design = Design.product({"g": 5, "v": 4}, "g*v")
+    table = Table.from_inner(design, np.ravel(STATUS))
+    below, above = rule.needs(table)
+    sensitive = [design.position({"g": g, "v": "2"}) for g in ("2", "3")]
+    assert np.flatnonzero(rule.primaries(table)).tolist() == sensitive
+    assert below[sensitive].tolist() == fewer
+    assert not above.any()
+    totals = [{"g": str(g)} for g in range(1, 6)]
+    pattern = dc.Suppress(rule, frozen=totals).pattern(table)
+    assert dc.audit(pattern, workers=1).is_clean
+    for cell, need in zip(sensitive, fewer, strict=True):
+        moves = design.matrix().tocsc()[:, [cell]].T @ pattern.proofs.changes
+        assert moves.min() <= -need + 1e-6

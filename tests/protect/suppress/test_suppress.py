@@ -1,10 +1,12 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import discreet as dc
 from discreet.design.release import CellStatus
 from discreet.design.table import Table
-from discreet.errors import DesignError, ParameterError, UnknownNameError
+from discreet.errors import DataError, DesignError, ParameterError, UnknownNameError
 from discreet.testing import check_method
 from tests.protect.suppress.reference import disclosed, told
 from tests.protect.tables import SECRET, party
@@ -97,7 +99,7 @@ def test_the_pattern_says_why_each_primary_is_sensitive():
     pattern = dc.Suppress([dc.Threshold(1), dc.DirectDisclosure(0)]).pattern(table())
     assert set(pattern.reasons) == set(np.flatnonzero(pattern.primary).tolist())
     assert "a count of at most 1" in pattern.reasons.values()
-    assert (pattern.upper[pattern.primary] >= 1).all()
+    assert (np.maximum(pattern.lower, pattern.upper)[pattern.primary] >= 1).all()
     assert "(confidential)" in repr(pattern)
     assert pattern.to_arrow().num_rows == len(pattern.z)
 
@@ -118,11 +120,40 @@ def test_a_ledger_takes_a_suppressed_table_without_a_secret(tmp_path):
     assert (release.z == again.z).all()
 
 
-def test_a_table_without_inner_cells_is_suppressed_by_its_margins():
+def test_a_table_without_inner_cells_is_suppressed_by_the_published_ones():
     full = table()
     margins_only = Table(full.design, full.published)
-    pattern = dc.Suppress(dc.Threshold(3)).pattern(margins_only)
+    for method in (dc.Suppress(dc.Threshold(3)), dc.Suppress(dc.Threshold(3), secondary="gauss")):
+        assert (method.pattern(margins_only).state == method.pattern(full).state).all()
+
+
+def test_a_table_of_margins_alone_is_refused_where_intervals_are_to_be_proven():
+    full = party("party*age + age*sex")
+    margins_only = Table(full.design, full.published)
+    with pytest.raises(DataError, match='secondary="gauss"'):
+        dc.Suppress(dc.Threshold(3)).pattern(margins_only)
+    pattern = dc.Suppress(dc.Threshold(3), secondary="gauss").pattern(margins_only)
     assert disclosed(pattern, zeros_are_public=True) == []
+
+
+def test_sums_without_inner_cells_are_suppressed_by_the_published_ones():
+    frame = {"trade": list("aabbbccc") * 2, "region": list("xyxyzxyz") * 2}
+    frame |= {"firm": list(range(16)), "turnover": [90.0, 5, 8, 7, 60, 4, 3, 9] * 2}
+    full = dc.Table.from_contributions(
+        frame, "trade*region", value="turnover", contributor="firm", support="occurring"
+    )
+    alone = replace(full.contributions, inner=None)
+    method = dc.Suppress(dc.PPercent(30))
+    pattern = method.pattern(replace(full, inner=None, contributions=alone))
+    assert (pattern.state == method.pattern(full).state).all()
+    assert pattern.n_primary > 0
+
+
+def test_intervals_are_kept_by_default():
+    assert dc.Suppress().secondary == "interval" == dc.Suppress.from_parameters().secondary
+    pattern = dc.Suppress().pattern(table())
+    assert not len(pattern.proofs.unproven(pattern))
+    assert table().protect("suppress").statement.says("interval-width")
 
 
 def test_a_rule_for_counts_is_refused_where_sums_are_published():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,17 +11,21 @@ from numpy.typing import NDArray
 
 from discreet.protect.suppress.pattern import Pattern
 from discreet.protect.suppress.proofs import CLOSE, sensitive, views_of
-from discreet.protect.suppress.sums import Sums
-from discreet.solve.changes import Goal
+from discreet.protect.suppress.sums import NONE, Sums
+from discreet.solve.changes import Change, Goal
 
 if TYPE_CHECKING:
     from scipy.sparse import csc_array
 
 Vector = NDArray[np.float64]
 Places = NDArray[np.intp]
+Views = frozenset[int]
 
-OPEN, EXEMPT = -1, -2
-"""In place of a proof: there is none yet; none is needed."""
+EVERYBODY = 0
+"""The view of somebody who is alone in no cell."""
+_NOBODY: Views = frozenset()
+_ALL: Views = frozenset([EVERYBODY])
+_ENOUGH = 1 - CLOSE / 2  # what share of a need is as good as all of it
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,9 +38,10 @@ class Asked:
       sign: Plus one for up, minus one for down.
       need: How far.
       known: Contributors × sums: the cells each is alone in.
-      exempt: Asked × views: whether nothing needs to be proven to a contributor; the first view is
-        everybody's.
-      special: Asked, views and needs where a contributor is in the sensitive cell himself.
+      knower: For each sum the view of who is alone in it, zero where nobody is.
+      exempt: For each item the views to which nothing needs to be proven.
+      special: For each item and view what is needed where a contributor is in the sensitive cell
+        himself.
     """
 
     place: Places
@@ -43,33 +49,29 @@ class Asked:
     sign: Vector
     need: Vector
     known: Any
-    exempt: NDArray[np.bool_]
-    special: tuple[Places, Places, Vector]
+    knower: Places
+    exempt: dict[int, Views]
+    special: dict[int, dict[int, float]]
 
     def __len__(self) -> int:
         return len(self.place)
 
-    @property
-    def views(self) -> int:
-        """Number of contributors and everybody."""
-        return int(self.exempt.shape[1])
+    def is_exempt(self, item: int, view: int) -> bool:
+        """Whether nothing needs to be proven to a contributor."""
+        return view in self.exempt.get(item, _NOBODY)
 
-    def held(self, views: Places) -> Places:
+    def held(self, views: Iterable[int]) -> Places:
         """The sums that contributors know, all together."""
-        return np.unique(self.known[views[views > 0] - 1].indices)
+        start, sums = self.known.indptr, self.known.indices
+        found = [sums[start[v - 1] : start[v]] for v in views if v != EVERYBODY]
+        return np.concatenate(found).astype(np.intp) if found else np.empty(0, np.intp)
 
-    def goal(self, item: int, views: Places) -> Goal:
-        """What a change has to reach to prove one thing in some views."""
-        need = self._need_of(item, views)
-        return Goal(int(self.total[item]), float(self.sign[item]), need)
-
-    def _need_of(self, item: int, views: Places) -> float:
-        """What is needed against contributors: less where one alone is in the cell himself."""
+    def goal(self, item: int, views: list[int]) -> Goal:
+        """What a change has to reach: less against one contributor who is in the cell himself."""
+        need = float(self.need[item])
         if len(views) == 1:
-            found = np.flatnonzero((self.special[0] == item) & (self.special[1] == views[0]))
-            if len(found):
-                return float(self.special[2][found[0]])
-        return float(self.need[item])
+            need = self.special.get(item, {}).get(views[0], need)
+        return Goal(int(self.total[item]), float(self.sign[item]), need)
 
 
 def asked_of(pattern: Pattern, sums: Sums, *, lone: bool) -> Asked:
@@ -82,23 +84,36 @@ def asked_of(pattern: Pattern, sums: Sums, *, lone: bool) -> Asked:
     target = np.concatenate([up, down])
     sign = np.repeat([1.0, -1.0], [len(up), len(down)])
     need = np.concatenate([above[up], below[down]])
-    exempt = np.zeros((len(target), views.cells.shape[1] + 1), dtype=bool)
-    exempt[:, 1:] = views.exempt[target]
+    exempt = {
+        item: frozenset((views.exempt_of(k) + 1).tolist())
+        for item, k in enumerate(target.tolist())
+        if len(views.exempt_of(k))
+    }
     special = _special(views.rest, target, sign, need, exempt)
     known = _known_sums(views.cells, sums)
-    return Asked(places[target], total[target], sign, need, known, exempt, special)
+    knower = np.full(len(sums), EVERYBODY, dtype=np.intp)
+    knower[known.indices] = np.repeat(np.arange(known.shape[0]), np.diff(known.indptr)) + 1
+    return Asked(places[target], total[target], sign, need, known, knower, exempt, special)
 
 
 def _special(
-    rest: Any, target: Places, sign: Vector, need: Vector, exempt: NDArray[np.bool_]
-) -> tuple[Places, Places, Vector]:
+    rest: Any, target: Places, sign: Vector, need: Vector, exempt: dict[int, Views]
+) -> dict[int, dict[int, float]]:
     """Downward needs against contributors in the cell; those without any rest are exempt."""
     of_item = rest[target].tocoo()
     less = (sign[of_item.row] < 0) & (of_item.data < need[of_item.row])
-    item, view, limit = of_item.row[less], of_item.col[less] + 1, of_item.data[less]
-    nothing = limit <= CLOSE * np.maximum(1.0, need[item])
-    exempt[item[nothing], view[nothing]] = True
-    return item[~nothing], view[~nothing], limit[~nothing]
+    found: dict[int, dict[int, float]] = {}
+    for item, view, limit in zip(
+        of_item.row[less].tolist(),
+        (of_item.col[less] + 1).tolist(),
+        of_item.data[less].tolist(),
+        strict=True,
+    ):
+        if limit <= CLOSE * max(1.0, need[item]):
+            exempt[item] = exempt.get(item, _NOBODY) | {view}
+        else:
+            found.setdefault(item, {})[view] = limit
+    return found
 
 
 def _known_sums(cells: csc_array, sums: Sums) -> Any:
@@ -110,118 +125,174 @@ def _known_sums(cells: csc_array, sums: Sums) -> Any:
     return csr_array(entries, shape=(cells.shape[1], len(sums)))
 
 
-class Bank:
-    """Proofs, and for everything asked and every view the proof that serves it.
+@dataclass(frozen=True, eq=False)
+class _Proof:
+    """A change that is a proof.
 
     Attributes:
+      change: The change, as far as it is needed.
+      touched: The views of those who see that it is not so: they know a cell that it moves.
+      items: What it proves to all others.
+      special: Items and views where less is needed, that it proves as well.
+    """
+
+    change: Change
+    touched: Views
+    items: list[int]
+    special: list[tuple[int, int]]
+
+
+class Bank:
+    """Proofs, and what they leave open.
+
+    A proof for everybody leaves open the views of the few contributors whose cells it moves; what
+    all proofs of an item have in common remains open.
+
+    Args:
       asked: What has to be proven.
-      by: Asked × views: the number of a proof, `OPEN` or `EXEMPT`.
+      sums: The sums that changes move.
     """
 
     def __init__(self, asked: Asked, sums: Sums) -> None:
-        self.asked = asked
-        self.by = np.where(asked.exempt, EXEMPT, OPEN).astype(np.int32)
-        self._sums = sums
-        self._changes: list[tuple[Places, Vector]] = []
-        self._serves: list[Places] = []
+        self.asked, self._sums = asked, sums
+        self._row = np.full(len(sums), NONE)
+        self._row[sums.of_row] = np.arange(len(sums.of_row))
+        self._proofs: list[_Proof] = []
+        self._closed: list[int] = []  # how many sums each proof moves that may not move
+        self._of_item: list[list[int]] = [[] for _ in range(len(asked))]
+        self._of_special: dict[tuple[int, int], list[int]] = {}
         self._movers: dict[int, list[int]] = {}
+        self._items_at: dict[int, list[int]] = {}
+        for item, total in enumerate(asked.total.tolist()):
+            self._items_at.setdefault(total, []).append(item)
+        self._open: dict[int, Views] = {}
 
-    def open_items(self, views: Places | None = None) -> Places:
-        """What is not proven yet, in some views or any."""
-        part = self.by if views is None else self.by[:, views]
-        return np.flatnonzero((part == OPEN).any(axis=1))
+    def open_items(self) -> Places:
+        """What is not proven yet in some view."""
+        found = [item for item in range(len(self.asked)) if self.open_views(item)]
+        return np.array(found, dtype=np.intp)
 
-    def open_views(self, item: int) -> Places:
-        """The views in which something is not proven yet."""
-        return np.flatnonzero(self.by[item] == OPEN)
+    def open_views(self, item: int) -> Views:
+        """The views in which something is not proven yet; everybody's where there is no proof."""
+        if item not in self._open:
+            self._open[item] = self._found_open(item)
+        return self._open[item]
 
-    def add(self, change: Vector) -> int:
+    def _found_open(self, item: int) -> Views:
+        alive = [self._proofs[k] for k in self._of_item[item] if not self._closed[k]]
+        if not alive:
+            return _ALL
+        common = alive[0].touched - self.asked.exempt.get(item, _NOBODY)
+        for proof in alive[1:]:
+            if not common:
+                break
+            common &= proof.touched
+        return frozenset(v for v in common if not self._is_met(item, v))
+
+    def _is_met(self, item: int, view: int) -> bool:
+        return any(not self._closed[k] for k in self._of_special.get((item, view), []))
+
+    def add(self, change: Change) -> int:
         """Take a change and its opposite as proofs of what they prove; how much was not before."""
-        return self._add_along(change) + self._add_along(-change)
+        back = Change(change.places, -change.values)
+        return self._add_along(change) + self._add_along(back)
 
-    def _add_along(self, change: Vector) -> int:
-        asked, room = self.asked, self._room(change)
-        pace = change[asked.total] * asked.sign
-        reach = np.zeros(len(pace))
-        reach[pace > 0] = room * pace[pace > 0]
-        apart = np.ones(asked.views, dtype=bool)
-        apart[1:] = asked.known @ np.abs(change) == 0
-        views = np.flatnonzero(apart)
-        met = np.flatnonzero((reach >= asked.need * (1 - CLOSE / 2)) & (pace > 0))
-        new = self.by[np.ix_(met, views)] == OPEN
-        item, view, limit = asked.special
-        some = (reach[item] >= limit * (1 - CLOSE / 2)) & apart[view] & (pace[item] > 0)
-        some &= self.by[item, view] == OPEN
-        count = int(new.sum() + some.sum())
-        if count:
-            items = met[new.any(axis=1)]
-            self._store(change, room, items, views, (item[some], view[some], limit[some]), pace)
-        return count
+    def _add_along(self, change: Change) -> int:
+        """Store the change as far as it can go, if it proves anything new."""
+        room, asked = self._room(change), self.asked
+        touched = frozenset(np.unique(asked.knower[change.places]).tolist()) - _ALL
+        items: list[int] = []
+        special: list[tuple[int, int]] = []
+        scale, new = 0.0, 0
+        for total, move in zip(change.places.tolist(), change.values.tolist(), strict=True):
+            for item in self._items_at.get(total, ()):
+                pace = move * asked.sign[item]
+                if pace <= 0:
+                    continue
+                if room * pace >= asked.need[item] * _ENOUGH:
+                    items.append(item)
+                    scale = max(scale, asked.need[item] / pace)
+                    new += len(self.open_views(item) - touched)
+                for view, limit in asked.special.get(item, {}).items():
+                    if view not in touched and room * pace >= limit * _ENOUGH:
+                        special.append((item, view))
+                        scale = max(scale, limit / pace)
+                        new += view in self.open_views(item)
+        if new:
+            scaled = Change(change.places, min(room, scale) * change.values)
+            self._store(_Proof(scaled, touched, items, special))
+        return new
 
-    def _store(
-        self,
-        change: Vector,
-        room: float,
-        items: Places,
-        views: Places,
-        special: tuple[Places, Places, Vector],
-        pace: Vector,
-    ) -> None:
-        number = len(self._changes)
-        asked = self.asked
-        part = self.by[np.ix_(items, views)]
-        self.by[np.ix_(items, views)] = np.where(part == OPEN, number, part)
-        item, view, limit = special
-        self.by[item, view] = number
-        wanted = np.concatenate([asked.need[items] / pace[items], limit / pace[item]])
-        scale = min(room, float(wanted.max()))
-        places = np.flatnonzero(change)
-        self._changes.append((places, scale * change[places]))
-        self._serves.append(np.unique(np.concatenate([items, item])))
-        for place in places.tolist():
+    def _store(self, proof: _Proof) -> None:
+        number = len(self._proofs)
+        self._proofs.append(proof)
+        self._closed.append(0)
+        for item in proof.items:
+            self._of_item[item].append(number)
+            self._open.pop(item, None)
+        for pair in proof.special:
+            self._of_special.setdefault(pair, []).append(number)
+            self._open.pop(pair[0], None)
+        for place in proof.change.places.tolist():
             self._movers.setdefault(place, []).append(number)
 
-    def _room(self, change: Vector) -> float:
+    def _room(self, change: Change) -> float:
         """How many times a change can be made before a cell becomes negative."""
-        rows = self._sums.of_row
-        falls = change[rows] < 0
+        falls = (change.values < 0) & (self._row[change.places] != NONE)
         if not falls.any():
             return np.inf
-        room = float((self._sums.down[rows[falls]] / -change[rows[falls]]).min())
+        room = float((self._sums.down[change.places[falls]] / -change.values[falls]).min())
         return max(room, 1.0) if room > 1 - CLOSE / 4 else room
 
-    def forget(self, total: int) -> tuple[Places, NDArray[np.int32]]:
-        """Take back all that is proven by changes that move a sum; for `restore`."""
-        gone = np.array(self._movers.get(total, []), dtype=np.int32)
-        served = [self._serves[k] for k in gone]
-        items = np.unique(np.concatenate(served)) if served else np.empty(0, np.intp)
-        before = self.by[items]
-        lost = np.isin(before, gone)
-        items, before = items[lost.any(axis=1)], before[lost.any(axis=1)]
-        self.by[items] = np.where(np.isin(before, gone), OPEN, before)
-        return items, before
+    def forget(self, total: int) -> list[int]:
+        """Take back all changes that move a sum; what is open then."""
+        return [item for item in self._turned(total, 1) if self.open_views(item)]
 
-    def restore(self, items: Places, before: NDArray[np.int32]) -> None:
+    def restore(self, total: int) -> None:
         """Undo `forget`."""
-        self.by[items] = before
+        self._turned(total, -1)
+
+    def _turned(self, total: int, change: int) -> list[int]:
+        """Take proofs back or in again that a sum decides about; whose they are."""
+        items: set[int] = set()
+        for number in self._movers.get(total, []):
+            self._closed[number] += change
+            proof = self._proofs[number]
+            items.update(proof.items)
+            items.update(item for item, _ in proof.special)
+        for item in items:
+            self._open.pop(item, None)
+        return sorted(items)
 
     def changes(self) -> csc_array:
-        """The changes in use, inner cells in doubt × proofs."""
+        """Changes that prove everything, inner cells in doubt × proofs."""
         from scipy.sparse import csc_array
 
-        used = np.unique(self.by[self.by >= 0])
-        rows, columns, data = [], [], []
-        for k, number in enumerate(used):
-            change = np.zeros(len(self._sums))
-            places, values = self._changes[number]
-            change[places] = values
-            inside = change[self._sums.of_row]
-            found = np.flatnonzero(inside)
-            rows.append(found)
-            columns.append(np.full(len(found), k))
-            data.append(inside[found])
+        used = sorted({k for item in range(len(self.asked)) for k in self._needed(item)})
+        rows, data, ends = [np.empty(0, np.int64)], [np.empty(0)], [0]
+        for number in used:
+            change = self._proofs[number].change
+            row = self._row[change.places]
+            rows.append(row[row != NONE])
+            data.append(change.values[row != NONE])
+            ends.append(ends[-1] + len(rows[-1]))
         shape = (len(self._sums.of_row), len(used))
-        if not len(used):
-            return csc_array(shape)
-        entries = (np.concatenate(data), (np.concatenate(rows), np.concatenate(columns)))
-        return csc_array(entries, shape=shape)
+        return csc_array((np.concatenate(data), np.concatenate(rows), ends), shape=shape)
+
+    def _needed(self, item: int) -> list[int]:
+        """Proofs of one item that together leave as little open as all do."""
+        asked, found = self.asked, []
+        common: Views | None = None
+        for number in self._of_item[item]:
+            proof = self._proofs[number]
+            if self._closed[number]:
+                continue
+            left = proof.touched if common is None else common & proof.touched
+            if common is None or len(left) < len(common):
+                found.append(number)
+                common = left - asked.exempt.get(item, _NOBODY)
+            if not common:
+                return found
+        for view in common or ():
+            found += [k for k in self._of_special.get((item, view), []) if not self._closed[k]][:1]
+        return found

@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 
 from discreet.errors import InfeasibleError
 from discreet.progress import report
-from discreet.protect.suppress.bank import Bank, asked_of
+from discreet.protect.suppress.bank import EVERYBODY, Bank, asked_of
 from discreet.protect.suppress.gauss import Plan, name_of
 from discreet.protect.suppress.pattern import PRIMARY, PUBLISHED, SECONDARY, Pattern
 from discreet.protect.suppress.proofs import Proofs
 from discreet.protect.suppress.sums import NONE, Sums, sums_of
 from discreet.protect.suppress.thinning import prove_one, thin
-from discreet.solve.changes import Changes
+from discreet.solve.changes import Change, Changes
 
 if TYPE_CHECKING:
     from scipy.sparse import csc_array
@@ -32,6 +32,10 @@ Marks = NDArray[np.bool_]
 Places = NDArray[np.intp]
 
 _CHEAP = 1e-6  # what a magnitude of zero costs, as a share of the largest
+_LARGE = 25_000  # sums from which on costs are compared near a sensitive cell only
+_NEAR_COST = 6_000  # sums near a sensitive cell among which further suppressions are chosen
+_NEAR = 300  # sums near a sensitive cell among which other proofs are looked for first
+_EFFORT = 100_000_000  # sums of all programs of thinning together, about a million in a second
 _FREE = 1e-3  # what a move of a suppressed cell costs, beside the cheapest cell that is shown
 
 
@@ -94,22 +98,24 @@ class Search:
     def repair(self) -> None:
         """Suppress further cells for what has no proof."""
         cost = self.cells.costs(self.is_open)
-        whole = Changes(self.sums.equations, np.isfinite(cost), self.sums.down, cost)
+        near = _NEAR_COST if np.isfinite(cost).sum() > _LARGE else None
+        whole = Changes(self.sums.equations, np.isfinite(cost), self.sums.down, cost, near=near)
+        whole.price(np.flatnonzero(self.is_open), _FREE)
         items = self._hardest_first()
         for done, item in enumerate(items, 1):
-            while len(views := self.bank.open_views(item)):
+            while views := sorted(self.bank.open_views(item)):
                 change = self._cheapest(whole, item, views)
-                opened = np.flatnonzero((change != 0) & ~self.is_open)
+                opened = change.places[~self.is_open[change.places]]
                 self.is_open[opened] = True
-                whole.price(opened, self.cells.costs(self.is_open)[opened])
+                whole.price(opened, _FREE)
                 if not self.bank.add(change):
                     raise self.infeasible(item, views)
             report("intervals", done / len(items))
 
-    def _cheapest(self, whole: Changes, item: int, views: Places) -> Vector:
+    def _cheapest(self, whole: Changes, item: int, views: list[int]) -> Change:
         """The cheapest proof for everybody, or else against as many contributors as possible."""
         asked = self.bank.asked
-        some = views[:1] if views[0] == 0 else views
+        some = views
         while True:
             goal = asked.goal(item, some)
             change = whole.cheapest(goal, asked.held(some))
@@ -121,7 +127,8 @@ class Search:
 
     def thin(self) -> None:
         """Publish secondary cells again whose proofs can be replaced."""
-        within = Changes(self.sums.equations, self.is_open, self.sums.down)
+        sums = self.sums
+        within = Changes(sums.equations, self.is_open, sums.down, near=_NEAR, effort=_EFFORT)
         candidates = self.cells.dearest_first(self.is_open)
         self.is_open[thin(self.bank, within, candidates, self.sums.lines)] = False
 
@@ -135,13 +142,13 @@ class Search:
         proofs = Proofs(_on_all_rows(self.bank, self.sums, self.start), self.singletons)
         return replace(self.start, state=state, proofs=proofs)
 
-    def infeasible(self, item: int, views: Places) -> InfeasibleError:
+    def infeasible(self, item: int, views: list[int]) -> InfeasibleError:
         """The error for something that no suppression gives."""
         asked, design = self.bank.asked, self.start.design
         place, n = int(asked.place[item]), len(self.start.z)
         what = f"cell {name_of(design, place)}" if place < n else "a sensitive difference"
         side = "above" if asked.sign[item] > 0 else "below"
-        who = "" if views[0] == 0 else " for somebody who is alone in another cell"
+        who = "" if views[0] == EVERYBODY else " for somebody who is alone in another cell"
         return InfeasibleError(
             f"{what} needs an interval that reaches {asked.need[item]:g} {side} its value, which "
             f"no suppression gives{who}: cells that must be shown, and cells known to be empty, "
@@ -175,11 +182,10 @@ class _Cells:
         return np.asarray(self.total(np.ones(len(suppressed)), shown) == 0)
 
     def costs(self, is_open: Marks) -> Vector:
-        """What it costs to move each sum; infinite where a cell of it must be shown."""
+        """What it costs to open each sum; infinite where a cell of it must be shown."""
         shown = self.cost[~is_open & ~self.fixed]
         least = float(shown[shown > 0].min(initial=1.0)) if len(shown) else 1.0
-        paid = np.where(is_open, _FREE * least, self.cost)
-        return np.where(self.fixed, np.inf, paid / least)
+        return np.where(self.fixed & ~is_open, np.inf, np.maximum(self.cost / least, _FREE))
 
     def dearest_first(self, is_open: Marks) -> Places:
         """Open sums that could be published."""

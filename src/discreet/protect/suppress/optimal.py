@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 
 from discreet.errors import ParameterError
 from discreet.progress import report
-from discreet.protect.suppress.bank import OPEN, Bank
+from discreet.protect.suppress.bank import EVERYBODY, Bank
 from discreet.protect.suppress.gauss import Plan
 from discreet.protect.suppress.interval import Search, started, suppress_by_interval
 from discreet.protect.suppress.pattern import Pattern
-from discreet.solve.changes import Changes
+from discreet.solve.changes import Change, Changes
 from discreet.solve.covering import Covering
 from discreet.solve.cuts import Cuts
 
@@ -34,6 +34,7 @@ LARGEST = 500
 """Tables with more published cells are refused."""
 
 _ROUNDS = 300
+_ROUGH = 0.05  # how far from the bound choices may be while covers are still found
 _STALLED = 10  # rounds in which the relaxation may stay where it is
 _CLOSE = 1e-6
 
@@ -94,9 +95,9 @@ class _Optimum:
         self.bound = self.least = start.cost
         self.covering = Covering(self.cost)
         self.cuts = Cuts(sums.equations, self.always, self.choice, sums.down)
-        items = np.flatnonzero(~self.search.bank.asked.exempt[:, 0])
-        self.watched: dict[Pair, None] = dict.fromkeys((int(item), 0) for item in items)
-        self.proofs: list[Vector] = []
+        items = range(len(self.search.bank.asked))
+        self.watched: dict[Pair, None] = dict.fromkeys((item, EVERYBODY) for item in items)
+        self.proofs: list[Change] = []
 
     def relax(self) -> None:
         """Find covers until parts of cells meet them all, or the bound no longer rises."""
@@ -114,14 +115,18 @@ class _Optimum:
 
     def cheaper_than(self, known: Pattern) -> Pattern:
         """A pattern of least cost, or a known one that nothing was found to be cheaper than."""
+        gap = _ROUGH
         for _ in range(_ROUNDS):
-            chosen = self.covering.whole()
+            chosen = self.covering.whole(gap)
             self._raise_bound(chosen.bound)
             report("least cost", min(1.0, self.bound / max(known.cost, _CLOSE)))
             if chosen.share is None or self.bound >= known.cost * (1 - _CLOSE):
                 return known
-            if not self._covered(chosen.share > 0):
-                return self._pattern()
+            is_missing = self._covered(chosen.share > 0)
+            known = min(self._completed(), known, key=lambda pattern: pattern.cost)
+            if not is_missing and gap == 0:
+                return known
+            gap = gap if is_missing else 0.0
         return known
 
     def _raise_bound(self, added: float) -> None:
@@ -158,12 +163,12 @@ class _Optimum:
         return found
 
     def _cover(self, pair: Pair, share: Vector) -> Vector | None:
-        asked, views = self.search.bank.asked, np.array([pair[1]])
+        asked, views = self.search.bank.asked, [pair[1]]
         return self.cuts.cut(asked.goal(pair[0], views), asked.held(views), share)
 
     def _add(self, pair: Pair, cover: Vector) -> None:
         if cover.sum() < 1 - _CLOSE:
-            raise self.search.infeasible(pair[0], np.array([pair[1]]))
+            raise self.search.infeasible(pair[0], [pair[1]])
         self.covering.add(cover)
 
     def _missed(self, chosen: Marks) -> list[Pair]:
@@ -172,7 +177,7 @@ class _Optimum:
         search.is_open = self._open(chosen)
         search.bank = bank = Bank(search.bank.asked, search.sums)
         for change in self.proofs:
-            if not (change[~search.is_open] != 0).any():
+            if search.is_open[change.places].all():
                 bank.add(change)
         within = Changes(search.sums.equations, search.is_open, search.sums.down)
         items = bank.open_items().tolist()
@@ -181,13 +186,10 @@ class _Optimum:
 
     def _first_missed(self, bank: Bank, within: Changes, item: int) -> int | None:
         asked = bank.asked
-        for view in bank.open_views(item).tolist():
-            if bank.by[item, view] != OPEN:
-                continue
-            views = np.array([view])
+        while views := sorted(bank.open_views(item))[:1]:
             change = within.cheapest(asked.goal(item, views), asked.held(views))
             if change is None or not bank.add(change):
-                return int(view)
+                return views[0]
             self.proofs.append(change)
         return None
 
@@ -196,8 +198,9 @@ class _Optimum:
         is_open[self.choice[chosen]] = True
         return is_open
 
-    def _pattern(self) -> Pattern:
-        """The pattern just checked; cells that cost nothing may not be needed."""
+    def _completed(self) -> Pattern:
+        """The choice just checked with what it lacks, less what is not needed."""
+        self.search.repair()
         self.search.thin()
         return self.search.pattern()
 

@@ -204,16 +204,30 @@ def of_table(table: Table) -> dict[str, Any]:
     """What a pattern takes from a table: inner values, and who is alone in a cell.
 
     Of a table of magnitudes these are sums of the value, unless counts are to be published; inner
-    cells to which nobody contributes are known to be empty.
+    cells to which nobody contributes are known to be empty. Inner cells that were not read are
+    taken from published ones, where each of them is published.
     """
-    given = table.contributions
+    given, places = table.contributions, _published_inner(table)
     if given is None or table.unit not in (None, given.value):
-        return {} if table.inner is None else {"y": table.y, "lone": table.y == 1}
+        if table.inner is None and places is None:
+            return {}
+        y = table.z[places] if table.inner is None else table.y
+        return {"y": y, "lone": y == 1}
     inner = given.inner
+    if inner is None and places is not None:
+        inner = given.published.taken(places)
     if inner is None:
         return {}
     lone, known = inner.count == 1, inner.count == 0
     return {"y": inner.sum, "lone": lone, "owner": inner.lone, "known": known}
+
+
+def _published_inner(table: Table) -> NDArray[np.int64] | None:
+    """The published cell that is each inner cell, if all are published."""
+    if table.design.n_inner > table.design.n_published:
+        return None
+    places = table.design.inner_in_published()
+    return None if (places < 0).any() else places
 
 
 def published_values(table: Table) -> NDArray[Any]:

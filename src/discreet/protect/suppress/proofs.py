@@ -73,14 +73,14 @@ class Proofs:
         """
         changes = self.changes[:, self.valid(pattern)]
         targets, places, below, above = sensitive(pattern)
-        moves = (targets.T @ changes).toarray()
         views = views_of(pattern, targets, lone=self.lone)
-        touched = (views.cells.T @ abs(changes)).toarray() > 0
+        moves = (targets.T @ changes).tocsr()
+        touched = _rows_of((views.cells.T @ abs(changes)).tocsc())
         found = [
             k
             for k in range(len(places))
-            if not _is_met(-moves[k], below[k], views.limits(k), touched, views.exempt[k])
-            or not _is_met(moves[k], above[k], {}, touched, views.exempt[k])
+            if not _is_met(_row(moves, k, -1), below[k], views.limits(k), touched, views, k)
+            or not _is_met(_row(moves, k, 1), above[k], {}, touched, views, k)
         ]
         return places[np.array(found, dtype=np.intp)]
 
@@ -91,13 +91,20 @@ class Views:
 
     Attributes:
       cells: Inner cells × contributors: the cells each is alone in.
-      exempt: Targets × contributors: whether the target holds nothing but his own.
+      exempt: Targets × contributors, sparse: where the target holds nothing but his own.
       rest: Targets × contributors, sparse: what others contribute where he contributes.
     """
 
     cells: csc_array
-    exempt: NDArray[np.bool_]
+    exempt: Any
     rest: Any
+
+    def exempt_of(self, target: int) -> NDArray[Any]:
+        """The contributors to whom nothing needs to be proven of a target."""
+        found: NDArray[Any] = self.exempt.indices[
+            self.exempt.indptr[target] : self.exempt.indptr[target + 1]
+        ]
+        return found
 
     def limits(self, target: int) -> dict[int, float]:
         """How far down a target can go for contributors who are in it."""
@@ -125,7 +132,7 @@ def sensitive(pattern: Pattern) -> tuple[Any, NDArray[np.intp], Vector, Vector]:
 
 def views_of(pattern: Pattern, targets: Any, *, lone: bool = True) -> Views:
     """The views of all contributors who are alone in an inner cell that is not known anyway."""
-    from scipy.sparse import csc_array
+    from scipy.sparse import csc_array, csr_array
 
     from discreet.protect.suppress.singletons import attackers
 
@@ -138,7 +145,9 @@ def views_of(pattern: Pattern, targets: Any, *, lone: bool = True) -> Views:
     weight = np.ones(n) if pattern.y is None else np.abs(pattern.y).astype(np.float64)
     size = abs(targets).T @ in_doubt.astype(np.float64)
     held = (abs(targets).T @ cells).tocsr()
-    exempt = held.toarray() == size[:, None]
+    exempt = csr_array(held)
+    exempt.data = (held.data == np.repeat(size, np.diff(held.indptr))).astype(np.float64)
+    exempt.eliminate_zeros()
     amounts = csc_array((weight[alone], (alone, number)), shape=cells.shape)
     own = (abs(targets).T @ amounts).tocsr()
     total = abs(targets).T @ weight
@@ -158,25 +167,42 @@ def _known(pattern: Pattern) -> NDArray[np.bool_]:
     return known
 
 
+def _rows_of(matrix: Any) -> list[set[int]]:
+    """The rows with an entry in each column."""
+    ends = matrix.indptr.tolist()
+    return [set(matrix.indices[a:b].tolist()) for a, b in zip(ends[:-1], ends[1:], strict=True)]
+
+
+def _row(matrix: Any, k: int, sign: int) -> list[tuple[int, float]]:
+    """The entries of a row with one sign, by column."""
+    part = slice(matrix.indptr[k], matrix.indptr[k + 1])
+    pairs = zip(matrix.indices[part].tolist(), matrix.data[part].tolist(), strict=True)
+    return [(column, sign * value) for column, value in pairs if sign * value > 0]
+
+
 def _is_met(
-    reach: Vector,
+    moves: list[tuple[int, float]],
     need: float,
     limits: dict[int, float],
-    touched: NDArray[np.bool_],
-    exempt: NDArray[np.bool_],
+    touched: list[set[int]],
+    views: Views,
+    target: int,
 ) -> bool:
     """Whether changes reach as far as needed, against every contributor."""
     if need <= 0:
         return True
     slack = CLOSE * max(1.0, need)
-    far = reach >= need - slack
-    if not far.any():
+    far = [touched[change] for change, reach in moves if reach >= need - slack]
+    if not far:
         return False
-    open_still = np.flatnonzero(touched[:, far].all(axis=1) & ~exempt).tolist()
+    open_still = set.intersection(*far).difference(views.exempt_of(target).tolist())
     return all(
         a in limits
         and limits[a] < need
-        and (limits[a] <= slack or (~touched[a] & (reach >= limits[a] - slack)).any())
+        and (
+            limits[a] <= slack
+            or any(a not in touched[c] and reach >= limits[a] - slack for c, reach in moves)
+        )
         for a in open_still
     )
 

@@ -139,14 +139,19 @@ class DirectDisclosure(CountRule):
 
     def primaries(self, table: Table) -> Marks:
         """The parts that hold all members of a cell but a coalition."""
-        found = np.zeros(len(table.z), dtype=bool)
+        return np.asarray(self.needs(table)[0] > 0)
+
+    def needs(self, table: Table) -> Needs:
+        """So many fewer that more than a coalition could be elsewhere, as far as there are any."""
+        below = np.zeros(len(table.z))
         for line in _lines_along(table.design, self.variables):
-            part, whole_ = table.z[line.child], table.z[line.parent]
-            tells = (part > 0) & (whole_ - part <= self.coalition)
+            part, rest = table.z[line.child], table.z[line.parent] - table.z[line.child]
+            tells = (part > 0) & (rest <= self.coalition)
             tells &= part == _largest_part(table.z, line)[line.parent]
             tells &= ~self._is_blurred(table, line)[line.parent]
-            found[line.child[tells]] = True
-        return found
+            missing = np.minimum(self.coalition + 1 - rest, part)
+            np.maximum.at(below, line.child[tells], missing[tells])
+        return below, np.zeros(len(below))
 
     def _is_blurred(self, table: Table, line: Lines) -> Marks:
         """Cells that have enough members of whom nothing is known."""
@@ -197,12 +202,17 @@ class GroupDisclosure(CountRule):
 
     def primaries(self, table: Table) -> Marks:
         """The parts that hold at least this share of a cell."""
-        found = np.zeros(len(table.z), dtype=bool)
+        return np.asarray(self.needs(table)[0] > 0)
+
+    def needs(self, table: Table) -> Needs:
+        """So many fewer that the share could be smaller."""
+        below = np.zeros(len(table.z))
         for line in _lines_along(table.design, self.variables):
             part, whole_ = table.z[line.child], table.z[line.parent]
             tells = (whole_ >= self.min_size) & (part > 0) & (part >= self.share * whole_)
-            found[line.child[tells]] = True
-        return found
+            missing = part - np.ceil(self.share * whole_) + 1
+            np.maximum.at(below, line.child[tells], missing[tells])
+        return below, np.zeros(len(below))
 
 
 @dataclass(frozen=True)

@@ -61,7 +61,9 @@ def sums_of(pattern: Pattern, *, zeros_are_public: bool, every_row: bool = False
     if pattern.y is None:
         raise DataError(
             "intervals are proven with the true inner cells, but the table holds published cells "
-            'only. Tabulate from records, or use secondary="gauss".'
+            "only, and not all inner cells are among them. Tabulate with inner cells (fewer "
+            "variables at once, or support='occurring'), or use secondary=\"gauss\", which "
+            "promises no intervals."
         )
     found = incidence(pattern, zeros_are_public=zeros_are_public, every_row=every_row)
     found = found.without(found.inner < 0)

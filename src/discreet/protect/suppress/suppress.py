@@ -48,12 +48,11 @@ _SECONDARY = {
 class Suppress:
     r"""Suppression of sensitive cells, and of others that protect them.
 
-    A published cell `k` is a column :math:`x_k` of the design. With `"gauss"`, cells are published
-    by priority, each unless some sensitive :math:`x_p` would become a linear combination of
-    published columns. With `"interval"`, cells are suppressed until other tables with the same
-    published cells and nothing negative prove that each sensitive cell could be as far from its
-    value as its rule asks. `"optimal"` finds the cheapest such pattern of a small table. All tables
-    of the design are protected at once.
+    With `"interval"`, cells are suppressed until other tables with the same published cells and
+    nothing negative prove that each sensitive cell could be as far from its value as its rule asks.
+    `"optimal"` finds the cheapest such pattern of a small table. With `"gauss"`, cells are
+    published by priority, each unless some sensitive column :math:`x_p` of the design would become
+    a linear combination of published ones. All tables of the design are protected at once.
 
     Promise: cells that are shown are true; no sensitive cell is a linear combination of published
     cells, which `"gauss"` decides in whole numbers without rounding; with `singletons`, none
@@ -64,7 +63,7 @@ class Suppress:
 
     Args:
       rules: What makes a cell sensitive: a rule, or several, also as texts such as `"p%(10)"`.
-      secondary: How cells that protect others are chosen: `"gauss"`, `"interval"` or `"optimal"`.
+      secondary: How cells that protect others are chosen: `"interval"`, `"gauss"` or `"optimal"`.
       zeros: Whether empty cells may be suppressed to protect others. When absent, they may if a
         rule calls empty cells sensitive or can hide a cell among them only.
       singletons: Whether someone alone in a cell must not learn other sensitive cells.
@@ -80,7 +79,7 @@ class Suppress:
     """
 
     rules: Sequence[Rule | str] | Rule | str = Threshold(3)
-    secondary: str = "gauss"
+    secondary: str = "interval"
     zeros: bool | None = None
     singletons: bool = True
     forced: Sequence[CellLike] = ()

@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.progress import report
-from discreet.protect.suppress.bank import OPEN, Bank
+from discreet.protect.suppress.bank import EVERYBODY, Bank
 from discreet.solve.changes import Changes
-from discreet.solve.elimination import NOBODY
 
 Places = NDArray[np.intp]
 
@@ -32,7 +31,7 @@ def thin(bank: Bank, within: Changes, candidates: Places, lines: Any) -> Places:
         if neighbours.would_fix(total):
             continue
         within.close(total)
-        items, before = bank.forget(total)
+        items = np.array(bank.forget(total), dtype=np.intp)
         near = neighbours.has(total, bank.asked.total[items])
         order = np.lexsort((-bank.asked.need[items], ~near))
         if all(prove_one(bank, within, int(item)) for item in items[order]):
@@ -40,7 +39,7 @@ def thin(bank: Bank, within: Changes, candidates: Places, lines: Any) -> Places:
             neighbours.close(total)
         else:
             within.close(total, closed=False)
-            bank.restore(items, before)
+            bank.restore(total)
     return np.array(published, dtype=np.intp)
 
 
@@ -57,14 +56,9 @@ class Neighbours:
         asked, n = bank.asked, len(is_open)
         self._open = is_open.copy()
         self._by_sum, self._by_line = lines.tocsr(), lines.tocsc()
-        self._asked = np.zeros(n, dtype=bool)
-        self._asked[asked.total] = True
-        self._lone = np.full(n, NOBODY)
-        known = asked.known.tocoo()
-        self._lone[known.col] = known.row
-        self._item = np.zeros(n, dtype=np.int64)
+        self._asked = asked
+        self._item = np.full(n, -1, dtype=np.int64)
         self._item[asked.total] = np.arange(len(asked))
-        self._exempt = asked.exempt
 
     def would_fix(self, total: int) -> bool:
         """Whether a line would give a sensitive sum to everybody or to a lone contributor."""
@@ -91,12 +85,12 @@ class Neighbours:
     def _tells(self, others: NDArray[Any]) -> bool:
         """Whether a line with these open sums gives one of them."""
         if len(others) == 1:
-            return bool(self._asked[others[0]])
-        whose = self._lone[others]
-        for who in np.unique(whose[whose != NOBODY]):
+            return bool(self._item[others[0]] >= 0)
+        whose = self._asked.knower[others]
+        for who in np.unique(whose[whose != EVERYBODY]).tolist():
             rest = others[whose != who]
-            if len(rest) == 1 and self._asked[rest[0]]:
-                return not self._exempt[self._item[rest[0]], who + 1]
+            if len(rest) == 1 and self._item[rest[0]] >= 0:
+                return not self._asked.is_exempt(int(self._item[rest[0]]), who)
         return False
 
 
@@ -105,19 +99,23 @@ def prove_one(bank: Bank, within: Changes, item: int) -> bool:
 
     A proof for everybody leaves open the views of the few contributors whose cells it moves.
     """
-    every = bank.open_views(item)
-    waiting = [every, every[every == 0]]
+    if EVERYBODY in bank.open_views(item) and not _prove(bank, within, item, [EVERYBODY]):
+        return False
+    waiting = [sorted(bank.open_views(item))]
     while waiting:
-        views = waiting.pop()
-        views = views[bank.by[item, views] == OPEN]
-        if not len(views):
+        views = [v for v in waiting.pop() if v in bank.open_views(item)]
+        if not views or _prove(bank, within, item, views):
             continue
-        change = within.cheapest(bank.asked.goal(item, views), bank.asked.held(views))
-        if change is not None:
-            bank.add(change)
-        if change is None or (bank.by[item, views] == OPEN).any():
-            if len(views) == 1:
-                return False
-            half = len(views) // 2
-            waiting += [views[half:], views[:half]]
+        if len(views) == 1:
+            return False
+        half = len(views) // 2
+        waiting += [views[half:], views[:half]]
     return True
+
+
+def _prove(bank: Bank, within: Changes, item: int, views: list[int]) -> bool:
+    """Look for one change that proves something in some views at once."""
+    change = within.cheapest(bank.asked.goal(item, views), bank.asked.held(views))
+    if change is not None:
+        bank.add(change)
+    return change is not None and not bank.open_views(item).intersection(views)
