@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from discreet.design.release import CellStatus, Release
 from discreet.design.show import CONFIDENTIAL
-from discreet.serve.outline import Entry, outline
+from discreet.release.outline import Entry, outline
 from discreet.serve.request import Asked, TableRequest
 
 Combination = tuple[Entry, ...]
