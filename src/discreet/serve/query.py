@@ -106,7 +106,7 @@ class Query:
         return replace(self, view=replace(self.view, **in_view), **others)
 
     def __hash__(self) -> int:
-        return hash(self.address)
+        return hash(tuple(sorted(self.parameters)))
 
 
 SINGLE = ("show", "totals", "sort", "chart", "unit")
