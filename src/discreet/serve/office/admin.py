@@ -1,0 +1,7 @@
+"""The office's pages."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+
+router = APIRouter()
