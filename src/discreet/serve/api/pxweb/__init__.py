@@ -1,0 +1,7 @@
+"""PxWebApi 2."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+
+router = APIRouter()

@@ -1,0 +1,7 @@
+"""The versioned interface for programs."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+
+router = APIRouter()

@@ -1,0 +1,114 @@
+"""A data set on a site: what readers are told about it, and the tables it answers with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from discreet.release.cube import Cube
+from discreet.serve.answer import Answer, arranged
+from discreet.serve.data.cache import Kept
+from discreet.serve.data.source import Source, Variable
+from discreet.serve.policy.policy import Policy
+from discreet.serve.query import Query
+from discreet.serve.question import Question
+from discreet.serve.refusals import Refusal
+
+ROOM = 256e6
+"""Bytes of cubes that a data set keeps in memory."""
+
+
+@dataclass(frozen=True)
+class About:
+    """What readers are told about a data set; everything is public.
+
+    Attributes:
+      title: Its name for readers.
+      description: What it counts, in a few sentences.
+      source: Where the figures come from.
+      date: The day or period they are about.
+      licence: Under which they may be used.
+      contact: Whom to ask.
+      footnotes: Notes that go with every table.
+    """
+
+    title: str = ""
+    description: str = ""
+    source: str = ""
+    date: str = ""
+    licence: str = ""
+    contact: str = ""
+    footnotes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """A data set by its name on the site.
+
+    Attributes:
+      name: Its name in addresses.
+      about: What readers are told.
+      source: Where protected cubes come from.
+      policy: What may be asked.
+      closed: Whether the office has closed it.
+      room: Bytes of cubes that are kept in memory.
+    """
+
+    name: str
+    about: About
+    source: Source
+    policy: Policy = field(default_factory=Policy)
+    closed: bool = False
+    room: float = ROOM
+
+    @property
+    def title(self) -> str:
+        """Its name for readers."""
+        return self.about.title or self.name
+
+    @property
+    def edition(self) -> str:
+        """The edition of the records."""
+        return self.source.edition
+
+    @property
+    def variables(self) -> tuple[Variable, ...]:
+        """The variables on offer, in public order."""
+        return self.source.variables
+
+    def answer(self, query: Query) -> Answer:
+        """The table that a query asks for.
+
+        Raises:
+          Refusal: The table is not on offer; the refusal says why and what would be.
+        """
+        question = self.checked(query)
+        cube = arranged(self.cube(question.details, question.unit), question)
+        judged = self.policy.judged(question, cube)
+        return Answer(self, question, judged.cube, judged.notes)
+
+    def checked(self, query: Query) -> Question:
+        """The query checked on public things alone; no figure is looked at."""
+        if self.closed:
+            message = f"{self.title} is closed at the moment."
+            raise Refusal("closed", message, "Other data sets, or this one later.", 403)
+        question = Question.checked(self.source, query)
+        self.policy.check(question)
+        return question
+
+    def cube(self, details: tuple[str, ...], unit: str) -> Cube:
+        """A protected crossing, kept for the next visitor."""
+        key = (self.source.edition, details, unit)
+        return self._cubes.get(key, lambda: self.source.cube(details, unit))
+
+    @cached_property
+    def first(self) -> Query:
+        """A small table to start from: the first variable by the one with the fewest categories."""
+        first, *others = self.variables
+        smallest = sorted(others, key=lambda v: v.smallest.cells)
+        columns = tuple(v.smallest.name for v in smallest[:1] if self.policy.max_variables > 1)
+        return Query(rows=(first.smallest.name,), columns=columns)
+
+    @cached_property
+    def _cubes(self) -> Kept[tuple[str, tuple[str, ...], str], Cube]:
+        return Kept(self.room, lambda cube: cube.values.nbytes + cube.status.nbytes + 2_000)
