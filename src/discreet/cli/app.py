@@ -16,11 +16,13 @@ COMMANDS = (
     "compare",
     "study",
     "run",
+    "export",
     "ptable",
     "keys",
     "codes",
     "ledger",
     "demo",
+    "build",
     "serve",
 )
 

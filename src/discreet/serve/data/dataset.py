@@ -9,10 +9,11 @@ from discreet.release.cube import Cube
 from discreet.serve.answer import Answer, arranged
 from discreet.serve.data.cache import Kept
 from discreet.serve.data.source import Source, Variable
+from discreet.serve.data.switch import Switch
+from discreet.serve.noted import noted
 from discreet.serve.policy.policy import Policy
 from discreet.serve.query import Query
 from discreet.serve.question import Question
-from discreet.serve.refusals import Refusal
 
 ROOM = 256e6
 """Bytes of cubes that a data set keeps in memory."""
@@ -50,7 +51,7 @@ class Dataset:
       about: What readers are told.
       source: Where protected cubes come from.
       policy: What may be asked.
-      closed: Whether the office has closed it.
+      switch: Whether the office has closed it, and for whom it is.
       room: Bytes of cubes that are kept in memory.
     """
 
@@ -58,13 +59,18 @@ class Dataset:
     about: About
     source: Source
     policy: Policy = field(default_factory=Policy)
-    closed: bool = False
+    switch: Switch = field(default_factory=Switch)
     room: float = ROOM
 
     @property
     def title(self) -> str:
         """Its name for readers."""
         return self.about.title or self.name
+
+    @property
+    def closed(self) -> bool:
+        """Whether the office has closed it."""
+        return self.switch.is_closed
 
     @property
     def edition(self) -> str:
@@ -82,16 +88,16 @@ class Dataset:
         Raises:
           Refusal: The table is not on offer; the refusal says why and what would be.
         """
+        noted(self.name, self.edition, query.address)
         question = self.checked(query)
         cube = arranged(self.cube(question.details, question.unit), question)
         judged = self.policy.judged(question, cube)
+        noted(self.name, self.edition, query.address, judged.cube.values.size)
         return Answer(self, question, judged.cube, judged.notes)
 
     def checked(self, query: Query) -> Question:
         """The query checked on public things alone; no figure is looked at."""
-        if self.closed:
-            message = f"{self.title} is closed at the moment."
-            raise Refusal("closed", message, "Other data sets, or this one later.", 403)
+        self.switch.check(self.title)
         question = Question.checked(self.source, query)
         self.policy.check(question)
         return question

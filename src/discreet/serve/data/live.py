@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from discreet import registry
@@ -20,6 +22,10 @@ if TYPE_CHECKING:
     from discreet.design.statement import Statement
     from discreet.microdata.microdata import Microdata
     from discreet.recipe import Recipe
+    from discreet.serve.site.config import Records
+
+_FILES = ("codes", "random_keys", "ledger")
+_APART = ("source", "secret", "recode", "structural_zeros", "keys")
 
 
 class LiveSource:
@@ -91,3 +97,27 @@ def require_consistent(recipe: Recipe) -> None:
             "method that takes its noise from cell keys, with margins='own' and no fit: "
             "'cell-key' does. Methods that draw for a whole table go with mode = 'release-once'."
         )
+
+
+def opened(records: Records, folder: Path) -> Microdata:
+    """The records that a site's file names; paths are relative to its folder."""
+    from discreet.microdata.open import open as open_records
+    from discreet.microdata.secret import Secret
+
+    names = [f.name for f in fields(records) if f.name not in _APART]
+    given = {name: getattr(records, name) for name in names}
+    given |= {name: folder / given[name] for name in _FILES if given[name] is not None}
+    if records.secret is not None:
+        given["secret"] = Secret.from_file(folder / records.secret)
+    if records.keys is not None:
+        given["keys"] = _placed(records.keys, folder)
+    source = _placed(records.source, folder)
+    data = open_records(source, **{k: v for k, v in given.items() if v is not None})
+    data = data.with_structural_zeros(records.structural_zeros)
+    return data.recode(records.recode) if records.recode else data
+
+
+def _placed(source: str, folder: Path) -> str:
+    """A file beside the site's file; addresses of servers and tables beside records stay."""
+    is_elsewhere = "://" in source or source.startswith("::")
+    return source if is_elsewhere else str(folder / source)

@@ -4,56 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from datetime import datetime
+from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any
 
 from discreet.errors import suggest
 from discreet.serve.data.dataset import Dataset
 from discreet.serve.refusals import Refusal
 from discreet.serve.site.config import SiteConfig
-
-
-@dataclass(frozen=True)
-class Entry:
-    """What the audit log keeps of a query; never a count.
-
-    Attributes:
-      time: When it was asked.
-      visitor: Who asked, as far as accounts tell.
-      dataset: Of which data set.
-      edition: Of which edition of it.
-      address: The query's address.
-      kind: `"table"`, `"download"` or `"api"`.
-      outcome: `"ok"`, or the code of the refusal.
-      cells: Cells of the answer, by the public code lists.
-      milliseconds: How long it took.
-    """
-
-    time: datetime
-    visitor: str
-    dataset: str
-    edition: str
-    address: str
-    kind: str
-    outcome: str
-    cells: int
-    milliseconds: float
-
-
-class Audit(Protocol):
-    """Where queries are logged."""
-
-    def record(self, entry: Entry) -> None:
-        """Keep an entry."""
-
-
-class NoAudit:
-    """A log that keeps nothing."""
-
-    def record(self, entry: Entry) -> None:
-        """Forget the entry."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,12 +21,10 @@ class Site:
     Attributes:
       config: What the site's file says.
       datasets: The data sets by name, in the order of the catalogue.
-      audit: Where queries are logged.
     """
 
     config: SiteConfig
     datasets: Mapping[str, Dataset]
-    audit: Audit = field(default_factory=NoAudit)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "datasets", MappingProxyType(dict(self.datasets)))

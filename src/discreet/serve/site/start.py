@@ -1,0 +1,57 @@
+"""From what a site's file says to a site that answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from discreet.design.formula import parse
+from discreet.errors import DiscreetError
+from discreet.recipe import Recipe
+from discreet.serve.build import made_from, records_of
+from discreet.serve.data.dataset import Dataset
+from discreet.serve.data.folder import read_build
+from discreet.serve.data.inner import InnerSource
+from discreet.serve.data.live import LiveSource
+from discreet.serve.data.source import Source
+from discreet.serve.site.config import DatasetConfig, SiteConfig
+from discreet.serve.site.read import read_site
+from discreet.serve.site.site import Site, SiteHolder
+
+
+def started(config: SiteConfig) -> Site:
+    """A site with all its data sets ready to answer."""
+    return Site(config, {d.name: _dataset(config, d) for d in config.datasets})
+
+
+def held_site(path: str | Path) -> SiteHolder:
+    """A site from its file, with a way to make it anew when the file changes."""
+    return SiteHolder(started(read_site(path)), lambda _: started(read_site(path)))
+
+
+def _dataset(config: SiteConfig, dataset: DatasetConfig) -> Dataset:
+    try:
+        source = _source(config, dataset)
+    except DiscreetError as error:
+        error.args = (f"data set {dataset.name!r}: {error}",)
+        raise
+    return Dataset(dataset.name, dataset.about, source, dataset.policy)
+
+
+def _source(config: SiteConfig, dataset: DatasetConfig) -> Source:
+    if dataset.mode == "on-the-fly":
+        return LiveSource(_offered(dataset), records_of(config, dataset), dataset.labels)
+    folder = config.cache_folder / dataset.name
+    table = read_build(folder, made_from(dataset, config.folder))
+    return InnerSource(table, _names(dataset), dataset.labels)
+
+
+def _offered(dataset: DatasetConfig) -> Recipe:
+    names: Sequence[str] = dataset.variables
+    return dataset.recipe.of([(name,) for name in names]) if names else dataset.recipe
+
+
+def _names(dataset: DatasetConfig) -> list[str]:
+    if dataset.variables:
+        return list(dataset.variables)
+    return list(dict.fromkeys(name for term in parse(dataset.recipe.margins) for name in term))
