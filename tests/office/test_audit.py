@@ -17,8 +17,8 @@ from alembic.migration import MigrationContext
 from sqlalchemy import insert, select, text, update
 
 from discreet.errors import DataError, ParameterError
-from discreet.serve.office.audit.entry import COLUMNS, Entry, now
-from discreet.serve.office.audit.log import AuditLog, NoAudit, forget
+from discreet.serve.office.audit.entry import COLUMNS, Entry, NoAudit, now
+from discreet.serve.office.audit.log import AuditLog, forget
 from discreet.serve.office.audit.usage import exported, usage
 from discreet.serve.office.store.schema import AUDIT, METADATA
 from discreet.serve.office.store.store import Store, StoreError
@@ -30,7 +30,7 @@ ENTRY = Entry(
     edition="2026",
     address="rows=region&columns=sex",
     kind="table",
-    outcome="answered",
+    outcome="ok",
     cells=12,
     milliseconds=3.5,
 )
@@ -181,7 +181,7 @@ lock = threading.Lock()
 def write(thread):
     for k in range(10**9):
         name = f"{thread}-{k}"
-        log.record(Entry(datetime(2026, 1, 1), name, "d", "1", "", "table", "answered", 1, 1.0))
+        log.record(Entry(datetime(2026, 1, 1), name, "d", "1", "", "table", "ok", 1, 1.0))
         with lock:
             sys.stdout.write(name + "\\n")
             sys.stdout.flush()

@@ -8,15 +8,22 @@ from discreet import __version__
 from discreet.serve.api import pxweb, v1
 from discreet.serve.guard import guard
 from discreet.serve.office import admin
+from discreet.serve.office.office import Office
+from discreet.serve.office.reception import Reception
 from discreet.serve.site.site import Site, SiteHolder, held
 from discreet.serve.web import pages
 
 _router = APIRouter()
 
 
-def make_app(site: Site | SiteHolder) -> FastAPI:
-    """The application that answers for a site."""
-    holder = held(site)
+def make_app(site: Site | SiteHolder, office: Office | None = None) -> FastAPI:
+    """The application that answers for a site.
+
+    Args:
+      site: The site, or a holder that can read it again.
+      office: Accounts and the audit log; without it anybody may ask and nothing is written down.
+    """
+    holder, office = held(site), office or Office()
     app = FastAPI(
         title=holder.current.title,
         version=__version__,
@@ -25,10 +32,12 @@ def make_app(site: Site | SiteHolder) -> FastAPI:
         openapi_url=None,
         redirect_slashes=False,  # a redirect would repeat whatever host the visitor names
     )
-    app.state.site = holder
+    app.state.site, app.state.office = holder, office
+    office.watch(holder)
     pages.mount(app)
     for router in (_router, pages.router, v1.router, pxweb.router, admin.router):
         app.include_router(router)
+    app.add_middleware(Reception, office=office)
     guard(app)
     return app
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import traceback
 from typing import Any
 
@@ -74,7 +75,9 @@ def refused(request: Request, error: Exception) -> Response:
     """The answer to a request that failed: a page, or JSON for programs."""
     refusal = _as_refusal(error)
     path: str = request.scope["path"]
-    headers = {"Retry-After": "5"} if refusal.status == 503 else None
+    request.scope["state"]["outcome"] = refusal.code
+    wait = refusal.wait or (5 if refusal.status == 503 else 0)
+    headers = {"Retry-After": str(math.ceil(wait))} if wait else None
     if path.startswith("/api/") or path == "/health":
         return JSONResponse(as_json(refusal), refusal.status, headers)
     return HTMLResponse(pages.error_page(request, refusal), refusal.status, headers)

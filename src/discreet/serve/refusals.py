@@ -26,6 +26,7 @@ class Refusal(ParameterError):
       allowed: What would be allowed.
       status: The HTTP status.
       offers: Tables near to the one asked for that would be answered, with a label each.
+      wait: Seconds after which the same request may be answered; 0 where waiting does not help.
     """
 
     is_public = True
@@ -37,9 +38,10 @@ class Refusal(ParameterError):
         allowed: str,
         status: int = 400,
         offers: Sequence[tuple[str, Query]] = (),
+        wait: float = 0,
     ) -> None:
         self.code, self.allowed, self.status = code, allowed, status
-        self.offers = tuple(offers)
+        self.offers, self.wait = tuple(offers), wait
         super().__init__(message)
 
 

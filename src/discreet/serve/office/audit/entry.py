@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 Kind = Literal["table", "download", "api", "admin"]
-ANSWERED = "answered"
+OK = "ok"
 _LONGEST = {"visitor": 80, "dataset": 80, "edition": 80, "address": 2_000, "kind": 20}
 _LONGEST["outcome"] = 40
 
@@ -23,7 +23,7 @@ class Entry:
       edition: Its edition.
       address: The question as an address.
       kind: What was asked for.
-      outcome: `"answered"`, or the code of the refusal.
+      outcome: `"ok"`, or the code of the refusal.
       cells: How many cells the answer shows; public, since it follows from the question.
       milliseconds: How long it took.
     """
@@ -45,6 +45,32 @@ class Entry:
         found["time"] = utc(self.time)
         found.update({name: _plain(found[name])[:size] for name, size in _LONGEST.items()})
         return found
+
+
+class Audit(Protocol):
+    """Where questions are written down."""
+
+    def record(self, entry: Entry) -> None:
+        """Return when the entry is on the disk."""
+
+    async def recorded(self, entry: Entry) -> None:
+        """The same for coroutines."""
+
+    def close(self) -> None:
+        """Write what waits."""
+
+
+class NoAudit:
+    """An audit log that keeps nothing."""
+
+    def record(self, entry: Entry) -> None:
+        """Forget the entry."""
+
+    async def recorded(self, entry: Entry) -> None:
+        """Forget the entry."""
+
+    def close(self) -> None:
+        """Nothing waits."""
 
 
 COLUMNS = tuple(f.name for f in fields(Entry))

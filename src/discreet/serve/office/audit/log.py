@@ -7,7 +7,6 @@ import queue
 import threading
 from concurrent.futures import Future
 from datetime import timedelta
-from typing import Protocol
 
 from sqlalchemy import delete, insert
 
@@ -19,26 +18,6 @@ _MOST_AT_ONCE = 1_000
 _FORGET_EVERY = timedelta(hours=1)
 _STOP_SECONDS = 30.0
 _Waiting = tuple[Entry, "Future[None]"]
-
-
-class Audit(Protocol):
-    """Where questions are written down."""
-
-    def record(self, entry: Entry) -> None:
-        """Return when the entry is on the disk."""
-
-    async def recorded(self, entry: Entry) -> None:
-        """The same for coroutines."""
-
-
-class NoAudit:
-    """An audit log that keeps nothing."""
-
-    def record(self, entry: Entry) -> None:
-        """Forget the entry."""
-
-    async def recorded(self, entry: Entry) -> None:
-        """Forget the entry."""
 
 
 class AuditLog:

@@ -11,13 +11,13 @@ from typing import Any
 
 from sqlalchemy import Select, case, distinct, func, select
 
-from discreet.serve.office.audit.entry import ANSWERED, COLUMNS, now
+from discreet.serve.office.audit.entry import COLUMNS, OK, now
 from discreet.serve.office.store.schema import AUDIT
 from discreet.serve.office.store.store import Store
 
 _AT_ONCE = 1_000
 _C = AUDIT.c
-_IS_ANSWERED = case((_C.outcome == ANSWERED, 1), else_=0)
+_IS_OK = case((_C.outcome == OK, 1), else_=0)
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ def usage(store: Store, days: int = 30, most: int = 10) -> Usage:
 
 def _by_day(since: datetime) -> Select[Any]:
     day = func.date(_C.time)
-    refused = func.count() - func.sum(_IS_ANSWERED)
+    refused = func.count() - func.sum(_IS_OK)
     figures = (func.count(), refused, func.count(distinct(_C.visitor)), func.avg(_C.milliseconds))
     return select(day, *figures).where(_C.time >= since).group_by(day).order_by(day)
 
@@ -84,7 +84,7 @@ def _day(row: Any) -> Day:
 
 def _refusals(since: datetime) -> Select[Any]:
     number = func.count()
-    asked = select(_C.dataset, _C.outcome, number).where(_C.time >= since, _C.outcome != ANSWERED)
+    asked = select(_C.dataset, _C.outcome, number).where(_C.time >= since, _C.outcome != OK)
     return asked.group_by(_C.dataset, _C.outcome).order_by(number.desc(), _C.dataset, _C.outcome)
 
 
@@ -97,7 +97,7 @@ def _slowest(since: datetime, most: int) -> Select[Any]:
 def _tables(since: datetime, most: int) -> Select[Any]:
     number = func.count()
     asked = select(_C.dataset, _C.address, number)
-    asked = asked.where(_C.time >= since, _C.outcome == ANSWERED)
+    asked = asked.where(_C.time >= since, _C.outcome == OK)
     ordered = asked.group_by(_C.dataset, _C.address).order_by(number.desc(), _C.address)
     return ordered.limit(most)
 
