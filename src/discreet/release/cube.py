@@ -128,8 +128,8 @@ class Cube:
         return replace(
             self,
             axes=tuple(axis for axis in self.axes if axis.name != name),
-            values=self.values.take(place, dimension),
-            status=self.status.take(place, dimension),
+            values=np.asarray(self.values.take(place, dimension)),
+            status=np.asarray(self.status.take(place, dimension)),
         )
 
     def summed(self, name: str, codes: Sequence[str]) -> Cube:

@@ -167,7 +167,7 @@ def _question(query: Query) -> list[tuple[str, str]]:
 
 def _view(view: View) -> list[tuple[str, str]]:
     plain = View()
-    found = [] if view.show == plain.show else [("show", view.show)]
+    found: list[tuple[str, str]] = [] if view.show == plain.show else [("show", view.show)]
     found += [] if view.totals else [("totals", "0")]
     found += [("sort", view.sort)] if view.sort else []
     found += [] if view.chart == plain.chart else [("chart", view.chart)]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discreet.errors import suggest
 from discreet.release.outline import Entry
@@ -74,13 +75,15 @@ class Question:
     def checked(cls, source: Source, query: Query) -> Question:
         """The question, or a refusal that says what is on offer."""
         named = {d.name: Asked(v, d) for v in source.variables for d in v.details}
-        parts = [[_known(named, name) for name in names] for names in _lists(query)]
-        shown = [asked for part in parts for asked in part]
+        rows, columns, layers = (
+            tuple(_known(named, name) for name in names)
+            for names in (query.rows, query.columns, query.layers)
+        )
+        shown = [*rows, *columns, *layers]
         _check_once(shown)
         filters = _filters(source.variables, query, {a.name for a in shown})
-        question = cls(
-            query, source.variables, *map(tuple, parts), filters, _unit(source.units, query.unit)
-        )
+        unit = _unit(source.units, query.unit)
+        question = cls(query, source.variables, rows, columns, layers, filters, unit)
         _check_codes(question)
         return question
 
@@ -119,10 +122,6 @@ class Question:
     def asked(self, name: str) -> Asked:
         """The variable of this name."""
         return next(a for a in self.in_public_order if a.name == name)
-
-
-def _lists(query: Query) -> tuple[Sequence[str], ...]:
-    return query.rows, query.columns, query.layers
 
 
 def _known(named: Mapping[str, Asked], name: str) -> Asked:
@@ -217,10 +216,10 @@ def _check_apart(asked: Asked, codes: Sequence[str]) -> None:
     """Codes that are summed must not overlap: their records would be counted twice."""
     leaves = asked.variable.axis.node_leaves
     members = [leaves[c] if c in leaves else _leaf(asked, c) for c in codes]
-    if sum(map(len, members)) != len(np.unique(np.concatenate(members or [[]]))):
+    if members and sum(map(len, members)) != len(np.unique(np.concatenate(members))):
         message = f"Codes of {asked.label} that are added up overlap."
         raise Refusal("overlapping_codes", message, "Codes of one level, or of branches apart.")
 
 
-def _leaf(asked: Asked, code: str) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
+def _leaf(asked: Asked, code: str) -> NDArray[np.intp]:
     return np.array([asked.variable.axis.leaf_position[code]], dtype=np.intp)

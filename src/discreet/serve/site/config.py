@@ -49,7 +49,8 @@ class Server:
 class Records:
     """Where the records of a data set are, as `discreet.open` takes it; confidential.
 
-    Paths are relative to the site's file.
+    Paths are relative to the site's file. `epsilon` and `delta` are the budget that the ledger
+    keeps for private tables.
     """
 
     source: str
@@ -63,6 +64,8 @@ class Records:
     codes: str | None = None
     secret: str | None = None
     ledger: str | None = None
+    epsilon: float | None = None
+    delta: float | None = None
     editions: str | None = None
     random_keys: str | None = None
     convention: str | None = None
@@ -85,6 +88,8 @@ class DatasetConfig:
       labels: Names of variables for readers.
       variables: What is on offer, where that is not what the recipe's margins name.
       policy: What may be asked.
+      connections: Questions that the engine answers at a time, on the fly.
+      keep_cubes: Whether tables made on the fly are kept on the disk, for all processes.
     """
 
     name: str
@@ -95,6 +100,8 @@ class DatasetConfig:
     labels: Mapping[str, str] = field(default_factory=dict)
     variables: tuple[str, ...] = ()
     policy: Policy = field(default_factory=Policy)
+    connections: int = 2
+    keep_cubes: bool = False
 
 
 @dataclass(frozen=True)

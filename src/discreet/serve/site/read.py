@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,8 @@ from discreet.serve.site.config import MODES, DatasetConfig, Records, Server, Si
 from discreet.serve.site.sections import section
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
-_OWN = ("records", "recipe", "mode", "labels", "variables", "policy")
+_PLAIN = ("labels", "variables", "connections", "keep_cubes")
+_OWN = ("records", "recipe", "mode", "policy", *_PLAIN)
 
 
 def read_site(path: str | Path) -> SiteConfig:
@@ -68,16 +69,26 @@ def _dataset(name: str, given: Any, policy: Mapping[str, Any], folder: Path) -> 
         records = {"source": records}
     if not isinstance(records, Mapping) or "source" not in records:
         raise ParameterError(f"{where} needs records = FILE, or [datasets.{name}.records] source.")
+    plain = section(_Plain, {k: v for k, v in given.items() if k in _PLAIN}, where)
     return DatasetConfig(
         name,
         about,
         section(Records, records, f"[datasets.{name}.records]"),
         _recipe(given.get("recipe"), where, folder),
         _mode(given.get("mode", MODES[0]), where),
-        _labels(given.get("labels", {}), where),
-        tuple(given.get("variables", ())),
-        section(Policy, {**policy, **given.get("policy", {})}, f"[datasets.{name}.policy]"),
+        policy=section(Policy, {**policy, **given.get("policy", {})}, f"[datasets.{name}.policy]"),
+        **vars(plain),
     )
+
+
+@dataclass(frozen=True)
+class _Plain:
+    """The entries of a data set that are taken as they are."""
+
+    labels: Mapping[str, str] = field(default_factory=dict)
+    variables: tuple[str, ...] = ()
+    connections: int = 2
+    keep_cubes: bool = False
 
 
 def _recipe(given: Any, where: str, folder: Path) -> Recipe:
@@ -92,9 +103,3 @@ def _mode(given: Any, where: str) -> Any:
     if given not in MODES:
         raise ParameterError(f"mode of {where} must be one of {', '.join(MODES)}; got {given!r}.")
     return given
-
-
-def _labels(given: Any, where: str) -> Mapping[str, str]:
-    if not isinstance(given, Mapping) or not all(isinstance(v, str) for v in given.values()):
-        raise ParameterError(f"labels of {where} must be texts by variable, got {given!r}.")
-    return dict(given)

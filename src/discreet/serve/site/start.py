@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from discreet.design.formula import parse
 from discreet.errors import DiscreetError
@@ -12,11 +13,16 @@ from discreet.serve.build import made_from, records_of
 from discreet.serve.data.dataset import Dataset
 from discreet.serve.data.folder import read_build
 from discreet.serve.data.inner import InnerSource
-from discreet.serve.data.live import LiveSource
+from discreet.serve.data.live import LiveSource, Tables, is_private
+from discreet.serve.data.private import PrivateSource
+from discreet.serve.data.shelf import Shelf
 from discreet.serve.data.source import Source
 from discreet.serve.site.config import DatasetConfig, SiteConfig
 from discreet.serve.site.read import read_site
 from discreet.serve.site.site import Site, SiteHolder
+
+if TYPE_CHECKING:
+    from discreet.microdata.microdata import Microdata
 
 
 def started(config: SiteConfig) -> Site:
@@ -39,11 +45,19 @@ def _dataset(config: SiteConfig, dataset: DatasetConfig) -> Dataset:
 
 
 def _source(config: SiteConfig, dataset: DatasetConfig) -> Source:
-    if dataset.mode == "on-the-fly":
-        return LiveSource(_offered(dataset), records_of(config, dataset), dataset.labels)
-    folder = config.cache_folder / dataset.name
-    table = read_build(folder, made_from(dataset, config.folder))
-    return InnerSource(table, _names(dataset), dataset.labels)
+    folder, origin = config.cache_folder / dataset.name, made_from(dataset, config.folder)
+    if dataset.mode == "release-once":
+        return InnerSource(read_build(folder, origin), _names(dataset), dataset.labels)
+    recipe = _offered(dataset)
+
+    def opened() -> Microdata:
+        return records_of(config, dataset)
+
+    if is_private(recipe):
+        tables = Tables(recipe, opened, dataset.connections)
+        return PrivateSource(tables, Shelf(folder / "private", origin), dataset.labels)
+    shelf = Shelf(folder / "cubes", origin) if dataset.keep_cubes else None
+    return LiveSource(recipe, opened, dataset.labels, connections=dataset.connections, shelf=shelf)
 
 
 def _offered(dataset: DatasetConfig) -> Recipe:
