@@ -1,4 +1,4 @@
-"""Methods, fitters, measures, engines and synthesizers by name.
+"""Methods, fitters, measures, engines, synthesizers and file formats by name.
 
 One line here makes a new one available in Python, on the command line, in recipes, in comparisons
 and in the table builder. Nothing is imported until it is asked for.
@@ -127,6 +127,16 @@ SYNTHESIZERS: dict[str, str] = {
     "romm": "discreet.synthesize.romm:romm",
     "score-correlation": "discreet.synthesize.score_correlation:score_correlation",
 }
+FORMATS: dict[str, str] = {
+    "csv": "discreet.release.formats.csv:CsvWriter",
+    "html": "discreet.release.formats.html:HtmlWriter",
+    "json": "discreet.release.formats.json:JsonWriter",
+    "json-stat": "discreet.release.formats.json_stat:JsonStatWriter",
+    "parquet": "discreet.release.formats.parquet:ParquetWriter",
+    "px": "discreet.release.formats.px:PxWriter",
+    "sdmx-csv": "discreet.release.formats.sdmx_csv:SdmxCsvWriter",
+    "xlsx": "discreet.release.formats.xlsx:XlsxWriter",
+}
 _KINDS: dict[str, Mapping[str, Entry]] = {
     "method": METHODS,
     "fitter": FITTERS,
@@ -134,6 +144,7 @@ _KINDS: dict[str, Mapping[str, Entry]] = {
     "measure of records": RECORD_MEASURES,
     "engine": ENGINES,
     "synthesizer": SYNTHESIZERS,
+    "format": FORMATS,
 }
 
 

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from discreet.errors import ParameterError
+from discreet.files import PARQUET
 
 if TYPE_CHECKING:
+    from discreet.design.release import Release
     from discreet.ledger import Ledger
     from discreet.microdata.microdata import Microdata
 
@@ -204,7 +206,15 @@ def open_ledger(path: Path | None, budget: float | None, delta: float | None) ->
 
 def check_out(out: Path | None) -> None:
     """Refuse a name that no release can be written under, before any work is done."""
-    from discreet.release.files import release_ending
+    from discreet.release.formats.write import writer_of
 
-    if out is not None:
-        release_ending(out)
+    if out is not None and not out.name.lower().endswith(PARQUET):
+        writer_of(out)
+
+
+def put(release: Release, out: Path) -> None:
+    """Write a release: to be read again where the name ends so, for other programs otherwise."""
+    if out.name.lower().endswith((*PARQUET, ".csv")) and not out.name.lower().endswith(".sdmx.csv"):
+        release.save(out)
+    else:
+        release.write(out)

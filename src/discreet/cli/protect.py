@@ -22,6 +22,7 @@ from discreet.cli.common import (
     open_ledger,
     plain_values,
     progress_bar,
+    put,
 )
 from discreet.errors import ParameterError
 
@@ -50,6 +51,8 @@ def protect(
 
     Example: discreet protect table.parquet --method discrete-laplace -s epsilon=0.5
     --ledger discreet.db --budget 1 --out release.csv
+
+    Example: discreet protect table.parquet --method cell-key --out table.xlsx
     """
     from discreet import registry
     from discreet.design.storage import read_table
@@ -70,7 +73,7 @@ def protect(
     with progress_bar():
         release = truth.protect(chosen, unit=unit, ledger=book, again=again)
     if out is not None:
-        release.save(out)
+        put(release, out)
     summary = {
         "file": None if out is None else str(out),
         "side": "public",

@@ -35,13 +35,14 @@ from discreet.cli.common import (
     open_ledger,
     open_source,
     progress_bar,
+    put,
 )
 
 
 def run(
     recipe: Annotated[Path, typer.Argument(help="A recipe.toml.")],
     source: Annotated[str, typer.Argument(help="Records: a file or a database.")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="The release, .parquet or .csv.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="The release: .parquet, .csv, .xlsx, …")],
     weight: Weight = None,
     weight_bound: WeightBound = None,
     person: Person = None,
@@ -93,7 +94,7 @@ def run(
     )
     with progress_bar():
         release = plan.run(data, again=again)
-        release.save(out)
+        put(release, out)
     summary = {
         "file": str(out),
         "side": "public",
