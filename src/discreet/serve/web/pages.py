@@ -2,19 +2,39 @@
 
 from __future__ import annotations
 
-from html import escape
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from fastapi import APIRouter, FastAPI, Request
-from fastapi.responses import HTMLResponse
+from fastapi.responses import RedirectResponse, Response
 from fastapi.staticfiles import StaticFiles
 
+from discreet.serve.data.dataset import Dataset
 from discreet.serve.query import Query
 from discreet.serve.refusals import Refusal
 from discreet.serve.site.site import current_site
+from discreet.serve.web import moves
+from discreet.serve.web.colours import style_of
+from discreet.serve.web.editor import NEW_CODE, NEW_LABEL, NEW_OF, editor_of, tidied
+from discreet.serve.web.frame import (
+    LANGUAGE,
+    page,
+    remember_language,
+    rendered,
+    root_of,
+    texts_for,
+)
+from discreet.serve.web.links import Addresses, address, parameters
+from discreet.serve.web.notes import methods_of, statement_notes
+from discreet.serve.web.panel import panel_of
+from discreet.serve.web.table import chart_of, fold_link, sheet_for, sort_link, table_of
 
 router = APIRouter()
 _STATIC = Path(__file__).parent / "static"
+EDIT = "edit"
+_OF_PAGES = (LANGUAGE, EDIT, NEW_LABEL, NEW_CODE, NEW_OF)
+"""Parameters that belong to pages and are no part of a query."""
 
 
 def mount(app: FastAPI) -> None:
@@ -24,19 +44,105 @@ def mount(app: FastAPI) -> None:
 
 def error_page(request: Request, refusal: Refusal) -> str:
     """What went wrong and what would be allowed."""
-    return f"<h1>{escape(refusal.public())}</h1><p>{escape(refusal.allowed)}</p>"
+    return rendered(request, "error.html", refusal=refusal)
 
 
-@router.get("/", response_class=HTMLResponse)
-def catalogue(request: Request) -> str:
+@router.get("/")
+def catalogue(request: Request) -> Response:
     """The data sets of the site."""
+    return page(request, "catalogue.html")
+
+
+@router.get("/about")
+def about(request: Request) -> Response:
+    """How to read protected figures."""
+    return page(request, "about.html")
+
+
+@router.get("/theme.css")
+def theme(request: Request) -> Response:
+    """The site's colours."""
+    content = style_of(current_site(request).config.accent)
+    return Response(content, media_type="text/css", headers={"Cache-Control": "max-age=600"})
+
+
+@router.get("/d/{dataset}")
+def start(request: Request, dataset: str) -> Response:
+    """A data set with a first table."""
+    found = current_site(request).dataset(dataset)
+    return _table_page(request, found, found.first.changed(chart="bars"), "")
+
+
+@router.get("/d/{dataset}/about")
+def about_dataset(request: Request, dataset: str) -> Response:
+    """What is known of a data set."""
+    found, texts = current_site(request).dataset(dataset), texts_for(request)
+    statement = found.source.statement
+    plain = statement_notes(statement, found.source.mode, texts)
+    return page(
+        request,
+        "dataset.html",
+        dataset=found,
+        at=Addresses(root_of(request), found.name),
+        notes=methods_of(statement, plain),
+    )
+
+
+@router.get("/d/{dataset}/table")
+def table(request: Request, dataset: str) -> Response:
+    """A table, or why there is none, beside the panel in which it is put together."""
+    found = current_site(request).dataset(dataset)
+    given = request.query_params.multi_items()
+    own = {k: v for k, v in given if k in _OF_PAGES}
+    asked = [(k, v) for k, v in given if k not in _OF_PAGES]
+    query = tidied(found, _with_new_group(Query.parse(asked), given))
+    edit = own.get(EDIT, "")
+    if parameters(query, edit) != [(k, v) for k, v in given if k != LANGUAGE]:
+        response = RedirectResponse(f"table?{address(query, edit)}", 303)
+        remember_language(request, response)
+        return response
+    return _table_page(request, found, query, edit)
+
+
+@router.get("/d/{dataset}/chart.svg")
+def chart(request: Request, dataset: str) -> Response:
+    """The chart of a table as a file."""
     site = current_site(request)
-    return "".join(f"<h2>{escape(d.title)}</h2>" for d in site.datasets.values())
+    given = [(k, v) for k, v in request.query_params.multi_items() if k not in _OF_PAGES]
+    answer = site.dataset(dataset).answer(Query.parse(given))
+    drawn = chart_of(answer, sheet_for(answer), texts_for(request), site.config.accent)
+    if drawn is None or not drawn.svg:
+        raise Refusal("no_chart", "There is no chart of this table.", "See /about.", 404)
+    headers = {"Content-Disposition": f'attachment; filename="{dataset}-chart.svg"'}
+    return Response(str(drawn.svg), media_type="image/svg+xml", headers=headers)
 
 
-@router.get("/d/{dataset}/table", response_class=HTMLResponse)
-def table(request: Request, dataset: str) -> str:
-    """A table."""
-    query = Query.parse(request.query_params.multi_items())
-    answer = current_site(request).dataset(dataset).answer(query)
-    return f"<h1>{escape(answer.title)}</h1><pre>{escape(str(answer.shown.values))}</pre>"
+def _with_new_group(query: Query, given: list[tuple[str, str]]) -> Query:
+    """The query with the group that a form describes, if it does."""
+    found: dict[str, Any] = {k: v for k, v in given if k in (NEW_LABEL, NEW_OF)}
+    codes = [v for k, v in given if k == NEW_CODE and v]
+    label = found.get(NEW_LABEL, "").replace("|", "/").strip()
+    if not (label and codes and found.get(NEW_OF)):
+        return query
+    return moves.with_group(query, found[NEW_OF], label, codes)
+
+
+def _table_page(request: Request, dataset: Dataset, query: Query, edit: str) -> Response:
+    site, texts = current_site(request), texts_for(request)
+    at = Addresses(root_of(request), dataset.name)
+    parts: dict[str, Any] = {
+        "dataset": dataset,
+        "query": query,
+        "at": at,
+        "panel": panel_of(dataset, query, at, texts),
+        "editor": editor_of(dataset, query, edit, at, texts),
+        "sort_link": sort_link,
+        "fold_link": fold_link,
+    }
+    config, day = site.config, datetime.now(UTC).date()
+    try:
+        answer = dataset.answer(query)
+        made = table_of(answer, at, texts, publisher=config.title, accent=config.accent, day=day)
+    except Refusal as refusal:
+        return page(request, "builder.html", refusal.status, **parts, refusal=refusal, table=None)
+    return page(request, "builder.html", **parts, refusal=None, table=made)
