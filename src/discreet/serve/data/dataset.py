@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from discreet.design.statement import Statement
 from discreet.release.cube import Cube
 from discreet.serve.answer import Answer, arranged
 from discreet.serve.data.cache import Kept
 from discreet.serve.data.source import Source, Variable
 from discreet.serve.data.switch import Switch
-from discreet.serve.noted import noted
+from discreet.serve.noted import answering
+from discreet.serve.policy.offers import offers
 from discreet.serve.policy.policy import Policy
+from discreet.serve.policy.rule import Figures
+from discreet.serve.policy.told import told
 from discreet.serve.query import Query
 from discreet.serve.question import Question
+from discreet.serve.refusals import Refusal
 
 ROOM = 256e6
 """Bytes of cubes that a data set keeps in memory."""
@@ -62,6 +67,9 @@ class Dataset:
     switch: Switch = field(default_factory=Switch)
     room: float = ROOM
 
+    def __post_init__(self) -> None:
+        self.policy.check_names({v.name: v for v in self.source.variables})
+
     @property
     def title(self) -> str:
         """Its name for readers."""
@@ -88,24 +96,50 @@ class Dataset:
         Raises:
           Refusal: The table is not on offer; the refusal says why and what would be.
         """
-        noted(self.name, self.edition, query.address)
-        question = self.checked(query)
+        with answering(self.name, self.edition, query.address) as note:
+            self.switch.check(self.title)
+            question = Question.checked(self.source, query)
+            try:
+                answer = self._answered(question)
+            except Refusal as refusal:
+                if not refusal.offers:
+                    refusal.offers = tuple(offers(question, self._is_allowed))
+                raise
+            note.cells = answer.cube.values.size
+            return answer
+
+    def _answered(self, question: Question) -> Answer:
+        self.policy.check(question)
         cube = arranged(self.cube(question.details, question.unit), question)
-        judged = self.policy.judged(question, cube)
-        noted(self.name, self.edition, query.address, judged.cube.values.size)
+        judged = self.policy.judged(question, cube, self._figures(question.unit))
         return Answer(self, question, judged.cube, judged.notes)
 
-    def checked(self, query: Query) -> Question:
-        """The query checked on public things alone; no figure is looked at."""
-        self.switch.check(self.title)
-        question = Question.checked(self.source, query)
-        self.policy.check(question)
-        return question
+    def _is_allowed(self, query: Query) -> bool:
+        """Whether a query would be answered; one that needs the engine is not tried out."""
+        try:
+            question = Question.checked(self.source, query)
+            self.policy.check(question)
+            if self.source.mode == "release-once":
+                self._answered(question)
+        except Refusal:
+            return False
+        return True
+
+    def _figures(self, unit: str) -> Figures:
+        return lambda details: self.cube(details, unit)
 
     def cube(self, details: tuple[str, ...], unit: str) -> Cube:
         """A protected crossing, kept for the next visitor."""
         key = (self.source.edition, details, unit)
-        return self._cubes.get(key, lambda: self.source.cube(details, unit))
+        return self._cubes.get(key, lambda: self._told(self.source.cube(details, unit)))
+
+    @property
+    def statement(self) -> Statement:
+        """What is done to every table, as far as the office tells."""
+        return told(self.source.statement, self.policy)
+
+    def _told(self, cube: Cube) -> Cube:
+        return replace(cube, statement=told(cube.statement, self.policy))
 
     @cached_property
     def first(self) -> Query:
