@@ -52,6 +52,7 @@ class Guard:
             return
         state = scope.setdefault("state", {})
         state["site"] = scope["app"].state.site.current
+        state["path"] = scope["path"].removeprefix(scope.get("root_path", ""))
         state.setdefault("visitor", None)
         started = False
 
@@ -74,7 +75,7 @@ class Guard:
 def refused(request: Request, error: Exception) -> Response:
     """The answer to a request that failed: a page, or JSON for programs."""
     refusal = _as_refusal(error)
-    path: str = request.scope["path"]
+    path: str = request.scope["state"]["path"]
     request.scope["state"]["outcome"] = refusal.code
     wait = refusal.wait or (5 if refusal.status == 503 else 0)
     headers = {"Retry-After": str(math.ceil(wait))} if wait else None

@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 
+from discreet.serve.refusals import refusal_of
+
 
 @dataclass
 class Note:
@@ -18,6 +20,7 @@ class Note:
       edition: Its edition.
       address: The question as an address.
       cells: How many cells the answer shows.
+      outcome: The code of the refusal, where there is no answer.
     """
 
     role: str = "viewer"
@@ -25,6 +28,7 @@ class Note:
     edition: str = ""
     address: str = ""
     cells: int = 0
+    outcome: str = ""
 
 
 _UNDER_WAY: ContextVar[Note | None] = ContextVar("note", default=None)
@@ -41,11 +45,18 @@ def noting(role: str) -> Iterator[Note]:
         _UNDER_WAY.reset(token)
 
 
-def noted(dataset: str, edition: str, address: str, cells: int = 0) -> None:
-    """Note what is asked, where somebody takes notes."""
-    note = _UNDER_WAY.get()
-    if note is not None:
-        note.dataset, note.edition, note.address, note.cells = dataset, edition, address, cells
+@contextmanager
+def answering(dataset: str, edition: str, address: str) -> Iterator[Note]:
+    """Note what is asked and how it ends; of several questions in one request the first counts."""
+    under_way = _UNDER_WAY.get()
+    is_first = under_way is not None and not under_way.dataset
+    note = under_way if under_way is not None and is_first else Note()
+    note.dataset, note.edition, note.address = dataset, edition, address
+    try:
+        yield note
+    except Exception as error:
+        note.outcome = refusal_of(error).code
+        raise
 
 
 def role_of_visitor() -> str:

@@ -37,13 +37,13 @@ class Reception:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a request in, or refuse it."""
-        if scope["type"] != "http" or scope["path"].startswith(_FREE):
-            scope.setdefault("state", {})["visitor"] = ANYBODY
+        state = scope.setdefault("state", {})
+        if scope["type"] != "http" or state["path"].startswith(_FREE):
+            state["visitor"] = ANYBODY
             await self.app(scope, receive, send)
             return
-        state = scope["state"]
         state["office"], state["sender"] = self.office, Sender(scope, self.office)
-        visitor = state["visitor"] = self._admitted(state["sender"], scope["path"])
+        visitor = state["visitor"] = self._admitted(state["sender"], state["path"])
         with noting(visitor.role) as note:
             await _Recorded(self, scope, note, visitor)(receive, send)
 
@@ -82,7 +82,7 @@ class _Recorded:
     async def __call__(self, receive: Receive, send: Send) -> None:
         async def recorded(message: Message) -> None:
             if message["type"] == "http.response.start":
-                await self._record(self.scope["state"].get("outcome", OK))
+                await self._record(self.note.outcome or self.scope["state"].get("outcome", OK))
             await send(message)
 
         try:
@@ -124,7 +124,7 @@ class _Recorded:
 
 
 def _kind(scope: Any) -> Kind:
-    path: str = scope["path"]
+    path: str = scope["state"]["path"]
     if path.startswith("/api/"):
         return "api"
     return "download" if "/table." in path else "table"

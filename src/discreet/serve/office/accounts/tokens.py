@@ -46,7 +46,7 @@ def add_token(store: Store, name: str, role: Role) -> str:
     """Make a token; it is shown this once."""
     if not name.strip() or len(name) > _LONGEST_NAME or not name.isprintable():
         raise ParameterError(
-            f"the name of a token must have 1 to {_LONGEST_NAME} printable characters, got {name!r}."
+            f"a token's name must have 1 to {_LONGEST_NAME} printable characters, got {name!r}."
         )
     id, secret = secrets.token_hex(_ID_BYTES), secrets.token_hex(_SECRET_BYTES)
     row = {"id": id, "name": name.strip(), "role": str(role), "digest": _digest(secret)}
