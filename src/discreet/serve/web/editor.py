@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, cast
+from typing import Literal
 
 from discreet.release.outline import Entry
 from discreet.serve.data.dataset import Dataset
@@ -67,8 +67,8 @@ def editor_of(
         return None
     if kind == "group" and not may_group(dataset, variable):
         return None
-    entries = _entries(query, cast("Kind", kind), variable, dataset)
-    return _editor(query, cast("Kind", kind), variable, entries, at, texts) if entries else None
+    entries = _entries(query, kind, variable, dataset)
+    return _editor(query, kind, variable, entries, at, texts) if entries else None
 
 
 def tidied(dataset: Dataset, query: Query) -> Query:

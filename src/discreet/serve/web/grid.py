@@ -87,6 +87,16 @@ class Grid:
     is_grouped: bool
     symbols: dict[str, str]
 
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return sum(len(group.rows) for group in self.groups)
+
+    @property
+    def has_folds(self) -> bool:
+        """Whether a row can be folded or unfolded."""
+        return any(row.fold for group in self.groups for row in group.rows)
+
 
 def laid_out(sheet: Sheet, view: View, numbers: Numbers) -> Grid:
     """The sheet with its numbers written."""

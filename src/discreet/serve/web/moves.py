@@ -80,7 +80,7 @@ def swapped(query: Query) -> Query:
 def at_level(query: Query, one: Placed, detail: Detail) -> Query:
     """A variable in another detail; of the codes that were chosen those stay that it has."""
     names = getattr(query, one.place)
-    lists = {one.place: tuple(detail.name if n == one.detail.name else n for n in names)}
+    there = tuple(detail.name if n == one.detail.name else n for n in names)
     known = {entry.code for entry in one.variable.entries(detail)}
     changes = {
         "picked": _kept(query.picked, one.name, known),
@@ -93,7 +93,7 @@ def at_level(query: Query, one: Placed, detail: Detail) -> Query:
             if v != one.name or all(known.issuperset(codes) for codes in groups.values())
         },
     }
-    return _relaid(query.changed(**changes), lists)
+    return _relaid(query.changed(**changes), {one.place: there})
 
 
 def picking(query: Query, variable: str, codes: Iterable[str]) -> Query:

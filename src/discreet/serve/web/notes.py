@@ -48,7 +48,6 @@ def notes_of(answer: Answer, texts: Texts) -> Notes:
     plain = [
         *statement_notes(statement, answer.dataset.source.mode, texts, is_summed=_adds(answer)),
         Note(said.unit, _units(answer, texts)),
-        Note(said.table, [texts.translated(note) for note in answer.notes]),
         Note(said.footnotes, [Said(note, "") for note in answer.dataset.about.footnotes]),
     ]
     return methods_of(statement, [note for note in plain if note.sentences])

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from fastapi import APIRouter, FastAPI, Request
-from fastapi.responses import RedirectResponse, Response
+from fastapi.responses import FileResponse, RedirectResponse, Response
 from fastapi.staticfiles import StaticFiles
 
 from discreet.serve.data.dataset import Dataset
@@ -15,7 +15,7 @@ from discreet.serve.query import Query
 from discreet.serve.refusals import Refusal
 from discreet.serve.site.site import current_site
 from discreet.serve.web import moves
-from discreet.serve.web.colours import style_of
+from discreet.serve.web.colours import readable, style_of
 from discreet.serve.web.editor import NEW_CODE, NEW_LABEL, NEW_OF, editor_of, tidied
 from discreet.serve.web.frame import (
     LANGUAGE,
@@ -33,6 +33,7 @@ from discreet.serve.web.table import chart_of, fold_link, sheet_for, sort_link, 
 router = APIRouter()
 _STATIC = Path(__file__).parent / "static"
 EDIT = "edit"
+_FOR_A_WHILE = {"Cache-Control": "max-age=600"}
 _OF_PAGES = (LANGUAGE, EDIT, NEW_LABEL, NEW_CODE, NEW_OF)
 """Parameters that belong to pages and are no part of a query."""
 
@@ -63,7 +64,25 @@ def about(request: Request) -> Response:
 def theme(request: Request) -> Response:
     """The site's colours."""
     content = style_of(current_site(request).config.accent)
-    return Response(content, media_type="text/css", headers={"Cache-Control": "max-age=600"})
+    return Response(content, media_type="text/css", headers=_FOR_A_WHILE)
+
+
+@router.get("/icon.svg")
+def icon(request: Request) -> Response:
+    """The site's picture in the site's colour, where the office has none of its own."""
+    drawn = (_STATIC / "icon.svg").read_text(encoding="utf-8")
+    content = drawn.replace("#0b5563", readable(current_site(request).config.accent))
+    return Response(content, media_type="image/svg+xml", headers=_FOR_A_WHILE)
+
+
+@router.get("/logo")
+def logo(request: Request) -> Response:
+    """The office's own picture."""
+    config = current_site(request).config
+    path = config.folder / config.logo
+    if not config.logo or not path.is_file():
+        raise Refusal("not_found", "There is no such page.", "The catalogue is at /.", 404)
+    return FileResponse(path, headers=_FOR_A_WHILE)
 
 
 @router.get("/d/{dataset}")

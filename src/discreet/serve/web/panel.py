@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from discreet.release.outline import Entry
 from discreet.serve.data.dataset import Dataset
@@ -69,7 +69,6 @@ class Panel:
     units: Sequence[Link]
     swap: Link
     limits: str
-    has_groups: bool = field(default=False)
 
 
 def panel_of(dataset: Dataset, query: Query, at: Addresses, texts: Texts) -> Panel:
@@ -102,7 +101,7 @@ class _Maker:
             [self.filter(v) for v in variables if v.name in self.query.where],
             [self.more_filter(v) for v in variables if v.name not in self.query.where],
             self.units(),
-            Link(build.swap, self.table(moves.swapped(self.query)), "swap", icon="swap"),
+            Link(build.swap, self.table(moves.swapped(self.query)), "swap"),
             self.limits(),
         )
 

@@ -138,7 +138,8 @@ def _totals(query: Query, at: Addresses, texts: Texts) -> Link:
 
 def _folds(answer: Answer, at: Addresses, texts: Texts) -> list[Link]:
     """Links that collapse or expand the levels of all variables in rows and columns."""
-    query, codes = answer.query, {}
+    query = answer.query
+    codes: dict[str, tuple[str, ...]] = {}
     for name in (*answer.rows, *answer.columns):
         entries = answer.cube.axis(name).entries
         above = {k for k in parents(entries) if k is not None}

@@ -32,8 +32,8 @@ def caption_of(answer: Answer, texts: Texts) -> str:
     if show == "count":
         return str(texts.table.caption.format(unit=unit, title=title))
     share = texts.table.total_share if show == "total" else getattr(texts.table, show)
-    inside = unit[:1].lower() + unit[1:]
-    return str(texts.table.caption_share.format(share=share, unit=inside, title=title))
+    of = getattr(texts.units, f"{answer.unit}_of", unit)
+    return str(texts.table.caption_share.format(share=share, unit=of, title=title))
 
 
 def layers_of(answer: Answer, texts: Texts) -> list[str]:

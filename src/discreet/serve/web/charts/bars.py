@@ -8,8 +8,8 @@ from discreet.serve.web.charts import palette, svg
 from discreet.serve.web.charts.picture import Picture
 from discreet.serve.web.numbers import nice_ticks
 
-MOST_CATEGORIES, MOST_SERIES = 40, palette.MOST_SERIES
-_THIN = 12.0  # a bar among others; a lone bar is half as high again
+MOST_CATEGORIES, MOST_SERIES, MOST_MARKS = 40, palette.MOST_SERIES, 72
+_THIN = 13.0  # a bar among others; a lone bar is half as high again
 _FOOT = 26.0
 
 

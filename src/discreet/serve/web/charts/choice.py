@@ -22,19 +22,31 @@ class Kind:
       draw: Draws it.
       most_categories: Rows that have room.
       most_series: Columns that have room.
+      most_marks: Rows times columns that have room.
     """
 
     fits: Callable[[Picture], bool]
     draw: Callable[[Picture], Markup]
     most_categories: int
     most_series: int
+    most_marks: int
+
+    def limited(self, picture: Picture) -> Picture:
+        """What has room of a picture."""
+        series = min(len(picture.series), self.most_series)
+        categories = min(self.most_categories, max(self.most_marks // max(series, 1), 1))
+        return picture.limited(categories, series)
 
 
 CHARTS = {
-    "bars": Kind(bars.fits, bars.draw, bars.MOST_CATEGORIES, bars.MOST_SERIES),
-    "lines": Kind(lines.fits, lines.draw, lines.MOST_CATEGORIES, lines.MOST_SERIES),
-    "heat": Kind(heat.fits, heat.draw, heat.MOST_CATEGORIES, heat.MOST_SERIES),
-    "pyramid": Kind(pyramid.fits, pyramid.draw, pyramid.MOST_CATEGORIES, pyramid.MOST_SERIES),
+    name: Kind(
+        module.fits,
+        module.draw,
+        module.MOST_CATEGORIES,
+        module.MOST_SERIES,
+        module.MOST_MARKS,
+    )
+    for name, module in {"bars": bars, "lines": lines, "heat": heat, "pyramid": pyramid}.items()
 }
 
 
@@ -58,7 +70,7 @@ def drawn(name: str, picture: Picture, texts: Texts) -> Drawn:
         return Drawn(Markup(""), getattr(said.needs, name))
     if not np.isfinite(picture.values).any():
         return Drawn(Markup(""), said.nothing_shown)
-    limited = picture.limited(kind.most_categories, kind.most_series)
+    limited = kind.limited(picture)
     described = replace(limited, description=_description(name, limited, texts))
     return Drawn(kind.draw(described), _left_out(picture, limited, texts))
 
@@ -68,7 +80,7 @@ def _description(name: str, picture: Picture, texts: Texts) -> str:
     said, values = texts.chart, picture.values
     high = np.unravel_index(np.nanargmax(values), values.shape)
     low = np.unravel_index(np.nanargmin(values), values.shape)
-    return said.description.format(
+    described: str = said.description.format(
         kind=getattr(said.kinds, name),
         rows=texts.count("rows", len(picture.categories)),
         columns=texts.count("columns", len(picture.series)),
@@ -77,6 +89,7 @@ def _description(name: str, picture: Picture, texts: Texts) -> str:
         least=picture.written(float(values[low])),
         least_at=_named(picture, *map(int, low)),
     )
+    return described
 
 
 def _named(picture: Picture, k: int, s: int) -> str:

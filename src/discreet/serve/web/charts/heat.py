@@ -10,13 +10,14 @@ from discreet.serve.web.charts import svg
 from discreet.serve.web.charts.picture import Picture
 from discreet.serve.web.charts.svg import FONT, WIDTH
 
-MOST_CATEGORIES, MOST_SERIES = 60, 24
+MOST_CATEGORIES, MOST_SERIES, MOST_MARKS = 60, 24, 1440
 SHADES = ("#f1f5f9", "#d3e3ee", "#a9cbe0", "#6fa8ca", "#3a7fab", "#17557f", "#0a3050")
 """Light to dark; each differs from the next in lightness, so that grey paper keeps the order."""
 _DARK_FROM = 4  # shades on which writing is white
 _HIGH = 24.0
 _SMALL = 11.0
 _FOOT = 40.0
+_SLANTED = 110.0  # longest slanted name
 
 
 def fits(picture: Picture) -> bool:
@@ -27,7 +28,7 @@ def fits(picture: Picture) -> bool:
 def draw(picture: Picture) -> Markup:
     """The fields under the names of the columns, and what the shades stand for."""
     left = min(max(map(svg.width_of, picture.categories)) + 10, WIDTH * 0.38)
-    wide = (WIDTH - left) / len(picture.series)
+    wide = _field_width(picture, left)
     top, parts = _over(picture, left, wide)
     has_room = max(map(svg.width_of, _texts(picture))) * _SMALL / FONT + 4 <= wide
     for k, category in enumerate(picture.categories):
@@ -39,6 +40,15 @@ def draw(picture: Picture) -> Markup:
     bottom = top + _HIGH * len(picture.categories)
     parts += _key(picture, left, bottom)
     return svg.drawing(picture.title, picture.description, bottom + _FOOT, parts)
+
+
+def _field_width(picture: Picture, left: float) -> float:
+    """The width of a field; slanted names need room beside the last one."""
+    longest = max(map(svg.width_of, picture.series))
+    level = (WIDTH - left) / len(picture.series)
+    if longest + 6 <= level:
+        return level
+    return (WIDTH - left - min(longest, _SLANTED) * 0.6) / len(picture.series)
 
 
 def shade_of(value: float, largest: float) -> int:
@@ -57,7 +67,7 @@ def _over(picture: Picture, left: float, wide: float) -> tuple[float, list[Marku
     if not longest:
         return 6.0, []
     is_level = longest + 6 <= wide
-    height = 22.0 if is_level else min(longest, 120.0) * 0.72 + 20
+    height = 22.0 if is_level else min(longest, _SLANTED) * 0.72 + 20
     parts = []
     for s, series in enumerate(picture.series):
         x = left + (s + 0.5) * wide
@@ -65,7 +75,7 @@ def _over(picture: Picture, left: float, wide: float) -> tuple[float, list[Marku
             parts.append(svg.text(x, 15.0, series, text_anchor="middle"))
         else:
             turn = f"rotate(-45 {x:.1f} {height - 6:.1f})"
-            parts.append(svg.text(x, height - 6, svg.shortened(series, 120.0), transform=turn))
+            parts.append(svg.text(x, height - 6, svg.shortened(series, _SLANTED), transform=turn))
     return height, parts
 
 

@@ -12,9 +12,10 @@ from discreet.serve.web.charts import palette, svg
 from discreet.serve.web.charts.picture import Picture
 from discreet.serve.web.numbers import nice_ticks
 
-MOST_CATEGORIES, MOST_SERIES = 120, palette.MOST_SERIES
+MOST_CATEGORIES, MOST_SERIES, MOST_MARKS = 120, palette.MOST_SERIES, 720
 _HIGH = 240.0
 _TOP = 10.0
+_SLANTED = 110.0  # longest slanted name
 
 
 def fits(picture: Picture) -> bool:
@@ -26,7 +27,7 @@ def draw(picture: Picture) -> Markup:
     """The lines; a value that is not shown leaves a gap."""
     ticks = nice_ticks(picture.largest, 5)
     left = max(svg.width_of(picture.tick(value, ticks[1])) for value in ticks) + 10
-    right = _room_for_names(picture)
+    right = max(_room_for_names(picture), _room_for_slanted(picture, left))
     step = (svg.WIDTH - left - right) / (len(picture.categories) - 1)
     foot, names = _under(picture, left, step)
     scale = (_HIGH - _TOP) / ticks[-1]
@@ -51,6 +52,13 @@ def _room_for_names(picture: Picture) -> float:
     return min(longest + 30, svg.WIDTH * 0.32) if longest else 14.0
 
 
+def _room_for_slanted(picture: Picture, left: float) -> float:
+    """What the last name under the axis needs to the right of it."""
+    longest = max(map(svg.width_of, picture.categories))
+    is_level = longest + 8 <= (svg.WIDTH - left) / len(picture.categories) * 2
+    return longest / 2 if is_level else min(longest, _SLANTED) * 0.72
+
+
 def _under(picture: Picture, left: float, step: float) -> tuple[float, list[Markup]]:
     """Names of the categories, as many as have room; slanted where they are long."""
     longest = max(map(svg.width_of, picture.categories))
@@ -63,12 +71,10 @@ def _under(picture: Picture, left: float, step: float) -> tuple[float, list[Mark
         if is_level:
             parts.append(svg.text(x, y, name, text_anchor="middle", fill=svg.SOFT))
         else:
-            turn = f"rotate(-45 {x:.1f} {y - 4:.1f})"
-            short = svg.shortened(name, 120.0)
-            parts.append(
-                svg.text(x, y - 4, short, text_anchor="end", transform=turn, fill=svg.SOFT)
-            )
-    return (28.0 if is_level else min(longest, 120.0) * 0.72 + 26), parts
+            turn = f"rotate(45 {x:.1f} {y - 4:.1f})"
+            short = svg.shortened(name, _SLANTED)
+            parts.append(svg.text(x, y - 4, short, transform=turn, fill=svg.SOFT))
+    return (28.0 if is_level else min(longest, _SLANTED) * 0.72 + 26), parts
 
 
 def _line(picture: Picture, s: int, left: float, step: float, scale: float) -> list[Markup]:

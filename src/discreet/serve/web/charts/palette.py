@@ -54,7 +54,7 @@ def _pattern(k: int, colour: str) -> Markup:
     return tag(
         "pattern",
         rectangle(0.0, 0.0, 8.0, 8.0, fill=colour),
-        tag("path", d=_TILES[k], stroke="#fff", stroke_width=1.4, fill="none"),
+        tag("path", d=_TILES[k], stroke="#fff", stroke_width=1.3, stroke_opacity=0.6, fill="none"),
         id=f"pattern-{k}",
         width=8.0,
         height=8.0,

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.design.release import CellStatus
 from discreet.release.cube import CubeAxis
 from discreet.release.outline import Entry
 from discreet.serve.web.numbers import Numbers, decimals_of
@@ -83,7 +84,8 @@ def picture_of(sheet: Sheet, numbers: Numbers, *, title: str, is_share: bool) ->
     """The picture of a sheet: what sums up others that are shown is left out."""
     rows = _finest(sheet.rows, sheet.row_axes)
     columns = _finest(sheet.columns, sheet.column_axes)
-    shown = np.where(sheet.is_shown, sheet.values.astype(np.float64), np.nan)
+    is_drawn = sheet.is_shown & (sheet.status != CellStatus.structural_zero)
+    shown = np.where(is_drawn, sheet.values.astype(np.float64), np.nan)
     decimals = 1 if is_share else decimals_of(shown)
     return Picture(
         tuple(_label(sheet.rows[k]) for k in rows),

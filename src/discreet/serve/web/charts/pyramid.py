@@ -8,7 +8,7 @@ from discreet.serve.web.charts import palette, svg
 from discreet.serve.web.charts.picture import Picture
 from discreet.serve.web.numbers import nice_ticks
 
-MOST_CATEGORIES, MOST_SERIES = 110, 2
+MOST_CATEGORIES, MOST_SERIES, MOST_MARKS = 110, 2, 220
 _TOP, _FOOT = 28.0, 26.0
 
 

@@ -9,7 +9,7 @@ from markupsafe import Markup, escape
 WIDTH = 480.0
 """The width of every chart in its own units; pages scale it."""
 FONT = 13.0
-_CHARACTER = 6.9  # mean width of a character at that size
+_CHARACTER = 7.3  # mean width of a character at that size
 INK, SOFT, GRID = "#1a242d", "#51606d", "#dfe5e9"
 Attribute = str | float | None
 
