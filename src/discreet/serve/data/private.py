@@ -88,7 +88,8 @@ class PrivateSource:
     def budget(self) -> Budget:
         """What tables may cost and have cost."""
         name = self._tables.name
-        spent, limit = self._ledger.spent(name), self._ledger.budget_of(name)
+        spent = self._ledger.spent(name)
+        limit = self._ledger.budget_of(name) or self._ledger.budget  # kept with the first table
         delta = 0.0 if limit is None else limit.delta
         drawn = sum(self._key(term) in self._shelf for term in self.universe)
         limit = None if limit is None else limit.epsilon
