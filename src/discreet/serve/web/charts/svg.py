@@ -6,10 +6,11 @@ from collections.abc import Iterable
 
 from markupsafe import Markup, escape
 
-WIDTH = 480.0
+WIDTH = 420.0
 """The width of every chart in its own units; pages scale it."""
 FONT = 13.0
 _CHARACTER = 7.3  # mean width of a character at that size
+_WIDE = "%mwMW"
 INK, SOFT, GRID = "#1a242d", "#51606d", "#dfe5e9"
 Attribute = str | float | None
 
@@ -68,7 +69,8 @@ def drawing(title: str, description: str, height: float, parts: Iterable[str]) -
 
 def width_of(said: str, size: float = FONT) -> float:
     """About how wide a text is."""
-    return len(said) * _CHARACTER * size / FONT
+    wide = sum(character in _WIDE for character in said)
+    return (len(said) + 0.6 * wide) * _CHARACTER * size / FONT
 
 
 def shortened(said: str, width: float, size: float = FONT) -> str:
