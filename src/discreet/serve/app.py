@@ -5,8 +5,9 @@ from __future__ import annotations
 from fastapi import APIRouter, FastAPI
 
 from discreet import __version__
-from discreet.serve.api import pxweb, v1
+from discreet.serve.api import files, openapi, pxweb, v1
 from discreet.serve.guard import guard
+from discreet.serve.kept_answers import KeptAnswers
 from discreet.serve.office import admin
 from discreet.serve.office.office import Office
 from discreet.serve.office.reception import Reception
@@ -14,6 +15,7 @@ from discreet.serve.site.site import Site, SiteHolder, held
 from discreet.serve.web import pages
 
 _router = APIRouter()
+_PROGRAMS = (v1.router, pxweb.router, openapi.router)
 
 
 def make_app(site: Site | SiteHolder, office: Office | None = None) -> FastAPI:
@@ -35,8 +37,9 @@ def make_app(site: Site | SiteHolder, office: Office | None = None) -> FastAPI:
     app.state.site, app.state.office = holder, office
     office.watch(holder)
     pages.mount(app)
-    for router in (_router, pages.router, v1.router, pxweb.router, admin.router):
+    for router in (_router, files.router, pages.router, *_PROGRAMS, admin.router):
         app.include_router(router)
+    app.add_middleware(KeptAnswers)
     app.add_middleware(Reception, office=office)
     guard(app)
     return app

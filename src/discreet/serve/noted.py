@@ -59,6 +59,11 @@ def answering(dataset: str, edition: str, address: str) -> Iterator[Note]:
         raise
 
 
+def under_way() -> Note | None:
+    """The note of the request under way."""
+    return _UNDER_WAY.get()
+
+
 def role_of_visitor() -> str:
     """The role of who asks; outside of requests it is the office itself."""
     note = _UNDER_WAY.get()

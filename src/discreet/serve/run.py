@@ -28,8 +28,8 @@ _WORKER_SECONDS = 120  # until a worker that gives no sign of life is replaced
 def require_web() -> None:
     """Say what to install when the web packages are missing."""
     try:
-        import fastapi  # noqa: F401
         import alembic  # noqa: F401
+        import fastapi  # noqa: F401
         import jinja2  # noqa: F401
         import sqlalchemy  # noqa: F401
         import uvicorn  # noqa: F401

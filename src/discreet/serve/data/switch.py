@@ -20,11 +20,15 @@ class Switch:
     is_closed: bool = False
     for_analysts: bool = False
 
+    def is_open_to(self, role: str) -> bool:
+        """Whether visitors with this role get tables."""
+        return not self.is_closed and not (self.for_analysts and role == "viewer")
+
     def check(self, title: str) -> None:
         """Refuse a question that the switch does not allow."""
         if self.is_closed:
             message = f"{title} is closed at the moment."
             raise Refusal("closed", message, "Other data sets, or this one later.", 403)
-        if self.for_analysts and role_of_visitor() == "viewer":
+        if not self.is_open_to(role_of_visitor()):
             message = f"{title} is for analysts."
             raise Refusal("not_allowed", message, "Other data sets, or sign in as an analyst.", 403)
