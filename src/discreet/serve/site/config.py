@@ -112,6 +112,8 @@ class SiteConfig:
       title: Heading of the pages.
       description: What the site is, in a sentence or two.
       contact: Whom to ask.
+      address: Where visitors find the site, `https://tables.office.example`; links for programs
+        begin with it. What the program itself asked for if empty.
       logo: A picture on the pages, an SVG or PNG file.
       languages: Languages of the pages, the first by default.
       accent: The colour of links and buttons, as `#rrggbb`.
@@ -126,6 +128,7 @@ class SiteConfig:
     title: str = "Table builder"
     description: str = ""
     contact: str = ""
+    address: str = ""
     logo: str = ""
     languages: tuple[str, ...] = LANGUAGES
     accent: str = "#1f5f99"
