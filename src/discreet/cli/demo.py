@@ -6,7 +6,7 @@ import shlex
 import urllib.request
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 from urllib.parse import urlencode
 
 import typer
@@ -57,7 +57,7 @@ def demo(
         _build(folder / SITE)
         with progress_bar():
             holder = held_site(folder / SITE)
-        _check(holder) if check else _serve(holder, port)
+        _check(holder) if check else _serve(holder, folder / SITE, port)
 
 
 def prepared(folder: Path, persons: int, seed: int) -> Microdata:
@@ -142,14 +142,14 @@ def _next_commands(folder: Path, census: str) -> str:
     return "\n".join(["Next, try:", *(f"  {line}" for line in lines), ""])
 
 
-def _serve(holder: SiteHolder, port: int | None) -> None:
+def _serve(holder: SiteHolder, path: Path, port: int | None) -> None:
     server = holder.current.config.server
     try:
-        run_site(holder, server if port is None else replace(server, port=port))
+        run_site(holder, server if port is None else replace(server, port=port), path)
     except DataError:
         if port is not None:
             raise
-        run_site(holder, replace(server, port=0))
+        run_site(holder, replace(server, port=0), path)
 
 
 def _check(holder: SiteHolder) -> None:
@@ -158,11 +158,11 @@ def _check(holder: SiteHolder) -> None:
     from discreet.serve.run import serving
 
     with serving(make_app(holder)) as address:
-        url = f"{address}d/census/table?{urlencode(_CHECKED)}"
+        url = f"{address}d/census/table.csv?{urlencode(_CHECKED)}"
         try:
             with urllib.request.urlopen(url, timeout=_SECONDS) as response:
-                found: Any = response.read()
+                lines = response.read().decode("utf-8-sig").splitlines()
         except (OSError, ValueError) as error:
             say(f"check failed: {url} did not answer with a table ({error}).")
             raise typer.Exit(1) from error
-    say(f"checked {url}: {len(found):,} bytes")
+    say(f"checked {url}: {len(lines) - 1} cells")

@@ -77,6 +77,7 @@ def serve(
     host: Annotated[str | None, _option("host")] = None,
     port: Annotated[int | None, _option("port")] = None,
     root_path: Annotated[str | None, _option("root_path")] = None,
+    workers: Annotated[int | None, _option("workers")] = None,
     title: Annotated[str | None, typer.Option(help="Heading of the pages.")] = None,
     max_variables: Annotated[int | None, _option("max_variables")] = None,
     max_cells: Annotated[int | None, _option("max_cells")] = None,
@@ -92,6 +93,7 @@ def serve(
     --secret keys.secret --weight w --grid 100
     """
     from discreet.serve.run import require_web
+    from discreet.serve.site.start import held_site
 
     require_web()
     opened = {
@@ -112,27 +114,44 @@ def serve(
         "ledger": ledger,
     }
     limits = {"max_variables": max_variables, "max_cells": max_cells}
-    place = {"host": host, "port": port, "root_path": root_path}
+    place = {"host": host, "port": port, "root_path": root_path, "workers": workers}
+    path = Path(source) if source.endswith(".toml") else None
     with progress_bar():
-        if source.endswith(".toml"):
-            _refuse_options({**opened, **limits, "recipe": recipe, "by": by, "grid": grid})
-            holder = _from_file(Path(source), title)
+        if path is not None:
+            others = {"recipe": recipe, "by": by, "grid": grid, "title": title}
+            _refuse_options({**opened, **limits, **others})
+            holder = held_site(path)
         else:
             data = open_source(source, **opened)  # type: ignore[arg-type]
             chosen = plan(data, recipe, by, grid)
             holder = site(data, chosen, _changed(Policy(), limits), title or "Table builder")
-    run_site(holder, _changed(holder.current.config.server, place))
+    run_site(holder, _changed(holder.current.config.server, place), path)
 
 
-def run_site(holder: SiteHolder, server: Server) -> None:
-    """Answer for a site until Ctrl-C."""
+def run_site(holder: SiteHolder, server: Server, path: Path | None = None) -> None:
+    """Answer for a site until Ctrl-C; one that has a file follows it."""
     from discreet.serve.app import make_app
-    from discreet.serve.run import address_of, listen, serve_until_stopped
+    from discreet.serve.office.office import Office
+    from discreet.serve.run import address_of, listen, serve_by_workers, serve_until_stopped
+    from discreet.serve.site.watch import Watch
 
-    app = make_app(holder)
+    if path is None and server.workers > 1:
+        raise ParameterError("several workers need a site they can read: write a site.toml.")
     listening = listen(server.host, server.port)
     say(f"The table builder answers at {address_of(listening)} (stop it with Ctrl-C).")
-    serve_until_stopped(app, listening, server.root_path)
+    if path is not None and server.workers > 1:
+        serve_by_workers(path, listening, server.workers, server.root_path)
+        return
+    office = None if path is None else Office.open(holder.current.config)
+    app = make_app(holder, office)
+    watch = None if path is None else Watch(holder, path).start()
+    try:
+        serve_until_stopped(app, listening, server.root_path)
+    finally:
+        if watch is not None:
+            watch.stop()
+        if office is not None:
+            office.close()
 
 
 def plan(data: Microdata, recipe: Path | None, by: str | None, grid: float | None = None) -> Recipe:
@@ -173,14 +192,6 @@ def site(data: Microdata, recipe: Recipe, policy: Policy, title: str) -> SiteHol
     name = re.sub(r"[^a-z0-9]+", "-", data.data_set.name.lower()).strip("-") or "data"
     dataset = Dataset(name, About(title=title), LiveSource(recipe, data), policy)
     return SiteHolder(Site(SiteConfig(title=title), {name: dataset}))
-
-
-def _from_file(path: Path, title: str | None) -> SiteHolder:
-    from discreet.serve.site.start import held_site
-
-    if title is not None:
-        raise ParameterError("the title of a site stands in its file; leave out --title.")
-    return held_site(path)
 
 
 def _refuse_options(given: dict[str, Any]) -> None:

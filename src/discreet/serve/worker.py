@@ -19,9 +19,11 @@ def app_of_site() -> FastAPI:
     from discreet.serve.app import make_app
     from discreet.serve.office.office import Office
     from discreet.serve.site.start import held_site
+    from discreet.serve.site.watch import Watch
 
     path = os.environ.get(SITE)
     if not path:
         raise ParameterError(f"environment variable {SITE} must name a site.toml.")
     holder = held_site(path)
+    Watch(holder, path).start()
     return make_app(holder, Office.open(holder.current.config))

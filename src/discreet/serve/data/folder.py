@@ -35,7 +35,7 @@ def write_build(table: InnerTable, folder: Path) -> Path:
     except BaseException:
         shutil.rmtree(partial, ignore_errors=True)
         raise
-    before = _pointed(folder)
+    before = pointed(folder)
     with written_whole(folder / POINTER) as temporary:
         temporary.write_text(place.name, encoding="ascii")
     _remove_others(folder, {place.name, before.name if before else ""})
@@ -52,7 +52,7 @@ def read_build(folder: Path, made_from: str) -> InnerTable:
     Raises:
       DataError: There is none, or it was made by another recipe or from another edition.
     """
-    place = _pointed(folder)
+    place = pointed(folder)
     if place is None or not place.is_dir():
         raise DataError(
             f"data set {folder.name!r} has not been built: there is no inner table in {folder}. "
@@ -76,7 +76,8 @@ def is_built(folder: Path, made_from: str) -> bool:
         return False
 
 
-def _pointed(folder: Path) -> Path | None:
+def pointed(folder: Path) -> Path | None:
+    """The build that is served from a folder, if there is one."""
     try:
         name = (folder / POINTER).read_text(encoding="ascii").strip()
     except (OSError, UnicodeDecodeError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,7 @@ from discreet.errors import DiscreetError
 from discreet.recipe import Recipe
 from discreet.serve.build import made_from, records_of
 from discreet.serve.data.dataset import Dataset
-from discreet.serve.data.folder import read_build
+from discreet.serve.data.folder import pointed, read_build
 from discreet.serve.data.inner import InnerSource
 from discreet.serve.data.live import LiveSource, Tables, is_private
 from discreet.serve.data.private import PrivateSource
@@ -27,12 +28,36 @@ if TYPE_CHECKING:
 
 def started(config: SiteConfig) -> Site:
     """A site with all its data sets ready to answer."""
-    return Site(config, {d.name: _dataset(config, d) for d in config.datasets})
+    return _Maker().site(config)
 
 
 def held_site(path: str | Path) -> SiteHolder:
     """A site from its file, with a way to make it anew when the file changes."""
-    return SiteHolder(started(read_site(path)), lambda _: started(read_site(path)))
+    maker = _Maker()
+    return SiteHolder(maker.site(read_site(path)), lambda _: maker.site(read_site(path)))
+
+
+class _Maker:
+    """Makes sites; a data set of which nothing changed stays as it is, and so does its switch."""
+
+    def __init__(self) -> None:
+        self._made: dict[str, tuple[object, Dataset]] = {}
+
+    def site(self, config: SiteConfig) -> Site:
+        """A site with all its data sets ready to answer."""
+        made = {d.name: self._dataset(config, d) for d in config.datasets}
+        self._made = made
+        return Site(config, {name: dataset for name, (_, dataset) in made.items()})
+
+    def _dataset(self, config: SiteConfig, wanted: DatasetConfig) -> tuple[object, Dataset]:
+        build = pointed(config.cache_folder / wanted.name)
+        stamp = (wanted, made_from(wanted, config.folder), build, config.folder)
+        before = self._made.get(wanted.name)
+        if before is None:
+            return stamp, _dataset(config, wanted)
+        if before[0] == stamp:
+            return before
+        return stamp, replace(_dataset(config, wanted), switch=before[1].switch)
 
 
 def _dataset(config: SiteConfig, dataset: DatasetConfig) -> Dataset:
