@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from discreet.release.outline import Entry
@@ -44,6 +44,7 @@ class Editor:
       close: The page without the list.
       reset: The page without any choice among these categories.
       groups: Links that remove a group, each with the group's label and categories.
+      fixed: Links that add one of the office's groups, where visitors make none of their own.
     """
 
     kind: Kind
@@ -55,6 +56,7 @@ class Editor:
     close: Link
     reset: Link | None
     groups: Sequence[tuple[str, str, Link]] = ()
+    fixed: Sequence[Link] | None = None
 
 
 def editor_of(
@@ -68,7 +70,12 @@ def editor_of(
     if kind == "group" and not may_group(dataset, variable):
         return None
     entries = _entries(query, kind, variable, dataset)
-    return _editor(query, kind, variable, entries, at, texts) if entries else None
+    if not entries:
+        return None
+    made = _editor(query, kind, variable, entries, at, texts)
+    if kind == "group" and dataset.policy.groups == "fixed":
+        return replace(made, fixed=_fixed(dataset, query, variable, at))
+    return made
 
 
 def tidied(dataset: Dataset, query: Query) -> Query:
@@ -141,3 +148,20 @@ def _groups(
         link = Link(said, href, f"group-{k}", icon="remove", focus="editor")
         found.append((label, ", ".join(labels.get(c, c) for c in codes), link))
     return found
+
+
+def _fixed(dataset: Dataset, query: Query, variable: Variable, at: Addresses) -> list[Link]:
+    """Links that add the office's groups which are not in the table yet."""
+    used = query.groups.get(variable.name, {})
+    return [
+        Link(
+            label,
+            at.table(
+                moves.with_group(query, variable.name, label, codes), f"group.{variable.name}"
+            ),
+            f"fixed-{k}",
+            focus="editor",
+        )
+        for k, (label, codes) in enumerate(dataset.policy.fixed_groups[variable.name].items())
+        if label not in used
+    ]

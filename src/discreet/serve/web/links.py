@@ -69,6 +69,11 @@ class Addresses:
         """The table as a file."""
         return f"{self.table_path}.{ending}?{query.address}"
 
+    def saved(self, query: Query) -> str:
+        """The query as a file that the command line replays."""
+        path = f"{self.root}/api/v1/datasets/{quote(self.dataset)}/query.toml"
+        return f"{path}?{query.address}"
+
     def chart(self, query: Query) -> str:
         """The chart of a table as a file."""
         return f"{self.start}/chart.svg?{query.address}"

@@ -10,6 +10,9 @@ from fastapi import APIRouter, FastAPI, Request
 from fastapi.responses import FileResponse, RedirectResponse, Response
 from fastapi.staticfiles import StaticFiles
 
+from discreet.serve.answer import Answer
+from discreet.serve.api.reply import base_of
+from discreet.serve.api.snippets import snippets_of
 from discreet.serve.data.dataset import Dataset
 from discreet.serve.query import Query
 from discreet.serve.refusals import Refusal
@@ -27,20 +30,47 @@ from discreet.serve.web.frame import (
 )
 from discreet.serve.web.links import Addresses, address, parameters
 from discreet.serve.web.notes import methods_of, statement_notes
-from discreet.serve.web.panel import panel_of
+from discreet.serve.web.panel import limits_of, panel_of
 from discreet.serve.web.table import chart_of, fold_link, sheet_for, sort_link, table_of
+from discreet.serve.web.texts import Texts
+from discreet.serve.web.wording import citation_of
 
 router = APIRouter()
 _STATIC = Path(__file__).parent / "static"
 EDIT = "edit"
+_DRAWN_IN = "#0b5563"  # the colour of the icon as it is drawn
 _FOR_A_WHILE = {"Cache-Control": "max-age=600"}
 _OF_PAGES = (LANGUAGE, EDIT, NEW_LABEL, NEW_CODE, NEW_OF)
 """Parameters that belong to pages and are no part of a query."""
 
 
 def mount(app: FastAPI) -> None:
-    """Serve the files that pages need."""
+    """Serve the files that pages need; those that the site's file changes come first."""
+    for name, answer in {"theme.css": theme, "icon.svg": icon, "logo": logo}.items():
+        app.add_api_route(f"/static/{name}", answer, include_in_schema=False)
     app.mount("/static", StaticFiles(directory=_STATIC), name="static")
+
+
+def theme(request: Request) -> Response:
+    """The site's colours."""
+    content = style_of(current_site(request).config.accent)
+    return Response(content, media_type="text/css", headers=_FOR_A_WHILE)
+
+
+def icon(request: Request) -> Response:
+    """The site's picture in the site's colour, where the office has none of its own."""
+    drawn = (_STATIC / "icon.svg").read_text(encoding="utf-8")
+    content = drawn.replace(_DRAWN_IN, readable(current_site(request).config.accent))
+    return Response(content, media_type="image/svg+xml", headers=_FOR_A_WHILE)
+
+
+def logo(request: Request) -> Response:
+    """The office's own picture."""
+    config = current_site(request).config
+    path = config.folder / config.logo
+    if not config.logo or not path.is_file():
+        raise Refusal("not_found", "There is no such page.", "The catalogue is at /.", 404)
+    return FileResponse(path, headers=_FOR_A_WHILE)
 
 
 def error_page(request: Request, refusal: Refusal) -> str:
@@ -60,31 +90,6 @@ def about(request: Request) -> Response:
     return page(request, "about.html")
 
 
-@router.get("/theme.css")
-def theme(request: Request) -> Response:
-    """The site's colours."""
-    content = style_of(current_site(request).config.accent)
-    return Response(content, media_type="text/css", headers=_FOR_A_WHILE)
-
-
-@router.get("/icon.svg")
-def icon(request: Request) -> Response:
-    """The site's picture in the site's colour, where the office has none of its own."""
-    drawn = (_STATIC / "icon.svg").read_text(encoding="utf-8")
-    content = drawn.replace("#0b5563", readable(current_site(request).config.accent))
-    return Response(content, media_type="image/svg+xml", headers=_FOR_A_WHILE)
-
-
-@router.get("/logo")
-def logo(request: Request) -> Response:
-    """The office's own picture."""
-    config = current_site(request).config
-    path = config.folder / config.logo
-    if not config.logo or not path.is_file():
-        raise Refusal("not_found", "There is no such page.", "The catalogue is at /.", 404)
-    return FileResponse(path, headers=_FOR_A_WHILE)
-
-
 @router.get("/d/{dataset}")
 def start(request: Request, dataset: str) -> Response:
     """A data set with a first table."""
@@ -96,7 +101,7 @@ def start(request: Request, dataset: str) -> Response:
 def about_dataset(request: Request, dataset: str) -> Response:
     """What is known of a data set."""
     found, texts = current_site(request).dataset(dataset), texts_for(request)
-    statement = found.source.statement
+    statement = found.statement
     plain = statement_notes(statement, found.source.mode, texts)
     return page(
         request,
@@ -104,6 +109,7 @@ def about_dataset(request: Request, dataset: str) -> Response:
         dataset=found,
         at=Addresses(root_of(request), found.name),
         notes=methods_of(statement, plain),
+        limits=limits_of(found, texts),
     )
 
 
@@ -147,8 +153,7 @@ def _with_new_group(query: Query, given: list[tuple[str, str]]) -> Query:
 
 
 def _table_page(request: Request, dataset: Dataset, query: Query, edit: str) -> Response:
-    site, texts = current_site(request), texts_for(request)
-    at = Addresses(root_of(request), dataset.name)
+    texts, at = texts_for(request), Addresses(root_of(request), dataset.name)
     parts: dict[str, Any] = {
         "dataset": dataset,
         "query": query,
@@ -158,10 +163,22 @@ def _table_page(request: Request, dataset: Dataset, query: Query, edit: str) -> 
         "sort_link": sort_link,
         "fold_link": fold_link,
     }
-    config, day = site.config, datetime.now(UTC).date()
     try:
         answer = dataset.answer(query)
-        made = table_of(answer, at, texts, publisher=config.title, accent=config.accent, day=day)
+        made = table_of(answer, at, texts, current_site(request).config.accent)
     except Refusal as refusal:
+        request.state.outcome = refusal.code
         return page(request, "builder.html", refusal.status, **parts, refusal=refusal, table=None)
-    return page(request, "builder.html", **parts, refusal=None, table=made)
+    taken = _to_take_home(request, answer, texts)
+    return page(request, "builder.html", **parts, **taken, refusal=None, table=made)
+
+
+def _to_take_home(request: Request, answer: Answer, texts: Texts) -> dict[str, Any]:
+    """The citation of a table, and program texts that return it."""
+    base, day = base_of(request), datetime.now(UTC).date()
+    address = Addresses(base, answer.dataset.name).table(answer.query)
+    publisher = current_site(request).title
+    return {
+        "citation": citation_of(answer, publisher, address, day, texts),
+        "snippets": snippets_of(base, answer.dataset, answer.query),
+    }

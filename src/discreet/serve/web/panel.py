@@ -102,7 +102,7 @@ class _Maker:
             [self.more_filter(v) for v in variables if v.name not in self.query.where],
             self.units(),
             Link(build.swap, self.table(moves.swapped(self.query)), "swap"),
-            self.limits(),
+            limits_of(self.dataset, self.texts),
         )
 
     def table(self, query: Query, edit: str = "") -> str:
@@ -240,19 +240,23 @@ class _Maker:
             for unit in offered
         ]
 
-    def limits(self) -> str:
-        policy = self.dataset.policy
-        said: str = self.texts.build.limits.format(
-            variables=self.texts.count("variables", policy.max_variables),
-            cells=self.texts.count("cells", policy.max_cells),
-        )
-        return said
+
+_SIZES = ("variables", "cells")
+
+
+def limits_of(dataset: Dataset, texts: Texts) -> str:
+    """The limits on the size of a table, as far as the office tells them."""
+    told = dataset.policy.public()
+    shown = [texts.count(what, told[f"max_{what}"]) for what in _SIZES if f"max_{what}" in told]
+    return str(texts.build.limits.format(texts.table.and_.join(shown))) if shown else ""
 
 
 def may_group(dataset: Dataset, variable: Variable) -> bool:
-    """Whether visitors may make groups of their own of a variable."""
-    allowed = getattr(dataset.policy, "own_groups", True)
-    return bool(allowed) and len(variable.details[-1].levels[-1]) > 2
+    """Whether visitors may put groups of a variable into a table, their own or the office's."""
+    policy = dataset.policy
+    if policy.groups == "fixed":
+        return variable.name in policy.fixed_groups
+    return policy.groups == "own" and len(variable.details[-1].levels[-1]) > 2
 
 
 def unit_label(unit: str, texts: Texts) -> str:

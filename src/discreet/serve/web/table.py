@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import date
 
 from discreet.release.formats.write import writers
 from discreet.serve.answer import Answer
@@ -19,9 +18,7 @@ from discreet.serve.web.notes import Notes, notes_of
 from discreet.serve.web.sheet import Sheet, parents, sheet_of
 from discreet.serve.web.texts import Texts
 from discreet.serve.web.wording import (
-    Citation,
     caption_of,
-    citation_of,
     layers_of,
     populations_of,
     title_of,
@@ -53,7 +50,6 @@ class TablePart:
     totals: Link
     folds: Sequence[Link]
     downloads: Sequence[Download]
-    citation: Citation
     notes: Notes
     n_cells: int
 
@@ -63,12 +59,9 @@ class TablePart:
         return self.answer.query
 
 
-def table_of(
-    answer: Answer, at: Addresses, texts: Texts, *, publisher: str, accent: str, day: date
-) -> TablePart:
+def table_of(answer: Answer, at: Addresses, texts: Texts, accent: str) -> TablePart:
     """The part of a page that shows an answer."""
     query, sheet = answer.query, sheet_for(answer)
-    path = at.table(query)
     return TablePart(
         answer,
         title_of(answer, texts),
@@ -82,7 +75,6 @@ def table_of(
         _totals(query, at, texts),
         _folds(answer, at, texts),
         _downloads(query, at, texts),
-        citation_of(answer, publisher, path, day, texts),
         notes_of(answer, texts),
         sheet.values.size,
     )

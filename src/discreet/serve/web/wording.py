@@ -59,31 +59,23 @@ def populations_of(answer: Answer) -> list[str]:
 
 @dataclass(frozen=True)
 class Citation:
-    """A citation in two parts, around the origin that only the visitor's browser knows."""
+    """How a table is cited."""
 
-    before: str
-    path: str
-
-    @property
-    def text(self) -> str:
-        """The citation with the address within the site."""
-        return self.before + self.path
+    text: str
 
 
-def citation_of(answer: Answer, publisher: str, path: str, day: date, texts: Texts) -> Citation:
+def citation_of(answer: Answer, publisher: str, address: str, day: date, texts: Texts) -> Citation:
     """How the table is cited, with date and edition."""
     dataset = answer.dataset
-    mark = "\0"
     said = texts.take.citation.format(
         publisher=dataset.about.source or publisher,
         title=", ".join([title_of(answer, texts), *populations_of(answer)]),
         dataset=dataset.title,
         edition=dataset.edition,
         date=written_date(day, texts),
-        address=mark,
+        address=address,
     )
-    before, _, after = said.partition(mark)
-    return Citation(before, path + after)
+    return Citation(said)
 
 
 def written_date(day: date, texts: Texts) -> str:

@@ -129,10 +129,9 @@ async function copy(button) {
   said.textContent = document.body.dataset.copied;
 }
 
-// What only makes sense with scripts is shown, and addresses get the part that the browser knows.
+// What only makes sense with scripts is shown.
 function prepare() {
   for (const hidden of main.querySelectorAll(".search, .copy")) hidden.hidden = false;
-  for (const origin of main.querySelectorAll(".origin")) origin.textContent = location.origin;
 }
 
 main.addEventListener("click", (event) => {
