@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -37,11 +36,11 @@ class Numbers:
         text = f"{value:,.{decimals}f}"
         if text.startswith("-") and not text.strip("-0.,"):
             text = text[1:]  # what rounds to zero has no sign
-        return text.translate(self._signs)
+        return self.signed(text)
 
-    def all_written(self, values: Iterable[float], decimals: int = 0) -> list[str]:
-        """Many numbers with so many decimals."""
-        return [self.written(value, decimals) for value in values]
+    def signed(self, english: str) -> str:
+        """A number in English with the signs of this language."""
+        return english.translate(self._signs)
 
     def in_percent(self, value: float, decimals: int = 1) -> str:
         """A percentage with its sign."""

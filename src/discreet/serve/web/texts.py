@@ -1,17 +1,17 @@
 """What the pages say, in one file per language.
 
 A page reads texts by their place in the file, `texts.table.rows`. Sentences that the library makes
-(statements, refusals) are English; a language file names their translations under `[said]`, with
-`{}` in place of every number and quoted name.
+(statements, refusals) are English; a language file has their translations under `[said]`, with `{}`
+for whatever differs from one time to the next.
 """
 
 from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property, lru_cache
 from importlib.resources import files
 from types import SimpleNamespace
 from typing import Any
@@ -20,7 +20,8 @@ from discreet.errors import UnknownNameError
 from discreet.serve.web.numbers import Numbers
 
 DEFAULT = "en"
-_VARYING = re.compile(r"'[^']*'|\d[\d,.]*\d|\d")
+_NUMBER = re.compile(r"\d[\d,]*(\.\d+)?")
+_REMEMBERED = 1_000
 
 
 @dataclass(frozen=True)
@@ -49,17 +50,31 @@ class Texts(SimpleNamespace):
         """A sentence of the library in this language, or as it is where there is none."""
         if self.code == DEFAULT or not english:
             return Said(english, DEFAULT)
-        pattern = self.said.get(_VARYING.sub("{}", english))
-        if pattern is None:
-            return Said(english, DEFAULT)
-        parts = [self._localized(part) for part in _VARYING.findall(english)]
-        return Said(pattern.format(*parts), self.code)
+        return self._found(english)
+
+    @cached_property
+    def _found(self) -> Callable[[str], Said]:
+        return lru_cache(_REMEMBERED)(self._looked_up)
+
+    @cached_property
+    def _patterns(self) -> list[tuple[re.Pattern[str], str]]:
+        """What is translated, the most exact first."""
+        order = sorted(self.said, key=lambda english: -len(english.replace("{}", "")))
+        return [(_pattern(english), self.said[english]) for english in order]
+
+    def _looked_up(self, english: str) -> Said:
+        for pattern, translation in self._patterns:
+            found = pattern.fullmatch(english)
+            if found:
+                parts = [self._localized(part) for part in found.groups()]
+                return Said(translation.format(*parts), self.code)
+        return Said(english, DEFAULT)
 
     def _localized(self, part: str) -> str:
-        if part.startswith("'"):
-            return part
-        signs = {ord(","): self.numbers.thousands, ord("."): self.numbers.decimal}
-        return part.translate(signs)
+        """A part of a sentence: a number as it is written here, a sentence translated."""
+        if _NUMBER.fullmatch(part):
+            return self.numbers.signed(part)
+        return self.translated(part).text
 
 
 @cache
@@ -116,6 +131,10 @@ def _section(value: Any) -> Any:
     if isinstance(value, Mapping):
         return SimpleNamespace(**{name: _section(inner) for name, inner in value.items()})
     return value
+
+
+def _pattern(english: str) -> re.Pattern[str]:
+    return re.compile("(.+?)".join(map(re.escape, english.split("{}"))), re.DOTALL)
 
 
 def _folder() -> Any:
