@@ -53,7 +53,7 @@ def _groups(found: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
             "method": method.upper(),
             "summary": operation["summary"],
             "description": operation.get("description", ""),
-            "parameters": operation.get("parameters", []),
+            "parameters": [_parameter(given) for given in operation.get("parameters", [])],
             "answers": [_answer(status, a) for status, a in operation["responses"].items()],
         }
         groups.setdefault(operation.get("tags", ["Other"])[0], []).append(shown)
@@ -64,6 +64,17 @@ def _operations(found: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[st
     for path, methods in found["paths"].items():
         for method, operation in methods.items():
             yield path, method, operation
+
+
+def _parameter(given: Mapping[str, Any]) -> dict[str, Any]:
+    schema = given.get("schema", {})
+    said = [given.get("description", f"In the {given['in']}.")]
+    if "enum" in schema:
+        said.append(f"One of {', '.join(schema['enum'])}.")
+    if schema.get("default") is not None:
+        said.append(f"Default: {schema['default']}.")
+    is_required = given.get("required", False)
+    return {"name": given["name"], "is_required": is_required, "said": " ".join(said)}
 
 
 def _answer(status: str, answer: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,7 +1,8 @@
-"""PxWebApi 2."""
+"""PxWebApi 2: the protocol of statistical offices, so that their clients work unmodified.
 
-from __future__ import annotations
+Every data set is a table; its variables can all be left out ("eliminated"), which gives their
+total. Levels of a hierarchy are code lists. What is published, counts or weighted counts, is the
+variable `ContentsCode`.
+"""
 
-from fastapi import APIRouter
-
-router = APIRouter()
+from discreet.serve.api.pxweb.routes import router as router
