@@ -136,8 +136,10 @@ def test_open_sites_answer_everybody(client_of):
 def test_sites_with_tokens_answer_their_holders_alone(client_of, file_store):
     token = add_token(file_store, "ann", Role.analyst)
     client = client_of(who="tokens")
-    assert client.get(TABLE).status_code == 401
-    assert client.get("/").status_code == 401
+    for path in (TABLE, "/", "/admin"):
+        found = client.get(path)
+        assert (found.status_code, found.headers["location"]) == (303, "/sign-in")
+    assert client.get("/api/v1/datasets").status_code == 401
     assert client.get("/health").status_code == 200
     right = {"Authorization": f"Bearer {token}"}
     assert client.get(TABLE, headers=right).status_code == 200

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
+from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from discreet.serve.noted import Note, noting
@@ -43,12 +44,16 @@ class Reception:
             await self.app(scope, receive, send)
             return
         state["office"], state["sender"] = self.office, Sender(scope, self.office)
-        visitor = state["visitor"] = self._admitted(state["sender"], state["path"])
+        visitor = self._admitted(state["sender"], state["path"])
+        if visitor is None:
+            await self._sent_to_sign_in(scope)(scope, receive, send)
+            return
+        state["visitor"] = visitor
         with noting(visitor.role) as note:
             await _Recorded(self, scope, note, visitor)(receive, send)
 
-    def _admitted(self, sender: Sender, path: str) -> Visitor:
-        """Who asks, within the limits on how often."""
+    def _admitted(self, sender: Sender, path: str) -> Visitor | None:
+        """Who asks, within the limits on how often; nobody where an account is needed."""
         outsider = stranger(sender, self.office)
         try:
             found = identified(sender, self.office)
@@ -56,9 +61,14 @@ class Reception:
             self._limit(outsider)
             raise
         self._limit(found or outsider)
-        if found is None and path not in _WITHOUT_ACCOUNT:
+        return outsider if found is None and path in _WITHOUT_ACCOUNT else found
+
+    def _sent_to_sign_in(self, scope: Scope) -> ASGIApp:
+        """Where a browser goes that shows no account; programs are told what is missing."""
+        is_program = scope["state"]["path"].startswith("/api/")
+        if is_program or self.office.config.accounts.who == "proxy":
             raise needs_account()
-        return found or outsider
+        return RedirectResponse(f"{scope.get('root_path', '')}/sign-in", 303)
 
     def _limit(self, visitor: Visitor) -> None:
         wait = self.office.buckets.wait(visitor.id)

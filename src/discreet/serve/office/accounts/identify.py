@@ -88,4 +88,6 @@ def _vouched(sender: Sender, office: Office) -> Visitor | None:
 def needs_account() -> Refusal:
     """What a visitor without an account is told where one is needed."""
     message = "This site answers visitors with an account."
-    return Refusal("not_signed_in", message, "Sign in at /sign-in, or send a token.", 401)
+    return Refusal(
+        "not_signed_in", message, "Requests with a token, or through the proxy of the office.", 401
+    )

@@ -17,6 +17,7 @@ from discreet.serve.office.store.store import Store
 
 _AT_ONCE = 1_000
 _C = AUDIT.c
+_IS_QUESTION = _C.kind != "admin"
 _IS_OK = case((_C.outcome == OK, 1), else_=0)
 
 
@@ -73,7 +74,7 @@ def _by_day(since: datetime) -> Select[Any]:
     day = func.date(_C.time)
     refused = func.count() - func.sum(_IS_OK)
     figures = (func.count(), refused, func.count(distinct(_C.visitor)), func.avg(_C.milliseconds))
-    return select(day, *figures).where(_C.time >= since).group_by(day).order_by(day)
+    return select(day, *figures).where(_C.time >= since, _IS_QUESTION).group_by(day).order_by(day)
 
 
 def _day(row: Any) -> Day:
@@ -84,20 +85,22 @@ def _day(row: Any) -> Day:
 
 def _refusals(since: datetime) -> Select[Any]:
     number = func.count()
-    asked = select(_C.dataset, _C.outcome, number).where(_C.time >= since, _C.outcome != OK)
+    asked = select(_C.dataset, _C.outcome, number).where(
+        _C.time >= since, _IS_QUESTION, _C.outcome != OK
+    )
     return asked.group_by(_C.dataset, _C.outcome).order_by(number.desc(), _C.dataset, _C.outcome)
 
 
 def _slowest(since: datetime, most: int) -> Select[Any]:
     longest = func.max(_C.milliseconds)
-    asked = select(_C.dataset, _C.address, longest).where(_C.time >= since)
+    asked = select(_C.dataset, _C.address, longest).where(_C.time >= since, _IS_QUESTION)
     return asked.group_by(_C.dataset, _C.address).order_by(longest.desc()).limit(most)
 
 
 def _tables(since: datetime, most: int) -> Select[Any]:
     number = func.count()
     asked = select(_C.dataset, _C.address, number)
-    asked = asked.where(_C.time >= since, _C.outcome == OK)
+    asked = asked.where(_C.time >= since, _IS_QUESTION, _C.outcome == OK)
     ordered = asked.group_by(_C.dataset, _C.address).order_by(number.desc(), _C.address)
     return ordered.limit(most)
 
@@ -107,7 +110,7 @@ def exported(store: Store, since: datetime | None = None) -> Iterator[str]:
     yield _line(COLUMNS)
     asked = select(*(_C[name] for name in COLUMNS)).order_by(_C.time, _C.id)
     if since is not None:
-        asked = asked.where(_C.time >= since)
+        asked = asked.where(_C.time >= since, _IS_QUESTION)
     with store.reading() as connection:
         for row in connection.execution_options(yield_per=_AT_ONCE).execute(asked):
             yield _line([row[0].isoformat(timespec="milliseconds") + "Z", *row[1:]])
