@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from discreet import registry
 from discreet.design.axis import Axis
 from discreet.design.formula import parse
+from discreet.design.release import COUNT
 from discreet.design.structured import StructuredDesign
 from discreet.errors import DesignError, ParameterError
 from discreet.release.cube import Cube
@@ -59,18 +60,19 @@ class LiveSource:
         require_keyed(recipe)
         self._shelf, self._tables = shelf, Tables(recipe, data, connections)
         self.variables = self._tables.offered(titles)
+        _ = self._smallest  # missing keys are an error now, not for the first visitor
 
     @property
     def edition(self) -> str:
         """The edition of the records."""
         return self._tables.edition
 
-    @cached_property
+    @property
     def statement(self) -> Statement:
         """What is done to every table."""
         return self._smallest.statement
 
-    @cached_property
+    @property
     def units(self) -> tuple[str, ...]:
         """What is published."""
         return (self._smallest.unit,)
@@ -117,6 +119,12 @@ class Tables:
     def cube(self, details: Sequence[str]) -> Cube:
         """The same as a cube."""
         return Cube.of(self.release(details))
+
+    @property
+    def unit(self) -> str:
+        """What is published."""
+        method = registry.build("method", self.recipe.method.name, self.recipe.method.parameters)
+        return self.recipe.unit or str(getattr(method, "units", (COUNT,))[0])
 
     def offered(self, titles: Mapping[str, str] | None) -> Any:
         """The variables that the recipe's margins name."""

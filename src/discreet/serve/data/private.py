@@ -76,13 +76,13 @@ class PrivateSource:
 
     @cached_property
     def statement(self) -> Statement:
-        """What is done to every table, by the first one."""
+        """What is done to every table, by the first one; it is drawn if it was not."""
         return self._drawn(self.universe[0]).statement
 
-    @cached_property
+    @property
     def units(self) -> tuple[str, ...]:
         """What is published."""
-        return (self._drawn(self.universe[0]).unit,)
+        return (self._tables.unit,)
 
     @property
     def budget(self) -> Budget:
