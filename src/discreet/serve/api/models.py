@@ -188,6 +188,25 @@ class TableModel(Model):
     links: Links
 
 
+class JsonStatModel(BaseModel):
+    """A table as a JSON-stat 2.0 data set."""
+
+    model_config = ConfigDict(extra="forbid", populate_by_name=True)
+
+    version: Literal["2.0"]
+    class_: Literal["dataset"] = Field(alias="class")
+    label: str | None = None
+    source: str | None = None
+    updated: str | None = None
+    note: list[str] = Field(default_factory=list)
+    id: list[str]
+    size: list[int]
+    dimension: dict[str, dict[str, Any]]
+    value: list[Figure]
+    status: dict[str, str] = Field(default_factory=dict)
+    extension: dict[str, Any]
+
+
 class FormatModel(Model):
     """A file format."""
 

@@ -107,7 +107,7 @@ def variable(
 
 @router.get(
     "/datasets/{dataset}/table",
-    response_model=models.TableModel,
+    response_model=models.TableModel | models.JsonStatModel,
     summary="A table",
     responses={200: {"content": _FILES, "description": "The table, in the format asked for."}},
     openapi_extra={

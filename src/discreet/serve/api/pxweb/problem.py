@@ -10,6 +10,7 @@ from fastapi import Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
 from fastapi.routing import APIRoute
+from starlette.exceptions import HTTPException
 
 from discreet.serve.refusals import Refusal
 
@@ -32,6 +33,9 @@ class ProblemRoute(APIRoute):
                 return problem(request, refusal)
             except RequestValidationError as error:
                 return problem(request, _unreadable(error))
+            except HTTPException:  # the body is no JSON
+                message = "The body of the request cannot be read."
+                return problem(request, Refusal("unreadable", message, "A body in JSON."))
 
         return handled
 

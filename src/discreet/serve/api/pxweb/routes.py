@@ -44,7 +44,7 @@ _PROBLEMS: dict[int | str, dict[str, Any]] = {
     }
     for status in (400, 403, 404)
 }
-_FILES = {
+_FILES: dict[str, dict[str, Any]] = {
     media: {}
     for media in (
         "text/csv",
