@@ -17,7 +17,7 @@ from discreet.design.axis import Level
 from discreet.design.release import HIDDEN, CellStatus, Release
 from discreet.design.statement import Statement
 from discreet.design.structured import StructuredDesign
-from discreet.errors import DesignError, UnknownNameError
+from discreet.errors import ConfidentialError, DesignError, UnknownNameError
 from discreet.release.outline import Entry, outline
 
 ABSENT = -1
@@ -73,6 +73,8 @@ class Cube:
     @classmethod
     def of(cls, release: Release) -> Cube:
         """The published cells of a release."""
+        if not isinstance(release, Release):
+            raise ConfidentialError("only a release may be laid out; protect the table first.")
         design = release.design
         if not isinstance(design, StructuredDesign):
             raise DesignError("a release without variables has no codes to lay it out by.")

@@ -24,7 +24,7 @@ from discreet.design.sparse import SparseDesign
 from discreet.design.statement import Statement, Step
 from discreet.design.storage import axis_from_json, axis_to_json
 from discreet.design.structured import StructuredDesign
-from discreet.errors import DataError, DesignError, UnknownNameError
+from discreet.errors import ConfidentialError, DataError, DesignError, UnknownNameError
 from discreet.release.cube import Cube
 from discreet.serve.data.cache import Kept
 from discreet.serve.data.source import Mode, crossing, offered
@@ -64,6 +64,8 @@ class InnerTable:
         cls, release: Release, edition: str, zeros: Rules = (), made_from: str = ""
     ) -> InnerTable:
         """The inner cells of a release that has them."""
+        if not isinstance(release, Release):
+            raise ConfidentialError("only a release may be served; protect the table first.")
         if release.y is None:
             raise DesignError(
                 "inner cells are not part of this release, so no tables can be made of it. Protect "
