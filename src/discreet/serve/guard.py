@@ -78,7 +78,9 @@ def refused(request: Request, error: Exception) -> Response:
     path: str = request.scope["state"]["path"]
     request.scope["state"]["outcome"] = refusal.code
     wait = refusal.wait or (5 if refusal.status == 503 else 0)
-    headers = {"Retry-After": str(math.ceil(wait))} if wait else None
+    headers = {"Retry-After": str(math.ceil(wait))} if wait else {}
+    if isinstance(error, HTTPException) and refusal.status == 405:
+        headers |= {name: text for name, text in (error.headers or {}).items() if name == "Allow"}
     if path.startswith("/api/") or path == "/health":
         return JSONResponse(as_json(refusal), refusal.status, headers)
     return HTMLResponse(pages.error_page(request, refusal), refusal.status, headers)

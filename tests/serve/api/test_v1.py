@@ -220,3 +220,10 @@ def test_a_saved_query_makes_the_same_address(client):
     expected = client.get(f"{ROOT}/table?{query}")
     found = client.get(saved.address("", "json"))
     assert json.loads(found.text)["cells"] == expected.json()["cells"]
+
+
+def test_a_method_that_is_not_allowed_says_which_are(client):
+    answer = client.request("DELETE", "/api/v1/datasets")
+    assert answer.status_code == 405
+    assert answer.headers["allow"] == "GET"
+    assert answer.json()["error"]["code"] == "method_not_allowed"
