@@ -12,6 +12,7 @@ from discreet.ledger import Ledger
 from discreet.microdata.secret import Secret
 from discreet.recipe import Choice, Recipe
 from discreet.serve.build import require_inner
+from discreet.serve.data import inner
 from discreet.serve.data.folder import POINTER, read_build, write_build
 from discreet.serve.data.inner import InnerSource, InnerTable
 from discreet.serve.data.live import LiveSource, Tables
@@ -53,6 +54,21 @@ def test_labels_are_those_of_the_site():
     source = InnerSource(inner_table(), ["region"], {"region": "Where they live"})
     assert source.variables[0].label == "Where they live"
     assert InnerSource(inner_table(), ["age"]).variables[0].label == "Age"
+
+
+def test_a_margin_from_a_wider_one_is_the_same():
+    table = inner_table()
+    source = InnerSource(table)
+    source.cube(("region", "age", "sex"), "count")
+    for names in (("age", "sex"), ("region", "sex"), ("sex",)):
+        np.testing.assert_array_equal(source._margin(names), table.margin(names))
+
+
+def test_a_table_is_summed_in_pieces(monkeypatch):
+    whole = inner_table().margin(["region"])
+    monkeypatch.setattr(inner, "_CHUNK", 5)
+    np.testing.assert_array_equal(inner_table().margin(["region"]), whole)
+    assert len(inner_table().values) > 4 * len(whole)
 
 
 def test_what_is_not_there_cannot_be_offered():

@@ -41,11 +41,10 @@ class Kept(Generic[K, V]):
                 mine = self._under_way[key] = Future()
         return self._made(key, make, mine) if waiting is None else waiting.result()
 
-    def clear(self) -> None:
-        """Forget every result."""
+    def items(self) -> list[tuple[K, V]]:
+        """What is kept at the moment."""
         with self._lock:
-            self._kept.clear()
-            self._load = 0.0
+            return [(key, result) for key, (result, _) in self._kept.items()]
 
     def __contains__(self, key: K) -> bool:
         return key in self._kept

@@ -32,6 +32,7 @@ from discreet.serve.data.source import Mode, crossing, offered
 FORMAT = 1
 HEADER, VALUES = "inner.json", "values.npy"
 _MARGINS = 128e6  # bytes of margins kept
+_CHUNK = 1 << 18  # cells that are summed at a time, so that they stay near the processor
 Rules = Sequence[Mapping[str, Any]]
 
 
@@ -94,10 +95,16 @@ class InnerTable:
         shape = [len(self.axes[k]) for k in places]
         if math.prod(shape) > LARGEST_DENSE:
             raise DesignError(f"a crossing of {math.prod(shape):,} cells is too large to be held.")
-        flat = np.zeros(len(self.values), dtype=np.int64)
-        for k, size in zip(places, shape, strict=True):
-            flat = flat * size + self.codes[k]
-        sums = np.bincount(flat, self.values, math.prod(shape))  # exact: all below 2⁵³
+        size = math.prod(shape)
+        sums = np.zeros(size)  # exact: counts stay below 2⁵³
+        step = max(_CHUNK, 4 * size)
+        for start in range(0, len(self.values), step):
+            part = slice(start, start + step)
+            flat = np.zeros(len(self.values[part]), dtype=np.int64)
+            for k in places:
+                flat *= len(self.axes[k])
+                flat += self.codes[k][part]
+            sums += np.bincount(flat, self.values[part], size)
         if np.issubdtype(self.values.dtype, np.integer):
             sums = np.rint(sums).astype(np.int64)
         return sums.reshape(shape)
@@ -199,11 +206,20 @@ class InnerSource:
         """The crossing of these details, summed from the inner table."""
         names = tuple(self._variable_of[detail].name for detail in details)
         axes = [self.table.axis(name) for name in names]
-        margin = self._margins.get(names, lambda: self.table.margin(names))
+        margin = self._margins.get(names, lambda: self._margin(names))
         design, y = _on_support(axes, crossing(details), margin, self.table.zeros)
         step = Step("tabulate", {"margins": [":".join(details)]})
         statement = self.table.statement.then(step, changes_values=False)
         return Cube.of(Release(design, design.aggregate(y), statement, unit))
+
+    def _margin(self, names: tuple[str, ...]) -> NDArray[Any]:
+        """The sums by some variables, from the smallest margin at hand that has them all."""
+        wider = [(m.size, key, m) for key, m in self._margins.items() if {*names} < {*key}]
+        size, key, margin = min(wider, key=lambda found: found[0], default=(math.inf, (), None))
+        if margin is None or size > len(self.table.values):
+            return self.table.margin(names)
+        gone = tuple(k for k, name in enumerate(key) if name not in names)
+        return np.asarray(margin.sum(axis=gone))
 
 
 def _on_support(
