@@ -12,7 +12,7 @@ from discreet.errors import ParameterError
 from discreet.serve.app import make_app
 from discreet.serve.office.accounts.tokens import add_token, revoke_token
 from discreet.serve.office.accounts.visitor import Role
-from discreet.serve.office.config import AccountsConfig, OfficeConfig
+from discreet.serve.office.config import OfficeConfig
 from discreet.serve.office.office import Office
 from discreet.serve.office.store.schema import AUDIT
 from discreet.serve.site.site import SiteHolder
@@ -51,7 +51,7 @@ class Browser:
 
 @pytest.fixture
 def office(file_store):
-    office = Office(OfficeConfig(AccountsConfig(rate=0)), file_store)
+    office = Office(OfficeConfig(), file_store)
     yield office
     office.close()
 
@@ -100,9 +100,9 @@ def test_the_session_is_out_of_reach_of_scripts_and_other_sites(app, file_store)
 
 
 def test_behind_a_proxy_with_encryption_the_cookie_is_secure(file_store):
-    accounts = AccountsConfig(trusted_proxies=("127.0.0.1",))
-    office = Office(OfficeConfig(accounts), file_store)
-    browser = Browser(make_app(small_site(), office), root_path="/tables")
+    office = Office(OfficeConfig(), file_store)
+    site = small_site(accounts={"trusted_proxies": ["127.0.0.1"]})
+    browser = Browser(make_app(site, office), root_path="/tables")
     fields = {"form": browser.mark("/sign-in"), "token": add_token(file_store, "a", Role.viewer)}
     found = browser.post("/sign-in", fields, **{"X-Forwarded-Proto": "https"})
     assert "Secure" in found.headers["set-cookie"]
@@ -214,15 +214,18 @@ def test_the_site_is_read_again(custodian, holder, file_store):
 
 def test_a_file_with_a_mistake_is_told_and_changes_nothing(office, file_store):
     def broken(old):
-        raise ParameterError("the title of a site must not be empty.")
+        raise mistake
 
+    mistake = ParameterError("the title of a site must not be empty.")
     holder = SiteHolder(small_site(), broken)
     browser = Browser(make_app(holder, office))
     browser.sign_in(add_token(file_store, "ann", Role.custodian))
-    found = browser.post("/admin/reload", {"form": browser.mark("/admin")})
-    assert found.status_code == 422
-    assert "the title of a site must not be empty." in found.text
-    assert holder.current.title == "Small site"
+    for is_public in (False, True):
+        mistake.is_public = is_public
+        found = browser.post("/admin/reload", {"form": browser.mark("/admin")})
+        assert found.status_code == 422
+        assert (str(mistake) in found.text) is is_public
+        assert holder.current.title == "Small site"
 
 
 def test_forms_of_other_sites_and_other_visitors_change_nothing(app, custodian, file_store):

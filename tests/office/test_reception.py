@@ -19,7 +19,7 @@ from discreet.serve.office.accounts.tokens import (
     revoke_token,
 )
 from discreet.serve.office.accounts.visitor import Role
-from discreet.serve.office.config import AccountsConfig, AuditConfig, OfficeConfig
+from discreet.serve.office.config import OfficeConfig
 from discreet.serve.office.limits import Buckets
 from discreet.serve.office.office import Office
 from discreet.serve.office.state import ask_for_reload, set_closed
@@ -32,26 +32,23 @@ TABLE = "/d/once/table?rows=region&columns=sex"
 
 
 @pytest.fixture
-def office_of(file_store):
-    """An office on a database of its own."""
+def served(file_store):
+    """An application with an office on a database of its own, by what `[accounts]` says."""
     made = []
 
-    def office(**accounts):
-        config = OfficeConfig(AccountsConfig(**accounts), AuditConfig())
-        made.append(Office(config, file_store))
-        return made[-1]
+    def app(holder=None, **accounts):
+        office = Office(OfficeConfig(), file_store)
+        made.append(office)
+        return make_app(holder or small_site(accounts=accounts), office)
 
-    yield office
+    yield app
     for office in made:
         office.close()
 
 
 @pytest.fixture
-def client_of(office_of):
-    def client(**accounts):
-        return Client(make_app(small_site(), office_of(**accounts)))
-
-    return client
+def client_of(served):
+    return lambda **accounts: Client(served(**accounts))
 
 
 def log(store):
@@ -183,7 +180,7 @@ def test_names_of_tokens_are_plain(file_store, name):
 
 
 def test_a_proxy_names_its_users(client_of, file_store):
-    client = client_of(who="proxy", trusted_proxies=("127.0.0.0/8",), custodians=("ann",))
+    client = client_of(who="proxy", trusted_proxies=["127.0.0.0/8"], custodians=["ann"])
     assert client.get(TABLE).status_code == 401
     assert client.get(TABLE, headers={"X-Remote-User": "ben"}).status_code == 200
     assert log(file_store)[-1].visitor == "ben"
@@ -192,7 +189,7 @@ def test_a_proxy_names_its_users(client_of, file_store):
 
 
 def test_the_header_of_anybody_else_is_not_believed(client_of):
-    client = client_of(who="proxy", trusted_proxies=("10.0.0.1",))
+    client = client_of(who="proxy", trusted_proxies=["10.0.0.1"])
     assert client.get(TABLE, headers={"X-Remote-User": "ann"}).status_code == 401
 
 
@@ -280,7 +277,7 @@ def test_who_asks_too_often_is_told_when_to_come_back(client_of):
 
 
 def test_visitors_behind_a_trusted_proxy_have_buckets_of_their_own(client_of):
-    client = client_of(rate=0.01, burst=1, trusted_proxies=("127.0.0.1",))
+    client = client_of(rate=0.01, burst=1, trusted_proxies=["127.0.0.1"])
     for k in range(3):
         address = {"X-Forwarded-For": f"1.2.3.{k}"}
         assert client.get(TABLE, headers=address).status_code == 200
@@ -316,33 +313,30 @@ def test_closing_a_data_set_takes_effect_in_every_process(client_of, file_store)
 
 def test_a_data_set_for_analysts_gives_viewers_no_table(client_of, file_store):
     token = add_token(file_store, "ann", Role.analyst)
-    client = client_of(analysts_only=("once",))
+    client = client_of(analysts_only=["once"])
     assert client.get(TABLE).status_code == 403
     assert client.get(TABLE.replace("once", "live")).status_code == 200
     right = {"Authorization": f"Bearer {token}"}
     assert client.get(TABLE, headers=right).status_code == 200
 
 
-def test_every_process_reads_the_site_again_when_asked(office_of, file_store):
-    site = small_site()
+def test_every_process_reads_the_site_again_when_asked(served, file_store):
+    changed = {"title": "Second", "accounts": {"burst": 7}}
     holder = SiteHolder(
-        site,
-        lambda old: replace(old, config=replace(old.config, title="Second", accounts={"burst": 7})),
+        small_site(), lambda old: replace(old, config=replace(old.config, **changed))
     )
-    office = office_of()
-    make_app(holder, office)
+    office = served(holder).state.office
     ask_for_reload(file_store, "ann")
     assert until(lambda: holder.current.title == "Second")
     assert until(lambda: office.config.accounts.burst == 7)
 
 
-def test_a_site_that_cannot_be_read_again_stays_as_it_is(office_of, file_store):
+def test_a_site_that_cannot_be_read_again_stays_as_it_is(served, file_store):
     def broken(old):
         raise ParameterError("the site's file is at fault.")
 
     holder = SiteHolder(small_site(), broken)
-    office = office_of()
-    client = Client(make_app(holder, office))
+    client = Client(served(holder))
     ask_for_reload(file_store, "ann")
     set_closed(file_store, "live", True, "ann")
     assert until(lambda: client.get(TABLE.replace("once", "live")).status_code == 403)

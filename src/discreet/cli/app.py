@@ -24,6 +24,9 @@ COMMANDS = (
     "demo",
     "build",
     "serve",
+    "replay",
+    "token",
+    "log",
 )
 
 app = typer.Typer(

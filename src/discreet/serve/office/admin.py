@@ -56,12 +56,11 @@ async def switch(request: Request) -> Response:
 async def reload(request: Request) -> Response:
     """Read the site's file again, here first, so that a mistake in it is told at once."""
     store, _ = _store(request), await read_form(request)
-    office, holder = request.state.office, request.app.state.site
     try:
-        await run_in_threadpool(office.reload, holder)
+        await run_in_threadpool(request.app.state.site.reload)
     except DiscreetError as error:
         await _carried_out(request, "", "not_reloaded")
-        said = texts_for(request).admin.failed.format(error)
+        said = texts_for(request).admin.failed.format(error.public())
         return await run_in_threadpool(_page, request, store, said, 422)
     await run_in_threadpool(ask_for_reload, store, _visitor(request))
     await _carried_out(request, "", "reloaded")
@@ -101,7 +100,7 @@ async def _carried_out(request: Request, dataset: str, outcome: str) -> None:
     entry = Entry(now(), _visitor(request), dataset, "", "", "admin", outcome, 0, 0.0)
     await office.audit.recorded(entry)
     await run_in_threadpool(office.refresh)
-    office.carry_out(request.app.state.site)
+    office.carry_out(request.app.state.site.current)
 
 
 def _visitor(request: Request) -> str:

@@ -6,7 +6,6 @@ import logging
 import secrets
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,7 +23,7 @@ from discreet.serve.refusals import Refusal
 if TYPE_CHECKING:
     from discreet.serve.office.store.store import Store
     from discreet.serve.site.config import SiteConfig
-    from discreet.serve.site.site import SiteHolder
+    from discreet.serve.site.site import Site, SiteHolder
 
 _EVERY = 1.0  # seconds between two looks at the decisions of the office
 _TOO_OLD = 30.0  # seconds after which decisions that cannot be read again are not relied on
@@ -55,12 +54,12 @@ class Office:
         self.adopt(self.config)
 
     @classmethod
-    def open(cls, site: SiteConfig, folder: Path | None = None) -> Office:
+    def open(cls, site: SiteConfig) -> Office:
         """The office of a site, with its database brought up to date."""
         from discreet.serve.office.store.store import Store
 
         config = OfficeConfig.of(site.accounts, site.audit)
-        return cls(config, Store(config.audit.address(folder or site.folder)))
+        return cls(config, Store(config.audit.address(site.folder)))
 
     @property
     def state(self) -> State:
@@ -84,18 +83,25 @@ class Office:
 
     def watch(self, holder: SiteHolder) -> None:
         """Carry decisions out in this process, now and whenever they change."""
-        self.carry_out(holder)
+        holder.prepare_by(self._prepare)
         if self.store is not None and self._watcher is None:
-            target: Callable[[], None] = lambda: self._watch(holder)  # noqa: E731
-            self._watcher = threading.Thread(target=target, daemon=True, name="office")
+            self._watcher = threading.Thread(
+                target=self._watch, args=(holder,), daemon=True, name="office"
+            )
             self._watcher.start()
 
-    def carry_out(self, holder: SiteHolder) -> None:
-        """Set the switches of the data sets of the moment."""
+    def carry_out(self, site: Site) -> None:
+        """Set the switches of a site's data sets."""
         only = self.config.accounts.analysts_only
-        for name, dataset in holder.current.datasets.items():
+        for name, dataset in site.datasets.items():
             dataset.switch.is_closed = name in self._state.closed
             dataset.switch.for_analysts = name in only
+
+    def _prepare(self, site: Site) -> None:
+        """Go by what the site's file says now; a site without a file says nothing."""
+        if self.store is not None:
+            self.adopt(OfficeConfig.of(site.config.accounts, site.config.audit))
+        self.carry_out(site)
 
     def close(self) -> None:
         """Write what waits and let the database go."""
@@ -111,16 +117,19 @@ class Office:
             reloads = self._state.reloads
             try:
                 if self.refresh().reloads != reloads:
-                    self.reload(holder)
-                self.carry_out(holder)
+                    holder.reload()
+                self.carry_out(holder.current)
             except DiscreetError as error:
                 _log.error("%s in the office; it is tried again.", type(error).__name__)
 
-    def reload(self, holder: SiteHolder) -> None:
-        """Read the site's file again; what cannot be read leaves everything as it is."""
-        site = holder.reload()
-        self.adopt(OfficeConfig.of(site.config.accounts, site.config.audit))
-        self.carry_out(holder)
+
+def store_of(path: Path) -> Store:
+    """The office's database of a site, without its data sets."""
+    from discreet.serve.office.store.store import Store
+    from discreet.serve.site.read import read_site
+
+    site = read_site(path)
+    return Store(OfficeConfig.of(site.accounts, site.audit).audit.address(site.folder))
 
 
 def unavailable() -> Refusal:

@@ -12,6 +12,7 @@ from typing import Any
 from discreet.errors import DataError, ParameterError, UnknownNameError
 from discreet.recipe import Recipe
 from discreet.serve.data.dataset import About
+from discreet.serve.office.config import OfficeConfig
 from discreet.serve.policy.policy import Policy
 from discreet.serve.site.config import MODES, DatasetConfig, Records, Server, SiteConfig
 from discreet.serve.site.sections import section
@@ -30,7 +31,9 @@ def read_site(path: str | Path) -> SiteConfig:
         raise DataError(f"cannot read {path}: {error.strerror}.") from error
     except tomllib.TOMLDecodeError as error:
         raise DataError(f"{path} is not valid TOML: {error}.") from error
-    return site_of(given, file.resolve().parent)
+    site = site_of(given, file.resolve().parent)
+    OfficeConfig.of(site.accounts, site.audit)
+    return site
 
 
 def site_of(given: Mapping[str, Any], folder: Path) -> SiteConfig:

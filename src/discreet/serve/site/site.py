@@ -53,12 +53,19 @@ class SiteHolder:
 
     def __init__(self, site: Site, remake: Callable[[Site], Site] | None = None) -> None:
         self._current, self._remake = site, remake
+        self._prepare: list[Callable[[Site], None]] = []
         self._lock = threading.Lock()
 
     @property
     def current(self) -> Site:
         """The site that new requests get."""
         return self._current
+
+    def prepare_by(self, prepare: Callable[[Site], None]) -> None:
+        """Have every site prepared before it gets requests, the present one at once."""
+        with self._lock:
+            self._prepare.append(prepare)
+            prepare(self._current)
 
     def reload(self) -> Site:
         """Make the site anew; requests under way finish on the old one.
@@ -67,7 +74,10 @@ class SiteHolder:
         """
         with self._lock:
             if self._remake is not None:
-                self._current = self._remake(self._current)
+                made = self._remake(self._current)
+                for prepare in self._prepare:
+                    prepare(made)
+                self._current = made
             return self._current
 
 

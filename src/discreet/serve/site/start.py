@@ -34,7 +34,16 @@ def started(config: SiteConfig) -> Site:
 def held_site(path: str | Path) -> SiteHolder:
     """A site from its file, with a way to make it anew when the file changes."""
     maker = _Maker()
-    return SiteHolder(maker.site(read_site(path)), lambda _: maker.site(read_site(path)))
+    return SiteHolder(maker.site(read_site(path)), lambda _: maker.site(_read_again(path)))
+
+
+def _read_again(path: str | Path) -> SiteConfig:
+    """What the file says now; an error in it speaks of the file alone, so it may be shown."""
+    try:
+        return read_site(path)
+    except DiscreetError as error:
+        error.is_public = True
+        raise
 
 
 class _Maker:
