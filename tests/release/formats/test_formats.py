@@ -8,6 +8,7 @@ import warnings
 
 import numpy as np
 import openpyxl
+import polars
 import pyarrow.parquet as pq
 import pytest
 
@@ -83,9 +84,9 @@ def test_notes_can_be_left_out_of_a_csv_file(cube):
 
 
 def test_parquet_has_types_and_metadata(cube):
+    frame = polars.read_parquet(io.BytesIO(content("parquet", cube)))
+    assert {(r["place"], r["sex"]): r["count"] for r in frame.to_dicts()} == truth(cube)
     table = pq.read_table(io.BytesIO(content("parquet", cube)))
-    rows = table.to_pylist()
-    assert {(r["place"], r["sex"]): r["count"] for r in rows} == truth(cube)
     said = json.loads(table.schema.metadata[b"discreet_table"])
     assert said["statement"]["text"] == "Noise has variance 3."
     assert said["footnotes"] == ["Islands are part of the north."]
@@ -115,6 +116,13 @@ def test_excel_in_long_layout(cube):
     head, *rows = book["Table"].iter_rows(min_row=3, values_only=True)
     assert head[:3] == ("Place", "Sex", "count")
     assert len(rows) == cube.values.size
+
+
+def test_a_table_that_no_sheet_holds_is_refused(cube, monkeypatch):
+    monkeypatch.setattr("discreet.release.formats.xlsx._MOST_ROWS", 5)
+    for layout in ("long", "wide"):
+        with pytest.raises(ParameterError, match="a sheet holds 5"):
+            content("xlsx", cube, Options(layout=layout))
 
 
 def test_json_stat_as_pyjstat_reads_it(cube):

@@ -6,7 +6,7 @@ import datetime
 import io
 from typing import TYPE_CHECKING, Any
 
-from discreet.errors import MissingDependencyError
+from discreet.errors import MissingDependencyError, ParameterError
 from discreet.release.cube import Cube
 from discreet.release.formats.columns import long_table
 from discreet.release.formats.crosstab import Cell, Crosstab
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _TABLE, _NOTES = "Table", "Notes"
 _WIDEST = 40
+_MOST_ROWS, _MOST_COLUMNS = 1_048_000, 16_384
 _FIRST_ROW = 2  # title and an empty line stand above
 _CREATED = datetime.datetime(2000, 1, 1)  # so that equal tables are equal files
 
@@ -59,6 +60,7 @@ def _table_sheet(book: Workbook, cube: Cube, options: Options) -> None:
 
 def _long(sheet: Worksheet, book: Workbook, cube: Cube, options: Options) -> None:
     cells = long_table(cube, options)
+    _check_size(len(cells), len(cells.column_names))
     number = book.add_format({"num_format": _number_format(cube)})
     head = book.add_format({"bold": True, "bottom": 1})
     for j, name in enumerate(cells.column_names):
@@ -78,6 +80,7 @@ def _wide(sheet: Worksheet, book: Workbook, table: Crosstab) -> None:
     side = book.add_format({"bold": True, "bottom": 1})
     number = book.add_format({"num_format": _number_format(table.cube), "align": "right"})
     stub, columns = len(table.stub), table.columns
+    _check_size(len(table.cells()) // len(columns), stub + len(columns))
     depth = len(columns[0])
     for j, name in enumerate(table.stub_names):
         sheet.write_string(_FIRST_ROW + depth - 1, j, name, side)
@@ -106,6 +109,15 @@ def _notes_sheet(book: Workbook, cube: Cube, options: Options) -> None:
         sheet.write_string(row, 1, text, wrapped)
     sheet.set_column(0, 0, 14)
     sheet.set_column(1, 1, 100)
+
+
+def _check_size(rows: int, columns: int) -> None:
+    """Refuse a table that a sheet cannot hold, rather than write a part of it."""
+    if rows > _MOST_ROWS or columns > _MOST_COLUMNS:
+        raise ParameterError(
+            f"the table has {rows:,} rows and {columns:,} columns, but a sheet holds "
+            f"{_MOST_ROWS:,} and {_MOST_COLUMNS:,}. Choose another layout, or .csv or .parquet."
+        )
 
 
 def _put(sheet: Worksheet, row: int, column: int, value: Cell | None, number: Any) -> None:

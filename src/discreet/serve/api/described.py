@@ -9,9 +9,8 @@ from discreet.release.formats.write import writers
 from discreet.serve.api.listed import LARGEST
 from discreet.serve.data.dataset import Dataset
 from discreet.serve.data.source import Variable
+from discreet.serve.guard import LONGEST_QUERY
 from discreet.serve.site.site import Site
-
-LONGEST_QUERY = 8_000
 
 
 def summary_json(dataset: Dataset, base: str) -> dict[str, Any]:

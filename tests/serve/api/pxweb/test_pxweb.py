@@ -258,3 +258,14 @@ def test_lists_come_page_by_page(client):
     assert {one["rel"] for one in found["links"]} == {"self", "next"}
     assert client.get(f"{ROOT}/tables?pastDays=1").json()["tables"] == []
     assert json.dumps(client.get(f"{ROOT}/navigation").json()["folderContents"])
+
+
+def test_several_units_are_values_of_one_variable(site):
+    from discreet.serve.api.pxweb.contents import with_contents
+    from discreet.serve.web.texts import texts
+
+    cube = site.dataset("once").answer(Query.parse("rows=sex")).cube
+    both = with_contents({"count": cube, "weight": cube}, texts("en"))
+    assert both.names == ("sex", "ContentsCode")
+    assert both.axis("ContentsCode").codes == ("count", "weight")
+    np.testing.assert_array_equal(both.values[:, 0], cube.values)
