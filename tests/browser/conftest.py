@@ -24,6 +24,7 @@ FLAGS = (
     "--disable-component-update",
     "--disable-sync",
     "--lang=en",
+    "--force-prefers-reduced-motion",  # clicks do not wait for smooth scrolling
     "--window-size=1280,1000",
 )
 AXE = Path(__file__).parent / "node_modules" / "axe-core" / "axe.min.js"

@@ -75,7 +75,7 @@ async function show(address, { push = true, focus = [] } = {}) {
     focused(focus);
     announce(main.querySelector("h1"));
   } catch (error) {
-    if (error.name !== "AbortError") said.textContent = document.body.dataset.failed;
+    if (error.name !== "AbortError") location.assign(address);
   } finally {
     if (underWay === mine) {
       underWay = null;
