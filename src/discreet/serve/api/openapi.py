@@ -19,7 +19,7 @@ from discreet.serve.web.frame import page
 router = APIRouter()
 _ABOUT = (
     "Protected tables for programs. Tables are asked for by the same parameters as in the address "
-    "of a table's page. Every error has one shape; its `offers` are tables that would be answered."
+    "of a table's page. Every error has one shape; its offers are tables that would be answered."
 )
 
 
