@@ -1,8 +1,13 @@
 """Expressions of PxWebApi 2 that choose codes."""
 
-import pytest
+import re
+import time
 
-from discreet.serve.api.pxweb.expressions import chosen, split
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from discreet.serve.api.pxweb.expressions import chosen, matches, split
 from discreet.serve.refusals import Refusal
 
 CODES = ["0", "01", "0114", "0192", "02", "a,b", "top(2)x"]
@@ -53,7 +58,29 @@ def test_what_means_nothing_is_refused(expression):
         ("", []),
         ("*", ["*"]),
         ("top(1,2)", ["top(1,2)"]),
+        (" a , b ,, c ", ["a", "b", "c"]),
+        ("(a,b", ["(a,b"]),
+        ("a[1],b", ["a[1]", "b"]),
     ],
 )
 def test_lists_are_split_at_their_commas(text, expected):
     assert split(text) == expected
+
+
+@given(st.text("ab*?", max_size=6), st.text("ab", max_size=7))
+def test_patterns_mean_what_regular_expressions_mean(pattern, text):
+    regular = "".join({"*": ".*", "?": "."}.get(sign, sign) for sign in pattern)
+    assert matches(text, pattern) == bool(re.fullmatch(regular, text))
+
+
+def test_no_pattern_takes_long():
+    began = time.perf_counter()
+    assert not matches("a" * 60, "*a" * 40 + "b")
+    assert split("(," * 4_000)
+    assert time.perf_counter() - began < 1
+
+
+def test_a_program_cannot_send_thousands_of_patterns():
+    with pytest.raises(Refusal, match="are no codes"):
+        chosen("v", CODES, [f"{k}*" for k in range(101)])
+    assert chosen("v", CODES, CODES * 500) == CODES

@@ -269,3 +269,12 @@ def test_several_units_are_values_of_one_variable(site):
     assert both.names == ("sex", "ContentsCode")
     assert both.axis("ContentsCode").codes == ("count", "weight")
     np.testing.assert_array_equal(both.values[:, 0], cube.values)
+
+
+@pytest.mark.parametrize("code", ["\\ud800", "\\u0000", "=1+1", "'"])
+def test_odd_texts_in_a_body_are_refused_in_words(client, code):
+    body = '{"selection": [{"variableCode": "sex", "valueCodes": ["%s"]}]}' % code
+    headers = {"Content-Type": "application/json"}
+    answer = client.request("POST", DATA, content=body, headers=headers)
+    assert answer.status_code == 400
+    assert answer.json()["detail"]

@@ -9,13 +9,23 @@ from discreet.errors import suggest
 from discreet.serve.refusals import Refusal
 
 _CALL = re.compile(r"(top|bottom|range|from|to)\((.*)\)", re.IGNORECASE | re.DOTALL)
-_PARTS = re.compile(r"\[[^\]]*\]|[^,\[(]*\([^)]*\)|[^,]+")
+_MOST_PATTERNS = 100
 
 
 def split(text: str) -> list[str]:
     """The expressions of a list with commas; those within brackets do not separate."""
-    found = [part.strip() for part in _PARTS.findall(text)]
-    return [part[1:-1] if part[:1] == "[" and part[-1:] == "]" else part for part in found if part]
+    found, closing = [""], ""
+    for sign in text:
+        if sign == "," and not closing:
+            found.append("")
+            continue
+        if not closing and (sign == "(" or (sign == "[" and not found[-1].strip())):
+            closing = ")" if sign == "(" else "]"
+        elif sign == closing:
+            closing = ""
+        found[-1] += sign
+    parts = [part.strip() for part in found]
+    return [part[1:-1] if part[0] == "[" and part[-1] == "]" else part for part in parts if part]
 
 
 def chosen(variable: str, codes: Sequence[str], expressions: Sequence[str]) -> list[str]:
@@ -26,11 +36,13 @@ def chosen(variable: str, codes: Sequence[str], expressions: Sequence[str]) -> l
       codes: Its codes, in their order.
       expressions: Codes, patterns with `*` and `?`, or calls such as `top(5)`.
     """
-    known, found = set(codes), set()
-    for expression in expressions:
-        if expression in known:
-            found.add(expression)
-            continue
+    known = set(codes)
+    found = {expression for expression in expressions if expression in known}
+    others = list(dict.fromkeys(e for e in expressions if e not in known))
+    if len(others) > _MOST_PATTERNS:
+        message = f"{len(others):,} selections of {variable!r} are no codes of it."
+        raise Refusal("too_many_patterns", message, f"At most {_MOST_PATTERNS} expressions.")
+    for expression in others:
         meant = _meant(variable, codes, expression)
         if not meant:
             message = f"Value {expression!r} is not valid for variable {variable!r}. "
@@ -47,9 +59,25 @@ def _meant(variable: str, codes: Sequence[str], expression: str) -> Sequence[str
         return _CALLS[name](variable, codes, given)
     if "*" not in expression and "?" not in expression:
         return ()
-    parts = ("." if c == "?" else ".*" if c == "*" else re.escape(c) for c in expression)
-    pattern = re.compile("".join(parts), re.DOTALL)
-    return [code for code in codes if pattern.fullmatch(code)]
+    return [code for code in codes if matches(code, expression)]
+
+
+def matches(text: str, pattern: str) -> bool:
+    """Whether a pattern with `*` and `?` describes a text; no pattern takes long."""
+    at, back, star = 0, 0, -1  # where we are, where the last star began, and the star
+    place = 0
+    while at < len(text):
+        if place < len(pattern) and pattern[place] == "*":
+            star, back = place, at
+            place += 1
+        elif place < len(pattern) and pattern[place] in ("?", text[at]):
+            at, place = at + 1, place + 1
+        elif star >= 0:  # let the last star take one more letter
+            back += 1
+            at, place = back, star + 1
+        else:
+            return False
+    return not pattern[place:].strip("*")
 
 
 def _top(variable: str, codes: Sequence[str], given: Sequence[str]) -> Sequence[str]:
