@@ -273,7 +273,7 @@ def test_several_units_are_values_of_one_variable(site):
 
 @pytest.mark.parametrize("code", ["\\ud800", "\\u0000", "=1+1", "'"])
 def test_odd_texts_in_a_body_are_refused_in_words(client, code):
-    body = '{"selection": [{"variableCode": "sex", "valueCodes": ["%s"]}]}' % code
+    body = '{"selection": [{"variableCode": "sex", "valueCodes": ["' + code + '"]}]}'
     headers = {"Content-Type": "application/json"}
     answer = client.request("POST", DATA, content=body, headers=headers)
     assert answer.status_code == 400
