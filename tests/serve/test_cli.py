@@ -133,7 +133,7 @@ def test_serve_follows_a_recipe(folder, tmp_path):
         page = fetched(f"{address}d/census-2000-3/table?rows=sex")
     assert limits["title"] == "Ours"
     assert "Ours" in page
-    assert 'action="/tables/d/census-2000-3/' in page
+    assert 'href="/tables/d/census-2000-3/' in page
 
 
 @pytest.fixture(scope="module")

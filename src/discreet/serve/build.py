@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from discreet import registry
 from discreet.design.formula import parse
+from discreet.design.product import LARGEST_DENSE
 from discreet.design.structured import StructuredDesign
 from discreet.digests import digest
 from discreet.errors import DesignError, ParameterError, UnknownNameError
@@ -25,19 +26,21 @@ if TYPE_CHECKING:
     from discreet.recipe import Recipe
     from discreet.serve.site.config import DatasetConfig, SiteConfig
 
-_BYTES_PER_CELL = 40  # true counts and keys, the protected cells, and working copies
-_BYTES_PER_ENTRY = 4  # of a search, for each inner cell and controlled table
+_BYTES_PER_CELL = 140  # true counts and keys, the protected cells, and working copies
+_BYTES_PER_ENTRY = 8  # of a search, for each inner cell and table
+_BYTES_PER_FILLED = 700  # the same for cells that are found one by one, with their codes
+_BYTES_PER_PLACE = 32  # of the full crossing, on which protected cells are put
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What a build will take, by public sizes.
+    """What a build will take; for the office alone, since it tells how many records there are.
 
     Attributes:
       name: The data set.
       inner: Cells of the full crossing.
       tables: Tables that the method looks at.
-      memory: Bytes that are needed, as an upper estimate.
+      memory: Bytes that are needed beside the program's own, as an upper estimate.
     """
 
     name: str
@@ -101,7 +104,7 @@ def inner_table(
 ) -> InnerTable:
     """The protected inner table of a recipe."""
     require_inner(recipe)
-    release = recipe.run(data, again=again)
+    release = _thrifty(recipe).run(data, again=again)
     zeros = getattr(data, "structural_zeros", ())
     return InnerTable.of(release, data.data_set.edition, zeros, made_from)
 
@@ -114,7 +117,23 @@ def planned(dataset: DatasetConfig, data: Microdata) -> Plan:
         require_declared(axis)
     inner = math.prod(len(axis) for axis in axes)
     tables = len(parse(dataset.recipe.margins))
-    return Plan(dataset.name, inner, tables, inner * (_BYTES_PER_CELL + _BYTES_PER_ENTRY * tables))
+    return Plan(dataset.name, inner, tables, _memory(dataset.recipe, data, inner, tables))
+
+
+def _memory(recipe: Recipe, data: Microdata, inner: int, tables: int) -> int:
+    entries = _BYTES_PER_ENTRY * tables
+    if _thrifty(recipe).support != "occurring":
+        return inner * (_BYTES_PER_CELL + entries)
+    records = int(recipe.of([()]).tabulate(data).z[0])
+    lifted = inner if inner <= LARGEST_DENSE else 0
+    return min(records, inner) * (_BYTES_PER_FILLED + entries) + lifted * _BYTES_PER_PLACE
+
+
+def _thrifty(recipe: Recipe) -> Recipe:
+    """The recipe on the cells that occur, where the method leaves all others empty anyway."""
+    method = registry.build("method", recipe.method.name, recipe.method.parameters)
+    is_sparse = method.claims.keeps_zeros and recipe.fitter is None
+    return replace(recipe, support="occurring") if is_sparse else recipe
 
 
 def build(config: SiteConfig, dataset: DatasetConfig, data: Microdata, *, again: bool) -> Built:
