@@ -1,10 +1,13 @@
 """Both languages say everything, numbers are written as their readers write them."""
 
+import re
 import string
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import discreet.serve
 from discreet.errors import UnknownNameError
 from discreet.serve.site.config import LANGUAGES
 from discreet.serve.web.numbers import decimals_of, nice_ticks
@@ -35,6 +38,25 @@ def test_every_language_has_the_same_entries():
         for place, text in english.items():
             assert fields(text) == fields(found[place]), place
             assert text == "" or found[place] != "", place
+
+
+CHOSEN_BY_NAME = re.compile(
+    r"build\.((add_)?to_)?(rows|columns|layers)|build\.(row|column|layer)"
+    r"|pick\.((where|group)_)?(title|help|legend|done)|show\.(count|row|column|total)"
+    r"|units\..*|table\.(row|column|impossible|hidden|undefined)|chart\.(kinds|needs)\..*"
+    r"|admin\.(closed_now|opened_now|reloaded)|numbers\..*|counted\..*|name"
+)
+"""Entries whose names are put together while pages are made."""
+
+
+def test_every_entry_is_said_somewhere():
+    folder = Path(discreet.serve.__file__).parent
+    files = [f for ending in ("html", "py") for f in folder.rglob(f"*.{ending}")]
+    source = "".join(f.read_text(encoding="utf-8") for f in files)
+    for place in dict(flattened(read("en"))):
+        if not CHOSEN_BY_NAME.fullmatch(place):
+            name = place.rpartition(".")[2]
+            assert re.search(rf"\b(texts\.{place}|{place}|said\.{name})\b", source), place
 
 
 def test_translations_keep_what_differs_from_one_time_to_the_next():

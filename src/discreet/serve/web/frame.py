@@ -10,6 +10,7 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from discreet import __version__
 from discreet.serve.site.config import SiteConfig
 from discreet.serve.site.site import current_site
 from discreet.serve.web.texts import Texts, preferred, texts
@@ -38,6 +39,7 @@ def rendered(request: Request, template: str, **parts: Any) -> str:
         "site": site,
         "texts": texts_for(request),
         "root": root_of(request),
+        "version": __version__,
         "languages": _languages(request, site.config),
     }
     return templates().get_template(template).render({**common, **parts})

@@ -41,10 +41,18 @@ class Card:
 
 @dataclass(frozen=True)
 class Offer:
-    """A variable that can be added."""
+    """A variable that can be added.
+
+    Attributes:
+      label: Its name for readers.
+      note: How many categories it has.
+      words: What a search finds it by.
+      links: Where it can go.
+    """
 
     label: str
     note: str
+    words: str
     links: Sequence[Link]
 
 
@@ -199,7 +207,9 @@ class _Maker:
             for place in PLACES
         ]
         most = max(detail.cells for detail in variable.details) - 1
-        return Offer(variable.label, self.texts.count("categories", most), links)
+        words = [variable.label, variable.name, *(d.label for d in variable.details)]
+        note = self.texts.count("categories", most)
+        return Offer(variable.label, note, " ".join(words).lower(), links)
 
     def filter(self, variable: Variable) -> Filter:
         build, name = self.texts.build, variable.name
