@@ -37,8 +37,8 @@ def table_json(dataset: Dataset, site: Site, base: str, texts: Texts) -> dict[st
         "label": dataset.title,
         "description": dataset.about.description,
         "updated": updated_of(dataset),
-        "firstPeriod": dataset.about.date or dataset.edition,
-        "lastPeriod": dataset.about.date or dataset.edition,
+        "firstPeriod": period_of(dataset),
+        "lastPeriod": period_of(dataset),
         "category": "public",
         "variableNames": names,
         "discontinued": False,
@@ -74,7 +74,7 @@ def metadata_json(
         "href": f"{address}/metadata",
         "label": dataset.title,
         "source": dataset.about.source or site.title,
-        "updated": updated_of(dataset),
+        **({"updated": day} if (day := updated_of(dataset)) else {}),
         "note": notes_of(dataset),
         "role": {"metric": [CONTENTS]},
         "id": [axis.name for axis in listed],
@@ -91,10 +91,9 @@ def contents_dimension(axis: CubeAxis, dataset: Dataset, texts: Texts) -> dict[s
     found["category"]["unit"] = {
         code: {"base": unit_label(code, texts), "decimals": 0} for code in axis.codes
     }
-    period = dataset.about.date or dataset.edition
     found["extension"] = {
         "elimination": False,
-        "refperiod": dict.fromkeys(axis.codes, period),
+        "refperiod": dict.fromkeys(axis.codes, dataset.about.date or dataset.edition),
         "show": "value",
         "codeLists": [],
     }
@@ -159,6 +158,12 @@ def updated_of(dataset: Dataset) -> str | None:
     """The day of the edition as a time, where the data set tells a day."""
     day = dataset.about.date
     return f"{day}T00:00:00Z" if _DAY.fullmatch(day) else None
+
+
+def period_of(dataset: Dataset) -> str:
+    """The year of the figures, or their edition where the data set tells no year."""
+    year = re.search(r"\b\d{4}\b", dataset.about.date)
+    return year[0] if year else dataset.edition
 
 
 def _both(dataset: Dataset, axes: Sequence[CubeAxis]) -> zip[tuple[Variable, CubeAxis]]:
