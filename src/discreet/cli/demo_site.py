@@ -41,7 +41,8 @@ def demo_site(census: str, survey: str, persons: int, sampled: int) -> dict[str,
 
 
 def _census(file: str, persons: int) -> dict[str, Any]:
-    method = {"method": "safe", "parameters": {"proposals": 2e7}}
+    effort = min(2e7, 200.0 * persons)
+    method = {"method": "safe", "parameters": {"proposals": effort}}
     return {
         "title": "Census of Tarvenia",
         "description": f"Everybody who lives in Tarvenia, {persons:,} people, by where they live, "
@@ -54,7 +55,7 @@ def _census(file: str, persons: int) -> dict[str, Any]:
             **_records(file, CENSUS),
             "recode": {"region": "district", "citizenship": "citizenship_group"},
         },
-        "recipe": {"tabulate": {"margins": _listed(CENSUS, 2)}, "protect": method},
+        "recipe": {"tabulate": {"margins": _listed(CENSUS, 3)}, "protect": method},
     }
 
 
