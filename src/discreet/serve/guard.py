@@ -19,6 +19,7 @@ from discreet.serve.refusals import Refusal, as_json, refusal_of
 from discreet.serve.web import pages
 
 LONGEST_QUERY = 8_000
+LARGEST_BODY = 500_000
 HEADERS = {
     "Content-Security-Policy": (
         "default-src 'none'; style-src 'self'; img-src 'self' data:; script-src 'self'; "
@@ -65,7 +66,7 @@ class Guard:
 
         try:
             _check_length(scope)
-            await self.app(scope, receive, with_headers)
+            await self.app(scope, _bounded(receive), with_headers)
         except Exception as error:  # whatever it is, the visitor learns nothing from it
             if started:
                 raise
@@ -90,6 +91,29 @@ def _check_length(scope: Scope) -> None:
     if len(scope["query_string"]) > LONGEST_QUERY:
         message = "The request is too long."
         raise Refusal("too_long", message, f"At most {LONGEST_QUERY:,} characters.", 414)
+    length = dict(scope["headers"]).get(b"content-length", b"0")
+    if length.isdigit() and int(length) > LARGEST_BODY:
+        raise _too_large()
+
+
+def _bounded(receive: Receive) -> Receive:
+    """What a request sends, up to a limit, whatever its head says."""
+    taken = 0
+
+    async def piece() -> Message:
+        nonlocal taken
+        message = await receive()
+        taken += len(message.get("body", b""))
+        if taken > LARGEST_BODY:
+            raise _too_large()
+        return message
+
+    return piece
+
+
+def _too_large() -> Refusal:
+    message = "The request is too large."
+    return Refusal("too_large", message, f"At most {LARGEST_BODY:,} bytes.", 413)
 
 
 def _as_refusal(error: Exception) -> Refusal:
