@@ -2,6 +2,8 @@
 
 import json
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -124,10 +126,24 @@ class Visitor:
 
 
 @pytest.fixture(scope="session")
-def address(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("demo")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("demo")
+
+
+@pytest.fixture(scope="session")
+def address(folder):
     with started("demo", "--persons", 5_000, "--folder", folder, "--port", 0) as (_, url):
         yield url
+
+
+@pytest.fixture
+def token(folder, address):
+    """The token of a custodian of the demo site."""
+    command = ["token", "add", "ann", "--role", "custodian", "--site", str(folder / "site.toml")]
+    done = subprocess.run(
+        [sys.executable, "-m", "discreet.cli", *command], capture_output=True, text=True, check=True
+    )
+    return done.stdout.split()[-1]
 
 
 @pytest.fixture(scope="session")

@@ -62,3 +62,15 @@ def test_paper_gets_the_table_and_its_notes_alone(visitor):
         )
     finally:
         visitor.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+
+
+def test_the_office_has_no_barriers_either(visitor, token):
+    visitor.open("/sign-in")
+    assert visitor.barriers() == []
+    visitor.find("#token").send_keys(token)
+    visitor.follow(visitor.find("main form button"))
+    visitor.open("/admin")
+    assert visitor.title == "Office"
+    assert visitor.barriers() == []
+    visitor.resize(320)
+    assert visitor.script("return document.documentElement.scrollWidth") <= 320

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from discreet.design.statement import Sentence, Statement, plain_data
 from discreet.serve.answer import Answer
+from discreet.serve.data.source import Budget
 from discreet.serve.web.texts import Said, Texts
 
 _OFF = ("moves-at-most", "mean-zero", "variance", "never-published", "threshold", "multiples")
@@ -47,6 +48,7 @@ def notes_of(answer: Answer, texts: Texts) -> Notes:
     statement, said = answer.cube.statement, texts.notes
     plain = [
         *statement_notes(statement, answer.dataset.source.mode, texts, is_summed=_adds(answer)),
+        Note(said.shown, [texts.translated(note) for note in answer.notes]),
         Note(said.unit, _units(answer, texts)),
         Note(said.footnotes, [Said(note, "") for note in answer.dataset.about.footnotes]),
     ]
@@ -84,6 +86,12 @@ def statement_notes(
         Note(said.sums, _plain(kept, _SUMS, texts)),
     ]
     return [note for note in found if note.sentences]
+
+
+def budget_note(budget: Budget | None, texts: Texts) -> list[Note]:
+    """What private tables of a data set may cost and have cost."""
+    found = [] if budget is None else [texts.translated(budget.text)]
+    return [Note(texts.notes.budget, found)] if found else []
 
 
 def _adds(answer: Answer) -> bool:

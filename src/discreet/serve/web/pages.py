@@ -29,7 +29,7 @@ from discreet.serve.web.frame import (
     texts_for,
 )
 from discreet.serve.web.links import Addresses, address, parameters
-from discreet.serve.web.notes import methods_of, statement_notes
+from discreet.serve.web.notes import budget_note, methods_of, statement_notes
 from discreet.serve.web.panel import limits_of, panel_of
 from discreet.serve.web.table import chart_of, fold_link, sheet_for, sort_link, table_of
 from discreet.serve.web.texts import Texts
@@ -103,6 +103,7 @@ def about_dataset(request: Request, dataset: str) -> Response:
     found, texts = current_site(request).dataset(dataset), texts_for(request)
     statement = found.statement
     plain = statement_notes(statement, found.source.mode, texts)
+    plain += budget_note(found.source.budget, texts)
     return page(
         request,
         "dataset.html",
