@@ -52,7 +52,7 @@ def about_of(answer: Answer, site: Site, base: str, texts: Texts) -> About:
         edition=dataset.edition,
         updated=dataset.about.date if _DAY.fullmatch(dataset.about.date) else "",
         address=address,
-        citation=citation_of(answer, site.title, address, day, texts).text,
+        citation=citation_of(answer, site.title, address, day, texts),
         notes=tuple(said.text for note in notes for said in note.sentences),
         footnotes=dataset.about.footnotes,
         language=texts.code,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import date
 
 from discreet.serve.answer import Answer
@@ -57,17 +56,10 @@ def populations_of(answer: Answer) -> list[str]:
     return found
 
 
-@dataclass(frozen=True)
-class Citation:
-    """How a table is cited."""
-
-    text: str
-
-
-def citation_of(answer: Answer, publisher: str, address: str, day: date, texts: Texts) -> Citation:
+def citation_of(answer: Answer, publisher: str, address: str, day: date, texts: Texts) -> str:
     """How the table is cited, with date and edition."""
     dataset = answer.dataset
-    said = texts.take.citation.format(
+    said: str = texts.take.citation.format(
         publisher=dataset.about.source or publisher,
         title=", ".join([title_of(answer, texts), *populations_of(answer)]),
         dataset=dataset.title,
@@ -75,7 +67,7 @@ def citation_of(answer: Answer, publisher: str, address: str, day: date, texts: 
         date=written_date(day, texts),
         address=address,
     )
-    return Citation(said)
+    return said
 
 
 def written_date(day: date, texts: Texts) -> str:
