@@ -13,11 +13,13 @@ import tomli_w
 import discreet as dc
 from discreet.errors import DataError, DiscreetError, ParameterError, UnknownNameError
 from discreet.microdata.secret import Secret
+from discreet.serve.app import make_app
 from discreet.serve.build import build, made_from, planned, records_of, to_build
 from discreet.serve.query import Query
 from discreet.serve.site.read import read_site, site_of
 from discreet.serve.site.start import held_site, started
 from discreet.serve.site.watch import Watch
+from tests.serve.client import Client
 
 CODES = """
 [sex]
@@ -283,3 +285,69 @@ def test_the_records_of_a_site_are_opened_as_its_file_says(tmp_path):
     assert data.has_keys
     assert data.data_set.name == "people"
     assert made_from(config.datasets[0], tmp_path) != ""
+
+
+def private_site(folder):
+    given = described()["datasets"]["live"]
+    given["records"] |= {"name": "people", "ledger": "ledger.db", "epsilon": 1.0}
+    given["recipe"] = {
+        "tabulate": {"margins": [["place", "sex"], ["age"]]},
+        "protect": {"method": "discrete-laplace", "parameters": {"epsilon": 0.5}},
+    }
+    (folder / "site.toml").write_text(tomli_w.dumps({"datasets": {"private": given}}))
+    return held_site(folder / "site.toml")
+
+
+def test_private_tables_of_a_site_are_drawn_once_and_their_budget_is_shown(folder):
+    client = Client(make_app(private_site(folder)))
+    first = client.get("/d/private/table.csv?rows=place&columns=sex").text
+    assert (
+        "Epsilon 0.5 of 1 was spent; 1 of 2 planned tables" in client.get("/d/private/about").text
+    )
+    again = Client(make_app(private_site(folder)))  # another process: the same table, no new cost
+    assert again.get("/d/private/table.csv?rows=place&columns=sex").text == first
+    page = again.get("/d/private/about?lang=nb").text
+    assert "Epsilon 0,5 av 1 er brukt" in page
+    refused = again.get("/d/private/table?rows=place&columns=age")
+    assert refused.status_code == 400
+    assert "privacy budget was planned for" in refused.text
+
+
+def test_private_tables_of_a_site_need_a_ledger(folder):
+    with pytest.raises(ParameterError, match="'private': .*ledger"):
+        _without_ledger(folder)
+
+
+def _without_ledger(folder):
+    private_site(folder)
+    path = folder / "site.toml"
+    path.write_text(
+        path.read_text().replace('ledger = "ledger.db"', "").replace("epsilon = 1.0", "")
+    )
+    return held_site(path)
+
+
+def test_notes_of_the_policy_stand_under_the_table(folder):
+    build_all(folder)
+    given = changed("datasets.people.policy", {"threshold": 60})
+    (folder / "site.toml").write_text(tomli_w.dumps(given))
+    client = Client(make_app(held_site(folder / "site.toml")))
+    page = client.get("/d/people/table?rows=place&columns=age&layers=sex").text
+    assert "Figures below 60 are not shown." in page
+    file = client.get("/d/people/table.csv?rows=place&columns=age&layers=sex").text
+    assert "Figures below 60 are not shown." in file
+
+
+def test_a_survey_is_served_in_steps_of_a_public_weight(folder):
+    text = (folder / "people.csv").read_text().splitlines()
+    lines = [f"{line},{'w' if k == 0 else 10 + k % 5}" for k, line in enumerate(text)]
+    (folder / "people.csv").write_text("\n".join(lines))
+    given = described()["datasets"]["live"]
+    given["records"]["weight"] = "w"
+    given["recipe"]["protect"] |= {"unit": "weight"}
+    given["recipe"]["protect"]["parameters"]["grid"] = 12
+    site = started(site_of({"datasets": {"live": given}}, folder))
+    answer = site.dataset("live").answer(Query.parse("rows=place&columns=sex"))
+    assert answer.unit == answer.cube.unit == "weight"
+    assert not (answer.cube.values % 12).any()
+    assert 5_000 < answer.cube.values[0, 0] < 7_000

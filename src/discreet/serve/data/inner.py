@@ -27,7 +27,7 @@ from discreet.design.structured import StructuredDesign
 from discreet.errors import ConfidentialError, DataError, DesignError, UnknownNameError
 from discreet.release.cube import Cube
 from discreet.serve.data.cache import Kept
-from discreet.serve.data.source import Mode, crossing, offered
+from discreet.serve.data.source import Budget, Mode, crossing, offered
 
 FORMAT = 1
 HEADER, VALUES = "inner.json", "values.npy"
@@ -173,6 +173,7 @@ class InnerSource:
     """
 
     mode: Mode = "release-once"
+    budget: Budget | None = None
 
     def __init__(
         self,

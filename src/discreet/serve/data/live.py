@@ -16,7 +16,7 @@ from discreet.design.structured import StructuredDesign
 from discreet.errors import DesignError, ParameterError
 from discreet.release.cube import Cube
 from discreet.serve.data.pool import Pool
-from discreet.serve.data.source import Mode, crossing, offered
+from discreet.serve.data.source import Budget, Mode, crossing, offered
 
 if TYPE_CHECKING:
     from discreet.design.release import Release
@@ -47,6 +47,7 @@ class LiveSource:
     """
 
     mode: Mode = "on-the-fly"
+    budget: Budget | None = None
 
     def __init__(
         self,

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from discreet.design.formula import Term, parse
 from discreet.errors import BudgetError, ParameterError
 from discreet.release.cube import Cube
-from discreet.serve.data.source import Detail, Mode, Variable
+from discreet.serve.data.source import Budget, Detail, Mode, Variable
 from discreet.serve.query import Query
 from discreet.serve.refusals import Refusal
 
@@ -18,25 +18,6 @@ if TYPE_CHECKING:
     from discreet.design.statement import Statement
     from discreet.serve.data.live import Tables
     from discreet.serve.data.shelf import Shelf
-
-
-@dataclass(frozen=True)
-class Budget:
-    """What private tables may cost and have cost, as ε at the budget's δ; public.
-
-    Attributes:
-      spent: ε spent by all tables of the data set so far, in all its editions.
-      limit: ε of the budget; `None` where the ledger has none.
-      delta: δ of the budget.
-      drawn: Tables of the universe that were drawn.
-      tables: Tables of the universe.
-    """
-
-    spent: float
-    limit: float | None
-    delta: float
-    drawn: int
-    tables: int
 
 
 class PrivateSource:

@@ -79,6 +79,33 @@ class Variable:
         return tuple(outline(self.axis, detail.levels))
 
 
+@dataclass(frozen=True)
+class Budget:
+    """What private tables may cost and have cost, as ε at the budget's δ; public.
+
+    Attributes:
+      spent: ε spent by all tables of the data set so far, in all its editions.
+      limit: ε of the budget; `None` where the ledger has none.
+      delta: δ of the budget.
+      drawn: Tables of the universe that were drawn.
+      tables: Tables of the universe.
+    """
+
+    spent: float
+    limit: float | None
+    delta: float
+    drawn: int
+    tables: int
+
+    @property
+    def text(self) -> str:
+        """The budget in a sentence."""
+        planned = f"{self.drawn} of {self.tables} planned tables were drawn"
+        if self.limit is None:
+            return f"Epsilon {self.spent:g} was spent; {planned}."
+        return f"Epsilon {self.spent:g} of {self.limit:g} was spent; {planned}."
+
+
 class Source(Protocol):
     """What pages and programs know of the data."""
 
@@ -101,6 +128,10 @@ class Source(Protocol):
     @property
     def edition(self) -> str:
         """The edition of the records."""
+
+    @property
+    def budget(self) -> Budget | None:
+        """What private tables may cost and have cost; nothing for other methods."""
 
     def cube(self, details: tuple[str, ...], unit: str) -> Cube:
         """The crossing of these details with its totals; details come in public order."""
