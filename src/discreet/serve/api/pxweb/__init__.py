@@ -5,4 +5,10 @@ total. Levels of a hierarchy are code lists. What is published, counts or weight
 variable `ContentsCode`.
 """
 
-from discreet.serve.api.pxweb.routes import router as router
+from fastapi import APIRouter
+
+from discreet.serve.api.pxweb import data, listing
+
+router = APIRouter()
+router.include_router(listing.router)
+router.include_router(data.router)
