@@ -46,8 +46,15 @@ def cube_of(values):
     return Cube(tuple(axes), full, np.zeros(full.shape, np.int8), "count", Statement())
 
 
+class Plain:
+    """A question for the whole of a cube."""
+
+    query, details = Query(), ("a", "b")
+
+
 def judged(values, **policy):
-    return Policy(**policy).judged(None, cube_of(values), None)
+    cube = cube_of(values)
+    return Policy(**policy).judged(Plain(), cube, lambda details: cube)
 
 
 def test_the_finest_cells_and_the_total_of_a_cube():
@@ -148,6 +155,35 @@ def test_sparse_areas_are_hidden_and_counted():
 def test_when_no_area_is_left_the_table_is_refused():
     with pytest.raises(Refusal, match="In none of the 2 areas"):
         judged([[3, 0, 0], [0, 0, 1]], area="a", max_sparsity=0.5)
+
+
+@pytest.mark.parametrize(
+    "policy", [{"min_mean_cell": 30}, {"area": "region", "max_sparsity": 0.5, "sparse_below": 1e4}]
+)
+def test_a_refused_table_cannot_be_had_in_slices(policy):
+    """What is refused of the crossing is refused of every filter and choice of categories."""
+    address = "rows=region&columns=age&layers=sex"
+    assert refused(address, **policy).code in ("small_cells", "sparse")
+    for slices in ("where.sex=F", "where.sex=M", "where.age=15-64&where.sex=M"):
+        variables = [v for v in ("age", "sex") if v not in slices]
+        shown = "".join(f"&columns={v}" for v in variables)
+        assert refused(f"rows=region{shown}&{slices}", **policy)
+    picked = "pick.region=N&pick.age=15-64&pick.sex=M"
+    assert refused(f"{address}&{picked}", **policy)
+
+
+def test_sparse_areas_stay_hidden_whatever_part_is_asked_for():
+    rule = {"area": "region", "max_sparsity": 0.3, "sparse_below": 20}
+    whole = asked("rows=region&columns=age&layers=sex", **rule).cube
+    hidden = {
+        code
+        for k, code in enumerate(whole.axis("region").codes)
+        if (whole.status[k] == CellStatus.below_threshold).all()
+    }
+    assert 0 < len(hidden) < 11
+    part = asked("rows=region&columns=age&where.sex=M", **rule).cube
+    for k, code in enumerate(part.axis("region").codes):
+        assert (part.status[k] == CellStatus.below_threshold).all() == (code in hidden)
 
 
 def test_small_figures_are_not_shown():

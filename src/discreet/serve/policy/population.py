@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from discreet.serve.policy.rule import Figures, Judged, Limit, finest, total
+from discreet.serve.policy.rule import Figures, Judged, Limit, finest, total, whole
 from discreet.serve.question import Question
 
 
@@ -22,11 +22,14 @@ class MinPopulation(Limit):
 
 @dataclass(frozen=True)
 class MinMeanCell(Limit):
-    """At least so many people in a cell, on average over the cells that can occur."""
+    """At least so many people in a cell, on average over the cells that can occur.
+
+    Filters do not help: the cells are those of the crossing with the variables of all filters.
+    """
 
     def judge(self, question: Question, judged: Judged, figures: Figures) -> Judged:
         """Refuse a table whose cells are too small on average."""
-        values, possible = finest(judged.cube)
+        values, possible = finest(whole(question, figures))
         if values.sum() < self.limit * possible.sum():
             message = "The table has too few people for its number of cells."
             raise self.refusal("small_cells", message, "At least {} people in a cell, on average.")

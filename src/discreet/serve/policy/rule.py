@@ -81,6 +81,15 @@ def finest(cube: Cube) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     return np.where(possible, cube.values[where], 0).astype(np.float64), possible
 
 
+def whole(question: Question, figures: Figures) -> Cube:
+    """The crossing that a table is cut from, before filters and choices of categories.
+
+    A rule that looks at it says the same of a table and of all its slices, so that what is refused
+    cannot be put together from slices.
+    """
+    return figures(question.details)
+
+
 def total(cube: Cube) -> float:
     """The protected number of people in a table."""
     found = cube

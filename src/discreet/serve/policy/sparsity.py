@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.design.release import CellStatus
 from discreet.release.cube import Cube
-from discreet.serve.policy.rule import Figures, Judged, Rule
+from discreet.serve.policy.rule import Figures, Judged, Rule, whole
 from discreet.serve.question import Question
 from discreet.serve.refusals import Refusal
 
@@ -16,6 +17,9 @@ from discreet.serve.refusals import Refusal
 @dataclass(frozen=True)
 class Sparsity(Rule):
     """Areas in which too many cells are nearly empty are not shown; the others are.
+
+    The cells are those of the crossing with the variables of all filters, whatever part of them is
+    asked for.
 
     Attributes:
       area: The variable of areas.
@@ -29,11 +33,13 @@ class Sparsity(Rule):
 
     def judge(self, question: Question, judged: Judged, figures: Figures) -> Judged:
         """Hide the areas that are too sparse, and say how many are left."""
-        cube = judged.cube
-        if self.area not in cube.names or len(cube.names) < 2:
+        cube, full = judged.cube, whole(question, figures)
+        if self.area not in cube.names or len(full.names) < 2:
             return judged
-        sparse = self._sparse(cube)
-        axis = cube.axis(self.area)
+        if self.area in question.query.groups:
+            full = full.grouped(self.area, question.query.groups[self.area])
+        axis, of_all = cube.axis(self.area), self._sparse(full)
+        sparse = of_all[[full.axis(self.area).place(code) for code in axis.codes]]
         areas = np.array([not e.is_total for e in axis.entries])
         left, asked = int((areas & ~sparse).sum()), int(areas.sum())
         if asked and not left:
@@ -56,6 +62,8 @@ class Sparsity(Rule):
         ]
         where = np.ix_(range(len(moved.axes[0])), *places)
         values = moved.values[where].reshape(len(moved.axes[0]), -1)
-        possible = (moved.shown & (moved.status != 2))[where].reshape(len(moved.axes[0]), -1)
+        possible = (moved.shown & (moved.status != CellStatus.structural_zero))[where].reshape(
+            len(moved.axes[0]), -1
+        )
         empty = (possible & (values < self.below)).sum(axis=1)
         return np.asarray(empty > self.most * np.maximum(possible.sum(axis=1), 1))
