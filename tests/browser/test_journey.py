@@ -135,6 +135,22 @@ def test_levels_fold_and_unfold(visitor):
     assert len(visitor.figures()) == everything
 
 
+def test_a_long_list_is_searched_and_stays_open(visitor):
+    visitor.open("/d/census/table?rows=region&edit=pick.region")
+    search = visitor.find("#search-boxes")
+    search.send_keys("hålb")
+    shown = [li for li in visitor.all("#boxes li") if li.is_displayed()]
+    assert [li.text.split("\n")[0] for li in shown] == ["Hålbergen"]
+    search.send_keys(Keys.TAB)
+    visitor.find("[data-tick=none]").click()
+    visitor.wait(lambda: "pick.region=" in visitor.query and visitor.is_settled())
+    assert visitor.find("#search-boxes").get_attribute("value") == "hålb"
+    assert "pick.region=H&" not in visitor.query + "&"
+    search = visitor.find("#search-boxes")
+    search.send_keys(Keys.CONTROL + "a", "qqq")
+    assert visitor.find("#boxes .none").text == "Nothing fits your search."
+
+
 def test_own_groups_and_populations(visitor):
     visitor.open("/d/census/table?rows=age%5Bbroad_age%5D&columns=sex")
     counted = visitor.figures()

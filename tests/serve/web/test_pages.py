@@ -211,6 +211,20 @@ def test_a_table_is_cited_with_its_edition_and_address(client):
     assert "http://here/d/once/table?rows=region&columns=sex&chart=bars" in cited
 
 
+@pytest.mark.parametrize(
+    ("address", "title"),
+    [
+        ("rows=age", "Age"),
+        ("columns=sex&columns=age", "Sex and age"),
+        ("rows=age&rows=sex&columns=region", "Age and sex by region (every level)"),
+        ("rows=age&layers=sex", "Age, in layers by sex"),
+        ("layers=sex", "Total, in layers by sex"),
+    ],
+)
+def test_titles_name_rows_by_columns(client, address, title):
+    assert f">{title}</h1>" in client.get(f"/d/once/table?{address}").text
+
+
 def test_a_chart_can_be_saved(client):
     response = client.get("/d/once/chart.svg?rows=age&columns=sex&chart=pyramid")
     assert response.headers["content-type"] == "image/svg+xml"

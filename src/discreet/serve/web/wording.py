@@ -13,15 +13,13 @@ from discreet.serve.web.texts import Texts
 
 
 def title_of(answer: Answer, texts: Texts) -> str:
-    """What the table shows: its variables, each with the level where there is a choice."""
-    shown = answer.question.shown
-    if not shown:
-        return str(texts.table.total)
-    labels = [_label(a, texts, is_first=k == 0) for k, a in enumerate(shown)]
-    if len(labels) == 1:
-        return labels[0]
-    said = texts.table
-    return f"{said.and_.join(labels[:-1])}{said.by}{labels[-1]}"
+    """What the table shows: rows by columns, each with its level where there is a choice."""
+    asked, said = answer.question, texts.table
+    sides = [_joined(side, texts) for side in (asked.rows, asked.columns) if side]
+    title = said.by.join(sides) or str(said.total)
+    if asked.layers:
+        title = said.layered.format(title=title, layers=_joined(asked.layers, texts))
+    return title[:1].upper() + title[1:]
 
 
 def caption_of(answer: Answer, texts: Texts) -> str:
@@ -76,7 +74,11 @@ def written_date(day: date, texts: Texts) -> str:
     return str(texts.site.date.format(day=day.day, month=months[day.month - 1], year=day.year))
 
 
-def _label(asked: Asked, texts: Texts, *, is_first: bool) -> str:
-    label = asked.variable.label if is_first else asked.variable.label_inside
+def _joined(asked: Sequence[Asked], texts: Texts) -> str:
+    return str(texts.table.and_.join(_label(one, texts) for one in asked))
+
+
+def _label(asked: Asked, texts: Texts) -> str:
+    """A variable inside a sentence, with its level where there is a choice."""
     level = texts.translated(asked.detail.label).text
-    return f"{label} ({level})" if level else label
+    return f"{asked.variable.label_inside} ({level})" if level else asked.variable.label_inside

@@ -169,7 +169,7 @@ main.addEventListener("submit", (event) => {
 let waiting = 0;
 main.addEventListener("change", (event) => {
   const form = event.target.form;
-  if (!form?.classList.contains("live")) return;
+  if (!form?.classList.contains("live") || event.target.dataset.filters) return;
   clearTimeout(waiting);
   const more = form.dataset.edit ? [["edit", form.dataset.edit]] : [];
   const id = event.target.id;
