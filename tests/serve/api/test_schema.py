@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from hypothesis.errors import Unsatisfiable
 from schemathesis import GenerationMode
+from schemathesis.core.failures import FailureGroup
 
 from discreet.serve.app import make_app
 from discreet.serve.office.config import AccountsConfig, OfficeConfig
@@ -18,7 +19,7 @@ UNLIMITED = OfficeConfig(AccountsConfig(rate=0))
 # Names are checked against the data set, so a request of the right form may still be refused.
 LEFT_OUT = [schemathesis.checks.positive_data_acceptance]
 BOUNDED = settings(
-    max_examples=12,
+    max_examples=8,
     deadline=None,
     derandomize=True,
     database=None,
@@ -71,7 +72,7 @@ def test_requests_with_real_names_get_what_the_document_says(operations, subtest
         with subtests.test(msg=operation.label):
             real = st.builds(_with_names, operation.as_strategy(), _of(operation))
             _check(real, answered)
-    assert answered.count(200) > 30
+    assert answered.count(200) > 20
 
 
 def _of(operation):
@@ -109,5 +110,5 @@ def test_an_answer_that_is_not_as_described_is_found(operations, monkeypatch):
     """The control: the same check on an answer with a wrong entry."""
     monkeypatch.setattr("discreet.serve.api.v1.limits_json", lambda *_: {"title": 3})
     (limits,) = [o for o in operations if o.path.endswith("/limits")]
-    with pytest.raises(ExceptionGroup, match="distinct failure"):
+    with pytest.raises(FailureGroup):
         _check(limits.as_strategy())
