@@ -239,6 +239,21 @@ def test_a_policy_that_cannot_be_meant_is_an_error(settings):
         Policy(**settings)
 
 
+@pytest.mark.parametrize(
+    ("policy", "rows", "columns"),
+    [
+        ({}, ("region[part]",), ("sex",)),
+        ({"max_variables": 1}, ("region[part]",), ()),
+        ({"forbidden": (("region", "sex"),)}, ("region[part]",), ("age",)),
+        ({"forbidden": (("region",),)}, ("age",), ()),
+    ],
+)
+def test_the_first_table_is_one_that_the_policy_allows(policy, rows, columns):
+    dataset = once(Policy(**policy))
+    assert (dataset.first.rows, dataset.first.columns) == (rows, columns)
+    assert dataset.answer(dataset.first)
+
+
 def test_a_policy_speaks_of_variables_on_offer():
     with pytest.raises(ParameterError, match="'height', which is not on offer"):
         once(Policy(forbidden=(("height", "sex"),)))

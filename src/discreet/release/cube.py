@@ -58,7 +58,7 @@ class Cube:
 
     Attributes:
       axes: The variables, in the order of the array's dimensions.
-      values: The released values; what stands in a hidden or absent cell has no meaning.
+      values: The released values; zero in cells that are hidden or absent.
       status: A `CellStatus` or `ABSENT` for each value.
       unit: What the values are: `"count"`, `"weight"` or the name of a value.
       statement: What was done to the values and what it promises.
@@ -88,7 +88,7 @@ class Cube:
         )
         values = np.zeros([len(axis) for axis in axes], dtype=release.z.dtype)
         status = np.full(values.shape, ABSENT, dtype=np.int8)
-        values[where] = release.z
+        values[where] = np.where(release.hidden, 0, release.z)
         for block in design.blocks:  # what a published margin leaves out cannot occur
             status[np.ix_(*_margin(axes, block.levels))] = CellStatus.structural_zero
         status[where] = 0 if release.status is None else release.status

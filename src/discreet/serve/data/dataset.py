@@ -143,11 +143,15 @@ class Dataset:
 
     @cached_property
     def first(self) -> Query:
-        """A small table to start from: the first variable by the one with the fewest categories."""
-        first, *others = self.variables
-        smallest = sorted(others, key=lambda v: v.smallest.cells)
-        columns = tuple(v.smallest.name for v in smallest[:1] if self.policy.max_variables > 1)
-        return Query(rows=(first.smallest.name,), columns=columns)
+        """A small table to start from: the first variable by the one with the fewest categories.
+
+        Where the policy does not allow that, the first that it allows of smaller ones.
+        """
+        names = [v.smallest.name for v in self.variables]
+        by_size = sorted(self.variables[1:], key=lambda v: v.smallest.cells)
+        pairs = [Query(rows=(names[0],), columns=(v.smallest.name,)) for v in by_size]
+        options = [*pairs, *(Query(rows=(name,)) for name in names)]
+        return next(filter(self._is_allowed, options), options[0])
 
     @cached_property
     def _cubes(self) -> Kept[tuple[str, tuple[str, ...], str], Cube]:
