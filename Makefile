@@ -41,6 +41,7 @@ lint: setup  ## Check style and types
 
 system: setup  ## Install the Debian packages the tests need, or say which they are
 	@$(BIN)/python tools/system_packages.py
+	@npm install --prefix tests/browser --silent --no-package-lock --no-audit --no-fund
 
 bench: setup  ## Run the benchmarks; ONLY=name runs one
 	@$(BIN)/python -m benchmarks $(ONLY)

@@ -69,6 +69,12 @@ def test_every_synthesizer_is_documented(name):
     assert f"`{name}`" in page, f"synthesizer {name} is not described in docs/methods/synthesis.md"
 
 
+def test_every_format_is_documented():
+    page = (ROOT / "docs" / "formats.md").read_text()
+    for name in registry.FORMATS:
+        assert f"| `{name}` |" in page, f"format {name} is not described in docs/formats.md"
+
+
 CITATION = re.compile(r"([A-Z][\w'’-]+)(?: et al\.)? \((\d{4}[ab]?)\)")
 
 

@@ -35,7 +35,7 @@ DOORS = {
     ("design/release.py", "discreet.release.rounding"),
     ("design/release.py", "discreet.release.uncertainty"),
     ("design/release.py", "discreet.release.files"),
-    ("design/release.py", "discreet.release.sdmx_csv"),
+    ("design/release.py", "discreet.release.formats"),
     ("design/storage.py", "discreet.release.files"),
 }
 LEVEL = {name: height for height, layer in enumerate(LAYERS) for name in layer}

@@ -13,6 +13,7 @@ NEEDED = {
     "chromium": ["chromium", "chromium-driver"],
     "chromedriver": ["chromium-driver"],
     "java": ["default-jre-headless"],
+    "npm": ["npm"],
     "/usr/lib/postgresql/*/bin/initdb": ["postgresql"],
 }
 

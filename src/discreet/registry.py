@@ -153,7 +153,16 @@ RULES: dict[str, str] = {
     "p/q": "discreet.protect.suppress.dominance:PQ",
     "few-contributors": "discreet.protect.suppress.dominance:FewContributors",
 }
-FORMATS: dict[str, str] = {}
+FORMATS: dict[str, str] = {
+    "csv": "discreet.release.formats.csv:CsvWriter",
+    "html": "discreet.release.formats.html:HtmlWriter",
+    "json": "discreet.release.formats.json:JsonWriter",
+    "json-stat": "discreet.release.formats.json_stat:JsonStatWriter",
+    "parquet": "discreet.release.formats.parquet:ParquetWriter",
+    "px": "discreet.release.formats.px:PxWriter",
+    "sdmx-csv": "discreet.release.formats.sdmx_csv:SdmxCsvWriter",
+    "xlsx": "discreet.release.formats.xlsx:XlsxWriter",
+}
 KINDS: dict[str, Mapping[str, Entry]] = {
     "method": METHODS,
     "fitter": FITTERS,

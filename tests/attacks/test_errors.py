@@ -12,8 +12,11 @@ from discreet.design.data_set import DataSet
 from discreet.errors import PUBLIC_TEXT
 from discreet.recipe import Choice
 from discreet.serve.app import make_app
+from discreet.serve.data.dataset import About, Dataset
+from discreet.serve.data.live import LiveSource
 from discreet.serve.refusals import as_json, refusal_of
-from discreet.serve.source import RecipeSource
+from discreet.serve.site.config import SiteConfig
+from discreet.serve.site.site import Site
 from discreet.testing.laws import neighbours
 from tests.attacks.victims import MOVES_ZEROS, PTABLE, SECRET, country
 from tests.serve.client import Client
@@ -114,10 +117,12 @@ def test_an_exhausted_budget_says_so_and_no_more(tmp_path):
 
 def test_the_table_builder_repeats_no_confidential_text():
     records = small_country()
-    client = Client(make_app(RecipeSource(RECIPE, records)))
+    dataset = Dataset("small", About(), LiveSource(RECIPE, records))
+    assert dataset.source.units == ("count",)
+    client = Client(make_app(Site(SiteConfig(), {"small": dataset})))
     records.frame["n"] = -np.abs(records.frame["n"])
-    for path in ("/table.json?rows=region&columns=sex", "/table?rows=region&columns=sex"):
-        answer = client.get(path)
+    for path in ("/d/small/table", "/d/small/table.csv"):
+        answer = client.get(f"{path}?rows=region&columns=sex")
         assert answer.status_code == 500
         assert "negative" not in answer.text
 
@@ -125,4 +130,4 @@ def test_the_table_builder_repeats_no_confidential_text():
 def test_methods_that_could_be_averaged_are_not_served():
     for method in (Choice("safe"), Choice("drop-add", {"margins": "summed"})):
         with pytest.raises(dc.DiscreetError, match="average it away"):
-            RecipeSource(replace(RECIPE, method=method), small_country())
+            LiveSource(replace(RECIPE, method=method), small_country())

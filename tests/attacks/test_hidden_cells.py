@@ -1,6 +1,5 @@
 """What a release says beside its values must not sort the cells it hides."""
 
-import json
 from dataclasses import replace
 
 import numpy as np
@@ -9,20 +8,13 @@ import pytest
 import discreet as dc
 from discreet.design.storage import save_release
 from discreet.protect.frame.keyed_noise import moments
-from discreet.release.export import to_csv
 from discreet.release.files import write_csv
-from discreet.serve.payload import table_json
+from discreet.release.formats.write import writers
 from tests.attacks.victims import PTABLE, flat_axes, keyed_table
 
 HIDES = dc.CellKey(PTABLE, threshold=10)
 AXES = flat_axes(region=8, age=6)
 HIDDEN_TRUTHS = ([1, 2, 3, 4, 5, 6], [6, 5, 4, 3, 2, 1], [0, 0, 0, 4, 4, 4], [2, 2, 2, 2, 2, 2])
-
-
-class Asked:
-    """What a visitor asked for, as far as the answer needs it."""
-
-    title, query, in_public_order = "region by age", "rows=region&columns=age", ()
 
 
 def table_with(hidden):
@@ -39,8 +31,11 @@ def public_bytes(release, folder):
         "csv file": write_csv(release, folder / "z.csv").read_bytes(),
         "statement": (folder / "z.statement.txt").read_bytes(),
         "statement for programs": (folder / "z.statement.json").read_bytes(),
-        "csv": to_csv(release),
-        "json": json.dumps(table_json(release, Asked())).encode(),
+        **{
+            f"as {writer.name}": release.write(folder / f"w{writer.ending}").read_bytes()
+            for writer in writers()
+            if writer.name != "xlsx"  # it holds the time at which it was written
+        },
         "text": repr(release).encode(),
         "html": release._repr_html_().encode(),
         "pandas": release.to_pandas().to_json().encode(),

@@ -1,196 +1,210 @@
 """A visitor's way through the table builder, in headless Chromium."""
 
 import csv
-import json
-import shutil
-import time
-import urllib.request
 
 import pytest
-from selenium import webdriver
-from selenium.common.exceptions import WebDriverException
-from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
-from selenium.webdriver.support.ui import Select, WebDriverWait
-
-from tests.serve.process import started
+from selenium.webdriver.support.ui import Select
 
 pytestmark = pytest.mark.browser
-FLAGS = (
-    "--headless=new",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--disable-dev-shm-usage",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--window-size=1200,1000",
-)
-READY = "return document.readyState === 'complete'"
-INSTALL = "The browser tests need Chromium: sudo apt-get install chromium chromium-driver"
+PLAIN = "/d/census/table?rows=region%5Bprovince%5D&columns=sex"
 
 
-@pytest.fixture(scope="module")
-def address(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("demo")
-    with started("demo", "--persons", 5_000, "--folder", folder, "--port", 0) as (_, url):
-        yield url
+def test_from_the_catalogue_to_a_table_to_take_home(visitor):
+    visitor.open("/")
+    visitor.follow(visitor.link("Census of Tarvenia"))
+    assert visitor.title == "Region (province) by sex"
+    visitor.find("#search").send_keys("educ")
+    shown = [li.text.split("\n")[0] for li in visitor.all("#offered li") if li.is_displayed()]
+    assert [name.partition(" 1")[0] for name in shown] == ["Education"]
+    visitor.follow(visitor.find("#add-education-columns"))
+    visitor.follow(visitor.find("#v-sex-to-layers"))
+    visitor.follow(visitor.find("#show-row"))
+    assert {row[0] for row in visitor.figures()} == {"100.0"}
+    visitor.follow(visitor.find("#show-count"))
+    before = visitor.figures()
+    Select(visitor.find("#layer-sex")).select_by_visible_text("Female")
+    visitor.wait(lambda: "layer.sex=F" in visitor.query and visitor.is_settled())
+    assert visitor.figures() != before
+    assert visitor.find(".lead .tag").text == "Layer: Sex: Female"
+    visitor.find("#download-csv").click()
+    path = visitor.wait(lambda: next(visitor.downloads.glob("*.csv"), None))
+    with path.open(newline="", encoding="utf-8-sig") as file:
+        rows = list(csv.DictReader(file))
+    women = {row["count"] for row in rows if row["sex"] == "F"}
+    seen = {text.replace(",", "") for row in visitor.figures() for text in row}
+    assert seen - {"–"} <= women | {"0"}
 
 
-@pytest.fixture
-def downloads(tmp_path):
-    return tmp_path
+def test_a_refusal_keeps_every_choice_and_offers_a_way_on(visitor):
+    visitor.open("/d/census/table?rows=region&rows=age&columns=education&columns=sex&chart=bars")
+    assert visitor.title == "This table cannot be shown"
+    assert "cells" in visitor.find(".refusal").text
+    kept = [h.text for h in visitor.all(".card h3")]
+    assert kept == ["Region", "Age", "Education", "Sex"]
+    visitor.follow(visitor.find("#offer-1"))
+    assert visitor.all("table")
+    assert "chart=bars" in visitor.query
 
 
-@pytest.fixture
-def browser(downloads, tmp_path_factory):
-    chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")
-    if chromium is None or driver is None:
-        pytest.fail(INSTALL)
-    options = webdriver.ChromeOptions()
-    options.binary_location = chromium
-    for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
-        options.add_argument(flag)
-    options.add_experimental_option("prefs", {"download.default_directory": str(downloads)})
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    found = webdriver.Chrome(options, webdriver.ChromeService(driver))
-    try:
-        yield found
-    finally:
-        found.quit()
+def test_the_keyboard_alone_is_enough(visitor):
+    visitor.open(PLAIN)
+    press(visitor, Keys.TAB)
+    assert visitor.script("return document.activeElement.textContent") == "Skip to the content"
+    press(visitor, Keys.ENTER)
+    visitor.wait(lambda: visitor.focused() == "main")
+    tab_to(visitor, "v-region-choose")
+    press(visitor, Keys.ENTER)
+    visitor.wait(lambda: visitor.focused() == "editor")
+    tab_to(visitor, "box-1")
+    press(visitor, Keys.SPACE)
+    visitor.wait(lambda: "pick.region=" in visitor.query and visitor.is_settled())
+    visitor.wait(lambda: visitor.focused() == "box-1")
+    assert len(visitor.figures()) == 8  # the total and seven of eight provinces
+    tab_to(visitor, "close", backwards=True)
+    press(visitor, Keys.ENTER)
+    visitor.wait(lambda: visitor.focused() == "v-region-choose")
+    tab_to(visitor, "sort-F")
+    press(visitor, Keys.ENTER)
+    visitor.wait(lambda: "sort=-F" in visitor.query and visitor.is_settled())
+    women = [int(row[1].replace(",", "")) for row in visitor.figures()]
+    assert women[1:] == sorted(women[1:], reverse=True)
+    assert visitor.focused() == "sort-F"
+    assert visitor.script("return getComputedStyle(document.activeElement).outlineStyle") == "solid"
 
 
-def complaints(browser):
-    return [entry["message"] for entry in browser.get_log("browser")]
+def press(visitor, key):
+    visitor.driver.switch_to.active_element.send_keys(key)
 
 
-def choose(browser, label, text):
-    name = browser.find_element(By.XPATH, f"//label[normalize-space()='{label}']")
-    select = browser.find_element(By.ID, name.get_attribute("for"))
-    Select(select).select_by_visible_text(text)
+def tab_to(visitor, name, *, backwards=False):
+    """Press the tab key until an element has the focus."""
+    keys = Keys.SHIFT + Keys.TAB if backwards else Keys.TAB
+    for _ in range(80):
+        if visitor.focused() == name:
+            return
+        press(visitor, keys)
+    raise AssertionError(f"the keyboard does not reach {name}")
 
 
-def follow(browser, element):
-    """Click, and wait for the next page to be there."""
-    before = browser.current_url
-    element.click()
-    # while pages change, the driver may have none to speak of
-    WebDriverWait(browser, 20, ignored_exceptions=[WebDriverException]).until(
-        lambda b: b.current_url != before and b.execute_script(READY)
-    )
+def test_charts_stand_beside_the_table(visitor):
+    visitor.open("/d/census/table?rows=age&columns=sex")
+    for kind in ("bars", "lines", "heat", "pyramid"):
+        visitor.follow(visitor.find(f"#chart-{kind}"))
+        chart = visitor.find("figure.chart svg")
+        assert chart.is_displayed()
+        assert visitor.find("table").is_displayed()
+        assert visitor.find("#chart-description").get_attribute("textContent")
+        spilled = visitor.script(SPILLED, chart)
+        assert spilled == []
+    visitor.follow(visitor.find("#chart-none"))
+    assert visitor.all("figure.chart") == []
 
 
-def show_table(browser):
-    follow(browser, browser.find_element(By.CSS_SELECTOR, "form.builder button"))
+SPILLED = """
+const frame = arguments[0].getBoundingClientRect();
+return [...arguments[0].querySelectorAll("text")].filter((text) => {
+  const box = text.getBoundingClientRect();
+  return box.left < frame.left - 2 || box.right > frame.right + 2 || box.bottom > frame.bottom + 2;
+}).map((text) => text.textContent);
+"""
 
 
-def figures(browser):
-    script = "return [...document.querySelectorAll('tbody td')].map((td) => td.textContent)"
-    return browser.execute_script(script)
+def test_back_and_forward_go_through_the_tables(visitor):
+    visitor.open(PLAIN)
+    visitor.follow(visitor.find("#swap"))
+    visitor.follow(visitor.find("#totals"))
+    assert visitor.title == "Sex by region (province)"
+    visitor.driver.back()
+    visitor.wait(lambda: "totals" not in visitor.query and visitor.is_settled())
+    visitor.wait(lambda: len(visitor.figures()) == 3)
+    visitor.driver.back()
+    visitor.wait(lambda: visitor.title == "Region (province) by sex")
+    visitor.driver.forward()
+    visitor.wait(lambda: visitor.title == "Sex by region (province)")
 
 
-def downloaded(folder):
-    deadline = time.monotonic() + 20
-    while time.monotonic() < deadline:
-        found = list(folder.glob("*.csv"))
-        if found:
-            return found[0]
-        time.sleep(0.1)
-    raise TimeoutError("the CSV file did not arrive")
+def test_levels_fold_and_unfold(visitor):
+    visitor.open("/d/census/table?rows=age&columns=sex")
+    everything = len(visitor.figures())
+    visitor.follow(visitor.find("#collapse"))
+    assert len(visitor.figures()) == 4
+    visitor.follow(visitor.find("tbody .fold"))
+    assert 4 < len(visitor.figures()) < everything
+    visitor.follow(visitor.find("#expand"))
+    assert len(visitor.figures()) == everything
 
 
-def test_a_visitor_puts_a_table_together_and_takes_it_home(browser, address, downloads):
-    browser.get(address)
-    choose(browser, "Rows", "Region, province (8)")
-    choose(browser, "Rows, then by", "Sex (2)")
-    choose(browser, "Columns", "Age, broad age (3)")
-    assert browser.find_element(By.CLASS_NAME, "hint").text.startswith("108 cells")
-    show_table(browser)
-
-    assert browser.find_element(By.TAG_NAME, "h1").text == (
-        "Region (province) and sex by age (broad age)"
-    )
-    statement = browser.find_element(By.ID, "statement").text
-    plain, full = statement.split("For methodologists")
-    assert "Each figure was changed by a small random amount." in plain
-    assert "Values were changed by the cell key method" in full
-    assert "What is not protected" in full
-    assert "protect:cell-key" in statement
-
-    twin = browser.find_element(By.LINK_TEXT, "JSON").get_attribute("href")
-    with urllib.request.urlopen(twin, timeout=30) as response:
-        table = json.load(response)
-    shown = [int(text.replace(",", "")) for text in figures(browser)]
-    assert sorted(shown) == sorted(count for *_, count in table["cells"])
-
-    browser.find_element(By.LINK_TEXT, "Download CSV").click()
-    with downloaded(downloads).open(newline="", encoding="utf-8") as file:
-        header, *rows = csv.reader(file)
-    assert header == table["columns"]
-    assert [[*codes, int(count)] for *codes, count in rows] == table["cells"]
-    assert complaints(browser) == []
+def test_a_long_list_is_searched_and_stays_open(visitor):
+    visitor.open("/d/census/table?rows=region&edit=pick.region")
+    search = visitor.find("#search-boxes")
+    search.send_keys("hålb")
+    shown = [li for li in visitor.all("#boxes li") if li.is_displayed()]
+    assert [li.text.split("\n")[0] for li in shown] == ["Hålbergen"]
+    search.send_keys(Keys.TAB)
+    visitor.find("[data-tick=none]").click()
+    visitor.wait(lambda: "pick.region=" in visitor.query and visitor.is_settled())
+    assert visitor.find("#search-boxes").get_attribute("value") == "hålb"
+    assert "pick.region=H&" not in visitor.query + "&"
+    visitor.find("#search-boxes").send_keys("qqq")
+    assert visitor.find("#boxes .none").text == "Nothing fits your search."
 
 
-def test_a_table_that_is_too_large_is_refused_with_advice(browser, address):
-    browser.get(address)
-    choose(browser, "Rows", "Region, municipality (401)")
-    choose(browser, "Columns", "Occupation, every level (51)")
-    hint = browser.find_element(By.CLASS_NAME, "hint")
-    assert "at most 10,000 are allowed" in hint.text
-    show_table(browser)
-    said = browser.find_element(By.CLASS_NAME, "refusal").text
-    assert "20,904 cells" in said
-    assert "At most 10,000 cells" in said
-    follow(browser, browser.find_element(By.LINK_TEXT, "Put another table together"))
-    assert browser.current_url == address
+def test_own_groups_and_populations(visitor):
+    visitor.open("/d/census/table?rows=age%5Bbroad_age%5D&columns=sex")
+    counted = visitor.figures()
+    visitor.follow(visitor.find("#v-age-group"))
+    visitor.find("#group-name").send_keys("Under 65")
+    for box in visitor.all("#boxes input")[:2]:
+        box.click()
+    visitor.follow(visitor.find(".editor form button:not([type])"))
+    labels = [th.text for th in visitor.all("tbody th")]
+    assert labels == ["Total", "Under 65"]
+    number = lambda text: int(text.replace(",", ""))  # noqa: E731
+    grouped = visitor.figures()[1]
+    assert list(map(number, grouped)) == [
+        number(a) + number(b) for a, b in zip(counted[1], counted[2], strict=True)
+    ]
+    visitor.find("#filters summary").click()
+    visitor.follow(visitor.find("#f-citizenship-add"))
+    visitor.all("#boxes input")[0].click()
+    visitor.wait(lambda: "where.citizenship=" in visitor.query and visitor.is_settled())
+    assert number(visitor.figures()[0][0]) < number(counted[0][0])
+    assert "Population: Citizenship" in visitor.find(".lead").text
 
 
-def test_a_variable_moves_to_where_it_was_chosen_last(browser, address):
-    browser.get(address)
-    choose(browser, "Columns", "Age, finest detail (20)")
-    choose(browser, "Rows", "Age, broad age (3)")
-    chosen = [s.get_attribute("value") for s in browser.find_elements(By.TAG_NAME, "select")]
-    assert chosen == ["age[broad_age]", "", ""]
+def test_the_language_is_switched_and_remembered(visitor):
+    visitor.open(PLAIN)
+    visitor.follow(visitor.link("Norsk"))
+    assert visitor.title == "Region (province) etter sex"
+    assert visitor.find("#show-count").text == "Tall"
+    assert "\u00a0" in visitor.figures()[0][0]
+    visitor.open("/about")
+    assert visitor.title == "Om tallene"
 
 
-def test_the_keyboard_is_enough(browser, address):
-    browser.get(f"{address}table?rows=sex&columns=age")
-    browser.find_element(By.TAG_NAME, "body").send_keys(Keys.TAB)
-    skip = browser.switch_to.active_element
-    assert skip.text == "Skip to the content"
-    assert skip.location["y"] >= 0
-    skip.send_keys(Keys.ENTER)
-    WebDriverWait(browser, 5).until(lambda b: b.current_url.endswith("#main"))
-    assert browser.switch_to.active_element.tag_name == "main"
-    reached = {}
-    for _ in range(9):
-        browser.switch_to.active_element.send_keys(Keys.TAB)
-        active = browser.switch_to.active_element
-        name = active.get_attribute("class") or active.tag_name
-        reached[name] = active.value_of_css_property("outline-style")
-    assert {"button", "button quiet", "sheet", "summary"} <= reached.keys()
-    assert set(reached.values()) == {"solid"}
+def test_without_scripts_the_basics_work(visitor):
+    visitor.with_scripts(False)
+    visitor.open(PLAIN)
+    visitor.find("#v-region-choose").click()
+    visitor.wait(lambda: visitor.all("#boxes input"))
+    visitor.find("#box-0").click()
+    visitor.find(".editor form button:not([type])").click()
+    visitor.wait(lambda: "pick.region=" in visitor.query and not visitor.all("#boxes"))
+    assert len(visitor.all("tbody tr")) == 8
+    visitor.find("#v-sex-to-layers").click()
+    visitor.wait(lambda: visitor.all("#layer-sex"))
+    Select(visitor.find("#layer-sex")).select_by_visible_text("Female")
+    visitor.find("form.layer button").click()
+    visitor.wait(lambda: "layer.sex=F" in visitor.query)
+    assert "pick.region=" in visitor.query
 
 
-@pytest.mark.parametrize("path", ["", "table?rows=region&columns=age", "table?rows=nothing"])
-def test_nothing_spills_over_on_a_phone(browser, address, path):
-    browser.execute_cdp_cmd(
-        "Emulation.setDeviceMetricsOverride",
-        {"width": 360, "height": 740, "deviceScaleFactor": 2, "mobile": True},
-    )
-    browser.get(address + path)
-    width = browser.execute_script("return document.documentElement.scrollWidth")
-    assert width <= 360
-
-
-def test_the_policy_is_enforced_and_a_breach_would_be_seen(browser, address):
-    browser.get(address)
-    assert complaints(browser) == []
-    browser.execute_script(
+def test_the_policy_is_enforced_and_a_breach_would_be_seen(visitor):
+    visitor.open("/")
+    visitor.script(
         "const s = document.createElement('script'); s.textContent = 'window.ran = true';"
         "document.body.append(s);"
     )
-    assert browser.execute_script("return window.ran") is None
-    assert any("Content Security Policy" in said for said in complaints(browser))
+    assert visitor.script("return window.ran") is None
+    assert any("Content Security Policy" in said for said in visitor.complaints())

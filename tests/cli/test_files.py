@@ -49,6 +49,15 @@ def test_a_private_release_in_csv_is_fitted_and_assessed_without_new_noise(folde
     assert fitted.statement.privacy == released.statement.privacy
 
 
+def test_a_release_is_written_for_other_programs(folder, capsys):
+    assert tabulate() == 0
+    assert protect("-s", "epsilon=1", out="release.xlsx") == 0
+    assert protect("-s", "epsilon=1") == 0
+    assert run("export", "release.csv", "--out", "table.px", "--title", "People") == 0
+    assert 'TITLE="People";' in (folder / "table.px").read_text()
+    assert (folder / "release.xlsx").read_bytes()[:2] == b"PK"
+
+
 @pytest.mark.parametrize("known", ["known=1", 'known=["place","1"]', 'known="1"'])
 def test_the_total_has_one_name_on_the_command_line(folder, known):
     assert tabulate() == 0
@@ -59,8 +68,8 @@ def test_the_total_has_one_name_on_the_command_line(folder, known):
 def test_a_release_that_cannot_be_written_costs_nothing(folder, capsys):
     assert tabulate() == 0
     ledger = ("--ledger", "ledger.db", "--budget", "1")
-    assert protect("-s", "epsilon=1", *ledger, out="release.xlsx") == 2
-    assert "must end in .parquet, .pq or .csv" in capsys.readouterr().err
+    assert protect("-s", "epsilon=1", *ledger, out="release.doc") == 2
+    assert "must end in one of .csv" in capsys.readouterr().err
     assert not (folder / "ledger.db").exists()
 
 

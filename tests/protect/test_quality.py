@@ -14,7 +14,7 @@ from discreet.errors import KeysError, ParameterError
 from discreet.noise import blurred_deviations
 from discreet.noise.linear import linear_table
 from discreet.protect.sentences import mean_p
-from discreet.release.export import to_csv
+from discreet.release.files import write_csv
 from discreet.testing import check_method
 from tests.protect.tables import SECRET, keyed_party
 
@@ -153,7 +153,7 @@ def test_quality_travels_with_the_release(tmp_path):
     release = census(shape=(8, 6, 5)).protect(dc.Quality(NOISE))
     column = release.to_arrow().column("quality")
     assert column.null_count == (release.z == 0).sum() > 0
-    lines = list(csv.DictReader(io.StringIO(to_csv(release).decode())))
+    lines = list(csv.DictReader(io.StringIO(write_csv(release, tmp_path / "r.csv").read_text())))
     assert [line["quality"] for line in lines] == [
         "" if q == NO_QUALITY else str(q) for q in release.quality
     ]

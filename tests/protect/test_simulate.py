@@ -10,7 +10,7 @@ import pytest
 import discreet as dc
 from discreet.design.release import Protected, Trial
 from discreet.errors import ConfidentialError, DiscreetError, KeysError, ParameterError
-from discreet.release.export import to_csv
+from discreet.release.files import write_csv
 from discreet.testing.draws import sample_table
 from tests.protect.methods import ALL, DRAWING, NOISE
 from tests.protect.tables import SECRET, keyed_party, party
@@ -35,7 +35,7 @@ def test_neither_keys_nor_secret_of_the_records_are_used(name):
     np.testing.assert_array_equal(one, two)
 
 
-def test_a_trial_cannot_be_shown_written_or_handed_out():
+def test_a_trial_cannot_be_shown_written_or_handed_out(tmp_path):
     trial = TABLE.simulate(dc.Safe(proposals=1e3), seed=1)
     assert isinstance(trial, Protected)
     assert not isinstance(trial, dc.Release)
@@ -46,7 +46,7 @@ def test_a_trial_cannot_be_shown_written_or_handed_out():
         assert not hasattr(trial, name)
     assert repr(trial) == "Trial (confidential): 48 published cells"
     with pytest.raises(ConfidentialError, match="only a release"):
-        to_csv(trial)
+        write_csv(trial, tmp_path / "t.csv")
 
 
 def test_a_trial_stays_one_when_it_is_fitted_and_rounded():

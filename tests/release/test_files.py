@@ -81,14 +81,9 @@ def test_a_csv_file_in_another_order_is_the_same_release(any_release, tmp_path):
 
 
 def _csv(table):
-    import pyarrow as pa
-    from pyarrow import csv
+    from discreet.release.formats.csv import csv_bytes
 
-    from discreet.release.export import inert
-
-    sink = pa.BufferOutputStream()
-    csv.write_csv(inert(table), sink)
-    return sink.getvalue().to_pybytes()
+    return csv_bytes(table)
 
 
 def test_structural_zeros_come_back(tmp_path):

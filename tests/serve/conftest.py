@@ -1,21 +1,17 @@
 import pytest
 
 from discreet.serve.app import make_app
-from discreet.serve.source import RecipeSource
 from tests.serve.client import Client
-from tests.serve.records import RECIPE, small_country
+from tests.serve.sites import small_site
 
 
-@pytest.fixture(scope="module")
-def records():
-    return small_country(zeros=[{"region": ["ABROAD"], "age": ["65+"]}])
+@pytest.fixture(scope="session")
+def site():
+    """A small site: data set `once` is released once, `live` is served on the fly."""
+    return small_site()
 
 
-@pytest.fixture(scope="module")
-def source(records):
-    return RecipeSource(RECIPE, records)
-
-
-@pytest.fixture(scope="module")
-def client(source):
-    return Client(make_app(source))
+@pytest.fixture(scope="session")
+def client(site):
+    """Requests to the small site."""
+    return Client(make_app(site))

@@ -1,5 +1,7 @@
 """`discreet serve` and `discreet demo`, as a newcomer types them."""
 
+import csv
+import io
 import json
 import re
 import shlex
@@ -8,12 +10,10 @@ import urllib.request
 
 import pytest
 
-import discreet.cli.demo
 from discreet.cli import main
 from discreet.microdata.secret import Secret
-from discreet.serve.app import make_app
+from discreet.serve.data.inner import InnerSource
 from tests.serve.process import started
-from tests.serve.test_app import Broken
 
 SMALL = ("--persons", 2_000, "--seed", 3)
 
@@ -22,6 +22,16 @@ def run(*arguments):
     with pytest.raises(SystemExit) as stop:
         main([str(a) for a in arguments])
     return stop.value.code
+
+
+def fetched(url):
+    with urllib.request.urlopen(url, timeout=30) as response:
+        return response.read().decode("utf-8-sig")
+
+
+def cells(url):
+    """The cells of a table as a file, by the names of its columns."""
+    return list(csv.DictReader(io.StringIO(fetched(url))))
 
 
 @pytest.fixture(scope="module")
@@ -33,25 +43,37 @@ def folder(tmp_path_factory):
 
 def test_the_demo_makes_files_that_only_their_owner_reads(folder):
     names = sorted(p.name for p in folder.iterdir())
-    assert names == ["census-2000-3.parquet", "codes", "keys.secret"]
-    for name in ("census-2000-3.parquet", "keys.secret"):
+    files = ["census-2000-3.parquet", "survey-2000-3.parquet", "keys.secret"]
+    assert names == sorted([*files, "codes", "site.toml"])
+    for name in files:
         assert (folder / name).stat().st_mode & 0o777 == 0o600
 
 
 def test_the_demo_check_fetches_a_protected_table(folder, capsys):
-    before = {p: p.stat().st_mtime_ns for p in folder.iterdir() if p.is_file()}
+    files = [*folder.glob("*.parquet"), folder / "keys.secret"]
+    before = {p: p.stat().st_mtime_ns for p in files}
     assert run("demo", *SMALL, "--folder", folder, "--check") == 0
     printed = capsys.readouterr().out
     assert "Values were changed by the cell key method" in printed
     last = printed.strip().splitlines()[-1]
     assert last.startswith("checked http://127.0.0.1:")
-    assert last.endswith("Region (province) by sex, 27 cells, data, protect:cell-key")
+    assert last.endswith("/d/census/table.csv?rows=region%5Bprovince%5D&columns=sex: 27 cells")
     assert {p: p.stat().st_mtime_ns for p in before} == before
 
 
-def test_a_failing_check_is_not_a_success(folder, capsys, monkeypatch, source):
-    broken = make_app(Broken(source, RuntimeError("no")))
-    monkeypatch.setattr(discreet.cli.demo, "site", lambda *_: broken)
+def test_the_demo_builds_what_it_needs_once(folder, capsys):
+    assert run("demo", *SMALL, "--folder", folder, "--check") == 0
+    capsys.readouterr()
+    assert run("demo", *SMALL, "--folder", folder, "--check") == 0
+    assert "Building" not in capsys.readouterr().out
+    assert run("build", folder / "site.toml", "--stale") == 0
+    assert "Every data set is built." in capsys.readouterr().out
+    assert run("build", folder / "site.toml", "--plan") == 0
+    assert "inner cells" in capsys.readouterr().out
+
+
+def test_a_failing_check_is_not_a_success(folder, capsys, monkeypatch):
+    monkeypatch.setattr(InnerSource, "cube", lambda *_: 1 / 0)
     assert run("demo", *SMALL, "--folder", folder, "--check") == 1
     assert "check failed" in capsys.readouterr().out
 
@@ -60,18 +82,19 @@ def test_the_next_commands_run_as_printed(folder, capsys):
     capsys.readouterr()
     assert run("demo", *SMALL, "--folder", folder, "--no-serve") == 0
     commands = re.findall(r"^  discreet (.+)$", capsys.readouterr().out, re.MULTILINE)
-    tabulate, protect, serve = map(shlex.split, commands)
+    tabulate, protect, serve, build, serve_site = map(shlex.split, commands)
     assert run(*tabulate) == 0
     assert run(*protect) == 0
     assert "count" in (folder / "release.csv").read_text().splitlines()[0]
-    with started(*serve, "--port", 0) as (process, address):
-        url = f"{address}table.json?rows=region[province]&columns=sex"
-        with urllib.request.urlopen(url, timeout=30) as response:
-            served = json.load(response)
-        process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=20)
-    assert len(served["cells"]) == 27
-    assert (process.returncode, out, err) == (0, "", "")
+    assert run(*build) == 0
+    for command, name in ((serve, "census-2000-3"), (serve_site, "census")):
+        with started(*command, "--port", 0) as (process, address):
+            url = f"{address}d/{name}/table.csv?rows=region[province]&columns=sex"
+            served = cells(url)
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=20)
+        assert len(served) == 27
+        assert (process.returncode, out, err) == (0, "", "")
 
 
 def test_serve_needs_to_know_what_is_on_offer(folder, capsys):
@@ -83,7 +106,8 @@ def test_serve_needs_to_know_what_is_on_offer(folder, capsys):
 
 def test_serve_says_what_is_missing_before_it_listens(folder, capsys):
     census = folder / "census-2000-3.parquet"
-    assert run("serve", census, "--by", "sex", "--port", 0) == 2
+    codes = ("--codes", folder / "codes" / "codes.toml")
+    assert run("serve", census, "--by", "sex", *codes, "--port", 0) == 2
     assert "no cell keys" in capsys.readouterr().err
     keys = ("--id", "person_id", "--secret", folder / "keys.secret")
     assert run("serve", census, "--by", "sex", *keys, "--port", 0) == 2
@@ -105,16 +129,11 @@ def test_serve_follows_a_recipe(folder, tmp_path):
     codes = ("--codes", folder / "codes" / "codes.toml")
     options = ("--recipe", recipe, *codes, *keys, *look)
     with started("serve", folder / "census-2000-3.parquet", *options) as (_, address):
-        with urllib.request.urlopen(f"{address}limits.json", timeout=30) as response:
-            limits = json.load(response)
-        with urllib.request.urlopen(f"{address}table.json?rows=sex", timeout=30) as response:
-            steps = json.load(response)["statement"]["steps"]
-        with urllib.request.urlopen(address, timeout=30) as response:
-            front = response.read().decode()
-    assert [v["name"] for v in limits["variables"]] == ["sex", "marital"]
-    assert steps[1]["parameters"]["D"] == 3
-    assert "Ours</title>" in front
-    assert 'action="/tables/table"' in front
+        limits = json.loads(fetched(f"{address}api/v1/limits"))
+        page = fetched(f"{address}d/census-2000-3/table?rows=sex")
+    assert limits["title"] == "Ours"
+    assert "Ours" in page
+    assert 'href="/tables/d/census-2000-3/' in page
 
 
 @pytest.fixture(scope="module")
@@ -136,15 +155,10 @@ def survey_options(survey):
 def test_weights_are_served_in_steps_of_a_public_weight(survey):
     options = ("--weight", "w", "--grid", 13, "--name", "survey", "--edition", "2024")
     with started("serve", *survey_options(survey), *options) as (_, address):
-        with urllib.request.urlopen(f"{address}table.json?rows=sex", timeout=30) as response:
-            found = json.load(response)
-        with urllib.request.urlopen(f"{address}table?rows=sex", timeout=30) as response:
-            page = response.read().decode()
-    assert found["unit"] == "weight"
-    assert found["columns"] == ["sex", "weight"]
-    assert all(value % 13 == 0 for _, value in found["cells"])
-    assert found["statement"]["steps"][0]["parameters"]["edition"] == "2024"
-    assert "Weighted counts, protected" in page
+        found = cells(f"{address}d/survey/table.csv?rows=sex")
+        page = fetched(f"{address}d/survey/table?rows=sex")
+    assert all(int(cell["weight"]) % 13 == 0 for cell in found)
+    assert "2024" in page
     assert "in steps of 13" in page
 
 
@@ -162,3 +176,13 @@ def test_a_method_that_draws_for_each_table_is_not_served(survey, capsys):
     recipe.write_text("[tabulate]\nmargins = 'sex'\n[protect]\nmethod = 'safe'\nseed = 1\n")
     assert run("serve", *survey_options(survey), "--recipe", recipe) == 2
     assert "publication draws from a secret" in capsys.readouterr().err
+
+
+def test_a_site_says_itself_what_options_say_of_records(folder, capsys):
+    assert run("serve", folder / "site.toml", "--by", "sex") == 2
+    assert "--by goes with records" in capsys.readouterr().err
+    census = folder / "census-2000-3.parquet"
+    keys = ("--id", "person_id", "--secret", folder / "keys.secret")
+    codes = ("--codes", folder / "codes" / "codes.toml")
+    assert run("serve", census, "--by", "sex", *keys, *codes, "--workers", 2) == 2
+    assert "site.toml" in capsys.readouterr().err

@@ -16,12 +16,17 @@ COMMANDS = (
     "compare",
     "study",
     "run",
+    "export",
     "ptable",
     "keys",
     "codes",
     "ledger",
     "demo",
+    "build",
     "serve",
+    "replay",
+    "token",
+    "log",
 )
 
 app = typer.Typer(

@@ -8,11 +8,15 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from discreet.errors import ParameterError
+from discreet.files import PARQUET
+
+if TYPE_CHECKING:
+    from discreet.design.release import Release
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 Out = Annotated[Path | None, typer.Option("--out", "-o", help="File to write.")]
@@ -85,7 +89,15 @@ def progress_bar() -> Iterator[None]:
 
 def check_out(out: Path | None) -> None:
     """Refuse a name that no release can be written under, before any work is done."""
-    from discreet.release.files import release_ending
+    from discreet.release.formats.write import writer_of
 
-    if out is not None:
-        release_ending(out)
+    if out is not None and not out.name.lower().endswith(PARQUET):
+        writer_of(out)
+
+
+def put(release: Release, out: Path) -> None:
+    """Write a release: to be read again where the name ends so, for other programs otherwise."""
+    if out.name.lower().endswith((*PARQUET, ".csv")) and not out.name.lower().endswith(".sdmx.csv"):
+        release.save(out)
+    else:
+        release.write(out)

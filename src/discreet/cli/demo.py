@@ -2,32 +2,31 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import urllib.request
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 from urllib.parse import urlencode
 
 import typer
 
 from discreet.cli.common import progress_bar, say
-from discreet.cli.serve import DEFAULT_METHOD, plan, site
+from discreet.cli.serve import DEFAULT_METHOD, run_site
 from discreet.errors import DataError
 from discreet.files import OWNER_ONLY
 from discreet.recipe import Recipe
-from discreet.serve.settings import Settings
 
 if TYPE_CHECKING:
-    from fastapi import FastAPI
-
     from discreet.design.hierarchy import Hierarchy
     from discreet.microdata.microdata import Microdata
+    from discreet.serve.site.site import SiteHolder
 
 FIRST_TABLE = "region[province]*sex"
 _CHECKED = {"rows": "region[province]", "columns": "sex"}
 _SECONDS = 60
-CODES = "codes.toml"
+_SAMPLED = 0.022  # of the people, by the design of the survey
+CODES, SITE = "codes.toml", "site.toml"
 
 
 def demo(
@@ -45,6 +44,7 @@ def demo(
     Example: discreet demo --persons 1000000 --port 8080
     """
     from discreet.serve.run import require_web
+    from discreet.serve.site.start import held_site
 
     require_web()
     with progress_bar():
@@ -54,25 +54,34 @@ def demo(
     if not check:
         say(_next_commands(folder, people.origin))
     if check or not no_serve:
+        _build(folder / SITE)
         with progress_bar():
-            app = site(people, plan(people, None, None), Settings(title="Census of Tarvenia"))
-        _check(app) if check else _serve(app, port)
+            holder = held_site(folder / SITE)
+        _check(holder) if check else _serve(holder, folder / SITE, port)
 
 
 def prepared(folder: Path, persons: int, seed: int) -> Microdata:
-    """The census with keys; files that are already there are used again."""
+    """The census with keys, and the site's file; files that are already there are used again."""
+    import tomli_w
+
+    from discreet.cli.demo_site import demo_site
     from discreet.demo import hierarchies, opened
+    from discreet.files import written_whole
     from discreet.microdata.secret import Secret
 
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"census-{persons}-{seed}.parquet"
-    if not path.exists():
-        _write_census(path, persons, seed)
+    files = [folder / f"{kind}-{persons}-{seed}.parquet" for kind in ("census", "survey")]
+    for path in files:
+        if not path.exists():
+            _write_people(path, persons, seed)
     _write_code_lists(folder / "codes", hierarchies())
-    return opened(path).with_keys(Secret.from_file(folder / "keys.secret", create=True))
+    site = demo_site(files[0].name, files[1].name, persons, round(persons * _SAMPLED))
+    with written_whole(folder / SITE) as temporary:
+        temporary.write_text(tomli_w.dumps(site), encoding="utf-8")
+    return opened(files[0]).with_keys(Secret.from_file(folder / "keys.secret", create=True))
 
 
-def _write_census(path: Path, persons: int, seed: int) -> None:
+def _write_people(path: Path, persons: int, seed: int) -> None:
     from discreet.demo import write_parquet
     from discreet.progress import report
 
@@ -83,7 +92,8 @@ def _write_census(path: Path, persons: int, seed: int) -> None:
         done += rows
         report("making people", done / persons)
 
-    write_parquet(path, persons, seed, progress=show).chmod(OWNER_ONLY)
+    is_sample = path.name.startswith("survey")
+    write_parquet(path, persons, seed, sample=is_sample, progress=show).chmod(OWNER_ONLY)
 
 
 def _write_code_lists(folder: Path, trees: dict[str, Hierarchy]) -> None:
@@ -102,6 +112,19 @@ def _write_code_lists(folder: Path, trees: dict[str, Hierarchy]) -> None:
         temporary.write_text(tomli_w.dumps(lists), encoding="utf-8")
 
 
+def _build(path: Path) -> None:
+    """Build what the site needs and has not."""
+    from discreet.serve.build import build, planned, records_of, to_build
+    from discreet.serve.site.read import read_site
+
+    config = read_site(path)
+    for dataset in to_build(config, stale=True):
+        data = records_of(config, dataset)
+        say(f"Building {planned(dataset, data).text}.")
+        with progress_bar():
+            build(config, dataset, data, again=False)
+
+
 def _next_commands(folder: Path, census: str) -> str:
     """Commands that run as they are printed."""
     lists = ["--codes", folder / "codes" / CODES]
@@ -112,36 +135,34 @@ def _next_commands(folder: Path, census: str) -> str:
         ["tabulate", census, "--by", "region*age", *lists, *keys, "--out", table],
         ["protect", table, *noise, "--out", release],
         ["serve", census, "--by", "region*age*sex", *lists, *keys],
+        ["build", folder / SITE],
+        ["serve", folder / SITE],
     ]
     lines = (shlex.join(["discreet", *map(str, command)]) for command in commands)
     return "\n".join(["Next, try:", *(f"  {line}" for line in lines), ""])
 
 
-def _serve(app: FastAPI, port: int | None) -> None:
-    from discreet.serve.run import address_of, listen, serve_until_stopped
-
-    host = Settings().host
+def _serve(holder: SiteHolder, path: Path, port: int | None) -> None:
+    server = holder.current.config.server
     try:
-        listening = listen(host, Settings().port if port is None else port)
+        run_site(holder, server if port is None else replace(server, port=port), path)
     except DataError:
         if port is not None:
             raise
-        listening = listen(host, 0)
-    say(f"The table builder answers at {address_of(listening)} (stop it with Ctrl-C).")
-    serve_until_stopped(app, listening)
+        run_site(holder, replace(server, port=0), path)
 
 
-def _check(app: FastAPI) -> None:
+def _check(holder: SiteHolder) -> None:
     """Fetch one protected table over HTTP and say what came."""
+    from discreet.serve.app import make_app
     from discreet.serve.run import serving
 
-    with serving(app) as address:
-        url = f"{address}table.json?{urlencode(_CHECKED)}"
+    with serving(make_app(holder)) as address:
+        url = f"{address}d/census/table.csv?{urlencode(_CHECKED)}"
         try:
             with urllib.request.urlopen(url, timeout=_SECONDS) as response:
-                found: dict[str, Any] = json.load(response)
+                lines = response.read().decode("utf-8-sig").splitlines()
         except (OSError, ValueError) as error:
             say(f"check failed: {url} did not answer with a table ({error}).")
             raise typer.Exit(1) from error
-    steps = ", ".join(step["name"] for step in found["statement"]["steps"])
-    say(f"checked {url}: {found['title']}, {len(found['cells'])} cells, {steps}")
+    say(f"checked {url}: {len(lines) - 1} cells")

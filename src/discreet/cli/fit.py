@@ -15,6 +15,7 @@ from discreet.cli.common import (
     check_out,
     plain_values,
     progress_bar,
+    put,
 )
 from discreet.errors import ParameterError
 
@@ -55,7 +56,7 @@ def fit(
     if whole is not None:
         fitted = fitted.round(whole[0], seed=whole[1])
     if out is not None:
-        fitted.save(out)
+        put(fitted, out)
     summary = {
         "file": None if out is None else str(out),
         "side": "public",

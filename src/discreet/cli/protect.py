@@ -16,6 +16,7 @@ from discreet.cli.common import (
     check_out,
     plain_values,
     progress_bar,
+    put,
 )
 from discreet.cli.records import Book, SecretFile, with_options
 from discreet.errors import ParameterError
@@ -44,6 +45,8 @@ def protect(
 
     Example: discreet protect table.parquet --method discrete-laplace -s epsilon=0.5
     --ledger discreet.db --budget 1 --out release.csv
+
+    Example: discreet protect table.parquet --method cell-key --out table.xlsx
     """
     from discreet import registry
     from discreet.design.storage import read_table
@@ -64,7 +67,7 @@ def protect(
     with progress_bar():
         release = truth.protect(chosen, unit=unit, ledger=ledger, again=book.again)
     if out is not None:
-        release.save(out)
+        put(release, out)
     summary = {
         "file": None if out is None else str(out),
         "side": "public",

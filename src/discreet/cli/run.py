@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from discreet.cli.common import Json, answer, check_out, progress_bar
+from discreet.cli.common import Json, answer, check_out, progress_bar, put
 from discreet.cli.records import Book, Records, with_options
 
 
@@ -15,7 +15,7 @@ from discreet.cli.records import Book, Records, with_options
 def run(
     recipe: Annotated[Path, typer.Argument(help="A recipe.toml.")],
     source: Annotated[str, typer.Argument(help="Records: a file or a database.")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="The release, .parquet or .csv.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="The release: .parquet, .csv, .xlsx, …")],
     records: Records,
     book: Book,
     json: Json = False,
@@ -32,7 +32,7 @@ def run(
     data = records.open(source, ledger=book.open())
     with progress_bar():
         release = plan.run(data, again=book.again)
-        release.save(out)
+        put(release, out)
     summary = {
         "file": str(out),
         "side": "public",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import re
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,25 +14,28 @@ from discreet.cli.records import UNWEIGHTED, LedgerFile, Records, Weight, with_o
 from discreet.design.release import WEIGHT
 from discreet.errors import ParameterError
 from discreet.recipe import Choice, Recipe
-from discreet.serve.settings import Settings, help_of
+from discreet.serve.policy.policy import Policy
+from discreet.serve.site.config import Server, SiteConfig, settings_of
 
 if TYPE_CHECKING:
-    from fastapi import FastAPI
-
     from discreet.design.formula import Margins
     from discreet.microdata.microdata import Microdata
+    from discreet.serve.site.site import SiteHolder
 
 DEFAULT_METHOD = Choice("cell-key", {"D": 5, "V": 3, "js": 2})
+_HELP = {
+    s.name: f"{s.help} [default: {s.default}]" for s in (*settings_of(Server), *settings_of(Policy))
+}
 
 
 def _option(name: str) -> Any:
-    return typer.Option(help=help_of(name), show_default=False)
+    return typer.Option(help=_HELP[name], show_default=False)
 
 
 @with_options
 def serve(
     *,
-    source: Annotated[str, typer.Argument(help="Records: a file or a database.")],
+    source: Annotated[str, typer.Argument(help="A site.toml; or records, a file or a database.")],
     recipe: Annotated[Path | None, typer.Option(help="A recipe.toml; else cell keys.")] = None,
     by: Annotated[str | None, typer.Option(help="What is on offer, e.g. 'region*age*sex'.")] = None,
     hierarchy: Annotated[
@@ -44,16 +48,17 @@ def serve(
     grid: Annotated[
         float | None, typer.Option(help="Publish weighted counts in steps of this public weight.")
     ] = None,
-    config: Annotated[Path | None, typer.Option(help="A TOML file with settings.")] = None,
     host: Annotated[str | None, _option("host")] = None,
     port: Annotated[int | None, _option("port")] = None,
     root_path: Annotated[str | None, _option("root_path")] = None,
-    title: Annotated[str | None, _option("title")] = None,
+    workers: Annotated[int | None, _option("workers")] = None,
+    title: Annotated[str | None, typer.Option(help="Heading of the pages.")] = None,
     max_variables: Annotated[int | None, _option("max_variables")] = None,
     max_cells: Annotated[int | None, _option("max_cells")] = None,
-    kept_tables: Annotated[int | None, _option("kept_tables")] = None,
 ) -> None:
     """Let visitors put protected tables together in their browser, until Ctrl-C.
+
+    Example: discreet serve site.toml
 
     Example: discreet serve people.csv --by "region*age*sex" --codes codes.toml --id person_id
     --secret keys.secret
@@ -61,25 +66,50 @@ def serve(
     Example: discreet serve survey.csv --by "region*sex" --codes codes.toml --id person_id
     --secret keys.secret --weight w --grid 100
     """
-    from discreet.serve.run import address_of, listen, require_web, serve_until_stopped
+    from discreet.serve.run import require_web
+    from discreet.serve.site.start import held_site
 
     require_web()
-    given = {
-        "host": host,
-        "port": port,
-        "root_path": root_path,
-        "title": title,
-        "max_variables": max_variables,
-        "max_cells": max_cells,
-        "kept_tables": kept_tables,
-    }
-    settings = (Settings() if config is None else Settings.read(config)).changed(given)
-    data = records.open(source, hierarchies=hierarchy, weight=weight, ledger=ledger)
+    opened = {**vars(records), "weight": weight, "hierarchies": hierarchy, "ledger": ledger}
+    limits = {"max_variables": max_variables, "max_cells": max_cells}
+    place = {"host": host, "port": port, "root_path": root_path, "workers": workers}
+    path = Path(source) if source.endswith(".toml") else None
     with progress_bar():
-        app = site(data, plan(data, recipe, by, grid), settings)
-    listening = listen(settings.host, settings.port)
+        if path is not None:
+            others = {"recipe": recipe, "by": by, "grid": grid, "title": title}
+            _refuse_options({**opened, **limits, **others})
+            holder = held_site(path)
+        else:
+            data = records.open(source, hierarchies=hierarchy, weight=weight, ledger=ledger)
+            chosen = plan(data, recipe, by, grid)
+            holder = site(data, chosen, _changed(Policy(), limits), title or "Table builder")
+    run_site(holder, _changed(holder.current.config.server, place), path)
+
+
+def run_site(holder: SiteHolder, server: Server, path: Path | None = None) -> None:
+    """Answer for a site until Ctrl-C; one that has a file follows it."""
+    from discreet.serve.app import make_app
+    from discreet.serve.office.office import Office
+    from discreet.serve.run import address_of, listen, serve_by_workers, serve_until_stopped
+    from discreet.serve.site.watch import Watch
+
+    if path is None and server.workers > 1:
+        raise ParameterError("several workers need a site they can read: write a site.toml.")
+    listening = listen(server.host, server.port)
     say(f"The table builder answers at {address_of(listening)} (stop it with Ctrl-C).")
-    serve_until_stopped(app, listening, settings.root_path)
+    if path is not None and server.workers > 1:
+        serve_by_workers(path, listening, server.workers, server.root_path)
+        return
+    office = None if path is None else Office.open(holder.current.config)
+    app = make_app(holder, office)
+    watch = None if path is None else Watch(holder, path).start()
+    try:
+        serve_until_stopped(app, listening, server.root_path)
+    finally:
+        if watch is not None:
+            watch.stop()
+        if office is not None:
+            office.close()
 
 
 def plan(data: Microdata, recipe: Path | None, by: str | None, grid: float | None = None) -> Recipe:
@@ -111,9 +141,26 @@ def _default_plan(margins: Margins, has_weights: bool, grid: float | None) -> Re
     return Recipe(margins, replace(DEFAULT_METHOD, parameters=parameters), unit=WEIGHT)
 
 
-def site(data: Microdata, recipe: Recipe, settings: Settings) -> FastAPI:
-    """The application that serves the data."""
-    from discreet.serve.app import make_app
-    from discreet.serve.source import RecipeSource
+def site(data: Microdata, recipe: Recipe, policy: Policy, title: str) -> SiteHolder:
+    """A site of one data set that is served on the fly."""
+    from discreet.serve.data.dataset import About, Dataset
+    from discreet.serve.data.live import LiveSource
+    from discreet.serve.site.site import Site, SiteHolder
 
-    return make_app(RecipeSource(recipe, data, settings.kept_tables), settings)
+    name = re.sub(r"[^a-z0-9]+", "-", data.data_set.name.lower()).strip("-") or "data"
+    dataset = Dataset(name, About(title=title), LiveSource(recipe, data), policy)
+    return SiteHolder(Site(SiteConfig(title=title), {name: dataset}))
+
+
+def _refuse_options(given: dict[str, Any]) -> None:
+    for name, value in given.items():
+        if value is not None:
+            option = name.replace("_", "-").replace("hierarchies", "hierarchy")
+            raise ParameterError(
+                f"--{option} goes with records; a site's file says it itself. Leave it out."
+            )
+
+
+def _changed(settings: Any, given: dict[str, Any]) -> Any:
+    known = {f.name for f in fields(settings)}
+    return replace(settings, **{k: v for k, v in given.items() if k in known and v is not None})

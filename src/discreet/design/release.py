@@ -291,20 +291,22 @@ class Release(Protected):
 
         return save(self, path)
 
-    def to_sdmx_csv(self, dataflow: str, path: str | Path | None = None) -> str:
-        """Published cells as SDMX-CSV, with status and confidentiality in columns of their own.
+    def write(self, path: str | Path, **options: Any) -> Path:
+        """Write the published cells for other programs, in the format that the name asks for.
 
-        `OBS_VALUE` is empty where a cell is not shown; `OBS_STATUS` and `CONF_STATUS` are codes of
-        the SDMX lists `CL_OBS_STATUS` and `CL_CONF_STATUS`. A cell that is sensitive and one that
-        protects it have the same codes.
+        Statement and notes are part of every format. What `discreet.read_release` reads back, with
+        all that a release holds, is written by `save`.
 
         Args:
-          dataflow: The data flow, e.g. `"EXAMPLE:TURNOVER(1.0)"`.
-          path: A file that the text is also written to.
+          path: A name that ends in `.csv`, `.parquet`, `.xlsx`, `.json`, `.jsonstat.json`,
+            `.sdmx.csv`, `.px` or `.html`.
+          **options: Fields of `discreet.release.formats.options.Options`, such as
+            `layout="wide"`, `labels="labels"` or `columns=("sex",)`, and of `About` beside it,
+            such as `title=` and `source=`.
         """
-        from discreet.release.sdmx_csv import write_sdmx_csv
+        from discreet.release.formats.write import write
 
-        return write_sdmx_csv(self, dataflow, path)
+        return write(self, path, **options)
 
     def __repr__(self) -> str:
         shown = show.text(self.design, self._visible(), title="Release", unit=self.unit)

@@ -26,9 +26,10 @@ from discreet.design.storage import (
     save_release,
 )
 from discreet.design.structured import StructuredDesign
-from discreet.errors import DataError
+from discreet.errors import ConfidentialError, DataError
 from discreet.files import PARQUET, ending_of, written_whole
-from discreet.release.export import inert, to_csv
+from discreet.release.formats.csv import csv_bytes
+from discreet.release.formats.inert import inert
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -52,7 +53,9 @@ def write_csv(release: Release, path: str | Path) -> Path:
     Beside `release.csv` lie `release.statement.txt` and `release.statement.json`. With the latter
     `read_csv` gives the release back, but for its inner cells, which Parquet alone keeps.
     """
-    target, content = Path(path), to_csv(release)
+    if not isinstance(release, Release):
+        raise ConfidentialError("only a release may be exported; protect the table first.")
+    target, content = Path(path), csv_bytes(release.to_arrow())
     beside = {
         "txt": release.statement.text + "\n",
         "json": json.dumps(_header(release), ensure_ascii=False) + "\n",

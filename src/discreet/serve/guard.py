@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import logging
+import math
 import traceback
-from collections.abc import Awaitable, Callable
+from typing import Any
 
 from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse, Response
+from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from discreet.errors import DiscreetError
-from discreet.serve.pages import error_page
 from discreet.serve.refusals import Refusal, as_json, refusal_of
-from discreet.serve.settings import Settings
+from discreet.serve.web import pages
 
-LONGEST_QUERY = 2_000
+LONGEST_QUERY = 8_000
+LARGEST_BODY = 500_000
 HEADERS = {
     "Content-Security-Policy": (
         "default-src 'none'; style-src 'self'; img-src 'self' data:; script-src 'self'; "
-        "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+        "connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
     ),
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
@@ -29,60 +33,115 @@ HEADERS = {
 _log = logging.getLogger("discreet.serve")
 
 
-def guard(app: FastAPI, settings: Settings) -> None:
+def guard(app: FastAPI) -> None:
     """Put headers on every answer and turn every error into the one shape."""
+    for kind in (DiscreetError, HTTPException, RequestValidationError):
+        app.add_exception_handler(kind, refused)
+    app.add_middleware(Guard)
 
-    def refused(request: Request, error: Exception) -> Response:
-        return _answer(request, _as_refusal(error), settings)
 
-    app.add_exception_handler(DiscreetError, refused)
-    app.add_exception_handler(HTTPException, refused)
+class Guard:
+    """The outermost layer: it gives each request its site, and each answer its headers."""
 
-    @app.middleware("http")
-    async def _guarded(
-        request: Request, follow: Callable[[Request], Awaitable[Response]]
-    ) -> Response:
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        state = scope.setdefault("state", {})
+        state["site"] = scope["app"].state.site.current
+        state["path"] = scope["path"].removeprefix(scope.get("root_path", ""))
+        state.setdefault("visitor", None)
+        started = False
+
+        async def with_headers(message: Message) -> None:
+            nonlocal started
+            if message["type"] == "http.response.start":
+                started = True
+                MutableHeaders(scope=message).update(HEADERS)
+            await send(message)
+
         try:
-            _check_length(request)
-            response = await follow(request)
+            _check_length(scope)
+            await self.app(scope, _bounded(receive), with_headers)
         except Exception as error:  # whatever it is, the visitor learns nothing from it
-            response = refused(request, error)
-        response.headers.update(HEADERS)
-        return response
+            if started:
+                raise
+            await refused(Request(scope), error)(scope, receive, with_headers)
 
 
-def _check_length(request: Request) -> None:
-    if len(request.scope["query_string"]) > LONGEST_QUERY:
+def refused(request: Request, error: Exception) -> Response:
+    """The answer to a request that failed: a page, or JSON for programs."""
+    refusal = _as_refusal(error)
+    path: str = request.scope["state"]["path"]
+    request.scope["state"]["outcome"] = refusal.code
+    wait = refusal.wait or (5 if refusal.status == 503 else 0)
+    headers = {"Retry-After": str(math.ceil(wait))} if wait else {}
+    if isinstance(error, HTTPException) and refusal.status == 405:
+        headers |= {name: text for name, text in (error.headers or {}).items() if name == "Allow"}
+    if path.startswith("/api/") or path == "/health":
+        return JSONResponse(as_json(refusal), refusal.status, headers)
+    return HTMLResponse(pages.error_page(request, refusal), refusal.status, headers)
+
+
+def _check_length(scope: Scope) -> None:
+    if len(scope["query_string"]) > LONGEST_QUERY:
         message = "The request is too long."
         raise Refusal("too_long", message, f"At most {LONGEST_QUERY:,} characters.", 414)
+    length = dict(scope["headers"]).get(b"content-length", b"0")
+    if length.isdigit() and int(length) > LARGEST_BODY:
+        raise _too_large()
+
+
+def _bounded(receive: Receive) -> Receive:
+    """What a request sends, up to a limit, whatever its head says."""
+    taken = 0
+
+    async def piece() -> Message:
+        nonlocal taken
+        message = await receive()
+        taken += len(message.get("body", b""))
+        if taken > LARGEST_BODY:
+            raise _too_large()
+        return message
+
+    return piece
+
+
+def _too_large() -> Refusal:
+    message = "The request is too large."
+    return Refusal("too_large", message, f"At most {LARGEST_BODY:,} bytes.", 413)
 
 
 def _as_refusal(error: Exception) -> Refusal:
     if isinstance(error, HTTPException):
         return _http_refusal(error.status_code)
+    if isinstance(error, RequestValidationError):
+        return _invalid(error.errors())
     refusal = refusal_of(error)
-    if refusal.status >= 500:
+    if refusal.status >= 500 and not isinstance(error, Refusal):
         _log.error("%s at %s", type(error).__name__, _where(error))
     return refusal
 
 
+def _invalid(errors: Any) -> Refusal:
+    names = sorted({str(e["loc"][-1]) for e in errors if e.get("loc")})
+    message = f"The request cannot be read: {', '.join(names)}."
+    return Refusal("unreadable", message, "See /api/ for what can be asked.", 422)
+
+
 def _http_refusal(status: int) -> Refusal:
     if status == 404:
-        allowed = "/, /table, /table.csv, /table.json, /limits.json and /health."
-        return Refusal("not_found", "There is no such page.", allowed, 404)
+        return Refusal("not_found", "There is no such page.", "The catalogue is at /.", 404)
     if status == 405:
         return Refusal("method_not_allowed", "Pages can only be read.", "GET requests.", 405)
-    return Refusal("not_possible", "The request cannot be answered.", "See /limits.json.", status)
+    return Refusal("not_possible", "The request cannot be answered.", "See /api/.", status)
 
 
 def _where(error: BaseException) -> str:
     """Places in the code, never messages or values: those may hold true counts."""
     frames = traceback.extract_tb(error.__traceback__)[-3:]
     return " < ".join(f"{f.filename}:{f.lineno}" for f in reversed(frames))
-
-
-def _answer(request: Request, refusal: Refusal, settings: Settings) -> Response:
-    if request.scope["path"].endswith((".json", ".csv", "/health")):
-        return JSONResponse(as_json(refusal), refusal.status)
-    root = request.scope.get("root_path", "")
-    return HTMLResponse(error_page(refusal, settings, root), refusal.status)

@@ -2,29 +2,39 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from discreet.errors import DataError, MissingDependencyError
+from discreet.serve.worker import SITE, app_of_site
 
 if TYPE_CHECKING:
     import uvicorn
     from fastapi import FastAPI
 
 _START_SECONDS = 20.0
+_STOP_SECONDS = 10
+_CONNECTIONS = 2_000
+_IDLE_SECONDS = 5
+_LONGEST_HEAD = 32_768
+_WORKER_SECONDS = 120  # until a worker that gives no sign of life is replaced
 
 
 def require_web() -> None:
     """Say what to install when the web packages are missing."""
     try:
+        import alembic  # noqa: F401
         import fastapi  # noqa: F401
         import jinja2  # noqa: F401
+        import sqlalchemy  # noqa: F401
         import uvicorn  # noqa: F401
     except ImportError as error:
-        packages = "fastapi, uvicorn and jinja2"
+        packages = "fastapi, uvicorn, jinja2, sqlalchemy and alembic"
         raise MissingDependencyError("the table builder", packages, "serve") from error
 
 
@@ -75,9 +85,47 @@ def serving(app: FastAPI) -> Iterator[str]:
         listening.close()
 
 
+def serve_by_workers(
+    path: str | Path, listening: socket.socket, workers: int, root_path: str = "/"
+) -> None:
+    """Answer for the site of a file by several processes until Ctrl-C; one that dies is replaced.
+
+    A signal SIGHUP replaces the processes one by one, so that they read the file again.
+    """
+    from uvicorn.supervisors import Multiprocess
+
+    os.environ[SITE] = str(Path(path).resolve())
+    options = {"workers": workers, "timeout_worker_healthcheck": _WORKER_SECONDS}
+    config = _config(f"{app_of_site.__module__}:{app_of_site.__name__}", root_path, options)
+    with listening:
+        Multiprocess(config, sockets=[listening]).run()
+
+
 def _server(app: FastAPI, root_path: str = "/") -> uvicorn.Server:
     import uvicorn
 
-    root = root_path.rstrip("/")
-    config = uvicorn.Config(app, log_level="warning", access_log=False, root_path=root)
-    return uvicorn.Server(config)
+    return uvicorn.Server(_config(app, root_path, {}))
+
+
+def _config(app: FastAPI | str, root_path: str, more: dict[str, Any]) -> uvicorn.Config:
+    """What holds for every server: limits on connections, and nothing believed of strangers."""
+    import uvicorn
+
+    from discreet.serve.patience import PatientProtocol
+
+    return uvicorn.Config(
+        app,
+        factory=isinstance(app, str),
+        http=PatientProtocol,
+        ws="none",
+        log_level="warning",
+        access_log=False,  # the audit log knows what was asked
+        server_header=False,
+        proxy_headers=False,  # the office knows which proxies to believe
+        root_path=root_path.rstrip("/"),
+        limit_concurrency=_CONNECTIONS,
+        h11_max_incomplete_event_size=_LONGEST_HEAD,
+        timeout_keep_alive=_IDLE_SECONDS,
+        timeout_graceful_shutdown=_STOP_SECONDS,
+        **more,
+    )

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from discreet.errors import ConfidentialError
 from discreet.files import written_whole
-from discreet.release.export import inert
 from discreet.release.files import CSV, release_ending
+from discreet.release.formats.csv import csv_bytes
 from discreet.synthesize.result import Synthetic
 
 HEADER = b"discreet_synthetic"
@@ -37,14 +37,12 @@ def _write_parquet(synthetic: Synthetic, target: Path) -> None:
 
 
 def _write_csv(synthetic: Synthetic, target: Path) -> None:
-    import pyarrow.csv
-
     beside = {"txt": synthetic.statement.text, "json": _header(synthetic)}
     for ending, text in beside.items():
         with written_whole(target.with_suffix(f".statement.{ending}")) as temporary:
             temporary.write_text(text + "\n", encoding="utf-8")
     with written_whole(target) as temporary:
-        pyarrow.csv.write_csv(inert(synthetic.to_arrow()), temporary)
+        temporary.write_bytes(csv_bytes(synthetic.to_arrow()))
 
 
 def _header(synthetic: Synthetic) -> str:

@@ -1,0 +1,54 @@
+"""`discreet build`: the protected inner tables that a site serves."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from discreet.cli.common import Json, answer, progress_bar, say
+from discreet.cli.records import Again
+
+
+def build(
+    site: Annotated[Path, typer.Argument(help="The site's file, a site.toml.")],
+    only: Annotated[
+        list[str] | None, typer.Option("--only", help="A data set; may be repeated.")
+    ] = None,
+    stale: Annotated[
+        bool, typer.Option("--stale", help="Leave out data sets that are built already.")
+    ] = False,
+    plan: Annotated[
+        bool, typer.Option("--plan", help="Say what the build takes, and stop.")
+    ] = False,
+    again: Again = False,
+    as_json: Json = False,
+) -> None:
+    """Protect the data sets that are released once, so that `discreet serve` can answer.
+
+    Example: discreet build site.toml
+
+    Example: discreet build site.toml --only census --plan
+    """
+    from discreet.serve.build import build as build_one
+    from discreet.serve.build import planned, records_of, to_build
+    from discreet.serve.site.read import read_site
+
+    config = read_site(site)
+    done = []
+    for dataset in to_build(config, only or (), stale=stale):
+        data = records_of(config, dataset)
+        needs = planned(dataset, data)
+        if not as_json:
+            say(needs.text)
+        if plan:
+            done.append({"name": needs.name, "inner": needs.inner, "memory": needs.memory})
+            continue
+        with progress_bar():
+            built = build_one(config, dataset, data, again=again)
+        done.append({"name": built.name, "edition": built.edition, "cells": built.cells})
+    lines = [f"{d['name']}: {d['cells']:,} protected cells" for d in done if "cells" in d]
+    text = "\n".join(lines) or ("" if plan else "Every data set is built.")
+    if as_json or text:
+        answer({"datasets": done}, as_json, text)

@@ -1,0 +1,240 @@
+"""A release as a labelled array: one axis for each variable, its total first.
+
+Pages, charts, file formats and interfaces for programs all read this one shape. Everything here
+works on released values, so nothing it makes tells more than the release does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.design.axis import Level
+from discreet.design.release import HIDDEN, CellStatus, Release
+from discreet.design.statement import Statement
+from discreet.design.structured import StructuredDesign
+from discreet.errors import ConfidentialError, DesignError, UnknownNameError
+from discreet.release.outline import Entry, outline
+
+ABSENT = -1
+"""Status of a combination that the release does not contain."""
+
+
+@dataclass(frozen=True)
+class CubeAxis:
+    """A variable of a cube: its name, its label, and its entries in reading order."""
+
+    name: str
+    label: str
+    entries: tuple[Entry, ...]
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    @property
+    def codes(self) -> tuple[str, ...]:
+        """The codes of the entries."""
+        return tuple(entry.code for entry in self.entries)
+
+    @property
+    def total(self) -> int | None:
+        """The place of the total, where it is among the entries."""
+        return next((k for k, entry in enumerate(self.entries) if entry.is_total), None)
+
+    def place(self, code: str) -> int:
+        """The place of a code."""
+        if code not in self.codes:
+            raise UnknownNameError(f"code of {self.name!r}", code, self.codes)
+        return self.codes.index(code)
+
+
+@dataclass(frozen=True, eq=False)
+class Cube:
+    """**Public.** Released values by the codes of their variables.
+
+    Attributes:
+      axes: The variables, in the order of the array's dimensions.
+      values: The released values; zero in cells that are hidden or absent.
+      status: A `CellStatus` or `ABSENT` for each value.
+      unit: What the values are: `"count"`, `"weight"` or the name of a value.
+      statement: What was done to the values and what it promises.
+    """
+
+    axes: tuple[CubeAxis, ...]
+    values: NDArray[Any]
+    status: NDArray[np.int8]
+    unit: str
+    statement: Statement
+
+    @classmethod
+    def of(cls, release: Release) -> Cube:
+        """The published cells of a release."""
+        if not isinstance(release, Release):
+            raise ConfidentialError("only a release may be laid out; protect the table first.")
+        design = release.design
+        if not isinstance(design, StructuredDesign):
+            raise DesignError("a release without variables has no codes to lay it out by.")
+        coded = design.published_codes()
+        axes = tuple(
+            _axis_of(design, k, [codes[i] for i in np.unique(index)])
+            for k, (index, codes) in enumerate(coded)
+        )
+        where = tuple(
+            _places(axis, codes)[index] for axis, (index, codes) in zip(axes, coded, strict=True)
+        )
+        values = np.zeros([len(axis) for axis in axes], dtype=release.z.dtype)
+        status = np.full(values.shape, ABSENT, dtype=np.int8)
+        values[where] = np.where(release.hidden, 0, release.z)
+        for block in design.blocks:  # what a published margin leaves out cannot occur
+            status[np.ix_(*_margin(axes, block.levels))] = CellStatus.structural_zero
+        status[where] = 0 if release.status is None else release.status
+        return cls(axes, values, status, release.unit, release.statement)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the variables."""
+        return tuple(axis.name for axis in self.axes)
+
+    @property
+    def shown(self) -> NDArray[np.bool_]:
+        """Which cells show a value."""
+        return np.asarray((self.status != ABSENT) & ~np.isin(self.status, HIDDEN))
+
+    def axis(self, name: str) -> CubeAxis:
+        """The variable of this name."""
+        return self.axes[self._dimension(name)]
+
+    def arranged(self, names: Sequence[str]) -> Cube:
+        """The same cube with its variables in another order."""
+        order = [self._dimension(name) for name in names]
+        return replace(
+            self,
+            axes=tuple(self.axes[k] for k in order),
+            values=self.values.transpose(order),
+            status=self.status.transpose(order),
+        )
+
+    def picked(self, name: str, codes: Sequence[str]) -> Cube:
+        """Only the entries of one variable that have these codes, in the order of the cube."""
+        axis = self.axis(name)
+        places = sorted(axis.place(code) for code in dict.fromkeys(codes))
+        return self._with_axis(name, replace(axis, entries=_taken(axis, places)), places)
+
+    def at(self, name: str, code: str) -> Cube:
+        """The slice at one code of a variable."""
+        dimension, place = self._dimension(name), self.axis(name).place(code)
+        return replace(
+            self,
+            axes=tuple(axis for axis in self.axes if axis.name != name),
+            values=np.asarray(self.values.take(place, dimension)),
+            status=np.asarray(self.status.take(place, dimension)),
+        )
+
+    def summed(self, name: str, codes: Sequence[str]) -> Cube:
+        """The sum over the cells with these codes of a variable, which then is gone."""
+        values, status = self._sum(name, codes)
+        axes = tuple(axis for axis in self.axes if axis.name != name)
+        return replace(self, axes=axes, values=values, status=status)
+
+    def grouped(self, name: str, groups: Mapping[str, Sequence[str]]) -> Cube:
+        """The total of a variable and groups of its codes, by the groups' labels."""
+        axis, dimension = self.axis(name), self._dimension(name)
+        start = () if axis.total is None else (axis.entries[axis.total],)
+        made = tuple(Entry(label, label, 1, is_sum=False) for label in groups)
+        parts = [(e.code,) for e in start] + [tuple(codes) for codes in groups.values()]
+        sums = [self._sum(name, codes) for codes in parts]
+        changed = replace(axis, entries=(*start, *made))
+        return replace(
+            self,
+            axes=tuple(changed if a.name == name else a for a in self.axes),
+            values=np.stack([values for values, _ in sums], dimension),
+            status=np.stack([status for _, status in sums], dimension),
+        )
+
+    def shares(self, over: Sequence[str]) -> Cube:
+        """Each value in per cent of the released one at the total of these variables.
+
+        Not a number where that one is zero or not shown.
+        """
+        base, base_shown = self.values.astype(np.float64), self.shown
+        for name in over:
+            dimension, total = self._dimension(name), self.axis(name).total
+            if total is None:
+                raise DesignError(f"shares over {name!r} need its total.")
+            base = base.take([total], dimension)
+            base_shown = base_shown.take([total], dimension)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            per_cent = np.where(base_shown & (base != 0), 100.0 * self.values / base, np.nan)
+        return replace(self, values=per_cent)
+
+    def _sum(self, name: str, codes: Sequence[str]) -> tuple[NDArray[Any], NDArray[np.int8]]:
+        """Values and status of a sum: what holds a hidden or absent part is itself one."""
+        axis, dimension = self.axis(name), self._dimension(name)
+        places = [axis.place(code) for code in codes]
+        status = self.status.take(places, dimension)
+        found = status.max(axis=dimension)  # impossible cells add nothing
+        found = np.where(np.isin(status, HIDDEN).any(dimension), CellStatus.suppressed, found)
+        found = np.where((status == ABSENT).any(dimension), ABSENT, found)
+        zero = status == CellStatus.structural_zero
+        is_mixed = ~zero.all(dimension) & (found == CellStatus.structural_zero)
+        found = np.where(is_mixed, CellStatus.published, found)
+        values = np.where(zero, 0, self.values.take(places, dimension)).sum(axis=dimension)
+        return values, found.astype(np.int8)
+
+    def _with_axis(self, name: str, axis: CubeAxis, places: Sequence[int]) -> Cube:
+        dimension = self._dimension(name)
+        return replace(
+            self,
+            axes=tuple(axis if a.name == name else a for a in self.axes),
+            values=self.values.take(places, dimension),
+            status=self.status.take(places, dimension),
+        )
+
+    def _dimension(self, name: str) -> int:
+        if name not in self.names:
+            raise UnknownNameError("variable", name, self.names)
+        return self.names.index(name)
+
+
+def worded(name: str) -> str:
+    """A name for readers: `major_group` becomes `Major group`."""
+    text = words(name)
+    return text[:1].upper() + text[1:]
+
+
+def words(name: str) -> str:
+    """The words of a name: `major_group` becomes `major group`, `INDP_CAT` `INDP CAT`."""
+    return " ".join(name.replace("_", " ").split())
+
+
+def _axis_of(design: StructuredDesign, k: int, occurring: Sequence[str]) -> CubeAxis:
+    axis = design.axes[k]
+    published = {id(block.levels[k]) for block in design.blocks}
+    levels = [level for level in axis.levels if id(level) in published]
+    if id(axis.finest) in published and axis.finest not in levels:
+        levels.append(axis.finest)
+    entries = outline(axis, levels or [axis.finest])
+    kept = set(occurring)
+    return CubeAxis(axis.name, worded(axis.name), tuple(e for e in entries if e.code in kept))
+
+
+def _margin(axes: Sequence[CubeAxis], levels: Sequence[Level | None]) -> list[NDArray[np.intp]]:
+    """The places of a margin's codes along every axis."""
+    shown = [
+        [axis.total or 0] if level is None else np.flatnonzero(np.isin(axis.codes, level.codes))
+        for axis, level in zip(axes, levels, strict=True)
+    ]
+    return [np.asarray(places, dtype=np.intp) for places in shown]
+
+
+def _taken(axis: CubeAxis, places: Sequence[int]) -> tuple[Entry, ...]:
+    return tuple(axis.entries[k] for k in places)
+
+
+def _places(axis: CubeAxis, codes: Sequence[str]) -> NDArray[np.intp]:
+    place = {code: k for k, code in enumerate(axis.codes)}
+    return np.array([place.get(code, 0) for code in codes], dtype=np.intp)

@@ -1,0 +1,1 @@
+"""File formats of tables: one writer per file, each on a `Cube`."""

@@ -1,0 +1,54 @@
+"""HTML: one table element with its notes, to be put into a page."""
+
+from __future__ import annotations
+
+from html import escape
+
+from discreet.release.cube import Cube
+from discreet.release.formats.crosstab import Crosstab
+from discreet.release.formats.options import PLAIN, Options
+
+
+class HtmlWriter:
+    """A table as a piece of HTML, headings marked as such."""
+
+    name, title = "html", "HTML"
+    ending, media_type = ".html", "text/html; charset=utf-8"
+
+    def write(self, cube: Cube, options: Options = PLAIN) -> bytes:
+        """The file's content."""
+        chosen = options.suited("wide", "labels")
+        table = Crosstab.of(cube, chosen)
+        caption = f"<caption>{escape(chosen.about.title or table.measure)}</caption>"
+        body = f"<thead>{_head(table)}</thead><tbody>{_body(table)}</tbody>"
+        notes = "".join(
+            f"<p>{escape(heading)}: {escape(text)}</p>"
+            for heading, text in chosen.about.said(cube)
+            if heading != "Title"
+        )
+        return f"<table>{caption}{body}</table>{notes}\n".encode()
+
+
+def _head(table: Crosstab) -> str:
+    columns = table.columns
+    depth = len(columns[0])
+    lines = []
+    for line in range(depth):
+        stub = table.stub_names if line == depth - 1 else [""] * len(table.stub)
+        texts = [*stub, *(column[line] for column in columns)]
+        lines.append("".join(_heading(text, "col") for text in texts))
+    return "".join(f"<tr>{line}</tr>" for line in lines)
+
+
+def _body(table: Crosstab) -> str:
+    return "".join(
+        "<tr>"
+        + "".join(_heading(text, "row") for text in heads)
+        + "".join(f"<td>{escape(str(figure))}</td>" for figure in figures)
+        + "</tr>"
+        for heads, figures in table.rows
+    )
+
+
+def _heading(text: str, scope: str) -> str:
+    return f'<th scope="{scope}">{escape(text)}</th>' if text else "<td></td>"

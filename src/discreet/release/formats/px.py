@@ -1,0 +1,148 @@
+"""PX (PC-Axis): keywords that describe the table, then its figures row by row."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.design.show import CONFIDENTIAL
+from discreet.release.cube import Cube
+from discreet.release.formats.crosstab import Crosstab
+from discreet.release.formats.options import PLAIN, Options
+from discreet.release.formats.symbols import MEANINGS, NOT_AVAILABLE, NOT_POSSIBLE, symbols
+from discreet.release.outline import Entry
+
+_DATA = {NOT_POSSIBLE: ".", CONFIDENTIAL: "..", NOT_AVAILABLE: "..."}
+"""Symbols as they stand among the data; the number of dots is that of the keyword."""
+_LONGEST_NAME = 20
+_MOST_DECIMALS = 6
+
+
+class PxWriter:
+    """A PX file in UTF-8; the variables in columns are its heading."""
+
+    name, title = "px", "PX (PC-Axis)"
+    ending, media_type = ".px", "application/octet-stream"
+
+    def write(self, cube: Cube, options: Options = PLAIN) -> bytes:
+        """The file's content."""
+        table = Crosstab.of(cube, options)
+        lines = [*_head(table, options), *_variables(table), *_told(table, options), *_data(table)]
+        return ("\n".join(lines) + "\n").encode("utf-8")
+
+
+def _head(table: Crosstab, options: Options) -> Iterator[str]:
+    about = options.about
+    measure = options.measure_of(table.cube)
+    decimals = decimals_of(table.cube)
+    name = re.sub(r"[^A-Za-z0-9_-]+", "_", about.name)[:_LONGEST_NAME] or "table"
+    yield keyword("CHARSET", ["ANSI"])
+    yield keyword("AXIS-VERSION", ["2013"])
+    yield keyword("CODEPAGE", ["utf-8"])
+    yield keyword("LANGUAGE", [about.language])
+    yield f"DECIMALS={decimals};"
+    yield f"SHOWDECIMALS={decimals};"
+    yield keyword("MATRIX", [name])
+    yield "COPYRIGHT=NO;"
+    yield keyword("SUBJECT-CODE", [name])
+    yield keyword("SUBJECT-AREA", [about.source or name])
+    yield keyword("CONTENTS", [measure])
+    yield keyword("UNITS", [measure])
+    yield keyword("TITLE", [about.title or measure])
+    if table.stub:
+        yield keyword("STUB", [axis.label for axis in table.stub])
+    if table.heading:
+        yield keyword("HEADING", [axis.label for axis in table.heading])
+
+
+def _variables(table: Crosstab) -> Iterator[str]:
+    axes = (*table.stub, *table.heading)
+    for axis in axes:
+        yield keyword("VALUES", _distinct(axis.entries), axis.label)
+    for axis in axes:
+        yield keyword("VARIABLECODE", [axis.name], axis.label)
+        yield keyword("CODES", axis.codes, axis.label)
+        if axis.total is not None:
+            yield keyword("ELIMINATION", [_distinct(axis.entries)[axis.total]], axis.label)
+
+
+def _told(table: Crosstab, options: Options) -> Iterator[str]:
+    about = options.about
+    if about.updated:
+        yield keyword("LAST-UPDATED", [f"{about.updated.replace('-', '')} 00:00"])
+    for name, text in (("SOURCE", about.source), ("CONTACT", about.contact)):
+        if text:
+            yield keyword(name, [text])
+    for symbol, dots in _DATA.items():
+        yield keyword(f"DATASYMBOL{len(dots)}", [symbol])
+    notes = [*about.plain_notes(table.cube), *about.footnotes]
+    used = [f"{symbol}: {MEANINGS[symbol]}." for symbol in table.used_symbols()]
+    rest = [text for heading, text in about.said(table.cube) if heading in ("Citation", "Licence")]
+    said = [*notes, *used, *rest]
+    if table.cube.statement.text not in said:
+        said.append(table.cube.statement.text)
+    if shown := "#".join(text for text in said if text):  # a hash is a line break in notes
+        yield keyword("NOTEX", [shown])
+
+
+def _data(table: Crosstab) -> Iterator[str]:
+    width = math.prod(len(axis) for axis in table.heading)
+    cells = data_texts(table.cube)
+    yield "DATA="
+    starts = range(0, len(cells), width)
+    lines = (" ".join(cells[k : k + width]) for k in starts)
+    yield from lines
+    yield ";"
+
+
+def data_texts(cube: Cube) -> list[str]:
+    """Figures as they stand in a PX file; symbols are quoted."""
+    decimals, shown = decimals_of(cube), symbols(cube).reshape(-1)
+    flat = cube.values.reshape(-1)
+    if decimals == 0:
+        found = [str(v) for v in np.where(shown == "", flat, 0).astype(np.int64).tolist()]
+    else:
+        found = [f"{v:.{decimals}f}" for v in flat.tolist()]
+    for place in np.flatnonzero(shown != ""):
+        found[place] = f'"{_DATA[str(shown[place])]}"'
+    return found
+
+
+def decimals_of(cube: Cube) -> int:
+    """The decimals that the figures need, six at most."""
+    if cube.values.dtype.kind != "f":
+        return 0
+    figures: NDArray[Any] = cube.values[symbols(cube) == ""]
+    for decimals in range(_MOST_DECIMALS):
+        if np.allclose(figures, figures.round(decimals), rtol=0, atol=1e-9):
+            return decimals
+    return _MOST_DECIMALS
+
+
+def keyword(name: str, texts: Sequence[str], of: str = "") -> str:
+    """A keyword of a PX file with its quoted texts, for one variable where it is named."""
+    about = f'("{px_text(of)}")' if of else ""
+    return f"{name}{about}={_quoted(texts)};"
+
+
+def px_text(text: str) -> str:
+    """A text as PX can hold it: one line, without quotation marks."""
+    return " ".join(text.replace('"', "'").split())
+
+
+def _quoted(texts: Iterable[str]) -> str:
+    return ",".join(f'"{px_text(text)}"' for text in texts)
+
+
+def _distinct(entries: Sequence[Entry]) -> list[str]:
+    """Labels, with the code behind those that several categories have."""
+    labels = [px_text(entry.label) for entry in entries]
+    return [
+        label if labels.count(label) == 1 else f"{label} ({px_text(entry.code)})"
+        for label, entry in zip(labels, entries, strict=True)
+    ]

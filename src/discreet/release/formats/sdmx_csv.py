@@ -1,0 +1,79 @@
+"""SDMX-CSV 1.0: value, observation status and confidentiality in columns of their own."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from discreet.design.frames import value_names
+from discreet.design.release import CellStatus
+from discreet.errors import ParameterError
+from discreet.release.cube import Cube
+from discreet.release.formats.columns import categories, present
+from discreet.release.formats.options import PLAIN, Options
+from discreet.release.formats.symbols import symbols
+
+NORMAL, SUPPRESSED, CANNOT_EXIST, ESTIMATED = "A", "Q", "M", "E"
+"""Codes of `CL_OBS_STATUS`: normal, suppressed, data that cannot exist, estimated."""
+
+FREE, CONFIDENTIAL = "F", "C"
+"""Codes of `CL_CONF_STATUS`: free for publication, confidential."""
+
+_DATAFLOW = re.compile(r"[A-Za-z][\w.-]*:[\w@$-]+\([\w.]+\)")
+_CODES = {
+    CellStatus.published: (NORMAL, FREE),
+    CellStatus.suppressed: (SUPPRESSED, CONFIDENTIAL),
+    CellStatus.structural_zero: (CANNOT_EXIST, FREE),
+    CellStatus.below_threshold: (SUPPRESSED, CONFIDENTIAL),
+    CellStatus.decimal: (ESTIMATED, FREE),
+}
+
+
+class SdmxCsvWriter:
+    """SDMX-CSV; a cell that is sensitive and one that protects it have the same codes.
+
+    `COMMENT_DSET` holds title, notes and statement. They belong to the data set, so they are
+    reported once, with the first observation.
+    """
+
+    name, title = "sdmx-csv", "SDMX-CSV"
+    ending, media_type = ".sdmx.csv", "application/vnd.sdmx.data+csv; version=1.0.0"
+
+    def write(self, cube: Cube, options: Options = PLAIN) -> bytes:
+        """The file's content; codes are what SDMX names categories by."""
+        import pyarrow as pa
+        import pyarrow.csv
+
+        flow, places = dataflow_of(options), present(cube)
+        status = cube.status.reshape(-1)[places]
+        empty = symbols(cube).reshape(-1)[places] != ""
+        observed, shared = np.array([_CODES[kind] for kind in CellStatus]).T
+        codes = categories(cube, places, "codes")
+        said = " ".join(f"{heading}: {text}" for heading, text in options.about.said(cube))
+        values = {
+            "OBS_VALUE": pa.array(cube.values.reshape(-1)[places], mask=empty),
+            "OBS_STATUS": pa.array(observed[status], pa.string()),
+            "CONF_STATUS": pa.array(shared[status], pa.string()),
+            "COMMENT_DSET": pa.array([said or None] * 1 + [None] * (len(places) - 1), pa.string()),
+        }
+        names = value_names(codes, ["DATAFLOW", *values])
+        columns = {names["DATAFLOW"]: pa.array([flow] * len(places), pa.string()), **codes}
+        cells = pa.table({**columns, **{names[k]: column for k, column in values.items()}})
+        sink = pa.BufferOutputStream()
+        pyarrow.csv.write_csv(cells, sink, pyarrow.csv.WriteOptions(quoting_style="needed"))
+        content: bytes = sink.getvalue().to_pybytes()
+        return content
+
+
+def dataflow_of(options: Options) -> str:
+    """The data flow that was asked for, or one made of the table's name."""
+    if not options.dataflow:
+        name = re.sub(r"[^A-Za-z0-9_]+", "_", options.about.name).strip("_").upper()
+        return f"LOCAL:{name or 'TABLE'}(1.0)"
+    if not _DATAFLOW.fullmatch(options.dataflow):
+        raise ParameterError(
+            f"a data flow is named by agency, id and version, e.g. 'EXAMPLE:TURNOVER(1.0)', got "
+            f"{options.dataflow!r}."
+        )
+    return options.dataflow

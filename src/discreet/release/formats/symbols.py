@@ -1,0 +1,61 @@
+"""What stands in place of a figure, and what the status of a cell is called."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.design.release import HIDDEN, CellStatus
+from discreet.design.show import CONFIDENTIAL
+from discreet.release.cube import ABSENT, Cube
+
+NOT_POSSIBLE, NOT_AVAILABLE = ":z", ":"
+MEANINGS = {
+    CONFIDENTIAL: "confidential",
+    NOT_POSSIBLE: "cannot occur",
+    NOT_AVAILABLE: "not available",
+}
+"""The symbols of files and pages, as statistical offices write them."""
+
+ABSENT_NAME = "absent"
+Figure = int | float | None
+
+
+def symbols(cube: Cube) -> NDArray[np.str_]:
+    """For each cell the symbol that stands in place of its figure; empty where it has one."""
+    status = cube.status
+    found = np.full(status.shape, "", dtype="U2")
+    if cube.values.dtype.kind == "f":
+        found[np.isnan(cube.values)] = NOT_AVAILABLE
+    found[status == ABSENT] = NOT_AVAILABLE
+    found[status == CellStatus.structural_zero] = NOT_POSSIBLE
+    found[np.isin(status, HIDDEN)] = CONFIDENTIAL
+    return found
+
+
+def has_statuses(cube: Cube) -> bool:
+    """Whether any cell has a status other than published."""
+    return bool(cube.status.any())
+
+
+def status_names(status: NDArray[Any]) -> NDArray[np.str_]:
+    """The status of cells in words; that of an absent cell is the last."""
+    names = [s.name.replace("_", " ") for s in CellStatus]
+    found: NDArray[np.str_] = np.array([*names, ABSENT_NAME])[status]
+    return found
+
+
+def plain_values(cube: Cube, at: NDArray[np.intp] | slice = slice(None)) -> list[Figure]:
+    """Figures as plain numbers in the cube's order, none where a symbol stands.
+
+    Args:
+      cube: The cube.
+      at: Which cells, by their places in the flattened array.
+    """
+    values, empty = cube.values.reshape(-1)[at], symbols(cube).reshape(-1)[at] != ""
+    found: list[Figure] = values.tolist()
+    for place in np.flatnonzero(empty):
+        found[place] = None
+    return found

@@ -1,0 +1,80 @@
+"""Tables in files of every format: the file's name says which."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Protocol
+
+from discreet import registry
+from discreet.design.release import Release
+from discreet.errors import ConfidentialError, ParameterError, UnknownNameError
+from discreet.files import written_whole
+from discreet.release.cube import Cube
+from discreet.release.formats.options import PLAIN, About, Options
+
+
+class Writer(Protocol):
+    """What turns a cube into the content of a file."""
+
+    @property
+    def name(self) -> str:
+        """The format's name."""
+
+    @property
+    def title(self) -> str:
+        """The format's name for readers."""
+
+    @property
+    def ending(self) -> str:
+        """The ending of a file's name, `.csv`."""
+
+    @property
+    def media_type(self) -> str:
+        """What the format is called on the web."""
+
+    def write(self, cube: Cube, options: Options = PLAIN) -> bytes:
+        """The file's content; what is not asked for is as it suits the format."""
+
+
+def writers() -> list[Writer]:
+    """Every registered format."""
+    return [registry.build("format", name) for name in registry.working("format")]
+
+
+def writer_named(name: str) -> Writer:
+    """The writer of a format."""
+    found: Writer = registry.build("format", name)
+    return found
+
+
+def writer_of(path: str | Path) -> Writer:
+    """The writer whose ending a file's name has; `.sdmx.csv` is looked for before `.csv`."""
+    name = Path(path).name.lower()
+    known = sorted(writers(), key=lambda writer: -len(writer.ending))
+    for writer in known:
+        if name.endswith(writer.ending):
+            return writer
+    listed = ", ".join(sorted(writer.ending for writer in known))
+    raise ParameterError(f"cannot write {name!r}: the name must end in one of {listed}.")
+
+
+def write(release: Release, path: str | Path, **given: Any) -> Path:
+    """Write the published cells of a release; see `Release.write`."""
+    if not isinstance(release, Release):
+        raise ConfidentialError("only a release may be exported; protect the table first.")
+    writer = writer_of(path)
+    content = writer.write(Cube.of(release), options_of(given))
+    with written_whole(path) as temporary:
+        temporary.write_bytes(content)
+    return Path(path)
+
+
+def options_of(given: dict[str, Any]) -> Options:
+    """Options by their names, those of `About` among them."""
+    known = [*Options.__dataclass_fields__, *About.__dataclass_fields__]
+    for name in given:
+        if name not in known:
+            raise UnknownNameError("option", name, known)
+    said = {k: v for k, v in given.items() if k in About.__dataclass_fields__}
+    rest = {k: v for k, v in given.items() if k not in said}
+    return Options(**rest, about=About(**said))

@@ -1,0 +1,82 @@
+"""Data sets and limits as plain data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from discreet.design.statement import plain_data
+from discreet.release.formats.write import writers
+from discreet.serve.api.listed import LARGEST
+from discreet.serve.data.dataset import Dataset
+from discreet.serve.data.source import Variable
+from discreet.serve.guard import LONGEST_QUERY
+from discreet.serve.site.site import Site
+
+
+def summary_json(dataset: Dataset, base: str) -> dict[str, Any]:
+    """A data set as the catalogue shows it."""
+    about, address = dataset.about, f"{base}/api/v1/datasets/{dataset.name}"
+    return {
+        "name": dataset.name,
+        "title": dataset.title,
+        "description": about.description,
+        "edition": dataset.edition,
+        "date": about.date,
+        "source": about.source,
+        "licence": about.licence,
+        "contact": about.contact,
+        "closed": dataset.closed,
+        "links": {
+            "self": address,
+            "table": f"{address}/table?{dataset.first.address}",
+            "page": f"{base}/d/{dataset.name}",
+        },
+    }
+
+
+def dataset_json(dataset: Dataset, base: str) -> dict[str, Any]:
+    """All that a program needs to ask for tables."""
+    address = f"{base}/api/v1/datasets/{dataset.name}"
+    return {
+        **summary_json(dataset, base),
+        "mode": dataset.source.mode,
+        "units": list(dataset.source.units),
+        "variables": [_variable(variable, address) for variable in dataset.variables],
+        "footnotes": list(dataset.about.footnotes),
+        "limits": plain_data(dataset.policy.public()),
+        "first_table": dataset.first.address,
+        "statement": dataset.statement.to_json(),
+    }
+
+
+def limits_json(site: Site, rate: float, burst: int) -> dict[str, Any]:
+    """Everything that limits a program, and whom to ask and cite."""
+    config = site.config
+    return {
+        "title": site.title,
+        "contact": config.contact,
+        "citation": f"{site.title}: TITLE OF THE TABLE. DATA SET, edition EDITION. Protected "
+        "figures, retrieved DATE from ADDRESS. Every table brings its own.",
+        "languages": list(config.languages),
+        "max_query_length": LONGEST_QUERY,
+        "max_page_size": LARGEST,
+        "rate": {"requests_per_second": rate, "burst": burst},
+        "formats": [writer.name for writer in writers()],
+        "datasets": [
+            {
+                "name": dataset.name,
+                "closed": dataset.closed,
+                "limits": plain_data(dataset.policy.public()),
+            }
+            for dataset in site.datasets.values()
+        ],
+    }
+
+
+def _variable(variable: Variable, address: str) -> dict[str, Any]:
+    return {
+        "name": variable.name,
+        "label": variable.label,
+        "details": [{"name": d.name, "label": d.label, "cells": d.cells} for d in variable.details],
+        "codes": f"{address}/variables/{variable.details[0].name}",
+    }

@@ -1,0 +1,14 @@
+"""PxWebApi 2: the protocol of statistical offices, so that their clients work unmodified.
+
+Every data set is a table; its variables can all be left out ("eliminated"), which gives their
+total. Levels of a hierarchy are code lists. What is published, counts or weighted counts, is the
+variable `ContentsCode`.
+"""
+
+from fastapi import APIRouter
+
+from discreet.serve.api.pxweb import data, listing
+
+router = APIRouter()
+router.include_router(listing.router)
+router.include_router(data.router)

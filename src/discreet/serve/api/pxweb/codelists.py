@@ -1,0 +1,87 @@
+"""Levels of a hierarchy as code lists."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from discreet.errors import suggest
+from discreet.release.outline import Entry
+from discreet.serve.data.dataset import Dataset
+from discreet.serve.data.source import Detail, Variable
+from discreet.serve.refusals import Refusal
+from discreet.serve.site.site import Site
+
+
+@dataclass(frozen=True, eq=False)
+class CodeList:
+    """A level of a variable, by the name that programs use.
+
+    Attributes:
+      id: The name.
+      variable: The variable.
+      detail: The level.
+    """
+
+    id: str
+    variable: Variable
+    detail: Detail
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """The categories of the level, without the total."""
+        return tuple(e for e in self.variable.entries(self.detail) if not e.is_total)
+
+    def leaves_of(self, code: str) -> list[str]:
+        """The codes of the finest level that a category holds."""
+        axis = self.variable.axis
+        if code in axis.leaf_position:
+            return [code]
+        return [axis.leaves[k] for k in axis.node_leaves[code]]
+
+
+def widest(variable: Variable) -> Detail:
+    """The detail with the most categories: what a program sees when it names no code list."""
+    return max(variable.details, key=lambda detail: detail.cells)
+
+
+def codelists_of(dataset: Dataset, variable: Variable) -> list[CodeList]:
+    """The code lists of a variable: its single levels, where there is a choice."""
+    if len(variable.details) == 1:
+        return []
+    return [
+        CodeList(_id(dataset.name, detail), variable, detail)
+        for detail in variable.details
+        if detail.name != variable.name
+    ]
+
+
+def codelist(site: Site, id: str) -> CodeList:
+    """The code list of this name."""
+    known = [
+        found
+        for dataset in site.datasets.values()
+        for variable in dataset.variables
+        for found in codelists_of(dataset, variable)
+    ]
+    return _named(id, known, 404)
+
+
+def codelist_for(dataset: Dataset, variable: Variable, id: str) -> CodeList:
+    """The code list of this name, if it is one of the variable."""
+    return _named(id, codelists_of(dataset, variable), 400)
+
+
+def _named(id: str, known: Sequence[CodeList], status: int) -> CodeList:
+    for found in known:
+        if found.id == id:
+            return found
+    names = [found.id for found in known]
+    message = f"There is no code list {id!r}. {suggest(id, names)}"
+    raise Refusal("unknown_codelist", message, "See the metadata of the table.", status)
+
+
+def _id(dataset: str, detail: Detail) -> str:
+    words = re.sub(r"[^\w-]+", "_", f"{dataset}_{detail.name}").strip("_")
+    return f"agg_{words}"

@@ -1,0 +1,196 @@
+"""The tables of a site, their metadata and code lists, by the addresses of PxWebApi 2."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Any
+
+from fastapi import Query, Request
+from fastapi.responses import Response
+
+from discreet import __version__
+from discreet.serve.api.listed import Part, page_address
+from discreet.serve.api.pxweb import models
+from discreet.serve.api.pxweb.codelists import codelist, codelist_for
+from discreet.serve.api.pxweb.common import LISTS, Lang, max_cells, named, router_of
+from discreet.serve.api.pxweb.contents import CONTENTS
+from discreet.serve.api.pxweb.metadata import (
+    PATH,
+    ROOT,
+    codelist_json,
+    link,
+    metadata_json,
+    table_json,
+)
+from discreet.serve.api.pxweb.output import FORMATS, JSON_STAT
+from discreet.serve.api.pxweb.selection import default_wishes
+from discreet.serve.api.reply import base_of, json_reply, texts_of
+from discreet.serve.refusals import Refusal
+from discreet.serve.site.site import current_site
+from discreet.serve.web.texts import texts as texts_in
+
+API_VERSION = "2.0.0"
+_WINDOW = 10  # seconds
+router = router_of()
+
+
+@router.get("/config", response_model=models.Config, summary="Configuration and limits")
+def config(request: Request) -> Response:
+    """What the interface can do, and its limits."""
+    site, accounts = current_site(request), request.app.state.office.config.accounts
+    calls = min(accounts.burst, int(accounts.rate * _WINDOW)) if accounts.rate else 1_000_000
+    licences = dict.fromkeys(d.about.licence for d in site.datasets.values() if d.about.licence)
+    languages = site.config.languages
+    found = {
+        "apiVersion": API_VERSION,
+        "appVersion": __version__,
+        "languages": [{"id": code, "label": str(texts_in(code).name)} for code in languages],
+        "defaultLanguage": languages[0],
+        "maxDataCells": max_cells(site),
+        "maxCallsPerTimeWindow": max(1, calls),
+        "timeWindow": _WINDOW,
+        "license": ", ".join(licences),
+        "sourceReferences": [{"language": code, "text": site.title} for code in languages],
+        "defaultDataFormat": JSON_STAT,
+        "dataFormats": list(FORMATS),
+        "features": [],
+    }
+    return json_reply(request, found)
+
+
+@router.get("/navigation", response_model=models.Folder, summary="The folder of all tables")
+def navigation(request: Request, lang: Lang = None) -> Response:
+    """All tables in one folder."""
+    site, base, texts = current_site(request), base_of(request), texts_of(request)
+    found = {
+        "language": texts.code,
+        "id": PATH,
+        "label": site.title,
+        "description": site.config.description,
+        "tags": [],
+        "folderContents": [table_json(d, site, base, texts) for d in site.datasets.values()],
+        "links": [link("self", f"{base}{ROOT}/navigation", texts)],
+    }
+    return json_reply(request, found)
+
+
+@router.get("/navigation/{folder}", response_model=models.Folder, summary="A folder")
+def folder(request: Request, folder: str, lang: Lang = None) -> Response:
+    """The one folder there is."""
+    if folder != PATH:
+        message = f"There is no folder {folder!r}."
+        raise Refusal("not_found", message, f"Folders: {PATH}.", 404)
+    return navigation(request, lang)
+
+
+@router.get("/tables", response_model=models.TablesResponse, summary="The tables")
+def tables(
+    request: Request,
+    lang: Lang = None,
+    query: Annotated[str | None, Query(description="Words that a table's texts hold.")] = None,
+    pastDays: Annotated[int | None, Query(ge=1, le=36_500)] = None,
+    includeDiscontinued: bool = False,
+    pageNumber: Annotated[int, Query(ge=1, le=1_000_000)] = 1,
+    pageSize: Annotated[int, Query(ge=1, le=100_000)] = 100,
+) -> Response:
+    """The tables, page by page."""
+    site, base, texts = current_site(request), base_of(request), texts_of(request)
+    listed = [table_json(d, site, base, texts) for d in site.datasets.values()]
+    words = (query or "").casefold().split()
+    found = [t for t in listed if all(w in _searched(t) for w in words) and _is_new(t, pastDays)]
+    part = Part(pageNumber, pageSize, len(found))
+    page = {
+        "pageNumber": part.number,
+        "pageSize": part.size,
+        "totalElements": part.items,
+        "totalPages": part.pages,
+        "links": [],
+    }
+    beside = {"next": part.number + 1, "previous": part.number - 1}
+    links = [
+        link(rel, page_address(request, number, "pageNumber"), texts)
+        for rel, number in {"self": part.number, **beside}.items()
+        if 1 <= number <= max(part.pages, part.number)
+    ]
+    told = {"language": texts.code, "tables": list(part.of(found)), "page": page, "links": links}
+    return json_reply(request, told)
+
+
+@router.get("/tables/{dataset}", response_model=models.TableResponse, summary="A table")
+def table(request: Request, dataset: str, lang: Lang = None) -> Response:
+    """A table as the list shows it."""
+    site, texts = current_site(request), texts_of(request)
+    found = table_json(site.dataset(dataset), site, base_of(request), texts)
+    return json_reply(request, {**found, "language": texts.code})
+
+
+@router.get(
+    "/tables/{dataset}/metadata",
+    response_model=models.Dataset,
+    summary="The variables of a table",
+    openapi_extra={"parameters": [LISTS]},
+)
+def metadata(
+    request: Request,
+    dataset: str,
+    lang: Lang = None,
+    defaultSelection: bool = False,
+) -> Response:
+    """All variables with their values and code lists, as JSON-stat 2."""
+    site = current_site(request)
+    found = site.dataset(dataset)
+    known = {v.name: v for v in found.variables}
+    lists = {
+        name: codelist_for(found, known[name], id)
+        for name, id in named(request, "codelist").items()
+        if name in known
+    }
+    told = metadata_json(found, site, base_of(request), texts_of(request), lists)
+    return json_reply(request, told)
+
+
+@router.get(
+    "/tables/{dataset}/defaultselection",
+    response_model=models.DefaultSelection,
+    summary="What is selected when nothing is asked for",
+)
+def default_selection(request: Request, dataset: str, lang: Lang = None) -> Response:
+    """The selection of a table when none is made."""
+    found, texts = current_site(request).dataset(dataset), texts_of(request)
+    wishes = default_wishes(found)
+    selection = [
+        {"variableCode": name, "codelist": None, "valueCodes": list(wish.codes)}
+        for name, wish in wishes.items()
+    ]
+    stub = [name for name in wishes if name != CONTENTS]
+    address = f"{base_of(request)}{ROOT}/tables/{found.name}/defaultselection"
+    told = {
+        "selection": selection,
+        "placement": {"heading": [CONTENTS], "stub": stub},
+        "language": texts.code,
+        "links": [link("self", address, texts)],
+    }
+    return json_reply(request, told)
+
+
+@router.get(
+    "/codelists/{codelist_id}", response_model=models.CodeListResponse, summary="A code list"
+)
+def code_list(request: Request, codelist_id: str, lang: Lang = None) -> Response:
+    """A level of a hierarchy, with what each of its values holds."""
+    site = current_site(request)
+    found = codelist(site, codelist_id)
+    return json_reply(request, codelist_json(found, site, base_of(request), texts_of(request)))
+
+
+def _searched(table: Mapping[str, Any]) -> str:
+    texts = (table["id"], table["label"], table["description"], *table["variableNames"])
+    return " ".join(texts).casefold()
+
+
+def _is_new(table: Mapping[str, Any], days: int | None) -> bool:
+    if days is None:
+        return True
+    since = datetime.now(UTC) - timedelta(days=days)
+    return bool(table["updated"]) and datetime.fromisoformat(table["updated"]) >= since

@@ -1,0 +1,250 @@
+"""The shapes of the protocol: what programs send, and what they get."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, get_args
+
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field
+
+OutputFormat = Literal["json-stat2", "csv", "px", "xlsx", "html", "parquet"]
+FormatParam = Literal[
+    "UseCodes",
+    "UseTexts",
+    "UseCodesAndTexts",
+    "IncludeTitle",
+    "SeparatorTab",
+    "SeparatorSpace",
+    "SeparatorSemicolon",
+]
+FORMAT_PARAMS: tuple[str, ...] = get_args(FormatParam)
+MOST = 10_000
+"""Most entries of a list that a program sends."""
+
+
+class VariableSelection(BaseModel):
+    """What is selected of one variable."""
+
+    variableCode: str
+    codelist: str | None = Field(None, validation_alias=AliasChoices("codelist", "codeList"))
+    valueCodes: list[str] = Field(default_factory=list, max_length=MOST)
+
+
+class Placement(BaseModel):
+    """Which variables stand in columns, and which in rows."""
+
+    heading: list[str] = Field(default_factory=list, max_length=100)
+    stub: list[str] = Field(default_factory=list, max_length=100)
+
+
+class VariablesSelection(BaseModel):
+    """What is selected of a table; nothing gives the default selection."""
+
+    selection: list[VariableSelection] = Field(default_factory=list, max_length=100)
+    placement: Placement | None = None
+
+
+class SavedQueryModel(BaseModel):
+    """A query to be run again."""
+
+    id: str | None = None
+    selection: VariablesSelection
+    language: str
+    tableId: str
+    outputFormat: OutputFormat = "json-stat2"
+    outputFormatParams: list[FormatParam] = Field(default_factory=list, max_length=10)
+
+
+class Shape(BaseModel):
+    """A shape with these entries and no others."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Problem(Shape):
+    """Why a request was not answered."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    instance: str
+    offers: list[dict[str, str]]
+
+
+class Link(Shape):
+    """A link with its language."""
+
+    rel: str
+    hreflang: str
+    href: str
+
+
+class Language(Shape):
+    """A language."""
+
+    id: str
+    label: str
+
+
+class SourceReference(Shape):
+    """How to cite in a language."""
+
+    language: str
+    text: str
+
+
+class Config(Shape):
+    """What the interface can do, and its limits."""
+
+    apiVersion: str
+    appVersion: str
+    languages: list[Language]
+    defaultLanguage: str
+    maxDataCells: int
+    maxCallsPerTimeWindow: int
+    timeWindow: int
+    license: str
+    sourceReferences: list[SourceReference]
+    defaultDataFormat: str
+    dataFormats: list[str]
+    features: list[dict[str, Any]]
+
+
+class PathElement(Shape):
+    """A folder on the way to a table."""
+
+    id: str
+    label: str
+
+
+class Table(Shape):
+    """A table in a list."""
+
+    type: Literal["Table"]
+    id: str
+    label: str
+    description: str
+    updated: str | None
+    firstPeriod: str
+    lastPeriod: str
+    category: Literal["public"]
+    variableNames: list[str]
+    discontinued: bool
+    source: str
+    timeUnit: Literal["Other"]
+    paths: list[list[PathElement]]
+    links: list[Link]
+
+
+class TableResponse(Table):
+    """A table."""
+
+    language: str
+
+
+class PageInfo(Shape):
+    """Where a part of the list stands."""
+
+    pageNumber: int
+    pageSize: int
+    totalElements: int
+    totalPages: int
+    links: list[Link]
+
+
+class TablesResponse(Shape):
+    """Tables, page by page."""
+
+    language: str
+    tables: list[Table]
+    page: PageInfo
+    links: list[Link]
+
+
+class Folder(Shape):
+    """The one folder of a site, with all its tables."""
+
+    language: str
+    id: str
+    label: str
+    description: str
+    tags: list[str]
+    folderContents: list[Table]
+    links: list[Link]
+
+
+class ValueMap(Shape):
+    """A value of a code list and what it holds."""
+
+    code: str
+    label: str
+    valueMap: list[str]
+
+
+class CodeListResponse(Shape):
+    """A code list."""
+
+    id: str
+    label: str
+    language: str
+    languages: list[str]
+    elimination: bool
+    eliminationValueCode: str
+    type: Literal["Aggregation", "Valueset"]
+    values: list[ValueMap]
+    links: list[Link]
+
+
+class Category(Shape):
+    """The values of a dimension."""
+
+    index: dict[str, int]
+    label: dict[str, str]
+    child: dict[str, list[str]] | None = None
+    unit: dict[str, dict[str, Any]] | None = None
+
+
+class Dimension(Shape):
+    """A variable with its values."""
+
+    label: str
+    category: Category
+    extension: dict[str, Any]
+
+
+class Dataset(Shape):
+    """A JSON-stat 2.0 data set."""
+
+    model_config = ConfigDict(extra="forbid", populate_by_name=True)
+
+    version: Literal["2.0"]
+    class_: Literal["dataset"] = Field(alias="class")
+    href: str | None = None
+    label: str
+    source: str
+    updated: str | None = None
+    note: list[str] = Field(default_factory=list)
+    role: dict[str, list[str]]
+    id: list[str]
+    size: list[int]
+    dimension: dict[str, Dimension]
+    value: list[int | float | None] | None
+    status: dict[str, str] | None = None
+    extension: dict[str, Any]
+
+
+class SelectedVariable(Shape):
+    """What is selected of one variable by default."""
+
+    variableCode: str
+    codelist: str | None
+    valueCodes: list[str]
+
+
+class DefaultSelection(Shape):
+    """What is selected when nothing is asked for."""
+
+    selection: list[SelectedVariable]
+    placement: Placement
+    language: str
+    links: list[Link]

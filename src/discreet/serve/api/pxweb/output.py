@@ -1,0 +1,111 @@
+"""The selected cells in the format that a program asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from fastapi import Request
+from fastapi.responses import Response
+
+from discreet.release.cube import Cube
+from discreet.release.formats.json import json_bytes
+from discreet.release.formats.json_stat import dataset as json_stat
+from discreet.release.formats.options import Labels, Options
+from discreet.release.formats.write import writer_named
+from discreet.serve.answer import Answer
+from discreet.serve.api.pxweb.contents import CONTENTS
+from discreet.serve.api.pxweb.metadata import (
+    contents_dimension,
+    dimension_extension,
+    extension_of,
+    updated_of,
+)
+from discreet.serve.api.pxweb.selection import Selection
+from discreet.serve.api.reply import base_of, reply
+from discreet.serve.api.told import about_of
+from discreet.serve.refusals import Refusal
+from discreet.serve.site.site import Site, current_site
+from discreet.serve.web.panel import unit_label
+from discreet.serve.web.texts import Texts
+
+JSON_STAT = "json-stat2"
+FORMATS = {
+    JSON_STAT: "json-stat",
+    "csv": "csv",
+    "px": "px",
+    "xlsx": "xlsx",
+    "html": "html",
+    "parquet": "parquet",
+}
+_LABELS: dict[str, Labels] = {
+    "UseCodes": "codes",
+    "UseTexts": "labels",
+    "UseCodesAndTexts": "both",
+}
+_SEPARATORS = {"SeparatorTab": "\t", "SeparatorSpace": " ", "SeparatorSemicolon": ";"}
+
+
+def data_reply(
+    request: Request, selection: Selection, form: str, params: Sequence[str], texts: Texts
+) -> Response:
+    """The selected cells as an answer."""
+    site, base = current_site(request), base_of(request)
+    answers = selection.answered()
+    cube = selection.cube(answers, texts)
+    options = _options(selection, answers, site, base, texts)
+    if form == JSON_STAT:
+        found = _json_stat(selection, cube, options, site, base, texts)
+        return reply(request, json_bytes(found), "application/json")
+    writer = writer_named(FORMATS[form])
+    content = writer.write(cube, _laid_out(options, params))
+    return reply(request, content, writer.media_type)
+
+
+def _options(
+    selection: Selection, answers: Mapping[str, Answer], site: Site, base: str, texts: Texts
+) -> Options:
+    first = next(iter(answers.values()))
+    labels = [s.variable.label for s in selection.variables]
+    title = f"{selection.dataset.title}: {', '.join(labels)}" if labels else selection.dataset.title
+    about = replace(about_of(first, site, base, texts), title=title)
+    shown = [s.variable.name for s in selection.variables]
+    heading = tuple(name for name in shown if name in selection.heading)
+    measure = " / ".join(unit_label(unit, texts) for unit in selection.units)
+    return Options(layout="wide", columns=(*heading, CONTENTS), measure=measure, about=about)
+
+
+def _laid_out(options: Options, params: Sequence[str]) -> Options:
+    """The options with the protocol's parameters of formats."""
+    labels = [_LABELS[name] for name in params if name in _LABELS]
+    separators = [_SEPARATORS[name] for name in params if name in _SEPARATORS]
+    if len({*labels}) > 1 or len({*separators}) > 1:
+        message = "Parameters of the output format contradict each other."
+        raise Refusal("contradiction", message, "One of UseCodes, UseTexts, UseCodesAndTexts.")
+    return replace(
+        options,
+        labels=labels[0] if labels else "labels",
+        separator=separators[0] if separators else ",",
+        with_notes=False,
+    )
+
+
+def _json_stat(
+    selection: Selection, cube: Cube, options: Options, site: Site, base: str, texts: Texts
+) -> dict[str, Any]:
+    """JSON-stat with what the protocol adds to it."""
+    dataset = selection.dataset
+    found = json_stat(cube, options)
+    for selected in selection.variables:
+        extension = dimension_extension(dataset, selected.variable, base, texts)
+        found["dimension"][selected.variable.name]["extension"] = extension
+    found["dimension"][CONTENTS] = contents_dimension(cube.axis(CONTENTS), dataset, texts)
+    shown = [s.variable.name for s in selection.variables]
+    extension = extension_of(dataset, site, texts)
+    extension["px"]["stub"] = [name for name in shown if name not in selection.heading]
+    extension["px"]["heading"] = [*(n for n in shown if n in selection.heading), CONTENTS]
+    symbols = found["extension"]["status"]
+    found["extension"] = {**extension, "status": symbols, "citation": options.about.citation}
+    found |= {"role": {"metric": [CONTENTS]}, "updated": updated_of(dataset)}
+    return {name: value for name, value in found.items() if value is not None}

@@ -1,0 +1,168 @@
+"""From what a program selects to a query, and from its answer to the cells that were selected."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from discreet.errors import suggest
+from discreet.release.cube import Cube, CubeAxis
+from discreet.serve.answer import Answer
+from discreet.serve.api.pxweb.codelists import codelist_for, widest
+from discreet.serve.api.pxweb.contents import CONTENTS, with_contents
+from discreet.serve.api.pxweb.expressions import chosen
+from discreet.serve.data.dataset import Dataset
+from discreet.serve.data.source import Detail, Variable
+from discreet.serve.query import Query
+from discreet.serve.refusals import Refusal
+from discreet.serve.web.texts import Texts
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What a program selects of one variable, as it says it.
+
+    Attributes:
+      codes: Codes or expressions; none eliminate the variable.
+      codelist: A code list to take the codes from; the variable's own if empty.
+    """
+
+    codes: tuple[str, ...] = ()
+    codelist: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Selected:
+    """What is selected of one variable: codes of a detail, in their order.
+
+    The detail is the smallest that has the codes.
+    """
+
+    variable: Variable
+    detail: Detail
+    codes: tuple[str, ...]
+
+    @property
+    def is_total(self) -> bool:
+        """Whether nothing but the total is selected, which needs no place in the crossing."""
+        return self.codes == (self.variable.axis.total,)
+
+
+@dataclass(frozen=True, eq=False)
+class Selection:
+    """What a program selects of a table.
+
+    Attributes:
+      dataset: The table.
+      variables: The variables that are shown.
+      units: What is published.
+      heading: The variables in columns.
+    """
+
+    dataset: Dataset
+    variables: tuple[Selected, ...]
+    units: tuple[str, ...]
+    heading: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls, dataset: Dataset, wishes: Mapping[str, Wish], heading: Sequence[str] = ()
+    ) -> Selection:
+        """The selection that wishes mean; without any it is the default one."""
+        named = wishes or default_wishes(dataset)
+        known = {v.name: v for v in dataset.variables}
+        for name in (*named, *heading):
+            if name not in known and name != CONTENTS:
+                message = f"There is no variable {name!r}. {suggest(name, [*known, CONTENTS])}"
+                raise Refusal("unknown_name", message, "See the metadata of the table.")
+        shown = [
+            _selected(dataset, variable, named[variable.name])
+            for variable in dataset.variables
+            if variable.name in named and named[variable.name].codes
+        ]
+        units = dataset.source.units
+        wish = named.get(CONTENTS, Wish())
+        kept = chosen(CONTENTS, units, wish.codes) if wish.codes else list(units[:1])
+        return cls(dataset, tuple(shown), tuple(kept), tuple(heading))
+
+    @property
+    def cells(self) -> int:
+        """The cells that are selected."""
+        return math.prod(len(s.codes) for s in self.variables) * len(self.units)
+
+    def query(self, unit: str) -> Query:
+        """The question whose answer holds the cells; variables at their total are left out."""
+        crossed = [s for s in self.variables if not s.is_total]
+        if not crossed:  # a table needs a variable, even if its total alone is shown
+            return Query(rows=(self.dataset.variables[0].smallest.name,), unit=unit)
+        picked = {s.variable.name: tuple(sorted(s.codes)) for s in crossed}
+        columns = [s for s in crossed if s.variable.name in self.heading]
+        return Query(
+            rows=tuple(s.detail.name for s in crossed if s not in columns),
+            columns=tuple(s.detail.name for s in columns),
+            picked=picked,
+            unit=unit,
+        )
+
+    def answered(self) -> dict[str, Answer]:
+        """The answers, by unit."""
+        return {unit: self.dataset.answer(self.query(unit)) for unit in self.units}
+
+    def cube(self, answers: Mapping[str, Answer], texts: Texts) -> Cube:
+        """The selected cells: the variables in public order, then the units."""
+        return with_contents({u: self._cells(a.cube) for u, a in answers.items()}, texts)
+
+    def _cells(self, cube: Cube) -> Cube:
+        shown = {s.variable.name: s for s in self.variables}
+        for axis in cube.axes:
+            if axis.name not in shown or shown[axis.name].is_total:
+                cube = cube.at(axis.name, axis.codes[axis.total or 0])
+            else:
+                cube = cube.picked(axis.name, shown[axis.name].codes)
+        for selected in self.variables:
+            if selected.is_total:
+                cube = _with_total(cube, selected)
+        named = cube.arranged([s.variable.name for s in self.variables])
+        axes = [
+            replace(a, label=s.variable.label)
+            for a, s in zip(named.axes, self.variables, strict=True)
+        ]
+        return replace(named, axes=tuple(axes))
+
+
+def default_wishes(dataset: Dataset) -> dict[str, Wish]:
+    """What is shown when nothing is selected: the data set's first table."""
+    found = {CONTENTS: Wish(dataset.source.units[:1])}
+    for variable in dataset.variables:
+        for detail in variable.details:
+            if detail.name in dataset.first.variables:
+                codes = tuple(e.code for e in variable.entries(detail))
+                found[variable.name] = Wish(codes)
+    return found
+
+
+def _selected(dataset: Dataset, variable: Variable, wish: Wish) -> Selected:
+    """The codes of a wish in the smallest detail that has them all."""
+    if wish.codelist:
+        found = codelist_for(dataset, variable, wish.codelist)
+        codes = chosen(variable.name, [e.code for e in found.entries], wish.codes)
+        return Selected(variable, found.detail, tuple(codes))
+    entries = variable.entries(widest(variable))
+    codes = chosen(variable.name, [e.code for e in entries], wish.codes)
+    for detail in sorted(variable.details, key=lambda d: d.cells):
+        if {*codes} <= {e.code for e in variable.entries(detail)}:
+            return Selected(variable, detail, tuple(codes))
+    return Selected(variable, widest(variable), tuple(codes))
+
+
+def _with_total(cube: Cube, selected: Selected) -> Cube:
+    """The cube with a variable of which only the total is shown."""
+    variable = selected.variable
+    total = next(e for e in variable.entries(selected.detail) if e.is_total)
+    return replace(
+        cube,
+        axes=(*cube.axes, CubeAxis(variable.name, variable.label, (total,))),
+        values=cube.values[..., None],
+        status=cube.status[..., None],
+    )

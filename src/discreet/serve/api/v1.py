@@ -1,0 +1,204 @@
+"""The versioned interface for programs: data sets, their variables, tables, limits."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import Response
+
+from discreet import __version__
+from discreet.release.formats.columns import present
+from discreet.release.formats.json import document
+from discreet.release.formats.write import writers
+from discreet.serve.answer import Answer
+from discreet.serve.api import models, parameters
+from discreet.serve.api.described import dataset_json, limits_json, summary_json
+from discreet.serve.api.files import OF_FILES, file_reply, format_named, query_of
+from discreet.serve.api.listed import PageNumber, PageSize, Part
+from discreet.serve.api.reply import base_of, json_reply, reply, texts_of
+from discreet.serve.api.saved import SavedQuery
+from discreet.serve.api.snippets import snippets_of
+from discreet.serve.api.told import options_of, written_cube
+from discreet.serve.query import Query as Asked
+from discreet.serve.refusals import Refusal
+from discreet.serve.site.site import current_site
+
+ROOT = "/api/v1"
+JSON = "json"
+_ERRORS = (400, 401, 403, 404, 405, 414, 422, 429, 500, 503)
+ERRORS: dict[int | str, dict[str, Any]] = {
+    status: {"model": models.ErrorModel, "description": "Refused, with what is allowed."}
+    for status in _ERRORS
+}
+NOT_MODIFIED: dict[int | str, dict[str, Any]] = {
+    304: {"description": "What the program has is still right."}
+}
+_FILES: dict[str, Any] = {writer.media_type.partition(";")[0]: {} for writer in writers()}
+router = APIRouter(prefix=ROOT, tags=["Tables"], responses={**ERRORS, **NOT_MODIFIED})
+
+
+@router.get("", response_model=models.IndexModel, summary="Where to start")
+def index(request: Request) -> Response:
+    """The addresses of this interface and of the others."""
+    base = base_of(request)
+    links = {
+        "datasets": f"{base}{ROOT}/datasets",
+        "limits": f"{base}{ROOT}/limits",
+        "formats": f"{base}{ROOT}/formats",
+        "openapi": f"{base}/api/openapi.json",
+        "reference": f"{base}/api/",
+        "pxweb": f"{base}/api/pxweb/v2",
+    }
+    title = current_site(request).title
+    return json_reply(request, {"title": title, "version": __version__, "links": links})
+
+
+@router.get("/datasets", response_model=models.DatasetList, summary="The data sets")
+def datasets(
+    request: Request,
+    query: Annotated[str, Query(description="Words that title or description hold.")] = "",
+    page: PageNumber = 1,
+    page_size: PageSize = 100,
+) -> Response:
+    """The catalogue, page by page."""
+    words = query.casefold().split()
+    found = [
+        dataset
+        for dataset in current_site(request).datasets.values()
+        if all(w in f"{dataset.title} {dataset.about.description}".casefold() for w in words)
+    ]
+    part = Part(page, page_size, len(found))
+    base = base_of(request)
+    listed = [summary_json(dataset, base) for dataset in part.of(found)]
+    told = {"datasets": listed, "page": part.to_json(), "links": part.links(request)}
+    return json_reply(request, told)
+
+
+@router.get("/datasets/{dataset}", response_model=models.DatasetModel, summary="A data set")
+def dataset(request: Request, dataset: str) -> Response:
+    """What is on offer, what may be asked, and what is done to the figures."""
+    found = current_site(request).dataset(dataset)
+    return json_reply(request, dataset_json(found, base_of(request)))
+
+
+@router.get(
+    "/datasets/{dataset}/variables/{detail}",
+    response_model=models.VariableCodes,
+    summary="The categories of a variable",
+)
+def variable(
+    request: Request, dataset: str, detail: str, page: PageNumber = 1, page_size: PageSize = 10_000
+) -> Response:
+    """The categories of a variable, `region`, or of one level of it, `region[province]`."""
+    found = current_site(request).dataset(dataset)
+    named = {d.name: (v, d) for v in found.variables for d in v.details}
+    if detail not in named:
+        allowed = f"Variables and levels: {', '.join(named)}."
+        raise Refusal("unknown_name", f"There is no variable {detail!r}.", allowed, 404)
+    of, chosen = named[detail]
+    entries = of.entries(chosen)
+    part = Part(page, page_size, len(entries))
+    codes = [{"code": e.code, "label": e.label, "depth": e.depth} for e in part.of(entries)]
+    told: dict[str, Any] = {"name": of.name, "label": of.label, "detail": chosen.name}
+    told |= {"codes": codes, "page": part.to_json(), "links": part.links(request)}
+    return json_reply(request, told)
+
+
+@router.get(
+    "/datasets/{dataset}/table",
+    response_model=models.TableModel | models.JsonStatModel,
+    summary="A table",
+    responses={200: {"content": _FILES, "description": "The table, in the format asked for."}},
+    openapi_extra={
+        "parameters": [*parameters.TABLE, *parameters.FILE, parameters.LANGUAGE],
+    },
+)
+def table(
+    request: Request,
+    dataset: str,
+    format: Annotated[
+        str, Query(description="A format of /api/v1/formats; JSON comes page by page.")
+    ] = JSON,
+    page: PageNumber = 1,
+    page_size: PageSize = 10_000,
+) -> Response:
+    """The table that the parameters ask for; the same ones as in the address of its page."""
+    site = current_site(request)
+    writer = format_named(format)
+    answer = site.dataset(dataset).answer(query_of(request))
+    if format != JSON:
+        return file_reply(request, answer, writer)
+    return json_reply(request, _page_of(request, answer, page, page_size))
+
+
+def _page_of(request: Request, answer: Answer, page: int, page_size: int) -> dict[str, Any]:
+    cube, base = written_cube(answer), base_of(request)
+    options = options_of(answer, current_site(request), base, texts_of(request))
+    places = present(cube)
+    part = Part(page, page_size, len(places))
+    links = part.links(request)
+    links |= {
+        "page": options.about.address,
+        "metadata": f"{base}{ROOT}/datasets/{answer.dataset.name}",
+    }
+    found = document(cube, options, places[(page - 1) * page_size : page * page_size])
+    return {**found, "page": part.to_json(), "links": links}
+
+
+@router.get(
+    "/datasets/{dataset}/query.toml",
+    response_class=Response,
+    summary="A table as a saved query",
+    responses={200: {"content": {"application/toml": {}}, "description": "A TOML file."}},
+    openapi_extra={"parameters": parameters.TABLE},
+)
+def saved_query(request: Request, dataset: str) -> Response:
+    """A small file that `discreet replay` makes the same table from."""
+    found = current_site(request).dataset(dataset)
+    query = _checked(request, dataset)
+    saved = SavedQuery(base_of(request), found.name, found.edition, found.title, query)
+    headers = {"Content-Disposition": f'attachment; filename="{found.name}-query.toml"'}
+    return reply(request, saved.text.encode(), "application/toml", headers)
+
+
+@router.get(
+    "/datasets/{dataset}/snippets",
+    response_model=models.SnippetList,
+    summary="A table in programs",
+    openapi_extra={"parameters": parameters.TABLE},
+)
+def snippets(request: Request, dataset: str) -> Response:
+    """Python, R and curl that return the table."""
+    query = _checked(request, dataset)
+    found = snippets_of(base_of(request), current_site(request).dataset(dataset), query)
+    listed = [{"name": name, "text": text} for name, text in found]
+    return json_reply(request, {"snippets": listed})
+
+
+def _checked(request: Request, dataset: str) -> Asked:
+    """The query of an address, if it can be answered."""
+    return current_site(request).dataset(dataset).answer(query_of(request)).query
+
+
+@router.get("/limits", response_model=models.LimitsModel, summary="Limits, citation, contact")
+def limits(request: Request) -> Response:
+    """Everything that limits a program, in one place."""
+    rate = request.app.state.office.config.accounts
+    return json_reply(request, limits_json(current_site(request), rate.rate, rate.burst))
+
+
+@router.get("/formats", response_model=models.FormatList, summary="File formats")
+def formats(request: Request) -> Response:
+    """The formats of tables, and how they can be laid out."""
+    listed = [
+        {
+            "name": writer.name,
+            "title": writer.title,
+            "ending": writer.ending,
+            "media_type": writer.media_type,
+        }
+        for writer in writers()
+    ]
+    layouts = {name: list(values) for name, values in OF_FILES.items()}
+    return json_reply(request, {"formats": listed, **layouts})

@@ -1,0 +1,192 @@
+"""From records to protected inner tables, ahead of serving; it touches records."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from discreet import registry
+from discreet.design.formula import parse
+from discreet.design.product import LARGEST_DENSE
+from discreet.design.structured import StructuredDesign
+from discreet.digests import digest
+from discreet.errors import DesignError, ParameterError, UnknownNameError
+from discreet.progress import report
+from discreet.serve.data.folder import is_built, write_build
+from discreet.serve.data.inner import InnerTable
+from discreet.serve.data.live import opened
+from discreet.serve.data.source import require_declared
+
+if TYPE_CHECKING:
+    from discreet.design.axis import Axis
+    from discreet.microdata.microdata import Microdata
+    from discreet.recipe import Recipe
+    from discreet.serve.site.config import DatasetConfig, SiteConfig
+
+_BYTES_PER_CELL = 140  # true counts and keys, the protected cells, and working copies
+_BYTES_PER_ENTRY = 8  # of a search, for each inner cell and table
+_BYTES_PER_FILLED = 700  # the same for cells that are found one by one, with their codes
+_BYTES_PER_PLACE = 32  # of the full crossing, on which protected cells are put
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a build will take; for the office alone, since it tells how many records there are.
+
+    Attributes:
+      name: The data set.
+      inner: Cells of the full crossing.
+      tables: Tables that the method looks at.
+      memory: Bytes that are needed beside the program's own, as an upper estimate.
+    """
+
+    name: str
+    inner: int
+    tables: int
+    memory: int
+
+    @property
+    def text(self) -> str:
+        """The plan for people."""
+        return (
+            f"{self.name}: {self.inner:,} inner cells, {self.tables:,} tables, "
+            f"up to {self.memory / 1e9:,.2f} GB of memory"
+        )
+
+
+@dataclass(frozen=True)
+class Built:
+    """A built data set: its place, and how many protected cells it keeps."""
+
+    name: str
+    edition: str
+    place: Path
+    cells: int
+
+
+def made_from(dataset: DatasetConfig, folder: Path) -> str:
+    """A digest of what decides about an inner table: recipe, edition, code lists, recodes."""
+    records = dataset.records
+    if records is None:
+        return digest(_plain(dataset.recipe.to_dict())).hex()
+    lists = b"" if records.codes is None else (folder / records.codes).read_bytes()
+    decides = [
+        dataset.recipe.to_dict(),
+        records.name or records.source,
+        records.edition,
+        records.weight,
+        dict(records.recode),
+        [dict(rule) for rule in records.structural_zeros],
+    ]
+    return digest(_plain(decides), lists).hex()
+
+
+def require_inner(recipe: Recipe) -> None:
+    """Refuse a recipe whose release has no inner cells, before any work is done."""
+    if recipe.fitter is not None:
+        return
+    method = registry.build("method", recipe.method.name, recipe.method.parameters)
+    gives = method.name == "safe" or getattr(method, "force_inner", False)
+    if not (gives or getattr(method, "margins", None) == "summed"):
+        raise ParameterError(
+            f"method {recipe.method.name!r} with these parameters releases no inner cells, so "
+            "nothing can be summed from its release. Use safe, small-count-rounding with "
+            "force_inner = true, or private noise with a [fit]; or serve with "
+            "mode = 'on-the-fly'."
+        )
+
+
+def inner_table(
+    recipe: Recipe, data: Microdata | Any, made_from: str = "", *, again: bool = False
+) -> InnerTable:
+    """The protected inner table of a recipe."""
+    require_inner(recipe)
+    release = _thrifty(recipe).run(data, again=again)
+    zeros = getattr(data, "structural_zeros", ())
+    return InnerTable.of(release, data.data_set.edition, zeros, made_from)
+
+
+def planned(dataset: DatasetConfig, data: Microdata) -> Plan:
+    """What the build of a data set takes; refuses what cannot be served before the work."""
+    require_inner(dataset.recipe)
+    axes = _axes(dataset.recipe, data)
+    for axis in axes:
+        require_declared(axis)
+    inner = math.prod(len(axis) for axis in axes)
+    tables = len(parse(dataset.recipe.margins))
+    return Plan(dataset.name, inner, tables, _memory(dataset.recipe, data, inner, tables))
+
+
+def _memory(recipe: Recipe, data: Microdata, inner: int, tables: int) -> int:
+    entries = _BYTES_PER_ENTRY * tables
+    if _thrifty(recipe).support != "occurring":
+        return inner * (_BYTES_PER_CELL + entries)
+    records = int(recipe.of([()]).tabulate(data).z[0])
+    lifted = inner if inner <= LARGEST_DENSE else 0
+    return min(records, inner) * (_BYTES_PER_FILLED + entries) + lifted * _BYTES_PER_PLACE
+
+
+def _thrifty(recipe: Recipe) -> Recipe:
+    """The recipe on the cells that occur, where the method leaves all others empty anyway."""
+    method = registry.build("method", recipe.method.name, recipe.method.parameters)
+    is_sparse = method.claims.keeps_zeros and recipe.fitter is None
+    return replace(recipe, support="occurring") if is_sparse else recipe
+
+
+def build(config: SiteConfig, dataset: DatasetConfig, data: Microdata, *, again: bool) -> Built:
+    """Build a data set's inner table and make it the one that is served."""
+    report(f"building {dataset.name}", 0.0)
+    origin = made_from(dataset, config.folder)
+    table = inner_table(dataset.recipe, data, origin, again=again)
+    place = write_build(table, config.cache_folder / dataset.name)
+    report(f"building {dataset.name}", 1.0)
+    return Built(dataset.name, table.edition, place, len(table.values))
+
+
+def to_build(
+    config: SiteConfig, only: Sequence[str] = (), *, stale: bool = False
+) -> list[DatasetConfig]:
+    """The data sets that are released once.
+
+    Args:
+      config: The site.
+      only: Names of data sets; all when empty.
+      stale: Leave out those that are built already.
+    """
+    known = {d.name: d for d in config.datasets if d.mode == "release-once"}
+    for name in only:
+        if name not in known:
+            raise UnknownNameError("data set that is released once", name, known)
+    chosen = [d for name, d in known.items() if not only or name in only]
+    if not stale:
+        return chosen
+    return [
+        d for d in chosen if not is_built(config.cache_folder / d.name, made_from(d, config.folder))
+    ]
+
+
+def records_of(config: SiteConfig, dataset: DatasetConfig) -> Microdata:
+    """The records of a data set, opened."""
+    if dataset.records is None:
+        raise ParameterError(f"data set {dataset.name!r} names no records.")
+    return opened(dataset.records, config.folder)
+
+
+def _axes(recipe: Recipe, data: Microdata) -> list[Axis]:
+    """The variables of a recipe, each looked at alone."""
+    found: dict[str, Axis] = {}
+    for name in dict.fromkeys(name for term in parse(recipe.margins) for name in term):
+        design = recipe.of([(name,)]).tabulate(data).design
+        if not isinstance(design, StructuredDesign):
+            raise DesignError("the table builder needs a design made of variables.")
+        found.setdefault(design.axes[0].name, design.axes[0])
+    return list(found.values())
+
+
+def _plain(value: Any) -> str:
+    import json
+
+    return json.dumps(value, sort_keys=True, default=str)

@@ -1,0 +1,1 @@
+"""Data sets of a site and where their protected cubes come from."""

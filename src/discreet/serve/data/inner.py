@@ -1,0 +1,255 @@
+"""Tables of one protected inner table, which lies in a folder of memory-mapped columns.
+
+Only cells that are not zero are kept. A table is the sum of them by the codes that are asked for,
+so every table agrees with every other, and none tells more than the inner table does.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.design.assembly import impossible
+from discreet.design.axis import Axis
+from discreet.design.product import LARGEST_DENSE, ProductDesign
+from discreet.design.release import Release
+from discreet.design.sparse import SparseDesign
+from discreet.design.statement import Statement, Step
+from discreet.design.storage import axis_from_json, axis_to_json
+from discreet.design.structured import StructuredDesign
+from discreet.errors import ConfidentialError, DataError, DesignError, UnknownNameError
+from discreet.release.cube import Cube
+from discreet.serve.data.cache import Kept
+from discreet.serve.data.source import Budget, Mode, crossing, offered
+
+FORMAT = 1
+HEADER, VALUES = "inner.json", "values.npy"
+_MARGINS = 128e6  # bytes of margins kept
+_CHUNK = 1 << 18  # cells that are summed at a time, so that they stay near the processor
+Rules = Sequence[Mapping[str, Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class InnerTable:
+    """**Public.** A protected inner table: the codes and values of its cells that are not zero.
+
+    Attributes:
+      axes: The variables.
+      codes: For each variable the leaf positions of the cells.
+      values: Their protected values.
+      unit: What the values are.
+      statement: What was done to them.
+      edition: The edition of the records.
+      zeros: Combinations that cannot occur, as {variable: codes}.
+      made_from: A digest of recipe and data set, by which a stale table is told.
+    """
+
+    axes: tuple[Axis, ...]
+    codes: tuple[NDArray[Any], ...]
+    values: NDArray[Any]
+    unit: str
+    statement: Statement
+    edition: str
+    zeros: tuple[Mapping[str, Any], ...] = ()
+    made_from: str = ""
+
+    @classmethod
+    def of(
+        cls, release: Release, edition: str, zeros: Rules = (), made_from: str = ""
+    ) -> InnerTable:
+        """The inner cells of a release that has them."""
+        if not isinstance(release, Release):
+            raise ConfidentialError("only a release may be served; protect the table first.")
+        if release.y is None:
+            raise DesignError(
+                "inner cells are not part of this release, so no tables can be made of it. Protect "
+                "with a method that releases them (safe, small-count-rounding with "
+                "force_inner = true), or fit it: [fit] in the recipe."
+            )
+        if not isinstance(release.design, StructuredDesign):
+            raise DesignError("the table builder needs a design made of variables.")
+        kept = np.flatnonzero(release.y)
+        codes = _codes_at(release.design, kept)
+        rules = tuple({v: sorted(map(str, c)) for v, c in rule.items()} for rule in zeros)
+        return cls(
+            release.design.axes,
+            codes,
+            np.asarray(release.y)[kept],
+            release.unit,
+            release.statement,
+            edition,
+            rules,
+            made_from,
+        )
+
+    def margin(self, names: Sequence[str]) -> NDArray[Any]:
+        """The sums by the finest codes of some variables, as an array of their crossing."""
+        places = [self._place(name) for name in names]
+        shape = [len(self.axes[k]) for k in places]
+        if math.prod(shape) > LARGEST_DENSE:
+            raise DesignError(f"a crossing of {math.prod(shape):,} cells is too large to be held.")
+        size = math.prod(shape)
+        sums = np.zeros(size)  # exact: counts stay below 2⁵³
+        step = max(_CHUNK, 4 * size)
+        for start in range(0, len(self.values), step):
+            part = slice(start, start + step)
+            flat = np.zeros(len(self.values[part]), dtype=np.int64)
+            for k in places:
+                flat *= len(self.axes[k])
+                flat += self.codes[k][part]
+            sums += np.bincount(flat, self.values[part], size)
+        if np.issubdtype(self.values.dtype, np.integer):
+            sums = np.rint(sums).astype(np.int64)
+        return sums.reshape(shape)
+
+    def axis(self, name: str) -> Axis:
+        """The variable of this name."""
+        return self.axes[self._place(name)]
+
+    def _place(self, name: str) -> int:
+        return next(k for k, axis in enumerate(self.axes) if axis.name == name)
+
+    def write(self, folder: Path) -> None:
+        """Write the table into a folder, one file for each column."""
+        for k, codes in enumerate(self.codes):
+            np.save(folder / f"codes{k}.npy", np.ascontiguousarray(codes))
+        np.save(folder / VALUES, np.ascontiguousarray(self.values))
+        header = {
+            "format": FORMAT,
+            "axes": [axis_to_json(axis) for axis in self.axes],
+            "unit": self.unit,
+            "statement": self.statement.to_json(),
+            "edition": self.edition,
+            "zeros": [dict(rule) for rule in self.zeros],
+            "made_from": self.made_from,
+        }
+        text = json.dumps(header, ensure_ascii=False)
+        (folder / HEADER).write_text(text, encoding="utf-8")
+
+    @classmethod
+    def read(cls, folder: Path) -> InnerTable:
+        """A table from its folder, its columns mapped into memory."""
+        try:
+            header = json.loads((folder / HEADER).read_text(encoding="utf-8"))
+            axes = tuple(map(axis_from_json, header["axes"]))
+            columns = [np.load(folder / f"codes{k}.npy", mmap_mode="r") for k in range(len(axes))]
+            values = np.load(folder / VALUES, mmap_mode="r")
+        except (OSError, ValueError, KeyError) as error:
+            raise DataError(
+                f"{folder} holds no inner table that can be read ({type(error).__name__}). "
+                "Build it again: discreet build site.toml."
+            ) from None
+        if header["format"] != FORMAT:
+            raise DataError(
+                f"{folder} was written by another version of discreet; build it again: "
+                "discreet build site.toml."
+            )
+        return cls(
+            axes,
+            tuple(columns),
+            values,
+            header["unit"],
+            Statement.from_json(header["statement"]),
+            header["edition"],
+            tuple(header["zeros"]),
+            header["made_from"],
+        )
+
+
+class InnerSource:
+    """Tables of one protected inner table.
+
+    Args:
+      table: The inner table.
+      names: What is on offer, `region` or `region[province]`; every variable when empty.
+      titles: Names of variables for readers.
+    """
+
+    mode: Mode = "release-once"
+    budget: Budget | None = None
+
+    def __init__(
+        self,
+        table: InnerTable,
+        names: Sequence[str] = (),
+        titles: Mapping[str, str] | None = None,
+    ) -> None:
+        self.table = table
+        chosen = list(names) or [axis.name for axis in table.axes]
+        axes = {name: _axis_of(table.axes, name) for name in chosen}
+        self.variables = offered(axes, chosen, titles)
+        self._variable_of = {d.name: v for v in self.variables for d in v.details}
+        self._margins: Kept[tuple[str, ...], NDArray[Any]] = Kept(_MARGINS, lambda m: m.nbytes)
+
+    @property
+    def edition(self) -> str:
+        """The edition of the records."""
+        return self.table.edition
+
+    @property
+    def statement(self) -> Statement:
+        """What was done to every table."""
+        return self.table.statement
+
+    @property
+    def units(self) -> tuple[str, ...]:
+        """What is published."""
+        return (self.table.unit,)
+
+    def cube(self, details: tuple[str, ...], unit: str) -> Cube:
+        """The crossing of these details, summed from the inner table."""
+        names = tuple(self._variable_of[detail].name for detail in details)
+        axes = [self.table.axis(name) for name in names]
+        margin = self._margins.get(names, lambda: self._margin(names))
+        design, y = _on_support(axes, crossing(details), margin, self.table.zeros)
+        step = Step("tabulate", {"margins": [":".join(details)]})
+        statement = self.table.statement.then(step, changes_values=False)
+        return Cube.of(Release(design, design.aggregate(y), statement, unit))
+
+    def _margin(self, names: tuple[str, ...]) -> NDArray[Any]:
+        """The sums by some variables, from the smallest margin at hand that has them all."""
+        wider = [(m.size, key, m) for key, m in self._margins.items() if {*names} < {*key}]
+        size, key, margin = min(wider, key=lambda found: found[0], default=(math.inf, (), None))
+        if margin is None or size > len(self.table.values):
+            return self.table.margin(names)
+        gone = tuple(k for k, name in enumerate(key) if name not in names)
+        return np.asarray(margin.sum(axis=gone))
+
+
+def _on_support(
+    axes: Sequence[Axis], margins: list[tuple[str, ...]], margin: NDArray[Any], zeros: Rules
+) -> tuple[StructuredDesign, NDArray[Any]]:
+    """The design of a table and its inner cells, without combinations that cannot occur."""
+    names = {axis.name for axis in axes}
+    rules = [rule for rule in zeros if names >= rule.keys()]
+    if not rules:
+        return ProductDesign(axes, margins), margin.ravel()
+    possible = ~impossible(axes, rules)
+    return SparseDesign(axes, margins, np.nonzero(possible)), margin[possible]
+
+
+def _axis_of(axes: Sequence[Axis], name: str) -> Axis:
+    """The axis that a name such as `region`, `region[province]` or `province` belongs to."""
+    for axis in axes:
+        levels = {level.name for level in axis.levels} | {axis.short_name(v) for v in axis.levels}
+        if name in {axis.name, f"{axis.name}[leaves]"} | levels:
+            return axis
+    raise UnknownNameError("variable or level", name, [axis.name for axis in axes])
+
+
+def _codes_at(design: StructuredDesign, kept: NDArray[np.intp]) -> tuple[NDArray[Any], ...]:
+    """For each variable the leaf positions of some inner cells, as narrow as they can be."""
+    if isinstance(design, SparseDesign):
+        found = [codes[kept] for codes in design.inner_codes()]
+    else:
+        found = list(np.unravel_index(kept, design.shape))
+    return tuple(
+        c.astype(np.min_scalar_type(len(axis))) for c, axis in zip(found, design.axes, strict=True)
+    )

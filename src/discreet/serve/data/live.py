@@ -1,0 +1,188 @@
+"""Tables on the fly: a recipe goes in, a protected cube comes out. It touches records."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from discreet import registry
+from discreet.design.axis import Axis
+from discreet.design.formula import parse
+from discreet.design.release import COUNT
+from discreet.design.structured import StructuredDesign
+from discreet.errors import DesignError, ParameterError
+from discreet.release.cube import Cube
+from discreet.serve.data.pool import Pool
+from discreet.serve.data.source import Budget, Mode, crossing, offered
+
+if TYPE_CHECKING:
+    from discreet.design.release import Release
+    from discreet.design.statement import Statement
+    from discreet.microdata.microdata import Microdata
+    from discreet.recipe import Recipe
+    from discreet.serve.data.shelf import Shelf
+    from discreet.serve.site.config import Records
+
+_FILES = ("codes", "random_keys")
+_APART = ("source", "secret", "recode", "structural_zeros", "keys", "ledger", "epsilon", "delta")
+
+
+class LiveSource:
+    """Tables of one recipe for whatever crossings are asked, each cell with the noise of its key.
+
+    Variables, levels and labels are read from releases too, so a source that starts is one that
+    can answer.
+
+    Args:
+      recipe: How tables are protected. Its margins name what is on offer: `region` offers every
+        level, `region[province]` that one alone. The method must give a cell the same value in
+        every table: other noise can be averaged away by asking for the cell in many of them.
+      data: The records, or what opens them; opened again for every further connection.
+      titles: Names of variables for readers.
+      connections: Questions that the engine answers at a time; one for records that are open.
+      shelf: Where cubes are kept on the disk, if they are.
+    """
+
+    mode: Mode = "on-the-fly"
+    budget: Budget | None = None
+
+    def __init__(
+        self,
+        recipe: Recipe,
+        data: Microdata | Callable[[], Microdata],
+        titles: Mapping[str, str] | None = None,
+        *,
+        connections: int = 1,
+        shelf: Shelf | None = None,
+    ) -> None:
+        require_keyed(recipe)
+        self._shelf, self._tables = shelf, Tables(recipe, data, connections)
+        self.variables = self._tables.offered(titles)
+        _ = self._smallest  # missing keys are an error now, not for the first visitor
+
+    @property
+    def edition(self) -> str:
+        """The edition of the records."""
+        return self._tables.edition
+
+    @property
+    def statement(self) -> Statement:
+        """What is done to every table."""
+        return self._smallest.statement
+
+    @property
+    def units(self) -> tuple[str, ...]:
+        """What is published."""
+        return (self._smallest.unit,)
+
+    def cube(self, details: tuple[str, ...], unit: str) -> Cube:
+        """The crossing of these details, protected cell by cell."""
+        if unit not in self.units:
+            raise ParameterError(f"unit {unit!r} is not published; the recipe says {self.units}.")
+        if self._shelf is None:
+            return self._tables.cube(details)
+        return self._shelf.get((*details, unit), lambda: self._tables.cube(details))
+
+    @cached_property
+    def _smallest(self) -> Release:
+        return self._tables.release((self.variables[0].smallest.name,))
+
+
+class Tables:
+    """Releases of a recipe's crossings, over a few connections to the engine.
+
+    Args:
+      recipe: How tables are protected.
+      data: The records, or what opens them.
+      connections: Questions at a time.
+    """
+
+    def __init__(
+        self, recipe: Recipe, data: Microdata | Callable[[], Microdata], connections: int = 1
+    ) -> None:
+        self.recipe = recipe
+        first: Any = data() if callable(data) else data
+        make: Callable[[], Any] = data if callable(data) else lambda: first
+        self._pool = Pool[Any](make, connections if callable(data) else 1, first=first)
+        data_set = getattr(first, "data_set", None)
+        self.edition = "1" if data_set is None else str(data_set.edition)
+        self.name = "" if data_set is None else str(data_set.name)
+        self.ledger = getattr(first, "ledger", None)
+
+    def release(self, details: Sequence[str]) -> Release:
+        """The protected crossing of some details."""
+        with self._pool.lent() as data:
+            return self.recipe.of(crossing(details)).run(data)
+
+    def cube(self, details: Sequence[str]) -> Cube:
+        """The same as a cube."""
+        return Cube.of(self.release(details))
+
+    @property
+    def unit(self) -> str:
+        """What is published."""
+        method = registry.build("method", self.recipe.method.name, self.recipe.method.parameters)
+        return self.recipe.unit or str(getattr(method, "units", (COUNT,))[0])
+
+    def offered(self, titles: Mapping[str, str] | None) -> Any:
+        """The variables that the recipe's margins name."""
+        names = list(dict.fromkeys(name for term in parse(self.recipe.margins) for name in term))
+        return offered({name: self._axis(name) for name in names}, names, titles)
+
+    def _axis(self, name: str) -> Axis:
+        """A variable, from a table that is thrown away; it costs no budget."""
+        with self._pool.lent() as data:
+            design = self.recipe.of([(name,)]).tabulate(data).design
+        if not isinstance(design, StructuredDesign):
+            raise DesignError("the table builder needs a design made of variables.")
+        (axis,) = design.axes
+        return axis
+
+
+def require_keyed(recipe: Recipe) -> None:
+    """Refuse a method that draws new noise for every table."""
+    method = registry.build("method", recipe.method.name, recipe.method.parameters)
+    if method.source != "keys" or not method.claims.consistent or recipe.fitter is not None:
+        raise ParameterError(
+            f"method {recipe.method.name!r} with these parameters gives a cell new noise in every "
+            "table, so a visitor could average it away. On the fly the table builder needs a "
+            "method that takes its noise from cell keys, with margins='own' and no fit: "
+            "'cell-key' does. Methods that draw for a whole table go with mode = 'release-once'."
+        )
+
+
+def is_private(recipe: Recipe) -> bool:
+    """Whether tables are drawn with a privacy budget."""
+    method = registry.build("method", recipe.method.name, recipe.method.parameters)
+    return bool(method.source == "system")
+
+
+def opened(records: Records, folder: Path) -> Microdata:
+    """The records that a site's file names; paths are relative to its folder."""
+    from discreet.ledger import Ledger
+    from discreet.microdata.open import open as open_records
+    from discreet.microdata.secret import Secret
+
+    names = [f.name for f in fields(records) if f.name not in _APART]
+    given = {name: getattr(records, name) for name in names}
+    given |= {name: folder / given[name] for name in _FILES if given[name] is not None}
+    if records.secret is not None:
+        given["secret"] = Secret.from_file(folder / records.secret)
+    if records.keys is not None:
+        given["keys"] = _placed(records.keys, folder)
+    if records.ledger is not None:
+        budget = {"epsilon": records.epsilon, "delta": records.delta}
+        given["ledger"] = Ledger(folder / records.ledger, **budget)  # type: ignore[arg-type]
+    source = _placed(records.source, folder)
+    data = open_records(source, **{k: v for k, v in given.items() if v is not None})
+    data = data.with_structural_zeros(records.structural_zeros)
+    return data.recode(records.recode) if records.recode else data
+
+
+def _placed(source: str, folder: Path) -> str:
+    """A file beside the site's file; addresses of servers and tables beside records stay."""
+    is_elsewhere = "://" in source or source.startswith("::")
+    return source if is_elsewhere else str(folder / source)

@@ -1,0 +1,202 @@
+"""What a data set gives the public side: variables, and protected cubes of their crossings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal, Protocol
+
+from discreet.design.axis import LEAVES, Axis, Level
+from discreet.design.formula import Term, margins
+from discreet.errors import ParameterError
+from discreet.release.cube import Cube, worded, words
+from discreet.release.outline import Entry, outline
+
+if TYPE_CHECKING:
+    from discreet.design.statement import Statement
+
+Mode = Literal["release-once", "on-the-fly"]
+"""Every table is a sum of one protected inner table, or each is protected when it is asked for."""
+
+
+@dataclass(frozen=True, eq=False)
+class Detail:
+    """A variable in the detail a table shows: every level, or one.
+
+    Attributes:
+      name: As margins name it, `region` or `region[province]`.
+      label: What a reader is shown beside the variable; empty where there is nothing to choose.
+      levels: The levels that are published.
+    """
+
+    name: str
+    label: str
+    levels: tuple[Level, ...]
+
+    @property
+    def cells(self) -> int:
+        """Cells along the variable, the total included."""
+        return sum(len(level) for level in self.levels) + 1
+
+
+@dataclass(frozen=True, eq=False)
+class Variable:
+    """A variable that may be put into a table.
+
+    Attributes:
+      axis: Its codes, levels and labels.
+      details: The details on offer, the one that is offered first in front.
+      title: Its name for readers; made from the name of the axis when empty.
+    """
+
+    axis: Axis
+    details: tuple[Detail, ...]
+    title: str = ""
+
+    @property
+    def name(self) -> str:
+        """The variable's name."""
+        return self.axis.name
+
+    @property
+    def label(self) -> str:
+        """The variable's name for readers."""
+        return self.title or worded(self.axis.name)
+
+    @property
+    def label_inside(self) -> str:
+        """The same inside a sentence, in upper and lower case as it was given."""
+        return self.title or words(self.axis.name)
+
+    @cached_property
+    def smallest(self) -> Detail:
+        """The detail with the fewest cells."""
+        return min(self.details, key=lambda detail: detail.cells)
+
+    def entries(self, detail: Detail) -> tuple[Entry, ...]:
+        """The total and the codes of a detail, in reading order."""
+        return tuple(outline(self.axis, detail.levels))
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What private tables may cost and have cost, as ε at the budget's δ; public.
+
+    Attributes:
+      spent: ε spent by all tables of the data set so far, in all its editions.
+      limit: ε of the budget; `None` where the ledger has none.
+      delta: δ of the budget.
+      drawn: Tables of the universe that were drawn.
+      tables: Tables of the universe.
+    """
+
+    spent: float
+    limit: float | None
+    delta: float
+    drawn: int
+    tables: int
+
+    @property
+    def text(self) -> str:
+        """The budget in a sentence."""
+        planned = f"{self.drawn} of {self.tables} planned tables were drawn"
+        if self.limit is None:
+            return f"Epsilon {self.spent:g} was spent; {planned}."
+        return f"Epsilon {self.spent:g} of {self.limit:g} was spent; {planned}."
+
+
+class Source(Protocol):
+    """What pages and programs know of the data."""
+
+    @property
+    def variables(self) -> tuple[Variable, ...]:
+        """The variables on offer, in their public order."""
+
+    @property
+    def statement(self) -> Statement:
+        """What is done to every table."""
+
+    @property
+    def units(self) -> tuple[str, ...]:
+        """What is published, the first by default."""
+
+    @property
+    def mode(self) -> Mode:
+        """How tables come about."""
+
+    @property
+    def edition(self) -> str:
+        """The edition of the records."""
+
+    @property
+    def budget(self) -> Budget | None:
+        """What private tables may cost and have cost; nothing for other methods."""
+
+    def cube(self, details: tuple[str, ...], unit: str) -> Cube:
+        """The crossing of these details with its totals; details come in public order."""
+
+
+def crossing(details: Sequence[str]) -> list[Term]:
+    """The margins of a crossing: it, its lower margins and the total."""
+    return margins(details, order=len(details))
+
+
+def offered(
+    axes: Mapping[str, Axis], names: Sequence[str], titles: Mapping[str, str] | None = None
+) -> tuple[Variable, ...]:
+    """The variables that names such as `region` and `region[province]` put on offer.
+
+    Args:
+      axes: For each name the axis it belongs to.
+      names: The names; `region` offers every level, `region[province]` that one alone.
+      titles: Names for readers, by variable.
+    """
+    found: dict[str, Axis] = {}
+    details: dict[str, dict[str, Detail]] = {}
+    for name in dict.fromkeys(names):
+        axis = axes[name]
+        require_declared(axis)
+        found.setdefault(axis.name, axis)
+        details.setdefault(axis.name, {}).update(_details(axis, name))
+    if not found:
+        raise ParameterError("nothing is on offer; name variables in the recipe's margins.")
+    given = titles or {}
+    return tuple(
+        Variable(axis, tuple(details[name].values()), given.get(name, ""))
+        for name, axis in found.items()
+    )
+
+
+def _details(axis: Axis, name: str) -> dict[str, Detail]:
+    """What a name puts on offer."""
+    if name != axis.name:
+        level = axis.level(name.removeprefix(f"{axis.name}[").removesuffix("]"))
+        return {name: Detail(name, _level_label(axis, level), (level,))}
+    if len(axis.levels) == 1:
+        return {name: Detail(name, "", axis.levels)}
+    every = Detail(name, "every level", axis.levels)
+    single = [*axis.levels[:-1], axis.finest]  # branches may end above the deepest level
+    return {d.name: d for d in (every, *(_at_level(axis, level) for level in single))}
+
+
+def _at_level(axis: Axis, level: Level) -> Detail:
+    name = f"{axis.name}[{axis.short_name(level)}]"
+    return Detail(name, _level_label(axis, level), (level,))
+
+
+def _level_label(axis: Axis, level: Level) -> str:
+    short = axis.short_name(level)
+    if short in (LEAVES, axis.name):
+        return "finest detail"
+    return f"level {short}" if short.isdigit() else words(short)
+
+
+def require_declared(axis: Axis) -> None:
+    """Refuse a variable whose codes were found in the records."""
+    if not axis.declared:
+        raise ParameterError(
+            f"the codes of {axis.name!r} were found in the records, so every visitor would see "
+            "which codes occur. Declare them: draft a list with `discreet codes people.csv --out "
+            "codes.toml`, review it, and serve with --codes codes.toml."
+        )

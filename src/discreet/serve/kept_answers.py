@@ -1,0 +1,204 @@
+"""Answers kept as bytes: who asks what somebody asked before waits for nothing.
+
+A kept answer is sent by the event loop itself. It waits neither for a thread nor for a table, so a
+slow question holds up nobody but those who asked it.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+from collections import OrderedDict
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from discreet.serve.noted import Note, under_way
+
+ROOM = 128_000_000
+"""Bytes of answers that a process keeps."""
+LARGEST = 8_000_000
+"""Bytes of the largest answer that is kept."""
+_SMALLEST_ZIPPED = 1_000
+_SLOWLY_ZIPPED = 100_000  # larger answers are zipped by a thread, so that nobody waits
+_ZIPPED = ("text/", "application/json", "application/xml", "image/svg+xml")
+_ASKED = ("host", "accept", "accept-language", "cookie", "x-forwarded-proto", "x-forwarded-host")
+
+
+@dataclass(frozen=True)
+class Kept:
+    """An answer with what was noted of it."""
+
+    headers: tuple[tuple[bytes, bytes], ...]
+    body: bytes
+    tag: str
+    note: Note
+
+
+class KeptAnswers:
+    """The layer that keeps answers.
+
+    An answer is kept for everybody who would get the same one: the same address, language, role
+    and day, from the same edition of the site.
+
+    Args:
+      app: What answers.
+      room: Bytes that are kept; answers that were not asked for the longest time go first.
+    """
+
+    def __init__(self, app: ASGIApp, room: int = ROOM) -> None:
+        self.app, self.room = app, room
+        self._kept: OrderedDict[Hashable, Kept] = OrderedDict()
+        self._load = 0
+        self._site: object = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer from memory, or ask and remember."""
+        if scope["type"] != "http" or scope["method"] != "GET":
+            await self.app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        self._start_anew(scope["state"]["site"])
+        key = _key(scope, headers)
+        found = self._kept.get(key)
+        if found is not None and _is_open(scope, found.note):
+            self._kept.move_to_end(key)
+            _repeat(found.note)
+            await _send(found, headers, send)
+            return
+        await _Collected(self, key, headers, send).answer(scope, receive)
+
+    def keep(self, key: Hashable, answer: Kept) -> None:
+        """Remember an answer."""
+        if key in self._kept or len(answer.body) > LARGEST:
+            return
+        self._kept[key] = answer
+        self._load += len(answer.body)
+        while self._load > self.room:
+            _, gone = self._kept.popitem(last=False)
+            self._load -= len(gone.body)
+
+    def _start_anew(self, site: object) -> None:
+        """Forget the answers of a site that was read again."""
+        if site is not self._site:
+            self._kept.clear()
+            self._load, self._site = 0, site
+
+
+class _Collected:
+    """An answer that is collected while it is made, marked, zipped and sent in one piece."""
+
+    def __init__(self, kept: KeptAnswers, key: Hashable, headers: Headers, send: Send) -> None:
+        self.kept, self.key, self.headers, self.send = kept, key, headers, send
+        self.start: Message | None = None
+        self.parts: list[bytes] = []
+
+    async def answer(self, scope: Scope, receive: Receive) -> None:
+        await self.kept.app(scope, receive, self._take)
+
+    async def _take(self, message: Message) -> None:
+        if message["type"] == "http.response.start" and _is_whole(message):
+            self.start = message
+        elif self.start is None or message["type"] != "http.response.body":
+            await self.send(message)
+        else:
+            await self._collect(self.start, message)
+
+    async def _collect(self, start: Message, message: Message) -> None:
+        self.parts.append(message.get("body", b""))
+        if message.get("more_body", False):
+            return
+        note = under_way()
+        body = b"".join(self.parts)
+        given = start["headers"], body, self.headers, note
+        is_quick = len(body) < _SLOWLY_ZIPPED
+        answer = _finished(*given) if is_quick else await run_in_threadpool(_finished, *given)
+        if note is not None and note.dataset and not note.outcome:
+            self.kept.keep(self.key, answer)
+        await _send(answer, self.headers, self.send)
+
+
+def _is_whole(message: Message) -> bool:
+    """Whether an answer is one that all who ask the same may get."""
+    names = {name.lower() for name, _ in message["headers"]}
+    is_one_piece = b"content-length" in names  # a stream is neither collected nor kept
+    return message["status"] == 200 and is_one_piece and b"set-cookie" not in names
+
+
+def _finished(
+    given: Iterable[tuple[bytes, bytes]], body: bytes, asked: Headers, note: Note | None
+) -> Kept:
+    """The answer with its tag and its length, zipped where that is wanted and worth it."""
+    headers = MutableHeaders(raw=list(given))
+    if _is_zippable(headers, body) and _takes_gzip(asked):
+        body = gzip.compress(body, 4, mtime=0)
+        headers["Content-Encoding"] = "gzip"
+    headers["Content-Length"] = str(len(body))
+    headers.add_vary_header("Accept-Encoding")
+    headers.setdefault("Cache-Control", "private, no-cache")
+    tag = headers.setdefault("ETag", f'"{hashlib.blake2b(body, digest_size=12).hexdigest()}"')
+    return Kept(tuple(headers.raw), body, tag, replace(note) if note is not None else Note())
+
+
+def _is_zippable(headers: Headers, body: bytes) -> bool:
+    if "content-encoding" in headers or len(body) < _SMALLEST_ZIPPED:
+        return False
+    return headers.get("content-type", "").startswith(_ZIPPED)
+
+
+def _takes_gzip(asked: Headers) -> bool:
+    wishes = asked.get("accept-encoding", "").lower().replace(" ", "").split(",")
+    return any(w.partition(";")[0] == "gzip" and not w.endswith(";q=0") for w in wishes)
+
+
+async def _send(answer: Kept, asked: Headers, send: Send) -> None:
+    """The answer, or word that the visitor has it already."""
+    if _has_it(asked.get("if-none-match", ""), answer.tag):
+        dropped = (b"content-length", b"content-type", b"content-encoding", b"content-disposition")
+        headers = [(k, v) for k, v in answer.headers if k.lower() not in dropped]
+        await send({"type": "http.response.start", "status": 304, "headers": headers})
+        await send({"type": "http.response.body", "body": b""})
+        return
+    start = {"type": "http.response.start", "status": 200, "headers": list(answer.headers)}
+    await send(start)
+    await send({"type": "http.response.body", "body": answer.body})
+
+
+def _has_it(known: str, tag: str) -> bool:
+    tags = [part.strip().removeprefix("W/") for part in known.split(",")]
+    return tag.removeprefix("W/") in tags or tags == ["*"]
+
+
+def _key(scope: Any, headers: Headers) -> Hashable:
+    """Everything that an answer may depend on."""
+    visitor = scope["state"]["visitor"]
+    return (
+        scope["path"],
+        scope["query_string"],
+        scope.get("root_path", ""),
+        scope.get("scheme"),
+        *(headers.get(name, "") for name in _ASKED),
+        _takes_gzip(headers),
+        visitor.role,
+        visitor.id if visitor.is_known else "",
+        datetime.now(UTC).date(),
+    )
+
+
+def _is_open(scope: Any, note: Note) -> bool:
+    """Whether the data set of a kept answer still answers this visitor."""
+    dataset = scope["state"]["site"].datasets.get(note.dataset)
+    return dataset is not None and dataset.switch.is_open_to(scope["state"]["visitor"].role)
+
+
+def _repeat(note: Note) -> None:
+    """Note the same of this question as of the first one."""
+    mine = under_way()
+    if mine is not None:
+        mine.dataset, mine.edition = note.dataset, note.edition
+        mine.address, mine.cells = note.address, note.cells

@@ -1,0 +1,1 @@
+"""Who asks: nobody in particular, the holder of a token, or whom a proxy vouches for."""

@@ -1,0 +1,90 @@
+"""What a `site.toml` says in `[accounts]` and `[audit]`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from discreet.errors import ParameterError
+from discreet.serve.office.accounts.proxies import Proxies
+from discreet.serve.office.accounts.visitor import Role
+from discreet.serve.site.sections import section
+
+Who = Literal["open", "tokens", "proxy"]
+
+
+def _setting(default: Any, help: str) -> Any:
+    return field(default=default, metadata={"help": help})
+
+
+@dataclass(frozen=True)
+class AccountsConfig:
+    """Who may ask, and how often."""
+
+    who: str = _setting("open", "Who may ask: open (anybody), tokens, or proxy (its header).")
+    header: str = _setting("X-Remote-User", "Header in which a proxy names its user.")
+    trusted_proxies: tuple[str, ...] = _setting((), "Addresses or networks of proxies.")
+    analysts: tuple[str, ...] = _setting((), "Users of the proxy who are analysts.")
+    custodians: tuple[str, ...] = _setting((), "Users of the proxy who are custodians.")
+    analysts_only: tuple[str, ...] = _setting((), "Data sets of which viewers get no tables.")
+    rate: float = _setting(10.0, "Requests a second of one visitor; 0 sets no limit.")
+    burst: int = _setting(100, "Requests at once of one visitor.")
+    session_hours: float = _setting(8.0, "How long a visitor stays signed in.")
+
+    def __post_init__(self) -> None:
+        if self.who not in get_args(Who):
+            raise ParameterError(
+                f"who of [accounts] must be one of {', '.join(get_args(Who))}; got {self.who!r}."
+            )
+        if self.who == "proxy" and not self.trusted_proxies:
+            raise ParameterError(
+                "[accounts] who = 'proxy' needs trusted_proxies: the addresses whose header is "
+                "believed. Anybody else could write the header too."
+            )
+        if self.rate < 0 or self.burst < 1 or self.session_hours <= 0:
+            raise ParameterError(
+                "[accounts] needs rate >= 0, burst >= 1 and session_hours > 0; got "
+                f"{self.rate:g}, {self.burst} and {self.session_hours:g}."
+            )
+        Proxies(self.trusted_proxies)
+
+    def role_of(self, user: str) -> Role:
+        """The role of a user that the proxy names."""
+        if user in self.custodians:
+            return Role.custodian
+        return Role.analyst if user in self.analysts else Role.viewer
+
+
+@dataclass(frozen=True)
+class AuditConfig:
+    """Where questions are written down, and for how long."""
+
+    store: str = _setting("office.db", "An SQLite file, or postgresql://user@host/database.")
+    keep_days: int = _setting(400, "Days after which entries are forgotten; 0 keeps them.")
+
+    def __post_init__(self) -> None:
+        if not self.store.strip():
+            raise ParameterError("store of [audit] must name a file or a PostgreSQL address.")
+        if self.keep_days < 0:
+            raise ParameterError(f"keep_days of [audit] must not be negative: {self.keep_days}.")
+
+    def address(self, folder: Path) -> str:
+        """The database; a file is relative to the folder of the site."""
+        return self.store if "://" in self.store else str(folder / self.store)
+
+
+@dataclass(frozen=True)
+class OfficeConfig:
+    """The office's part of a site."""
+
+    accounts: AccountsConfig = AccountsConfig()
+    audit: AuditConfig = AuditConfig()
+
+    @classmethod
+    def of(cls, accounts: Mapping[str, Any], audit: Mapping[str, Any]) -> OfficeConfig:
+        """What the two sections of a site's file say."""
+        return cls(
+            section(AccountsConfig, accounts, "[accounts]"), section(AuditConfig, audit, "[audit]")
+        )

@@ -1,0 +1,46 @@
+"""Forms that change something: read with care, and only when they come from our own pages."""
+
+from __future__ import annotations
+
+from urllib.parse import parse_qsl
+
+from starlette.requests import Request
+
+from discreet.serve.refusals import Refusal
+
+FIELD = "form"
+_HOURS = 8.0
+_LARGEST = 10_000
+_TYPE = "application/x-www-form-urlencoded"
+
+
+def form_mark(request: Request) -> str:
+    """What a form carries to prove that it was made for this visitor."""
+    mark: str = request.state.office.forms.signed(request.state.visitor.id, _HOURS * 3600)
+    return mark
+
+
+async def read_form(request: Request) -> dict[str, str]:
+    """The fields of a form; a form of another site is refused."""
+    if request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
+        raise _foreign()
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != _TYPE:
+        raise Refusal("unreadable", "The form cannot be read.", f"Content of type {_TYPE}.", 415)
+    found = dict(parse_qsl((await _body(request)).decode("utf-8", "replace")))
+    if request.state.office.forms.read(found.pop(FIELD, "")) != request.state.visitor.id:
+        raise _foreign()
+    return found
+
+
+async def _body(request: Request) -> bytes:
+    content = b""
+    async for part in request.stream():
+        content += part
+        if len(content) > _LARGEST:
+            raise Refusal("too_long", "The form is too long.", f"At most {_LARGEST:,} bytes.", 413)
+    return content
+
+
+def _foreign() -> Refusal:
+    message = "The form did not come from this site, or it is too old."
+    return Refusal("foreign_form", message, "Open the page again and repeat the step.", 403)

@@ -1,0 +1,1 @@
+"""What a data set lets visitors ask: one rule, one file."""

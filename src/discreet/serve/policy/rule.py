@@ -1,0 +1,102 @@
+"""What a rule is: it looks at a question, then at protected figures, never at records."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.design.release import CellStatus
+from discreet.release.cube import ABSENT, Cube
+from discreet.serve.question import Question
+from discreet.serve.refusals import Refusal
+
+Figures = Callable[[tuple[str, ...]], Cube]
+"""Gives the protected crossing of some details, in public order."""
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """A protected cube as far as rules have judged it, with notes for the reader."""
+
+    cube: Cube
+    notes: tuple[str, ...] = ()
+
+    def noting(self, text: str) -> Judged:
+        """The same with one more note."""
+        return replace(self, notes=(*self.notes, text))
+
+    def hiding(self, where: NDArray[np.bool_]) -> Judged:
+        """The same with some cells hidden; their values are gone."""
+        cube = self.cube
+        values = np.where(where, np.zeros((), cube.values.dtype), cube.values)
+        status = np.where(where, np.int8(CellStatus.below_threshold), cube.status)
+        return replace(self, cube=replace(cube, values=values, status=status.astype(np.int8)))
+
+
+class Rule:
+    """A rule of a policy; one that does not say otherwise lets everything pass."""
+
+    def check(self, question: Question) -> None:
+        """Refuse by what is public: names and sizes of the question."""
+
+    def judge(self, question: Question, judged: Judged, figures: Figures) -> Judged:
+        """Refuse, or hide cells, by the protected figures that would be shown."""
+        return judged
+
+
+@dataclass(frozen=True)
+class Limit(Rule):
+    """A rule with one figure, which the public is told or not.
+
+    Attributes:
+      limit: The figure.
+      is_public: Whether a refusal may name it.
+    """
+
+    limit: float
+    is_public: bool = True
+
+    def said(self, text: str) -> str:
+        """A text about the limit with the figure in place of `{}`, or without it."""
+        figure = f"{self.limit:,g}" if self.limit % 1 else f"{int(self.limit):,}"
+        return text.format(figure) if self.is_public else text.format("a certain number of")
+
+    def refusal(self, code: str, message: str, allowed: str) -> Refusal:
+        """A refusal by this limit."""
+        return Refusal(code, message, self.said(allowed))
+
+
+def finest(cube: Cube) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """The values of the cells that are no sums of others, and which of them can occur."""
+    places = [
+        [k for k, e in enumerate(axis.entries) if not e.is_total and not e.is_sum]
+        for axis in cube.axes
+    ]
+    where = np.ix_(*places)
+    status = cube.status[where]
+    possible = (status != CellStatus.structural_zero) & (status != ABSENT)
+    return np.where(possible, cube.values[where], 0).astype(np.float64), possible
+
+
+def whole(question: Question, figures: Figures) -> Cube:
+    """The crossing that a table is cut from, before filters and choices of categories.
+
+    A rule that looks at it says the same of a table and of all its slices, so that what is refused
+    cannot be put together from slices.
+    """
+    return figures(question.details)
+
+
+def total(cube: Cube) -> float:
+    """The protected number of people in a table."""
+    found = cube
+    for axis in cube.axes:
+        if axis.total is None:
+            codes = [e.code for e in axis.entries if not e.is_sum]
+            found = found.summed(axis.name, codes)
+        else:
+            found = found.at(axis.name, axis.entries[axis.total].code)
+    return float(found.values)

@@ -1,0 +1,69 @@
+"""Which areas have enough people for the detail that is asked for, by protected figures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.design.release import CellStatus
+from discreet.release.cube import Cube
+from discreet.serve.policy.rule import Figures, Judged, Rule, whole
+from discreet.serve.question import Question
+from discreet.serve.refusals import Refusal
+
+
+@dataclass(frozen=True)
+class Sparsity(Rule):
+    """Areas in which too many cells are nearly empty are not shown; the others are.
+
+    The cells are those of the crossing with the variables of all filters, whatever part of them is
+    asked for.
+
+    Attributes:
+      area: The variable of areas.
+      most: Largest share of an area's cells that may be nearly empty.
+      below: What nearly empty means: protected counts below this.
+    """
+
+    area: str
+    most: float
+    below: float = 1.0
+
+    def judge(self, question: Question, judged: Judged, figures: Figures) -> Judged:
+        """Hide the areas that are too sparse, and say how many are left."""
+        cube, full = judged.cube, whole(question, figures)
+        if self.area not in cube.names or len(full.names) < 2:
+            return judged
+        if self.area in question.query.groups:
+            full = full.grouped(self.area, question.query.groups[self.area])
+        axis, of_all = cube.axis(self.area), self._sparse(full)
+        sparse = of_all[[full.axis(self.area).place(code) for code in axis.codes]]
+        areas = np.array([not e.is_total for e in axis.entries])
+        left, asked = int((areas & ~sparse).sum()), int(areas.sum())
+        if asked and not left:
+            message = f"In none of the {asked} areas are there enough people for this detail."
+            raise Refusal("sparse", message, "Fewer or coarser variables, or larger areas.")
+        if left == asked:
+            return judged
+        shape = [1] * len(cube.axes)
+        shape[cube.names.index(self.area)] = len(axis)
+        hidden = np.broadcast_to((sparse & areas).reshape(shape), cube.values.shape)
+        note = f"{left:,} of {asked:,} areas available: the others have too few people for this "
+        return judged.hiding(hidden).noting(note + "detail.")
+
+    def _sparse(self, cube: Cube) -> NDArray[np.bool_]:
+        """For each area whether too many of its cells are nearly empty."""
+        moved = cube.arranged([self.area, *(n for n in cube.names if n != self.area)])
+        places = [
+            [k for k, e in enumerate(axis.entries) if not e.is_total and not e.is_sum]
+            for axis in moved.axes[1:]
+        ]
+        where = np.ix_(range(len(moved.axes[0])), *places)
+        values = moved.values[where].reshape(len(moved.axes[0]), -1)
+        possible = (moved.shown & (moved.status != CellStatus.structural_zero))[where].reshape(
+            len(moved.axes[0]), -1
+        )
+        empty = (possible & (values < self.below)).sum(axis=1)
+        return np.asarray(empty > self.most * np.maximum(possible.sum(axis=1), 1))

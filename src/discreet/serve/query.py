@@ -1,0 +1,206 @@
+"""A table as a visitor asks for it, and the address that says the same.
+
+A `Query` is what was asked, nothing else: it has not been checked against a data set. Its address
+is unique, so that two visitors who ask for the same table ask for the same address.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Any, Literal, get_args
+from urllib.parse import parse_qsl, urlencode
+
+from discreet.errors import suggest
+from discreet.serve.refusals import Refusal
+
+Show = Literal["count", "row", "column", "total"]
+"""Figures as they are, or per cent of the row, the column or the whole table."""
+Chart = Literal["none", "bars", "lines", "heat", "pyramid"]
+Codes = tuple[str, ...]
+_SEPARATOR = "|"  # between a group's label and its codes
+_NONE: Mapping[str, Any] = MappingProxyType({})
+
+
+@dataclass(frozen=True)
+class View:
+    """How a table is looked at; it changes no figure that is asked for.
+
+    Attributes:
+      show: Figures, or per cent of what.
+      totals: Whether totals are shown.
+      sort: A column by which rows are sorted, `""` for the order of the code lists. `-` in front
+        sorts from large to small; columns are named by their codes, joined by `|`.
+      chart: The chart beside the table.
+      layer: For each variable in layers the code that is shown; the total where none is named.
+      folded: For each variable the codes whose parts are not shown.
+    """
+
+    show: Show = "count"
+    totals: bool = True
+    sort: str = ""
+    chart: Chart = "none"
+    layer: Mapping[str, str] = field(default_factory=lambda: _NONE)
+    folded: Mapping[str, Codes] = field(default_factory=lambda: _NONE)
+
+
+@dataclass(frozen=True)
+class Query:
+    """What a visitor asks for.
+
+    Attributes:
+      rows: Variables or levels in rows, `region` or `region[province]`.
+      columns: Those in columns.
+      layers: Those of which one code is shown at a time.
+      picked: For a variable the codes that are shown; all where none are named.
+      where: For a variable the codes that make the population that is counted.
+      groups: For a variable the visitor's own groups, label → codes.
+      unit: `"count"` or `"weight"`; `""` for what the data set offers first.
+      view: How it is looked at.
+    """
+
+    rows: Codes = ()
+    columns: Codes = ()
+    layers: Codes = ()
+    picked: Mapping[str, Codes] = field(default_factory=lambda: _NONE)
+    where: Mapping[str, Codes] = field(default_factory=lambda: _NONE)
+    groups: Mapping[str, Mapping[str, Codes]] = field(default_factory=lambda: _NONE)
+    unit: str = ""
+    view: View = View()
+
+    @classmethod
+    def parse(cls, parameters: str | Iterable[tuple[str, str]]) -> Query:
+        """The query of an address; a parameter that does not exist is refused."""
+        if isinstance(parameters, str):
+            parameters = parse_qsl(parameters.removeprefix("?"), keep_blank_values=True)
+        found = _Found()
+        for name, value in parameters:
+            found.take(name, value)
+        return found.query()
+
+    @property
+    def variables(self) -> Codes:
+        """Everything in rows, columns and layers, in this order."""
+        return (*self.rows, *self.columns, *self.layers)
+
+    @property
+    def parameters(self) -> list[tuple[str, str]]:
+        """The query as parameters of an address, in their one order; defaults are left out."""
+        return [*_question(self), *_view(self.view)]
+
+    @property
+    def address(self) -> str:
+        """The query as the query string of an address."""
+        return urlencode(self.parameters)
+
+    @property
+    def question(self) -> Query:
+        """The query without its view: equal for all who need the same figures."""
+        return replace(self, view=View())
+
+    def changed(self, **parts: Any) -> Query:
+        """The query with other parts; those of its view by their names."""
+        in_view = {k: v for k, v in parts.items() if k in View.__dataclass_fields__}
+        others = {k: v for k, v in parts.items() if k not in in_view}
+        return replace(self, view=replace(self.view, **in_view), **others)
+
+    def __hash__(self) -> int:
+        return hash(tuple(sorted(self.parameters)))
+
+
+SINGLE = ("show", "totals", "sort", "chart", "unit")
+LISTS = ("rows", "columns", "layers")
+BY_VARIABLE = ("pick", "where", "group", "layer", "fold")
+"""Parameters with the variable behind a dot, `where.age`; all but `layer` may be repeated."""
+
+
+class _Found:
+    """Parameters as they are read."""
+
+    def __init__(self) -> None:
+        self.lists: dict[str, list[str]] = {name: [] for name in LISTS}
+        self.single: dict[str, str] = {}
+        self.coded: dict[str, dict[str, list[str]]] = {name: {} for name in BY_VARIABLE}
+
+    def take(self, name: str, value: str) -> None:
+        kind, dot, variable = name.partition(".")
+        if dot and variable and kind in self.coded:
+            self.coded[kind].setdefault(variable, []).append(value)
+        elif name in self.lists:
+            self.lists[name] += [value] if value else []
+        elif name in SINGLE:
+            self.single[name] = value
+        else:
+            raise _unknown_parameter(name)
+
+    def query(self) -> Query:
+        return Query(
+            **{name: tuple(values) for name, values in self.lists.items()},
+            picked=_frozen(self.coded["pick"]),
+            where=_frozen(self.coded["where"]),
+            groups={v: _groups(v, texts) for v, texts in sorted(self.coded["group"].items())},
+            unit=_one_of("unit", self.single.get("unit", ""), ("", "count", "weight")),
+            view=self.view(),
+        )
+
+    def view(self) -> View:
+        single = self.single
+        return View(
+            show=_one_of("show", single.get("show", "count"), get_args(Show)),
+            totals=_one_of("totals", single.get("totals", "1"), ("0", "1")) == "1",
+            sort=single.get("sort", ""),
+            chart=_one_of("chart", single.get("chart", "none"), get_args(Chart)),
+            layer={v: codes[-1] for v, codes in sorted(self.coded["layer"].items())},
+            folded=_frozen(self.coded["fold"]),
+        )
+
+
+def _question(query: Query) -> list[tuple[str, str]]:
+    found = [(name, value) for name in LISTS for value in getattr(query, name)]
+    for name, by_variable in (("pick", query.picked), ("where", query.where)):
+        found += [(f"{name}.{v}", c) for v, codes in sorted(by_variable.items()) for c in codes]
+    for variable, groups in sorted(query.groups.items()):
+        found += [(f"group.{variable}", _SEPARATOR.join((g, *c))) for g, c in groups.items()]
+    return found + ([("unit", query.unit)] if query.unit else [])
+
+
+def _view(view: View) -> list[tuple[str, str]]:
+    plain = View()
+    found: list[tuple[str, str]] = [] if view.show == plain.show else [("show", view.show)]
+    found += [] if view.totals else [("totals", "0")]
+    found += [("sort", view.sort)] if view.sort else []
+    found += [] if view.chart == plain.chart else [("chart", view.chart)]
+    found += [(f"layer.{v}", code) for v, code in sorted(view.layer.items())]
+    return found + [(f"fold.{v}", c) for v, codes in sorted(view.folded.items()) for c in codes]
+
+
+def _frozen(coded: Mapping[str, Sequence[str]]) -> dict[str, Codes]:
+    """Codes by variable, each once and in one order, so that equal questions are equal."""
+    kept = {v: tuple(sorted({c for c in codes if c})) for v, codes in sorted(coded.items())}
+    return {v: codes for v, codes in kept.items() if codes}
+
+
+def _groups(variable: str, texts: Sequence[str]) -> dict[str, Codes]:
+    found: dict[str, Codes] = {}
+    for text in texts:
+        label, *codes = text.split(_SEPARATOR)
+        if not label.strip() or not codes or label in found:
+            message = f"A group of {variable!r} cannot be read."
+            allowed = f"group.{variable}=LABEL{_SEPARATOR}CODE{_SEPARATOR}CODE, each label once."
+            raise Refusal("unreadable_group", message, allowed)
+        found[label.strip()] = tuple(sorted(set(codes)))
+    return found
+
+
+def _one_of(name: str, value: str, allowed: Sequence[str]) -> Any:
+    if value not in allowed:
+        shown = ", ".join(v for v in allowed if v)
+        raise Refusal("unknown_value", f"{name} cannot be {value!r}.", f"One of {shown}.")
+    return value
+
+
+def _unknown_parameter(name: str) -> Refusal:
+    known = [*LISTS, *SINGLE, *(f"{kind}.VARIABLE" for kind in BY_VARIABLE)]
+    message = f"There is no parameter {name!r}. {suggest(name, known)}"
+    return Refusal("unknown_parameter", message, f"Parameters: {', '.join(known)}.")

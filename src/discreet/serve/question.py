@@ -1,0 +1,225 @@
+"""A query checked against what a data set offers, on public things alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import suggest
+from discreet.release.outline import Entry
+from discreet.serve.data.source import Detail, Source, Variable
+from discreet.serve.query import Query
+from discreet.serve.refusals import Refusal
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """A variable in one of the details on offer."""
+
+    variable: Variable
+    detail: Detail
+
+    @property
+    def name(self) -> str:
+        """The variable's name."""
+        return self.variable.name
+
+    @property
+    def label(self) -> str:
+        """The variable and, where there is a choice, its detail."""
+        return self.variable.label + self._detail
+
+    @property
+    def label_inside(self) -> str:
+        """The same inside a sentence."""
+        return self.variable.label_inside + self._detail
+
+    @cached_property
+    def entries(self) -> tuple[Entry, ...]:
+        """The total and the codes of the detail, in reading order."""
+        return self.variable.entries(self.detail)
+
+    @property
+    def _detail(self) -> str:
+        return f" ({self.detail.label})" if self.detail.label else ""
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """A query that can be answered, but for the policy of the data set.
+
+    Attributes:
+      query: What was asked.
+      on_offer: The variables on offer, in public order.
+      rows: Variables in rows.
+      columns: Variables in columns.
+      layers: Variables in layers.
+      filters: Variables that are not shown and restrict the population.
+      unit: What is counted.
+    """
+
+    query: Query
+    on_offer: tuple[Variable, ...]
+    rows: tuple[Asked, ...]
+    columns: tuple[Asked, ...]
+    layers: tuple[Asked, ...]
+    filters: tuple[Asked, ...]
+    unit: str
+
+    @classmethod
+    def checked(cls, source: Source, query: Query) -> Question:
+        """The question, or a refusal that says what is on offer."""
+        named = {d.name: Asked(v, d) for v in source.variables for d in v.details}
+        rows, columns, layers = (
+            tuple(_known(named, name) for name in names)
+            for names in (query.rows, query.columns, query.layers)
+        )
+        shown = [*rows, *columns, *layers]
+        _check_once(shown)
+        filters = _filters(source.variables, query, {a.name for a in shown})
+        unit = _unit(source.units, query.unit)
+        question = cls(query, source.variables, rows, columns, layers, filters, unit)
+        _check_codes(question)
+        return question
+
+    @property
+    def shown(self) -> tuple[Asked, ...]:
+        """The variables that are shown: rows, columns, layers."""
+        return (*self.rows, *self.columns, *self.layers)
+
+    @cached_property
+    def in_public_order(self) -> tuple[Asked, ...]:
+        """All variables that are needed, filters included, in public order."""
+        order = {v.name: place for place, v in enumerate(self.on_offer)}
+        return tuple(sorted((*self.shown, *self.filters), key=lambda a: order[a.name]))
+
+    @property
+    def details(self) -> tuple[str, ...]:
+        """The crossing that the source is asked for."""
+        return tuple(asked.detail.name for asked in self.in_public_order)
+
+    @property
+    def cells(self) -> int:
+        """Cells of the full crossing of the public code lists, totals included."""
+        return math.prod(asked.detail.cells for asked in self.in_public_order)
+
+    @property
+    def title(self) -> str:
+        """What the table shows, for its caption."""
+        if not self.shown:
+            return "Total"
+        first, *others = self.shown
+        labels = [first.label, *(a.label_inside for a in others)]
+        if len(labels) == 1:
+            return labels[0]
+        return f"{' and '.join(labels[:-1])} by {labels[-1]}"
+
+    def asked(self, name: str) -> Asked:
+        """The variable of this name."""
+        return next(a for a in self.in_public_order if a.name == name)
+
+
+def _known(named: Mapping[str, Asked], name: str) -> Asked:
+    if name not in named:
+        message = f"There is no variable or level {name!r}. {suggest(name, list(named))}"
+        raise Refusal("unknown_name", message, f"Variables and levels: {', '.join(named)}.")
+    return named[name]
+
+
+def _check_once(asked: Sequence[Asked]) -> None:
+    if not asked:
+        allowed = "At least one variable in rows, columns or layers."
+        raise Refusal("no_variables", "No variable was chosen.", allowed)
+    names = [a.name for a in asked]
+    for name in names:
+        if names.count(name) > 1:
+            message = f"Variable {name!r} was chosen more than once."
+            raise Refusal("repeated_variable", message, "Each variable at most once in a table.")
+
+
+def _unit(units: Sequence[str], unit: str) -> str:
+    if unit and unit not in units:
+        message = f"This data set does not publish unit {unit!r}."
+        raise Refusal("unknown_unit", message, f"Units: {', '.join(units)}.")
+    return unit or units[0]
+
+
+def _filters(variables: Sequence[Variable], query: Query, shown: set[str]) -> tuple[Asked, ...]:
+    """Variables that restrict the population without being shown, as coarse as their codes."""
+    by_name = {v.name: v for v in variables}
+    found = []
+    for name, codes in query.where.items():
+        if name not in by_name:
+            raise _unknown_variable(name, by_name)
+        if name not in shown:
+            found.append(_coarsest(by_name[name], codes))
+    return tuple(found)
+
+
+def _coarsest(variable: Variable, codes: Sequence[str]) -> Asked:
+    """The smallest detail that has these codes."""
+    options = [Asked(variable, d) for d in sorted(variable.details, key=lambda d: d.cells)]
+    for asked in options:
+        if {*codes} <= {e.code for e in asked.entries}:
+            return asked
+    return options[-1]
+
+
+def _check_codes(question: Question) -> None:
+    """Every code that is named must be one of the detail that was chosen."""
+    query = question.query
+    used = {asked.name: asked for asked in question.in_public_order}
+    shown = {asked.name: asked for asked in question.shown}
+    for name, codes in query.where.items():
+        _check_known(used[name], codes)
+        _check_apart(used[name], codes)
+    for name, groups in query.groups.items():
+        _require_shown(name, shown)
+        for codes in groups.values():
+            _check_known(shown[name], codes)
+            _check_apart(shown[name], codes)
+    for name, codes in query.picked.items():
+        _require_shown(name, shown)
+        if name not in query.groups:
+            _check_known(shown[name], codes)
+        elif unknown := [c for c in codes if c not in query.groups[name]]:
+            allowed = f"Groups: {', '.join(query.groups[name])}."
+            raise Refusal("unknown_code", f"There is no group {unknown[0]!r}.", allowed)
+
+
+def _require_shown(name: str, shown: Mapping[str, Asked]) -> None:
+    if name not in shown:
+        raise _unknown_variable(name, shown)
+
+
+def _unknown_variable(name: str, known: Iterable[str]) -> Refusal:
+    listed = list(known)
+    message = f"Variable {name!r} is not in this table. {suggest(name, listed)}"
+    return Refusal("unknown_name", message, f"Variables: {', '.join(listed)}.")
+
+
+def _check_known(asked: Asked, codes: Sequence[str]) -> None:
+    known = [e.code for e in asked.entries]
+    for code in codes:
+        if code not in known:
+            message = f"{asked.label} has no code {code!r}. {suggest(code, known)}"
+            some = ", ".join(known[:20]) + (", …" if len(known) > 20 else "")
+            raise Refusal("unknown_code", message, f"Codes: {some}.")
+
+
+def _check_apart(asked: Asked, codes: Sequence[str]) -> None:
+    """Codes that are summed must not overlap: their records would be counted twice."""
+    leaves = asked.variable.axis.node_leaves
+    members = [leaves[c] if c in leaves else _leaf(asked, c) for c in codes]
+    if members and sum(map(len, members)) != len(np.unique(np.concatenate(members))):
+        message = f"Codes of {asked.label} that are added up overlap."
+        raise Refusal("overlapping_codes", message, "Codes of one level, or of branches apart.")
+
+
+def _leaf(asked: Asked, code: str) -> NDArray[np.intp]:
+    return np.array([asked.variable.axis.leaf_position[code]], dtype=np.intp)

@@ -1,0 +1,1 @@
+"""A site: its file, its settings, and the data sets it serves."""

@@ -1,0 +1,61 @@
+"""Sections of a TOML file as dataclasses: every entry is known and of the right type."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from discreet.errors import ParameterError, UnknownNameError
+
+T = TypeVar("T")
+
+
+def section(cls: type[T], given: Any, where: str) -> T:
+    """An object of a dataclass from a section; unknown entries are an error, never ignored.
+
+    Args:
+      cls: The dataclass; its fields are the entries, with their types.
+      given: The section as TOML gives it.
+      where: What the section is called in errors, such as `[datasets.census]`.
+    """
+    if not isinstance(given, Mapping):
+        raise ParameterError(f"{where} must be a section of entries, got {given!r}.")
+    hints = get_type_hints(cls)
+    known = {f.name: hints[f.name] for f in fields(cls) if f.init}  # type: ignore[arg-type]
+    for name in given:
+        if name not in known:
+            raise UnknownNameError(f"entry of {where}", name, known)
+    read = {
+        name: _of_type(value, known[name], f"{name} of {where}") for name, value in given.items()
+    }
+    return cls(**read)
+
+
+def _of_type(value: Any, hint: Any, what: str) -> Any:
+    """The value as the hint wants it: lists become tuples, whole numbers floats."""
+    options = get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
+    for option in options:
+        plain = get_origin(option) or option
+        if plain is tuple and isinstance(value, list):
+            return tuple(_of_type(v, get_args(option)[0], f"an item of {what}") for v in value)
+        if plain is float and type(value) is int:
+            return float(value)
+        if plain is Any or _is_plain(value, plain):
+            return value
+    wanted = " or ".join(_word(option) for option in options if option is not type(None))
+    raise ParameterError(f"{what} must be {wanted}, got {value!r}.")
+
+
+def _is_plain(value: Any, plain: Any) -> bool:
+    if isinstance(value, bool):
+        return plain is bool
+    return isinstance(plain, type) and isinstance(value, plain)
+
+
+def _word(option: Any) -> str:
+    plain = get_origin(option) or option
+    words = {str: "a text", int: "a whole number", float: "a number", bool: "true or false"}
+    words |= {tuple: "a list", Mapping: "a section"}
+    return words.get(plain, getattr(plain, "__name__", str(plain)))

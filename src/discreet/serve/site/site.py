@@ -1,0 +1,92 @@
+"""The site that answers: data sets by name, and a holder that exchanges it for a new one."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from discreet.errors import suggest
+from discreet.serve.data.dataset import Dataset
+from discreet.serve.refusals import Refusal
+from discreet.serve.site.config import SiteConfig
+
+
+@dataclass(frozen=True, eq=False)
+class Site:
+    """What an application answers for.
+
+    Attributes:
+      config: What the site's file says.
+      datasets: The data sets by name, in the order of the catalogue.
+    """
+
+    config: SiteConfig
+    datasets: Mapping[str, Dataset]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "datasets", MappingProxyType(dict(self.datasets)))
+
+    @property
+    def title(self) -> str:
+        """Heading of the pages."""
+        return self.config.title
+
+    def dataset(self, name: str) -> Dataset:
+        """The data set of this name."""
+        if name not in self.datasets:
+            known = list(self.datasets)
+            message = f"There is no data set {name!r}. {suggest(name, known)}"
+            raise Refusal("unknown_dataset", message, f"Data sets: {', '.join(known)}.", 404)
+        return self.datasets[name]
+
+
+class SiteHolder:
+    """The site of the moment; a request keeps the one it started with.
+
+    Args:
+      site: The first site.
+      remake: Makes the site anew from its file; nothing can be reloaded when absent.
+    """
+
+    def __init__(self, site: Site, remake: Callable[[Site], Site] | None = None) -> None:
+        self._current, self._remake = site, remake
+        self._prepare: list[Callable[[Site], None]] = []
+        self._lock = threading.Lock()
+
+    @property
+    def current(self) -> Site:
+        """The site that new requests get."""
+        return self._current
+
+    def prepare_by(self, prepare: Callable[[Site], None]) -> None:
+        """Have every site prepared before it gets requests, the present one at once."""
+        with self._lock:
+            self._prepare.append(prepare)
+            prepare(self._current)
+
+    def reload(self) -> Site:
+        """Make the site anew; requests under way finish on the old one.
+
+        When the new site cannot be made, the old one stays and the error is raised.
+        """
+        with self._lock:
+            if self._remake is not None:
+                made = self._remake(self._current)
+                for prepare in self._prepare:
+                    prepare(made)
+                self._current = made
+            return self._current
+
+
+def held(site: Site | SiteHolder) -> SiteHolder:
+    """A holder of the site."""
+    return site if isinstance(site, SiteHolder) else SiteHolder(site)
+
+
+def current_site(request: Any) -> Site:
+    """The site that a request started with."""
+    found: Site = request.state.site
+    return found

@@ -1,0 +1,105 @@
+"""From what a site's file says to a site that answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from discreet.design.formula import parse
+from discreet.errors import DiscreetError
+from discreet.recipe import Recipe
+from discreet.serve.build import made_from, records_of
+from discreet.serve.data.dataset import Dataset
+from discreet.serve.data.folder import pointed, read_build
+from discreet.serve.data.inner import InnerSource
+from discreet.serve.data.live import LiveSource, Tables, is_private
+from discreet.serve.data.private import PrivateSource
+from discreet.serve.data.shelf import Shelf
+from discreet.serve.data.source import Source
+from discreet.serve.site.config import DatasetConfig, SiteConfig
+from discreet.serve.site.read import read_site
+from discreet.serve.site.site import Site, SiteHolder
+
+if TYPE_CHECKING:
+    from discreet.microdata.microdata import Microdata
+
+
+def started(config: SiteConfig) -> Site:
+    """A site with all its data sets ready to answer."""
+    return _Maker().site(config)
+
+
+def held_site(path: str | Path) -> SiteHolder:
+    """A site from its file, with a way to make it anew when the file changes."""
+    maker = _Maker()
+    return SiteHolder(maker.site(read_site(path)), lambda _: maker.site(_read_again(path)))
+
+
+def _read_again(path: str | Path) -> SiteConfig:
+    """What the file says now; an error in it speaks of the file alone, so it may be shown."""
+    try:
+        return read_site(path)
+    except DiscreetError as error:
+        error.is_public = True
+        raise
+
+
+class _Maker:
+    """Makes sites; a data set of which nothing changed stays as it is, and so does its switch."""
+
+    def __init__(self) -> None:
+        self._made: dict[str, tuple[object, Dataset]] = {}
+
+    def site(self, config: SiteConfig) -> Site:
+        """A site with all its data sets ready to answer."""
+        made = {d.name: self._dataset(config, d) for d in config.datasets}
+        self._made = made
+        return Site(config, {name: dataset for name, (_, dataset) in made.items()})
+
+    def _dataset(self, config: SiteConfig, wanted: DatasetConfig) -> tuple[object, Dataset]:
+        build = pointed(config.cache_folder / wanted.name)
+        stamp = (wanted, made_from(wanted, config.folder), build, config.folder)
+        before = self._made.get(wanted.name)
+        if before is None:
+            return stamp, _dataset(config, wanted)
+        if before[0] == stamp:
+            return before
+        return stamp, replace(_dataset(config, wanted), switch=before[1].switch)
+
+
+def _dataset(config: SiteConfig, dataset: DatasetConfig) -> Dataset:
+    try:
+        source = _source(config, dataset)
+    except DiscreetError as error:
+        error.args = (f"data set {dataset.name!r}: {error}",)
+        raise
+    return Dataset(dataset.name, dataset.about, source, dataset.policy)
+
+
+def _source(config: SiteConfig, dataset: DatasetConfig) -> Source:
+    folder, origin = config.cache_folder / dataset.name, made_from(dataset, config.folder)
+    if dataset.mode == "release-once":
+        return InnerSource(read_build(folder, origin), _names(dataset), dataset.labels)
+    recipe = _offered(dataset)
+
+    def opened() -> Microdata:
+        return records_of(config, dataset)
+
+    if is_private(recipe):
+        tables = Tables(recipe, opened, dataset.connections)
+        return PrivateSource(tables, Shelf(folder / "private", origin), dataset.labels)
+    shelf = Shelf(folder / "cubes", origin) if dataset.keep_cubes else None
+    return LiveSource(recipe, opened, dataset.labels, connections=dataset.connections, shelf=shelf)
+
+
+def _offered(dataset: DatasetConfig) -> Recipe:
+    names: Sequence[str] = dataset.variables
+    return dataset.recipe.of([(name,) for name in names]) if names else dataset.recipe
+
+
+def _names(dataset: DatasetConfig) -> list[str]:
+    if dataset.variables:
+        return list(dataset.variables)
+    return list(dict.fromkeys(name for term in parse(dataset.recipe.margins) for name in term))

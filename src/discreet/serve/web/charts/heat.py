@@ -1,0 +1,115 @@
+"""A heat map: a field for each cell, darker for larger values, with the value in it."""
+
+from __future__ import annotations
+
+import math
+
+from markupsafe import Markup
+
+from discreet.serve.web.charts import svg
+from discreet.serve.web.charts.picture import Picture
+from discreet.serve.web.charts.svg import FONT, WIDTH
+
+MOST_CATEGORIES, MOST_SERIES, MOST_MARKS = 60, 24, 1440
+SHADES = ("#f1f5f9", "#d3e3ee", "#a9cbe0", "#6fa8ca", "#3a7fab", "#17557f", "#0a3050")
+"""Light to dark; each differs from the next in lightness, so that grey paper keeps the order."""
+_DARK_FROM = 4  # shades on which writing is white
+_HIGH = 24.0
+_SMALL = 11.0
+_FOOT = 40.0
+_SLANTED = 110.0  # longest slanted name
+
+
+def fits(picture: Picture) -> bool:
+    """Whether there is anything to draw."""
+    return bool(picture.categories)
+
+
+def draw(picture: Picture) -> Markup:
+    """The fields under the names of the columns, and what the shades stand for."""
+    left = min(max(map(svg.width_of, picture.categories)) + 10, WIDTH * 0.38)
+    wide = _field_width(picture, left)
+    top, parts = _over(picture, left, wide)
+    has_room = max(map(svg.width_of, _texts(picture))) * _SMALL / FONT + 4 <= wide
+    for k, category in enumerate(picture.categories):
+        y = top + k * _HIGH
+        name = svg.shortened(category, left - 10)
+        parts.append(svg.text(left - 8, y + _HIGH * 0.5 + 4, name, text_anchor="end"))
+        for s in range(len(picture.series)):
+            parts += _field(picture, k, s, (left + s * wide, y, wide), has_room)
+    bottom = top + _HIGH * len(picture.categories)
+    parts += _key(picture, left, bottom)
+    return svg.drawing(picture.title, picture.description, bottom + _FOOT, parts)
+
+
+def _field_width(picture: Picture, left: float) -> float:
+    """The width of a field; slanted names need room beside the last one."""
+    longest = max(map(svg.width_of, picture.series))
+    level = (WIDTH - left) / len(picture.series)
+    if longest + 6 <= level:
+        return level
+    return (WIDTH - left - min(longest, _SLANTED) * 0.6) / len(picture.series)
+
+
+def shade_of(value: float, largest: float) -> int:
+    """Which shade stands for a value."""
+    if not largest > 0 or math.isnan(value):
+        return 0
+    return min(max(int(value / largest * len(SHADES)), 0), len(SHADES) - 1)
+
+
+def _texts(picture: Picture) -> list[str]:
+    return [picture.written(float(value)) for value in picture.values.ravel()]
+
+
+def _over(picture: Picture, left: float, wide: float) -> tuple[float, list[Markup]]:
+    longest = max(map(svg.width_of, picture.series))
+    if not longest:
+        return 6.0, []
+    is_level = longest + 6 <= wide
+    height = 22.0 if is_level else min(longest, _SLANTED) * 0.72 + 20
+    parts = []
+    for s, series in enumerate(picture.series):
+        x = left + (s + 0.5) * wide
+        if is_level:
+            parts.append(svg.text(x, 15.0, series, text_anchor="middle"))
+        else:
+            turn = f"rotate(-45 {x:.1f} {height - 6:.1f})"
+            parts.append(svg.text(x, height - 6, svg.shortened(series, _SLANTED), transform=turn))
+    return height, parts
+
+
+def _field(
+    picture: Picture, k: int, s: int, place: tuple[float, float, float], has_room: bool
+) -> list[Markup]:
+    x, y, wide = place
+    value = float(picture.values[k, s])
+    shade = shade_of(value, picture.largest)
+    said = picture.written(value)
+    name = ": ".join(part for part in (picture.categories[k], picture.series[s]) if part)
+    hint = svg.tooltip(f"{name}: {said}")
+    fill = "#fff" if math.isnan(value) else SHADES[shade]
+    edge = svg.GRID if math.isnan(value) else "#fff"
+    parts = [svg.rectangle(x, y, wide, _HIGH, hint, fill=fill, stroke=edge)]
+    if has_room:
+        ink = "#fff" if shade >= _DARK_FROM else svg.INK
+        centre = x + wide / 2
+        parts.append(
+            svg.text(
+                centre, y + 16, said, text_anchor="middle", fill=ink, font_size=_SMALL,
+                pointer_events="none",
+            )
+        )  # fmt: skip
+    return parts
+
+
+def _key(picture: Picture, left: float, bottom: float) -> list[Markup]:
+    wide = (WIDTH - left) / len(SHADES)
+    y = bottom + 10
+    parts = [
+        svg.rectangle(left + k * wide, y, wide, 8.0, fill=shade) for k, shade in enumerate(SHADES)
+    ]
+    least, most = picture.written(0.0), picture.written(picture.largest)
+    parts.append(svg.text(left, y + 22, least, fill=svg.SOFT, font_size=_SMALL))
+    parts.append(svg.text(WIDTH, y + 22, most, fill=svg.SOFT, font_size=_SMALL, text_anchor="end"))
+    return parts

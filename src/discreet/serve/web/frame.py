@@ -1,0 +1,92 @@
+"""What all pages have in common: the language of the visitor, the frame, and how it is filled."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+from urllib.parse import urlencode
+
+from fastapi import Request
+from fastapi.responses import HTMLResponse
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from discreet import __version__
+from discreet.serve.site.config import SiteConfig
+from discreet.serve.site.site import current_site
+from discreet.serve.web.texts import Texts, preferred, texts
+
+LANGUAGE = "lang"
+"""The parameter and the cookie that name a visitor's language."""
+_A_YEAR = 365 * 24 * 3600
+
+
+@cache
+def templates() -> Environment:
+    """The templates; everything that is put into one is escaped."""
+    return Environment(
+        loader=PackageLoader("discreet.serve.web"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def rendered(request: Request, template: str, **parts: Any) -> str:
+    """A page in the visitor's language; every template knows `site`, `texts` and `root`."""
+    site = current_site(request)
+    common = {
+        "site": site,
+        "texts": texts_for(request),
+        "root": root_of(request),
+        "version": __version__,
+        "languages": _languages(request, site.config),
+    }
+    return templates().get_template(template).render({**common, **parts})
+
+
+def page(request: Request, template: str, status: int = 200, **parts: Any) -> HTMLResponse:
+    """A page as the answer to a request; a language that was asked for is remembered."""
+    response = HTMLResponse(rendered(request, template, **parts), status)
+    response.headers["Vary"] = "Cookie, Accept-Language"
+    remember_language(request, response)
+    return response
+
+
+def remember_language(request: Request, response: Any) -> None:
+    """Let the visitor's browser keep the language that the address asks for."""
+    chosen = request.query_params.get(LANGUAGE)
+    if chosen in current_site(request).config.languages:
+        path = root_of(request) or "/"
+        response.set_cookie(
+            LANGUAGE, chosen, max_age=_A_YEAR, path=path, httponly=True, samesite="lax"
+        )
+
+
+def language_of(request: Request) -> str:
+    """The language that is asked for, remembered, or preferred by the browser."""
+    offered = current_site(request).config.languages
+    for wish in (request.query_params.get(LANGUAGE), request.cookies.get(LANGUAGE)):
+        if wish in offered:
+            return str(wish)
+    return preferred(request.headers.get("accept-language", ""), offered)
+
+
+def texts_for(request: Request) -> Texts:
+    """The texts in the visitor's language."""
+    return texts(language_of(request))
+
+
+def root_of(request: Request) -> str:
+    """The path in front of all pages."""
+    root: str = request.scope.get("root_path", "")
+    return root
+
+
+def _languages(request: Request, config: SiteConfig) -> list[tuple[str, str, str]]:
+    """For each language its code, its own name, and this page in it."""
+    others = [(k, v) for k, v in request.query_params.multi_items() if k != LANGUAGE]
+    return [
+        (code, texts(code).name, f"?{urlencode([*others, (LANGUAGE, code)])}")
+        for code in config.languages
+    ]

@@ -1,0 +1,171 @@
+"""What a visitor can do to a table, each as the query that comes of it.
+
+Every move keeps the visitor's other choices as far as they still have a meaning: codes that are not
+part of a new level, a layer of a variable that left the layers, or a sort by a column that is gone
+are dropped, everything else stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from discreet.serve.data.source import Detail, Variable
+from discreet.serve.query import Codes, Query
+
+Place = Literal["rows", "columns", "layers"]
+PLACES: tuple[Place, ...] = ("rows", "columns", "layers")
+
+
+@dataclass(frozen=True, eq=False)
+class Placed:
+    """A variable where it stands in a table."""
+
+    variable: Variable
+    detail: Detail
+    place: Place
+    rank: int
+
+    @property
+    def name(self) -> str:
+        """The variable's name."""
+        return self.variable.name
+
+
+def placed(query: Query, variables: Iterable[Variable]) -> list[Placed]:
+    """The variables of a query in their places; names that do not exist are passed over."""
+    known = {d.name: (v, d) for v in variables for d in v.details}
+    return [
+        Placed(*known[name], place, rank)
+        for place in PLACES
+        for rank, name in enumerate(n for n in getattr(query, place) if n in known)
+    ]
+
+
+def added(query: Query, place: Place, variable: Variable, detail: Detail) -> Query:
+    """One more variable in a place; a filter keeps the codes that its detail has."""
+    known = {entry.code for entry in variable.entries(detail)}
+    where = _kept(query.where, variable.name, known)
+    return _relaid(query.changed(where=where), {place: (*getattr(query, place), detail.name)})
+
+
+def removed(query: Query, one: Placed) -> Query:
+    """The table without a variable; what was chosen of it is gone, but not a filter."""
+    return _without_choices(_relaid(query, _taken_out(query, one)), one.name)
+
+
+def moved(query: Query, one: Placed, place: Place) -> Query:
+    """A variable in another place."""
+    lists = _taken_out(query, one)
+    lists[place] = (*lists[place], one.detail.name)
+    return _relaid(query, lists)
+
+
+def raised(query: Query, one: Placed) -> Query:
+    """A variable before the one that stood before it."""
+    names = list(getattr(query, one.place))
+    k = names.index(one.detail.name)
+    names[k - 1], names[k] = names[k], names[k - 1]
+    return _relaid(query, {one.place: tuple(names)})
+
+
+def swapped(query: Query) -> Query:
+    """Rows and columns exchanged; percentages turn with them."""
+    turned: Mapping[str, Any] = {"row": "column", "column": "row"}
+    show = turned.get(query.view.show, query.view.show)
+    return _relaid(query.changed(show=show), {"rows": query.columns, "columns": query.rows})
+
+
+def at_level(query: Query, one: Placed, detail: Detail) -> Query:
+    """A variable in another detail; of the codes that were chosen those stay that it has."""
+    names = getattr(query, one.place)
+    there = tuple(detail.name if n == one.detail.name else n for n in names)
+    known = {entry.code for entry in one.variable.entries(detail)}
+    changes = {
+        "picked": _kept(query.picked, one.name, known),
+        "where": _kept(query.where, one.name, known),
+        "folded": _kept(query.view.folded, one.name, known),
+        "layer": {v: c for v, c in query.view.layer.items() if v != one.name or c in known},
+        "groups": {
+            v: groups
+            for v, groups in query.groups.items()
+            if v != one.name or all(known.issuperset(codes) for codes in groups.values())
+        },
+    }
+    return _relaid(query.changed(**changes), {one.place: there})
+
+
+def picking(query: Query, variable: str, codes: Iterable[str]) -> Query:
+    """Only these codes of a variable; all of them when there are none."""
+    return query.changed(picked=_with(query.picked, variable, tuple(sorted(codes))))
+
+
+def counting_only(query: Query, variable: str, codes: Iterable[str]) -> Query:
+    """Only the population with these codes; everybody when there are none."""
+    return query.changed(where=_with(query.where, variable, tuple(sorted(codes))))
+
+
+def with_group(query: Query, variable: str, label: str, codes: Iterable[str]) -> Query:
+    """One more group of codes, under the visitor's own label."""
+    groups = {**query.groups.get(variable, {}), label: tuple(sorted(codes))}
+    kept = {v: c for v, c in query.picked.items() if v != variable}
+    return query.changed(groups={**query.groups, variable: groups}, picked=kept)
+
+
+def without_group(query: Query, variable: str, label: str) -> Query:
+    """The table without one of the visitor's groups."""
+    left = {k: codes for k, codes in query.groups[variable].items() if k != label}
+    others = {v: groups for v, groups in query.groups.items() if v != variable}
+    kept = {v: c for v, c in query.picked.items() if v != variable}
+    return query.changed(groups={**others, variable: left} if left else others, picked=kept)
+
+
+def folding(query: Query, variable: str, codes: Iterable[str]) -> Query:
+    """These codes of a variable without their parts."""
+    return query.changed(folded=_with(query.view.folded, variable, tuple(sorted(codes))))
+
+
+def toggled(query: Query, variable: str, code: str) -> Query:
+    """A code folded where it was not, and the other way round."""
+    folded = set(query.view.folded.get(variable, ())) ^ {code}
+    return folding(query, variable, folded)
+
+
+def next_sort(query: Query, column: str) -> Query:
+    """Rows by a column: from large to small, then from small to large, then as they were."""
+    steps = {f"-{column}": column, column: ""}
+    return query.changed(sort=steps.get(query.view.sort, f"-{column}"))
+
+
+def _relaid(query: Query, lists: Mapping[str, Codes]) -> Query:
+    """Other lists; a layer or a sort that these leave without a meaning is dropped."""
+    changed = query.changed(**lists)
+    in_layers = {name.partition("[")[0] for name in changed.layers}
+    layer = {v: code for v, code in changed.view.layer.items() if v in in_layers}
+    sort = changed.view.sort if changed.columns == query.columns else ""
+    return changed.changed(layer=layer, sort=sort)
+
+
+def _taken_out(query: Query, one: Placed) -> dict[str, Codes]:
+    return {
+        place: tuple(n for n in getattr(query, place) if n != one.detail.name) for place in PLACES
+    }
+
+
+def _without_choices(query: Query, variable: str) -> Query:
+    return query.changed(
+        picked=_with(query.picked, variable, ()),
+        groups={v: groups for v, groups in query.groups.items() if v != variable},
+        folded=_with(query.view.folded, variable, ()),
+    )
+
+
+def _kept(chosen: Mapping[str, Codes], variable: str, known: set[str]) -> dict[str, Codes]:
+    codes = tuple(code for code in chosen.get(variable, ()) if code in known)
+    return _with(chosen, variable, codes)
+
+
+def _with(chosen: Mapping[str, Codes], variable: str, codes: Codes) -> dict[str, Codes]:
+    others = {v: c for v, c in chosen.items() if v != variable}
+    return dict(sorted({**others, variable: codes}.items())) if codes else others

@@ -1,0 +1,185 @@
+"""The pages of the table builder."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from fastapi import APIRouter, FastAPI, Request
+from fastapi.responses import FileResponse, RedirectResponse, Response
+from fastapi.staticfiles import StaticFiles
+
+from discreet.serve.answer import Answer
+from discreet.serve.api.reply import base_of
+from discreet.serve.api.snippets import snippets_of
+from discreet.serve.data.dataset import Dataset
+from discreet.serve.query import Query
+from discreet.serve.refusals import Refusal
+from discreet.serve.site.site import current_site
+from discreet.serve.web import moves
+from discreet.serve.web.colours import readable, style_of
+from discreet.serve.web.editor import NEW_CODE, NEW_LABEL, NEW_OF, editor_of, tidied
+from discreet.serve.web.frame import (
+    LANGUAGE,
+    page,
+    remember_language,
+    rendered,
+    root_of,
+    texts_for,
+)
+from discreet.serve.web.links import Addresses, address, parameters
+from discreet.serve.web.notes import budget_note, methods_of, statement_notes
+from discreet.serve.web.panel import limits_of, panel_of
+from discreet.serve.web.table import chart_of, fold_link, sheet_for, sort_link, table_of
+from discreet.serve.web.texts import Texts
+from discreet.serve.web.wording import citation_of
+
+router = APIRouter()
+_STATIC = Path(__file__).parent / "static"
+EDIT = "edit"
+_DRAWN_IN = "#0b5563"  # the colour of the icon as it is drawn
+_FOR_A_WHILE = {"Cache-Control": "max-age=600"}
+_OF_PAGES = (LANGUAGE, EDIT, NEW_LABEL, NEW_CODE, NEW_OF)
+"""Parameters that belong to pages and are no part of a query."""
+
+
+def mount(app: FastAPI) -> None:
+    """Serve the files that pages need; those that the site's file changes come first."""
+    for name, answer in {"theme.css": theme, "icon.svg": icon, "logo": logo}.items():
+        app.add_api_route(f"/static/{name}", answer, include_in_schema=False)
+    app.mount("/static", StaticFiles(directory=_STATIC), name="static")
+
+
+def theme(request: Request) -> Response:
+    """The site's colours."""
+    content = style_of(current_site(request).config.accent)
+    return Response(content, media_type="text/css", headers=_FOR_A_WHILE)
+
+
+def icon(request: Request) -> Response:
+    """The site's picture in the site's colour, where the office has none of its own."""
+    drawn = (_STATIC / "icon.svg").read_text(encoding="utf-8")
+    content = drawn.replace(_DRAWN_IN, readable(current_site(request).config.accent))
+    return Response(content, media_type="image/svg+xml", headers=_FOR_A_WHILE)
+
+
+def logo(request: Request) -> Response:
+    """The office's own picture."""
+    config = current_site(request).config
+    path = config.folder / config.logo
+    if not config.logo or not path.is_file():
+        raise Refusal("not_found", "There is no such page.", "The catalogue is at /.", 404)
+    return FileResponse(path, headers=_FOR_A_WHILE)
+
+
+def error_page(request: Request, refusal: Refusal) -> str:
+    """What went wrong and what would be allowed."""
+    return rendered(request, "error.html", refusal=refusal)
+
+
+@router.get("/")
+def catalogue(request: Request) -> Response:
+    """The data sets of the site."""
+    return page(request, "catalogue.html")
+
+
+@router.get("/about")
+def about(request: Request) -> Response:
+    """How to read protected figures."""
+    return page(request, "about.html")
+
+
+@router.get("/d/{dataset}")
+def start(request: Request, dataset: str) -> Response:
+    """A data set with a first table."""
+    found = current_site(request).dataset(dataset)
+    return _table_page(request, found, found.first.changed(chart="bars"), "")
+
+
+@router.get("/d/{dataset}/about")
+def about_dataset(request: Request, dataset: str) -> Response:
+    """What is known of a data set."""
+    found, texts = current_site(request).dataset(dataset), texts_for(request)
+    statement = found.statement
+    plain = statement_notes(statement, found.source.mode, texts)
+    plain += budget_note(found.source.budget, texts)
+    return page(
+        request,
+        "dataset.html",
+        dataset=found,
+        at=Addresses(root_of(request), found.name),
+        notes=methods_of(statement, plain),
+        limits=limits_of(found, texts),
+    )
+
+
+@router.get("/d/{dataset}/table")
+def table(request: Request, dataset: str) -> Response:
+    """A table, or why there is none, beside the panel in which it is put together."""
+    found = current_site(request).dataset(dataset)
+    given = request.query_params.multi_items()
+    own = {k: v for k, v in given if k in _OF_PAGES}
+    asked = [(k, v) for k, v in given if k not in _OF_PAGES]
+    query = tidied(found, _with_new_group(Query.parse(asked), given))
+    edit = own.get(EDIT, "")
+    if parameters(query, edit) != [(k, v) for k, v in given if k != LANGUAGE]:
+        response = RedirectResponse(f"table?{address(query, edit)}", 303)
+        remember_language(request, response)
+        return response
+    return _table_page(request, found, query, edit)
+
+
+@router.get("/d/{dataset}/chart.svg")
+def chart(request: Request, dataset: str) -> Response:
+    """The chart of a table as a file."""
+    site = current_site(request)
+    given = [(k, v) for k, v in request.query_params.multi_items() if k not in _OF_PAGES]
+    answer = site.dataset(dataset).answer(Query.parse(given))
+    drawn = chart_of(answer, sheet_for(answer), texts_for(request), site.config.accent)
+    if drawn is None or not drawn.svg:
+        raise Refusal("no_chart", "There is no chart of this table.", "See /about.", 404)
+    headers = {"Content-Disposition": f'attachment; filename="{dataset}-chart.svg"'}
+    return Response(str(drawn.svg), media_type="image/svg+xml", headers=headers)
+
+
+def _with_new_group(query: Query, given: list[tuple[str, str]]) -> Query:
+    """The query with the group that a form describes, if it does."""
+    found: dict[str, Any] = {k: v for k, v in given if k in (NEW_LABEL, NEW_OF)}
+    codes = [v for k, v in given if k == NEW_CODE and v]
+    label = found.get(NEW_LABEL, "").replace("|", "/").strip()
+    if not (label and codes and found.get(NEW_OF)):
+        return query
+    return moves.with_group(query, found[NEW_OF], label, codes)
+
+
+def _table_page(request: Request, dataset: Dataset, query: Query, edit: str) -> Response:
+    texts, at = texts_for(request), Addresses(root_of(request), dataset.name)
+    parts: dict[str, Any] = {
+        "dataset": dataset,
+        "query": query,
+        "at": at,
+        "panel": panel_of(dataset, query, at, texts),
+        "editor": editor_of(dataset, query, edit, at, texts),
+        "sort_link": sort_link,
+        "fold_link": fold_link,
+    }
+    try:
+        answer = dataset.answer(query)
+        made = table_of(answer, at, texts, current_site(request).config.accent)
+    except Refusal as refusal:
+        request.state.outcome = refusal.code
+        return page(request, "builder.html", refusal.status, **parts, refusal=refusal, table=None)
+    taken = _to_take_home(request, answer, texts)
+    return page(request, "builder.html", **parts, **taken, refusal=None, table=made)
+
+
+def _to_take_home(request: Request, answer: Answer, texts: Texts) -> dict[str, Any]:
+    """The citation of a table, and program texts that return it."""
+    base, day = base_of(request), datetime.now(UTC).date()
+    address = Addresses(base, answer.dataset.name).table(answer.query)
+    publisher = current_site(request).title
+    return {
+        "citation": citation_of(answer, publisher, address, day, texts),
+        "snippets": snippets_of(base, answer.dataset, answer.query),
+    }

@@ -1,0 +1,141 @@
+"""What the pages say, in one file per language.
+
+A page reads texts by their place in the file, `texts.table.rows`. Sentences that the library makes
+(statements, refusals) are English; a language file has their translations under `[said]`, with `{}`
+for whatever differs from one time to the next.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property, lru_cache
+from importlib.resources import files
+from types import SimpleNamespace
+from typing import Any
+
+from discreet.errors import UnknownNameError
+from discreet.serve.web.numbers import Numbers
+
+DEFAULT = "en"
+_NUMBER = re.compile(r"\d[\d,]*(\.\d+)?")
+_REMEMBERED = 1_000
+
+
+@dataclass(frozen=True)
+class Said:
+    """A text and the language it is in."""
+
+    text: str
+    language: str
+
+
+class Texts(SimpleNamespace):
+    """All texts of one language, by section and name."""
+
+    code: str
+    name: str
+    numbers: Numbers
+    counted: Mapping[str, Sequence[str]]
+    said: Mapping[str, str]
+
+    def count(self, what: str, n: int) -> str:
+        """A number of things: `count("cells", 1)` is `1 cell`."""
+        one, many = self.counted[what]
+        return (one if n == 1 else many).format(self.numbers.written(n))
+
+    def translated(self, english: str) -> Said:
+        """A sentence of the library in this language, or as it is where there is none."""
+        if self.code == DEFAULT or not english:
+            return Said(english, DEFAULT)
+        return self._found(english)
+
+    @cached_property
+    def _found(self) -> Callable[[str], Said]:
+        return lru_cache(_REMEMBERED)(self._looked_up)
+
+    @cached_property
+    def _patterns(self) -> list[tuple[re.Pattern[str], str]]:
+        """What is translated, the most exact first."""
+        order = sorted(self.said, key=lambda english: -len(english.replace("{}", "")))
+        return [(_pattern(english), self.said[english]) for english in order]
+
+    def _looked_up(self, english: str) -> Said:
+        for pattern, translation in self._patterns:
+            found = pattern.fullmatch(english)
+            if found:
+                parts = [self._localized(part) for part in found.groups()]
+                return Said(translation.format(*parts), self.code)
+        return Said(english, DEFAULT)
+
+    def _localized(self, part: str) -> str:
+        """A part of a sentence: a number as it is written here, a sentence translated."""
+        if _NUMBER.fullmatch(part):
+            return self.numbers.signed(part)
+        return self.translated(part).text
+
+
+@cache
+def languages() -> tuple[str, ...]:
+    """The languages there are texts for, the default first."""
+    found = sorted(f.name.removesuffix(".toml") for f in _folder().iterdir())
+    return (DEFAULT, *(code for code in found if code != DEFAULT))
+
+
+@cache
+def texts(language: str) -> Texts:
+    """The texts of a language."""
+    if language not in languages():
+        raise UnknownNameError("language", language, languages())
+    return made(language, read(language))
+
+
+def read(language: str) -> dict[str, Any]:
+    """A language file as it is."""
+    return tomllib.loads(_folder().joinpath(f"{language}.toml").read_text(encoding="utf-8"))
+
+
+def made(language: str, content: Mapping[str, Any]) -> Texts:
+    """The texts of a file's content."""
+    sections = {name: _section(value) for name, value in content.items()}
+    sections |= {name: content[name] for name in ("counted", "said")}
+    sections |= {"code": language, "numbers": Numbers(**content["numbers"])}
+    return Texts(**sections)
+
+
+def preferred(header: str, offered: Sequence[str]) -> str:
+    """The first offered language that an `Accept-Language` header asks for."""
+    wishes = [_wish(part) for part in header.split(",") if part.strip()]
+    for tag, _ in sorted(wishes, key=lambda wish: -wish[1]):
+        base = _SAME.get(tag.split("-")[0], tag.split("-")[0])
+        if base in offered:
+            return base
+    return offered[0]
+
+
+_SAME = {"no": "nb", "nn": "nb"}
+"""Languages whose readers are served by the texts of another."""
+
+
+def _wish(part: str) -> tuple[str, float]:
+    tag, _, quality = part.strip().lower().partition(";q=")
+    try:
+        return tag, float(quality) if quality else 1.0
+    except ValueError:
+        return tag, 0.0
+
+
+def _section(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return SimpleNamespace(**{name: _section(inner) for name, inner in value.items()})
+    return value
+
+
+def _pattern(english: str) -> re.Pattern[str]:
+    return re.compile("(.+?)".join(map(re.escape, english.split("{}"))), re.DOTALL)
+
+
+def _folder() -> Any:
+    return files("discreet.serve.web") / "texts"

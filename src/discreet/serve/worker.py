@@ -1,0 +1,29 @@
+"""One of several processes that answer for the same site."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from discreet.errors import ParameterError
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
+
+SITE = "DISCREET_SITE"
+"""The environment variable that names the site's file."""
+
+
+def app_of_site() -> FastAPI:
+    """The application of the site that the environment names."""
+    from discreet.serve.app import make_app
+    from discreet.serve.office.office import Office
+    from discreet.serve.site.start import held_site
+    from discreet.serve.site.watch import Watch
+
+    path = os.environ.get(SITE)
+    if not path:
+        raise ParameterError(f"environment variable {SITE} must name a site.toml.")
+    holder = held_site(path)
+    Watch(holder, path).start()
+    return make_app(holder, Office.open(holder.current.config))

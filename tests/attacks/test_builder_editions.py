@@ -1,0 +1,91 @@
+"""Two editions of a table builder that differ by one person.
+
+No mode hides this: the lift over guessing is measured and printed for both. What prevents it is the
+ledger, which refuses an edition that differs from another by so few people.
+"""
+
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import discreet as dc
+from discreet.errors import LedgerError
+from discreet.ledger import Ledger
+from tests.attacks.builders import NAMES, People, Visitor, live, once
+
+TABLES = ["rows=region&columns=age&layers=sex", "rows=region&columns=age", "rows=sex&columns=age"]
+TRIALS = 60
+
+
+def evidence(before, after, person):
+    """How far figures of the cells that a person is in fell, over all tables of a visitor."""
+    fall = 0.0
+    for address in TABLES:
+        one, two = before.ask(address), after.ask(address)
+        place = tuple(axis.place(person[axis.name]) for axis in one.axes)
+        fall += float(one.values[place] - two.values[place])
+    return fall
+
+
+def lift(mode, are_same=False, seed=1):
+    """How much more often than by guessing a visitor tells which of two persons has left.
+
+    Args:
+      mode: Makes the data set.
+      are_same: Whether the two editions hold the same people, the control: nobody has left.
+      seed: Draws people and candidates.
+    """
+    people, rng = People.drawn(seed=seed), np.random.default_rng(seed)
+    before, right = Visitor(mode(people)), 0.0
+    for _ in range(TRIALS):
+        gone, stayed = rng.choice(len(people.ids), 2, replace=False)
+        next_one = people if are_same else people.without(gone)
+        after = Visitor(mode(People(next_one.codes, next_one.ids, "2")))
+        of_gone = evidence(before, after, people.cell(gone))
+        of_stayed = evidence(before, after, people.cell(stayed))
+        right += 0.5 if of_gone == of_stayed else float(of_gone > of_stayed)
+    return right / TRIALS - 0.5
+
+
+@pytest.mark.parametrize("mode", [once, live], ids=["release-once", "on-the-fly"])
+def test_the_lift_of_one_person_less_is_measured(mode, record_property, capsys):
+    """Both are far from guessing: this is what the ledger is for."""
+    control, found = lift(mode, are_same=True), lift(mode)
+    record_property("lift", found)
+    with capsys.disabled():
+        sys.stdout.write(f"\nwho of two has left, {mode.__name__}: {found:+.2f} over guessing\n")
+    assert abs(control) < 0.25
+    assert 0.1 < found <= 0.5
+
+
+def test_kept_keys_show_every_attribute_of_who_left():
+    """On the fly, only the cells of the person who left have changed."""
+    people, found = People.drawn(), 0
+    before = Visitor(live(people)).ask(TABLES[0])
+    chosen = range(0, len(people.ids), 20)
+    for gone in chosen:
+        after = Visitor(live(people.without(gone))).ask(TABLES[0])
+        changed = np.nonzero(before.values != after.values)
+        seen = [
+            {axis.codes[k] for k in where} - {axis.codes[0]}
+            for axis, where in zip(before.axes, changed, strict=True)
+        ]
+        found += seen == [{people.cell(gone)[name]} for name in NAMES]
+    assert found > 0.9 * len(chosen)
+
+
+def test_the_ledger_refuses_an_edition_with_one_person_less(tmp_path):
+    """A site whose records name a ledger neither builds nor starts with such an edition."""
+    people, ledger = People.drawn(), Ledger(tmp_path / "ledger.db")
+    codes = {name: [f"{name}{c}" for c in people.codes[k]] for k, name in enumerate(NAMES)}
+    frame = pa.table({"pid": people.ids, **codes})
+
+    def opened(part, edition):
+        return dc.open(part, id="pid", name="census", edition=edition, ledger=ledger)
+
+    opened(frame, "1")
+    with pytest.raises(LedgerError, match="min_changed"):
+        opened(frame.slice(1), "2")
+    opened(frame.slice(100), "2")

@@ -1,0 +1,282 @@
+"""The audit log: what is kept, that it is kept, and what is read from it."""
+
+import asyncio
+import csv
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from sqlalchemy import insert, select, text, update
+
+from discreet.errors import DataError, ParameterError
+from discreet.serve.office.audit.entry import COLUMNS, Entry, NoAudit, now
+from discreet.serve.office.audit.log import AuditLog, forget
+from discreet.serve.office.audit.usage import exported, usage
+from discreet.serve.office.store.schema import AUDIT, METADATA
+from discreet.serve.office.store.store import Store, StoreError
+
+ENTRY = Entry(
+    time=datetime(2026, 3, 1, 12, tzinfo=UTC),
+    visitor="ann",
+    dataset="census",
+    edition="2026",
+    address="rows=region&columns=sex",
+    kind="table",
+    outcome="ok",
+    cells=12,
+    milliseconds=3.5,
+)
+
+
+@pytest.fixture
+def log(store):
+    log = AuditLog(store)
+    yield log
+    log.close()
+
+
+def rows(store):
+    with store.reading() as connection:
+        return [tuple(row) for row in connection.execute(select(AUDIT).order_by(AUDIT.c.id))]
+
+
+# The database
+
+
+def test_the_migrations_make_the_tables_that_the_code_works_with(store):
+    with store.reading() as connection:
+        context = MigrationContext.configure(connection)
+        assert compare_metadata(context, METADATA) == []
+
+
+def test_a_database_is_brought_up_to_date_once_and_then_left_alone(log, address):
+    log.record(ENTRY)
+    again = Store(address)
+    assert len(rows(again)) == 1
+    again.close()
+
+
+def test_several_processes_may_open_a_new_database_at_the_same_time(address):
+    program = f"from discreet.serve.office.store.store import Store; Store({address!r}).close()"
+    started = [
+        subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.PIPE) for _ in range(3)
+    ]
+    assert [p.communicate(timeout=120)[1] for p in started] == [b""] * 3
+    assert [p.returncode for p in started] == [0, 0, 0]
+
+
+def test_a_database_of_a_newer_version_is_refused(store, address):
+    with store.writing() as connection:
+        connection.execute(text("UPDATE alembic_version SET version_num = 'v999'"))
+    with pytest.raises(DataError, match="newer version of discreet"):
+        Store(address)
+
+
+def test_a_file_that_others_can_reach_is_refused(tmp_path):
+    path = tmp_path / "office.db"
+    Store(path).close()
+    assert path.stat().st_mode & 0o777 == 0o600
+    path.chmod(0o644)
+    with pytest.raises(StoreError, match="chmod 600"):
+        Store(path)
+
+
+def test_a_file_that_is_no_database_is_refused_and_left_as_it_is(tmp_path):
+    path = tmp_path / "office.db"
+    path.write_text("dear diary " * 200)
+    path.chmod(0o600)
+    with pytest.raises(StoreError, match="cannot use the audit log"):
+        Store(path)
+    assert path.read_text().startswith("dear diary")
+
+
+@pytest.mark.parametrize(
+    "address", ["mysql://a:hush@b/c", "postgresql://a:hush@b:c/d", "spark://x"]
+)
+def test_other_databases_are_refused_without_a_password_in_the_text(address):
+    with pytest.raises(ParameterError, match="postgresql://user:password@host") as caught:
+        Store(address)
+    assert "hush" not in str(caught.value)
+
+
+def test_a_server_that_does_not_answer_is_named_without_its_password():
+    with pytest.raises(StoreError, match="127.0.0.1") as caught:
+        Store("postgresql://ann:hush@127.0.0.1:1/office")
+    assert "hush" not in str(caught.value)
+
+
+# Writing
+
+
+def test_an_entry_comes_back_as_it_was_recorded(log, store):
+    log.record(ENTRY)
+    (found,) = rows(store)
+    expected = replace(ENTRY, time=datetime(2026, 3, 1, 12)).row
+    assert dict(zip([c.name for c in AUDIT.columns][1:], found[1:], strict=True)) == expected
+
+
+def test_times_are_kept_in_utc():
+    eastern = datetime.fromisoformat("2026-03-01T07:00:00-05:00")
+    assert replace(ENTRY, time=eastern).row["time"] == datetime(2026, 3, 1, 12)
+
+
+@pytest.mark.parametrize("odd", ["a\0b", "a\r\nb", "\ud800", "x" * 9_000, "🦊'; DROP TABLE audit"])
+def test_odd_texts_neither_break_a_line_nor_the_database(log, store, odd):
+    log.record(replace(ENTRY, address=odd, dataset=odd, visitor=odd, outcome=odd))
+    (found,) = rows(store)
+    assert all(text.isprintable() for text in found if isinstance(text, str))
+    assert max(len(text) for text in found if isinstance(text, str)) <= 2_000
+
+
+def test_entries_of_many_threads_and_coroutines_share_transactions(log, store):
+    transactions = []
+    plain = store.writing
+    store.writing = lambda: transactions.append(1) or plain()
+    threads = [
+        threading.Thread(target=lambda: [log.record(ENTRY) for _ in range(10)]) for _ in range(20)
+    ]
+    for thread in threads:
+        thread.start()
+
+    async def many():
+        await asyncio.gather(*(log.recorded(ENTRY) for _ in range(300)))
+
+    asyncio.run(many())
+    for thread in threads:
+        thread.join()
+    assert len(rows(store)) == 500
+    assert len(transactions) < 250
+
+
+def test_whoever_records_learns_that_it_failed(store):
+    log = AuditLog(store)
+    with store.writing() as connection:
+        connection.execute(text("DROP TABLE audit"))
+    with pytest.raises(StoreError, match="cannot use the audit log"):
+        log.record(ENTRY)
+    log.close()
+
+
+def test_without_an_audit_log_nothing_is_kept():
+    NoAudit().record(ENTRY)
+    asyncio.run(NoAudit().recorded(ENTRY))
+
+
+_WRITER = """
+import sys, threading
+from datetime import datetime
+from discreet.serve.office.audit.entry import Entry
+from discreet.serve.office.audit.log import AuditLog
+from discreet.serve.office.store.store import Store
+log = AuditLog(Store(sys.argv[1]))
+lock = threading.Lock()
+def write(thread):
+    for k in range(10**9):
+        name = f"{thread}-{k}"
+        log.record(Entry(datetime(2026, 1, 1), name, "d", "1", "", "table", "ok", 1, 1.0))
+        with lock:
+            sys.stdout.write(name + "\\n")
+            sys.stdout.flush()
+for k in range(8):
+    threading.Thread(target=write, args=(k,)).start()
+"""
+
+
+def test_a_killed_writer_loses_no_entry_that_it_acknowledged(address):
+    Store(address).close()
+    command = [sys.executable, "-c", _WRITER, address]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        said = [process.stdout.readline() for _ in range(200)]
+        os.kill(process.pid, signal.SIGKILL)
+        said += process.stdout.read().splitlines(keepends=True)
+    acknowledged = {line.strip() for line in said if line.endswith("\n")}
+    store = Store(address)
+    found = {row[2] for row in rows(store)}
+    assert len(acknowledged) >= 200
+    assert acknowledged <= found
+    store.close()
+    if "://" not in address:
+        with sqlite3.connect(address) as database:
+            assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+
+
+# Reading
+
+
+def fill(store, *changes):
+    with store.writing() as connection:
+        made = [replace(ENTRY, time=now(), **change).row for change in changes]
+        connection.execute(insert(AUDIT), made)
+
+
+def test_usage_counts_days_refusals_slow_and_frequent_questions(store):
+    fill(
+        store,
+        {"milliseconds": 10.0},
+        {"visitor": "ben", "milliseconds": 30.0},
+        {"visitor": "ben", "address": "rows=age", "milliseconds": 80.0},
+        {"outcome": "too_many_cells", "address": "rows=town", "milliseconds": 0.0},
+        {"outcome": "too_many_cells", "address": "rows=town", "milliseconds": 0.0},
+        {"outcome": "unknown_name", "dataset": "survey", "milliseconds": 0.0},
+    )
+    found = usage(store)
+    (day,) = found.days
+    assert day.day == now().date()
+    assert (day.questions, day.refused, day.visitors, day.milliseconds) == (6, 3, 2, 20.0)
+    refusals = (("census", "too_many_cells", 2), ("survey", "unknown_name", 1))
+    assert found.refusals == refusals
+    assert found.slowest[0] == ("census", "rows=age", 80.0)
+    assert found.tables[0] == ("census", ENTRY.address, 2)
+
+
+def test_usage_looks_back_no_further_than_it_says(store):
+    fill(store, {}, {})
+    with store.writing() as connection:
+        old = now() - timedelta(days=40)
+        connection.execute(update(AUDIT).where(AUDIT.c.id == 1).values(time=old))
+    assert sum(day.questions for day in usage(store, days=30).days) == 1
+    assert sum(day.questions for day in usage(store, days=60).days) == 2
+    assert usage(store, days=60).days[0].day == old.date()
+
+
+def test_the_log_is_exported_as_a_file_that_no_spreadsheet_runs(store):
+    fill(store, {"address": '=HYPERLINK("x")', "visitor": "+1"}, {"address": 'a,"b"'})
+    header, first, second = csv.reader(exported(store))
+    assert tuple(header) == COLUMNS
+    assert first[header.index("address")] == '\'=HYPERLINK("x")'
+    assert first[header.index("visitor")] == "'+1"
+    assert second[header.index("address")] == 'a,"b"'
+    assert datetime.fromisoformat(first[0]).tzinfo is not None
+
+
+def test_the_export_can_begin_at_a_moment(store):
+    fill(store, {}, {})
+    assert len(list(exported(store, now() + timedelta(seconds=5)))) == 1
+    assert len(list(exported(store, now() - timedelta(seconds=60)))) == 3
+
+
+def test_old_entries_are_forgotten(store):
+    fill(store, {}, {}, {})
+    with store.writing() as connection:
+        old = now() - timedelta(days=8)
+        connection.execute(update(AUDIT).where(AUDIT.c.id < 3).values(time=old))
+    assert forget(store, keep_days=7) == 2
+    assert len(rows(store)) == 1
+
+
+def test_the_log_forgets_old_entries_by_itself(store):
+    log = AuditLog(store, keep_days=7)
+    log.record(replace(ENTRY, time=now() - timedelta(days=8)))
+    log.close()
+    log = AuditLog(store, keep_days=7)
+    log.record(replace(ENTRY, time=now()))
+    log.close()
+    assert len(rows(store)) == 1

@@ -1,0 +1,86 @@
+"""Expressions of PxWebApi 2 that choose codes."""
+
+import re
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from discreet.serve.api.pxweb.expressions import chosen, matches, split
+from discreet.serve.refusals import Refusal
+
+CODES = ["0", "01", "0114", "0192", "02", "a,b", "top(2)x"]
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ("*", CODES),
+        ("01*", ["01", "0114", "0192"]),
+        ("*2", ["0192", "02"]),
+        ("0?", ["01", "02"]),
+        ("????", ["0114", "0192"]),
+        ("top(2)", ["0", "01"]),
+        ("TOP(2,1)", ["01", "0114"]),
+        ("bottom(1)", ["top(2)x"]),
+        ("bottom(2,1)", ["02", "a,b"]),
+        ("range(01,0192)", ["01", "0114", "0192"]),
+        ("from(02)", ["02", "a,b", "top(2)x"]),
+        ("from(a,b)", ["a,b", "top(2)x"]),
+        ("to(01)", ["0", "01"]),
+        ("0114", ["0114"]),
+        ("top(2)x", ["top(2)x"]),
+    ],
+)
+def test_an_expression_means_these_codes(expression, expected):
+    assert chosen("v", CODES, [expression]) == expected
+
+
+def test_codes_come_in_the_order_of_the_list():
+    assert chosen("v", CODES, ["02", "top(1)", "02"]) == ["0", "02"]
+
+
+@pytest.mark.parametrize(
+    "expression", ["03", "x*", "top()", "top(x)", "top(1,2,3)", "range(0)", "from(9)", "top(-1)"]
+)
+def test_what_means_nothing_is_refused(expression):
+    with pytest.raises(Refusal):
+        chosen("v", CODES, [expression])
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a,b", ["a", "b"]),
+        ("range(a,b),c", ["range(a,b)", "c"]),
+        ("[a,b],c", ["a,b", "c"]),
+        ("", []),
+        ("*", ["*"]),
+        ("top(1,2)", ["top(1,2)"]),
+        (" a , b ,, c ", ["a", "b", "c"]),
+        ("(a,b", ["(a,b"]),
+        ("a[1],b", ["a[1]", "b"]),
+    ],
+)
+def test_lists_are_split_at_their_commas(text, expected):
+    assert split(text) == expected
+
+
+@given(st.text("ab*?", max_size=6), st.text("ab", max_size=7))
+def test_patterns_mean_what_regular_expressions_mean(pattern, text):
+    regular = "".join({"*": ".*", "?": "."}.get(sign, sign) for sign in pattern)
+    assert matches(text, pattern) == bool(re.fullmatch(regular, text))
+
+
+def test_no_pattern_takes_long():
+    began = time.perf_counter()
+    assert not matches("a" * 60, "*a" * 40 + "b")
+    assert split("(," * 4_000)
+    assert time.perf_counter() - began < 1
+
+
+def test_a_program_cannot_send_thousands_of_patterns():
+    with pytest.raises(Refusal, match="are no codes"):
+        chosen("v", CODES, [f"{k}*" for k in range(101)])
+    assert chosen("v", CODES, CODES * 500) == CODES

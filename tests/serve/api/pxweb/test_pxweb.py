@@ -1,0 +1,280 @@
+"""PxWebApi 2, asked by a client that others wrote and by hand."""
+
+import io
+import json
+
+import numpy as np
+import openpyxl
+import pyarrow.parquet as pq
+import pytest
+from pxweb import PxApi
+
+from discreet.serve.api.pxweb.models import Dataset as DatasetModel
+from discreet.serve.app import make_app
+from discreet.serve.policy.policy import Policy
+from discreet.serve.query import Query
+from discreet.serve.run import serving
+from tests.serve.client import Client
+from tests.serve.sites import small_site
+
+ROOT = "/api/pxweb/v2"
+DATA = f"{ROOT}/tables/once/data"
+
+
+@pytest.fixture(scope="module")
+def address(site):
+    with serving(make_app(site)) as found:
+        yield f"{found}api/pxweb/v2"
+
+
+@pytest.fixture(scope="module")
+def api(address):
+    return PxApi(address, disable_cache=True)
+
+
+def truth(site, query):
+    cube = site.dataset("once").answer(Query.parse(query)).cube
+    found = {}
+    for index in np.ndindex(*cube.values.shape):
+        labels = tuple(a.entries[k].label for a, k in zip(cube.axes, index, strict=True))
+        found[labels] = cube.values[index].item() if cube.shown[index] else None
+    return found
+
+
+# A client that others wrote
+
+
+def test_pxwebpy_finds_the_tables(api):
+    assert api.number_of_tables == 2
+    assert [t["id"] for t in api.all_tables()] == ["once", "live"]
+    assert [t["id"] for t in api.search("fly")["tables"]] == ["live"]
+    assert api.get_paths() == [{"id": "tables", "label": "Small site"}]
+    assert len(api.tables_on_path("tables")) == 2
+    assert api.get_config()["defaultDataFormat"] == "json-stat2"
+
+
+def test_pxwebpy_reads_metadata_and_code_lists(api):
+    found = api.get_table_variables("once")
+    assert list(found) == ["region", "age", "sex", "ContentsCode"]
+    assert found["region"]["elimination"]
+    ids = [c["id"] for c in found["region"]["codelists"]]
+    assert "agg_once_region_county" in ids
+    values = api.get_code_list("agg_once_region_county")["values"]
+    assert values[0] == {"code": "N1", "label": "Høytland", "valueMap": ["N1-1", "N1-2"]}
+
+
+def test_pxwebpy_gets_the_figures_of_the_pages(api, site):
+    rows = api.get_table_data("once", {"region": "*", "sex": ["F", "M"]})
+    expected = truth(site, "rows=region&columns=sex")
+    assert {(r["Region"], r["Sex"]): r["value"] for r in rows} == {
+        k: v for k, v in expected.items() if k[1] != "Total"
+    }
+
+
+def test_pxwebpy_takes_codes_from_a_code_list(api, site):
+    rows = api.get_table_data(
+        "once",
+        {"region": ["*"], "ContentsCode": ["count"]},
+        code_list={"region": "agg_once_region_county"},
+    )
+    expected = truth(site, "rows=region[county]")
+    assert {(r["Region"],): r["value"] for r in rows} == {
+        k: v for k, v in expected.items() if k != ("Whole country",)
+    }
+
+
+def test_pxwebpy_gets_the_default_selection(api, site):
+    rows = api.get_table_data("once")
+    assert rows == api.get_table_data("once", show="value")
+    expected = truth(site, site.dataset("once").first.address)
+    assert {(r["Region"], r["Sex"]): r["value"] for r in rows} == expected
+
+
+def test_pxwebpy_gets_a_whole_table(api, site):
+    rows = api.get_table_data_all("once", show="code")
+    cube = site.dataset("once").answer(Query.parse("rows=region&rows=age&rows=sex")).cube
+    assert len(rows) == cube.values.size
+    for row in rows:
+        place = tuple(a.place(row[a.name.capitalize()]) for a in cube.axes)
+        value = cube.values[place].item() if cube.shown[place] else None
+        assert row["value"] == value or cube.status[place] == 2
+
+
+def test_pxwebpy_splits_what_is_too_large():
+    site = small_site(Policy(max_cells=150))
+    with serving(make_app(site)) as found:
+        api = PxApi(f"{found}api/pxweb/v2", disable_cache=True, max_workers=1)
+        assert api.get_config()["maxDataCells"] == 150
+        rows = api.get_table_data_all("once")
+        assert len(rows) == 12 * 4 * 3
+
+
+def test_pxwebpy_is_told_what_is_refused():
+    site = small_site(Policy(max_variables=1))
+    with serving(make_app(site)) as found:
+        api = PxApi(f"{found}api/pxweb/v2", disable_cache=True)
+        with pytest.raises(Exception, match=r"403(.|\n)*At most 1 variable"):
+            api.get_table_data("once", {"region": "*", "sex": "*"})
+
+
+def test_pxwebpy_speaks_the_other_language(address):
+    api = PxApi(address, language="nb", disable_cache=True)
+    assert api.get_table_variables("once")["ContentsCode"]["label"] == "statistikkvariabel"
+
+
+# By hand
+
+
+def ask(client, **selection):
+    query = "&".join(f"valueCodes[{name}]={value}" for name, value in selection.items())
+    return client.get(f"{DATA}?{query}")
+
+
+@pytest.mark.parametrize(
+    ("wish", "codes"),
+    [
+        ("top(2)", ["ALL", "N"]),
+        ("bottom(1)", ["ABROAD"]),
+        ("range(N1,N2)", ["N1", "N1-1", "N1-2", "N2"]),
+        ("N1-?", ["N1-1", "N1-2"]),
+        ("N1-*,S", ["N1-1", "N1-2", "S"]),
+        ("ALL", ["ALL"]),
+    ],
+)
+def test_codes_are_chosen_by_expressions(client, wish, codes):
+    found = ask(client, region=wish, sex="F").json()
+    assert list(found["dimension"]["region"]["category"]["index"]) == codes
+    assert found["id"] == ["region", "sex", "ContentsCode"]
+    assert len(found["value"]) == len(codes)
+    DatasetModel.model_validate(found)
+
+
+def test_get_and_post_select_the_same(client):
+    got = ask(client, region="N1*", age="*").json()
+    body = {
+        "selection": [
+            {"variableCode": "region", "valueCodes": ["N1*"]},
+            {"variableCode": "age", "valueCodes": ["*"]},
+        ]
+    }
+    assert client.request("POST", DATA, json=body).json() == got
+
+
+def test_a_variable_that_is_left_out_gives_its_total(client):
+    without = ask(client, sex="*").json()["value"]
+    with_total = ask(client, sex="*", age="Total").json()
+    assert with_total["value"] == without
+    assert with_total["size"] == [1, 3, 1]
+    assert ask(client, age="Total").json()["value"] == without[:1]
+
+
+def test_impossible_cells_have_a_status(client):
+    found = ask(client, region="ABROAD", age="65%2B").json()
+    assert found["value"] == [None]
+    assert found["status"] == {"0": ":z"}
+
+
+@pytest.mark.parametrize("form", ["csv", "px", "xlsx", "html", "parquet", "json-stat2"])
+def test_every_format_is_answered(client, form):
+    query = f"valueCodes[region]=top(3)&valueCodes[sex]=F,M&outputFormat={form}"
+    answer = client.get(f"{DATA}?{query}")
+    assert answer.status_code == 200
+    if form == "xlsx":
+        sheet = openpyxl.load_workbook(io.BytesIO(answer.content))["Table"]
+        assert sheet["C4"].value > 0
+    elif form == "parquet":
+        assert pq.read_table(io.BytesIO(answer.content)).num_rows == 6
+    elif form == "px":
+        assert 'CODES("Sex")="F","M";' in answer.text
+    elif form == "csv":
+        assert answer.text.splitlines()[0] == "Region,Sex,Count"
+
+
+def test_files_are_laid_out_as_asked(client):
+    query = "valueCodes[region]=top(2)&valueCodes[sex]=F,M&outputFormat=csv"
+    params = "outputFormatParams=UseCodes,SeparatorSemicolon&heading=sex"
+    head, first, *_ = client.get(f"{DATA}?{query}&{params}").text.splitlines()
+    assert head == "region;F | count;M | count"
+    assert first.startswith("ALL;")
+    wrong = client.get(f"{DATA}?{query}&outputFormatParams=UseCodes,UseTexts")
+    assert wrong.status_code == 400
+
+
+def test_metadata_follows_the_code_list_that_is_asked_for(client):
+    whole = client.get(f"{ROOT}/tables/once/metadata").json()
+    DatasetModel.model_validate(whole)
+    assert whole["size"] == [12, 4, 3, 1]
+    query = "codelist[region]=agg_once_region_part"
+    found = client.get(f"{ROOT}/tables/once/metadata?{query}").json()
+    assert list(found["dimension"]["region"]["category"]["index"]) == ["N", "S", "ABROAD"]
+
+
+def test_a_saved_query_is_run_again(client):
+    selection = {"selection": [{"variableCode": "sex", "valueCodes": ["*"]}]}
+    body = {"selection": selection, "language": "en", "tableId": "once", "outputFormat": "csv"}
+    saved = client.request("POST", f"{ROOT}/savedqueries", json=body)
+    assert saved.status_code == 201
+    name = saved.json()["id"]
+    assert client.get(f"{ROOT}/savedqueries/{name}").json()["tableId"] == "once"
+    run = client.get(f"{ROOT}/savedqueries/{name}/data")
+    assert run.text.splitlines()[0] == "Sex,Count"
+    as_json = client.get(f"{ROOT}/savedqueries/{name}/data?outputFormat=json-stat2").json()
+    assert as_json["value"] == ask(client, sex="*").json()["value"]
+    assert client.get(f"{ROOT}/savedqueries/nothing").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        (f"{ROOT}/tables/nothing", 404),
+        (f"{ROOT}/tables/nothing/data", 404),
+        (f"{ROOT}/codelists/nothing", 404),
+        (f"{ROOT}/navigation/nothing", 404),
+        (f"{DATA}?valueCodes[nothing]=*", 400),
+        (f"{DATA}?valueCodes[sex]=X", 400),
+        (f"{DATA}?codelist[region]=nothing", 400),
+        (f"{DATA}?outputFormat=doc", 400),
+        (f"{ROOT}/tables?pageNumber=0", 400),
+        (f"{ROOT}/tables?lang=xx", 400),
+    ],
+)
+def test_problems_have_the_shape_of_the_protocol(client, path, status):
+    answer = client.get(path)
+    assert answer.status_code == status
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert {"type", "title", "status", "detail", "instance"} <= set(answer.json())
+
+
+def test_too_many_cells_are_refused_as_the_protocol_says():
+    client = Client(make_app(small_site(Policy(max_cells=20))))
+    refused = ask(client, region="*", sex="*")
+    assert refused.status_code == 403
+    assert "At most 20 cells" in refused.json()["detail"]
+
+
+def test_lists_come_page_by_page(client):
+    found = client.get(f"{ROOT}/tables?pageSize=1").json()
+    assert found["page"]["totalPages"] == 2
+    assert {one["rel"] for one in found["links"]} == {"self", "next"}
+    assert client.get(f"{ROOT}/tables?pastDays=1").json()["tables"] == []
+    assert json.dumps(client.get(f"{ROOT}/navigation").json()["folderContents"])
+
+
+def test_several_units_are_values_of_one_variable(site):
+    from discreet.serve.api.pxweb.contents import with_contents
+    from discreet.serve.web.texts import texts
+
+    cube = site.dataset("once").answer(Query.parse("rows=sex")).cube
+    both = with_contents({"count": cube, "weight": cube}, texts("en"))
+    assert both.names == ("sex", "ContentsCode")
+    assert both.axis("ContentsCode").codes == ("count", "weight")
+    np.testing.assert_array_equal(both.values[:, 0], cube.values)
+
+
+@pytest.mark.parametrize("code", ["\\ud800", "\\u0000", "=1+1", "'"])
+def test_odd_texts_in_a_body_are_refused_in_words(client, code):
+    body = '{"selection": [{"variableCode": "sex", "valueCodes": ["' + code + '"]}]}'
+    headers = {"Content-Type": "application/json"}
+    answer = client.request("POST", DATA, content=body, headers=headers)
+    assert answer.status_code == 400
+    assert answer.json()["detail"]

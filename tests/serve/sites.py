@@ -1,0 +1,53 @@
+"""A small site in memory: one country, released once and served on the fly."""
+
+from dataclasses import replace
+from functools import cache
+
+from discreet.microdata.secret import Secret
+from discreet.recipe import Choice, Recipe
+from discreet.serve.data.dataset import About, Dataset
+from discreet.serve.data.inner import InnerSource, InnerTable
+from discreet.serve.data.live import LiveSource
+from discreet.serve.policy.policy import Policy
+from discreet.serve.site.config import SiteConfig
+from discreet.serve.site.site import Site
+from tests.serve.records import RECIPE, small_country
+
+ZEROS = [{"region": ["ABROAD"], "age": ["65+"]}]
+ONCE = Recipe("region*age*sex", Choice("safe", {"proposals": 1e5}))
+ABOUT = About(
+    title="Small country",
+    description="People by region, age and sex.",
+    source="The census of a small country",
+    date="2026-01-01",
+    licence="CC BY 4.0",
+    contact="statistics@example.org",
+    footnotes=("Persons abroad have no town.",),
+)
+
+
+@cache
+def inner_table():
+    """The small country, released once."""
+    table = ONCE.tabulate(small_country(zeros=ZEROS)).with_secret(Secret.demo())
+    return InnerTable.of(ONCE.run(table), "2026", ZEROS)
+
+
+def once(policy=None, **changes):
+    """The data set that is released once."""
+    dataset = Dataset("once", ABOUT, InnerSource(inner_table()), policy or Policy())
+    return replace(dataset, **changes)
+
+
+def live(policy=None, **changes):
+    """The data set that is served on the fly."""
+    about = replace(ABOUT, title="Small country on the fly")
+    source = LiveSource(RECIPE, small_country(zeros=ZEROS))
+    return replace(Dataset("live", about, source, policy or Policy()), **changes)
+
+
+def small_site(policy=None, **changes):
+    """Both on one site."""
+    config = SiteConfig(title="Small site", contact="statistics@example.org")
+    datasets = {d.name: d for d in (once(policy), live(policy))}
+    return Site(replace(config, **changes), datasets)

@@ -1,0 +1,106 @@
+"""What is at hand is given at once; what is under way is made once."""
+
+import threading
+import time
+
+import pytest
+
+from discreet.serve.data.cache import Kept
+from discreet.serve.data.pool import Pool
+from discreet.serve.refusals import Refusal
+
+
+def in_threads(n, work):
+    threads = [threading.Thread(target=work) for _ in range(n)]
+    for thread in threads:
+        thread.start()
+    return threads
+
+
+def test_the_same_question_is_asked_once():
+    kept, asked, found = Kept(10), [], []
+
+    def make():
+        asked.append(1)
+        time.sleep(0.05)
+        return object()
+
+    for thread in in_threads(8, lambda: found.append(kept.get("a", make))):
+        thread.join()
+    assert len(asked) == 1
+    assert len(set(map(id, found))) == 1
+
+
+def test_what_is_kept_never_waits_behind_something_slow():
+    kept, release = Kept(10), threading.Event()
+    kept.get("quick", lambda: "at hand")
+    (slow,) = in_threads(1, lambda: kept.get("slow", release.wait))
+    start = time.perf_counter()
+    assert kept.get("quick", lambda: pytest.fail("made again")) == "at hand"
+    assert time.perf_counter() - start < 1
+    release.set()
+    slow.join()
+
+
+def test_a_failure_is_told_to_all_and_not_kept():
+    kept = Kept(10)
+    with pytest.raises(KeyError):
+        kept.get("a", lambda: {}["no"])
+    assert kept.get("a", lambda: 1) == 1
+
+
+def test_the_oldest_goes_when_there_is_no_room():
+    kept = Kept(10, weigh=len)
+    for key in ("aaaa", "bbbb"):
+        kept.get(key, lambda key=key: key)
+    kept.get("aaaa", lambda: pytest.fail("made again"))
+    kept.get("cccc", lambda: "cccc")
+    assert ("aaaa" in kept, "bbbb" in kept, "cccc" in kept) == (True, False, True)
+
+
+def test_no_more_than_so_many_connections_are_opened():
+    opened, most, now, lock = [], [0], [0], threading.Lock()
+    pool = Pool(lambda: opened.append(1) or len(opened), 2)
+
+    def work():
+        with pool.lent():
+            with lock:
+                now[0] += 1
+                most[0] = max(most[0], now[0])
+            time.sleep(0.01)
+            with lock:
+                now[0] -= 1
+
+    for thread in in_threads(10, work):
+        thread.join()
+    assert len(opened) == 2
+    assert most[0] == 2
+
+
+def test_too_many_who_wait_are_told_so_at_once():
+    pool, release, inside = Pool(object, 1, most_waiting=1), threading.Event(), threading.Event()
+
+    def work():
+        with pool.lent():
+            inside.set()
+            release.wait()
+
+    threads = in_threads(1, work)
+    inside.wait()
+    threads += in_threads(1, work)
+    while pool._seats._value:
+        time.sleep(0.001)
+    with pytest.raises(Refusal) as caught, pool.lent():
+        pass
+    assert (caught.value.code, caught.value.status) == ("busy", 503)
+    release.set()
+    for thread in threads:
+        thread.join()
+
+
+def test_a_connection_that_failed_a_question_is_used_again():
+    pool = Pool(object, 1)
+    with pytest.raises(ValueError, match="no"), pool.lent() as first:
+        raise ValueError("no")
+    with pool.lent() as second:
+        assert second is first

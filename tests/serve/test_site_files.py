@@ -1,0 +1,353 @@
+"""A site's file: read with clear errors, built, started, reloaded without dropping a request."""
+
+import os
+import signal
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tomli_w
+
+import discreet as dc
+from discreet.errors import DataError, DiscreetError, ParameterError, UnknownNameError
+from discreet.microdata.secret import Secret
+from discreet.serve.app import make_app
+from discreet.serve.build import build, made_from, planned, records_of, to_build
+from discreet.serve.query import Query
+from discreet.serve.site.read import read_site, site_of
+from discreet.serve.site.start import held_site, started
+from discreet.serve.site.watch import Watch
+from tests.serve.client import Client
+
+CODES = """
+[sex]
+codes = ["f", "m"]
+[age]
+codes = ["child", "adult", "old"]
+[place]
+codes = ["a", "b", "c", "d"]
+"""
+
+
+def described(**changes):
+    """A site of two data sets over the same records, as plain data."""
+    records = {"source": "people.csv", "id": "pid", "codes": "codes.toml", "secret": "keys.secret"}
+    once = {
+        "title": "People",
+        "records": {**records, "edition": "2026"},
+        "recipe": {
+            "tabulate": {"margins": "place*age*sex"},
+            "protect": {"method": "safe", "parameters": {"proposals": 1e4}},
+        },
+    }
+    live = {
+        "title": "People on the fly",
+        "mode": "on-the-fly",
+        "records": records,
+        "recipe": {
+            "tabulate": {"margins": "place*age*sex"},
+            "protect": {"method": "cell-key", "parameters": {"D": 5, "V": 3, "js": 2}},
+        },
+    }
+    return {"title": "Ours", "datasets": {"people": once, "live": live}, **changes}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    rng = np.random.default_rng(1)
+    columns = [rng.choice(list(codes), 500) for codes in ("abcd", ["child", "adult", "old"], "fm")]
+    lines = [f"{k},{','.join(row)}" for k, row in enumerate(zip(*columns, strict=True))]
+    (tmp_path / "people.csv").write_text("\n".join(["pid,place,age,sex", *lines]))
+    (tmp_path / "codes.toml").write_text(CODES)
+    Secret.from_file(tmp_path / "keys.secret", create=True)
+    write(tmp_path)
+    return tmp_path
+
+
+def write(folder, **changes):
+    path = folder / "site.toml"
+    path.write_text(tomli_w.dumps(described(**changes)))
+    return path
+
+
+def build_all(folder):
+    config = read_site(folder / "site.toml")
+    for dataset in to_build(config, stale=True):
+        build(config, dataset, records_of(config, dataset), again=False)
+    return config
+
+
+def test_a_site_is_built_and_started(folder):
+    site = started(build_all(folder))
+    assert list(site.datasets) == ["people", "live"]
+    assert site.dataset("people").edition == "2026"
+    tables = [d.answer(Query.parse("rows=place&columns=sex")) for d in site.datasets.values()]
+    assert [t.cube.values.shape for t in tables] == [(5, 3), (5, 3)]
+    assert [d.source.mode for d in site.datasets.values()] == ["release-once", "on-the-fly"]
+
+
+def test_what_is_released_once_is_what_the_recipe_gives(folder):
+    config = build_all(folder)
+    people = started(config).dataset("people")
+    recipe = config.datasets[0].recipe
+    release = recipe.run(records_of(config, config.datasets[0]))
+    cube = people.answer(Query.parse("rows=age&columns=sex")).cube
+    assert cube.values[0, 0] == release.z[release.design.position({})]
+    assert cube.values[2, 1] == release.z[release.design.position({"age": "adult", "sex": "f"})]
+
+
+def test_a_site_that_was_not_built_says_how(folder):
+    with pytest.raises(DataError, match="'people'.*has not been built.*discreet build"):
+        started(read_site(folder / "site.toml"))
+
+
+@pytest.mark.parametrize("what", ["recipe", "edition", "codes"])
+def test_a_stale_build_says_so(folder, what):
+    build_all(folder)
+    changed = described()
+    if what == "recipe":
+        changed["datasets"]["people"]["recipe"]["protect"]["parameters"]["proposals"] = 2e4
+    elif what == "edition":
+        changed["datasets"]["people"]["records"]["edition"] = "2027"
+    else:
+        (folder / "codes.toml").write_text(CODES + '[height]\ncodes = ["1"]\n')
+    (folder / "site.toml").write_text(tomli_w.dumps(changed))
+    with pytest.raises(DataError, match="another recipe, edition or code list"):
+        started(read_site(folder / "site.toml"))
+
+
+def test_a_build_that_is_there_is_left_out(folder):
+    config = build_all(folder)
+    assert to_build(config, stale=True) == []
+    assert [d.name for d in to_build(config)] == ["people"]
+    with pytest.raises(UnknownNameError, match="'live'"):
+        to_build(config, ["live"])
+
+
+def test_memory_is_stated_beforehand(folder):
+    config = read_site(folder / "site.toml")
+    plan = planned(config.datasets[0], records_of(config, config.datasets[0]))
+    assert plan.inner == 4 * 3 * 2
+    assert "24 inner cells" in plan.text
+
+
+def test_found_codes_are_refused_before_the_work(folder):
+    (folder / "codes.toml").write_text('[sex]\ncodes = ["f", "m"]\n')
+    config = read_site(folder / "site.toml")
+    with pytest.raises(ParameterError, match="found in the records"):
+        planned(config.datasets[0], records_of(config, config.datasets[0]))
+    with pytest.raises(ParameterError, match="'live': .*found in the records"):
+        started(replace(config, datasets=config.datasets[1:]))
+
+
+def changed(path, value):
+    """The plain site with one entry changed, or taken away."""
+    found = described()
+    place = found
+    *parts, last = path.split(".")
+    for part in parts:
+        place = place.setdefault(part, {})
+    if value is None:
+        del place[last]
+    else:
+        place[last] = value
+    return found
+
+
+BROKEN = [
+    ("titel", "Ours", "titel.*Did you mean 'title'"),
+    ("title", 3, "title of the site must be a text, got 3"),
+    ("title", " ", "must not be empty"),
+    ("languages", ["xx"], "no texts in language 'xx'"),
+    ("accent", "blue", "a colour such as"),
+    ("server.port", 99999, "port must lie in 0..65535"),
+    ("server.prot", 80, "Did you mean 'port'"),
+    ("datasets", {}, "no data sets"),
+    ("datasets.People", {}, "small letters"),
+    ("datasets.people.titel", "x", "Did you mean 'title'"),
+    ("datasets.people.mode", "once", "release-once, on-the-fly; got 'once'"),
+    ("datasets.people.records", None, "needs records"),
+    ("datasets.people.recipe", None, "needs a recipe"),
+    ("datasets.people.records.sorce", "x", "Did you mean 'source'"),
+    ("datasets.people.footnotes", "one", "footnotes .* must be a list"),
+    ("datasets.people.policy", {"max_cels": 3}, "Did you mean 'max_cells'"),
+    ("datasets.people.policy", {"max_cells": "3"}, "must be a whole number, got '3'"),
+    ("policy", {"groups": "some"}, "own, fixed or none"),
+]
+
+
+@pytest.mark.parametrize(("path", "value", "said"), BROKEN)
+def test_mistakes_in_the_file_are_told_clearly(path, value, said):
+    with pytest.raises(DiscreetError, match=said):
+        site_of(changed(path, value), Path())
+
+
+def test_a_policy_for_all_data_sets_can_be_changed_for_one():
+    given = described(policy={"max_variables": 2, "max_cells": 50})
+    given["datasets"]["live"]["policy"] = {"max_cells": 70}
+    people, live = site_of(given, Path()).datasets
+    assert (people.policy.max_variables, people.policy.max_cells) == (2, 50)
+    assert (live.policy.max_variables, live.policy.max_cells) == (2, 70)
+
+
+def test_a_recipe_may_lie_in_a_file_of_its_own(folder):
+    recipe = read_site(folder / "site.toml").datasets[0].recipe
+    recipe.write(folder / "recipe.toml")
+    given = changed("datasets.people.recipe", "recipe.toml")
+    assert site_of(given, folder).datasets[0].recipe == recipe
+
+
+def test_a_file_that_is_not_there_or_not_toml_is_a_clear_error(tmp_path):
+    with pytest.raises(DataError, match="cannot read"):
+        read_site(tmp_path / "site.toml")
+    (tmp_path / "site.toml").write_text("title = ")
+    with pytest.raises(DataError, match="not valid TOML"):
+        read_site(tmp_path / "site.toml")
+
+
+def test_a_reload_exchanges_the_site_and_leaves_requests_their_own(folder):
+    build_all(folder)
+    holder = held_site(folder / "site.toml")
+    before = holder.current
+    write(folder, title="Theirs")
+    holder.reload()
+    assert (before.title, holder.current.title) == ("Ours", "Theirs")
+    assert holder.current.dataset("live") is before.dataset("live")
+    assert before.dataset("people").answer(Query.parse("rows=sex"))
+
+
+def test_a_reload_keeps_closed_what_is_closed(folder):
+    build_all(folder)
+    holder = held_site(folder / "site.toml")
+    holder.current.dataset("people").switch.is_closed = True
+    given = changed("datasets.people.title", "People, again")
+    (folder / "site.toml").write_text(tomli_w.dumps(given))
+    holder.reload()
+    assert holder.current.dataset("people").title == "People, again"
+    assert holder.current.dataset("people").closed
+
+
+def test_a_broken_file_leaves_the_old_site(folder):
+    build_all(folder)
+    holder = held_site(folder / "site.toml")
+    before = holder.current
+    write(folder, languages=["xx"])
+    with pytest.raises(ParameterError):
+        holder.reload()
+    assert holder.current is before
+
+
+def soon(is_true):
+    end = time.monotonic() + 10
+    while not is_true():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def test_the_file_and_the_builds_are_watched(folder, caplog):
+    build_all(folder)
+    holder = held_site(folder / "site.toml")
+    watch = Watch(holder, folder / "site.toml", seconds=0.02).start()
+    try:
+        write(folder, title="Theirs")
+        soon(lambda: holder.current.title == "Theirs")
+        write(folder, title="")
+        soon(lambda: "the site stays as it was" in caplog.text)
+        write(folder, title="Ours again")
+        soon(lambda: holder.current.title == "Ours again")
+        before = holder.current.dataset("people")
+        config = read_site(folder / "site.toml")
+        build(config, config.datasets[0], records_of(config, config.datasets[0]), again=False)
+        soon(lambda: holder.current.dataset("people") is not before)
+        now = holder.current
+        os.kill(os.getpid(), signal.SIGHUP)
+        soon(lambda: holder.current is not now)
+    finally:
+        watch.stop()
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
+def test_the_records_of_a_site_are_opened_as_its_file_says(tmp_path):
+    dc.demo.write_parquet(tmp_path / "people.parquet", 300, 1)
+    Secret.from_file(tmp_path / "keys.secret", create=True)
+    given = described()["datasets"]["live"]
+    given["records"] = {
+        "source": "people.parquet",
+        "id": "person_id",
+        "secret": "keys.secret",
+        "recode": {"marital": {"MAR": "NEV"}},
+        "structural_zeros": [{"sex": ["F"], "marital": ["WID"]}],
+    }
+    config = site_of({"datasets": {"live": given}}, tmp_path)
+    data = records_of(config, config.datasets[0])
+    assert data.has_keys
+    assert data.data_set.name == "people"
+    assert made_from(config.datasets[0], tmp_path) != ""
+
+
+def private_site(folder):
+    given = described()["datasets"]["live"]
+    given["records"] |= {"name": "people", "ledger": "ledger.db", "epsilon": 1.0}
+    given["recipe"] = {
+        "tabulate": {"margins": [["place", "sex"], ["age"]]},
+        "protect": {"method": "discrete-laplace", "parameters": {"epsilon": 0.5}},
+    }
+    (folder / "site.toml").write_text(tomli_w.dumps({"datasets": {"private": given}}))
+    return held_site(folder / "site.toml")
+
+
+def test_private_tables_of_a_site_are_drawn_once_and_their_budget_is_shown(folder):
+    client = Client(make_app(private_site(folder)))
+    first = client.get("/d/private/table.csv?rows=place&columns=sex").text
+    assert (
+        "Epsilon 0.5 of 1 was spent; 1 of 2 planned tables" in client.get("/d/private/about").text
+    )
+    again = Client(make_app(private_site(folder)))  # another process: the same table, no new cost
+    assert again.get("/d/private/table.csv?rows=place&columns=sex").text == first
+    page = again.get("/d/private/about?lang=nb").text
+    assert "Epsilon 0,5 av 1 er brukt" in page
+    refused = again.get("/d/private/table?rows=place&columns=age")
+    assert refused.status_code == 400
+    assert "privacy budget was planned for" in refused.text
+
+
+def test_private_tables_of_a_site_need_a_ledger(folder):
+    with pytest.raises(ParameterError, match="'private': .*ledger"):
+        _without_ledger(folder)
+
+
+def _without_ledger(folder):
+    private_site(folder)
+    path = folder / "site.toml"
+    path.write_text(
+        path.read_text().replace('ledger = "ledger.db"', "").replace("epsilon = 1.0", "")
+    )
+    return held_site(path)
+
+
+def test_notes_of_the_policy_stand_under_the_table(folder):
+    build_all(folder)
+    given = changed("datasets.people.policy", {"threshold": 60})
+    (folder / "site.toml").write_text(tomli_w.dumps(given))
+    client = Client(make_app(held_site(folder / "site.toml")))
+    page = client.get("/d/people/table?rows=place&columns=age&layers=sex").text
+    assert "Figures below 60 are not shown." in page
+    file = client.get("/d/people/table.csv?rows=place&columns=age&layers=sex").text
+    assert "Figures below 60 are not shown." in file
+
+
+def test_a_survey_is_served_in_steps_of_a_public_weight(folder):
+    text = (folder / "people.csv").read_text().splitlines()
+    lines = [f"{line},{'w' if k == 0 else 10 + k % 5}" for k, line in enumerate(text)]
+    (folder / "people.csv").write_text("\n".join(lines))
+    given = described()["datasets"]["live"]
+    given["records"]["weight"] = "w"
+    given["recipe"]["protect"] |= {"unit": "weight"}
+    given["recipe"]["protect"]["parameters"]["grid"] = 12
+    site = started(site_of({"datasets": {"live": given}}, folder))
+    answer = site.dataset("live").answer(Query.parse("rows=place&columns=sex"))
+    assert answer.unit == answer.cube.unit == "weight"
+    assert not (answer.cube.values % 12).any()
+    assert 5_000 < answer.cube.values[0, 0] < 7_000

@@ -1,0 +1,164 @@
+"""Charts show the values of their table, and can be read without colours and without eyes."""
+
+import xml.etree.ElementTree as ET
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from discreet.design.release import CellStatus
+from discreet.serve.query import View
+from discreet.serve.web.charts import palette
+from discreet.serve.web.charts.choice import CHARTS, drawn
+from discreet.serve.web.charts.heat import SHADES, shade_of
+from discreet.serve.web.charts.picture import picture_of
+from discreet.serve.web.colours import contrast
+from discreet.serve.web.sheet import sheet_of
+from discreet.serve.web.texts import texts
+from tests.serve.web.cubes import AGE, REGION, SEX, cube_of, hidden_at
+
+SVG = "{http://www.w3.org/2000/svg}"
+VALUES = np.array([[100, 60, 40], [60, 40, 20], [40, 30, 10], [20, 10, 10], [40, 20, 20]])
+
+
+def picture(cube, n_rows=1, n_columns=1, view=None, **changes):
+    sheet = sheet_of(cube, n_rows, n_columns, view or View())
+    given = {"title": "Region by sex", "is_share": False, **changes}
+    return picture_of(sheet, texts("en").numbers, **given)
+
+
+def chart(name, made):
+    found = drawn(name, made, texts("en"))
+    return (ET.fromstring(str(found.svg)) if found.svg else None), found.note
+
+
+@pytest.fixture
+def regions():
+    return picture(cube_of(REGION, SEX, values=VALUES))
+
+
+def test_sums_of_what_is_shown_are_not_drawn(regions):
+    assert regions.categories == ("Upper north", "Lower north", "South")
+    assert regions.series == ("Women", "Men")
+    assert regions.values.tolist() == [[30, 10], [10, 10], [20, 20]]
+
+
+def test_a_folded_region_is_drawn_in_place_of_its_parts():
+    made = picture(cube_of(REGION, SEX, values=VALUES), view=View(folded={"region": ("N",)}))
+    assert made.categories == ("North", "South")
+
+
+@pytest.mark.parametrize("name", CHARTS)
+def test_every_chart_has_a_name_and_a_description(regions, name):
+    root, note = chart(name, regions)
+    assert note == ""
+    assert root.get("role") == "img"
+    said = {
+        root.find(f"{SVG}{tag}").get("id"): root.find(f"{SVG}{tag}").text
+        for tag in ("title", "desc")
+    }
+    assert root.get("aria-labelledby").split() == list(said)
+    assert said["chart-title"] == "Region by sex"
+    assert "The largest value is 30 (Upper north, Women)" in said["chart-description"]
+    assert "the smallest 10" in said["chart-description"]
+
+
+@pytest.mark.parametrize("name", CHARTS)
+def test_nothing_in_a_chart_breaks_the_policy_for_content(regions, name):
+    root, _ = chart(name, regions)
+    for element in root.iter():
+        assert "style" not in element.attrib
+        assert not [key for key in element.attrib if key.startswith("on")]
+        assert element.tag in {f"{SVG}{tag}" for tag in _ALLOWED}
+
+
+_ALLOWED = ["svg", "title", "desc", "defs", "pattern", "rect", "path", "line", "text", "circle"]
+
+
+def marks(root):
+    """The drawn elements with a tooltip: what they stand for, and the element."""
+    return {
+        e.find(f"{SVG}title").text: e
+        for e in root.iter()
+        if e is not root and e.find(f"{SVG}title") is not None
+    }
+
+
+def test_bars_are_as_long_as_their_values(regions):
+    root, _ = chart("bars", regions)
+    lengths = {name: float(bar.get("width")) for name, bar in marks(root).items()}
+    assert lengths["Upper north: Women: 30"] == pytest.approx(
+        3 * lengths["Lower north: Women: 10"], rel=1e-3
+    )
+    assert lengths["South: Women: 20"] == lengths["South: Men: 20"]
+
+
+def test_a_pyramid_has_one_side_for_each_column(regions):
+    root, _ = chart("pyramid", regions)
+    bars = marks(root)
+    left, right = bars["Upper north: Women: 30"], bars["Upper north: Men: 10"]
+    assert float(left.get("x")) + float(left.get("width")) < float(right.get("x"))
+    assert float(left.get("width")) == pytest.approx(3 * float(right.get("width")), rel=1e-3)
+
+
+def test_darker_fields_of_a_heat_map_have_larger_values(regions):
+    root, _ = chart("heat", regions)
+    shade = {name: field.get("fill") for name, field in marks(root).items()}
+    assert shade["Upper north: Women: 30"] == SHADES[-1]
+    found = [shade_of(value, 30.0) for value in range(31)]
+    assert found == sorted(found)
+    lightness = [contrast(colour, "#ffffff") for colour in SHADES]
+    assert lightness == sorted(lightness)
+
+
+def test_a_line_has_a_gap_where_nothing_is_shown():
+    cube = hidden_at(cube_of(REGION, SEX, values=VALUES), 3, 1)
+    root, _ = chart("lines", picture(cube))
+    women, men = [p.get("d") for p in root.iter(f"{SVG}path") if p.get("fill") == "none"]
+    assert women.count("M") == 2
+    assert men.count("M") == 1
+    assert "Lower north: Women: 10" not in marks(root)
+
+
+@pytest.mark.parametrize("status", [CellStatus.suppressed, CellStatus.structural_zero])
+@pytest.mark.parametrize("name", CHARTS)
+def test_no_chart_tells_a_value_that_the_table_hides(name, status):
+    values = VALUES.copy()
+    values[3, 1] = 987654
+    cube = hidden_at(cube_of(REGION, SEX, values=values), 3, 1, status=status)
+    found = drawn(name, picture(cube), texts("en"))
+    assert "987" not in str(found.svg).replace(",", "")
+
+
+def test_a_pyramid_says_what_it_needs():
+    root, note = chart("pyramid", picture(cube_of(REGION, AGE, SEX), 1, 2))
+    assert root is None
+    assert note.startswith("A pyramid needs one variable in rows")
+
+
+def test_a_chart_without_values_is_not_drawn():
+    status = np.full((5, 3), CellStatus.suppressed, dtype=np.int8)
+    root, note = chart("bars", picture(cube_of(REGION, SEX, status=status)))
+    assert root is None
+    assert note == "There is no value to draw."
+
+
+def test_a_chart_says_what_it_leaves_out(regions):
+    many = 50
+    values = np.tile(regions.values[0], (many, 1))
+    made = replace(regions, categories=tuple(map(str, range(many))), values=values)
+    _, note = chart("bars", made)
+    assert note.startswith("The chart shows the first 36 of 50 rows.")
+
+
+def test_labels_are_escaped(regions):
+    made = replace(regions, categories=("<script>alert(1)</script>", "&", "'\""))
+    for name in CHARTS:
+        assert "<script>" not in str(drawn(name, made, texts("en")).svg)
+
+
+def test_series_differ_from_paper_and_have_patterns():
+    for colour in palette.OTHERS:
+        assert contrast(colour, "#ffffff") >= 3
+    assert len(set(palette.DASHES)) == len(set(palette.MARKERS)) == palette.MOST_SERIES
+    assert len(palette.colours("#1f5f99")) == palette.MOST_SERIES
