@@ -73,10 +73,12 @@ class InnerTable:
                 "with a method that releases them (safe, small-count-rounding with "
                 "force_inner = true), or fit it: [fit] in the recipe."
             )
-        if not isinstance(release.design, StructuredDesign):
-            raise DesignError("the table builder needs a design made of variables.")
+        design = release.design.structured("variables to make tables of")
         kept = np.flatnonzero(release.y)
-        codes = _codes_at(release.design, kept)
+        codes = tuple(
+            leaves.astype(np.min_scalar_type(len(axis)))
+            for leaves, axis in zip(design.leaf_positions(kept), design.axes, strict=True)
+        )
         rules = tuple({v: sorted(map(str, c)) for v, c in rule.items()} for rule in zeros)
         return cls(
             release.design.axes,
@@ -242,14 +244,3 @@ def _axis_of(axes: Sequence[Axis], name: str) -> Axis:
         if name in {axis.name, f"{axis.name}[leaves]"} | levels:
             return axis
     raise UnknownNameError("variable or level", name, [axis.name for axis in axes])
-
-
-def _codes_at(design: StructuredDesign, kept: NDArray[np.intp]) -> tuple[NDArray[Any], ...]:
-    """For each variable the leaf positions of some inner cells, as narrow as they can be."""
-    if isinstance(design, SparseDesign):
-        found = [codes[kept] for codes in design.inner_codes()]
-    else:
-        found = list(np.unravel_index(kept, design.shape))
-    return tuple(
-        c.astype(np.min_scalar_type(len(axis))) for c, axis in zip(found, design.axes, strict=True)
-    )
