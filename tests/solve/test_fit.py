@@ -1,6 +1,7 @@
 """Fits whose inner cells are computed on demand: all of them, some of them, or into a file."""
 
 import itertools
+import tracemalloc
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -130,3 +131,17 @@ def test_kept_tables_are_computed_once_and_large_ones_anew(never_stored, monkeyp
     monkeypatch.setattr(inner, "KEPT", 10)
     _, other = fitted("log-linear")
     assert other.y is not other.y
+
+
+@pytest.mark.parametrize("name", FITTERS)
+def test_a_large_table_is_fitted_in_a_fraction_of_its_memory(name):
+    design = dc.Design.product(dict.fromkeys("abcd", 40), list(itertools.combinations("abcd", 2)))
+    z = design.aggregate(np.random.default_rng(3).poisson(4.0, design.n_inner).astype(float))
+    fitter = FITTERS[name]()
+    fitter(design, z)
+    tracemalloc.start()
+    fit = fitter(design, z).require()
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert isinstance(fit.cells, ModelTable)
+    assert peak < 8 * design.n_inner / 2

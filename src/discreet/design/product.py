@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from discreet.design.fused.passes import FusedPass
 
 LARGEST_DENSE = 200_000_000
+WORTH_A_GPU = 20_000_000
+"""Inner cells from which a graphics processor saves more than its kernels take to compile."""
 
 
 class ProductDesign(StructuredDesign):
@@ -162,15 +164,16 @@ class ProductDesign(StructuredDesign):
         Args:
           link: `"positive"` or `"exponential"`.
           threads: Threads at most.
-          device: `"cpu"`, `"gpu"`, or `"auto"` for a graphics processor where there is one that
-            this design has kernels for.
+          device: `"cpu"`, `"gpu"`, or `"auto"` for a graphics processor where there is one, this
+            design has kernels for it, and the table is large enough to make up for compiling them.
         """
         from discreet.design.fused.devices import check_device, has_gpu
         from discreet.design.fused.gpu import GpuPass
         from discreet.design.fused.passes import FusedPass
 
         check_device(device)
-        if device == "gpu" or (device == "auto" and has_gpu() and GpuPass.suits(self)):
+        is_large = self.n_inner >= WORTH_A_GPU
+        if device == "gpu" or (device == "auto" and is_large and has_gpu() and GpuPass.suits(self)):
             return GpuPass(self, link)
         return FusedPass(self, link, threads=threads)
 

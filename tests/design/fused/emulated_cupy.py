@@ -83,7 +83,7 @@ class EmulatedModule:
         path = folder / hashlib.sha256(text.encode()).hexdigest()[:16]
         path.with_suffix(".cpp").write_text(text)
         library = str(path.with_suffix(".so"))
-        command = ["g++", "-std=c++17", "-O1", "-w", "-shared", "-fPIC"]
+        command = ["g++", "-std=c++17", "-O0", "-w", "-shared", "-fPIC"]
         subprocess.run([*command, str(path.with_suffix(".cpp")), "-o", library], check=True)
         self._library = ctypes.CDLL(library)
 

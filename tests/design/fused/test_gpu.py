@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import discreet as dc
+from discreet.design import product
 from discreet.design.fused import devices, gpu, null_space
 from discreet.design.fused.gpu import GpuPass
 from discreet.design.fused.source import LINKS
@@ -80,8 +81,9 @@ def agree(design, link, tolerance):
     assert there.pull(on, by) == pytest.approx(here.pull(nu, direction), rel=tolerance)
 
 
-@pytest.mark.parametrize("link", list(LINKS))
-@pytest.mark.parametrize("name", DESIGNS)
+@pytest.mark.parametrize(
+    ("name", "link"), [*((name, "positive") for name in DESIGNS), ("pairs", "exponential")]
+)
 def test_the_text_of_the_kernels_gives_the_margins_of_the_processor(emulated, name, link):
     agree(DESIGNS[name](), link, 1e-12)
 
@@ -131,7 +133,7 @@ def test_whole_fits_agree_on_a_card(card, monkeypatch, fitter, options):
 
 
 def test_designs_with_too_many_sums_beside_the_long_axis_have_no_kernel(emulated):
-    design = dc.Design.product({"a": 40, "b": 41, "c": 42}, "a*b*c")
+    design = dc.Design.product({"a": 90, "b": 95, "c": 100}, "a*b*c")
     assert not GpuPass.suits(design)
     with pytest.raises(DesignError, match="device='cpu'"):
         design.fused("positive", device="gpu")
@@ -141,6 +143,14 @@ def test_designs_with_too_many_sums_beside_the_long_axis_have_no_kernel(emulated
 @pytest.mark.skipif(devices.has_gpu(), reason="there is a graphics processor here")
 def test_without_a_card_auto_means_the_processor():
     assert DESIGNS["pairs"]().fused("positive", device="auto").device == "cpu"
+
+
+def test_a_card_is_taken_for_large_tables_by_itself(emulated, monkeypatch):
+    monkeypatch.setattr(devices, "has_gpu", lambda: True)
+    design = DESIGNS["pairs"]()
+    assert design.fused("positive", device="auto").device == "cpu"
+    monkeypatch.setattr(product, "WORTH_A_GPU", design.n_inner)
+    assert design.fused("positive", device="auto").device == "gpu"
 
 
 def test_a_missing_cupy_is_a_clear_error(monkeypatch):

@@ -76,6 +76,23 @@ def test_exact_margins_are_met(by_dual):
     assert np.abs(found.z - z)[place].max() < 1e-3
 
 
+def test_hierarchies_give_the_fit_of_active_sets(by_dual):
+    tree = dc.Hierarchy.from_dict({"All": {"north": ["n1", "n2", "n3"], "south": ["s1", "s2"]}})
+    axes = [dc.Axis.from_hierarchies("region", [tree])]
+    axes += [dc.Axis.flat("sex", ["f", "m"]), dc.Axis.flat("age", ["0", "1", "2", "3"])]
+    design = dc.Design.product(axes, "region*sex + region*age + sex*age")
+    rng = np.random.default_rng(5)
+    z = design.aggregate(rng.poisson(rng.gamma(0.3, 9.0, design.n_inner)))
+    z = z + rng.laplace(scale=4.0, size=len(z))
+    found = dc.NonNegative()(design, z).require()
+    assert found.notes["solver"] == "Newton on the dual"
+    independent_check(design, z, np.ones_like(z), found, 0.0, found.notes["held"])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(non_negative, "_NEVER_STORED", 10**9)
+        other = dc.NonNegative()(design, z).require()
+    np.testing.assert_allclose(found.z, other.z, atol=0.01)
+
+
 def test_designs_that_publish_inner_cells_or_levels_are_left_to_other_methods():
     tree = dc.Hierarchy.from_dict({"All": {"north": ["n1", "n2"], "south": ["s1"]}})
     axes = [dc.Axis.from_hierarchies("region", [tree]), dc.Axis.flat("sex", ["f", "m"])]

@@ -6,6 +6,7 @@ import pytest
 import discreet as dc
 from discreet import registry
 from discreet.errors import DataError, ParameterError
+from discreet.solve.continuous import log_linear
 from discreet.solve.continuous.membership import Membership
 from discreet.solve.continuous.poisson import certify, poisson_loss
 from discreet.solve.continuous.saddle_waking import Waking
@@ -58,6 +59,20 @@ def test_margins_that_add_up_give_the_log_linear_fit(name):
     fit = dc.Poisson()(design, z, weights=weights).require()
     assert fit.certificate.gap <= 1e-6
     np.testing.assert_allclose(fit.y, dc.LogLinear()(design, z).require().y, atol=0.02)
+
+
+@pytest.mark.parametrize("name", ["all pairs", "tree linked"])
+def test_large_tables_that_add_up_are_fitted_as_log_linear_ones(monkeypatch, name):
+    monkeypatch.setattr(log_linear, "_NEVER_STORED", 0)
+    design = HARD[name]()
+    z = design.aggregate(counts(design, 2, mean=5))
+    fit, sweeps = dc.Poisson()(design, z).require(), dc.LogLinear(memory=0)
+    assert fit.notes["solver"] == "Newton on the dual"
+    monkeypatch.setattr(log_linear, "_NEVER_STORED", 10**9)
+    np.testing.assert_allclose(fit.y, sweeps(design, z).require().y, atol=1e-4)
+    noisy = z + np.random.default_rng(1).integers(0, 3, len(z))
+    monkeypatch.setattr(log_linear, "_NEVER_STORED", 0)
+    assert "solver" not in dc.Poisson()(design, noisy).require().notes
 
 
 def small_census(margins):

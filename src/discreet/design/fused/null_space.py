@@ -21,6 +21,9 @@ from discreet.design.product import ProductDesign
 
 Vector = NDArray[np.float64]
 
+_SWEEPS = 8  # between both kinds of values; fewer cost passes, more cost as much as they save
+_STEP = 1.8  # relaxation; below 2 every sweep stays a preconditioner
+
 
 @dataclass(frozen=True, eq=False)
 class NullSpace:
@@ -51,10 +54,28 @@ class NullSpace:
         """
         rest = self._is_flat * inverse * (residual - self._plain.part(residual))
         answer = rest - self._plain.part(rest)
-        answer += self._weight_of_cell * self._weighted.part(residual) / ridge
-        if self._coarse is not None:
-            differences, sums, scale = self._coarse
-            answer += sums @ (scale * (differences @ residual)) / ridge
+        return answer + self._on_null_space(residual) / ridge
+
+    def _on_null_space(self, residual: Vector) -> Vector:
+        """The answer of the ridge alone: both kinds of values in turn, the same back as forth."""
+        if self._coarse is None:
+            return self._answer_to_contradictions(residual)
+        answer = self._answer_to_differences(residual)
+        for _ in range(_SWEEPS):
+            left = residual - answer / self._weight_of_cell
+            answer = answer + self._answer_to_contradictions(left)
+            left = residual - answer / self._weight_of_cell
+            answer = answer + self._answer_to_differences(left)
+        return answer
+
+    def _answer_to_contradictions(self, residual: Vector) -> Vector:
+        return self._weight_of_cell * self._weighted.part(residual)
+
+    def _answer_to_differences(self, residual: Vector) -> Vector:
+        if self._coarse is None:
+            return np.zeros_like(residual)
+        differences, sums, scale = self._coarse
+        answer: Vector = sums @ (scale * (differences @ residual))
         return answer
 
     def on_gpu(self) -> NullSpace:
@@ -96,7 +117,10 @@ class NullSpace:
 
     @cached_property
     def _coarse(self) -> tuple[csr_array, csr_array, Vector] | None:
-        """Coarser cells × published cells: a cell less its parts; the transpose; one over sizes."""
+        """Coarser cells × published cells: a cell less its parts; the transpose; step lengths.
+
+        With row sums of what the ridge makes of these differences no step is too long.
+        """
         flat = Contradictions.flat_blocks(self.design)
         pairs = [(k, s) for k, s in self.design.plan if k not in flat and s is not None]
         if not pairs:
@@ -112,8 +136,9 @@ class NullSpace:
         at = (np.concatenate(rows), np.concatenate(columns))
         shape = (start, self.design.n_published)
         differences = coo_array((np.concatenate(entries), at), shape=shape).tocsr()
-        variance = abs(differences) @ (1.0 / self._weight_of_cell)
-        return differences, differences.T.tocsr(), 1.0 / variance
+        overlap = abs(differences).T @ np.ones(start)
+        bound = abs(differences) @ (overlap / self._weight_of_cell)
+        return differences, differences.T.tocsr(), _STEP / bound
 
     def _parents(self, k: int, source: int) -> NDArray[np.int64]:
         """For each cell of a block the cell of a coarser block that it is part of."""

@@ -138,18 +138,22 @@ class _Prepared:
         return replace(fit, status=Status.inconsistent, notes=notes, seconds=seconds)
 
     def _by_newton(self, values: Vector, used: Marks) -> Fit | None:
-        """The fit of a large complete table; `None` where sweeps must do."""
-        design, options = self.design, self.options
-        if not isinstance(design, ProductDesign) or design.n_inner < _NEVER_STORED:
+        if self.options.start is not None or not used.all():
             return None
-        if options.start is not None or not used.all():
-            return None
-        z = non_negative(design, values, options.tolerance, options.name)
-        if not z.any():
-            return None
-        passes = design.fused("exponential", device=options.device)
-        fit = fit_unstored(design, passes, z, _goal(options, z), options.max_steps)
-        return fit if fit.is_converged or design.n_inner > LARGEST_DENSE else None
+        fit = newton_fit(self.options, self.design, values)
+        large = self.design.n_inner > LARGEST_DENSE
+        return fit if fit is None or fit.is_converged or large else None
+
+
+def newton_fit(options: LogLinear, design: Design, values: Vector) -> Fit | None:
+    """The fit of a large complete table by Newton's method; `None` where sweeps must do."""
+    if not isinstance(design, ProductDesign) or design.n_inner < _NEVER_STORED:
+        return None
+    z = non_negative(design, values, options.tolerance, options.name)
+    if not z.any():
+        return None
+    passes = design.fused("exponential", device=options.device)
+    return fit_unstored(design, passes, z, _goal(options, z), options.max_steps)
 
 
 def fit_members(

@@ -38,7 +38,7 @@ from discreet.solve.fit import Certificate, Fit, FitterBase, Prepared, Status
 
 Vector = NDArray[np.float64]
 
-_NEVER_STORED = 200_000  # inner cells from which passes that store nothing beat gathered cells
+_NEVER_STORED = 50_000  # inner cells from which passes that store nothing beat gathered cells
 _LARGE = 20_000  # inner cells from which splitting beats active sets, and carrying over is dear
 _WORKING_WEIGHT = 5.0  # of an exact margin, times that of others
 _RAISE = 3.0  # by how much that is raised
@@ -78,7 +78,7 @@ class NonNegative(FitterBase):
     Cost: conjugate gradients on the cells that are positive, some ten thousand to a hundred
     thousand cheap steps for half a million inner cells. Where every inner cell is published in a
     design that is complete or nearly so, some hundred rounds of axis transforms. Complete tables of
-    more than 200,000 cells are fitted to margins by Newton's method on the dual where that succeeds
+    more than 50,000 cells are fitted to margins by Newton's method on the dual where that succeeds
     quickly: some hundred passes that store nothing of the table's size.
 
     Args:
