@@ -16,6 +16,7 @@ SURVEY = (
     "occupation[major_group]",
     "industry[section]",
 )
+_ENOUGH = 50_000  # people, for the sparsity of areas to say something
 _SHARED = {"date": "1 January 2026", "licence": "CC0 1.0", "contact": "statistics@tarvenia.example"}
 
 
@@ -56,6 +57,7 @@ def _census(file: str, persons: int) -> dict[str, Any]:
             "recode": {"region": "district", "citizenship": "citizenship_group"},
         },
         "recipe": {"tabulate": {"margins": _listed(CENSUS, 3)}, "protect": method},
+        "policy": {"area": "region", "max_sparsity": 0.5 if persons >= _ENOUGH else 1.0},
     }
 
 
