@@ -115,11 +115,11 @@ class Dataset:
         return Answer(self, question, judged.cube, judged.notes)
 
     def _is_allowed(self, query: Query) -> bool:
-        """Whether a query would be answered; one that needs the engine is not tried out."""
+        """Whether a query would be answered, as far as that can be told without the engine."""
         try:
             question = Question.checked(self.source, query)
             self.policy.check(question)
-            if self.source.mode == "release-once":
+            if self.source.mode == "release-once" and self.policy.judges:
                 self._answered(question)
         except Refusal:
             return False
