@@ -101,11 +101,11 @@ def _shows(query: Query, at: Addresses, texts: Texts) -> list[Link]:
     return [
         Link(
             getattr(texts.show, name),
-            at.table(query.changed(show=name, sort=query.view.sort)),
+            at.table(query.changed(show=name)),
             f"show-{name}",
             is_current=name == chosen,
         )
-        for name in ("count", "row", "column", "total")
+        for name in moves.shows(query)
     ]
 
 
@@ -139,12 +139,12 @@ def _folds(answer: Answer, at: Addresses, texts: Texts) -> list[Link]:
         codes |= {name: tops} if tops else {}
     if not codes:
         return []
-    collapsed = query.changed(folded=codes)
-    expanded = query.changed(folded={})
-    return [
+    collapsed, expanded = query.changed(folded=codes), query.changed(folded={})
+    links = [
         Link(texts.show.collapse, at.table(collapsed), "collapse", focus="expand"),
         Link(texts.show.expand, at.table(expanded), "expand", focus="collapse"),
     ]
+    return [link for link, to in zip(links, (collapsed, expanded), strict=True) if to != query]
 
 
 def _downloads(query: Query, at: Addresses, texts: Texts) -> list[Download]:

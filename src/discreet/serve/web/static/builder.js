@@ -11,15 +11,14 @@ function isTable(url) {
 }
 
 // What a visitor would lose when the page is exchanged: open parts, and how far things are scrolled.
+const SCROLLED = [".sheet", ".panel", "#boxes", "#offered"];
+
 function remembered() {
-  const sheet = main.querySelector(".sheet");
-  const searches = [...main.querySelectorAll("input[type=search]")].map((i) => [i.id, i.value]);
+  const found = SCROLLED.map((name) => main.querySelector(name));
   return {
     open: new Map([...main.querySelectorAll("details[id]")].map((d) => [d.id, d.open])),
-    scroll: sheet && [sheet.scrollLeft, sheet.scrollTop],
-    boxes: document.getElementById("boxes")?.scrollTop,
-    offered: document.getElementById("offered")?.scrollTop,
-    searches,
+    scrolled: found.map((e) => e && [e.scrollLeft, e.scrollTop]),
+    search: document.getElementById("search-boxes")?.value,
   };
 }
 
@@ -28,19 +27,15 @@ function restored(kept) {
     const found = document.getElementById(id);
     if (found) found.open = open;
   }
-  const sheet = main.querySelector(".sheet");
-  if (sheet && kept.scroll) [sheet.scrollLeft, sheet.scrollTop] = kept.scroll;
-  for (const id of ["boxes", "offered"]) {
-    const list = document.getElementById(id);
-    if (list && kept[id]) list.scrollTop = kept[id];
+  const search = document.getElementById("search-boxes");
+  if (search && kept.search) {
+    search.value = kept.search;
+    filterList(search);
   }
-  for (const [id, value] of kept.searches) {
-    const field = document.getElementById(id);
-    if (field && value && id === "search-boxes") {
-      field.value = value;
-      filterList(field);
-    }
-  }
+  SCROLLED.forEach((name, k) => {
+    const found = main.querySelector(name);
+    if (found && kept.scrolled[k]) [found.scrollLeft, found.scrollTop] = kept.scrolled[k];
+  });
 }
 
 // The keyboard stays where it was, or goes to where the control says.
@@ -190,7 +185,9 @@ window.addEventListener("popstate", () => {
 });
 
 document.documentElement.classList.add("scripted");
-if (narrow.matches) document.getElementById("build")?.removeAttribute("open");
+if (narrow.matches && !main.querySelector(".refusal")) {
+  document.getElementById("build")?.removeAttribute("open");
+}
 // An address may name a part that is folded away.
 const named = location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));
 if (named instanceof HTMLDetailsElement) named.open = true;
