@@ -116,6 +116,22 @@ def test_builds_before_the_last_two_are_removed(tmp_path):
     assert [p.is_dir() for p in places] == [False, False, True, True]
 
 
+def _build(folder):
+    write_build(inner_table(), folder)
+
+
+def test_builds_at_the_same_time_leave_a_whole_one(tmp_path):
+    inner_table()
+    context = multiprocessing.get_context("fork")
+    all_ = [context.Process(target=_build, args=(tmp_path / "once",)) for _ in range(6)]
+    for process in all_:
+        process.start()
+    for process in all_:
+        process.join()
+    assert [process.exitcode for process in all_] == [0] * 6
+    assert len(read_build(tmp_path / "once", "").values)
+
+
 def test_a_file_that_is_no_inner_table_is_a_clear_error(tmp_path):
     place = write_build(inner_table(), tmp_path / "once")
     (place / "values.npy").write_bytes(b"nothing of the kind")
