@@ -51,7 +51,7 @@ def _census(file: str, persons: int) -> dict[str, Any]:
         "source": "Statistics Tarvenia, population census",
         **_SHARED,
         "footnotes": ["Tarvenia and everybody in it are invented."],
-        "labels": {"marital": "Marital status"},
+        "labels": {"marital": "marital status"},
         "records": {
             **_records(file, CENSUS),
             "recode": {"region": "district", "citizenship": "citizenship_group"},

@@ -185,9 +185,7 @@ window.addEventListener("popstate", () => {
 });
 
 document.documentElement.classList.add("scripted");
-if (narrow.matches && !main.querySelector(".refusal")) {
-  document.getElementById("build")?.removeAttribute("open");
-}
+if (narrow.matches) document.getElementById("build")?.removeAttribute("open");
 // An address may name a part that is folded away.
 const named = location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));
 if (named instanceof HTMLDetailsElement) named.open = true;
