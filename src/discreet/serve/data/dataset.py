@@ -9,6 +9,7 @@ from discreet.design.statement import Statement
 from discreet.release.cube import Cube
 from discreet.serve.answer import Answer, arranged
 from discreet.serve.data.cache import Kept
+from discreet.serve.data.seats import FOR_THE_ENGINE
 from discreet.serve.data.source import Source, Variable
 from discreet.serve.data.switch import Switch
 from discreet.serve.noted import answering
@@ -155,4 +156,5 @@ class Dataset:
 
     @cached_property
     def _cubes(self) -> Kept[tuple[str, tuple[str, ...], str], Cube]:
-        return Kept(self.room, lambda cube: cube.values.nbytes + cube.status.nbytes + 2_000)
+        seats = FOR_THE_ENGINE if self.source.mode == "on-the-fly" else None
+        return Kept(self.room, lambda cube: cube.values.nbytes + cube.status.nbytes + 2_000, seats)
