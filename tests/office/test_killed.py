@@ -36,6 +36,7 @@ method = "cell-key"
 parameters = {D = 5, V = 3, js = 2}
 """
 VISITORS = 6
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
@@ -55,6 +56,7 @@ class Load:
 
     def __init__(self, address):
         self.address, self.answered, self.go = address, Counter(), True
+        self.failed = []
         self.threads = [
             threading.Thread(target=self._visit, args=(k,), daemon=True) for k in range(VISITORS)
         ]
@@ -71,7 +73,8 @@ class Load:
             table = ["rows=sex", "rows=region&columns=sex", f"rows=wish-{number}-{k}"][k % 3]
             try:
                 found = httpx.get(f"{self.address}d/people/table?{table}", timeout=20)
-            except httpx.HTTPError:
+            except httpx.HTTPError as error:
+                self.failed.append(error)
                 time.sleep(0.02)
                 continue
             self.answered[table, found.status_code] += 1
@@ -126,6 +129,23 @@ def test_a_killed_worker_is_replaced_and_loses_nothing(site):
             time.sleep(0.1)
         assert workers[0] not in _workers(process.pid)
         assert len(_workers(process.pid)) == 2
+    assert load.answered - logged(site) == Counter()
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_reading_the_site_again_drops_no_request(site, workers):
+    site.write_text(f"{SITE}\n[server]\nworkers = {workers}\n")
+    with started("serve", site, "--port", 0) as (process, address), Load(address) as load:
+        load.wait_for(20)
+        changed = site.read_text().replace('title = "People"', 'title = "Everybody"')
+        site.write_text(changed)
+        process.send_signal(signal.SIGHUP)
+        until = time.monotonic() + 90
+        while "Everybody" not in httpx.get(address, timeout=20).text:
+            assert time.monotonic() < until
+            time.sleep(0.1)
+        load.wait_for(sum(load.answered.values()) + 40)
+    assert load.failed == []
     assert load.answered - logged(site) == Counter()
 
 
