@@ -1,6 +1,7 @@
 """Where cubes come from: an inner table, keyed noise on the fly, a universe of private tables."""
 
 import multiprocessing
+import os
 from dataclasses import replace
 
 import numpy as np
@@ -109,6 +110,15 @@ def test_a_build_that_breaks_off_leaves_the_old_one(tmp_path, monkeypatch):
         write_build(replace(inner_table(), made_from="new"), folder)
     assert read_build(folder, "old").made_from == "old"
     assert not list(folder.glob("*.part"))
+
+
+def test_what_a_killed_build_left_is_removed_after_a_day(tmp_path):
+    old, new = (tmp_path / "once" / f"build-{k}.part" for k in "ab")
+    for folder in (old, new):
+        folder.mkdir(parents=True)
+    os.utime(old, (0, 0))
+    write_build(inner_table(), tmp_path / "once")
+    assert (old.exists(), new.exists()) == (False, True)
 
 
 def test_builds_before_the_last_two_are_removed(tmp_path):

@@ -10,6 +10,7 @@ import fcntl
 import os
 import secrets
 import shutil
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +21,7 @@ from discreet.serve.data.inner import InnerTable
 
 POINTER = "current"
 _PARTIAL = ".part"
+_ABANDONED = 86_400.0  # seconds after which a build that is not complete never will be
 
 
 def write_build(table: InnerTable, folder: Path) -> Path:
@@ -116,7 +118,19 @@ def _flush(folder: Path) -> None:
 
 
 def _remove_others(folder: Path, kept: set[str]) -> None:
-    """Remove builds but the newest two: servers that have not reloaded yet may open the older."""
+    """Remove builds but the newest two, and what builds that were killed have left.
+
+    Servers that have not reloaded yet may open the older one.
+    """
     for path in folder.glob("build-*"):
-        if path.name not in kept and not path.name.endswith(_PARTIAL):
+        is_partial = path.name.endswith(_PARTIAL)
+        if (is_partial and _age(path) > _ABANDONED) or (not is_partial and path.name not in kept):
             shutil.rmtree(path, ignore_errors=True)
+
+
+def _age(path: Path) -> float:
+    """Seconds since something was last written into a folder; zero when it is gone."""
+    try:
+        return time.time() - path.stat().st_mtime
+    except OSError:
+        return 0.0
