@@ -68,7 +68,7 @@ async function show(address, { push = true, focus = [] } = {}) {
     prepare();
     restored(kept);
     focused(focus);
-    announce(main.querySelector("h1"));
+    announce();
   } catch (error) {
     if (error.name !== "AbortError") location.assign(address);
   } finally {
@@ -80,8 +80,10 @@ async function show(address, { push = true, focus = [] } = {}) {
   }
 }
 
-function announce(heading) {
-  said.textContent = document.body.dataset.updated.replace("{}", heading?.textContent ?? "");
+// A refusal is an alert and speaks for itself.
+function announce() {
+  const heading = main.querySelector(".refusal") ? null : main.querySelector("h1");
+  said.textContent = heading ? document.body.dataset.updated.replace("{}", heading.textContent) : "";
 }
 
 function addressOf(form, more = []) {
@@ -175,6 +177,7 @@ main.addEventListener("input", (event) => {
   if (event.target.dataset.filters) filterList(event.target);
 });
 main.addEventListener("keydown", (event) => {
+  if (event.key === "Escape" && event.target.closest("#editor")) document.getElementById("close").click();
   if (event.target.dataset?.filters && event.key === "Enter") event.preventDefault();
 });
 
