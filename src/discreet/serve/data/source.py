@@ -77,7 +77,11 @@ class Variable:
 
     def entries(self, detail: Detail) -> tuple[Entry, ...]:
         """The total and the codes of a detail, in reading order."""
-        return tuple(outline(self.axis, detail.levels))
+        return self._outlines[detail.name]
+
+    @cached_property
+    def _outlines(self) -> dict[str, tuple[Entry, ...]]:
+        return {d.name: tuple(outline(self.axis, d.levels)) for d in self.details}
 
 
 @dataclass(frozen=True)
