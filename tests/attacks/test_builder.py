@@ -348,3 +348,37 @@ def test_the_statement_is_the_same_for_neighbours():
         for people in (PEOPLE, PEOPLE.moved(3), PEOPLE.moved(200))
     }
     assert len(said) == 1
+
+
+PXWEB = "/api/pxweb/v2/tables/census/data?valueCodes[region]=*&valueCodes[age]=*"
+QUERY = "rows=region&columns=age"
+ROUTES = [
+    *(f"{path}?{QUERY}" for path in PAGES),
+    *(f"/api/v1/datasets/census/table?{QUERY}&format={f}" for f in ("json", "csv", "json-stat")),
+    *(f"{PXWEB}&outputFormat={f}" for f in ("json-stat2", "csv", "px", "xlsx")),
+    f"{PXWEB}&valueCodes[sex]=sex0",
+    f"{PXWEB.replace('*', 'top(2)')}",
+]
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [{"forbidden": (("age", "region"),)}, {"max_cells": 20}, {"k_anonymity": 1e6}],
+    ids=["forbidden", "cells", "anonymity"],
+)
+def test_no_route_gets_around_the_policy(policy):
+    """The same rules on pages, files and every interface, for the table and for its slices."""
+    closed, open_ = client_of(once(PEOPLE, policy=Policy(**policy))), client_of(once(PEOPLE))
+    for route in ROUTES:
+        assert open_.get(route).status_code == 200, route
+        assert 400 <= closed.get(route).status_code < 500, route
+
+
+def test_hidden_areas_are_hidden_on_every_route():
+    """The threshold of this policy hides every figure, so none may come out anywhere."""
+    dataset, _ = recognisable()
+    shown = dataset.answer(Query.parse(f"{QUERY}&layers=sex")).cube.values.ravel().tolist()
+    hiding = Dataset("census", About(), dataset.source, Policy(threshold=1e12))
+    for route in ROUTES:
+        assert counts_in(client_of(dataset).get(route), shown), route
+        assert not counts_in(client_of(hiding).get(route), shown), route

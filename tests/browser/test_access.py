@@ -69,7 +69,8 @@ def test_the_office_has_no_barriers_either(visitor, token):
     assert visitor.barriers() == []
     visitor.find("#token").send_keys(token)
     visitor.follow(visitor.find("main form button"))
-    visitor.open("/admin")
+    visitor.open("/")
+    visitor.follow(visitor.link("Office"))
     assert visitor.title == "Office"
     assert visitor.barriers() == []
     visitor.resize(320)

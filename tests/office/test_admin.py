@@ -131,6 +131,14 @@ def test_signing_in_needs_a_form_of_this_site(app, file_store):
     assert "set-cookie" not in found.headers
 
 
+def test_a_signed_in_visitor_can_sign_out_without_the_admin_page(app, file_store):
+    browser = Browser(app)
+    browser.sign_in(add_token(file_store, "eve", Role.viewer))
+    assert "You are signed in as eve." in browser.get("/sign-in").text
+    assert browser.post("/sign-out", {"form": browser.mark("/sign-in")}).status_code == 303
+    assert "You are signed in" not in browser.get("/sign-in").text
+
+
 # Who sees the page
 
 

@@ -134,7 +134,9 @@ def test_kept_answers_do_not_wait_for_slow_ones(monkeypatch):
             found = await asyncio.wait_for(client.get(TABLE), 5)
             assert not any(task.done() for task in waiting)
             release.set()
-            assert {r.status_code for r in await asyncio.gather(*waiting)} == {200}
+            codes = {r.status_code for r in await asyncio.gather(*waiting)}
+            assert 200 in codes
+            assert codes <= {200, 503}  # more than can wait are asked to come back
             return found
 
     assert asyncio.run(visit()).status_code == 200

@@ -104,6 +104,25 @@ def test_what_cannot_be_written_down_is_not_answered(client_of, file_store):
     assert client.get("/").status_code == 200
 
 
+def test_a_database_that_does_not_answer_asks_visitors_to_come_back(client_of, file_store):
+    token = add_token(file_store, "ann", Role.custodian)
+    client = client_of()
+    with file_store.writing() as connection:
+        connection.execute(text("DROP TABLE audit"))
+    found = client.get("/admin", headers={"Authorization": f"Bearer {token}"})
+    assert found.status_code == 503
+    assert "audit" not in found.text.partition("<main")[2].partition("</main>")[0]
+
+
+def test_the_head_of_an_answer_can_be_asked_for_alone(client_of, file_store):
+    client = client_of()
+    whole, head = client.get(TABLE), client.request("HEAD", TABLE)
+    assert (head.status_code, head.content) == (200, b"")
+    assert head.headers["content-length"] == whole.headers["content-length"]
+    assert head.headers["etag"] == whole.headers["etag"]
+    assert len(log(file_store)) == 2
+
+
 def test_a_visitor_without_an_account_has_a_name_for_the_day_and_no_address(client_of, file_store):
     client = client_of()
     client.get(TABLE)

@@ -7,6 +7,7 @@ import pytest
 
 from discreet.design.release import CellStatus
 from discreet.serve.data.source import crossing
+from discreet.serve.policy.policy import Policy
 from discreet.serve.query import Query
 from discreet.serve.refusals import Refusal
 from tests.serve.records import RECIPE, small_country
@@ -131,6 +132,8 @@ REFUSED = [
     ("rows=region&group.region=Twice|N|N1", "overlapping_codes"),
     ("rows=sex&where.region=N&where.region=N1", "overlapping_codes"),
     ("rows=sex&unit=weight", "unknown_unit"),
+    ("rows=region&group.region=all|N", "unreadable_group"),
+    ("rows=region&group.region=Whole country|N", "unreadable_group"),
     ("rows=age&group.age=A|0-14&pick.age=0-14", "unknown_code"),
 ]
 
@@ -149,3 +152,19 @@ def test_figures_are_kept_for_the_next_visitor():
     dataset = live()
     first = dataset.cube(("age", "sex"), "count")
     assert dataset.cube(("age", "sex"), "count") is first
+
+
+def test_a_refusal_by_public_sizes_adds_nothing_up():
+    """A refusal is cheap: tables that it offers are judged by their sizes, where these decide."""
+    dataset = once(Policy(max_cells=20))
+    with pytest.raises(Refusal) as caught:
+        dataset.answer(Query.parse("rows=region&columns=age&layers=sex"))
+    assert caught.value.offers
+    assert not len(dataset._cubes)
+
+
+@pytest.mark.parametrize("name", ["once", "live"])
+def test_totals_may_be_named_like_any_code(site, name):
+    plain = site.dataset(name).answer(Query.parse("rows=sex")).cube
+    for address in ("rows=sex&where.region=ALL", "rows=sex&where.sex=T", "rows=sex&pick.sex=T"):
+        assert site.dataset(name).answer(Query.parse(address)).cube.values[0] == plain.values[0]

@@ -1,13 +1,21 @@
 """What is at hand is given at once; what is under way is made once."""
 
+import asyncio
 import threading
 import time
 
+import httpx
 import pytest
 
+from discreet.serve.app import make_app
 from discreet.serve.data.cache import Kept
 from discreet.serve.data.pool import Pool
+from discreet.serve.data.seats import Seats
+from discreet.serve.query import Query
 from discreet.serve.refusals import Refusal
+from discreet.serve.site.config import SiteConfig
+from discreet.serve.site.site import Site
+from tests.serve.sites import live
 
 
 def in_threads(n, work):
@@ -78,24 +86,28 @@ def test_no_more_than_so_many_connections_are_opened():
 
 
 def test_too_many_who_wait_are_told_so_at_once():
-    pool, release, inside = Pool(object, 1, most_waiting=1), threading.Event(), threading.Event()
-
-    def work():
-        with pool.lent():
-            inside.set()
-            release.wait()
-
-    threads = in_threads(1, work)
-    inside.wait()
-    threads += in_threads(1, work)
-    while pool._seats._value:
+    """Those who make something and those who wait for it take places; what is kept needs none."""
+    kept, release = Kept(10, seats=Seats(2)), threading.Event()
+    kept.get("quick", lambda: "at hand")
+    threads = in_threads(2, lambda: kept.get("slow", release.wait))
+    while kept._seats._free._value:
         time.sleep(0.001)
-    with pytest.raises(Refusal) as caught, pool.lent():
-        pass
-    assert (caught.value.code, caught.value.status) == ("busy", 503)
+    for key in ("slow", "other"):
+        with pytest.raises(Refusal) as caught:
+            kept.get(key, lambda: "made")
+        assert (caught.value.code, caught.value.status) == ("busy", 503)
+    assert kept.get("quick", lambda: pytest.fail("made again")) == "at hand"
     release.set()
     for thread in threads:
         thread.join()
+    assert kept.get("other", lambda: "made") == "made"
+
+
+def test_a_connection_that_never_becomes_free_is_a_refusal():
+    pool = Pool(object, 1, patience=0.01)
+    with pool.lent(), pytest.raises(Refusal) as caught, pool.lent():
+        pass
+    assert caught.value.code == "busy"
 
 
 def test_a_connection_that_failed_a_question_is_used_again():
@@ -104,3 +116,34 @@ def test_a_connection_that_failed_a_question_is_used_again():
         raise ValueError("no")
     with pool.lent() as second:
         assert second is first
+
+
+def test_a_kept_table_is_answered_while_many_wait_for_slow_ones():
+    """Over HTTP: threads stay free for pages of tables that are at hand."""
+    dataset, release = live(), threading.Event()
+    dataset.answer(Query.parse("rows=sex"))
+    make = dataset.source.cube
+
+    def slow(details, unit):
+        release.wait(20)
+        return make(details, unit)
+
+    dataset.source.cube = slow
+    app = make_app(Site(SiteConfig(), {"live": dataset}))
+
+    async def asked():
+        transport = httpx.ASGITransport(app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://here") as client:
+            crowd = [client.get("/d/live/table?rows=region&columns=age") for _ in range(60)]
+            waiting = [asyncio.ensure_future(request) for request in crowd]
+            await asyncio.sleep(0.5)
+            start = time.perf_counter()
+            quick = await client.get("/d/live/table.csv?rows=sex")
+            seconds = time.perf_counter() - start
+            release.set()
+            return quick, seconds, [(await request).status_code for request in waiting]
+
+    quick, seconds, others = asyncio.run(asked())
+    assert quick.status_code == 200
+    assert seconds < 5
+    assert {200, 503} <= set(others) <= {200, 429, 503}

@@ -229,6 +229,20 @@ def test_a_reload_keeps_closed_what_is_closed(folder):
     assert holder.current.dataset("people").closed
 
 
+def test_a_reload_opens_records_again_only_where_they_changed(folder):
+    build_all(folder)
+    holder = held_site(folder / "site.toml")
+    live = holder.current.dataset("live")
+    given = changed("datasets.live.policy", {"max_cells": 20})
+    (folder / "site.toml").write_text(tomli_w.dumps(given))
+    now = holder.reload().dataset("live")
+    assert now.policy.max_cells == 20
+    assert now.source is live.source
+    given["datasets"]["live"]["records"]["edition"] = "2"
+    (folder / "site.toml").write_text(tomli_w.dumps(given))
+    assert holder.reload().dataset("live").source is not live.source
+
+
 def test_a_broken_file_leaves_the_old_site(folder):
     build_all(folder)
     holder = held_site(folder / "site.toml")

@@ -1,6 +1,7 @@
 """Where cubes come from: an inner table, keyed noise on the fly, a universe of private tables."""
 
 import multiprocessing
+import os
 from dataclasses import replace
 
 import numpy as np
@@ -111,9 +112,34 @@ def test_a_build_that_breaks_off_leaves_the_old_one(tmp_path, monkeypatch):
     assert not list(folder.glob("*.part"))
 
 
+def test_what_a_killed_build_left_is_removed_after_a_day(tmp_path):
+    old, new = (tmp_path / "once" / f"build-{k}.part" for k in "ab")
+    for folder in (old, new):
+        folder.mkdir(parents=True)
+    os.utime(old, (0, 0))
+    write_build(inner_table(), tmp_path / "once")
+    assert (old.exists(), new.exists()) == (False, True)
+
+
 def test_builds_before_the_last_two_are_removed(tmp_path):
     places = [write_build(inner_table(), tmp_path / "once") for _ in range(4)]
     assert [p.is_dir() for p in places] == [False, False, True, True]
+
+
+def _build(folder):
+    write_build(inner_table(), folder)
+
+
+def test_builds_at_the_same_time_leave_a_whole_one(tmp_path):
+    inner_table()
+    context = multiprocessing.get_context("fork")
+    all_ = [context.Process(target=_build, args=(tmp_path / "once",)) for _ in range(6)]
+    for process in all_:
+        process.start()
+    for process in all_:
+        process.join()
+    assert [process.exitcode for process in all_] == [0] * 6
+    assert len(read_build(tmp_path / "once", "").values)
 
 
 def test_a_file_that_is_no_inner_table_is_a_clear_error(tmp_path):

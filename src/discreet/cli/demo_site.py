@@ -16,6 +16,7 @@ SURVEY = (
     "occupation[major_group]",
     "industry[section]",
 )
+_ENOUGH = 50_000  # people, for the sparsity of areas to say something
 _SHARED = {"date": "1 January 2026", "licence": "CC0 1.0", "contact": "statistics@tarvenia.example"}
 
 
@@ -50,12 +51,13 @@ def _census(file: str, persons: int) -> dict[str, Any]:
         "source": "Statistics Tarvenia, population census",
         **_SHARED,
         "footnotes": ["Tarvenia and everybody in it are invented."],
-        "labels": {"marital": "Marital status"},
+        "labels": {"marital": "marital status"},
         "records": {
             **_records(file, CENSUS),
             "recode": {"region": "district", "citizenship": "citizenship_group"},
         },
         "recipe": {"tabulate": {"margins": _listed(CENSUS, 3)}, "protect": method},
+        "policy": {"area": "region", "max_sparsity": 0.5 if persons >= _ENOUGH else 1.0},
     }
 
 

@@ -1,4 +1,4 @@
-"""The table builder: pages and their JSON twins, made from releases only.
+"""The table builder: sites of data sets, their pages and interfaces, made from protected cubes.
 
-`source` asks a recipe for releases; nothing else in this folder can reach the records.
+`build` and `data.live` touch records; nothing else in this folder can reach them.
 """

@@ -51,6 +51,8 @@ class Guard:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
+        if scope["method"] == "HEAD":
+            scope, send = {**scope, "method": "GET"}, _without_body(send)
         state = scope.setdefault("state", {})
         state["site"] = scope["app"].state.site.current
         state["path"] = scope["path"].removeprefix(scope.get("root_path", ""))
@@ -94,6 +96,18 @@ def _check_length(scope: Scope) -> None:
     length = dict(scope["headers"]).get(b"content-length", b"0")
     if length.isdigit() and int(length) > LARGEST_BODY:
         raise _too_large()
+
+
+def _without_body(send: Send) -> Send:
+    """What would be answered to GET, without its body."""
+
+    async def head_alone(message: Message) -> None:
+        if message["type"] != "http.response.body":
+            await send(message)
+        elif not message.get("more_body", False):
+            await send({"type": "http.response.body", "body": b""})
+
+    return head_alone
 
 
 def _bounded(receive: Receive) -> Receive:

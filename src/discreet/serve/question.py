@@ -180,6 +180,7 @@ def _check_codes(question: Question) -> None:
         _check_apart(used[name], codes)
     for name, groups in query.groups.items():
         _require_shown(name, shown)
+        _check_labels(shown[name], groups)
         for codes in groups.values():
             _check_known(shown[name], codes)
             _check_apart(shown[name], codes)
@@ -190,6 +191,15 @@ def _check_codes(question: Question) -> None:
         elif unknown := [c for c in codes if c not in query.groups[name]]:
             allowed = f"Groups: {', '.join(query.groups[name])}."
             raise Refusal("unknown_code", f"There is no group {unknown[0]!r}.", allowed)
+
+
+def _check_labels(asked: Asked, groups: Iterable[str]) -> None:
+    """A group must not pass for the total."""
+    total = asked.entries[0]
+    for label in groups:
+        if label.casefold() in (total.code.casefold(), total.label.casefold()):
+            message = f"A group of {asked.label_inside} is named like its total."
+            raise Refusal("unreadable_group", message, "Another name for the group.")
 
 
 def _require_shown(name: str, shown: Mapping[str, Asked]) -> None:

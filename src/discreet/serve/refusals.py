@@ -50,7 +50,8 @@ def refusal_of(error: Exception) -> Refusal:
     if isinstance(error, Refusal):
         return error
     if isinstance(error, DiscreetError):
-        return Refusal("not_possible", error.public(), "Choose other variables.", 500)
+        status = getattr(error, "status", 500)  # an error may know better
+        return Refusal("not_possible", error.public(), "Choose other variables.", status)
     return Refusal("internal", GENERIC, "Every table that the pages offer.", 500)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from discreet.design.release import CellStatus
 from discreet.serve.query import View
-from discreet.serve.web.charts import palette
+from discreet.serve.web.charts import palette, svg
 from discreet.serve.web.charts.choice import CHARTS, drawn
 from discreet.serve.web.charts.heat import SHADES, shade_of
 from discreet.serve.web.charts.picture import picture_of
@@ -162,3 +162,11 @@ def test_series_differ_from_paper_and_have_patterns():
         assert contrast(colour, "#ffffff") >= 3
     assert len(set(palette.DASHES)) == len(set(palette.MARKERS)) == palette.MOST_SERIES
     assert len(palette.colours("#1f5f99")) == palette.MOST_SERIES
+
+
+def test_long_names_take_two_lines_and_keep_both_ends():
+    assert svg.lines_of("Short", 100) == ["Short"]
+    assert svg.lines_of("Younger than 15 · Female", 130) == ["Younger than 15", "Female"]
+    assert svg.lines_of("Donaudampfschifffahrt", 50) == ["Donau…"]
+    for line in svg.lines_of("One very long name of a place that nobody can read", 100):
+        assert svg.width_of(line) <= 110

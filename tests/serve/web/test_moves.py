@@ -60,6 +60,14 @@ def test_removing_forgets_the_variable_alone(dataset):
     assert left.where == START.where
 
 
+def test_shares_of_rows_need_columns(dataset):
+    query = Query.parse("rows=region&columns=sex&show=row")
+    assert moves.shows(query) == ["count", "row", "column", "total"]
+    alone = moves.removed(query, find(query, dataset, "sex"))
+    assert moves.shows(alone) == ["count", "column", "total"]
+    assert alone.view.show == "count"
+
+
 def test_a_layer_is_forgotten_when_its_variable_leaves_the_layers(dataset):
     query = Query.parse("rows=region&layers=sex&layer.sex=F")
     assert moves.moved(query, find(query, dataset, "sex"), "rows").view.layer == {}

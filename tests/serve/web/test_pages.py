@@ -194,6 +194,14 @@ def test_notes_say_whether_figures_add_up(client):
     assert "Figures may not add up to totals" in client.get("/d/live").text
 
 
+def test_units_are_those_of_the_figures(client):
+    counts = client.get("/d/once/table?rows=age&columns=sex").text
+    shares = client.get("/d/once/table?rows=age&columns=sex&show=row").text
+    assert "Figures are numbers of people" in counts
+    assert "Figures are numbers of people" not in shares
+    assert "Figures are percentages of the row total." in shares
+
+
 def test_sums_of_protected_figures_do_not_claim_the_precision_of_single_ones(client):
     single = client.get("/d/live/table?rows=region").text
     summed = client.get("/d/live/table?rows=region&where.sex=F").text

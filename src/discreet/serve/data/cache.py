@@ -6,7 +6,10 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future
+from contextlib import nullcontext
 from typing import Generic, TypeVar
+
+from discreet.serve.data.seats import Seats
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
@@ -21,20 +24,38 @@ class Kept(Generic[K, V]):
     Args:
       room: What all results together may weigh.
       weigh: The weight of a result; every result weighs one when absent.
+      seats: Places for those who make a result or wait for it; as many as like when absent.
     """
 
-    def __init__(self, room: float, weigh: Callable[[V], float] | None = None) -> None:
-        self.room, self._weigh = room, weigh or (lambda _: 1.0)
+    def __init__(
+        self,
+        room: float,
+        weigh: Callable[[V], float] | None = None,
+        seats: Seats | None = None,
+    ) -> None:
+        self.room, self._weigh, self._seats = room, weigh or (lambda _: 1.0), seats
         self._lock = threading.Lock()
         self._kept: OrderedDict[K, tuple[V, float]] = OrderedDict()
         self._under_way: dict[K, Future[V]] = {}
         self._load = 0.0
 
     def get(self, key: K, make: Callable[[], V]) -> V:
-        """The result of a key, made if nobody has."""
+        """The result of a key, made if nobody has.
+
+        Raises:
+          Refusal: It is not at hand, and there is no place to wait for it.
+        """
         with self._lock:
             if key in self._kept:
                 self._kept.move_to_end(key)
+                return self._kept[key][0]
+        with nullcontext() if self._seats is None else self._seats.taken():
+            return self._awaited(key, make)
+
+    def _awaited(self, key: K, make: Callable[[], V]) -> V:
+        """The result, made here or by somebody who is at it already."""
+        with self._lock:
+            if key in self._kept:
                 return self._kept[key][0]
             waiting = self._under_way.get(key)
             if waiting is None:

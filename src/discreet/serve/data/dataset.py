@@ -9,6 +9,7 @@ from discreet.design.statement import Statement
 from discreet.release.cube import Cube
 from discreet.serve.answer import Answer, arranged
 from discreet.serve.data.cache import Kept
+from discreet.serve.data.seats import FOR_THE_ENGINE
 from discreet.serve.data.source import Source, Variable
 from discreet.serve.data.switch import Switch
 from discreet.serve.noted import answering
@@ -115,11 +116,11 @@ class Dataset:
         return Answer(self, question, judged.cube, judged.notes)
 
     def _is_allowed(self, query: Query) -> bool:
-        """Whether a query would be answered; one that needs the engine is not tried out."""
+        """Whether a query would be answered, as far as that can be told without the engine."""
         try:
             question = Question.checked(self.source, query)
             self.policy.check(question)
-            if self.source.mode == "release-once":
+            if self.source.mode == "release-once" and self.policy.judges:
                 self._answered(question)
         except Refusal:
             return False
@@ -155,4 +156,5 @@ class Dataset:
 
     @cached_property
     def _cubes(self) -> Kept[tuple[str, tuple[str, ...], str], Cube]:
-        return Kept(self.room, lambda cube: cube.values.nbytes + cube.status.nbytes + 2_000)
+        seats = FOR_THE_ENGINE if self.source.mode == "on-the-fly" else None
+        return Kept(self.room, lambda cube: cube.values.nbytes + cube.status.nbytes + 2_000, seats)

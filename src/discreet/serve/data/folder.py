@@ -6,9 +6,13 @@ a table is there whole or not at all, and one that is being served stays until n
 
 from __future__ import annotations
 
+import fcntl
 import os
 import secrets
 import shutil
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from discreet.errors import DataError
@@ -17,6 +21,7 @@ from discreet.serve.data.inner import InnerTable
 
 POINTER = "current"
 _PARTIAL = ".part"
+_ABANDONED = 86_400.0  # seconds after which a build that is not complete never will be
 
 
 def write_build(table: InnerTable, folder: Path) -> Path:
@@ -31,14 +36,12 @@ def write_build(table: InnerTable, folder: Path) -> Path:
     try:
         table.write(partial)
         _flush(partial)
-        os.replace(partial, place)
+        with _alone(folder):
+            os.replace(partial, place)
+            _point(folder, place)
     except BaseException:
         shutil.rmtree(partial, ignore_errors=True)
         raise
-    before = pointed(folder)
-    with written_whole(folder / POINTER) as temporary:
-        temporary.write_text(place.name, encoding="ascii")
-    _remove_others(folder, {place.name, before.name if before else ""})
     return place
 
 
@@ -85,6 +88,25 @@ def pointed(folder: Path) -> Path | None:
     return folder / name if name and name == Path(name).name else None
 
 
+def _point(folder: Path, place: Path) -> None:
+    """Make a build the one that is served, and remove those that nobody needs any more."""
+    before = pointed(folder)
+    with written_whole(folder / POINTER) as temporary:
+        temporary.write_text(place.name, encoding="ascii")
+    _remove_others(folder, {place.name, before.name if before else ""})
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Keep other builds of the same data set waiting; a process that dies lets them go."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
 def _flush(folder: Path) -> None:
     """Have every file on the disk before the pointer names them."""
     for path in [*folder.iterdir(), folder]:
@@ -96,7 +118,19 @@ def _flush(folder: Path) -> None:
 
 
 def _remove_others(folder: Path, kept: set[str]) -> None:
-    """Remove builds but the newest two: servers that have not reloaded yet may open the older."""
+    """Remove builds but the newest two, and what builds that were killed have left.
+
+    Servers that have not reloaded yet may open the older one.
+    """
     for path in folder.glob("build-*"):
-        if path.name not in kept:
+        is_partial = path.name.endswith(_PARTIAL)
+        if (is_partial and _age(path) > _ABANDONED) or (not is_partial and path.name not in kept):
             shutil.rmtree(path, ignore_errors=True)
+
+
+def _age(path: Path) -> float:
+    """Seconds since something was last written into a folder; zero when it is gone."""
+    try:
+        return time.time() - path.stat().st_mtime
+    except OSError:
+        return 0.0

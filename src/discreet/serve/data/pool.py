@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Generic, TypeVar
 
-from discreet.serve.refusals import Refusal
+from discreet.serve.data.seats import busy
 
 T = TypeVar("T")
 _PATIENCE = 60.0
@@ -20,17 +20,20 @@ class Pool(Generic[T]):
     Args:
       make: Opens a connection.
       size: Most connections at a time.
-      most_waiting: Questions that may wait for one; more are refused at once, so that threads are
-        left for those that need none.
       first: A connection that is open already.
+      patience: Seconds that a question waits for one.
     """
 
     def __init__(
-        self, make: Callable[[], T], size: int, most_waiting: int = 24, first: T | None = None
+        self,
+        make: Callable[[], T],
+        size: int,
+        *,
+        first: T | None = None,
+        patience: float = _PATIENCE,
     ) -> None:
         self._make, self._free = make, queue.LifoQueue[T]()
-        self._room = threading.Semaphore(size)
-        self._seats = threading.Semaphore(size + most_waiting)
+        self._room, self._patience = threading.Semaphore(size), patience
         if first is not None:
             self._free.put(first)
 
@@ -39,31 +42,21 @@ class Pool(Generic[T]):
         """A connection for the block.
 
         Raises:
-          Refusal: Too many questions wait already.
+          Refusal: None became free for too long.
         """
-        if not self._seats.acquire(blocking=False):
-            raise _busy()
+        if not self._room.acquire(timeout=self._patience):
+            raise busy()
         try:
-            if not self._room.acquire(timeout=_PATIENCE):
-                raise _busy()
+            connection = self._taken()
             try:
-                connection = self._taken()
-                try:
-                    yield connection
-                finally:
-                    self._free.put(connection)
+                yield connection
             finally:
-                self._room.release()
+                self._free.put(connection)
         finally:
-            self._seats.release()
+            self._room.release()
 
     def _taken(self) -> T:
         try:
             return self._free.get_nowait()
         except queue.Empty:
             return self._make()
-
-
-def _busy() -> Refusal:
-    message = "Many new tables are being made at the moment."
-    return Refusal("busy", message, "The same table in a few seconds.", 503)

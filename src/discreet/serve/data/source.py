@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 from discreet.design.axis import LEAVES, Axis, Level
 from discreet.design.formula import Term, margins
 from discreet.errors import ParameterError
-from discreet.release.cube import Cube, worded, words
+from discreet.release.cube import Cube, words
 from discreet.release.outline import Entry, outline
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Variable:
     Attributes:
       axis: Its codes, levels and labels.
       details: The details on offer, the one that is offered first in front.
-      title: Its name for readers; made from the name of the axis when empty.
+      title: Its name for readers, as it stands inside a sentence; the axis's name when empty.
     """
 
     axis: Axis
@@ -62,7 +62,8 @@ class Variable:
     @property
     def label(self) -> str:
         """The variable's name for readers."""
-        return self.title or worded(self.axis.name)
+        text = self.label_inside
+        return text[:1].upper() + text[1:]
 
     @property
     def label_inside(self) -> str:
@@ -76,7 +77,11 @@ class Variable:
 
     def entries(self, detail: Detail) -> tuple[Entry, ...]:
         """The total and the codes of a detail, in reading order."""
-        return tuple(outline(self.axis, detail.levels))
+        return self._outlines[detail.name]
+
+    @cached_property
+    def _outlines(self) -> dict[str, tuple[Entry, ...]]:
+        return {d.name: tuple(outline(self.axis, d.levels)) for d in self.details}
 
 
 @dataclass(frozen=True)

@@ -51,6 +51,7 @@ class Office:
         self._read = time.monotonic()
         self._stop = threading.Event()
         self._watcher: threading.Thread | None = None
+        self.buckets = Buckets(self.config.accounts.rate, self.config.accounts.burst)
         self.adopt(self.config)
 
     @classmethod
@@ -70,9 +71,11 @@ class Office:
 
     def adopt(self, config: OfficeConfig) -> None:
         """Go by another configuration of accounts, as after a reload."""
+        accounts = config.accounts
         self.config = config
-        self.proxies = Proxies(config.accounts.trusted_proxies)
-        self.buckets = Buckets(config.accounts.rate, config.accounts.burst)
+        self.proxies = Proxies(accounts.trusted_proxies)
+        if (accounts.rate, accounts.burst) != (self.buckets.rate, self.buckets.burst):
+            self.buckets = Buckets(accounts.rate, accounts.burst)
 
     def refresh(self) -> State:
         """Read the decisions again."""
@@ -83,6 +86,7 @@ class Office:
 
     def watch(self, holder: SiteHolder) -> None:
         """Carry decisions out in this process, now and whenever they change."""
+        self.refresh()
         holder.prepare_by(self._prepare)
         if self.store is not None and self._watcher is None:
             self._watcher = threading.Thread(

@@ -88,6 +88,7 @@ class _Recorded:
     def __init__(self, desk: Reception, scope: Scope, note: Note, visitor: Visitor) -> None:
         self.desk, self.scope, self.note, self.visitor = desk, scope, note, visitor
         self.began = time.perf_counter()
+        self.is_recorded = False
 
     async def __call__(self, receive: Receive, send: Send) -> None:
         async def recorded(message: Message) -> None:
@@ -100,11 +101,15 @@ class _Recorded:
         except _Unrecorded:
             raise unavailable() from None
         except Exception as error:
-            try:
-                await self._record(refusal_of(error).code)
-            except _Unrecorded:
-                raise unavailable() from None
+            if not self.is_recorded:
+                await self._record_failure(refusal_of(error).code)
             raise
+
+    async def _record_failure(self, outcome: str) -> None:
+        try:
+            await self._record(outcome)
+        except _Unrecorded:
+            raise unavailable() from None
 
     async def _record(self, outcome: str) -> None:
         entry = self._entry(outcome)
@@ -114,6 +119,7 @@ class _Recorded:
             await self.desk.office.audit.recorded(entry)
         except Exception as error:
             raise _Unrecorded from error
+        self.is_recorded = True
 
     def _entry(self, outcome: str) -> Entry | None:
         """The entry of a question; none for pages without one."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
+from starlette.concurrency import run_in_threadpool
 
 from discreet.serve.office.accounts.identify import COOKIE
 from discreet.serve.office.accounts.tokens import holder_of
@@ -19,7 +20,7 @@ router = APIRouter(include_in_schema=False)
 def sign_in_page(request: Request) -> Response:
     """The form that takes a token."""
     _check_offered(request)
-    return page(request, "sign_in.html", mark=form_mark(request), is_wrong=False)
+    return _page(request, is_wrong=False)
 
 
 @router.post("/sign-in")
@@ -27,9 +28,10 @@ async def sign_in(request: Request) -> Response:
     """Start a session for the holder of a token."""
     _check_offered(request)
     fields, office = await read_form(request), request.state.office
-    token = holder_of(fields.get("token", "").strip(), office.refresh().tokens)
+    state = await run_in_threadpool(office.refresh)
+    token = holder_of(fields.get("token", "").strip(), state.tokens)
     if token is None:
-        return page(request, "sign_in.html", 401, mark=form_mark(request), is_wrong=True)
+        return _page(request, is_wrong=True)
     start = "/admin" if token.role is Role.custodian else "/"
     response = RedirectResponse(f"{root_of(request)}{start}", 303)
     seconds = office.config.accounts.session_hours * 3600
@@ -51,6 +53,13 @@ async def sign_out(request: Request) -> Response:
     await read_form(request)
     response = RedirectResponse(f"{root_of(request)}/", 303)
     response.delete_cookie(COOKIE, path=root_of(request) or "/")
+    return response
+
+
+def _page(request: Request, is_wrong: bool) -> Response:
+    parts = {"visitor": request.state.visitor, "mark": form_mark(request), "is_wrong": is_wrong}
+    response = page(request, "sign_in.html", 401 if is_wrong else 200, **parts)
+    response.headers["Cache-Control"] = "no-store"
     return response
 
 

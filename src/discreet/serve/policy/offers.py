@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from discreet.serve.query import Query
 from discreet.serve.question import Asked, Question
 
-MOST, TRIED = 3, 12
+MOST, TRIED = 3, 8
 Offer = tuple[str, Query]
 
 

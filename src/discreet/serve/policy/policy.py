@@ -74,6 +74,11 @@ class Policy:
         """The rules, those on public sizes first."""
         return tuple(self._rules())
 
+    @cached_property
+    def judges(self) -> bool:
+        """Whether some rule looks at protected figures."""
+        return any(type(rule).judge is not Rule.judge for rule in self.rules)
+
     def check(self, question: Question) -> None:
         """Refuse what public sizes forbid."""
         for rule in self.rules:

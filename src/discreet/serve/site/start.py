@@ -11,13 +11,14 @@ from discreet.design.formula import parse
 from discreet.errors import DiscreetError
 from discreet.recipe import Recipe
 from discreet.serve.build import made_from, records_of
-from discreet.serve.data.dataset import Dataset
+from discreet.serve.data.dataset import About, Dataset
 from discreet.serve.data.folder import pointed, read_build
 from discreet.serve.data.inner import InnerSource
 from discreet.serve.data.live import LiveSource, Tables, is_private
 from discreet.serve.data.private import PrivateSource
 from discreet.serve.data.shelf import Shelf
 from discreet.serve.data.source import Source
+from discreet.serve.policy.policy import Policy
 from discreet.serve.site.config import DatasetConfig, SiteConfig
 from discreet.serve.site.read import read_site
 from discreet.serve.site.site import Site, SiteHolder
@@ -60,22 +61,23 @@ class _Maker:
 
     def _dataset(self, config: SiteConfig, wanted: DatasetConfig) -> tuple[object, Dataset]:
         build = pointed(config.cache_folder / wanted.name)
-        stamp = (wanted, made_from(wanted, config.folder), build, config.folder)
-        before = self._made.get(wanted.name)
-        if before is None:
-            return stamp, _dataset(config, wanted)
-        if before[0] == stamp:
-            return before
-        return stamp, replace(_dataset(config, wanted), switch=before[1].switch)
+        behind = replace(wanted, about=About(), policy=Policy())
+        stamp = (behind, made_from(wanted, config.folder), build, config.folder)
+        seen, before = self._made.get(wanted.name, (None, None))
+        if before is None or seen != stamp:
+            made = _dataset(config, wanted)
+            return stamp, made if before is None else replace(made, switch=before.switch)
+        if (before.about, before.policy) == (wanted.about, wanted.policy):
+            return stamp, before
+        return stamp, replace(before, about=wanted.about, policy=wanted.policy)
 
 
 def _dataset(config: SiteConfig, dataset: DatasetConfig) -> Dataset:
     try:
-        source = _source(config, dataset)
+        return Dataset(dataset.name, dataset.about, _source(config, dataset), dataset.policy)
     except DiscreetError as error:
         error.args = (f"data set {dataset.name!r}: {error}",)
         raise
-    return Dataset(dataset.name, dataset.about, source, dataset.policy)
 
 
 def _source(config: SiteConfig, dataset: DatasetConfig) -> Source:

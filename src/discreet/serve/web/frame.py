@@ -33,13 +33,14 @@ def templates() -> Environment:
 
 
 def rendered(request: Request, template: str, **parts: Any) -> str:
-    """A page in the visitor's language; every template knows `site`, `texts` and `root`."""
+    """A page in the visitor's language; templates know `site`, `texts`, `root` and `visitor`."""
     site = current_site(request)
     common = {
         "site": site,
         "texts": texts_for(request),
         "root": root_of(request),
         "version": __version__,
+        "visitor": getattr(request.state, "visitor", None),
         "languages": _languages(request, site.config),
     }
     return templates().get_template(template).render({**common, **parts})

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from markupsafe import Markup
 
 from discreet.design.release import CellStatus
 from discreet.release.cube import ABSENT, CubeAxis
@@ -52,6 +53,11 @@ class Row:
     is_lead: bool
     cells: tuple[str, ...]
     fold: Fold | None = None
+
+    @property
+    def html(self) -> Markup:
+        """The texts as cells of a page; numbers and symbols have nothing to escape."""
+        return Markup(f"<td>{'</td><td>'.join(self.cells)}</td>")
 
 
 @dataclass(frozen=True)

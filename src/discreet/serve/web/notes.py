@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from discreet.design.release import COUNT
 from discreet.design.statement import Sentence, Statement, plain_data
 from discreet.serve.answer import Answer
 from discreet.serve.data.source import Budget
@@ -101,9 +102,11 @@ def _adds(answer: Answer) -> bool:
 
 
 def _units(answer: Answer, texts: Texts) -> list[Said]:
-    names = [f"{answer.unit}_note"]
-    names += [f"{answer.query.view.show}_note"] if answer.query.view.show != "count" else []
-    found = [getattr(texts.units, name, "") for name in names]
+    """What the figures are; percentages of counts need no word on counts."""
+    show = answer.query.view.show
+    of_unit = [] if show != "count" and answer.unit == COUNT else [f"{answer.unit}_note"]
+    of_share = [f"{show}_note"] if show != "count" else []
+    found = [getattr(texts.units, name, "") for name in (*of_unit, *of_share)]
     return [Said(text, texts.code) for text in found if text]
 
 

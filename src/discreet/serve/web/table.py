@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 
 from discreet.release.formats.write import writers
 from discreet.serve.answer import Answer
@@ -74,7 +75,7 @@ def table_of(answer: Answer, at: Addresses, texts: Texts, accent: str) -> TableP
         _charts(query, at, texts),
         _totals(query, at, texts),
         _folds(answer, at, texts),
-        _downloads(query, at, texts),
+        _downloads(query, at),
         notes_of(answer, texts),
         sheet.values.size,
     )
@@ -101,11 +102,11 @@ def _shows(query: Query, at: Addresses, texts: Texts) -> list[Link]:
     return [
         Link(
             getattr(texts.show, name),
-            at.table(query.changed(show=name, sort=query.view.sort)),
+            at.table(query.changed(show=name)),
             f"show-{name}",
             is_current=name == chosen,
         )
-        for name in ("count", "row", "column", "total")
+        for name in moves.shows(query)
     ]
 
 
@@ -139,16 +140,23 @@ def _folds(answer: Answer, at: Addresses, texts: Texts) -> list[Link]:
         codes |= {name: tops} if tops else {}
     if not codes:
         return []
-    collapsed = query.changed(folded=codes)
-    expanded = query.changed(folded={})
-    return [
+    collapsed, expanded = query.changed(folded=codes), query.changed(folded={})
+    links = [
         Link(texts.show.collapse, at.table(collapsed), "collapse", focus="expand"),
         Link(texts.show.expand, at.table(expanded), "expand", focus="collapse"),
     ]
+    return [link for link, to in zip(links, (collapsed, expanded), strict=True) if to != query]
 
 
-def _downloads(query: Query, at: Addresses, texts: Texts) -> list[Download]:
-    return [Download(w.title, w.ending, at.file(query, w.ending.lstrip("."))) for w in writers()]
+def _downloads(query: Query, at: Addresses) -> list[Download]:
+    return [
+        Download(title, ending, at.file(query, ending.lstrip("."))) for title, ending in _formats()
+    ]
+
+
+@cache
+def _formats() -> tuple[tuple[str, str], ...]:
+    return tuple((writer.title, writer.ending) for writer in writers())
 
 
 def sort_link(query: Query, column: str, at: Addresses) -> str:

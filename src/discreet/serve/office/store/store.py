@@ -21,7 +21,9 @@ _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
 class StoreError(DiscreetError):
-    """The office's database cannot be used."""
+    """The office's database cannot be used; visitors may come back later."""
+
+    status = 503
 
 
 class Store:

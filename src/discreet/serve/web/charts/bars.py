@@ -25,17 +25,17 @@ def draw(picture: Picture) -> Markup:
     head, top = ([], 4.0) if is_lone else palette.legend(picture, looks)
     left = min(max(map(svg.width_of, picture.categories)) + 10, svg.WIDTH * 0.4)
     thick = _THIN * 1.5 if is_lone else _THIN
-    group = thick * len(picture.series) + (8 if is_lone else 10)
+    names = svg.name_height(picture.categories, left - 10)
+    group = max(thick * len(picture.series) + (8 if is_lone else 10), names)
     height = top + group * len(picture.categories) + _FOOT
     ticks = nice_ticks(picture.largest)
     room = svg.width_of(picture.written(picture.largest)) + 8 if is_lone else 14.0
     scale = (svg.WIDTH - left - room) / ticks[-1]
     parts = [*patterns, *head, *_axis(picture, ticks, scale, left, top, height)]
     for k, category in enumerate(picture.categories):
-        y = top + k * group + 4
-        middle = y + thick * len(picture.series) / 2 + svg.FONT * 0.35
-        name = svg.shortened(category, left - 10)
-        parts.append(svg.text(left - 8, middle, name, text_anchor="end"))
+        y = top + k * group + (group - thick * len(picture.series)) / 2
+        middle = y + thick * len(picture.series) / 2
+        parts.append(svg.label(left - 8, middle, category, left - 10))
         parts += _group(picture, k, looks, (left, y, thick, scale))
     return svg.drawing(picture.title, picture.description, height, parts)
 

@@ -31,13 +31,13 @@ def draw(picture: Picture) -> Markup:
     wide = _field_width(picture, left)
     top, parts = _over(picture, left, wide)
     has_room = max(map(svg.width_of, _texts(picture))) * _SMALL / FONT + 4 <= wide
+    high = max(_HIGH, svg.name_height(picture.categories, left - 10))
     for k, category in enumerate(picture.categories):
-        y = top + k * _HIGH
-        name = svg.shortened(category, left - 10)
-        parts.append(svg.text(left - 8, y + _HIGH * 0.5 + 4, name, text_anchor="end"))
+        y = top + k * high
+        parts.append(svg.label(left - 8, y + high / 2, category, left - 10))
         for s in range(len(picture.series)):
-            parts += _field(picture, k, s, (left + s * wide, y, wide), has_room)
-    bottom = top + _HIGH * len(picture.categories)
+            parts += _field(picture, k, s, (left + s * wide, y, wide, high), has_room)
+    bottom = top + high * len(picture.categories)
     parts += _key(picture, left, bottom)
     return svg.drawing(picture.title, picture.description, bottom + _FOOT, parts)
 
@@ -80,9 +80,9 @@ def _over(picture: Picture, left: float, wide: float) -> tuple[float, list[Marku
 
 
 def _field(
-    picture: Picture, k: int, s: int, place: tuple[float, float, float], has_room: bool
+    picture: Picture, k: int, s: int, place: tuple[float, float, float, float], has_room: bool
 ) -> list[Markup]:
-    x, y, wide = place
+    x, y, wide, high = place
     value = float(picture.values[k, s])
     shade = shade_of(value, picture.largest)
     said = picture.written(value)
@@ -90,13 +90,13 @@ def _field(
     hint = svg.tooltip(f"{name}: {said}")
     fill = "#fff" if math.isnan(value) else SHADES[shade]
     edge = svg.GRID if math.isnan(value) else "#fff"
-    parts = [svg.rectangle(x, y, wide, _HIGH, hint, fill=fill, stroke=edge)]
+    parts = [svg.rectangle(x, y, wide, high, hint, fill=fill, stroke=edge)]
     if has_room:
         ink = "#fff" if shade >= _DARK_FROM else svg.INK
         centre = x + wide / 2
         parts.append(
             svg.text(
-                centre, y + 16, said, text_anchor="middle", fill=ink, font_size=_SMALL,
+                centre, y + high / 2 + 4, said, text_anchor="middle", fill=ink, font_size=_SMALL,
                 pointer_events="none",
             )
         )  # fmt: skip

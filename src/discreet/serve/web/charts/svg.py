@@ -9,6 +9,8 @@ from markupsafe import Markup, escape
 WIDTH = 420.0
 """The width of every chart in its own units; pages scale it."""
 FONT = 13.0
+LINE = 14.0
+"""From one line of a name to the next."""
 _CHARACTER = 7.3  # mean width of a character at that size
 _WIDE = "%mwMW"
 INK, SOFT, GRID = "#1a242d", "#51606d", "#dfe5e9"
@@ -77,6 +79,29 @@ def shortened(said: str, width: float, size: float = FONT) -> str:
     """A text that is cut where it would be wider."""
     most = max(int(width / (_CHARACTER * size / FONT)), 2)
     return said if len(said) <= most else f"{said[: most - 1].rstrip()}…"
+
+
+def lines_of(said: str, width: float) -> list[str]:
+    """A text in one line, or in two that each have room as far as possible."""
+    if width_of(said) <= width or " " not in said:
+        return [shortened(said, width)]
+    words = said.split(" ")
+    ends = [k for k in range(1, len(words)) if width_of(" ".join(words[:k])) <= width] or [1]
+    first, second = " ".join(words[: ends[-1]]), " ".join(words[ends[-1] :])
+    return [shortened(part, width) for part in (first.removesuffix(" ·"), second) if part]
+
+
+def name_height(names: Iterable[str], width: float) -> float:
+    """The height that names need, each in one line or two."""
+    return max(len(lines_of(name, width)) for name in names) * LINE + 4
+
+
+def label(x: float, middle: float, said: str, width: float) -> Markup:
+    """The name of a row, which ends at `x`; in two lines where one has no room."""
+    lines = lines_of(said, width)
+    top = middle + FONT * 0.35 - (len(lines) - 1) * LINE / 2
+    placed = [text(x, top + k * LINE, line, text_anchor="end") for k, line in enumerate(lines)]
+    return Markup("").join(placed)
 
 
 def _written(value: Attribute) -> str:

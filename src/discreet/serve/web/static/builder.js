@@ -11,15 +11,14 @@ function isTable(url) {
 }
 
 // What a visitor would lose when the page is exchanged: open parts, and how far things are scrolled.
+const SCROLLED = [".sheet", ".panel", "#boxes", "#offered"];
+
 function remembered() {
-  const sheet = main.querySelector(".sheet");
-  const searches = [...main.querySelectorAll("input[type=search]")].map((i) => [i.id, i.value]);
+  const found = SCROLLED.map((name) => main.querySelector(name));
   return {
     open: new Map([...main.querySelectorAll("details[id]")].map((d) => [d.id, d.open])),
-    scroll: sheet && [sheet.scrollLeft, sheet.scrollTop],
-    boxes: document.getElementById("boxes")?.scrollTop,
-    offered: document.getElementById("offered")?.scrollTop,
-    searches,
+    scrolled: found.map((e) => e && [e.scrollLeft, e.scrollTop]),
+    search: document.getElementById("search-boxes")?.value,
   };
 }
 
@@ -28,19 +27,15 @@ function restored(kept) {
     const found = document.getElementById(id);
     if (found) found.open = open;
   }
-  const sheet = main.querySelector(".sheet");
-  if (sheet && kept.scroll) [sheet.scrollLeft, sheet.scrollTop] = kept.scroll;
-  for (const id of ["boxes", "offered"]) {
-    const list = document.getElementById(id);
-    if (list && kept[id]) list.scrollTop = kept[id];
+  const search = document.getElementById("search-boxes");
+  if (search && kept.search) {
+    search.value = kept.search;
+    filterList(search);
   }
-  for (const [id, value] of kept.searches) {
-    const field = document.getElementById(id);
-    if (field && value && id === "search-boxes") {
-      field.value = value;
-      filterList(field);
-    }
-  }
+  SCROLLED.forEach((name, k) => {
+    const found = main.querySelector(name);
+    if (found && kept.scrolled[k]) [found.scrollLeft, found.scrollTop] = kept.scrolled[k];
+  });
 }
 
 // The keyboard stays where it was, or goes to where the control says.
@@ -73,7 +68,7 @@ async function show(address, { push = true, focus = [] } = {}) {
     prepare();
     restored(kept);
     focused(focus);
-    announce(main.querySelector("h1"));
+    announce();
   } catch (error) {
     if (error.name !== "AbortError") location.assign(address);
   } finally {
@@ -85,8 +80,10 @@ async function show(address, { push = true, focus = [] } = {}) {
   }
 }
 
-function announce(heading) {
-  said.textContent = document.body.dataset.updated.replace("{}", heading?.textContent ?? "");
+// A refusal is an alert and speaks for itself.
+function announce() {
+  const heading = main.querySelector(".refusal") ? null : main.querySelector("h1");
+  said.textContent = heading ? document.body.dataset.updated.replace("{}", heading.textContent) : "";
 }
 
 function addressOf(form, more = []) {
@@ -180,6 +177,7 @@ main.addEventListener("input", (event) => {
   if (event.target.dataset.filters) filterList(event.target);
 });
 main.addEventListener("keydown", (event) => {
+  if (event.key === "Escape" && event.target.closest("#editor")) document.getElementById("close").click();
   if (event.target.dataset?.filters && event.key === "Enter") event.preventDefault();
 });
 
