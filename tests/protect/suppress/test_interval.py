@@ -13,6 +13,7 @@ import discreet as dc
 from discreet.design.base import Design
 from discreet.design.table import Table
 from discreet.errors import DesignError, InfeasibleError
+from discreet.protect.suppress.interval import Search, started
 from discreet.protect.suppress.pattern import PUBLISHED
 from discreet.protect.suppress.proofs import Proofs
 from discreet.testing.draws import retabulated
@@ -63,6 +64,20 @@ def test_publishing_any_secondary_leaves_a_primary_without_its_interval(table, r
     pattern = suppressed(table, rule, singletons=False)
     for k in np.flatnonzero(pattern.secondary):
         assert not clean(pattern.publishing(int(k)), "none")
+
+
+@SLOW
+@given(tables(), RULES, st.booleans())
+def test_swaps_keep_all_intervals_and_never_cost_more(table, rule, lone):
+    primary, plan = dc.Suppress(rule)._sensitive(table)
+    search = Search(started(primary, plan), plan, singletons=lone, every_row=True)
+    for step in (search.prove, search.repair, search.thin):
+        step()
+    before = search.pattern()
+    search.swap()
+    after = search.pattern()
+    assert after.cost <= before.cost
+    assert not len(after.proofs.unproven(after))
 
 
 @SLOW
