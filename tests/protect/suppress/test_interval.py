@@ -174,3 +174,16 @@ def test_a_later_table_agrees_with_an_earlier_release():
         assert pattern.suppressed[place] == earlier.hidden[k]
     with pytest.raises(DesignError, match="Tabulate the margins of both together"):
         dc.consistent(method, dc.Table.from_counts(counts, "n", "r*s"), earlier)
+
+
+def test_a_dear_cell_is_exchanged_for_cheaper_ones():
+    design = Design.product({"a": 5, "b": 5}, "a*b")
+    counts = np.random.default_rng(37).negative_binomial(1, 0.08, design.n_inner)
+    primary, plan = dc.Suppress(dc.Threshold(4))._sensitive(Table.from_inner(design, counts))
+    search = Search(started(primary, plan), plan, singletons=True)
+    for step in (search.prove, search.repair, search.thin):
+        step()
+    before = search.pattern().cost
+    search.swap()
+    assert search.pattern().cost < before
+    assert clean(search.pattern())
