@@ -112,10 +112,10 @@ class Changes:
         finally:
             self._usable[held] = before
 
-    def price(self, sums: Places, cost: float) -> None:
-        """Say what a move of sums costs that cost little from now on."""
+    def price(self, sums: Places, cost: float, *, free: bool = True) -> None:
+        """Say what a move of some sums costs from now on, and whether that is little."""
         self._cost[sums] = cost
-        self._free[sums] = True
+        self._free[sums] = free
 
     def close(self, total: int, *, closed: bool = True) -> None:
         """Let a sum move no more, or again."""

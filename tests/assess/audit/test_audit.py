@@ -327,3 +327,29 @@ def test_sums_of_a_value_are_audited_and_replaced_by_decimals():
     assert shown == pytest.approx(pattern.z[pattern.position({"activity": "a"})])
     with pytest.raises(ParameterError, match="method.pattern"):
         audit(release, paper_table())
+
+
+def test_two_lone_contributors_together_find_out_what_neither_does():
+    design = Design.product({"c": 5}, "c")
+    table = Table.from_inner(design, np.array([1, 1, 3, 10, 8]))
+    state = np.zeros(design.n_published, dtype=np.int8)
+    third = design.position({"c": "3"})
+    state[[design.position({"c": c}) for c in "123"]] = 1
+    pattern = Pattern(design, table.z, state, y=table.y, lone=table.y == 1)
+    alone = audit(pattern, workers=1)
+    assert len(alone.told_to_lone) == 0
+    assert len(alone.told_to_coalitions) == 0
+    found = audit(pattern, coalition=2, workers=1)
+    assert found.told_to_coalitions.tolist() == [third]
+    assert found.told[-1].members == 2
+    assert third in found.at_risk
+    assert "told to 2 of them together: 1" in found.text
+
+
+def test_too_many_coalitions_are_refused():
+    design = Design.product({"c": 400}, "c")
+    table = Table.from_inner(design, np.ones(400, dtype=np.int64))
+    state = (table.z == 1).astype(np.int8)
+    pattern = Pattern(design, table.z, state, y=table.y, lone=table.y == 1)
+    with pytest.raises(ParameterError, match="79,800 coalitions of 2"):
+        audit(pattern, coalition=2, intervals="none")

@@ -9,7 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.assess.audit.equations import DisagreementError, disclosed_by_equations
-from discreet.assess.audit.lone import Told, attackers, told_by_equations, told_with_signs
+from discreet.assess.audit.lone import (
+    Told,
+    attackers,
+    told_by_equations,
+    told_to_coalitions,
+    told_with_signs,
+)
 from discreet.assess.audit.result import Audit
 from discreet.assess.audit.sources import (
     Bracket,
@@ -22,6 +28,7 @@ from discreet.assess.cells import check_choice
 from discreet.design.release import Protected
 from discreet.design.table import Table
 from discreet.errors import ParameterError
+from discreet.noise.checks import whole
 from discreet.protect.suppress.pattern import Pattern
 from discreet.randomness import stream
 from discreet.solve.intervals import Intervals, Limits, feasible_intervals
@@ -40,6 +47,7 @@ def audit(
     *,
     intervals: Which = "primary",
     lone: View = "equations",
+    coalition: int = 1,
     bounds: tuple[Any, Any] | None = None,
     non_negative: bool = True,
     exact: bool = True,
@@ -60,6 +68,7 @@ def audit(
         cells, or of `"none"`.
       lone: What somebody alone in an inner cell can compute: by `"equations"`, also with `"signs"`
         (which takes a while), or `"none"`.
+      coalition: How many of them pool what they know; by equations.
       bounds: Smallest and largest value that the public knows of each published cell; infinite, or
         a single number, where nothing is known.
       non_negative: Whether it is public that inner cells are not negative.
@@ -71,6 +80,7 @@ def audit(
     """
     check_choice("intervals", intervals, get_args(Which))
     check_choice("lone", lone, get_args(View))
+    whole("coalition", coalition, 1)
     subject = subject_of(source, table)
     values = subject.z[subject.shown]
     rng = stream(_SEED, "audit")
@@ -79,9 +89,19 @@ def audit(
     low, high, is_exact = _intervals(
         subject, by_equations, intervals, bounds, non_negative, exact, workers
     )
-    told, n_attackers = _told(subject, system, by_equations, lone, low, high, rng)
+    told, n_attackers = _told(subject, system, by_equations, lone, low, high, coalition, rng)
     sources = _sources(subject, by_equations, explain)
-    found = Audit(subject, by_equations, low, high, is_exact, told, sources, attackers=n_attackers)
+    found = Audit(
+        subject,
+        by_equations,
+        low,
+        high,
+        is_exact,
+        told,
+        sources,
+        attackers=n_attackers,
+        coalition=coalition,
+    )
     if isinstance(source, Pattern) and source.proofs is not None:
         found = replace(found, unproven=source.proofs.unproven(source))
     if not non_negative or bounds is not None:
@@ -135,8 +155,8 @@ def _limits(subject: Subject, bounds: tuple[Any, Any] | None) -> Limits | None:
         return None
     sides = []
     for side in bounds:
-        whole = np.broadcast_to(np.asarray(side, dtype=np.float64), subject.z.shape)
-        sides.append(whole[subject.hidden])
+        every = np.broadcast_to(np.asarray(side, dtype=np.float64), subject.z.shape)
+        sides.append(every[subject.hidden])
     low, high = sides
     if (low > high).any():
         raise ParameterError("a public lower bound is above the upper one of the same cell.")
@@ -168,16 +188,19 @@ def _told(
     view: str,
     low: Vector,
     high: Vector,
+    coalition: int,
     rng: np.random.Generator,
 ) -> tuple[tuple[Told, ...], int]:
     if view == "none" or subject.lone is None:
         return (), 0
     groups = attackers(system, subject.lone, subject.owner)
     open_still = np.flatnonzero(subject.is_sensitive & ~by_equations)
-    found = told_by_equations(system, subject.targets[:, open_still], groups, rng=rng)
+    targets = subject.targets[:, open_still]
+    found = told_by_equations(system, targets, groups, rng=rng)
+    together = told_to_coalitions(system, targets, groups, found, coalition, rng=rng)
     if view == "signs" and subject.y is not None:
         found += _with_signs(subject, subject.y, system, groups, open_still, found, low, high)
-    return tuple(_numbered(told, open_still) for told in found), len(groups)
+    return tuple(_numbered(told, open_still) for told in (*found, *together)), len(groups)
 
 
 def _with_signs(
@@ -207,7 +230,7 @@ def _with_signs(
 
 def _numbered(told: Told, chosen: NDArray[Any]) -> Told:
     """Numbers among all targets in place of numbers among some of them."""
-    return Told(told.cells, tuple(int(chosen[k]) for k in told.targets), told.needs_signs)
+    return replace(told, targets=tuple(int(chosen[k]) for k in told.targets))
 
 
 def _sources(

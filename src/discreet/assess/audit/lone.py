@@ -8,14 +8,17 @@ decimals serves all attackers.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.assess.audit.equations import UNMOVED, random_decimals
+from discreet.errors import ParameterError
 from discreet.progress import report
 from discreet.solve.intervals import feasible_intervals
 from discreet.solve.unknowns import Marks, Unknowns, unknowns
@@ -24,21 +27,24 @@ Vector = NDArray[np.float64]
 
 _SPARE = 3  # draws more than an attacker has cells, so that no target follows by chance
 _SAME = 1e-6
+_MOST_COALITIONS = 50_000
 
 
 @dataclass(frozen=True)
 class Told:
-    """What one contributor finds out about others.
+    """What one contributor, or several together, find out about others.
 
     Attributes:
-      cells: The inner cells he is alone in.
+      cells: The inner cells he is alone in, or each of them.
       targets: The targets that follow for him, by number.
       needs_signs: Whether they follow only because values are not negative.
+      members: How many pool what they know.
     """
 
     cells: tuple[int, ...]
     targets: tuple[int, ...]
     needs_signs: bool = False
+    members: int = 1
 
 
 def attackers(system: Unknowns, lone: Marks, owner: NDArray[Any] | None) -> list[NDArray[Any]]:
@@ -48,6 +54,46 @@ def attackers(system: Unknowns, lone: Marks, owner: NDArray[Any] | None) -> list
         return [np.array([place]) for place in places]
     whose = owner[system.cells[places]]
     return [places[whose == each] for each in np.unique(whose)]
+
+
+def told_to_coalitions(
+    system: Unknowns,
+    targets: Any,
+    groups: list[NDArray[Any]],
+    found: list[Told],
+    size: int,
+    *,
+    rng: np.random.Generator,
+) -> list[Told]:
+    """What follows by equations for several attackers together, and for no fewer of them.
+
+    Args:
+      system: What the published cells leave open, without signs.
+      targets: Inner cells × targets, sparse.
+      groups: The attackers, from `attackers`.
+      found: What follows for each of them alone.
+      size: How many pool what they know, at most.
+      rng: Generator of the decimals.
+    """
+    found = list(found)
+    alone = len(found)
+    for members in range(2, size + 1):
+        _check_number(len(groups), members)
+        joined = [np.concatenate(some) for some in combinations(groups, members)]
+        for told in told_by_equations(system, targets, joined, rng=rng):
+            fewer = [f.targets for f in found if set(f.cells) < set(told.cells)]
+            rest = set(told.targets).difference(*fewer)
+            if rest:
+                found.append(replace(told, targets=tuple(sorted(rest)), members=members))
+    return found[alone:]
+
+
+def _check_number(n: int, members: int) -> None:
+    if math.comb(n, members) > _MOST_COALITIONS:
+        raise ParameterError(
+            f"{n:,} contributors make {math.comb(n, members):,} coalitions of {members}, but at "
+            f"most {_MOST_COALITIONS:,} are tried. Audit a smaller table, or smaller coalitions."
+        )
 
 
 def told_by_equations(

@@ -45,6 +45,7 @@ class Audit:
       sources: For disclosed targets, by number, published cells that disclose them.
       brackets: For targets that follow from signs, published cells that bound them from both sides.
       attackers: Number of contributors whose view was taken.
+      coalition: How many of them were taken together, at most.
       unproven: Sensitive cells for which the pattern's own proofs do not hold; `None` where it
         carries no proofs.
     """
@@ -58,6 +59,7 @@ class Audit:
     sources: Mapping[int, tuple[Term, ...]] = field(default_factory=dict)
     brackets: Mapping[int, Bracket] = field(default_factory=dict)
     attackers: int = 0
+    coalition: int = 1
     unproven: Places | None = None
 
     @cached_property
@@ -101,7 +103,13 @@ class Audit:
     @property
     def told_to_lone(self) -> Places:
         """Sensitive cells that somebody alone in a cell can compute, and the public cannot."""
-        every = {k for told in self.told for k in told.targets}
+        every = {k for told in self.told if told.members == 1 for k in told.targets}
+        return self.positions[sorted(every)]
+
+    @property
+    def told_to_coalitions(self) -> Places:
+        """Sensitive cells that several who are alone in cells can compute together."""
+        every = {k for told in self.told if told.members > 1 for k in told.targets}
         return self.positions[sorted(every)]
 
     @property
@@ -114,6 +122,7 @@ class Audit:
             self.too_near_below,
             self.too_near_above,
             self.told_to_lone,
+            self.told_to_coalitions,
             self.positions[:0] if self.unproven is None else self.unproven,
         )
         return np.intersect1d(self.positions[self.subject.is_sensitive], np.concatenate(parts))
@@ -225,6 +234,7 @@ class Audit:
             "interval too short below": self.too_near_below,
             "interval too short above": self.too_near_above,
             "told to a lone contributor": self.told_to_lone,
+            "told to lone contributors together": self.told_to_coalitions,
             "not proven": () if self.unproven is None else self.unproven,
         }
         return [name for name, found in checks.items() if position in found]
@@ -253,6 +263,9 @@ class Audit:
         if self.attackers:
             name = f"told to somebody alone in a cell ({self.attackers:,} could be)"
             found.append((name, self._listed(self.told_to_lone)))
+        if self.attackers and self.coalition > 1:
+            name = f"told to {self.coalition} of them together"
+            found.append((name, self._listed(self.told_to_coalitions)))
         if self.unproven is not None:
             found.append(("interval not proven", self._listed(self.unproven)))
         return found

@@ -166,6 +166,7 @@ class Bank:
         for item, total in enumerate(asked.total.tolist()):
             self._items_at.setdefault(total, []).append(item)
         self._open: dict[int, Views] = {}
+        self._shut: set[int] = set()
 
     def open_items(self) -> Places:
         """What is not proven yet in some view."""
@@ -246,11 +247,14 @@ class Bank:
 
     def forget(self, total: int) -> list[int]:
         """Take back all changes that move a sum; what is open then."""
+        self._shut.add(total)
         return [item for item in self._turned(total, 1) if self.open_views(item)]
 
     def restore(self, total: int) -> None:
-        """Undo `forget`."""
-        self._turned(total, -1)
+        """Undo `forget`, if a sum was forgotten."""
+        if total in self._shut:
+            self._shut.remove(total)
+            self._turned(total, -1)
 
     def _turned(self, total: int, change: int) -> list[int]:
         """Take proofs back or in again that a sum decides about; whose they are."""

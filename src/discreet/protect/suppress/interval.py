@@ -3,7 +3,8 @@
 Linear programs look for proofs among the sensitive cells first: one change often proves the
 intervals of many. Where there is no proof, the cheapest change of the whole table is one, and the
 cells that it moves are suppressed as well; those with the largest needs come first. In the end
-every secondary cell is published again whose proofs can be replaced by others.
+every secondary cell is published again whose proofs can be replaced by others, and some are
+exchanged for cheaper ones.
 """
 
 from __future__ import annotations
@@ -21,8 +22,9 @@ from discreet.protect.suppress.gauss import Plan, name_of
 from discreet.protect.suppress.pattern import PRIMARY, PUBLISHED, SECONDARY, Pattern
 from discreet.protect.suppress.proofs import Proofs
 from discreet.protect.suppress.sums import NONE, Sums, sums_of
+from discreet.protect.suppress.swaps import FREE, Swaps, cheapest_for, open_for
 from discreet.protect.suppress.thinning import prove_one, thin
-from discreet.solve.changes import Change, Changes
+from discreet.solve.changes import Changes
 
 if TYPE_CHECKING:
     from scipy.sparse import csc_array
@@ -34,9 +36,9 @@ Places = NDArray[np.intp]
 _CHEAP = 1e-6  # what a magnitude of zero costs, as a share of the largest
 _LARGE = 25_000  # sums from which on costs are compared near a sensitive cell only
 _NEAR_COST = 6_000  # sums near a sensitive cell among which further suppressions are chosen
-_NEAR = 300  # sums near a sensitive cell among which other proofs are looked for first
+_NEAR = 2_000  # sums near a sensitive cell among which other proofs are looked for first
 _EFFORT = 100_000_000  # sums of all programs of thinning together, about a million in a second
-_FREE = 1e-3  # what a move of a suppressed cell costs, beside the cheapest cell that is shown
+_EFFORT_OF_SWAPS = 10_000_000  # the same for swaps
 
 
 def suppress_by_interval(pattern: Pattern, plan: Plan, *, singletons: bool = True) -> Pattern:
@@ -69,6 +71,8 @@ def _searched(pattern: Pattern, plan: Plan, singletons: bool, *, every_row: bool
     search.prove()
     search.repair()
     search.thin()
+    search.swap()
+    search.thin()
     return search.pattern()
 
 
@@ -97,33 +101,36 @@ class Search:
 
     def repair(self) -> None:
         """Suppress further cells for what has no proof."""
-        cost = self.cells.costs(self.is_open)
-        near = _NEAR_COST if np.isfinite(cost).sum() > _LARGE else None
-        whole = Changes(self.sums.equations, np.isfinite(cost), self.sums.down, cost, near=near)
-        whole.price(np.flatnonzero(self.is_open), _FREE)
+        whole, _ = self._whole()
         items = self._hardest_first()
-        for done, item in enumerate(items, 1):
+        for done, item in enumerate(items.tolist(), 1):
             while views := sorted(self.bank.open_views(item)):
-                change = self._cheapest(whole, item, views)
-                opened = change.places[~self.is_open[change.places]]
-                self.is_open[opened] = True
-                whole.price(opened, _FREE)
+                change = cheapest_for(self.bank, whole, item, views)
+                if change is None:
+                    raise self.infeasible(item, views)
+                open_for(change, self.bank, whole, self.is_open)
                 if not self.bank.add(change):
                     raise self.infeasible(item, views)
             report("intervals", done / len(items))
 
-    def _cheapest(self, whole: Changes, item: int, views: list[int]) -> Change:
-        """The cheapest proof for everybody, or else against as many contributors as possible."""
-        asked = self.bank.asked
-        some = views
-        while True:
-            goal = asked.goal(item, some)
-            change = whole.cheapest(goal, asked.held(some))
-            if change is not None:
-                return change
-            if len(some) == 1:
-                raise self.infeasible(item, some)
-            some = some[: len(some) // 2]
+    def _whole(self, effort: int | None = None) -> tuple[Changes, Vector]:
+        """Changes of all sums that may be open, and what moves of those cost that are not yet."""
+        prices = self.cells.costs(self.is_open)
+        can = np.isfinite(prices)
+        near = _NEAR_COST if can.sum() > _LARGE else None
+        equations, down = self.sums.equations, self.sums.down
+        whole = Changes(equations, can, down, prices, near=near, effort=effort)
+        whole.price(np.flatnonzero(self.is_open), FREE)
+        return whole, prices
+
+    def swap(self) -> None:
+        """Suppress cheaper cells in place of dearer ones, as far as a fixed effort goes."""
+        whole, prices = self._whole(_EFFORT_OF_SWAPS)
+        swaps = Swaps(self.bank, whole, self.is_open, self.cells.cost, prices)
+        candidates = self.cells.dearest_first(self.is_open)
+        for done, total in enumerate(candidates.tolist(), 1):
+            swaps.attempt(total)
+            report("swaps", done / len(candidates))
 
     def thin(self) -> None:
         """Publish secondary cells again whose proofs can be replaced."""
@@ -185,7 +192,7 @@ class _Cells:
         """What it costs to open each sum; infinite where a cell of it must be shown."""
         shown = self.cost[~is_open & ~self.fixed]
         least = float(shown[shown > 0].min(initial=1.0)) if len(shown) else 1.0
-        return np.where(self.fixed & ~is_open, np.inf, np.maximum(self.cost / least, _FREE))
+        return np.where(self.fixed & ~is_open, np.inf, np.maximum(self.cost / least, FREE))
 
     def dearest_first(self, is_open: Marks) -> Places:
         """Open sums that could be published."""
