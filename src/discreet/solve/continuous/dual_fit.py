@@ -127,7 +127,7 @@ def fit_by_dual(
         )
         report("fit", stage / schedule.stages)
         ended = ridge <= floor and pull <= within
-        if ended or newton.gradients > schedule.most_gradients:
+        if ended or newton.gradients > schedule.most_gradients or _is_degenerate(design, newton):
             break
         if ridge > floor:
             ridge = max(schedule.lower * ridge, floor)
@@ -136,6 +136,15 @@ def fit_by_dual(
         bound = max(schedule.loose * pull, within / 4) / len(design.blocks)
     reached = ridge <= floor and pull <= within
     return DualAnswer(newton.nu, newton.at.margins, forces, pull, newton.gradients, reached)
+
+
+def _is_degenerate(design: ProductDesign, newton: DualNewton) -> bool:
+    """Whether fewer cells are positive than there are unknowns: then Newton systems are singular.
+
+    Conjugate gradients on these cells are the better method there.
+    """
+    positive = newton.passes.slope(newton.nu)[design.slice_of(0)].sum()
+    return bool(positive < design.n_published)
 
 
 def _newton(design: ProductDesign, passes: Passes, z: Vector, weights: Vector) -> DualNewton:

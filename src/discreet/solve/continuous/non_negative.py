@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from discreet.design.base import Design
 from discreet.errors import ParameterError
 from discreet.solve.continuous.active_set import RidgePath, typical_curvature
+from discreet.solve.continuous.bounded import BoundedFit
 from discreet.solve.continuous.certificate import certify_non_negative
 from discreet.solve.continuous.deflation import Deflation
 from discreet.solve.continuous.dual_fit import fit_by_dual, suits
@@ -38,7 +39,9 @@ Vector = NDArray[np.float64]
 _NEVER_STORED = 200_000  # inner cells from which passes that store nothing beat gathered cells
 _SAFELY = 0.5  # share of what a certificate allows that a solver leaves
 _LARGE = 20_000  # inner cells from which splitting beats active sets, and carrying over is dear
-_WORKING_WEIGHT = 5.0  # of an exact margin, times that of others
+_START = 0.01  # share of the first ridge at which steps within bounds start
+_LIGHT_WEIGHT = 0.2  # of an exact margin, times that of others, in steps within bounds
+_WORKING_WEIGHT = 5.0  # the same in active sets
 _RAISE = 3.0  # by how much that is raised
 _HEAVIEST, _HEAVIEST_DEFLATED = 500.0, 1e4  # up to which; the second out of the equations
 _SHIFT_BELOW = 0.1  # share of the first ridge below which exact margins are shifted
@@ -158,6 +161,7 @@ class _Answer:
       dual: The vector that proves the choice of smallest norm; absent where the fit is unique.
       steps: Steps taken.
       solver: How it was found.
+      norm_dual: A vector that bounds the smallest norm instead, see `smallest_norm`.
     """
 
     y: Vector
@@ -165,6 +169,7 @@ class _Answer:
     dual: Vector | None
     steps: int
     solver: str
+    norm_dual: Vector | None = None
 
 
 def _fit(prepared: _Prepared, z: NDArray[Any], *, weights: NDArray[Any] | None = None) -> Fit:
@@ -174,7 +179,10 @@ def _fit(prepared: _Prepared, z: NDArray[Any], *, weights: NDArray[Any] | None =
     problem = Problem.of(design, z, weights, prepared.prior, accuracy, prepared.exact)
     stiff = StiffMargins(problem, prepared.working_weight, partial(_projected, prepared))
     answer = (
-        _closed_form(prepared, stiff) or _by_dual(prepared, stiff) or _by_splitting(prepared, stiff)
+        _closed_form(prepared, stiff)
+        or _by_dual(prepared, stiff)
+        or _by_splitting(prepared, stiff)
+        or _by_bounded_steps(prepared, problem)
     )
     if answer is None or not _certificate(prepared, stiff, answer).holds:
         answer = _by_active_sets(prepared, stiff)
@@ -184,6 +192,7 @@ def _fit(prepared: _Prepared, z: NDArray[Any], *, weights: NDArray[Any] | None =
         "structure": prepared.structure.kind.value,
         "solver": answer.solver,
         "dual": answer.dual,
+        "norm_dual": answer.norm_dual,
         "held": problem.held,
         "multipliers": answer.multipliers,
     }
@@ -202,7 +211,12 @@ def _projected(prepared: _Prepared, problem: Problem) -> Vector:
 
 def _certificate(prepared: _Prepared, stiff: StiffMargins, answer: _Answer) -> Certificate:
     return certify_non_negative(
-        stiff.given, answer.y, answer.multipliers, dual=answer.dual, ridge=prepared.penalty
+        stiff.given,
+        answer.y,
+        answer.multipliers,
+        dual=answer.dual,
+        ridge=prepared.penalty,
+        norm_dual=answer.norm_dual,
     )
 
 
@@ -272,14 +286,36 @@ def _by_splitting(prepared: _Prepared, stiff: StiffMargins) -> _Answer | None:
     return _Answer(x, multipliers, None, splitting.steps, "splitting")
 
 
+def _by_bounded_steps(prepared: _Prepared, problem: Problem) -> _Answer | None:
+    """Conjugate gradients within bounds, for large tables; from the fit for some ridge on."""
+    if not problem.prior.is_plain or problem.design.n_inner < _LARGE:
+        return None
+    stiff = StiffMargins(problem, _LIGHT_WEIGHT, partial(_projected, prepared))
+    path = _ridge_path(prepared, stiff)
+    shift = (lambda: path.aim(stiff.shift(path.fitted))) if stiff else None
+    path.follow(max(_START * path.first_ridge, prepared.penalty), shift, exactly=False)
+    norm_dual = path.problem.misfit(path.fitted) / path.ridge
+    is_unique = prepared.penalty > 0 or prepared.structure.sees_every_cell(problem.weights)
+    fit = BoundedFit(stiff, prepared.restrict, np.maximum(path.y, 0.0), prepared.penalty)
+    fit.run(path.max_steps - path.steps)
+    return _Answer(
+        fit.y,
+        stiff.multipliers(fit.fitted),
+        None,
+        path.steps + fit.steps,
+        "conjugate gradients within bounds",
+        None if is_unique else norm_dual,
+    )
+
+
+def _ridge_path(prepared: _Prepared, stiff: StiffMargins) -> RidgePath:
+    guess, most = _first_guess(prepared, stiff.problem), prepared.options.max_steps
+    return RidgePath(stiff.problem, prepared.restrict, guess, most)
+
+
 def _by_active_sets(prepared: _Prepared, stiff: StiffMargins) -> _Answer:
     """Active sets along a shrinking ridge."""
-    path = RidgePath(
-        stiff.problem,
-        prepared.restrict,
-        _first_guess(prepared, stiff.problem),
-        prepared.options.max_steps,
-    )
+    path = _ridge_path(prepared, stiff)
 
     def shift() -> None:
         if path.ridge < _SHIFT_BELOW * path.first_ridge:
