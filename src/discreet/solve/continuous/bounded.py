@@ -9,7 +9,7 @@ Margins that are held are met by shifting their targets. A shift is made as soon
 as small as the deviation of these margins, so that no fit is more accurate than its targets.
 
 The fit starts at the table of smallest norm for some ridge. Among tables that fit equally well it
-ends near the smallest, and the dual vector of that ridge proves how near: see `certificate.smallest_norm`.
+ends near the smallest, and the dual vector of that ridge proves how near (`smallest_norm`).
 
 See Moré & Toraldo (1991); Dostál & Schöberl (2005); Dostál (2006) for held margins.
 """
@@ -150,4 +150,3 @@ class BoundedFit:
         self.y[:] = 0.0
         self.y[cells] = x
         self.fitted = problem.design.aggregate(self.y)
-

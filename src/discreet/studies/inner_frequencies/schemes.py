@@ -26,7 +26,7 @@ from discreet.solve.fit import Fit
 Real = NDArray[np.float64]
 
 PARTS = ("inner", "2-way", "3-way")
-ACCEPTED = 0.5  # certificate of a fit, in counts
+ACCEPTED = 0.05  # certificate of a fit, in counts
 _NO_NOISE = 0.05  # margins without noise are met, and a coarser fit would show
 _SIGHT = 0.01  # fitted cells below this are shown as zero
 
