@@ -39,7 +39,7 @@ Vector = NDArray[np.float64]
 _NEVER_STORED = 200_000  # inner cells from which passes that store nothing beat gathered cells
 _SAFELY = 0.5  # share of what a certificate allows that a solver leaves
 _LARGE = 20_000  # inner cells from which splitting beats active sets, and carrying over is dear
-_START = 0.01  # share of the first ridge at which steps within bounds start
+_STARTS = 0.01, 0.001, 0.0001  # shares of the first ridge from which steps within bounds start
 _LIGHT_WEIGHT = 0.2  # of an exact margin, times that of others, in steps within bounds
 _WORKING_WEIGHT = 5.0  # the same in active sets
 _RAISE = 3.0  # by how much that is raised
@@ -292,20 +292,25 @@ def _by_bounded_steps(prepared: _Prepared, problem: Problem) -> _Answer | None:
         return None
     stiff = StiffMargins(problem, _LIGHT_WEIGHT, partial(_projected, prepared))
     path = _ridge_path(prepared, stiff)
-    shift = (lambda: path.aim(stiff.shift(path.fitted))) if stiff else None
-    path.follow(max(_START * path.first_ridge, prepared.penalty), shift, exactly=False)
-    norm_dual = path.problem.misfit(path.fitted) / path.ridge
-    is_unique = prepared.penalty > 0 or prepared.structure.sees_every_cell(problem.weights)
+    for start in _STARTS:
+        path.aim(stiff.problem)
+        shift = (lambda: path.aim(stiff.shift(path.fitted))) if stiff else None
+        path.follow(max(start * path.first_ridge, prepared.penalty), shift, exactly=False)
+        answer = _within_bounds(prepared, stiff, path)
+        if _certificate(prepared, stiff, answer).selection <= prepared.options.tolerance:
+            break
+    return answer
+
+
+def _within_bounds(prepared: _Prepared, stiff: StiffMargins, path: RidgePath) -> _Answer:
+    """Where steps within bounds lead from the end of a path, whose dual bounds the norm."""
+    is_unique = prepared.penalty > 0 or prepared.structure.sees_every_cell(stiff.given.weights)
+    norm_dual = None if is_unique else path.problem.misfit(path.fitted) / path.ridge
     fit = BoundedFit(stiff, prepared.restrict, np.maximum(path.y, 0.0), prepared.penalty)
     fit.run(path.max_steps - path.steps)
-    return _Answer(
-        fit.y,
-        stiff.multipliers(fit.fitted),
-        None,
-        path.steps + fit.steps,
-        "conjugate gradients within bounds",
-        None if is_unique else norm_dual,
-    )
+    path.steps += fit.steps
+    multipliers, solver = stiff.multipliers(fit.fitted), "conjugate gradients within bounds"
+    return _Answer(fit.y, multipliers, None, path.steps, solver, norm_dual)
 
 
 def _ridge_path(prepared: _Prepared, stiff: StiffMargins) -> RidgePath:
