@@ -11,7 +11,7 @@ as small as the deviation of these margins, so that no fit is more accurate than
 The fit starts at the table of smallest norm for some ridge. Among tables that fit equally well it
 ends near the smallest, and the dual vector of that ridge proves how near (`smallest_norm`).
 
-See Moré & Toraldo (1991); Dostál & Schöberl (2005); Dostál (2006) for held margins.
+See Moré & Toraldo (1991); Dostál (2009), also for held margins.
 """
 
 from __future__ import annotations
