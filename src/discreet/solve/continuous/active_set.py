@@ -76,18 +76,25 @@ class RidgePath:
         self._deflation: Deflation | None = None
         self._typical = _mean(np.abs(problem.pull)) / self.ridge
 
-    def follow(self, last_ridge: float | None, between: Callable[[], None] | None = None) -> None:
+    def follow(
+        self,
+        last_ridge: float | None,
+        between: Callable[[], None] | None = None,
+        *,
+        exactly: bool = True,
+    ) -> None:
         """Lower the ridge to the last one, or until it no longer matters.
 
         Args:
           last_ridge: Where to end; `None` for the limit zero.
           between: Called after every ridge; may `aim` at other targets.
+          exactly: Whether the last ridge is solved until no cell is in doubt.
         """
         shrink, goal = _SHRINK, last_ridge or _FLOOR * self.first_ridge
         self.ridge = max(self.ridge, goal)
         while True:
             is_last = self.ridge <= goal
-            rounds = self.settle(exactly=is_last and last_ridge is not None)
+            rounds = self.settle(exactly=exactly and is_last and last_ridge is not None)
             if is_last or self.steps >= self.max_steps:
                 return
             shrink = _next_factor(shrink, rounds)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.solve.continuous.goal import EXCESS
 from discreet.solve.continuous.problem import Problem
 from discreet.solve.fit import Certificate
 
@@ -29,7 +30,13 @@ def certify_least_squares(problem: Problem, y: Vector, row_space: Vector) -> Cer
 
 
 def certify_non_negative(
-    problem: Problem, y: Vector, multipliers: Vector, *, dual: Vector | None, ridge: float
+    problem: Problem,
+    y: Vector,
+    multipliers: Vector,
+    *,
+    dual: Vector | None,
+    ridge: float,
+    norm_dual: Vector | None = None,
 ) -> Certificate:
     r"""The conditions of Karush, Kuhn and Tucker, and :math:`y = \max(0, s + qX\nu)`.
 
@@ -43,6 +50,7 @@ def certify_non_negative(
       dual: The vector :math:`\nu` that shows `y` to be the optimum nearest to `s`; not needed
         when a ridge makes the optimum unique.
       ridge: Factor of the ridge that is part of the objective, zero without.
+      norm_dual: A vector that shows the norm of `y` to be nearly the smallest instead.
     """
     fitted, movable = problem.design.aggregate(y), problem.prior.movable(len(y))
     forces = problem.misfit(fitted)
@@ -54,10 +62,38 @@ def certify_non_negative(
         apart = y - np.maximum(problem.prior.moved(problem.design.adjoint(dual)), 0.0)
     blocked = np.minimum(g, problem.goal.curvature * y)
     blocked, apart = (np.where(movable, values, 0.0) for values in (blocked, apart))
-    return _certificate(problem, blocked, off, apart)
+    excess = 0.0
+    if norm_dual is not None:
+        inner = problem.design.adjoint(norm_dual)
+        excess = norm_excess(y, smallest_norm(fitted, norm_dual, inner))
+    return _certificate(problem, blocked, off, apart, excess)
 
 
-def _certificate(problem: Problem, g: Vector, off: Vector, apart: Vector) -> Certificate:
+def smallest_norm(fitted: Vector, dual: Vector, inner: Vector) -> float:
+    r"""A norm that no table :math:`y \ge 0` with the given published cells falls below.
+
+    For any :math:`\nu`, :math:`\hat z^\top \nu = y^\top X\nu \le \|y\| \, \|\max(0, X\nu)\|`.
+
+    Args:
+      fitted: The published cells.
+      dual: Any vector over them.
+      inner: The same vector on the inner cells, :math:`X\nu`.
+    """
+    size = float(np.linalg.norm(np.maximum(inner, 0.0)))
+    return max(float(fitted @ dual), 0.0) / size if size > 0 else 0.0
+
+
+def norm_excess(y: Vector, smallest: float) -> float:
+    """By what part the norm of a table may exceed the smallest one."""
+    norm = float(np.linalg.norm(y))
+    if norm == 0.0:
+        return 0.0
+    return norm / smallest - 1.0 if smallest > 0 else np.inf
+
+
+def _certificate(
+    problem: Problem, g: Vector, off: Vector, apart: Vector, excess: float = 0.0
+) -> Certificate:
     """Every condition in units of its limit, times the tolerance."""
     goal, tolerance = problem.goal, problem.goal.accuracy.tolerance
     gradient, margin = g / goal.gradient, off / goal.margin[problem.held]
@@ -68,7 +104,7 @@ def _certificate(problem: Problem, g: Vector, off: Vector, apart: Vector) -> Cer
     return Certificate(
         stationarity=tolerance * _largest(gradient),
         feasibility=tolerance * _largest(margin),
-        selection=tolerance * _largest(apart / goal.inner),
+        selection=tolerance * max(_largest(apart / goal.inner), excess / EXCESS),
         tolerance=tolerance,
         deviation=deviation,
         cell=cell,

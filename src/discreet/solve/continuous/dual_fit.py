@@ -38,6 +38,8 @@ class DualSchedule:
       loose: A stage may leave this part of the gradient that the last one ended with.
       stages: Stages after which the fit gives up.
       most_gradients: Conjugate gradient steps after which it does; then another method takes over.
+      most_degenerate: The same where fewer cells are positive than there are unknowns: Newton
+        systems are nearly singular then, and conjugate gradients on these cells are faster.
       exact: Weight of exact margins, times the largest of the others.
     """
 
@@ -46,6 +48,7 @@ class DualSchedule:
     loose: float = 0.002
     stages: int = 60
     most_gradients: int = 1500
+    most_degenerate: int = 100
     exact: float = 1e8
 
 
@@ -129,7 +132,7 @@ def fit_by_dual(
         )
         report("fit", stage / schedule.stages)
         ended = ridge <= floor and pull <= within
-        if ended or newton.gradients > schedule.most_gradients:
+        if ended or newton.gradients > _most(design, newton, schedule):
             break
         if ridge > floor:
             ridge = max(schedule.lower * ridge, floor)
@@ -139,6 +142,13 @@ def fit_by_dual(
     reached = ridge <= floor and pull <= within
     nu, margins, forces = map(passes.to_host, (newton.nu, newton.at.margins, forces))
     return DualAnswer(nu, margins, forces, pull, newton.gradients, reached)
+
+
+def _most(design: ProductDesign, newton: DualNewton, schedule: DualSchedule) -> int:
+    """Conjugate gradient steps that may be taken, given how many cells are positive."""
+    positive = newton.passes.slope(newton.nu)[design.slice_of(0)].sum()
+    is_degenerate = positive < design.n_published
+    return schedule.most_degenerate if is_degenerate else schedule.most_gradients
 
 
 def _newton(design: ProductDesign, passes: Passes, z: Vector, weights: Vector) -> DualNewton:

@@ -26,7 +26,9 @@ from discreet.solve.fit import Certificate, Fit, Status
 Vector = NDArray[np.float64]
 
 _SAFELY = 0.5  # share of what a certificate allows that the solver leaves
-_PATIENT = replace(SCHEDULE, most_gradients=20_000)  # where no other method could take over
+_PATIENT = replace(
+    SCHEDULE, most_gradients=20_000, most_degenerate=20_000
+)  # where no other method could take over
 
 
 @dataclass(frozen=True, eq=False)

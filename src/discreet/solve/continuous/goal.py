@@ -19,6 +19,7 @@ from discreet.design.base import Design
 Vector = NDArray[np.float64]
 
 CHOICE = 100.0  # times the tolerance: what the choice among equal fits may be off
+EXCESS = 0.05  # of the smallest norm: what a norm may exceed it by where cells are not judged
 RESOLVED = 1e-12  # share of its size to which a margin that is held can be told from another
 ROUNDING = 1e-13  # of the forces on a cell: what double precision leaves
 

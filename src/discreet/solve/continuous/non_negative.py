@@ -14,6 +14,7 @@ from discreet.design.base import Design
 from discreet.design.fused.devices import check_device
 from discreet.errors import ParameterError
 from discreet.solve.continuous.active_set import RidgePath, typical_curvature
+from discreet.solve.continuous.bounded import BoundedFit
 from discreet.solve.continuous.certificate import certify_non_negative
 from discreet.solve.continuous.deflation import Deflation
 from discreet.solve.continuous.dual_fit import suits
@@ -40,7 +41,9 @@ Vector = NDArray[np.float64]
 
 _NEVER_STORED = 50_000  # inner cells from which passes that store nothing beat gathered cells
 _LARGE = 20_000  # inner cells from which splitting beats active sets, and carrying over is dear
-_WORKING_WEIGHT = 5.0  # of an exact margin, times that of others
+_STARTS = 0.01, 0.001, 0.0001  # shares of the first ridge from which steps within bounds start
+_LIGHT_WEIGHT = 0.2  # of an exact margin, times that of others, in steps within bounds
+_WORKING_WEIGHT = 5.0  # the same in active sets
 _RAISE = 3.0  # by how much that is raised
 _HEAVIEST, _HEAVIEST_DEFLATED = 500.0, 1e4  # up to which; the second out of the equations
 _SHIFT_BELOW = 0.1  # share of the first ridge below which exact margins are shifted
@@ -68,18 +71,20 @@ class NonNegative(FitterBase):
     counts, or more where it is noisier than those beside it (`Goal` has the formula). Exact margins
     are met to `tolerance` counts, or 1e-12 of their size. How large other cells or weights are does
     not matter. The choice of smallest norm is proven to a hundred times that by a vector
-    :math:`\nu` in the notes with :math:`y = \max(0, s + qX\nu)`. Margins that weigh thirty
+    :math:`\nu` in the notes with :math:`y = \max(0, s + qX\nu)`; from 20,000 inner cells on another
+    one proves that the norm exceeds the smallest by 5 % at most. Margins that weigh thirty
     times as much as others, such as those by which exact margins are sometimes approximated, are
     held like exact ones, by forces in the notes; their targets are shifted or, where cells at zero
     answer to large forces alone, they are taken out of the equations. Beside exact margins that
     they grossly contradict that may end as `stalled`. Exact margins that no table can have are
     `infeasible` when that is proven, else `stalled`.
 
-    Cost: conjugate gradients on the cells that are positive, some ten thousand to a hundred
-    thousand cheap steps for half a million inner cells. Where every inner cell is published in a
-    design that is complete or nearly so, some hundred rounds of axis transforms. Complete tables of
-    more than 50,000 cells are fitted to margins by Newton's method on the dual where that succeeds
-    quickly: some hundred passes that store nothing of the table's size.
+    Cost: conjugate gradients on the cells that are positive, some ten thousand cheap steps for half
+    a million inner cells, and three times as many with exact margins. Where every inner cell is
+    published in a design that is complete or nearly so, some hundred rounds of axis transforms.
+    Complete tables of more than 50,000 cells of which more are positive than published are fitted
+    to margins by Newton's method on the dual: some hundred passes that store nothing of the table's
+    size.
 
     Args:
       ridge: The factor :math:`\lambda`; `None` for the limit zero.
@@ -94,7 +99,7 @@ class NonNegative(FitterBase):
       device: Where large complete tables are computed: `"cpu"`, `"gpu"` (an NVIDIA card, with the
         extra `[gpu]`), or `"auto"` for the card where there is one.
 
-    See Langsrud (2019b); Hintermüller, Ito & Kunisch (2003); Boyd et al. (2011).
+    See Langsrud (2019b); Hintermüller, Ito & Kunisch (2003); Boyd et al. (2011); Dostál (2009).
     """
 
     ridge: float | None = None
@@ -164,6 +169,7 @@ class _Answer:
       dual: The vector that proves the choice of smallest norm; absent where the fit is unique.
       steps: Steps taken.
       solver: How it was found.
+      norm_dual: A vector that bounds the smallest norm instead, see `smallest_norm`.
     """
 
     y: Vector
@@ -171,6 +177,7 @@ class _Answer:
     dual: Vector | None
     steps: int
     solver: str
+    norm_dual: Vector | None = None
 
 
 def _fit(prepared: _Prepared, z: NDArray[Any], *, weights: NDArray[Any] | None = None) -> Fit:
@@ -182,7 +189,11 @@ def _fit(prepared: _Prepared, z: NDArray[Any], *, weights: NDArray[Any] | None =
         return unstored
     problem = Problem.of(design, z, weights, prepared.prior, accuracy, prepared.exact)
     stiff = StiffMargins(problem, prepared.working_weight, partial(_projected, prepared))
-    answer = _closed_form(prepared, stiff) or _by_splitting(prepared, stiff)
+    answer = (
+        _closed_form(prepared, stiff)
+        or _by_splitting(prepared, stiff)
+        or _by_bounded_steps(prepared, problem)
+    )
     if answer is None or not _certificate(prepared, stiff, answer).holds:
         answer = _by_active_sets(prepared, stiff)
     certificate = _certificate(prepared, stiff, answer)
@@ -191,6 +202,7 @@ def _fit(prepared: _Prepared, z: NDArray[Any], *, weights: NDArray[Any] | None =
         "structure": prepared.structure.kind.value,
         "solver": answer.solver,
         "dual": answer.dual,
+        "norm_dual": answer.norm_dual,
         "held": problem.held,
         "multipliers": answer.multipliers,
     }
@@ -209,7 +221,12 @@ def _projected(prepared: _Prepared, problem: Problem) -> Vector:
 
 def _certificate(prepared: _Prepared, stiff: StiffMargins, answer: _Answer) -> Certificate:
     return certify_non_negative(
-        stiff.given, answer.y, answer.multipliers, dual=answer.dual, ridge=prepared.penalty
+        stiff.given,
+        answer.y,
+        answer.multipliers,
+        dual=answer.dual,
+        ridge=prepared.penalty,
+        norm_dual=answer.norm_dual,
     )
 
 
@@ -272,14 +289,41 @@ def _by_splitting(prepared: _Prepared, stiff: StiffMargins) -> _Answer | None:
     return _Answer(x, multipliers, None, splitting.steps, "splitting")
 
 
+def _by_bounded_steps(prepared: _Prepared, problem: Problem) -> _Answer | None:
+    """Conjugate gradients within bounds, for large tables; from the fit for some ridge on."""
+    if not problem.prior.is_plain or problem.design.n_inner < _LARGE:
+        return None
+    stiff = StiffMargins(problem, _LIGHT_WEIGHT, partial(_projected, prepared))
+    path = _ridge_path(prepared, stiff)
+    for start in _STARTS:
+        path.aim(stiff.problem)
+        shift = (lambda: path.aim(stiff.shift(path.fitted))) if stiff else None
+        path.follow(max(start * path.first_ridge, prepared.penalty), shift, exactly=False)
+        answer = _within_bounds(prepared, stiff, path)
+        if _certificate(prepared, stiff, answer).selection <= prepared.options.tolerance:
+            break
+    return answer
+
+
+def _within_bounds(prepared: _Prepared, stiff: StiffMargins, path: RidgePath) -> _Answer:
+    """Where steps within bounds lead from the end of a path, whose dual bounds the norm."""
+    is_unique = prepared.penalty > 0 or prepared.structure.sees_every_cell(stiff.given.weights)
+    norm_dual = None if is_unique else path.problem.misfit(path.fitted) / path.ridge
+    fit = BoundedFit(stiff, prepared.restrict, np.maximum(path.y, 0.0), prepared.penalty)
+    fit.run(path.max_steps - path.steps)
+    path.steps += fit.steps
+    multipliers, solver = stiff.multipliers(fit.fitted), "conjugate gradients within bounds"
+    return _Answer(fit.y, multipliers, None, path.steps, solver, norm_dual)
+
+
+def _ridge_path(prepared: _Prepared, stiff: StiffMargins) -> RidgePath:
+    guess, most = _first_guess(prepared, stiff.problem), prepared.options.max_steps
+    return RidgePath(stiff.problem, prepared.restrict, guess, most)
+
+
 def _by_active_sets(prepared: _Prepared, stiff: StiffMargins) -> _Answer:
     """Active sets along a shrinking ridge."""
-    path = RidgePath(
-        stiff.problem,
-        prepared.restrict,
-        _first_guess(prepared, stiff.problem),
-        prepared.options.max_steps,
-    )
+    path = _ridge_path(prepared, stiff)
 
     def shift() -> None:
         if path.ridge < _SHIFT_BELOW * path.first_ridge:

@@ -76,16 +76,16 @@ class StiffMargins:
     def deviation(self, fitted: Vector) -> float:
         """How far a fit to the shifted targets is from what was asked, in units of what may be."""
         limits = self.given.goal.margin[self.at]
-        return float((np.abs(self._missing(fitted)) / limits).max(initial=0.0))
+        return float((np.abs(self.missing_in(fitted)) / limits).max(initial=0.0))
 
     def is_slow(self, fitted: Vector) -> bool:
         """Whether the last shift did not help."""
         return self.deviation(fitted) > _SLOW * self._last
 
-    def shift(self, fitted: Vector) -> Problem:
-        """Shift the targets after a fit."""
+    def shift(self, fitted: Vector, times: Vector | float = 1.0) -> Problem:
+        """Shift the targets after a fit, by a multiple of what is missing."""
         self._last = self.deviation(fitted)
-        return self.aim(self.problem.z[self.at] + self._missing(fitted))
+        return self.aim(self.problem.z[self.at] + times * self.missing_in(fitted))
 
     def weigh_more(self, fitted: Vector, factor: float, heaviest: float) -> None:
         """Raise the working weights, none beyond the margin's own; the forces stay what they are.
@@ -104,7 +104,8 @@ class StiffMargins:
         self.asked = self._weighing(self.asked)
         self.aim(fitted[self.at] + force / weight)
 
-    def _missing(self, fitted: Vector) -> Vector:
+    def missing_in(self, fitted: Vector) -> Vector:
+        """By how much the targets should be shifted after a fit."""
         return self.missing(fitted[self.at], self.problem.z[self.at])
 
     def missing(self, fitted: Vector, targets: Vector) -> Vector:
