@@ -124,12 +124,25 @@ def test_a_killed_worker_is_replaced_and_loses_nothing(site):
         workers = _workers(process.pid)
         os.kill(workers[0], signal.SIGKILL)
         load.wait_for(sum(load.answered.values()) + 40)
-        until = time.monotonic() + 60
+        until = time.monotonic() + 120
         while len(_workers(process.pid)) < 2 and time.monotonic() < until:
             time.sleep(0.1)
         assert workers[0] not in _workers(process.pid)
         assert len(_workers(process.pid)) == 2
     assert load.answered - logged(site) == Counter()
+
+
+def test_workers_end_with_the_process_that_started_them(site):
+    site.write_text(f"{SITE}\n[server]\nworkers = 2\n")
+    with started("serve", site, "--port", 0) as (process, address):
+        assert httpx.get(f"{address}health", timeout=60).status_code == 200
+        workers = _workers(process.pid)
+        os.kill(process.pid, signal.SIGKILL)
+        until = time.monotonic() + 60
+        while any(_command(pid) for pid in workers) and time.monotonic() < until:
+            time.sleep(0.1)
+        assert workers
+        assert not any(_command(pid) for pid in workers)
 
 
 @pytest.mark.parametrize("workers", [1, 2])

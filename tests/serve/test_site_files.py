@@ -1,8 +1,11 @@
 """A site's file: read with clear errors, built, started, reloaded without dropping a request."""
 
+import itertools
 import os
 import signal
+import threading
 import time
+import urllib.request
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +19,7 @@ from discreet.microdata.secret import Secret
 from discreet.serve.app import make_app
 from discreet.serve.build import build, made_from, planned, records_of, to_build
 from discreet.serve.query import Query
+from discreet.serve.run import serving
 from discreet.serve.site.read import read_site, site_of
 from discreet.serve.site.start import held_site, started
 from discreet.serve.site.watch import Watch
@@ -216,6 +220,31 @@ def test_a_reload_exchanges_the_site_and_leaves_requests_their_own(folder):
     assert (before.title, holder.current.title) == ("Ours", "Theirs")
     assert holder.current.dataset("live") is before.dataset("live")
     assert before.dataset("people").answer(Query.parse("rows=sex"))
+
+
+def test_no_request_is_dropped_while_the_site_is_exchanged(folder):
+    build_all(folder)
+    holder, done = held_site(folder / "site.toml"), threading.Event()
+    titles, exchanged = itertools.cycle(["Ours", "Theirs"]), 0
+
+    def exchange():
+        nonlocal exchanged
+        while not done.is_set():
+            write(folder, title=next(titles))
+            holder.reload()
+            exchanged += 1
+
+    thread = threading.Thread(target=exchange)
+    with serving(make_app(holder)) as address:
+        thread.start()
+        for k in range(40):
+            code = "abcd"[k % 4]
+            url = f"{address}d/people/table?rows=age&columns=sex&where.place={code}"
+            with urllib.request.urlopen(url, timeout=20) as response:
+                assert response.status == 200
+        done.set()
+        thread.join()
+    assert exchanged > 1
 
 
 def test_a_reload_keeps_closed_what_is_closed(folder):

@@ -22,7 +22,7 @@ _STOP_SECONDS = 10
 _CONNECTIONS = 2_000
 _IDLE_SECONDS = 5
 _LONGEST_HEAD = 32_768
-_WORKER_SECONDS = 120  # until a worker that gives no sign of life is replaced
+_WORKER_SECONDS = 40  # until a worker that gives no sign of life is replaced
 
 
 def require_web() -> None:

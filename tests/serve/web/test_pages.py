@@ -237,6 +237,8 @@ def test_a_chart_can_be_saved(client):
     response = client.get("/d/once/chart.svg?rows=age&columns=sex&chart=pyramid")
     assert response.headers["content-type"] == "image/svg+xml"
     assert response.text.startswith("<svg")
+    part = client.get("/d/once/chart.svg?rows=age&layers=sex&where.region=N&chart=bars")
+    assert "Region: North, Sex: Total</title>" in part.text
     assert client.get("/d/once/chart.svg?rows=age").status_code == 404
 
 

@@ -92,7 +92,9 @@ def chart_of(answer: Answer, sheet: Sheet, texts: Texts, accent: str) -> Drawn |
     view = answer.query.view
     if view.chart == "none":
         return None
-    title = caption_of(answer, texts)
+    title = ", ".join(
+        [caption_of(answer, texts), *populations_of(answer), *layers_of(answer, texts)]
+    )
     picture = picture_of(sheet, texts.numbers, title=title, is_share=view.show != "count")
     return drawn(view.chart, replace(picture, accent=readable(accent)), texts)
 
