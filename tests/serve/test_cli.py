@@ -72,6 +72,11 @@ def test_the_demo_builds_what_it_needs_once(folder, capsys):
     assert "inner cells" in capsys.readouterr().out
 
 
+def test_a_build_without_a_ledger_says_what_is_not_noticed(folder, caplog):
+    assert run("build", folder / "site.toml") == 0
+    assert "names no ledger" in caplog.text
+
+
 def test_a_failing_check_is_not_a_success(folder, capsys, monkeypatch):
     monkeypatch.setattr(InnerSource, "cube", lambda *_: 1 / 0)
     assert run("demo", *SMALL, "--folder", folder, "--check") == 1

@@ -9,6 +9,13 @@ import typer
 
 from discreet.cli.common import Json, answer, progress_bar, say
 from discreet.cli.records import Again
+from discreet.progress import notice
+
+_NO_LEDGER = (
+    "data set {!r} names no ledger, so an edition that differs from an earlier one by a single "
+    "person is not noticed, and whoever compares both learns about this person. Name one beside "
+    "its records: ledger = 'ledger.db'."
+)
 
 
 def build(
@@ -45,6 +52,8 @@ def build(
         if plan:
             done.append({"name": needs.name, "inner": needs.inner, "memory": needs.memory})
             continue
+        if data.ledger is None:
+            notice(_NO_LEDGER.format(dataset.name))
         with progress_bar():
             built = build_one(config, dataset, data, again=again)
         done.append({"name": built.name, "edition": built.edition, "cells": built.cells})
