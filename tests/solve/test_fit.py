@@ -28,6 +28,7 @@ def regions():
 def never_stored(monkeypatch):
     monkeypatch.setattr(non_negative, "_NEVER_STORED", 0)
     monkeypatch.setattr(log_linear, "_NEVER_STORED", 0)
+    monkeypatch.setattr(log_linear, "_MOST_PUBLISHED", np.inf)
 
 
 def fitted(name, design=None):
