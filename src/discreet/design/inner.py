@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
 from numpy.typing import NDArray
 
 from discreet.design.axis import OUTSIDE, Axis
@@ -27,7 +28,7 @@ SLICE = 1_000_000
 """Inner cells that are computed at once when a table is written."""
 
 
-class ModelTable:
+class ModelTable(NDArrayOperatorsMixin):
     r"""The table :math:`y = \varphi(X\nu)`, computed cell by cell where it is asked for.
 
     It stands in for an array of inner cells: it has a length, can be indexed by positions, and
@@ -65,6 +66,10 @@ class ModelTable:
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         return np.asarray(self.y, dtype=dtype)
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+        given = [np.asarray(v) if isinstance(v, ModelTable) else v for v in inputs]
+        return getattr(ufunc, method)(*given, **options)
 
     @property
     def y(self) -> Vector:

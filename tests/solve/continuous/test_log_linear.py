@@ -105,6 +105,7 @@ def test_margins_on_which_sweeps_stall_are_refuted_by_least_squares(z, used, sta
 @pytest.fixture
 def by_newton(monkeypatch):
     monkeypatch.setattr(log_linear, "_NEVER_STORED", 0)
+    monkeypatch.setattr(log_linear, "_MOST_PUBLISHED", np.inf)
 
 
 NEWTON = [name for name in HARD if HARD[name]().__class__.__name__ == "ProductDesign"]
@@ -140,6 +141,12 @@ def test_margins_that_contradict_each_other_are_refuted_after_newton_too(by_newt
     fit = dc.LogLinear()(design, [1, 2, 3, 2, 2, 3, 6])
     assert fit.status is Status.inconsistent
     assert np.array([1, 2, 3, 2, 2, 3, 6]) @ fit.notes["conflict"] > 0
+
+
+def test_tables_with_nearly_all_cells_published_are_left_to_sweeps(monkeypatch):
+    monkeypatch.setattr(log_linear, "_NEVER_STORED", 0)
+    design = dc.Design.product(SQUARE, "row*col")
+    assert "open_cells" in dc.LogLinear()(design, design.aggregate(EXAMPLE)).require().notes
 
 
 def test_raking_and_open_cells_are_left_to_sweeps(by_newton):

@@ -64,6 +64,7 @@ def test_margins_that_add_up_give_the_log_linear_fit(name):
 @pytest.mark.parametrize("name", ["all pairs", "tree linked"])
 def test_large_tables_that_add_up_are_fitted_as_log_linear_ones(monkeypatch, name):
     monkeypatch.setattr(log_linear, "_NEVER_STORED", 0)
+    monkeypatch.setattr(log_linear, "_MOST_PUBLISHED", np.inf)
     design = HARD[name]()
     z = design.aggregate(counts(design, 2, mean=5))
     fit, sweeps = dc.Poisson()(design, z).require(), dc.LogLinear(memory=0)

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.design.base import Design
+from discreet.design.fused.contradictions import Contradictions
 from discreet.design.fused.null_space import NullSpace
 from discreet.design.product import ProductDesign
 from discreet.progress import report
@@ -53,6 +54,8 @@ class DualSchedule:
 
 
 SCHEDULE = DualSchedule()
+MOST_WITH_LEVELS = 0.125
+"""Share of the inner cells that hierarchies may publish; with more, active sets are faster."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,9 +84,14 @@ def suits(design: Design, weights: Vector) -> TypeGuard[ProductDesign]:
     return (
         isinstance(design, ProductDesign)
         and NullSpace.is_known(design)
+        and (_is_flat(design) or design.n_published <= MOST_WITH_LEVELS * design.n_inner)
         and not any(block.order == len(design.axes) for block in design.blocks)
         and bool((weights > 0).all())
     )
+
+
+def _is_flat(design: ProductDesign) -> bool:
+    return len(Contradictions.flat_blocks(design)) == len(design.blocks)
 
 
 def fit_by_dual(

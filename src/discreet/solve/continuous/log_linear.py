@@ -38,6 +38,8 @@ Vector = NDArray[np.float64]
 Marks = NDArray[np.bool_]
 
 _NEVER_STORED = 100_000  # inner cells from which passes that store nothing beat sweeps
+_MOST_PUBLISHED = 0.125  # share of the inner cells up to which published ones are few
+_MOST_STEPS = 3_000  # of conjugate gradients before sweeps take over
 _RESOLUTION = 1e-12  # deviations below this share of the largest cell are not resolved
 _SWEEPS_AFTER_CONFLICT = 10
 _PROOF = 1e-9  # accuracy of the least squares fit whose residuals may refute the margins
@@ -149,11 +151,16 @@ def newton_fit(options: LogLinear, design: Design, values: Vector) -> Fit | None
     """The fit of a large complete table by Newton's method; `None` where sweeps must do."""
     if not isinstance(design, ProductDesign) or design.n_inner < _NEVER_STORED:
         return None
+    if design.n_published > _MOST_PUBLISHED * design.n_inner:
+        return None  # margins settle many cells, and vectors of Newton's method are no shorter
     z = non_negative(design, values, options.tolerance, options.name)
     if not z.any():
         return None
     passes = design.fused("exponential", device=options.device)
-    return fit_unstored(design, passes, z, _goal(options, z), options.max_steps)
+    most = options.max_steps
+    if design.n_inner <= LARGEST_DENSE:
+        most = min(most, _MOST_STEPS)
+    return fit_unstored(design, passes, z, _goal(options, z), most)
 
 
 def fit_members(
