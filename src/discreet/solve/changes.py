@@ -67,6 +67,7 @@ class Changes:
       is_open: Which sums may move.
       down: How far each sum can go down; infinite where nothing is known.
       cost: What a unit of each sum's move costs; one when absent.
+      up: How far each sum can go up; any far when absent.
       near: How many sums around the goal are looked at before all are; none when absent.
       effort: How many sums programs may have, all programs together; any number when absent.
     """
@@ -78,11 +79,13 @@ class Changes:
         down: Vector,
         cost: Vector | None = None,
         *,
+        up: Vector | None = None,
         near: int | None = None,
         effort: int | None = None,
     ) -> None:
         self._usable = movable(equations, is_open)
         self._moves = self._usable.copy()
+        self._up = np.full(len(down), np.inf) if up is None else up
         self._down, self._effort = down, effort
         self._free = np.full(len(down), cost is None)
         self._cost = np.ones(len(down)) if cost is None else cost.copy()
@@ -103,7 +106,7 @@ class Changes:
         Where sums near the goal are enough, it is the cheapest of these. When all effort is spent,
         none is found.
         """
-        if goal.sign < 0 and self._down[goal.total] < goal.reach:
+        if (self._up if goal.sign > 0 else self._down)[goal.total] < goal.reach:
             return None
         before = self._usable[held]
         self._usable[held] = False
@@ -130,7 +133,7 @@ class Changes:
             if found is not None or part.is_whole:
                 return found
         if self._whole is None:
-            self._whole = _Whole(self._equations, self._moves, self._down)
+            self._whole = _Whole(self._equations, self._moves, self._up, self._down)
         if not self._can_afford(len(self._whole.sums)):
             return None
         return self._whole.cheapest(goal, self._usable, self._cost)
@@ -147,8 +150,8 @@ class Changes:
         place = np.flatnonzero(part.sums == goal.total)
         if not len(place):
             return None
-        down = self._down[part.sums]
-        floor, ceiling = _bounds(goal, int(place[0]), np.full(len(down), np.inf), down)
+        up, down = self._up[part.sums], self._down[part.sums]
+        floor, ceiling = _bounds(goal, int(place[0]), up, down)
         none = np.zeros(part.matrix.shape[1])
         program = Program(part.matrix, none, none, floor, ceiling, dual=True)
         try:
@@ -161,25 +164,25 @@ class Changes:
 class _Whole:
     """The program of all sums that can move, solved anew for each goal."""
 
-    def __init__(self, equations: Any, moves: Marks, down: Vector) -> None:
+    def __init__(self, equations: Any, moves: Marks, up: Vector, down: Vector) -> None:
         from scipy import sparse
 
         self.sums = np.flatnonzero(moves)
         self._place = np.full(len(moves), -1)
         self._place[self.sums] = np.arange(len(self.sums))
-        self._down = down[self.sums]
+        self._up, self._down = up[self.sums], down[self.sums]
         part = equations.tocsr()[self.sums].tocsc()
         matrix = part[:, np.diff(part.indptr) > 0]
         both = sparse.vstack([matrix, -matrix], format="csc")
         none = np.zeros(matrix.shape[1])
-        ceiling = np.concatenate([np.full(len(self.sums), np.inf), self._down])
+        ceiling = np.concatenate([self._up, self._down])
         floor = np.zeros(len(ceiling))
         self._program = Program(both, none, none, floor, ceiling, dual=True)
 
     def cheapest(self, goal: Goal, usable: Marks, cost: Vector) -> Change | None:
         """The cheapest change of sums that are usable."""
         can = usable[self.sums]
-        up, down = np.where(can, np.inf, 0.0), np.where(can, self._down, 0.0)
+        up, down = np.where(can, self._up, 0.0), np.where(can, self._down, 0.0)
         floor, ceiling = _bounds(goal, int(self._place[goal.total]), up, down)
         try:
             solution = self._program.afresh(np.tile(cost[self.sums], 2), floor, ceiling)

@@ -91,7 +91,8 @@ class Search:
 
     def prove(self) -> None:
         """Find proofs among the cells that are suppressed already."""
-        within = Changes(self.sums.equations, self.is_open, self.sums.down)
+        sums = self.sums
+        within = Changes(sums.equations, self.is_open, sums.down, up=sums.up)
         for item in self._hardest_first():
             prove_one(self.bank, within, item)
 
@@ -118,8 +119,10 @@ class Search:
         prices = self.cells.costs(self.is_open)
         can = np.isfinite(prices)
         near = _NEAR_COST if can.sum() > _LARGE else None
-        equations, down = self.sums.equations, self.sums.down
-        whole = Changes(equations, can, down, prices, near=near, effort=effort)
+        sums = self.sums
+        whole = Changes(
+            sums.equations, can, sums.down, prices, up=sums.up, near=near, effort=effort
+        )
         whole.price(np.flatnonzero(self.is_open), FREE)
         return whole, prices
 
@@ -135,7 +138,9 @@ class Search:
     def thin(self) -> None:
         """Publish secondary cells again whose proofs can be replaced."""
         sums = self.sums
-        within = Changes(sums.equations, self.is_open, sums.down, near=_NEAR, effort=_EFFORT)
+        within = Changes(
+            sums.equations, self.is_open, sums.down, up=sums.up, near=_NEAR, effort=_EFFORT
+        )
         candidates = self.cells.dearest_first(self.is_open)
         self.is_open[thin(self.bank, within, candidates, self.sums.lines)] = False
 
