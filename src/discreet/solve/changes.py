@@ -62,6 +62,9 @@ class Change(NamedTuple):
 class Changes:
     """The changes of some open sums.
 
+    Attributes:
+      effort: How many sums programs may still have, all programs together; any number if `None`.
+
     Args:
       equations: Sums × equations, sparse.
       is_open: Which sums may move.
@@ -86,7 +89,7 @@ class Changes:
         self._usable = movable(equations, is_open)
         self._moves = self._usable.copy()
         self._up = np.full(len(down), np.inf) if up is None else up
-        self._down, self._effort = down, effort
+        self._down, self.effort = down, effort
         self._free = np.full(len(down), cost is None)
         self._cost = np.ones(len(down)) if cost is None else cost.copy()
         self._equations = equations
@@ -140,10 +143,12 @@ class Changes:
 
     def _can_afford(self, sums: int) -> bool:
         """Spend effort on a program with some sums, if that much is left."""
-        if self._effort is None:
+        if self.effort is None:
             return True
-        self._effort -= sums
-        return self._effort >= 0
+        if self.effort < sums:
+            return False
+        self.effort -= sums
+        return True
 
     def _within(self, part: Part, goal: Goal) -> Change | None:
         """The cheapest change of a part of the sums."""
