@@ -62,11 +62,16 @@ class Change(NamedTuple):
 class Changes:
     """The changes of some open sums.
 
+    Attributes:
+      effort: How many sums programs may still have, all programs together; any number if `None`.
+      is_spent: Whether a program was not solved because there was too little effort left.
+
     Args:
       equations: Sums × equations, sparse.
       is_open: Which sums may move.
       down: How far each sum can go down; infinite where nothing is known.
       cost: What a unit of each sum's move costs; one when absent.
+      up: How far each sum can go up; any far when absent.
       near: How many sums around the goal are looked at before all are; none when absent.
       effort: How many sums programs may have, all programs together; any number when absent.
     """
@@ -78,12 +83,14 @@ class Changes:
         down: Vector,
         cost: Vector | None = None,
         *,
+        up: Vector | None = None,
         near: int | None = None,
         effort: int | None = None,
     ) -> None:
         self._usable = movable(equations, is_open)
         self._moves = self._usable.copy()
-        self._down, self._effort = down, effort
+        self._up = np.full(len(down), np.inf) if up is None else up
+        self._down, self.effort, self.is_spent = down, effort, False
         self._free = np.full(len(down), cost is None)
         self._cost = np.ones(len(down)) if cost is None else cost.copy()
         self._equations = equations
@@ -103,7 +110,7 @@ class Changes:
         Where sums near the goal are enough, it is the cheapest of these. When all effort is spent,
         none is found.
         """
-        if goal.sign < 0 and self._down[goal.total] < goal.reach:
+        if (self._up if goal.sign > 0 else self._down)[goal.total] < goal.reach:
             return None
         before = self._usable[held]
         self._usable[held] = False
@@ -130,25 +137,28 @@ class Changes:
             if found is not None or part.is_whole:
                 return found
         if self._whole is None:
-            self._whole = _Whole(self._equations, self._moves, self._down)
+            self._whole = _Whole(self._equations, self._moves, self._up, self._down)
         if not self._can_afford(len(self._whole.sums)):
             return None
         return self._whole.cheapest(goal, self._usable, self._cost)
 
     def _can_afford(self, sums: int) -> bool:
         """Spend effort on a program with some sums, if that much is left."""
-        if self._effort is None:
+        if self.effort is None:
             return True
-        self._effort -= sums
-        return self._effort >= 0
+        if self.effort < sums:
+            self.is_spent = True
+            return False
+        self.effort -= sums
+        return True
 
     def _within(self, part: Part, goal: Goal) -> Change | None:
         """The cheapest change of a part of the sums."""
         place = np.flatnonzero(part.sums == goal.total)
         if not len(place):
             return None
-        down = self._down[part.sums]
-        floor, ceiling = _bounds(goal, int(place[0]), np.full(len(down), np.inf), down)
+        up, down = self._up[part.sums], self._down[part.sums]
+        floor, ceiling = _bounds(goal, int(place[0]), up, down)
         none = np.zeros(part.matrix.shape[1])
         program = Program(part.matrix, none, none, floor, ceiling, dual=True)
         try:
@@ -161,25 +171,25 @@ class Changes:
 class _Whole:
     """The program of all sums that can move, solved anew for each goal."""
 
-    def __init__(self, equations: Any, moves: Marks, down: Vector) -> None:
+    def __init__(self, equations: Any, moves: Marks, up: Vector, down: Vector) -> None:
         from scipy import sparse
 
         self.sums = np.flatnonzero(moves)
         self._place = np.full(len(moves), -1)
         self._place[self.sums] = np.arange(len(self.sums))
-        self._down = down[self.sums]
+        self._up, self._down = up[self.sums], down[self.sums]
         part = equations.tocsr()[self.sums].tocsc()
         matrix = part[:, np.diff(part.indptr) > 0]
         both = sparse.vstack([matrix, -matrix], format="csc")
         none = np.zeros(matrix.shape[1])
-        ceiling = np.concatenate([np.full(len(self.sums), np.inf), self._down])
+        ceiling = np.concatenate([self._up, self._down])
         floor = np.zeros(len(ceiling))
         self._program = Program(both, none, none, floor, ceiling, dual=True)
 
     def cheapest(self, goal: Goal, usable: Marks, cost: Vector) -> Change | None:
         """The cheapest change of sums that are usable."""
         can = usable[self.sums]
-        up, down = np.where(can, np.inf, 0.0), np.where(can, self._down, 0.0)
+        up, down = np.where(can, self._up, 0.0), np.where(can, self._down, 0.0)
         floor, ceiling = _bounds(goal, int(self._place[goal.total]), up, down)
         try:
             solution = self._program.afresh(np.tile(cost[self.sums], 2), floor, ceiling)

@@ -12,7 +12,7 @@ from scipy.sparse import csc_array
 import discreet as dc
 from discreet.design.base import Design
 from discreet.design.table import Table
-from discreet.errors import DesignError, InfeasibleError
+from discreet.errors import DesignError, InfeasibleError, ParameterError
 from discreet.protect.suppress.interval import Search, started
 from discreet.protect.suppress.pattern import PUBLISHED
 from discreet.protect.suppress.proofs import Proofs
@@ -187,3 +187,26 @@ def test_a_dear_cell_is_exchanged_for_cheaper_ones():
     search.swap()
     assert search.pattern().cost < before
     assert clean(search.pattern())
+
+
+def test_intervals_are_kept_within_public_bounds():
+    table = square(SQUARE)
+    rule = dc.Threshold(3, width=6)
+    careless = suppressed(table, rule)
+    known = [cell for cell in careless.cells(careless.secondary) if len(cell) == 2]
+    values = {k: careless.z[careless.position(cell)] for k, cell in enumerate(known)}
+    bounds = [(cell, values[k] - 1, values[k] + 1) for k, cell in enumerate(known)]
+    careful = suppressed(table, rule, bounds=bounds)
+    public = careful.bounds
+    assert not dc.audit(replace(careless, proofs=None), bounds=public, workers=1).is_clean
+    assert dc.audit(replace(careful, proofs=None), bounds=public, workers=1).is_clean
+    assert not len(careful.proofs.unproven(careful))
+    assert len(careless.proofs.unproven(replace(careless, bounds=public)))
+
+
+def test_bounds_that_do_not_hold_are_refused():
+    cell = {"r": "1", "c": "1"}
+    with pytest.raises(ParameterError, match="its value does not"):
+        suppressed(square(SQUARE), dc.Threshold(3), bounds=[(cell, 5, 9)])
+    with pytest.raises(ParameterError, match="a smallest and a largest value"):
+        dc.Suppress(bounds=[(cell, 9, 5)])

@@ -238,12 +238,15 @@ class Bank:
             self._movers.setdefault(place, []).append(number)
 
     def _room(self, change: Change) -> float:
-        """How many times a change can be made before a cell becomes negative."""
-        falls = (change.values < 0) & (self._row[change.places] != NONE)
-        if not falls.any():
-            return np.inf
-        room = float((self._sums.down[change.places[falls]] / -change.values[falls]).min())
+        """How many times a change can be made before a cell leaves its bounds."""
+        sums = self._sums
+        limit = np.where(change.values < 0, sums.down[change.places], sums.up[change.places])
+        room = float((limit / np.abs(change.values)).min(initial=np.inf))
         return max(room, 1.0) if room > 1 - CLOSE / 4 else room
+
+    def is_used(self, total: int) -> bool:
+        """Whether a proof moves a sum."""
+        return any(not self._closed[k] for k in self._movers.get(total, []))
 
     def forget(self, total: int) -> list[int]:
         """Take back all changes that move a sum; what is open then."""

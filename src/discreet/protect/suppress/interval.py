@@ -37,7 +37,7 @@ _CHEAP = 1e-6  # what a magnitude of zero costs, as a share of the largest
 _LARGE = 25_000  # sums from which on costs are compared near a sensitive cell only
 _NEAR_COST = 6_000  # sums near a sensitive cell among which further suppressions are chosen
 _NEAR = 2_000  # sums near a sensitive cell among which other proofs are looked for first
-_EFFORT = 100_000_000  # sums of all programs of thinning together, about a million in a second
+_EFFORT = 20_000_000  # sums of all programs of thinning together, a minute or two
 _EFFORT_OF_SWAPS = 10_000_000  # the same for swaps
 
 
@@ -83,6 +83,7 @@ class Search:
         self, start: Pattern, plan: Plan, *, singletons: bool, every_row: bool = False
     ) -> None:
         self.start, self.plan, self.singletons = start, plan, singletons
+        self.effort: int | None = _EFFORT
         self.sums = sums_of(start, zeros_are_public=plan.zeros_are_public, every_row=every_row)
         self.cells = _Cells(start, plan, self.sums)
         self.is_open = self.cells.open_in(start.suppressed)
@@ -91,7 +92,8 @@ class Search:
 
     def prove(self) -> None:
         """Find proofs among the cells that are suppressed already."""
-        within = Changes(self.sums.equations, self.is_open, self.sums.down)
+        sums = self.sums
+        within = Changes(sums.equations, self.is_open, sums.down, up=sums.up)
         for item in self._hardest_first():
             prove_one(self.bank, within, item)
 
@@ -118,8 +120,10 @@ class Search:
         prices = self.cells.costs(self.is_open)
         can = np.isfinite(prices)
         near = _NEAR_COST if can.sum() > _LARGE else None
-        equations, down = self.sums.equations, self.sums.down
-        whole = Changes(equations, can, down, prices, near=near, effort=effort)
+        sums = self.sums
+        whole = Changes(
+            sums.equations, can, sums.down, prices, up=sums.up, near=near, effort=effort
+        )
         whole.price(np.flatnonzero(self.is_open), FREE)
         return whole, prices
 
@@ -135,9 +139,12 @@ class Search:
     def thin(self) -> None:
         """Publish secondary cells again whose proofs can be replaced."""
         sums = self.sums
-        within = Changes(sums.equations, self.is_open, sums.down, near=_NEAR, effort=_EFFORT)
+        within = Changes(
+            sums.equations, self.is_open, sums.down, up=sums.up, near=_NEAR, effort=self.effort
+        )
         candidates = self.cells.dearest_first(self.is_open)
         self.is_open[thin(self.bank, within, candidates, self.sums.lines)] = False
+        self.effort = within.effort
 
     def pattern(self) -> Pattern:
         """The pattern with its proofs."""

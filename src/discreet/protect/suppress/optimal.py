@@ -179,7 +179,8 @@ class _Optimum:
         for change in self.proofs:
             if search.is_open[change.places].all():
                 bank.add(change)
-        within = Changes(search.sums.equations, search.is_open, search.sums.down)
+        sums = search.sums
+        within = Changes(sums.equations, search.is_open, sums.down, up=sums.up)
         items = bank.open_items().tolist()
         found = [(item, self._first_missed(bank, within, item)) for item in items]
         return [(item, view) for item, view in found if view is not None]

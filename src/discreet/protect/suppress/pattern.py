@@ -62,6 +62,8 @@ class Pattern:
       costs: What it costs to suppress each published cell; its value when absent.
       proofs: Other tables that prove the intervals of primaries, where there are any.
       bound: What every pattern with these intervals costs at least, where it is known.
+      bounds: What the public knows each published cell to be at least and at most, infinite where
+        nothing is known; `None` where there are no bounds.
     """
 
     design: Design
@@ -78,6 +80,7 @@ class Pattern:
     costs: NDArray[np.float64] | None = None
     proofs: Proofs | None = None
     bound: float | None = None
+    bounds: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
 
     def __post_init__(self) -> None:
         state = np.asarray(self.state, dtype=np.int8)
@@ -89,6 +92,8 @@ class Pattern:
             _check_length(getattr(self, name), self.design.n_published, name)
         for name in ("y", "lone", "owner", "known"):
             _check_length(getattr(self, name), self.design.n_inner, name)
+        for side in self.bounds or ():
+            _check_length(side, self.design.n_published, "bounds")
 
     @classmethod
     def from_labels(

@@ -59,12 +59,24 @@ class Proofs:
         fine = shown <= size
         if pattern.known is not None:
             fine &= _largest(self.changes.tocsr()[pattern.known]) == 0
+        if pattern.bounds is not None:
+            fine &= self._within(pattern, X, size, *pattern.bounds)
         y = np.asarray(pattern.y, dtype=np.float64)
         if (y >= 0).all():
             entries = self.changes.tocoo()
             short = -entries.data - y[entries.row] > size[entries.col]
             fine &= np.bincount(entries.col[short], minlength=len(self)) == 0
         return np.asarray(fine)
+
+    def _within(
+        self, pattern: Pattern, X: Any, size: Vector, low: Vector, high: Vector
+    ) -> NDArray[np.bool_]:
+        """Which changes leave the suppressed cells within their public bounds."""
+        bounded = np.flatnonzero(pattern.suppressed & (np.isfinite(low) | np.isfinite(high)))
+        moved = (X[:, bounded].T @ self.changes).toarray()
+        down, up = (pattern.z - low)[bounded], (high - pattern.z)[bounded]
+        inside = (moved <= up[:, None] + size) & (moved >= -down[:, None] - size)
+        return np.asarray(inside.all(axis=0))
 
     def unproven(self, pattern: Pattern) -> NDArray[np.intp]:
         """Sensitive cells without a proof for one of their sides, or against some contributor.

@@ -41,6 +41,7 @@ class Sums:
       lines: Sums × equations that follow from these: the sums of every line of the table.
       value: The true value of each sum.
       down: How far each sum can go down.
+      up: How far each can go up; infinite where no bound is public.
     """
 
     of_cell: Places
@@ -51,6 +52,7 @@ class Sums:
     lines: Any
     value: NDArray[np.float64]
     down: NDArray[np.float64]
+    up: NDArray[np.float64]
 
     def __len__(self) -> int:
         return len(self.value)
@@ -76,13 +78,18 @@ def sums_of(pattern: Pattern, *, zeros_are_public: bool, every_row: bool = False
     held = of_cell != NONE
     value[of_cell[held]] = (found.columns.T @ y)[held]
     signed = bool((pattern.z < 0).any() or (pattern.y < 0).any())
-    down = np.full(len(value), np.inf) if signed else value
+    down = np.full(len(value), np.inf) if signed else value.copy()
+    up = np.full(len(value), np.inf)
+    if pattern.bounds is not None:
+        low, high = pattern.bounds
+        np.minimum.at(down, of_cell[held], (pattern.z - low)[held])
+        np.minimum.at(up, of_cell[held], (high - pattern.z)[held])
     size = np.diff(found.columns.indptr)
     best = _shortest_lines(pattern, of_cell, size, len(value))
     equations = _equations(found, of_cell, of_row, best)
     tied = _all_lines(best)
     none = np.empty(0, np.int64)
-    made = Sums(of_cell, of_row, found.inner, none, equations, tied, value, down)
+    made = Sums(of_cell, of_row, found.inner, none, equations, tied, value, down, up)
     return _with_differences(made, pattern) if pattern.differences else made
 
 
@@ -104,6 +111,7 @@ def _with_differences(sums: Sums, pattern: Pattern) -> Sums:
         lines=csc_array(vstack([sums.lines, csc_array((m, sums.lines.shape[1]))], format="csc")),
         value=np.concatenate([sums.value, value]),
         down=np.concatenate([sums.down, np.full(m, np.inf)]),
+        up=np.concatenate([sums.up, np.full(m, np.inf)]),
     )
 
 

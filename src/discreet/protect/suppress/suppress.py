@@ -74,6 +74,8 @@ class Suppress:
       priorities: Cells with a factor on their cost; above one they are rather shown.
       decimals: Decimal numbers in place of suppressed cells, or the name of their residual; none
         when absent.
+      bounds: Cells with what the public knows them to be at least and at most. Intervals are proven
+        within these bounds; `"gauss"` does not look at them.
 
     See Langsrud (2024), Lupp & Langsrud (2021), and Fischetti & Salazar-González (2000).
     """
@@ -88,6 +90,7 @@ class Suppress:
     cost: str = "value"
     priorities: Sequence[tuple[CellLike, float]] = ()
     decimals: Decimals | None = None
+    bounds: Sequence[tuple[CellLike, float, float]] = ()
 
     name: ClassVar[str] = "suppress"
     source: ClassVar[str] = "table"
@@ -105,6 +108,7 @@ class Suppress:
         object.__setattr__(self, "priorities", _factors(self.priorities))
         if isinstance(self.decimals, str):
             object.__setattr__(self, "decimals", Decimals(self.decimals))
+        object.__setattr__(self, "bounds", _limits(self.bounds))
         if self.secondary not in _SECONDARY:
             raise UnknownNameError("secondary suppression", self.secondary, _SECONDARY)
         if self.cost not in _COSTS:
@@ -227,7 +231,11 @@ class Suppress:
 
     def _sensitive(self, table: Table) -> tuple[Pattern, Plan]:
         primary = self.primary(table)
-        pattern = replace(primary, costs=self._costs(table, primary.z))
+        pattern = replace(
+            primary,
+            costs=self._costs(table, primary.z),
+            bounds=self._bounds(table, primary.z) if self.bounds else None,
+        )
         return pattern, self._plan(table, pattern)
 
     def _costs(self, table: Table, z: NDArray[Any]) -> NDArray[np.float64]:
@@ -235,6 +243,21 @@ class Suppress:
         for cell, factor in self.priorities:
             costs[table.design.position(cell)] *= factor
         return costs
+
+    def _bounds(
+        self, table: Table, z: NDArray[Any]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """What is public of each published cell."""
+        low, high = np.full(len(z), -np.inf), np.full(len(z), np.inf)
+        for cell, least, most in self.bounds:
+            place = table.design.position(cell)
+            if not least <= z[place] <= most:
+                raise ParameterError(
+                    f"cell {dict(cell)} is said to lie between {least:g} and {most:g}, but its "
+                    "value does not. Public bounds must hold."
+                )
+            low[place], high[place] = least, most
+        return low, high
 
     def _plan(self, table: Table, pattern: Pattern) -> Plan:
         n = len(pattern.z)
@@ -331,6 +354,17 @@ def _factors(given: Any) -> tuple[tuple[dict[str, str], float], ...]:
     return tuple(zip(cells, map(float, factors), strict=True))
 
 
+def _limits(given: Any) -> tuple[tuple[dict[str, str], float, float], ...]:
+    cells = _cells("bounds", [cell for cell, _, _ in given])
+    sides = [(low, high) for _, low, high in given]
+    for low, high in sides:
+        if not is_number(low) or not is_number(high) or low > high:
+            raise ParameterError(
+                f"bounds are a cell, a smallest and a largest value, got {low!r} and {high!r}."
+            )
+    return tuple((c, float(a), float(b)) for c, (a, b) in zip(cells, sides, strict=True))
+
+
 def _as_given(pattern: Pattern, table: Table, order: Arrangement) -> Pattern:
     """A pattern of the canonical table in the order of the table that was given."""
     moved: dict[str, Any] = {}
@@ -343,6 +377,8 @@ def _as_given(pattern: Pattern, table: Table, order: Arrangement) -> Pattern:
     moved["differences"] = tuple(
         replace(d, cells=tuple(int(place[k]) for k in d.cells)) for d in pattern.differences
     )
+    if pattern.bounds is not None:
+        moved["bounds"] = tuple(_put_back(side, order.published) for side in pattern.bounds)
     if pattern.proofs is not None:
         moved["proofs"] = pattern.proofs.placed(order.inner)
     return replace(pattern, design=table.design, **moved)
