@@ -40,8 +40,8 @@ def run(options: Options) -> Study:
 _NOTES = (
     "Table 2 leaves one number free, so its residuals have two possible outcomes.",
     "Non-negative fits are certified and nearly of smallest norm: the projected gradient is at "
-    f"most {ACCEPTED:g} counts in each cell. The paper's were stopped by a threshold, whose effect its "
-    "Table 14 shows.",
+    f"most {ACCEPTED:g} counts in each cell. The paper's were stopped by a threshold, whose effect "
+    "its Table 14 shows.",
     "Exact margins are met as constraints, where the paper weighs them by 1000.",
     "Utility is not bounded by zero: noisy inner cells with many zeros fall below it.",
     "The paper leaves open how a weight enters; here it multiplies the squared deviation in "
