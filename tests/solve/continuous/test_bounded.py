@@ -66,6 +66,20 @@ def test_large_counts_with_exact_margins_are_fitted_to_the_same_accuracy(bounded
     np.testing.assert_allclose(fit.z[IS_PAIR], z[IS_PAIR], rtol=1e-12, atol=1e-3)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_cells_in_exact_zeros_are_zero_and_a_force_proves_it(bounded, seed):
+    truth = noisy(seed)
+    zeros = np.flatnonzero(IS_PAIR & (truth == 0))
+    if not len(zeros):
+        truth[0] = 0.0
+        zeros = np.array([0])
+    fit = dc.NonNegative(exact=zeros.tolist())(BOTH, truth).require()
+    marks = np.zeros(BOTH.n_published)
+    marks[zeros] = 1.0
+    assert not fit.y[BOTH.adjoint(marks) > 0].any()
+    assert fit.notes["solver"] == METHOD
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_steps_within_bounds_reach_non_negative_least_squares(seed):
     design, z = BOTH, noisy(seed)

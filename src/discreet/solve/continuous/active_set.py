@@ -58,14 +58,22 @@ class RidgePath:
       restrict: The design's sums over chosen cells.
       first: Inner cells that are positive in the first guess.
       max_steps: Conjugate gradient steps after which to give up.
+      zero: Inner cells that are known to be zero.
     """
 
     def __init__(
-        self, problem: Problem, restrict: Restrictor, first: Marks, max_steps: int
+        self,
+        problem: Problem,
+        restrict: Restrictor,
+        first: Marks,
+        max_steps: int,
+        zero: Marks | None = None,
     ) -> None:
         self.problem, self.max_steps = problem, max_steps
         self._restrict = restrict
         self._movable = problem.prior.movable(problem.design.n_inner)
+        if zero is not None:
+            self._movable = self._movable & ~zero
         self.u = np.where(first & self._movable, 1.0, -1.0)
         self.y = np.zeros(problem.design.n_inner)
         self.fitted = np.zeros(problem.design.n_published)

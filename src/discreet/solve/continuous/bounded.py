@@ -6,7 +6,8 @@ some hundred steps the cells are gathered anew. The method needs no ridge, so it
 as ill-conditioned as the problem.
 
 Margins that are held are met by shifting their targets. A shift is made as soon as the gradient is
-as small as the deviation of these margins, so that no fit is more accurate than its targets.
+as small as the deviation of these margins, so that no fit is more accurate than its targets. Cells
+in an exact margin of zero are zero; they are left out, and any large force holds them there.
 
 The fit starts at the table of smallest norm for some ridge. Among tables that fit equally well it
 ends near the smallest, and the dual vector of that ridge proves how near (`smallest_norm`).
@@ -24,9 +25,11 @@ from numpy.typing import NDArray
 from discreet.progress import report
 from discreet.solve.continuous.bounded_kernels import bounded_steps
 from discreet.solve.continuous.incidence import Restrictor
+from discreet.solve.continuous.problem import Problem
 from discreet.solve.continuous.stiff import StiffMargins
 
 Vector = NDArray[np.float64]
+Marks = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -80,6 +83,8 @@ class BoundedFit:
         self._restrict, self._schedule = restrict, schedule
         self._missing = np.zeros(len(stiff.at))
         self._times = np.ones(len(stiff.at))
+        self._is_zero, self._blocked = exact_zeros(stiff.given)
+        y[self._blocked] = 0.0
         self.fitted = stiff.problem.design.aggregate(y)
 
     def run(self, max_steps: int) -> None:
@@ -107,10 +112,23 @@ class BoundedFit:
             self._improve(force, max(self._schedule.share * allowed, self._schedule.safely / 2))
             report("fit", 1.0 / (1.0 + np.log10(max(worst, 1.0))))
 
-    def _force(self) -> Vector:
+    @property
+    def multipliers(self) -> Vector:
+        """The forces on held margins; those on zeros are large enough for all of their cells."""
+        found, push = self.stiff.multipliers(self.fitted), self._push()[self._blocked]
+        found[self._is_zero] -= push.max(initial=0.0)
+        return found
+
+    def _push(self) -> Vector:
         """What pushes each inner cell up: the negative gradient."""
         problem = self.stiff.problem
-        force: Vector = problem.design.adjoint(problem.misfit(self.fitted)) - self.ridge * self.y
+        push: Vector = problem.design.adjoint(problem.misfit(self.fitted)) - self.ridge * self.y
+        return push
+
+    def _force(self) -> Vector:
+        """The same, but for cells that zeros hold down."""
+        force = self._push()
+        force[self._blocked] = 0.0
         return force
 
     def _violation(self, force: Vector) -> float:
@@ -150,3 +168,11 @@ class BoundedFit:
         self.y[:] = 0.0
         self.y[cells] = x
         self.fitted = problem.design.aggregate(self.y)
+
+
+def exact_zeros(problem: Problem) -> tuple[Marks, Marks]:
+    """Which of the held margins must be zero, and which inner cells are zero for that reason."""
+    is_zero = (problem.slack == 0) & (problem.z[problem.held] == 0)
+    marks = np.zeros(len(problem.z))
+    marks[problem.held[is_zero]] = 1.0
+    return is_zero, np.asarray(problem.design.adjoint(marks) > 0)

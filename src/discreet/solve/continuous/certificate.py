@@ -64,7 +64,8 @@ def certify_non_negative(
     blocked, apart = (np.where(movable, values, 0.0) for values in (blocked, apart))
     excess = 0.0
     if norm_dual is not None:
-        inner = problem.design.adjoint(norm_dual)
+        must_be_zero = problem.design.adjoint((fitted == 0).astype(float)) > 0
+        inner = np.where(must_be_zero, 0.0, problem.design.adjoint(norm_dual))
         excess = norm_excess(y, smallest_norm(fitted, norm_dual, inner))
     return _certificate(problem, blocked, off, apart, excess)
 
@@ -77,7 +78,7 @@ def smallest_norm(fitted: Vector, dual: Vector, inner: Vector) -> float:
     Args:
       fitted: The published cells.
       dual: Any vector over them.
-      inner: The same vector on the inner cells, :math:`X\nu`.
+      inner: The same vector on the inner cells, :math:`X\nu`; zero where cells must be.
     """
     size = float(np.linalg.norm(np.maximum(inner, 0.0)))
     return max(float(fitted @ dual), 0.0) / size if size > 0 else 0.0

@@ -14,7 +14,7 @@ from discreet.design.base import Design
 from discreet.design.fused.devices import check_device
 from discreet.errors import ParameterError
 from discreet.solve.continuous.active_set import RidgePath, typical_curvature
-from discreet.solve.continuous.bounded import BoundedFit
+from discreet.solve.continuous.bounded import BoundedFit, exact_zeros
 from discreet.solve.continuous.certificate import certify_non_negative
 from discreet.solve.continuous.deflation import Deflation
 from discreet.solve.continuous.dual_fit import suits
@@ -294,7 +294,7 @@ def _by_bounded_steps(prepared: _Prepared, problem: Problem) -> _Answer | None:
     if not problem.prior.is_plain or problem.design.n_inner < _LARGE:
         return None
     stiff = StiffMargins(problem, _LIGHT_WEIGHT, partial(_projected, prepared))
-    path = _ridge_path(prepared, stiff)
+    path = _ridge_path(prepared, stiff, exact_zeros(problem)[1])
     for start in _STARTS:
         path.aim(stiff.problem)
         shift = (lambda: path.aim(stiff.shift(path.fitted))) if stiff else None
@@ -312,13 +312,15 @@ def _within_bounds(prepared: _Prepared, stiff: StiffMargins, path: RidgePath) ->
     fit = BoundedFit(stiff, prepared.restrict, np.maximum(path.y, 0.0), prepared.penalty)
     fit.run(path.max_steps - path.steps)
     path.steps += fit.steps
-    multipliers, solver = stiff.multipliers(fit.fitted), "conjugate gradients within bounds"
-    return _Answer(fit.y, multipliers, None, path.steps, solver, norm_dual)
+    solver = "conjugate gradients within bounds"
+    return _Answer(fit.y, fit.multipliers, None, path.steps, solver, norm_dual)
 
 
-def _ridge_path(prepared: _Prepared, stiff: StiffMargins) -> RidgePath:
+def _ridge_path(
+    prepared: _Prepared, stiff: StiffMargins, zero: NDArray[np.bool_] | None = None
+) -> RidgePath:
     guess, most = _first_guess(prepared, stiff.problem), prepared.options.max_steps
-    return RidgePath(stiff.problem, prepared.restrict, guess, most)
+    return RidgePath(stiff.problem, prepared.restrict, guess, most, zero)
 
 
 def _by_active_sets(prepared: _Prepared, stiff: StiffMargins) -> _Answer:
