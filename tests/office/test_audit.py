@@ -16,7 +16,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import insert, select, text, update
 
-from discreet.errors import DataError, ParameterError
+from discreet.errors import DataError, MissingDependencyError, ParameterError
 from discreet.serve.office.audit.entry import COLUMNS, Entry, NoAudit, now
 from discreet.serve.office.audit.log import AuditLog, forget
 from discreet.serve.office.audit.usage import exported, usage
@@ -111,6 +111,12 @@ def test_a_server_that_does_not_answer_is_named_without_its_password():
     with pytest.raises(StoreError, match="127.0.0.1") as caught:
         Store("postgresql://ann:hush@127.0.0.1:1/office")
     assert "hush" not in str(caught.value)
+
+
+def test_a_missing_driver_is_named_with_its_remedy(monkeypatch):
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(MissingDependencyError, match="discreet.postgres"):
+        Store("postgresql://ann@127.0.0.1:1/office")
 
 
 # Writing

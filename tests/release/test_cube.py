@@ -1,5 +1,7 @@
 """A release as a labelled array."""
 
+import time
+
 import numpy as np
 import pytest
 
@@ -7,7 +9,8 @@ import discreet as dc
 from discreet.design.release import CellStatus, Release
 from discreet.design.statement import Statement
 from discreet.errors import DesignError, UnknownNameError
-from discreet.release.cube import ABSENT, Cube, worded
+from discreet.release.cube import ABSENT, Cube, CubeAxis, worded
+from discreet.release.outline import Entry
 
 AGE = dc.Hierarchy("all", {"young": "all", "old": "all", "a": "young", "b": "young", "c": "old"})
 
@@ -35,6 +38,19 @@ def test_entries_stand_in_reading_order_under_their_groups():
     axis = Cube.of(release_of("age*sex")).axis("age")
     assert axis.codes == ("all", "young", "a", "b", "old", "c")
     assert [e.depth for e in axis.entries] == [0, 1, 2, 2, 1, 2]
+
+
+def test_thousands_of_codes_are_found_at_once():
+    entries = tuple(Entry(f"c{k}", f"c{k}", 1, is_sum=False) for k in range(20_000))
+    axis = CubeAxis("place", "Place", entries)
+    start = time.perf_counter()
+    assert [axis.place(entry.code) for entry in entries] == list(range(20_000))
+    assert time.perf_counter() - start < 2
+
+
+def test_a_code_that_two_entries_have_is_the_first_of_them():
+    entries = tuple(Entry(code, code, 1, is_sum=False) for code in ("a", "b", "a"))
+    assert CubeAxis("place", "Place", entries).place("a") == 0
 
 
 def test_one_level_shows_its_codes_alone():

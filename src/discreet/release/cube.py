@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -35,7 +36,7 @@ class CubeAxis:
     def __len__(self) -> int:
         return len(self.entries)
 
-    @property
+    @cached_property
     def codes(self) -> tuple[str, ...]:
         """The codes of the entries."""
         return tuple(entry.code for entry in self.entries)
@@ -46,10 +47,16 @@ class CubeAxis:
         return next((k for k, entry in enumerate(self.entries) if entry.is_total), None)
 
     def place(self, code: str) -> int:
-        """The place of a code."""
-        if code not in self.codes:
+        """The place of a code, the first where a group has the name of another entry."""
+        if code not in self._place:
             raise UnknownNameError(f"code of {self.name!r}", code, self.codes)
-        return self.codes.index(code)
+        return self._place[code]
+
+    @cached_property
+    def _place(self) -> dict[str, int]:
+        """Places by code, found once: a table may ask for thousands of them."""
+        last = len(self.entries) - 1
+        return {code: last - k for k, code in enumerate(reversed(self.codes))}
 
 
 @dataclass(frozen=True, eq=False)

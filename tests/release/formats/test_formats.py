@@ -163,6 +163,13 @@ def test_sdmx_csv_as_pysdmx_reads_it(cube):
     assert "EX:PEOPLE(1.0)" in found.short_urn
 
 
+@pytest.mark.parametrize("name", ["csv", "sdmx-csv"])
+def test_the_name_of_a_group_never_runs_as_a_formula(name, cube):
+    grouped = cube.grouped("place", {'=HYPERLINK("http://x")': ["n1"], "-5": ["n2"]})
+    rows = list(csv.DictReader(io.StringIO(content(name, grouped).decode())))
+    assert {r["place"] for r in rows} == {"all", '\'=HYPERLINK("http://x")', "-5"}
+
+
 def test_data_flows_have_agency_id_and_version(cube):
     with pytest.raises(ParameterError, match="agency, id and version"):
         content("sdmx-csv", cube, Options(dataflow="people"))

@@ -11,6 +11,7 @@ from discreet.design.release import CellStatus
 from discreet.errors import ParameterError
 from discreet.release.cube import Cube
 from discreet.release.formats.columns import categories, present
+from discreet.release.formats.csv import csv_bytes
 from discreet.release.formats.options import PLAIN, Options
 from discreet.release.formats.symbols import symbols
 
@@ -34,7 +35,7 @@ class SdmxCsvWriter:
     """SDMX-CSV; a cell that is sensitive and one that protects it have the same codes.
 
     `COMMENT_DSET` holds title, notes and statement. They belong to the data set, so they are
-    reported once, with the first observation.
+    reported once, with the first observation. Nothing in the file runs as a formula.
     """
 
     name, title = "sdmx-csv", "SDMX-CSV"
@@ -43,7 +44,6 @@ class SdmxCsvWriter:
     def write(self, cube: Cube, options: Options = PLAIN) -> bytes:
         """The file's content; codes are what SDMX names categories by."""
         import pyarrow as pa
-        import pyarrow.csv
 
         flow, places = dataflow_of(options), present(cube)
         status = cube.status.reshape(-1)[places]
@@ -60,10 +60,7 @@ class SdmxCsvWriter:
         names = value_names(codes, ["DATAFLOW", *values])
         columns = {names["DATAFLOW"]: pa.array([flow] * len(places), pa.string()), **codes}
         cells = pa.table({**columns, **{names[k]: column for k, column in values.items()}})
-        sink = pa.BufferOutputStream()
-        pyarrow.csv.write_csv(cells, sink, pyarrow.csv.WriteOptions(quoting_style="needed"))
-        content: bytes = sink.getvalue().to_pybytes()
-        return content
+        return csv_bytes(cells)
 
 
 def dataflow_of(options: Options) -> str:

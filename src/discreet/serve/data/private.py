@@ -146,8 +146,8 @@ def _in_public_order(terms: Sequence[Term], known: Mapping[str, Any]) -> list[Te
 
 def _at_detail(cube: Cube, variable: Variable, detail: Detail) -> Cube:
     """The cube with the codes of one detail of a variable, as that detail lists them."""
-    axis = cube.axis(variable.name)
-    entries = [e for e in variable.entries(detail) if e.code in axis.codes]
+    known = set(cube.axis(variable.name).codes)
+    entries = [e for e in variable.entries(detail) if e.code in known]
     chosen = cube.picked(variable.name, [e.code for e in entries])
     by_code = {e.code: e for e in entries}
     listed = tuple(by_code[code] for code in chosen.axis(variable.name).codes)

@@ -12,7 +12,7 @@ from typing import Any
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.exc import SQLAlchemyError
 
-from discreet.errors import DiscreetError
+from discreet.errors import DiscreetError, MissingDependencyError
 from discreet.files import OWNER_ONLY
 from discreet.serve.office.store.address import url_of
 
@@ -88,11 +88,19 @@ class Store:
 
 def _engine(url: Any, is_file: bool) -> Engine:
     if not is_file:
+        _require_psycopg()
         return create_engine(url, pool_pre_ping=True, pool_size=2, max_overflow=8)
     engine = create_engine(url, connect_args={"timeout": _PATIENCE}, pool_size=2, max_overflow=8)
     event.listen(engine, "connect", _prepared)
     event.listen(engine, "begin", _begun)
     return engine
+
+
+def _require_psycopg() -> None:
+    try:
+        import psycopg  # noqa: F401
+    except ImportError as error:
+        raise MissingDependencyError("an audit log in PostgreSQL", "psycopg", "postgres") from error
 
 
 def _prepared(connection: Any, record: object) -> None:
