@@ -241,7 +241,7 @@ MUTANTS = (
     ),
     Mutant(
         "nearest controlled rounding",
-        "solve/transport.py",
+        "solve/linear/transport.py",
         "milp(1 - 2 * fraction",
         "milp(2 * fraction - 1",
         "tests/solve/test_transport.py",

@@ -13,12 +13,12 @@ __version__ = "0.2.0"
 
 _HOME = {
     "Adjust": "discreet.protect.adjust",
-    "Additive": "discreet.solve.continuous.additive",
-    "Auto": "discreet.solve.continuous.auto",
+    "Additive": "discreet.solve.least_squares.additive",
+    "Auto": "discreet.solve.auto",
     "Axis": "discreet.design.axis",
     "CellKey": "discreet.protect.cell_key",
     "ControlledRounding": "discreet.protect.controlled_rounding",
-    "Chain": "discreet.solve.continuous.chain",
+    "Chain": "discreet.solve.chain",
     "Decimals": "discreet.protect.suppress.decimals",
     "Design": "discreet.design.base",
     "DirectDisclosure": "discreet.protect.suppress.rules",
@@ -31,13 +31,13 @@ _HOME = {
     "KeyConvention": "discreet.design.keys",
     "Laplace": "discreet.protect.laplace",
     "Ledger": "discreet.ledger",
-    "LeastAbsolute": "discreet.solve.continuous.least_absolute",
-    "LeastSquares": "discreet.solve.continuous.least_squares",
-    "LogLinear": "discreet.solve.continuous.log_linear",
+    "LeastAbsolute": "discreet.solve.absolute.least_absolute",
+    "LeastSquares": "discreet.solve.least_squares.least_squares",
+    "LogLinear": "discreet.solve.likelihood.log_linear",
     "Microdata": "discreet.microdata.microdata",
-    "NonNegative": "discreet.solve.continuous.non_negative",
+    "NonNegative": "discreet.solve.non_negative.non_negative",
     "Pattern": "discreet.protect.suppress.pattern",
-    "Poisson": "discreet.solve.continuous.poisson",
+    "Poisson": "discreet.solve.likelihood.poisson",
     "Pram": "discreet.protect.pram",
     "Preserved": "discreet.synthesize.preserved",
     "Quality": "discreet.protect.quality",
@@ -133,15 +133,15 @@ if TYPE_CHECKING:
     from discreet.protect.suppress.suppress import Suppress
     from discreet.protect.suppress.transmission import write_transmission
     from discreet.release import inference
-    from discreet.solve.continuous.additive import Additive
-    from discreet.solve.continuous.auto import Auto
-    from discreet.solve.continuous.chain import Chain
-    from discreet.solve.continuous.least_absolute import LeastAbsolute
-    from discreet.solve.continuous.least_squares import LeastSquares
-    from discreet.solve.continuous.log_linear import LogLinear
-    from discreet.solve.continuous.non_negative import NonNegative
-    from discreet.solve.continuous.poisson import Poisson
+    from discreet.solve.absolute.least_absolute import LeastAbsolute
+    from discreet.solve.auto import Auto
+    from discreet.solve.chain import Chain
     from discreet.solve.integer.whole_number import WholeNumber
+    from discreet.solve.least_squares.additive import Additive
+    from discreet.solve.least_squares.least_squares import LeastSquares
+    from discreet.solve.likelihood.log_linear import LogLinear
+    from discreet.solve.likelihood.poisson import Poisson
+    from discreet.solve.non_negative.non_negative import NonNegative
     from discreet.synthesize.from_tables import records_from
     from discreet.synthesize.preserved import Preserved
     from discreet.synthesize.result import Synthetic, SyntheticTrial

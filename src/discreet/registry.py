@@ -35,14 +35,14 @@ METHODS: dict[str, str] = {
     "suppress": "discreet.protect.suppress.suppress:Suppress",
 }
 FITTERS: dict[str, str] = {
-    "least-absolute": "discreet.solve.continuous.least_absolute:LeastAbsolute",
-    "auto": "discreet.solve.continuous.auto:Auto",
-    "chain": "discreet.solve.continuous.chain:Chain",
-    "non-negative": "discreet.solve.continuous.non_negative:NonNegative",
-    "additive": "discreet.solve.continuous.additive:Additive",
-    "least-squares": "discreet.solve.continuous.least_squares:LeastSquares",
-    "log-linear": "discreet.solve.continuous.log_linear:LogLinear",
-    "poisson": "discreet.solve.continuous.poisson:Poisson",
+    "least-absolute": "discreet.solve.absolute.least_absolute:LeastAbsolute",
+    "auto": "discreet.solve.auto:Auto",
+    "chain": "discreet.solve.chain:Chain",
+    "non-negative": "discreet.solve.non_negative.non_negative:NonNegative",
+    "additive": "discreet.solve.least_squares.additive:Additive",
+    "least-squares": "discreet.solve.least_squares.least_squares:LeastSquares",
+    "log-linear": "discreet.solve.likelihood.log_linear:LogLinear",
+    "poisson": "discreet.solve.likelihood.poisson:Poisson",
     "whole-number": "discreet.solve.integer.whole_number:WholeNumber",
 }
 _DEVIATION = "discreet.assess.utility.deviation:Deviation"

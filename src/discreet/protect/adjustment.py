@@ -109,7 +109,7 @@ def adjustment(
 
 def _fitted(frame: Frame, perturbed: Whole) -> Real:
     """Inner cells from a fit, where they are not published themselves."""
-    from discreet.solve.continuous.least_squares import LeastSquares
+    from discreet.solve.least_squares.least_squares import LeastSquares
 
     return np.maximum(LeastSquares()(frame.design, perturbed.astype(np.float64)).y, 0.0)
 

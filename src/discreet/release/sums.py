@@ -12,9 +12,9 @@ from discreet.design.base import Design
 from discreet.design.codes import canonical
 from discreet.design.release import Protected
 from discreet.errors import DesignError, UnknownNameError
-from discreet.solve.elimination import spanned
-from discreet.solve.projection import combination
-from discreet.solve.unknowns import Unknowns, unknowns
+from discreet.solve.linear.elimination import spanned
+from discreet.solve.linear.projection import combination
+from discreet.solve.linear.unknowns import Unknowns, unknowns
 
 Vector = NDArray[np.float64]
 Cells = Mapping[str, Any] | Sequence[Mapping[str, Any]]

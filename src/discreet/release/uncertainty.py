@@ -15,9 +15,9 @@ from discreet.design.release import WEIGHT, Protected
 from discreet.errors import DesignError, ParameterError
 from discreet.noise.checks import is_number
 from discreet.noise.laplace import laplace_law
-from discreet.solve.continuous.least_squares import LeastSquares
-from discreet.solve.continuous.variances import fitted_variances
 from discreet.solve.fit import Fitter
+from discreet.solve.least_squares.least_squares import LeastSquares
+from discreet.solve.least_squares.variances import fitted_variances
 
 Real = NDArray[np.float64]
 _ZERO = 1e-12  # variances below this share of the largest are those of cells without noise

@@ -15,7 +15,7 @@ from discreet.design.table import Table
 from discreet.errors import ParameterError
 from discreet.protect.suppress.pattern import PUBLISHED, Difference, Pattern
 from discreet.randomness import stream
-from discreet.solve.unknowns import unknowns
+from discreet.solve.linear.unknowns import unknowns
 
 INNER = np.array([3, 11, 32, 30, 1, 9, 13, 8, 12, 22, 2, 2, 18, 19, 16, 3])
 LABELS = {

@@ -18,7 +18,7 @@ from discreet.errors import DataError, DesignError, ParameterError, UnknownNameE
 from discreet.microdata.secret import Secret
 from discreet.protect.suppress.decimals import Decimals
 from discreet.protect.suppress.pattern import Pattern
-from discreet.solve.continuous.least_squares import LeastSquares
+from discreet.solve.least_squares.least_squares import LeastSquares
 
 REFERENCE = Path(__file__).parents[4] / "shared" / "reference"
 needs_reference = pytest.mark.skipif(not REFERENCE.exists(), reason="no reference files here")

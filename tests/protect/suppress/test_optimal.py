@@ -15,7 +15,7 @@ from discreet.design.base import Design
 from discreet.design.table import Table
 from discreet.errors import InfeasibleError, ParameterError
 from discreet.protect.suppress import optimal as module
-from discreet.solve.covering import Covering
+from discreet.solve.linear.covering import Covering
 from tests.protect.suppress.test_interval import RULES, SQUARE, square, tables
 
 SLOW = settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))

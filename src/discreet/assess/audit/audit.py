@@ -31,8 +31,8 @@ from discreet.errors import ParameterError
 from discreet.noise.checks import whole
 from discreet.protect.suppress.pattern import Pattern
 from discreet.randomness import stream
-from discreet.solve.intervals import Intervals, Limits, feasible_intervals
-from discreet.solve.unknowns import Unknowns, unknowns
+from discreet.solve.linear.intervals import Intervals, Limits, feasible_intervals
+from discreet.solve.linear.unknowns import Unknowns, unknowns
 
 Which = Literal["primary", "all", "none"]
 View = Literal["equations", "signs", "none"]

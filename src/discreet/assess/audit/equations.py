@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import DiscreetError
-from discreet.solve.elimination import spanned
-from discreet.solve.program import Program
-from discreet.solve.projection import free_part
-from discreet.solve.unknowns import Marks, Unknowns
+from discreet.solve.linear.elimination import spanned
+from discreet.solve.linear.program import Program
+from discreet.solve.linear.projection import free_part
+from discreet.solve.linear.unknowns import Marks, Unknowns
 
 Vector = NDArray[np.float64]
 

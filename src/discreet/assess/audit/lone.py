@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from discreet.assess.audit.equations import UNMOVED, random_decimals
 from discreet.errors import ParameterError
 from discreet.progress import report
-from discreet.solve.intervals import feasible_intervals
-from discreet.solve.unknowns import Marks, Unknowns, unknowns
+from discreet.solve.linear.intervals import feasible_intervals
+from discreet.solve.linear.unknowns import Marks, Unknowns, unknowns
 
 Vector = NDArray[np.float64]
 

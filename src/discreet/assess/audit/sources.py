@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.progress import report
-from discreet.solve.program import Program
-from discreet.solve.unknowns import Marks
+from discreet.solve.linear.program import Program
+from discreet.solve.linear.unknowns import Marks
 
 Vector = NDArray[np.float64]
 

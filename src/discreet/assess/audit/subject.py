@@ -15,7 +15,7 @@ from discreet.design.release import COUNT, CellStatus, Protected
 from discreet.design.table import Table
 from discreet.errors import ParameterError
 from discreet.protect.suppress.pattern import Pattern, of_table, published_values
-from discreet.solve.unknowns import Marks
+from discreet.solve.linear.unknowns import Marks
 
 Vector = NDArray[np.float64]
 

@@ -25,8 +25,8 @@ from discreet.design.formula import Term
 from discreet.design.product import ProductDesign
 from discreet.design.structured import StructuredDesign
 from discreet.errors import DesignError
-from discreet.solve.continuous.anova import AnovaBasis, Chains, chains_of
-from discreet.solve.continuous.variances import spectrum
+from discreet.solve.least_squares.anova import AnovaBasis, Chains, chains_of
+from discreet.solve.least_squares.variances import spectrum
 
 Real = NDArray[np.float64]
 LARGEST_DENSE = 3_000

@@ -26,8 +26,8 @@ from discreet.design.values import CellValues, Whole
 from discreet.errors import DesignError, ParameterError
 from discreet.protect.cells import Cells
 from discreet.protect.small_count import SmallCountRounding
-from discreet.solve.continuous.log_linear import LogLinear
 from discreet.solve.integer.rounding import controlled
+from discreet.solve.likelihood.log_linear import LogLinear
 
 
 def change_of_known(cells: Cells, known: Sequence[Margin], base: int, draws: Draws) -> Whole:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from discreet.protect.suppress.pattern import Pattern
 from discreet.protect.suppress.proofs import CLOSE, sensitive, views_of
 from discreet.protect.suppress.sums import NONE, Sums
-from discreet.solve.changes import Change, Goal
+from discreet.solve.linear.changes import Change, Goal
 
 if TYPE_CHECKING:
     from scipy.sparse import csc_array

@@ -25,9 +25,9 @@ from discreet.errors import DataError, ParameterError, UnknownNameError
 from discreet.noise.checks import positive
 from discreet.protect.sentences import limit, process
 from discreet.protect.suppress.pattern import Pattern
-from discreet.solve.elimination import rank, spanned
-from discreet.solve.projection import combination, free_part
-from discreet.solve.unknowns import Marks, Unknowns, unknowns
+from discreet.solve.linear.elimination import rank, spanned
+from discreet.solve.linear.projection import combination, free_part
+from discreet.solve.linear.unknowns import Marks, Unknowns, unknowns
 
 Residual = Literal["rmse", "variance", "scaled", "none"]
 Matrix = NDArray[np.float64]

@@ -13,8 +13,8 @@ from discreet.errors import InfeasibleError
 from discreet.protect.suppress.pattern import PRIMARY, PUBLISHED, SECONDARY, Pattern
 from discreet.protect.suppress.rows import incidence
 from discreet.protect.suppress.singletons import lone_columns, owners, told_sums
-from discreet.solve.elimination import NOBODY
-from discreet.solve.selection import Choice, Chosen, Conflict, select
+from discreet.solve.linear.elimination import NOBODY
+from discreet.solve.linear.selection import Choice, Chosen, Conflict, select
 
 if TYPE_CHECKING:
     from scipy.sparse import csc_array

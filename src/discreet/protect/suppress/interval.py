@@ -24,7 +24,7 @@ from discreet.protect.suppress.proofs import Proofs
 from discreet.protect.suppress.sums import NONE, Sums, sums_of
 from discreet.protect.suppress.swaps import FREE, Swaps, cheapest_for, open_for
 from discreet.protect.suppress.thinning import prove_one, thin
-from discreet.solve.changes import Changes
+from discreet.solve.linear.changes import Changes
 
 if TYPE_CHECKING:
     from scipy.sparse import csc_array

@@ -115,7 +115,7 @@ def _shown_is_true(evidence: Any) -> bool:
 def _not_derivable(lowest: int, highest: int, evidence: Any) -> bool:
     from scipy.sparse import csc_array
 
-    from discreet.solve.elimination import spanned
+    from discreet.solve.linear.elimination import spanned
 
     final, truth = evidence.finals[0], evidence.truth
     hidden = final.hidden | final.replaced
@@ -125,7 +125,7 @@ def _not_derivable(lowest: int, highest: int, evidence: Any) -> bool:
 
 
 def _has_width(lowest: int, highest: int, width: int, evidence: Any) -> bool:
-    from discreet.solve.intervals import feasible_intervals
+    from discreet.solve.linear.intervals import feasible_intervals
 
     final, truth = evidence.finals[0], evidence.truth
     hidden = final.hidden | final.replaced

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from discreet.protect.suppress.pattern import Pattern
 from discreet.protect.suppress.rows import Incidence
 from discreet.randomness import stream
-from discreet.solve.elimination import NOBODY, Elimination
+from discreet.solve.linear.elimination import NOBODY, Elimination
 
 if TYPE_CHECKING:
     from scipy.sparse import csc_array

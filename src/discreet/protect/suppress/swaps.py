@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.protect.suppress.bank import Bank
-from discreet.solve.changes import Change, Changes
+from discreet.solve.linear.changes import Change, Changes
 
 Vector = NDArray[np.float64]
 Marks = NDArray[np.bool_]

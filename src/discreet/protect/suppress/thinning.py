@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from discreet.progress import report
 from discreet.protect.suppress.bank import EVERYBODY, Bank
-from discreet.solve.changes import Changes
+from discreet.solve.linear.changes import Changes
 
 Places = NDArray[np.intp]
 

@@ -16,14 +16,14 @@ from numpy.typing import NDArray
 
 from discreet.design.base import Design
 from discreet.errors import DataError
-from discreet.solve.continuous.inputs import checked_values, checked_weights, name_of
-from discreet.solve.continuous.least_absolute import LeastAbsolute
-from discreet.solve.continuous.problem import Prior, positions_of
+from discreet.solve.absolute.least_absolute import LeastAbsolute
+from discreet.solve.inputs import checked_values, checked_weights, name_of
 from discreet.solve.integer.bound import weights_of
 from discreet.solve.integer.domain import LARGEST, Domain, Whole, check_size
 from discreet.solve.integer.neighbourhood import repaired
 from discreet.solve.integer.problem import Problem, Real
 from discreet.solve.integer.search import Search
+from discreet.solve.least_squares.problem import Prior, positions_of
 
 Marks = NDArray[np.bool_]
 

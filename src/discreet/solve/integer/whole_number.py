@@ -15,14 +15,14 @@ from discreet import registry
 from discreet.design.base import Design
 from discreet.errors import ParameterError
 from discreet.randomness import stream
-from discreet.solve.continuous.auto import Auto
-from discreet.solve.continuous.inputs import check_whole
-from discreet.solve.continuous.least_absolute import LeastAbsolute
-from discreet.solve.continuous.non_negative import NonNegative
+from discreet.solve.absolute.least_absolute import LeastAbsolute
+from discreet.solve.auto import Auto
 from discreet.solve.fit import Certificate, Fit, Fitter, FitterBase, Prepared, Status
+from discreet.solve.inputs import check_whole
 from discreet.solve.integer.domain import Whole
 from discreet.solve.integer.lattice import Lattice
 from discreet.solve.integer.rounding import controlled
+from discreet.solve.non_negative.non_negative import NonNegative
 
 
 @dataclass(frozen=True, eq=False)

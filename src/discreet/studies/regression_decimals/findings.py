@@ -15,7 +15,7 @@ from discreet.errors import ParameterError
 from discreet.protect.suppress.decimals import Decimals
 from discreet.protect.suppress.pattern import SECONDARY, Pattern
 from discreet.randomness import stream
-from discreet.solve.elimination import rank, spanned
+from discreet.solve.linear.elimination import rank, spanned
 from discreet.studies.model import Finding
 from discreet.studies.regression_decimals import printed
 from discreet.studies.regression_decimals.example import Example

@@ -1,0 +1,202 @@
+r"""Which published cells each inner cell counts in, as index arrays for compiled loops.
+
+Published cells are put in groups such that an inner cell counts in at most one cell of a group.
+The blocks of a structured table that no other block refines are such groups; the columns of a
+general matrix are packed into them. Coarser blocks are sums over a group. So :math:`X^\top y` is
+one pass over the inner cells for each group, and a short pass over published cells for the rest.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.design.axis import OUTSIDE
+from discreet.design.base import Design
+from discreet.design.membership_kernels import pack_columns
+from discreet.design.structured import StructuredDesign
+
+Index = NDArray[np.int32]
+Marks = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Nested:
+    """A coarser block: sums over the cells of a finer one.
+
+    Attributes:
+      source: Number of the finer block; groups are numbered first, then nested blocks.
+      cells: The block's published positions.
+      fine: Published positions in the finer block.
+      coarse: The position in this block that each of them adds to.
+    """
+
+    source: int
+    cells: Index
+    fine: Index
+    coarse: Index
+
+
+@dataclass(frozen=True, eq=False)
+class Membership:
+    """The published cell of every inner cell, group by group.
+
+    Attributes:
+      index: Groups × inner cells; `n_published` where an inner cell counts in no cell of a group.
+      cells: The published positions of each group.
+      nested: Coarser blocks, each after the block it is summed from.
+      n_published: Number of published cells, and the position that stands for none.
+    """
+
+    index: Index
+    cells: tuple[Index, ...]
+    nested: tuple[Nested, ...]
+    n_published: int
+
+    @classmethod
+    def of(cls, design: Design) -> Membership:
+        """All published cells of a design; memory four bytes per group and inner cell."""
+        if isinstance(design, StructuredDesign):
+            return cls._structured(design)
+        return cls._packed(design)
+
+    @classmethod
+    def _structured(cls, design: StructuredDesign) -> Membership:
+        sizes = np.diff(design.offsets).tolist()
+        sources = design.lattice.sources(design.blocks, sizes)
+        groups = [k for k, source in enumerate(sources) if source is None]
+        by_size = sorted(range(len(sizes)), key=lambda k: (-sizes[k], k))
+        number = {k: place for place, k in enumerate(groups)}
+        index = np.empty((len(groups), design.n_inner), dtype=np.int32)
+        for k, (where, _) in enumerate(design.member_blocks()):
+            if k in number:
+                index[number[k]] = np.where(where < 0, design.n_published, where)
+        nested = []
+        for k in by_size:
+            if (source := sources[k]) is not None:
+                fine, coarse = _coarsened(design, source, k)
+                nested.append(Nested(number[source], _positions(design, k), fine, coarse))
+                number[k] = len(number)
+        cells = tuple(_positions(design, k) for k in groups)
+        return cls(index, cells, tuple(nested), design.n_published)
+
+    @classmethod
+    def _packed(cls, design: Design) -> Membership:
+        columns = design.matrix().tocsc()
+        group = pack_columns(columns.indptr, columns.indices, design.n_inner)
+        n_groups = int(group.max(initial=-1)) + 1
+        index = np.full((n_groups, design.n_inner), design.n_published, dtype=np.int32)
+        column = np.repeat(np.arange(design.n_published), np.diff(columns.indptr))
+        index[group[column], columns.indices] = column
+        cells = [np.flatnonzero(group == g).astype(np.int32) for g in range(n_groups)]
+        return cls(index, tuple(cells), (), design.n_published)
+
+    @property
+    def n_inner(self) -> int:
+        """Number of inner cells."""
+        return int(self.index.shape[1])
+
+    @cached_property
+    def starts(self) -> NDArray[np.int64]:
+        """Where each group begins in `ordered`, and its length at the end."""
+        return np.cumsum([0, *(len(c) for c in self.cells)], dtype=np.int64)
+
+    @cached_property
+    def ordered(self) -> Index:
+        """The published positions of all groups, one group after the other."""
+        return np.concatenate([np.empty(0, np.int32), *self.cells])
+
+    @cached_property
+    def edges(self) -> tuple[Index, Index]:
+        """Fine and coarse positions of all nested sums, in the order in which to add them up."""
+        none = [np.empty(0, np.int32)]
+        fine = np.concatenate(none + [block.fine for block in self.nested])
+        return fine, np.concatenate(none + [block.coarse for block in self.nested])
+
+    def sizes(self) -> NDArray[np.int64]:
+        """Number of inner cells in each published cell of the groups."""
+        counted = np.zeros(self.n_published + 1, dtype=np.int64)
+        for row in self.index:
+            counted += np.bincount(row, minlength=self.n_published + 1)
+        return counted[:-1]
+
+    def restricted(self, inner: NDArray[np.int64]) -> Membership:
+        """The same published cells over some of the inner cells."""
+        if len(inner) == self.n_inner:
+            return self
+        index = np.ascontiguousarray(self.index[:, inner])
+        return Membership(index, self.cells, self.nested, self.n_published)
+
+    def compact(self, keep: Marks, live: Marks) -> Membership:
+        """The same inner cells with only some published cells, which are numbered anew.
+
+        Args:
+          keep: Which published cells to keep.
+          live: Which of them hold an inner cell; what they add to is kept as well.
+        """
+        if keep.all():
+            return self
+        n_kept = int(np.count_nonzero(keep))
+        number = np.full(len(keep) + 1, n_kept, dtype=np.int32)
+        number[:-1][keep] = np.arange(n_kept)
+        nested = []
+        for block in self.nested:
+            kept = live[block.fine]
+            fine, coarse = number[block.fine[kept]], number[block.coarse[kept]]
+            nested.append(
+                Nested(block.source, number[block.cells[keep[block.cells]]], fine, coarse)
+            )
+        cells = tuple(number[c[keep[c]]] for c in self.cells)
+        return Membership(number[self.index], cells, tuple(nested), n_kept)
+
+    def using(self, used: Marks, implied: Marks) -> Membership:
+        """Groups for the published cells in use, with none that are implied by another group.
+
+        Args:
+          used: Which published cells count.
+          implied: For each nested block whether the block it is summed from says it all.
+        """
+        if used.all() and implied.all():
+            return Membership(self.index, self.cells, (), self.n_published)
+        lookup = np.where(np.append(used, False), np.arange(len(used) + 1), len(used))
+        cells = [*self.cells, *(block.cells for block in self.nested)]
+        needed = [*([True] * len(self.cells)), *~implied]
+        kept = [g for g, c in enumerate(cells) if needed[g] and used[c].any()]
+        index = np.empty((len(kept), self.n_inner), dtype=np.int32)
+        for row, g in zip(index, kept, strict=True):
+            row[:] = lookup[self.row(g)]
+        return Membership(index, tuple(cells[g][used[cells[g]]] for g in kept), (), len(used))
+
+    def row(self, number: int, inner: NDArray[np.int64] | slice = slice(None)) -> Index:
+        """The published cell of inner cells in a group or nested block."""
+        if number < len(self.cells):
+            return np.asarray(self.index[number, inner])
+        block = self.nested[number - len(self.cells)]
+        up = np.full(self.n_published + 1, self.n_published, dtype=np.int32)
+        up[block.fine] = block.coarse
+        return up.take(self.row(block.source, inner))
+
+
+def _coarsened(design: StructuredDesign, source: int, target: int) -> tuple[Index, Index]:
+    """Published positions of a block, and the positions in a coarser one that they add to."""
+    fine, coarse = design.blocks[source], design.blocks[target]
+    groups = np.unravel_index(design.block_cells(source), fine.shape)
+    flat = np.zeros(len(design.block_cells(source)), dtype=np.int64)
+    inside = np.ones(len(flat), dtype=bool)
+    for from_level, to_level, group in zip(fine.levels, coarse.levels, groups, strict=True):
+        if from_level is None or to_level is None:
+            continue
+        above = np.asarray(design.lattice.step(from_level, to_level))[group]
+        inside &= above != OUTSIDE
+        flat = flat * len(to_level) + above
+    place = np.searchsorted(design.block_cells(target), flat[inside])
+    within = _positions(design, source)[inside]
+    return within, (place + design.offsets[target]).astype(np.int32)
+
+
+def _positions(design: StructuredDesign, k: int) -> Index:
+    place = design.slice_of(k)
+    return np.arange(place.start, place.stop, dtype=np.int32)

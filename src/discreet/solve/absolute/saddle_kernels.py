@@ -1,0 +1,160 @@
+"""Compiled steps of the restarted primal-dual iteration."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from discreet.design.membership_kernels import lift, lower
+
+Index = NDArray[np.int32]
+Vector = NDArray[np.float64]
+
+ABSOLUTE = 0
+POISSON = 1
+
+_STEP = 0.998  # share of the largest step at which the iteration is stable
+_ENOUGH = 0.2  # fall of the fixed-point error after which a restart pays in any case
+_SOME = 0.8  # fall after which it pays once the error grows again
+_LONG = 0.36  # share of all steps after which a restart is due
+
+
+@njit(cache=True)
+def _primal(
+    index: Index,
+    v: Vector,
+    rows: Vector,
+    omega: float,
+    ridge: float,
+    mix: float,
+    y: Vector,
+    anchor: Vector,
+    new: Vector,
+    sums: Vector,
+) -> float:
+    """Step of the inner cells; `sums` receives the margins of the reflected point."""
+    sums[:] = 0.0
+    moved = 0.0
+    n_groups = index.shape[0]
+    for i in range(index.shape[1]):
+        slope = 0.0
+        for g in range(n_groups):
+            slope += v[index[g, i]]
+        old = y[i]
+        step = _STEP / (omega * rows[i])
+        value = max((old + step * slope) / (1.0 + step * ridge), 0.0)
+        new[i] = value
+        moved += (value - old) ** 2 / step
+        reflected = 2.0 * value - old
+        if reflected != 0.0:
+            for g in range(n_groups):
+                sums[index[g, i]] += reflected
+        y[i] = mix * reflected + (1.0 - mix) * anchor[i]
+    return moved
+
+
+@njit(cache=True)
+def _dual(
+    loss: int,
+    z: Vector,
+    weights: Vector,
+    columns: Vector,
+    omega: float,
+    mix: float,
+    sums: Vector,
+    u: Vector,
+    anchor: Vector,
+    new: Vector,
+) -> float:
+    """Step of the published cells: the proximal map of the loss's conjugate."""
+    moved = 0.0
+    for k in range(len(u) - 1):
+        w = weights[k]
+        step = _STEP * omega / columns[k]
+        old = u[k]
+        if w == 0.0:
+            value = 0.0
+        elif loss == ABSOLUTE:
+            value = min(max(old + step * (z[k] - sums[k]), -w), w)
+        else:
+            p = old - step * sums[k]
+            value = 0.5 * (p - w + math.sqrt((p + w) ** 2 + 4.0 * step * w * z[k]))
+        new[k] = value
+        moved += (value - old) ** 2 / step
+        u[k] = mix * (2.0 * value - old) + (1.0 - mix) * anchor[k]
+    return moved
+
+
+@njit(cache=True)
+def advance(
+    index: Index,
+    fine: Index,
+    coarse: Index,
+    loss: int,
+    z: Vector,
+    weights: Vector,
+    rows: Vector,
+    columns: Vector,
+    omega: float,
+    ridge: float,
+    y: Vector,
+    y_anchor: Vector,
+    y_new: Vector,
+    u: Vector,
+    u_anchor: Vector,
+    u_new: Vector,
+    age: int,
+    first: float,
+    last: float,
+    total: int,
+    limit: int,
+) -> tuple[int, float, float, bool]:
+    """Iterate until a restart is due or `limit` steps are done.
+
+    Returns the steps since the last restart, the first and the last fixed-point error since then,
+    and whether a restart is due.
+    """
+    v = np.empty_like(u)
+    sums = np.empty_like(u)
+    for step in range(limit):
+        v[:] = u
+        lower(fine, coarse, v)
+        mix = (age + 1.0) / (age + 2.0)
+        moved = _primal(index, v, rows, omega, ridge, mix, y, y_anchor, y_new, sums)
+        lift(fine, coarse, sums)
+        moved += _dual(loss, z, weights, columns, omega, mix, sums, u, u_anchor, u_new)
+        error = math.sqrt(moved)
+        if age == 0:
+            first = error
+        due = age > 0 and (
+            error <= _ENOUGH * first
+            or (error <= _SOME * first and error > last)
+            or age >= _LONG * (total + step)
+        )
+        last = error
+        age += 1
+        if due or error == 0.0:
+            return age, first, last, True
+    return age, first, last, False
+
+
+@njit(cache=True)
+def repair(row: Index, lowest: Vector, lowered: Vector, slopes: Vector, u: Vector) -> None:
+    """Lower dual values of one group until no slope of its cells is positive, or to `lowest`.
+
+    `lowered` is zero on entry and on exit. The last position stands for no cell and stays.
+    """
+    none = len(u) - 1
+    for i in range(len(row)):
+        k = row[i]
+        wanted = min(slopes[i], max(u[k] - lowest[k], 0.0))
+        if k != none and wanted > lowered[k]:
+            lowered[k] = wanted
+    for i in range(len(row)):
+        slopes[i] -= lowered[row[i]]
+    for i in range(len(row)):
+        u[row[i]] -= lowered[row[i]]
+        lowered[row[i]] = 0.0

@@ -1,1 +1,0 @@
-"""Continuous fits: inner cells recovered from published ones, each with a certificate."""

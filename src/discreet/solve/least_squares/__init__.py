@@ -1,0 +1,1 @@
+"""Fits by least squares over all tables."""

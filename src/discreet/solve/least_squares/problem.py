@@ -1,0 +1,261 @@
+r"""The least squares problem all fitters of this family share.
+
+.. math:: \min_y \tfrac12 \sum_k w_k (x_k^\top y - z_k)^2
+          + \tfrac{\lambda}{2} \sum_i \frac{(y_i - s_i)^2}{q_i}
+
+The second sum chooses among tables that fit equally well, as :math:`\lambda \to 0`: by default the
+one of smallest norm (:math:`s = 0`, :math:`q = 1`); with a starting table the one nearest to it,
+which is linear calibration when :math:`q = s`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from discreet.design.base import Design
+from discreet.design.blocks import resolve
+from discreet.design.formula import TOTAL, parse
+from discreet.design.structured import StructuredDesign
+from discreet.errors import DesignError, ParameterError
+from discreet.solve.inputs import checked_start, checked_values, checked_weights
+from discreet.solve.least_squares.goal import Accuracy, Goal
+
+Vector = NDArray[np.float64]
+Marks = NDArray[np.bool_]
+Exact = str | int | Sequence[str | int | Sequence[str]]
+
+_GAP = 30.0  # factor between one weight and the next from which the upper ones are held
+_NOTHING = np.empty(0, dtype=np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Prior:
+    """What the inner cells are drawn to where the published cells leave a choice.
+
+    Attributes:
+      start: The table s; zeros when absent.
+      variance: How far each cell may move, q; ones when absent.
+      given: Values of the cells that may not move at all, zero elsewhere; absent when all are zero.
+    """
+
+    start: Vector | None = None
+    variance: Vector | None = None
+    given: Vector | None = None
+
+    @classmethod
+    def of(cls, design: Design, start: ArrayLike | None, variance: ArrayLike | None) -> Prior:
+        """Checked; the variance of a starting table is the table itself unless it is given."""
+        s = None if start is None else checked_start(design, start)
+        q = s if variance is None else checked_start(design, variance)
+        if s is None or q is None or not (given := np.where(q > 0, 0.0, s)).any():
+            return cls(s, q)
+        return cls(s - given, q, given)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether this is the smallest norm."""
+        return self.start is None and self.variance is None
+
+    def starts(self, cells: NDArray[np.int64]) -> Vector:
+        """The starting values of some cells."""
+        return np.zeros(len(cells)) if self.start is None else self.start[cells]
+
+    def deviations(self, cells: NDArray[np.int64]) -> Vector:
+        """The square roots of some cells' variances."""
+        return np.ones(len(cells)) if self.variance is None else np.sqrt(self.variance[cells])
+
+    def moved(self, step: Vector) -> Vector:
+        """The table after a step, in units of the variance, from the starting table."""
+        scaled = step if self.variance is None else self.variance * step
+        return scaled if self.start is None else self.start + scaled
+
+    def steps(self, y: Vector) -> Vector:
+        """The inverse of `moved`; zero where nothing can move."""
+        return self.per_variance(y if self.start is None else y - self.start)
+
+    def per_variance(self, values: Vector) -> Vector:
+        """Values divided by the variance; zero where nothing can move."""
+        if self.variance is None:
+            return values
+        return np.divide(values, self.variance, out=np.zeros_like(values), where=self.variance > 0)
+
+    def movable(self, n: int) -> Marks:
+        """Which of the inner cells may move."""
+        return np.ones(n, dtype=bool) if self.variance is None else self.variance > 0
+
+
+@dataclass(frozen=True, eq=False)
+class Targets:
+    """Checked published values and weights; nothing here has the size of the table.
+
+    Attributes:
+      z: Values; zero where the weight is.
+      weights: Precisions.
+      held: Published positions of exact margins and of those whose weight exceeds others by far.
+      slack: Deviation that a unit of force allows there: one over the weight, zero if exact.
+    """
+
+    z: Vector
+    weights: Vector
+    held: NDArray[np.int64]
+    slack: Vector
+
+    @classmethod
+    def of(
+        cls,
+        design: Design,
+        z: ArrayLike,
+        weights: ArrayLike | None,
+        exact: NDArray[np.int64] | None,
+    ) -> Targets:
+        """Checked; without `exact`, not even an empty one, no margin is held."""
+        w = checked_weights(design, weights).copy()
+        own = w if exact is None else _with_exact(w, exact)
+        held = _NOTHING if exact is None else np.flatnonzero(own >= _first_stiff(own))
+        return cls(checked_values(design, z, w > 0), w, held, 1.0 / own[held])
+
+    @property
+    def exact(self) -> NDArray[np.int64]:
+        """The margins that must be met."""
+        return np.asarray(self.held[self.slack == 0])
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    r"""A design with checked targets, weights and a prior; cells that may not move are taken out.
+
+    Attributes:
+      design: The design.
+      z: Targets, less what the cells that may not move contribute; zero where the weight is.
+      weights: Precisions.
+      prior: Where the inner cells are drawn to.
+      held: Published positions of exact margins and of those whose weight exceeds others by far.
+      slack: Deviation that a unit of force allows there: one over the weight, zero if exact.
+      goal: What is asked for, on the scale of each cell.
+    """
+
+    design: Design
+    z: Vector
+    weights: Vector
+    prior: Prior
+    held: NDArray[np.int64]
+    slack: Vector
+    goal: Goal
+
+    @classmethod
+    def of(
+        cls,
+        design: Design,
+        z: ArrayLike,
+        weights: ArrayLike | None,
+        prior: Prior,
+        accuracy: Accuracy,
+        exact: NDArray[np.int64] | None = None,
+    ) -> Problem:
+        """Checked; targets of cells with weight zero are not looked at, unless they are exact.
+
+        Without `exact`, not even an empty one, no margin is held.
+        """
+        given = Targets.of(design, z, weights, exact)
+        values, w = given.z, given.weights
+        if prior.given is not None:
+            values = np.where(w > 0, values - design.aggregate(prior.given), 0.0)
+        goal = Goal.of(design, values, w, given.held, accuracy)
+        return cls(design, values, w, prior, given.held, given.slack, goal)
+
+    def among(
+        self, chosen: NDArray[np.int64], weights: Vector | float, tolerance: float
+    ) -> Problem:
+        """The same problem with some of the published cells alone, none of them held."""
+        w = np.zeros(len(self.z))
+        w[chosen] = weights
+        accuracy = replace(self.goal.accuracy, tolerance=tolerance)
+        goal = Goal.of(self.design, self.z, w, _NOTHING, accuracy)
+        return replace(self, weights=w, held=_NOTHING, slack=np.zeros(0), goal=goal)
+
+    def aiming(self, z: Vector) -> Problem:
+        """The same problem with other targets, judged on the same scales."""
+        return replace(self, z=z)
+
+    @property
+    def pull(self) -> Vector:
+        r"""The gradient at zero with its sign turned, :math:`XWz`."""
+        return self.design.adjoint(self.weights * self.z)
+
+    def misfit(self, fitted: Vector) -> Vector:
+        r"""Weighted residuals :math:`W(z - \hat z)` of fitted published cells."""
+        return self.weights * (self.z - fitted)
+
+    def complete(self, y: Vector) -> Vector:
+        """The table with the cells that may not move put back."""
+        return y if self.prior.given is None else y + self.prior.given
+
+
+def _with_exact(weights: Vector, exact: NDArray[np.int64]) -> Vector:
+    """Infinite weights for exact margins; among the others these get one where they had none."""
+    weights[exact] = np.where(weights[exact] > 0, weights[exact], 1.0)
+    own = weights.copy()
+    own[exact] = np.inf
+    return own
+
+
+def _first_stiff(weights: Vector) -> float:
+    """The smallest weight above the widest gap between weights."""
+    different = np.unique(weights[(weights > 0) & np.isfinite(weights)])
+    ratios = different[1:] / different[:-1]
+    if len(ratios) and ratios.max() >= _GAP:
+        return float(different[ratios.argmax() + 1])
+    return np.inf
+
+
+def positions_of(design: Design, margins: Exact) -> NDArray[np.int64]:
+    """Published positions of margins named as in a design, or given by number."""
+    if isinstance(margins, (str, int)):
+        return _named(design, str(margins))
+    numbers = [m for m in margins if isinstance(m, (int, np.integer))]
+    names = [m for m in margins if not isinstance(m, (int, np.integer))]
+    found = [np.array(numbers, dtype=np.int64)]
+    if any(not 0 <= k < design.n_published for k in numbers):
+        raise ParameterError(
+            f"published cells are numbered 0 to {design.n_published - 1}, got {numbers}."
+        )
+    if names:
+        found.append(_named(design, names))
+    return np.unique(np.concatenate(found))
+
+
+def _named(design: Design, margins: str | Sequence[str | Sequence[str]]) -> NDArray[np.int64]:
+    if not isinstance(design, StructuredDesign):
+        raise DesignError(
+            "a design made from a matrix has no margins by name; give published positions."
+        )
+    of_levels = {block.levels: k for k, block in enumerate(design.blocks)}
+    wanted = resolve(design.axes, parse(margins))
+    missing = [block for block in wanted if block.levels not in of_levels]
+    if missing:
+        names = [level.name for level in missing[0].levels if level is not None]
+        raise ParameterError(
+            f"margin {tuple(names)} is not published by this design, so it has no value to meet. "
+            "Name margins of the design."
+        )
+    return np.concatenate([_range(design, of_levels[block.levels]) for block in wanted])
+
+
+def _range(design: StructuredDesign, k: int) -> NDArray[np.int64]:
+    place = design.slice_of(k)
+    return np.arange(place.start, place.stop)
+
+
+def frozen_margins(exact: Exact) -> str | tuple[str | int | tuple[str, ...], ...]:
+    """Margins as a value that does not change; checked for shape, not yet against a design."""
+    if isinstance(exact, str):
+        return exact
+    if isinstance(exact, int) and exact == 1:
+        return TOTAL
+    if not isinstance(exact, Iterable):
+        raise ParameterError(f"exact needs a formula or a list of margins, got {exact!r}.")
+    return tuple(m if isinstance(m, (str, int, np.integer)) else tuple(m) for m in exact)

@@ -1,0 +1,1 @@
+"""Fits by likelihood: log-linear tables and Poisson counts."""

@@ -1,0 +1,1 @@
+"""Linear programs and exact elimination on sums of inner cells."""

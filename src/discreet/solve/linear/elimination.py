@@ -1,0 +1,211 @@
+"""Exact sparse elimination: which columns are linear combinations of which others.
+
+The question of suppression is one of spans: a hidden cell is disclosed when its column of `X` is a
+linear combination of the columns of published cells. `Elimination` answers it in whole numbers.
+Columns are combined without division and made primitive after each step, so nothing is rounded; a
+number that would leave 31 bits is an error, never a wrong answer.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import DiscreetError
+from discreet.randomness import stream
+from discreet.solve.linear.elimination_kernels import (
+    ACCEPTED,
+    ALIAS,
+    CANDIDATE,
+    DONE,
+    IMPLIED,
+    LONE,
+    MEMORY,
+    NOBODY,
+    OVERFLOW,
+    PRIMARY,
+    REJECTED,
+    UNDECIDED,
+    System,
+    advance,
+    conflicts,
+    empty_meta,
+    install,
+)
+
+if TYPE_CHECKING:
+    from scipy.sparse import csc_array
+
+__all__ = [
+    "ACCEPTED",
+    "CANDIDATE",
+    "IMPLIED",
+    "LONE",
+    "NOBODY",
+    "PRIMARY",
+    "REJECTED",
+    "UNDECIDED",
+    "Elimination",
+    "EliminationError",
+    "rank",
+    "spanned",
+]
+_ROOM = 3  # space for this many times the columns at first
+_GROWTH = 2
+
+
+class EliminationError(DiscreetError):
+    """Numbers became too large for exact elimination in machine words."""
+
+
+class Elimination:
+    """Columns of which some are taken into a span while others must stay out of it.
+
+    Candidates are numbered by priority: of two that come to mean the same, the first decides.
+
+    Args:
+      columns: Whole numbers, rows × columns.
+      kind: For each column `CANDIDATE`, `PRIMARY`, `LONE`, or `PRIMARY | LONE`.
+      owner: Who a primary column belongs to wholly, and may therefore know it.
+      attacker: Who knows a lone column: no primary may follow from it, except his own.
+    """
+
+    def __init__(
+        self,
+        columns: csc_array,
+        kind: NDArray[Any],
+        owner: NDArray[Any] | None = None,
+        attacker: NDArray[Any] | None = None,
+    ) -> None:
+        columns.sort_indices()
+        n_rows, n = (int(k) for k in columns.shape)
+        nobody = np.full(n, NOBODY, dtype=np.int64)
+        chains = 1 << max(4, int(2 * n).bit_length())
+        words = stream(0, "elimination").integers(2**63, size=n_rows, dtype=np.uint64)
+        self.system = System(
+            rows=_spacious(columns.indices.astype(np.int32)),
+            values=_spacious(columns.data.astype(np.int64)),
+            start=columns.indptr[:-1].astype(np.int64),
+            size=np.diff(columns.indptr).astype(np.int64),
+            kind=np.array(kind, dtype=np.uint8),
+            owner=nobody.copy() if owner is None else np.array(owner, dtype=np.int64),
+            attacker=nobody.copy() if attacker is None else np.array(attacker, dtype=np.int64),
+            key=np.zeros(n, dtype=np.uint64),
+            decision=np.full(n, UNDECIDED, dtype=np.int8),
+            same_as=np.arange(n),
+            head=np.full(chains, -1),
+            after=np.full(n, -1),
+            before=np.full(n, -1),
+            row_head=np.full(n_rows, -1),
+            row_count=np.zeros(n_rows, dtype=np.int64),
+            node_column=np.empty(_ROOM * columns.nnz + 1000, dtype=np.int32),
+            node_after=np.empty(_ROOM * columns.nnz + 1000, dtype=np.int64),
+            weight=2 * words + np.uint64(1),
+            seen=np.zeros(n, dtype=np.int64),
+            old=np.zeros((n, 3), dtype=np.int64),
+            meta=empty_meta(columns.nnz),
+        )
+        install(self.system)
+
+    def copy(self) -> Self:
+        """An independent copy, for a trial."""
+        twin = object.__new__(type(self))
+        copied = {name: part.copy() for name, part in self.system._asdict().items()}
+        twin.system = System(**copied)
+        return twin
+
+    def take(self, order: NDArray[Any]) -> bool:
+        """Take all of these candidates, or stop where that would span or tell a primary."""
+        return self._run(order, strict=True)
+
+    def take_possible(self, order: NDArray[Any]) -> None:
+        """Take these candidates one after another, and reject those that cannot be taken."""
+        self._run(order, strict=False)
+
+    def first_conflict(self) -> int | None:
+        """A primary column that is spanned, or told to somebody; `None` if all are safe."""
+        found = int(conflicts(self.system))
+        return None if found < 0 else found
+
+    @property
+    def undecided(self) -> NDArray[np.intp]:
+        """Candidates that are neither taken, implied nor rejected, by priority."""
+        return np.flatnonzero(self.system.kind == CANDIDATE)
+
+    def remainders(self, columns: NDArray[Any]) -> csc_array:
+        """What is left of some columns once the span is taken out; empty when they are in it."""
+        from scipy.sparse import csc_array
+
+        s = self.system
+        parts = [slice(int(s.start[c]), int(s.start[c] + s.size[c])) for c in columns]
+        rows = [s.rows[part] for part in parts]
+        values = [s.values[part] for part in parts]
+        ends = np.cumsum([0, *map(len, rows)])
+        shape = (len(s.weight), len(parts))
+        joined = [
+            np.concatenate([np.empty(0, each[0].dtype), *each]) if each else np.empty(0, int)
+            for each in (values, rows)
+        ]
+        return csc_array((joined[0], joined[1], ends), shape=shape)
+
+    def decisions(self) -> NDArray[np.int8]:
+        """What became of each column; those that came to mean the same share a decision."""
+        decision = self.system.decision.copy()
+        root = self.system.same_as.copy()
+        while (decision[root] == ALIAS).any():
+            root = self.system.same_as[root]
+        aliases = decision == ALIAS
+        told = decision[root[aliases]]
+        decision[aliases] = np.where(told == ACCEPTED, IMPLIED, told)
+        return decision
+
+    def _run(self, order: NDArray[Any], *, strict: bool) -> bool:
+        order, begin = np.asarray(order, dtype=np.int64), 0
+        while True:
+            begin, status = advance(self.system, order, begin, strict)
+            if status == OVERFLOW:
+                raise EliminationError(
+                    "numbers beyond 31 bits arose in an exact elimination. Publish fewer tables at "
+                    "once, or fewer levels."
+                )
+            if status != MEMORY:
+                return bool(status == DONE)
+            self._grow()
+
+    def _grow(self) -> None:
+        names = ("rows", "values", "node_column", "node_after")
+        longer = {name: _spacious(getattr(self.system, name), _GROWTH) for name in names}
+        self.system = self.system._replace(**longer)
+
+
+def rank(columns: csc_array) -> int:
+    """The rank of a sparse matrix of whole numbers, exactly."""
+    order = _short_first(columns)
+    elimination = Elimination(columns[:, order], np.full(len(order), CANDIDATE))
+    elimination.take(elimination.undecided)
+    return int((elimination.system.decision == ACCEPTED).sum())
+
+
+def spanned(columns: csc_array, targets: csc_array) -> NDArray[np.bool_]:
+    """Which targets are linear combinations of the columns, exactly."""
+    from scipy.sparse import csc_array, hstack
+
+    order = _short_first(columns)
+    both = csc_array(hstack([columns[:, order], targets], format="csc"))
+    kind = np.repeat([CANDIDATE, LONE], [len(order), targets.shape[1]])
+    elimination = Elimination(both, kind)
+    elimination.take(elimination.undecided)
+    return np.asarray(elimination.system.size[len(order) :] == 0)
+
+
+def _short_first(columns: csc_array) -> NDArray[np.intp]:
+    """Columns with few rows first, which keeps the others short."""
+    return np.argsort(np.diff(columns.indptr), kind="stable")
+
+
+def _spacious(values: NDArray[Any], factor: int = _ROOM) -> NDArray[Any]:
+    wide = np.empty(factor * len(values) + 1000, dtype=values.dtype)
+    wide[: len(values)] = values
+    return wide

@@ -1,0 +1,168 @@
+"""As many columns as possible, by priority, whose span avoids protected columns.
+
+Columns are taken one after another; one that would put a protected column into the span, or would
+let a protected column follow from what one person knows, is left out. The result depends on the
+order of priority alone, so whatever is safe as a whole may be taken in an order that keeps the
+elimination sparse: a first part of the columns is found that is safe as a whole, and only the rest
+is taken one by one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.solve.linear.elimination import (
+    CANDIDATE,
+    LONE,
+    NOBODY,
+    PRIMARY,
+    REJECTED,
+    Elimination,
+)
+
+if TYPE_CHECKING:
+    from scipy.sparse import csc_array
+
+_FINEST = 64  # the safe part is found to within this fraction of the columns
+_SMALL = 200  # fewer columns are taken one by one at once
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """What can be taken, what must be, and what must not follow.
+
+    Attributes:
+      columns: Candidates by priority, rows × candidates.
+      protected: Columns that must stay out of the span.
+      owner: Who each protected column belongs to wholly.
+      lone: Columns that one person knows.
+      attacker: Who knows each of them.
+      n_must: This many of the first candidates must be taken.
+    """
+
+    columns: csc_array
+    protected: csc_array
+    owner: NDArray[np.int64]
+    lone: csc_array
+    attacker: NDArray[np.int64]
+    n_must: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Conflict:
+    """Why the columns that must be taken cannot be.
+
+    Attributes:
+      protected: The protected column that would follow.
+      candidate: The candidate that it would follow with; `None` where it follows from nothing.
+    """
+
+    protected: int
+    candidate: int | None
+
+
+@dataclass(frozen=True, eq=False)
+class Chosen:
+    """The result of a selection.
+
+    Attributes:
+      rejected: Which candidates were left out.
+      elimination: The elimination at its end; protected and lone columns follow the candidates.
+    """
+
+    rejected: NDArray[np.bool_]
+    elimination: Elimination
+
+
+def select(choice: Choice) -> Chosen | Conflict:
+    """Take candidates by priority, each unless a protected column would follow."""
+    safe = _attempt(choice, choice.n_must)
+    if safe is None:
+        return _explained(choice)
+    safe = _largest_safe_part(choice, safe)
+    safe.take_possible(safe.undecided)
+    n = choice.columns.shape[1]
+    return Chosen(safe.decisions()[:n] == REJECTED, safe)
+
+
+def _largest_safe_part(choice: Choice, safe: Elimination) -> Elimination:
+    """The elimination of a first part of the candidates that is safe as a whole, by bisection."""
+    low, high = choice.n_must, choice.columns.shape[1] + 1
+    while high - low > max(_SMALL, high // _FINEST):
+        middle = (low + high) // 2
+        found = _attempt(choice, middle)
+        if found is None:
+            high = middle
+        else:
+            low, safe = middle, found
+    return safe
+
+
+def _attempt(choice: Choice, n: int) -> Elimination | None:
+    """Take the first `n` candidates in a sparse order; `None` when they are not safe."""
+    elimination = _eliminated(choice, n)
+    if elimination.first_conflict() is not None:
+        return None
+    waiting = elimination.undecided
+    waiting = waiting[waiting < n]
+    short_first = waiting[np.argsort(elimination.system.size[waiting], kind="stable")]
+    return elimination if elimination.take(short_first) else None
+
+
+def _eliminated(choice: Choice, n: int) -> Elimination:
+    """The columns without the rows that the first `n` candidates give one after another."""
+    from scipy.sparse import csc_array, hstack
+
+    rows = np.flatnonzero(open_rows(choice.columns[:, :n]))
+    parts = [choice.columns, choice.protected, choice.lone]
+    columns = csc_array(hstack([part.tocsr()[rows] for part in parts], format="csc"))
+    sizes = [part.shape[1] for part in parts]
+    nobody = [np.full(size, NOBODY) for size in sizes]
+    return Elimination(
+        columns,
+        np.repeat([CANDIDATE, PRIMARY, LONE], sizes),
+        np.concatenate([nobody[0], choice.owner, nobody[2]]),
+        np.concatenate([nobody[0], nobody[1], choice.attacker]),
+    )
+
+
+def open_rows(columns: csc_array) -> NDArray[np.bool_]:
+    """Rows that do not follow from columns with a single row, once known rows are taken out."""
+    by_column = columns.T.tocsr()
+    is_open = np.ones(columns.shape[0], dtype=np.int64)
+    while True:
+        single = by_column[np.flatnonzero(by_column @ is_open == 1)].indices
+        found = single[is_open[single] == 1]
+        if not len(found):
+            return is_open.astype(bool)
+        is_open[found] = 0
+
+
+def _explained(choice: Choice) -> Conflict:
+    """Which protected column follows, and which candidate first makes it follow."""
+    elimination = _eliminated(choice, 0)
+    found = elimination.first_conflict()
+    n = choice.columns.shape[1]
+    if found is not None:
+        return Conflict(found - n, None)
+    low, high = 0, choice.n_must
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if _attempt(choice, middle) is None else (middle, high)
+    return Conflict(_first_told(choice, high), high - 1)
+
+
+def _first_told(choice: Choice, n: int) -> int:
+    """The first protected column that alone is not safe beside the first `n` candidates."""
+    from dataclasses import replace
+
+    low, high = 0, choice.protected.shape[1]
+    while high - low > 1:
+        middle = (low + high) // 2
+        part = replace(choice, protected=choice.protected[:, :middle], owner=choice.owner[:middle])
+        low, high = (low, middle) if _attempt(part, n) is None else (middle, high)
+    return high - 1

@@ -1,0 +1,45 @@
+"""Proof that no table without negative cells has given margins."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.design.incidence import Restrictor
+from discreet.solve.least_squares.problem import Problem
+from discreet.solve.non_negative.active_set import RidgePath
+
+Vector = NDArray[np.float64]
+
+_ACCURACY = 1e-5  # of the fit from which the proof is taken
+_TRIES = 10
+_ROUNDING = 1e-12
+
+
+def is_infeasible(
+    problem: Problem, exact: NDArray[np.int64], restrict: Restrictor, max_steps: int
+) -> bool:
+    """Whether it can be proven, by fitting these margins alone; `False` may also mean unknown."""
+    alone = problem.among(exact, 1.0, _ACCURACY)
+    path = RidgePath(alone, restrict, problem.pull > 0, max_steps)
+    path.follow(None)
+    for _ in range(_TRIES):
+        if proves_infeasible(problem, alone.misfit(path.fitted)):
+            return True
+        path.carry(path.ridge)
+        path.settle(exactly=True)
+    return False
+
+
+def proves_infeasible(problem: Problem, f: Vector) -> bool:
+    r"""Whether `f` shows that no table without negative cells has the margins it is not zero on.
+
+    One that has them would have :math:`f^\top z = (Xf)^\top y \le \max(Xf)_+ \sum_i y_i`, and the
+    cells they count sum to no more than they do. What a fit of the margins leaves over is such a
+    vector (the lemma of Farkas 1902).
+    """
+    movable = problem.prior.movable(problem.design.n_inner)
+    steepest = float(problem.design.adjoint(f)[movable].max(initial=0.0))
+    most = float(np.maximum(problem.z[f != 0], 0.0).sum())
+    slack = float(f @ problem.z) - steepest * most
+    return slack > _ROUNDING * float(np.abs(f * problem.z).sum())

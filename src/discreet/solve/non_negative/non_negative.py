@@ -1,0 +1,412 @@
+r"""Non-negative least squares, ridge and exact margins (Methods B and C of Langsrud 2019b)."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from discreet.design.base import Design
+from discreet.design.fused.devices import check_device
+from discreet.design.incidence import Restrictor
+from discreet.errors import ParameterError
+from discreet.solve.fit import Certificate, Fit, FitterBase, Prepared, Status
+from discreet.solve.inputs import check_options
+from discreet.solve.least_squares.certificate import certify_non_negative
+from discreet.solve.least_squares.goal import Accuracy
+from discreet.solve.least_squares.least_squares import nearest_solution, pseudo_inverse
+from discreet.solve.least_squares.problem import (
+    Exact,
+    Prior,
+    Problem,
+    Targets,
+    frozen_margins,
+    positions_of,
+)
+from discreet.solve.least_squares.structure import Kind, Structure, analyse
+from discreet.solve.non_negative.active_set import RidgePath, typical_curvature
+from discreet.solve.non_negative.bounded import BoundedFit, exact_zeros
+from discreet.solve.non_negative.deflation import Deflation
+from discreet.solve.non_negative.dual_fit import suits
+from discreet.solve.non_negative.dual_non_negative import UnstoredFit
+from discreet.solve.non_negative.infeasibility import is_infeasible
+from discreet.solve.non_negative.splitting import Splitting
+from discreet.solve.non_negative.stiff import StiffMargins
+
+Vector = NDArray[np.float64]
+
+_NEVER_STORED = 50_000  # inner cells from which passes that store nothing beat gathered cells
+_LARGE = 20_000  # inner cells from which splitting beats active sets, and carrying over is dear
+_STARTS = 0.01, 0.001, 0.0001  # shares of the first ridge from which steps within bounds start
+_LIGHT_WEIGHT = 0.2  # of an exact margin, times that of others, in steps within bounds
+_WORKING_WEIGHT = 5.0  # the same in active sets
+_RAISE = 3.0  # by how much that is raised
+_HEAVIEST, _HEAVIEST_DEFLATED = 500.0, 1e4  # up to which; the second out of the equations
+_SHIFT_BELOW = 0.1  # share of the first ridge below which exact margins are shifted
+_GAIN = 0.9  # share of what was reached that is a gain
+_MOST_IN_VAIN = 50  # corrections without one before giving up
+_PATIENCE = 5  # such corrections before solves become tighter
+_SHARPER, _SHARPEST = 0.3, 1e-3  # by how much they do, and how far
+_FAR = 1e3  # times the tolerance: what makes taking margins out of the equations worth it
+_EASE = 0.1  # share of what a certificate falls short, by which solves may be off meanwhile
+_MOST_DEFLATED = 5_000  # stiff margins: more would make the dense part of the equations too large
+_ROUNDING = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class NonNegative(FitterBase):
+    r"""The least squares fit with no negative cell, of these the one of smallest norm.
+
+    .. math:: \hat y = \arg\min_{y \ge 0} \sum_k w_k (x_k^\top y - z_k)^2
+              + \lambda^2 \sum_i \frac{(y_i - s_i)^2}{q_i}
+              \quad\text{subject to}\quad x_k^\top y = z_k \text{ for the exact margins}
+
+    By default :math:`\lambda \to 0`: the ridge only chooses among tables that fit equally well.
+
+    Promise: no published cell deviates from what the optimum demands by more than `tolerance`
+    counts, or more where it is noisier than those beside it (`Goal` has the formula). Exact margins
+    are met to `tolerance` counts, or 1e-12 of their size. How large other cells or weights are does
+    not matter. The choice of smallest norm is proven to a hundred times that by a vector
+    :math:`\nu` in the notes with :math:`y = \max(0, s + qX\nu)`; from 20,000 inner cells on another
+    one proves that the norm exceeds the smallest by 5 % at most. Margins that weigh thirty
+    times as much as others, such as those by which exact margins are sometimes approximated, are
+    held like exact ones, by forces in the notes; their targets are shifted or, where cells at zero
+    answer to large forces alone, they are taken out of the equations. Beside exact margins that
+    they grossly contradict that may end as `stalled`. Exact margins that no table can have are
+    `infeasible` when that is proven, else `stalled`.
+
+    Cost: conjugate gradients on the cells that are positive, some ten thousand cheap steps for half
+    a million inner cells, and three times as many with exact margins. Where every inner cell is
+    published in a design that is complete or nearly so, some hundred rounds of axis transforms.
+    Complete tables of more than 50,000 cells of which more are positive than published are fitted
+    to margins by Newton's method on the dual: some hundred passes that store nothing of the table's
+    size.
+
+    Args:
+      ridge: The factor :math:`\lambda`; `None` for the limit zero.
+      exact: Margins that must be met: a formula, or a list of margins by name (`"1"` is the total),
+        or of published positions.
+      tolerance: Deviation of a published cell to reach, in counts.
+      max_steps: Steps after which the fit gives up.
+      start: Starting table `s`, one value per inner cell; zeros by default.
+      variance: How far each cell may move, `q`; the starting table where there is one, else ones.
+        Cells with variance zero keep their starting value.
+      count: What one count is in the units of the data.
+      device: Where large complete tables are computed: `"cpu"`, `"gpu"` (an NVIDIA card, with the
+        extra `[gpu]`), or `"auto"` for the card where there is one.
+
+    See Langsrud (2019b); Hintermüller, Ito & Kunisch (2003); Boyd et al. (2011); Dostál (2009).
+    """
+
+    ridge: float | None = None
+    exact: Exact = field(default=())
+    tolerance: float = 1e-3
+    max_steps: int = 1_000_000
+    start: ArrayLike | None = None
+    variance: ArrayLike | None = None
+    count: float = 1.0
+    device: str = "auto"
+
+    def __post_init__(self) -> None:
+        check_options(self.tolerance, self.max_steps, self.count)
+        check_device(self.device)
+        if self.ridge is not None and not (np.isfinite(self.ridge) and self.ridge > 0):
+            raise ParameterError(
+                f"ridge must be positive, or None for its limit, got {self.ridge}."
+            )
+        object.__setattr__(self, "exact", frozen_margins(self.exact))
+
+    @property
+    def name(self) -> str:
+        """The fitter's name in the registry."""
+        return "non-negative"
+
+    def prepare(self, design: Design) -> Prepared:
+        """Find the structure of the design once for many right-hand sides."""
+        return partial(_fit, _Prepared.of(self, design))
+
+
+@dataclass(frozen=True, eq=False)
+class _Prepared:
+    """The options with what depends on the design alone."""
+
+    options: NonNegative
+    structure: Structure
+    restrict: Restrictor
+    prior: Prior
+    exact: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, options: NonNegative, design: Design) -> _Prepared:
+        prior = Prior.of(design, options.start, options.variance)
+        exact = positions_of(design, options.exact)
+        return cls(options, analyse(design), Restrictor(design), prior, exact)
+
+    @property
+    def working_weight(self) -> float:
+        """What an exact margin weighs; full crossings need equal weights to stay a product."""
+        completed = self.structure.completed
+        whole = self.structure if completed is None else completed[1]
+        return 1.0 if whole.kind is Kind.crossing else _WORKING_WEIGHT
+
+    @property
+    def penalty(self) -> float:
+        """The factor of half the squared norm in half the objective."""
+        return 0.0 if self.options.ridge is None else self.options.ridge**2
+
+
+@dataclass(frozen=True, eq=False)
+class _Answer:
+    """What a solver returns.
+
+    Attributes:
+      y: Inner cells.
+      multipliers: Forces on the exact and heavy margins.
+      dual: The vector that proves the choice of smallest norm; absent where the fit is unique.
+      steps: Steps taken.
+      solver: How it was found.
+      norm_dual: A vector that bounds the smallest norm instead, see `smallest_norm`.
+    """
+
+    y: Vector
+    multipliers: Vector
+    dual: Vector | None
+    steps: int
+    solver: str
+    norm_dual: Vector | None = None
+
+
+def _fit(prepared: _Prepared, z: NDArray[Any], *, weights: NDArray[Any] | None = None) -> Fit:
+    began = time.perf_counter()
+    options, design = prepared.options, prepared.structure.design
+    accuracy = Accuracy(options.tolerance, options.count)
+    unstored = _by_dual(prepared, z, weights, accuracy)
+    if unstored is not None:
+        return unstored
+    problem = Problem.of(design, z, weights, prepared.prior, accuracy, prepared.exact)
+    stiff = StiffMargins(problem, prepared.working_weight, partial(_projected, prepared))
+    answer = (
+        _closed_form(prepared, stiff)
+        or _by_splitting(prepared, stiff)
+        or _by_bounded_steps(prepared, problem)
+    )
+    if answer is None or not _certificate(prepared, stiff, answer).holds:
+        answer = _by_active_sets(prepared, stiff)
+    certificate = _certificate(prepared, stiff, answer)
+    status = _status(prepared, stiff, certificate, answer)
+    notes = {
+        "structure": prepared.structure.kind.value,
+        "solver": answer.solver,
+        "dual": answer.dual,
+        "norm_dual": answer.norm_dual,
+        "held": problem.held,
+        "multipliers": answer.multipliers,
+    }
+    y, seconds = problem.complete(answer.y), time.perf_counter() - began
+    return Fit(y, design.aggregate(y), status, certificate, answer.steps, seconds, notes, design)
+
+
+def _projected(prepared: _Prepared, problem: Problem) -> Vector:
+    """Published cells of the fit without bounds."""
+    y, *_ = nearest_solution(
+        problem, prepared.structure, prepared.restrict, prepared.options.max_steps
+    )
+    fitted: Vector = problem.design.aggregate(y)
+    return fitted
+
+
+def _certificate(prepared: _Prepared, stiff: StiffMargins, answer: _Answer) -> Certificate:
+    return certify_non_negative(
+        stiff.given,
+        answer.y,
+        answer.multipliers,
+        dual=answer.dual,
+        ridge=prepared.penalty,
+        norm_dual=answer.norm_dual,
+    )
+
+
+def _closed_form(prepared: _Prepared, stiff: StiffMargins) -> _Answer | None:
+    """The fit without bounds, when it happens to be non-negative."""
+    problem, structure = stiff.problem, prepared.structure
+    if problem.design.n_inner == 0:
+        y = np.zeros(0)
+        multipliers = stiff.multipliers(problem.design.aggregate(y))
+        return _Answer(y, multipliers, None, 0, "nothing to fit")
+    basis = structure.basis(problem.weights) if problem.prior.is_plain and not stiff else None
+    if basis is None or not structure.is_exact_for(problem.weights):
+        return None
+    penalty = prepared.penalty
+    inverse = basis.function(lambda eigenvalues: pseudo_inverse(eigenvalues + penalty))
+    y = inverse(problem.pull)
+    if y.min(initial=0.0) < -_ROUNDING * np.abs(y).max(initial=0.0):
+        return None
+    y = np.maximum(y, 0.0)
+    dual = None if penalty else problem.weights * problem.design.aggregate(inverse(y))
+    return _Answer(y, np.zeros(0), dual, 0, "closed form")
+
+
+def _by_dual(
+    prepared: _Prepared, z: NDArray[Any], weights: NDArray[Any] | None, accuracy: Accuracy
+) -> Fit | None:
+    """Newton's method on the dual, for large complete tables of which margins are published."""
+    design = prepared.structure.design
+    if design.n_inner < _NEVER_STORED or not prepared.prior.is_plain:
+        return None
+    targets = Targets.of(design, z, weights, prepared.exact)
+    if not suits(design, targets.weights):
+        return None
+    passes = design.fused("positive", device=prepared.options.device)
+    fit = UnstoredFit(design, passes, targets, accuracy, prepared.penalty)()
+    if fit is not None:
+        fit.notes["structure"] = prepared.structure.kind.value
+    return fit
+
+
+def _by_splitting(prepared: _Prepared, stiff: StiffMargins) -> _Answer | None:
+    """Splitting, for large tables all of whose inner cells are published."""
+    problem, options = stiff.problem, prepared.options
+    if not problem.prior.is_plain or prepared.penalty or problem.design.n_inner < _LARGE:
+        return None
+    completion, whole = prepared.structure.completed or (None, prepared.structure)
+    full = problem if completion is None else completion.problem(problem)
+    basis = whole.basis(full.weights)
+    if basis is None or basis.smallest <= 0:
+        return None
+    if not prepared.structure.sees_every_cell(problem.weights):
+        return None
+    support = None if completion is None else completion.embedded(np.ones(len(completion.inner)))
+    at = stiff.at if completion is None else completion.published[stiff.at]
+    splitting = Splitting(full, basis, whole.is_exact_for(full.weights), support, at, stiff.missing)
+    splitting.run(options.max_steps)
+    stiff.aim(splitting.targets)
+    x = splitting.x if completion is None else splitting.x[completion.inner]
+    multipliers = stiff.multipliers(problem.design.aggregate(x))
+    return _Answer(x, multipliers, None, splitting.steps, "splitting")
+
+
+def _by_bounded_steps(prepared: _Prepared, problem: Problem) -> _Answer | None:
+    """Conjugate gradients within bounds, for large tables; from the fit for some ridge on."""
+    if not problem.prior.is_plain or problem.design.n_inner < _LARGE:
+        return None
+    stiff = StiffMargins(problem, _LIGHT_WEIGHT, partial(_projected, prepared))
+    path = _ridge_path(prepared, stiff, exact_zeros(problem)[1])
+    for start in _STARTS:
+        path.aim(stiff.problem)
+        shift = (lambda: path.aim(stiff.shift(path.fitted))) if stiff else None
+        path.follow(max(start * path.first_ridge, prepared.penalty), shift, exactly=False)
+        answer = _within_bounds(prepared, stiff, path)
+        if _certificate(prepared, stiff, answer).selection <= prepared.options.tolerance:
+            break
+    return answer
+
+
+def _within_bounds(prepared: _Prepared, stiff: StiffMargins, path: RidgePath) -> _Answer:
+    """Where steps within bounds lead from the end of a path, whose dual bounds the norm."""
+    is_unique = prepared.penalty > 0 or prepared.structure.sees_every_cell(stiff.given.weights)
+    norm_dual = None if is_unique else path.problem.misfit(path.fitted) / path.ridge
+    fit = BoundedFit(stiff, prepared.restrict, np.maximum(path.y, 0.0), prepared.penalty)
+    fit.run(path.max_steps - path.steps)
+    path.steps += fit.steps
+    solver = "conjugate gradients within bounds"
+    return _Answer(fit.y, fit.multipliers, None, path.steps, solver, norm_dual)
+
+
+def _ridge_path(
+    prepared: _Prepared, stiff: StiffMargins, zero: NDArray[np.bool_] | None = None
+) -> RidgePath:
+    guess, most = _first_guess(prepared, stiff.problem), prepared.options.max_steps
+    return RidgePath(stiff.problem, prepared.restrict, guess, most, zero)
+
+
+def _by_active_sets(prepared: _Prepared, stiff: StiffMargins) -> _Answer:
+    """Active sets along a shrinking ridge."""
+    path = _ridge_path(prepared, stiff)
+
+    def shift() -> None:
+        if path.ridge < _SHIFT_BELOW * path.first_ridge:
+            path.aim(stiff.shift(path.fitted))
+
+    path.follow(prepared.penalty or None, shift if stiff else None)
+    return _corrected(prepared, path, stiff)
+
+
+def _corrected(prepared: _Prepared, path: RidgePath, stiff: StiffMargins) -> _Answer:
+    """What the path ends in, corrected until the certificate holds; else the best that was met."""
+    best, reached, mark = _answer(prepared, path, stiff), np.inf, np.inf
+    tolerance, in_vain = prepared.options.tolerance, 0
+    while in_vain < _MOST_IN_VAIN:
+        answer = _answer(prepared, path, stiff)
+        certificate = _certificate(prepared, stiff, answer)
+        in_vain += 1
+        if certificate.worst < reached:
+            best, reached = answer, certificate.worst
+        if reached < _GAIN * mark:
+            mark, in_vain = reached, 0
+        if certificate.holds or path.steps >= path.max_steps:
+            break
+        fits = max(certificate.stationarity, certificate.feasibility) <= tolerance
+        if not fits:
+            _correct(prepared, path, stiff, certificate)
+        if fits or in_vain > _PATIENCE:
+            path.share = max(_SHARPER * path.share, _SHARPEST)
+        path.ease = max(1.0, _EASE * certificate.worst / tolerance)
+        path.settle(exactly=True)
+    return best
+
+
+def _correct(
+    prepared: _Prepared, path: RidgePath, stiff: StiffMargins, certificate: Certificate
+) -> None:
+    """Undo what the ridge does to the fit, and shift the targets of stiff margins."""
+    weight, is_off = stiff.weight, certificate.feasibility > certificate.tolerance
+    if path.is_deflated or (is_off and stiff.is_slow(path.fitted)):
+        _weigh_more(path, stiff, is_far=certificate.feasibility > _FAR * certificate.tolerance)
+    if path.is_deflated and (stiff.weight > weight).any():
+        path.begin_afresh()
+    elif not prepared.penalty:
+        path.correct()
+    if stiff:
+        path.aim(stiff.shift(path.fitted))
+
+
+def _weigh_more(path: RidgePath, stiff: StiffMargins, *, is_far: bool) -> None:
+    """Raise the weight of stiff margins: by far, where they can be taken out of the equations."""
+    heaviest = min(_HEAVIEST_DEFLATED, path.heaviest / stiff.typical)
+    is_worth_it = is_far and heaviest >= _HEAVIEST and len(stiff.at) <= _MOST_DEFLATED
+    if is_worth_it and not path.is_deflated:
+        path.deflate(Deflation(stiff.problem, stiff.at))
+    stiff.weigh_more(path.fitted, _RAISE, heaviest if path.is_deflated else _HEAVIEST)
+
+
+def _first_guess(prepared: _Prepared, problem: Problem) -> NDArray[np.bool_]:
+    """Cells that are positive in the ridge fit without bounds, or that are pulled up from zero."""
+    structure = prepared.structure
+    if problem.prior.is_plain and structure.is_exact_for(problem.weights):
+        ridge = typical_curvature(problem)
+        basis = structure.basis(problem.weights)
+        if basis is not None:
+            return basis.function(lambda eigenvalues: 1.0 / (eigenvalues + ridge))(problem.pull) > 0
+    return problem.pull > 0
+
+
+def _answer(prepared: _Prepared, path: RidgePath, stiff: StiffMargins) -> _Answer:
+    y = np.maximum(path.y, 0.0)
+    dual = None if prepared.penalty else path.proof()
+    multipliers = stiff.multipliers(path.fitted)
+    return _Answer(y, multipliers, dual, path.steps, "active sets along a ridge")
+
+
+def _status(
+    prepared: _Prepared, stiff: StiffMargins, certificate: Certificate, answer: _Answer
+) -> Status:
+    if certificate.holds:
+        return Status.converged
+    most, exact = prepared.options.max_steps, prepared.exact
+    if len(exact) and is_infeasible(stiff.given, exact, prepared.restrict, most):
+        return Status.infeasible
+    return Status.max_steps if answer.steps >= most else Status.stalled

@@ -1,0 +1,167 @@
+"""Least absolute deviation against linear and quadratic programs, laws, and wrong input."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import discreet as dc
+from discreet import registry
+from discreet.errors import DataError, DesignError, ParameterError
+from discreet.solve.absolute.least_absolute import certify
+from discreet.solve.fit import Status
+from discreet.solve.least_squares.goal import Accuracy
+from tests.solve.slow import (
+    HARD,
+    counts,
+    dense,
+    least_absolute_loss,
+    noisy,
+    smallest_minimiser,
+    some_weights,
+)
+from tests.strategies import designs
+
+
+def loss_of(design, fit, z, w):
+    return w @ np.abs(design.aggregate(fit.y) - z)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("name", HARD)
+def test_the_loss_is_that_of_the_linear_program(name, seed, weighted):
+    design = HARD[name]()
+    z = noisy(design, seed)
+    w = some_weights(design, seed) if weighted else np.ones(design.n_published)
+    fit = dc.LeastAbsolute(tolerance=1e-7)(design, z, weights=w**2).require()
+    best = least_absolute_loss(dense(design), z, w)
+    assert (fit.y >= 0).all()
+    assert loss_of(design, fit, z, w) == pytest.approx(best, rel=1e-6, abs=1e-6)
+
+
+@given(designs(kinds=("product",)), st.integers(0, 999))
+@settings(max_examples=40)
+def test_the_loss_on_random_designs(design, seed):
+    z, w = noisy(design, seed), some_weights(design, seed)
+    fit = dc.LeastAbsolute(tolerance=1e-6)(design, z, weights=w**2).require()
+    best = least_absolute_loss(dense(design), z, w)
+    assert loss_of(design, fit, z, w) == pytest.approx(best, rel=1e-5, abs=1e-5)
+
+
+def test_of_all_minimisers_the_one_of_smallest_norm_is_taken():
+    compared = 0
+    for name, make in HARD.items():
+        design = make()
+        z, w = noisy(design, 3), some_weights(design, 3)
+        expected = smallest_minimiser(dense(design), z, w)
+        if expected is None:  # the quadratic solver gives up on some degenerate programs
+            continue
+        fit = dc.LeastAbsolute(tolerance=1e-9)(design, z, weights=w**2).require()
+        np.testing.assert_allclose(fit.y, expected, atol=2e-4, err_msg=name)
+        compared += 1
+    assert compared >= 12
+
+
+def test_the_example_whose_vertex_solution_is_useless():
+    """Perturbed totals of table 5 of Langsrud (2019b): the loss is 8, the table is spread out."""
+    design = dc.Design.product({"row": 3, "col": 3}, [("row",), ("col",), ()])
+    z = np.empty(7)
+    for variable, values in {"row": [11, 13, 45], "col": [11, 18, 38]}.items():
+        for code, value in enumerate(values, start=1):
+            z[design.position({variable: code})] = value
+    z[design.position({})] = 61
+    fit = dc.LeastAbsolute(tolerance=1e-8)(design, z).require()
+    assert loss_of(design, fit, z, np.ones(7)) == pytest.approx(8, abs=1e-6)
+    expected = smallest_minimiser(dense(design), z, np.ones(7))
+    np.testing.assert_allclose(fit.y, expected, atol=1e-4)
+    assert (fit.y > 0).sum() >= 7
+
+
+@pytest.mark.parametrize("name", ["all pairs", "tree by flat", "structural zeros"])
+def test_margins_that_add_up_are_met(name):
+    design = HARD[name]()
+    z = design.aggregate(counts(design, 5, mean=4))
+    fit = dc.LeastAbsolute(tolerance=1e-8)(design, z).require()
+    np.testing.assert_allclose(fit.z, z, atol=1e-5)
+
+
+def test_a_median_in_each_cell():
+    """One cell seen several times: the weighted median, and zero for negative medians."""
+    design = dc.Design.from_matrix(np.ones((1, 5), dtype=int))
+    fit = dc.LeastAbsolute(tolerance=1e-8)(design, [1.0, 2, 9, 30, 40]).require()
+    np.testing.assert_allclose(fit.y, [9], atol=1e-5)
+    heavy = dc.LeastAbsolute(tolerance=1e-8)(design, [1.0, 2, 9, 30, 40], weights=[81, 1, 1, 1, 1])
+    np.testing.assert_allclose(heavy.require().y, [1], atol=1e-5)
+    below = dc.LeastAbsolute()(design, [-5.0, -4, -3, 2, 2]).require()
+    np.testing.assert_allclose(below.y, [0], atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["dependent margins", "tree linked", "general matrix"])
+def test_laws_of_scale_fixed_point_and_order(name):
+    design = HARD[name]()
+    z = noisy(design, 6).astype(float)
+    tight = dc.LeastAbsolute(tolerance=1e-9)
+    fit = tight(design, z).require()
+    np.testing.assert_allclose(tight(design, 10 * z).require().y, 10 * fit.y, atol=1e-2)
+    np.testing.assert_allclose(tight(design, fit.z).require().z, fit.z, atol=1e-4)
+    order = np.random.default_rng(1).permutation(design.n_published)
+    shuffled = dc.Design.from_matrix(design.matrix()[:, order])
+    np.testing.assert_allclose(tight(shuffled, z[order]).require().y, fit.y, atol=1e-3)
+
+
+def test_suppressed_cells_need_no_value():
+    design = dc.Design.product({"a": 3, "b": 3}, "a*b")
+    y = counts(design, 8, mean=6)
+    z, w = design.aggregate(y).astype(float), np.ones(design.n_published)
+    hidden = [design.position({"a": 1, "b": 1}), design.position({"a": 2, "b": 2})]
+    z[hidden], w[hidden] = np.nan, 0
+    fit = dc.LeastAbsolute(tolerance=1e-8)(design, z, weights=w**2).require()
+    np.testing.assert_allclose(fit.y, y, atol=1e-4)
+
+
+def test_the_certificate_proves_the_optimum_and_refuses_others():
+    design = HARD["dependent margins"]()
+    z, w = noisy(design, 7).astype(float), np.ones(design.n_published)
+    fit = dc.LeastAbsolute(tolerance=1e-6)(design, z).require()
+    u, rho, v = (fit.notes[n] for n in ("dual", "ridge", "ridge_dual"))
+    assert (np.abs(u) <= 1).all()
+    assert (design.adjoint(u) <= 1e-12).all()
+    assert certify(design, z, w, fit.y, u, rho, v, Accuracy(1e-6)).holds
+    assert certify(design, z, w, fit.y + 0.1, u, rho, v, Accuracy(1e-6)).gap > 1e-3
+    assert certify(design, z, w, fit.y, u, 0.0, v, Accuracy(1e-6)).selection == 1.0
+    assert certify(design, z, w, fit.y, 1.1 * u, rho, v, Accuracy(1e-6)).feasibility > 1e-3
+    vertex = smallest_minimiser(dense(design), z, w)
+    moved = vertex + np.where(np.arange(len(vertex)) % 2, 1e-2, 0.0)
+    assert certify(design, z, w, moved, u, rho, v, Accuracy(1e-6)).selection > 1e-6
+
+
+def test_few_steps_are_reported():
+    design = HARD["dependent margins"]()
+    fit = dc.LeastAbsolute(max_steps=2)(design, noisy(design, 7))
+    assert fit.status is Status.max_steps
+    assert not fit.certificate.holds
+
+
+def test_one_preparation_serves_many_right_hand_sides():
+    design = HARD["tree linked"]()
+    prepared = dc.LeastAbsolute().prepare(design)
+    for seed in range(3):
+        z = noisy(design, seed)
+        np.testing.assert_array_equal(prepared(z).y, dc.LeastAbsolute()(design, z).y)
+
+
+def test_wrong_input_is_refused():
+    design = dc.Design.product({"a": 2, "b": 2}, "a + b")
+    with pytest.raises(ParameterError, match="tolerance must lie"):
+        dc.LeastAbsolute(tolerance=0)
+    with pytest.raises(ParameterError, match="max_steps"):
+        dc.LeastAbsolute(max_steps=0)
+    with pytest.raises(DesignError, match="published cells"):
+        dc.LeastAbsolute()(design, [5, 3])
+    with pytest.raises(DataError, match="has no value"):
+        dc.LeastAbsolute()(design, [5, np.inf, 2, 7, 8])
+
+
+def test_it_is_in_the_registry():
+    assert registry.build("fitter", "least-absolute", {"tolerance": 1e-3}).name == "least-absolute"

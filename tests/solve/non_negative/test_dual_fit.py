@@ -1,0 +1,109 @@
+"""Non-negative fits by Newton's method on the dual, against active sets and the conditions."""
+
+import itertools
+
+import numpy as np
+import pytest
+from discreet.solve.dual import dual_fit, non_negative
+
+import discreet as dc
+from discreet.solve.non_negative.dual_fit import suits
+
+SIZES = {"a": 4, "b": 5, "c": 6}
+PAIRS = list(itertools.combinations(SIZES, 2))
+OPTIONS = {
+    "plain": {},
+    "exact": {"exact": [("a", "b")]},
+    "ridge": {"ridge": 2.0},
+}
+
+
+@pytest.fixture
+def by_dual(monkeypatch):
+    """The dual for tables of any size, even where few cells are positive."""
+    monkeypatch.setattr(non_negative, "_NEVER_STORED", 0)
+    monkeypatch.setattr(dual_fit, "_most", lambda design, newton, schedule: schedule.most_gradients)
+
+
+def noisy(scale, exact=()):
+    """Margins of a sparse table with noise; exact ones without."""
+    design = dc.Design.product(SIZES, PAIRS)
+    rng = np.random.default_rng(5)
+    counts = scale * rng.poisson(rng.gamma(0.3, 3.0, design.n_inner)).astype(float)
+    truth = design.aggregate(counts)
+    z = truth + rng.laplace(scale=4.0, size=design.n_published)
+    for k, block in enumerate(design.blocks):
+        if block.name in exact:
+            z[design.slice_of(k)] = truth[design.slice_of(k)]
+    return design, z
+
+
+def independent_check(design, z, w, fit, ridge, held):
+    """The conditions of Karush, Kuhn and Tucker, from the result alone."""
+    forces = w * (z - design.aggregate(fit.y))
+    forces[held] = fit.notes["multipliers"]
+    g = ridge**2 * fit.y - design.adjoint(forces)
+    assert fit.y.min() >= 0
+    assert np.abs(np.minimum(fit.y, g)).max() < 2e-3 * np.sqrt(w.sum() / (1 / w).sum())
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e6])
+@pytest.mark.parametrize("option", OPTIONS)
+def test_the_conditions_hold_and_the_fit_is_that_of_active_sets(by_dual, option, scale):
+    design, z = noisy(scale, exact=("a×b",) if option == "exact" else ())
+    fitter = dc.NonNegative(**OPTIONS[option])
+    found = fitter(design, z).require()
+    if scale == 1.0:  # beyond, exact margins may be left to active sets
+        assert found.notes["solver"] == "Newton on the dual"
+    independent_check(design, z, np.ones_like(z), found, fitter.ridge or 0.0, found.notes["held"])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(non_negative, "_NEVER_STORED", 10**9)
+        other = fitter(design, z).require()
+    np.testing.assert_allclose(found.z, other.z, atol=0.01)
+    np.testing.assert_allclose(found.y, other.y, atol=0.5, rtol=1e-5)
+
+
+def test_weights_may_differ_between_and_within_margins(by_dual):
+    design, z = noisy(10.0)
+    w = np.random.default_rng(2).uniform(0.2, 5.0, design.n_published)
+    found = dc.NonNegative()(design, z, weights=w).require()
+    assert found.notes["solver"] == "Newton on the dual"
+    independent_check(design, z, w, found, 0.0, [])
+
+
+def test_exact_margins_are_met(by_dual):
+    design, z = noisy(1e6, exact=("a×b",))
+    found = dc.NonNegative(exact=[("a", "b")])(design, z).require()
+    place = design.slice_of([block.name for block in design.blocks].index("a×b"))
+    assert np.abs(found.z - z)[place].max() < 1e-3
+
+
+def test_hierarchies_give_the_fit_of_active_sets(by_dual, monkeypatch):
+    monkeypatch.setattr(dual_fit, "MOST_WITH_LEVELS", np.inf)
+    tree = dc.Hierarchy.from_dict({"All": {"north": ["n1", "n2", "n3"], "south": ["s1", "s2"]}})
+    axes = [dc.Axis.from_hierarchies("region", [tree])]
+    axes += [dc.Axis.flat("sex", ["f", "m"]), dc.Axis.flat("age", ["0", "1", "2", "3"])]
+    design = dc.Design.product(axes, "region*sex + region*age + sex*age")
+    rng = np.random.default_rng(5)
+    z = design.aggregate(rng.poisson(rng.gamma(0.3, 9.0, design.n_inner)))
+    z = z + rng.laplace(scale=4.0, size=len(z))
+    found = dc.NonNegative()(design, z).require()
+    assert found.notes["solver"] == "Newton on the dual"
+    independent_check(design, z, np.ones_like(z), found, 0.0, found.notes["held"])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(non_negative, "_NEVER_STORED", 10**9)
+        other = dc.NonNegative()(design, z).require()
+    np.testing.assert_allclose(found.z, other.z, atol=0.01)
+
+
+def test_designs_that_publish_inner_cells_or_levels_are_left_to_other_methods():
+    tree = dc.Hierarchy.from_dict({"All": {"north": ["n1", "n2"], "south": ["s1"]}})
+    axes = [dc.Axis.from_hierarchies("region", [tree]), dc.Axis.flat("sex", ["f", "m"])]
+    for design in (
+        dc.Design.product({"a": 2, "b": 3}, "a*b"),
+        dc.Design.product(axes, [("region[1]",), ("sex",)]),
+    ):
+        assert not suits(design, np.ones(design.n_published))
+    design = dc.Design.product(SIZES, PAIRS)
+    assert suits(design, np.ones(design.n_published))
+    assert not suits(design, np.zeros(design.n_published))
