@@ -106,10 +106,7 @@ class Data:
     @cached_property
     def order(self) -> NDArray[np.int64]:
         """Number of variables of each published cell of `both`."""
-        design = self.both
-        if not isinstance(design, StructuredDesign):
-            raise DataError("the design has no margins.")
-        return np.array([block.order for block in design.blocks])[design.block_of_cell()]
+        return self.both.orders
 
     @cached_property
     def true(self) -> Released:
