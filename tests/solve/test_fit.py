@@ -12,7 +12,8 @@ from discreet.design import inner
 from discreet.design.fused.source import EXPONENTIAL
 from discreet.design.inner import ModelTable
 from discreet.errors import CodeError, DesignError, ParameterError
-from discreet.solve.likelihood import log_linear, non_negative
+from discreet.solve.likelihood import log_linear
+from discreet.solve.non_negative import non_negative
 
 SIZES = {"a": 4, "b": 5, "c": 6}
 PAIRS = list(itertools.combinations(SIZES, 2))

@@ -4,9 +4,9 @@ import itertools
 
 import numpy as np
 import pytest
-from discreet.solve.dual import dual_fit, non_negative
 
 import discreet as dc
+from discreet.solve.non_negative import dual_fit, non_negative
 from discreet.solve.non_negative.dual_fit import suits
 
 SIZES = {"a": 4, "b": 5, "c": 6}
