@@ -140,4 +140,3 @@ def test_nothing_is_found_when_all_effort_is_spent():
     changes = Changes(equations, np.ones(3, dtype=bool), value, effort=6)
     found = [changes.cheapest(Goal(0, 1.0, 2.0), none) is not None for _ in range(3)]
     assert found == [True, True, False]
-    assert changes.is_spent

@@ -244,10 +244,6 @@ class Bank:
         room = float((limit / np.abs(change.values)).min(initial=np.inf))
         return max(room, 1.0) if room > 1 - CLOSE / 4 else room
 
-    def is_used(self, total: int) -> bool:
-        """Whether a proof moves a sum."""
-        return any(not self._closed[k] for k in self._movers.get(total, []))
-
     def forget(self, total: int) -> list[int]:
         """Take back all changes that move a sum; what is open then."""
         self._shut.add(total)

@@ -59,7 +59,7 @@ class Suppress:
     follows for somebody who is alone in a cell and knows it either. `"interval"` and `"optimal"`
     promise the widths of the rules, to everybody and with `singletons` to lone contributors. The
     pattern follows from the true values.
-    Cost: for 20,000 cells a few seconds, with `"interval"` a minute or two.
+    Cost: for 20,000 cells a few seconds, with `"interval"` some minutes.
 
     Args:
       rules: What makes a cell sensitive: a rule, or several, also as texts such as `"p%(10)"`.

@@ -28,7 +28,7 @@ def thin(bank: Bank, within: Changes, candidates: Places, lines: Any) -> Places:
     published = []
     for done, total in enumerate(candidates.tolist(), 1):
         report("thinning", done / len(candidates))
-        if neighbours.would_fix(total) or (within.is_spent and bank.is_used(total)):
+        if neighbours.would_fix(total):
             continue
         within.close(total)
         items = np.array(bank.forget(total), dtype=np.intp)

@@ -64,7 +64,6 @@ class Changes:
 
     Attributes:
       effort: How many sums programs may still have, all programs together; any number if `None`.
-      is_spent: Whether a program was not solved because there was too little effort left.
 
     Args:
       equations: Sums × equations, sparse.
@@ -90,7 +89,7 @@ class Changes:
         self._usable = movable(equations, is_open)
         self._moves = self._usable.copy()
         self._up = np.full(len(down), np.inf) if up is None else up
-        self._down, self.effort, self.is_spent = down, effort, False
+        self._down, self.effort = down, effort
         self._free = np.full(len(down), cost is None)
         self._cost = np.ones(len(down)) if cost is None else cost.copy()
         self._equations = equations
@@ -147,7 +146,6 @@ class Changes:
         if self.effort is None:
             return True
         if self.effort < sums:
-            self.is_spent = True
             return False
         self.effort -= sums
         return True
