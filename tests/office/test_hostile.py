@@ -10,6 +10,7 @@ import httpx
 import pytest
 
 from discreet.serve.app import make_app
+from discreet.serve.cookies import with_own_cookies
 from discreet.serve.guard import LARGEST_BODY, LONGEST_QUERY
 from discreet.serve.office.config import OfficeConfig
 from discreet.serve.office.office import Office
@@ -148,6 +149,27 @@ def test_requests_have_a_largest_size(client):
 
     found = client.request("POST", path, content=endless())
     assert found.status_code in (400, 413)
+
+
+@pytest.mark.parametrize("piece", ["\\", "\\1", ";", "a=b;", "discreet_session=;", 'x="'])
+@pytest.mark.parametrize("path", ["/", "/d/once/table?rows=sex", "/api/v1", "/nowhere", "/health"])
+def test_cookies_are_read_in_no_time(client, path, piece):
+    cookie = 'discreet_session="' + piece * (30_000 // len(piece)) + '"; lang=nb'
+    began = time.process_time()
+    found = client.get(path, headers={"Cookie": cookie})
+    assert time.process_time() - began < 1
+    assert found.status_code in (200, 404)
+
+
+def test_cookies_of_others_are_dropped_and_the_first_of_a_name_counts():
+    headers = [
+        (b"cookie", b"theirs=1; discreet_session=a.B-_; lang=nb;lang=en"),
+        (b"host", b"here"),
+        (b"cookie", b'discreet_session="c"; lang=no; discreet_sessions=d'),
+    ]
+    kept = [(b"host", b"here"), (b"cookie", b"discreet_session=a.B-_; lang=nb")]
+    assert with_own_cookies(headers) == kept
+    assert with_own_cookies([(b"cookie", b"lang=" + b"x" * 401)]) == []
 
 
 def test_pages_can_be_read_and_nothing_else(client):
