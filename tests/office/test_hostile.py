@@ -151,6 +151,17 @@ def test_requests_have_a_largest_size(client):
     assert found.status_code in (400, 413)
 
 
+@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example", "localhost:1@evil"])
+def test_a_site_that_names_no_address_repeats_no_host_but_a_local_one(host):
+    client = Client(make_app(small_site(address="")))
+    paths = ("/d/once/table?rows=sex", "/api/v1", "/d/once/table.csv?rows=sex", "/api/v1/openapi")
+    for path in paths:
+        assert "evil" not in client.get(path, headers={"Host": host}).text
+    for local in ("localhost", "127.0.0.1:8000", "[::1]:8000"):
+        found = client.get(paths[0], headers={"Host": local}).text
+        assert f"http://{local}/d/once/table?rows=sex" in found
+
+
 @pytest.mark.parametrize("piece", ["\\", "\\1", ";", "a=b;", "discreet_session=;", 'x="'])
 @pytest.mark.parametrize("path", ["/", "/d/once/table?rows=sex", "/api/v1", "/nowhere", "/health"])
 def test_cookies_are_read_in_no_time(client, path, piece):
