@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from discreet import registry
 from discreet.design.assembly import Support
@@ -22,8 +22,10 @@ from discreet.errors import DataError, ParameterError, UnknownNameError
 from discreet.files import written_whole
 
 if TYPE_CHECKING:
-    from discreet.design.release import Release
+    from discreet.design.release import Protected, Release
     from discreet.microdata.microdata import Microdata
+
+P = TypeVar("P", bound="Protected")
 
 
 @dataclass(frozen=True)
@@ -124,7 +126,10 @@ class Recipe:
             data = data.with_secret(secret)
         table = data if isinstance(data, Table) else self.tabulate(data)
         method = registry.build("method", self.method.name, self.method.parameters)
-        release = table.protect(method, unit=self.unit, ledger=ledger, again=again)
+        return self.fitted(table.protect(method, unit=self.unit, ledger=ledger, again=again))
+
+    def fitted(self, release: P) -> P:
+        """A release, or a trial, with the recipe's fit and rounding, if it has any."""
         if self.fitter is None:
             return release
         fitter = registry.build("fitter", self.fitter.name, self.fitter.parameters)
