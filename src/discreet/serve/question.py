@@ -95,6 +95,7 @@ class Question:
         )
         shown = [*rows, *columns, *layers]
         _check_once(shown)
+        _check_shares(query)
         filters = _filters(source.variables, query, {a.name for a in shown})
         unit = _unit(source.units, query.unit)
         question = cls(query, source.variables, rows, columns, layers, filters, unit)
@@ -154,6 +155,16 @@ def _check_once(asked: Sequence[Asked]) -> None:
         if names.count(name) > 1:
             message = f"Variable {name!r} was chosen more than once."
             raise Refusal("repeated_variable", message, "Each variable at most once in a table.")
+
+
+def _check_shares(query: Query) -> None:
+    """Shares of rows in a table without columns would all be 100 per cent."""
+    show = query.view.show
+    if show not in query.shows:
+        message = f"This table has no {show} percentages: they would all be 100."
+        allowed = f"One of {', '.join(query.shows)}."
+        offers = [("without percentages", query.changed(show="count"))]
+        raise Refusal("no_shares", message, allowed, offers=offers)
 
 
 def _unit(units: Sequence[str], unit: str) -> str:
