@@ -30,9 +30,7 @@ class MinDifference(Limit):
     def judge(self, question: Question, judged: Judged, figures: Figures) -> Judged:
         """Refuse populations that lie too near to another one."""
         for asked, sets in _chosen(question):
-            sizes = self._sizes(
-                question, asked, {code for codes in sets for code in codes}, figures
-            )
+            sizes = self._sizes(question, asked, {*chain.from_iterable(sets)}, figures)
             if _smallest_gap(asked, sets, sizes) < self.limit:
                 message = f"The chosen part of {asked.label_inside} is nearly the same as another."
                 allowed = "Populations that differ from every category by at least {} people."
