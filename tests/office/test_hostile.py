@@ -77,6 +77,12 @@ def test_the_search_for_true_counts_finds_them():
         assert "true counts" in fault[-1][0]
 
 
+def test_numbers_are_found_however_they_are_written():
+    text = "<td>54,321</td> 65\u00a0432;76 543 87654,\n98.765 &quot;12345&quot; a23456b x-34567"
+    assert fuzz.numbers(text) >= {54321, 65432, 76543, 87654, 98765, 12345}
+    assert not fuzz.numbers(text) & {23456, 34567}
+
+
 # Paths, headers and sizes
 
 
