@@ -109,13 +109,24 @@ class Visitor:
     async def _ask(self, visit: Visit, result: Result) -> None:
         began = time.perf_counter()
         try:
-            status = await asyncio.wait_for(self._answer(visit.path), TIMEOUT)
+            status = await asyncio.wait_for(self._answered(visit.path), TIMEOUT)
         except (OSError, TimeoutError, EOFError, ValueError) as error:
             result.failures.append(f"{type(error).__name__} at {visit.path}")
             self._close()
             return
         result.seconds.append(time.perf_counter() - began)
         result.statuses[status] = result.statuses.get(status, 0) + 1
+
+    async def _answered(self, path: str) -> int:
+        """The status; as browsers do, a connection closed while it was idle is opened again."""
+        is_reused = self._connection is not None
+        try:
+            return await self._answer(path)
+        except (ConnectionError, EOFError):
+            self._close()
+            if not is_reused:
+                raise
+        return await self._answer(path)
 
     async def _answer(self, path: str) -> int:
         if self._connection is None or self._connection[0].at_eof():

@@ -13,7 +13,7 @@ from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from discreet import registry
 from discreet.design.assembly import Support
@@ -23,8 +23,10 @@ from discreet.errors import DataError, ParameterError, UnknownNameError
 from discreet.files import written_whole
 
 if TYPE_CHECKING:
-    from discreet.design.release import Release
+    from discreet.design.release import Protected, Release
     from discreet.microdata.microdata import Microdata
+
+P = TypeVar("P", bound="Protected")
 
 
 @dataclass(frozen=True)
@@ -125,7 +127,10 @@ class Recipe:
             data = data.with_secret(secret)
         table = data if isinstance(data, Table) else self.tabulate(data)
         method = registry.build("method", self.method.name, self.method.parameters)
-        release = table.protect(method, unit=self.unit, ledger=ledger, again=again)
+        return self.fitted(table.protect(method, unit=self.unit, ledger=ledger, again=again))
+
+    def fitted(self, release: P) -> P:
+        """A release, or a trial, with the recipe's fit and rounding, if it has any."""
         if self.fitter is None:
             return release
         fitter = registry.build("fitter", self.fitter.name, self.fitter.parameters)

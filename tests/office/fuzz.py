@@ -71,7 +71,8 @@ HEADERS = {
 }
 METHODS = ["GET"] * 30 + ["HEAD", "POST", "POST", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE"]
 _TRACE = re.compile(rb'Traceback|File "/|site-packages|\.py:\d+')
-_NUMBER = re.compile(r"\d+(?:[,.\u00a0\u202f ]\d{3})*")
+_GROUPED = re.compile(r"(?<![\w-])\d{1,3}(?:[,.\u00a0\u202f ]\d{3})+(?![\w-])")
+_PLAIN = re.compile(r"(?<![\w-])\d+(?![\w-])")
 
 
 def recognisable_site():
@@ -166,10 +167,9 @@ def faults(response, secret_counts):
 
 
 def numbers(text):
-    """All whole numbers in a text, however their digits are grouped."""
-    digits = (re.sub(r"\D", "", n) for n in _NUMBER.findall(text))
-    parts = (re.sub(r"\D", "", n) for n in re.findall(r"\d+", text))
-    return {int(n) for n in itertools.chain(digits, parts) if 5 <= len(n) <= 12}
+    """All whole numbers in a text, however their digits are grouped; digits of marks are none."""
+    grouped = (re.sub(r"\D", "", n) for n in _GROUPED.findall(text))
+    return {int(n) for n in itertools.chain(grouped, _PLAIN.findall(text)) if 5 <= len(n) <= 12}
 
 
 def _readable(response):

@@ -236,6 +236,20 @@ def test_a_file_with_a_mistake_is_told_and_changes_nothing(office, file_store):
         assert holder.current.title == "Small site"
 
 
+def test_an_error_that_nobody_foresaw_is_told_and_changes_nothing(office, file_store):
+    def broken(old):
+        raise OSError("a path of this machine")
+
+    holder = SiteHolder(small_site(), broken)
+    browser = Browser(make_app(holder, office))
+    browser.sign_in(add_token(file_store, "ann", Role.custodian))
+    found = browser.post("/admin/reload", {"form": browser.mark("/admin")})
+    assert found.status_code == 422
+    assert "Something went wrong on our side" in found.text
+    assert "a path of this machine" not in found.text
+    assert ("admin", "not_reloaded") in outcomes(file_store)
+
+
 def test_forms_of_other_sites_and_other_visitors_change_nothing(app, custodian, file_store):
     other = Browser(app)
     other.sign_in(add_token(file_store, "eve", Role.custodian))

@@ -171,6 +171,38 @@ def test_whoever_records_learns_that_it_failed(store):
     log.close()
 
 
+@pytest.mark.parametrize("is_broken", [False, True])
+def test_a_visitor_who_goes_away_stops_nobody(log, store, is_broken):
+    """The entry is written all the same, and those who come after wait for nothing."""
+    writing, go_on = threading.Event(), threading.Event()
+    plain = store.writing
+
+    def slow():
+        writing.set()
+        assert go_on.wait(30)
+        if is_broken:
+            raise StoreError("the disk is full.")
+        return plain()
+
+    store.writing = slow
+
+    async def visits():
+        first = asyncio.create_task(log.recorded(ENTRY))
+        while not writing.is_set():
+            await asyncio.sleep(0.01)
+        second = asyncio.create_task(log.recorded(ENTRY))
+        await asyncio.sleep(0.01)
+        first.cancel()
+        second.cancel()
+        await asyncio.gather(first, second, return_exceptions=True)
+        go_on.set()
+        store.writing = plain
+        await asyncio.wait_for(log.recorded(ENTRY), 10)
+
+    asyncio.run(visits())
+    assert len(rows(store)) in ((1, 2) if is_broken else (3,))
+
+
 def test_without_an_audit_log_nothing_is_kept():
     NoAudit().record(ENTRY)
     asyncio.run(NoAudit().recorded(ENTRY))

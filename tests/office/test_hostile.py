@@ -10,6 +10,7 @@ import httpx
 import pytest
 
 from discreet.serve.app import make_app
+from discreet.serve.cookies import with_own_cookies
 from discreet.serve.guard import LARGEST_BODY, LONGEST_QUERY
 from discreet.serve.office.config import OfficeConfig
 from discreet.serve.office.office import Office
@@ -74,6 +75,12 @@ def test_the_search_for_true_counts_finds_them():
         path = f"/d/live/table{ending}?rows=sex"
         (fault,) = sent(make_app(site), [("GET", path, {}, None)], secret_counts)
         assert "true counts" in fault[-1][0]
+
+
+def test_numbers_are_found_however_they_are_written():
+    text = "<td>54,321</td> 65\u00a0432;76 543 87654,\n98.765 &quot;12345&quot; a23456b x-34567"
+    assert fuzz.numbers(text) >= {54321, 65432, 76543, 87654, 98765, 12345}
+    assert not fuzz.numbers(text) & {23456, 34567}
 
 
 # Paths, headers and sizes
@@ -148,6 +155,38 @@ def test_requests_have_a_largest_size(client):
 
     found = client.request("POST", path, content=endless())
     assert found.status_code in (400, 413)
+
+
+@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example", "localhost:1@evil"])
+def test_a_site_that_names_no_address_repeats_no_host_but_a_local_one(host):
+    client = Client(make_app(small_site(address="")))
+    paths = ("/d/once/table?rows=sex", "/api/v1", "/d/once/table.csv?rows=sex", "/api/v1/openapi")
+    for path in paths:
+        assert "evil" not in client.get(path, headers={"Host": host}).text
+    for local in ("localhost", "127.0.0.1:8000", "[::1]:8000"):
+        found = client.get(paths[0], headers={"Host": local}).text
+        assert f"http://{local}/d/once/table?rows=sex" in found
+
+
+@pytest.mark.parametrize("piece", ["\\", "\\1", ";", "a=b;", "discreet_session=;", 'x="'])
+@pytest.mark.parametrize("path", ["/", "/d/once/table?rows=sex", "/api/v1", "/nowhere", "/health"])
+def test_cookies_are_read_in_no_time(client, path, piece):
+    cookie = 'discreet_session="' + piece * (30_000 // len(piece)) + '"; lang=nb'
+    began = time.process_time()
+    found = client.get(path, headers={"Cookie": cookie})
+    assert time.process_time() - began < 1
+    assert found.status_code in (200, 404)
+
+
+def test_cookies_of_others_are_dropped_and_the_first_of_a_name_counts():
+    headers = [
+        (b"cookie", b"theirs=1; discreet_session=a.B-_; lang=nb;lang=en"),
+        (b"host", b"here"),
+        (b"cookie", b'discreet_session="c"; lang=no; discreet_sessions=d'),
+    ]
+    kept = [(b"host", b"here"), (b"cookie", b"discreet_session=a.B-_; lang=nb")]
+    assert with_own_cookies(headers) == kept
+    assert with_own_cookies([(b"cookie", b"lang=" + b"x" * 401)]) == []
 
 
 def test_pages_can_be_read_and_nothing_else(client):

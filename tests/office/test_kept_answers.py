@@ -9,6 +9,7 @@ import pytest
 from discreet.serve.app import make_app
 from discreet.serve.data.dataset import Dataset
 from discreet.serve.kept_answers import KeptAnswers
+from discreet.serve.policy.policy import Policy
 from discreet.serve.site.site import SiteHolder
 from tests.serve.client import Client
 from tests.serve.sites import small_site
@@ -97,19 +98,69 @@ def test_a_site_that_was_read_again_answers_anew(asked):
     assert len(asked) == 2
 
 
-def test_memory_is_bounded():
-    kept = KeptAnswers(None, room=1_000)
+def test_an_answer_under_way_while_the_site_is_read_again_is_not_kept(monkeypatch):
+    """The new site allows less: what the old one was asked must not be answered in its name."""
+    old, new = small_site(), small_site(Policy(max_variables=1))
+    asked, go_on, plain = threading.Event(), threading.Event(), Dataset.answer
+
+    def answer(self, query):
+        if self is old.datasets["once"]:
+            asked.set()
+            go_on.wait(30)
+        return plain(self, query)
+
+    monkeypatch.setattr(Dataset, "answer", answer)
+    holder = SiteHolder(old, lambda _: new)
+    transport = httpx.ASGITransport(make_app(holder))
+
+    async def visit():
+        async with httpx.AsyncClient(transport=transport, base_url="http://here") as client:
+            slow = asyncio.create_task(client.get(TABLE))
+            while not asked.is_set():
+                await asyncio.sleep(0.01)
+            holder.reload()
+            first = await client.get(TABLE)
+            go_on.set()
+            return [r.status_code for r in (first, await slow, await client.get(TABLE))]
+
+    assert asyncio.run(visit()) == [400, 200, 400]
+
+
+def test_headers_that_decide_nothing_make_no_further_answers(asked):
+    client = Client(make_app(small_site()))
+    for k in range(5):
+        others = {"Cookie": f"theirs={k}; discreet_session={k}", "X-Forwarded-Host": f"h{k}"}
+        client.get(TABLE, headers={**others, "Accept-Language": f"en;q=0.{k + 1}"})
+    assert len(asked) == 1
+
+
+def test_memory_is_bounded_by_all_that_is_kept():
+    kept = KeptAnswers(None, room=10_000)
     for k in range(100):
-        kept.keep(k, _answer(b"x" * 300))
-    assert list(kept._kept) == [97, 98, 99]
-    assert kept._load == 900
+        kept.keep(bytes([k]), _answer(b"x" * 300), None)
+    assert list(kept._kept) == [bytes([k]) for k in range(96, 100)]
+    assert kept._load == 4 * (1_000 + 507 + 600 + 300)
+
+
+def test_what_a_visitor_sends_is_kept_as_a_digest(monkeypatch):
+    sizes, plain = [], KeptAnswers.keep
+
+    def keep(self, key, *given):
+        sizes.append(len(key))
+        plain(self, key, *given)
+
+    monkeypatch.setattr(KeptAnswers, "keep", keep)
+    client = Client(make_app(small_site()))
+    client.get(TABLE, headers={"Accept": "x" * 20_000, "Host": "y" * 5_000})
+    assert sizes == [16]
 
 
 def _answer(body):
     from discreet.serve.kept_answers import Kept
     from discreet.serve.noted import Note
 
-    return Kept((), body, '"t"', Note())
+    headers = ((b"x-long", b"x" * 501),)
+    return Kept(headers, body, '"t"', Note(address="a" * 600))
 
 
 def test_kept_answers_do_not_wait_for_slow_ones(monkeypatch):

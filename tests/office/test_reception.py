@@ -1,5 +1,6 @@
 """Who asks, how often, and what is written down: requests to a small site with an office."""
 
+import threading
 import time
 from dataclasses import replace
 
@@ -350,9 +351,10 @@ def test_every_process_reads_the_site_again_when_asked(served, file_store):
     assert until(lambda: office.config.accounts.burst == 7)
 
 
-def test_a_site_that_cannot_be_read_again_stays_as_it_is(served, file_store):
+@pytest.mark.parametrize("error", [ParameterError("the site's file is at fault."), OSError("disk")])
+def test_a_site_that_cannot_be_read_again_stays_as_it_is(served, file_store, error):
     def broken(old):
-        raise ParameterError("the site's file is at fault.")
+        raise error
 
     holder = SiteHolder(small_site(), broken)
     client = Client(served(holder))
@@ -360,3 +362,42 @@ def test_a_site_that_cannot_be_read_again_stays_as_it_is(served, file_store):
     set_closed(file_store, "live", True, "ann")
     assert until(lambda: client.get(TABLE.replace("once", "live")).status_code == 403)
     assert client.get(TABLE).status_code == 200
+
+
+def test_a_site_that_takes_long_to_read_holds_no_decision_up(served, file_store):
+    asked, go_on = threading.Event(), threading.Event()
+
+    def slow(old):
+        asked.set()
+        go_on.wait(30)
+        return old
+
+    client = Client(served(SiteHolder(small_site(), slow)))
+    ask_for_reload(file_store, "ann")
+    assert asked.wait(10)
+    set_closed(file_store, "live", True, "ann")
+    assert until(lambda: client.get(TABLE.replace("once", "live")).status_code == 403)
+    go_on.set()
+
+
+# Caches between visitors and the site
+
+
+API = "/api/v1/datasets/once/table?rows=region"
+
+
+def test_what_analysts_get_is_not_for_caches_of_others(client_of, file_store):
+    token = add_token(file_store, "ann", Role.analyst)
+    client = client_of(analysts_only=["once"])
+    for path in (API, "/d/once/table.csv?rows=region", API.replace("once", "live")):
+        found = client.get(path, headers={"Authorization": f"Bearer {token}"})
+        assert (found.status_code, found.headers["cache-control"]) == (200, "private, no-cache")
+        assert {"Authorization", "Cookie"} <= {*found.headers["vary"].split(", ")}
+        assert "access-control-allow-origin" not in found.headers
+
+
+def test_what_anybody_gets_may_be_kept_for_those_without_an_account(client_of):
+    found = client_of().get(API)
+    assert found.headers["cache-control"].startswith("public")
+    assert found.headers["access-control-allow-origin"] == "*"
+    assert {"Authorization", "Cookie"} <= {*found.headers["vary"].split(", ")}

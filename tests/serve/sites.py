@@ -48,6 +48,6 @@ def live(policy=None, **changes):
 
 def small_site(policy=None, **changes):
     """Both on one site."""
-    config = SiteConfig(title="Small site", contact="statistics@example.org")
+    config = SiteConfig("Small site", contact="statistics@example.org", address="http://here")
     datasets = {d.name: d for d in (once(policy), live(policy))}
     return Site(replace(config, **changes), datasets)

@@ -168,3 +168,20 @@ def test_totals_may_be_named_like_any_code(site, name):
     plain = site.dataset(name).answer(Query.parse("rows=sex")).cube
     for address in ("rows=sex&where.region=ALL", "rows=sex&where.sex=T", "rows=sex&pick.sex=T"):
         assert site.dataset(name).answer(Query.parse(address)).cube.values[0] == plain.values[0]
+
+
+@pytest.mark.parametrize("address", ["rows=sex&show=row", "columns=sex&show=column"])
+def test_shares_that_would_all_be_the_whole_are_refused(address):
+    with pytest.raises(Refusal, match="would all be 100") as caught:
+        once().answer(Query.parse(address))
+    assert caught.value.code == "no_shares"
+    ((_, offered),) = caught.value.offers
+    assert once().answer(offered).query.view.show == "count"
+
+
+def test_layers_alone_have_no_shares_and_offers_drop_those_that_lost_their_meaning():
+    assert Query.parse("layers=sex&show=total").shows == ["count"]
+    with pytest.raises(Refusal) as caught:
+        once(Policy(max_variables=1)).answer(Query.parse("rows=region&columns=sex&show=row"))
+    offered = {query.address for _, query in caught.value.offers}
+    assert {"rows=region", "columns=sex&show=row"} <= offered

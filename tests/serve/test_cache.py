@@ -85,22 +85,62 @@ def test_no_more_than_so_many_connections_are_opened():
     assert most[0] == 2
 
 
-def test_too_many_who_wait_are_told_so_at_once():
-    """Those who make something and those who wait for it take places; what is kept needs none."""
-    kept, release = Kept(10, seats=Seats(2)), threading.Event()
-    kept.get("quick", lambda: "at hand")
-    threads = in_threads(2, lambda: kept.get("slow", release.wait))
-    while kept._seats._free._value:
+def crowded(places):
+    """Wait until all places of a kind are taken."""
+    while places._value:
         time.sleep(0.001)
-    for key in ("slow", "other"):
-        with pytest.raises(Refusal) as caught:
-            kept.get(key, lambda: "made")
-        assert (caught.value.code, caught.value.status) == ("busy", 503)
+
+
+def test_too_many_who_make_something_are_told_so_at_once():
+    kept, release = Kept(10, seats=Seats(2, 5)), threading.Event()
+    kept.get("quick", lambda: "at hand")
+    threads = [in_threads(1, lambda k=k: kept.get(k, release.wait))[0] for k in ("a", "b")]
+    crowded(kept._seats._making)
+    with pytest.raises(Refusal) as caught:
+        kept.get("other", lambda: "made")
+    assert (caught.value.code, caught.value.status) == ("busy", 503)
     assert kept.get("quick", lambda: pytest.fail("made again")) == "at hand"
     release.set()
     for thread in threads:
         thread.join()
     assert kept.get("other", lambda: "made") == "made"
+
+
+def test_a_crowd_before_one_slow_table_leaves_room_to_make_others():
+    """Threads are few, so the crowd has an end as well."""
+    kept, release = Kept(10, seats=Seats(2, 3)), threading.Event()
+    threads = in_threads(4, lambda: kept.get("slow", release.wait))
+    crowded(kept._seats._waiting)
+    with pytest.raises(Refusal, match="Many new tables"):
+        kept.get("slow", lambda: pytest.fail("made twice"))
+    assert kept.get("other", lambda: "made") == "made"
+    release.set()
+    for thread in threads:
+        thread.join()
+
+
+def test_everybody_who_waits_gets_a_refusal_of_their_own():
+    """Tables that would be answered are written on it, and they differ from visitor to visitor."""
+    kept, release, found = Kept(10, seats=Seats(1, 3)), threading.Event(), []
+
+    def make():
+        release.wait()
+        raise Refusal("too_small", "No.", "Others.", 403, wait=7)
+
+    def ask():
+        with pytest.raises(Refusal) as caught:
+            kept.get("slow", make)
+        found.append(caught.value)
+
+    threads = in_threads(4, ask)
+    crowded(kept._seats._waiting)
+    release.set()
+    for thread in threads:
+        thread.join()
+    assert len(set(map(id, found))) == 4
+    assert {(r.code, str(r), r.allowed, r.status, r.wait) for r in found} == {
+        ("too_small", "No.", "Others.", 403, 7)
+    }
 
 
 def test_a_connection_that_never_becomes_free_is_a_refusal():

@@ -17,6 +17,11 @@ from discreet.serve.query import Query
 from discreet.serve.refusals import Refusal
 from tests.serve.sites import inner_table, once
 
+PRESENTATION = (
+    "Figures are left out to keep the table readable. They are protected like all others, "
+    "and some can be worked out from totals."
+)
+
 
 def asked(address, **policy):
     return once(Policy(**policy)).answer(Query.parse(address))
@@ -49,7 +54,7 @@ def cube_of(values):
 class Plain:
     """A question for the whole of a cube."""
 
-    query, details = Query(), ("a", "b")
+    query, details, in_public_order = Query(), ("a", "b"), ()
 
 
 def judged(values, **policy):
@@ -145,6 +150,7 @@ def test_sparse_areas_are_hidden_and_counted():
     found = judged([[3, 0, 0], [5, 9, 1], [1, 2, 0]], area="a", max_sparsity=0.5)
     assert found.notes == (
         "2 of 3 areas available: the others have too few people for this detail.",
+        PRESENTATION,
     )
     hidden = found.cube.status == CellStatus.below_threshold
     np.testing.assert_array_equal(hidden, [[False] * 4, [True] * 4, [False] * 4, [False] * 4])
@@ -191,7 +197,7 @@ def test_small_figures_are_not_shown():
     assert found.cube.status[1, 1] == CellStatus.below_threshold
     assert found.cube.values[1, 1] == 0
     assert found.cube.status[1, 2] == 0
-    assert found.notes == ("Figures below 3 are not shown.",)
+    assert found.notes == ("Figures below 3 are not shown.", PRESENTATION)
 
 
 def test_populations_must_differ_from_the_categories_around_them():

@@ -16,9 +16,12 @@ import tomli_w
 import discreet as dc
 from discreet.errors import DataError, DiscreetError, ParameterError, UnknownNameError
 from discreet.microdata.secret import Secret
+from discreet.recipe import Recipe
 from discreet.serve.app import make_app
 from discreet.serve.build import build, made_from, planned, records_of, to_build
+from discreet.serve.data.files import Files
 from discreet.serve.query import Query
+from discreet.serve.refusals import Refusal
 from discreet.serve.run import serving
 from discreet.serve.site.read import read_site, site_of
 from discreet.serve.site.start import held_site, started
@@ -120,6 +123,65 @@ def test_a_stale_build_says_so(folder, what):
     (folder / "site.toml").write_text(tomli_w.dumps(changed))
     with pytest.raises(DataError, match="another recipe, edition or code list"):
         started(read_site(folder / "site.toml"))
+
+
+SAID = {
+    "source": "others.csv",
+    "name": "others",
+    "id": "number",
+    "key": "key",
+    "keys": "keys.parquet",
+    "table": "people",
+    "convention": "fractions",
+    "editions": "redrawn",
+    "random_keys": "drawn.parquet",
+    "encoding": "cp1252",
+    "decimal": ",",
+}
+
+
+@pytest.mark.parametrize("entry", SAID)
+def test_whatever_is_said_of_the_records_makes_another_table(folder, entry):
+    before = changed("datasets.people.records.name", "people")
+    after = changed("datasets.people.records.name", "people")
+    after["datasets"]["people"]["records"][entry] = SAID[entry]
+    first, second = (site_of(given, folder).datasets[0] for given in (before, after))
+    assert made_from(first, folder) != made_from(second, folder)
+
+
+def test_a_larger_budget_draws_no_table_again(folder):
+    given = changed("datasets.people.records.epsilon", 2.0)
+    before, after = (site_of(g, folder).datasets[0] for g in (described(), given))
+    assert made_from(before, folder) == made_from(after, folder)
+
+
+def test_a_changed_hierarchy_of_a_code_list_makes_the_build_stale(folder):
+    places = CODES.replace('[place]\ncodes = ["a", "b", "c", "d"]', '[place]\nhierarchy = "p.csv"')
+    (folder / "codes.toml").write_text(places)
+    tree = "part,place\nn,a\nn,b\ns,c\ns,d\n"
+    (folder / "p.csv").write_text(tree)
+    config = build_all(folder)
+    assert to_build(config, stale=True) == []
+    (folder / "p.csv").write_text(tree.replace("n,b", "s,b"))
+    assert [d.name for d in to_build(config, stale=True)] == ["people"]
+    with pytest.raises(DataError, match="another recipe, edition or code list"):
+        started(config)
+
+
+def test_another_secret_makes_the_build_stale(folder):
+    config = build_all(folder)
+    (folder / "keys.secret").unlink()
+    assert to_build(config, stale=True) == []  # a machine that only serves has no secret
+    Secret.from_file(folder / "keys.secret", create=True)
+    with pytest.raises(DataError, match="other keys"):
+        started(config)
+
+
+def test_a_code_list_that_is_gone_is_a_clear_error(folder):
+    config = read_site(folder / "site.toml")
+    (folder / "codes.toml").unlink()
+    with pytest.raises(DataError, match="there is no code list"):
+        made_from(config.datasets[0], folder)
 
 
 def test_a_build_that_is_there_is_left_out(folder):
@@ -272,6 +334,101 @@ def test_a_reload_opens_records_again_only_where_they_changed(folder):
     assert holder.reload().dataset("live").source is not live.source
 
 
+def live_site(folder, **entries):
+    given = described()["datasets"]["live"]
+    records = {"name": "people", "edition": "1", "ledger": "ledger.db"}
+    given |= {"records": given["records"] | records, **entries}
+    (folder / "site.toml").write_text(tomli_w.dumps({"datasets": {"live": given}}))
+    return held_site(folder / "site.toml")
+
+
+def exchange_records(folder):
+    """Other records under the old name: one person less."""
+    lines = (folder / "people.csv").read_text().splitlines()
+    (folder / "others.csv").write_text("\n".join(lines[:-1]))
+    os.replace(folder / "others.csv", folder / "people.csv")
+
+
+def test_nothing_new_is_made_of_other_records_in_the_same_edition(folder):
+    holder = live_site(folder)
+    live = holder.current.dataset("live")
+    before = live.answer(Query.parse("rows=place&columns=sex")).cube.values
+    exchange_records(folder)
+    with pytest.raises(Refusal) as caught:
+        live.answer(Query.parse("rows=age&columns=sex"))
+    assert (caught.value.code, caught.value.status) == ("records_changed", 503)
+    again = live.answer(Query.parse("rows=place&columns=sex")).cube.values
+    np.testing.assert_array_equal(again, before)
+    with pytest.raises(DiscreetError, match="edition"):  # the ledger knows the old records
+        holder.reload()
+
+
+def test_records_that_are_exchanged_while_they_are_counted_are_not_released(folder, monkeypatch):
+    live = live_site(folder).current.dataset("live")
+    run = Recipe.run
+
+    def interrupted(recipe, data, **options):
+        exchange_records(folder)
+        return run(recipe, data, **options)
+
+    monkeypatch.setattr(Recipe, "run", interrupted)
+    with pytest.raises(Refusal) as caught:
+        live.answer(Query.parse("rows=age&columns=sex"))
+    assert caught.value.code == "records_changed"
+
+
+def test_another_secret_gives_no_second_noise_in_the_same_process(folder):
+    live = live_site(folder, connections=2).current.dataset("live")
+    (folder / "keys.secret").unlink()
+    Secret.from_file(folder / "keys.secret", create=True)
+    with pytest.raises(Refusal, match="exchanged"):
+        live.answer(Query.parse("rows=age&columns=sex"))
+
+
+def test_a_new_edition_is_opened_by_a_reload_in_the_old_place(folder):
+    holder = live_site(folder)
+    before = holder.current.dataset("live")
+    lines = (folder / "people.csv").read_text().splitlines()
+    (folder / "people.csv").write_text("\n".join(lines[:400]))
+    text = (folder / "site.toml").read_text().replace('edition = "1"', 'edition = "2"')
+    (folder / "site.toml").write_text(text)
+    now = holder.reload().dataset("live")
+    assert now is not before
+    assert now.answer(Query.parse("rows=age&columns=sex")).cube.values[0, 0] < 420
+
+
+def test_kept_cubes_of_other_records_are_not_found(folder):
+    kept = {"keep_cubes": True}
+    given = described()["datasets"]["live"] | kept
+    (folder / "site.toml").write_text(tomli_w.dumps({"datasets": {"live": given}}))
+    holder, asked = held_site(folder / "site.toml"), Query.parse("rows=age&columns=sex")
+    before = holder.current.dataset("live").answer(asked).cube.values[0, 0]
+    lines = (folder / "people.csv").read_text().splitlines()
+    (folder / "people.csv").write_text("\n".join(lines[:300]))
+    assert holder.reload().dataset("live").answer(asked).cube.values[0, 0] < before - 100
+
+
+def test_keys_that_are_drawn_at_the_first_opening_are_no_change(folder):
+    records = {"source": "people.csv", "id": "pid", "codes": "codes.toml"}
+    records |= {"secret": "keys.secret", "random_keys": "drawn.parquet"}
+    live = live_site(folder, records=records).current.dataset("live")
+    assert live.answer(Query.parse("rows=age&columns=sex"))
+    os.utime(folder / "drawn.parquet", (0, 0))
+    with pytest.raises(Refusal, match="exchanged"):
+        live.answer(Query.parse("rows=place&columns=sex"))
+
+
+def test_files_that_come_into_a_folder_are_a_change(tmp_path):
+    (tmp_path / "part").mkdir()
+    (tmp_path / "part" / "1.parquet").write_bytes(b"1")
+    for name in (str(tmp_path), f"{tmp_path}/*/*.parquet"):
+        files = Files([name])
+        files.check()
+        (tmp_path / "part" / f"{len(name)}.parquet").write_bytes(b"2")
+        with pytest.raises(Refusal):
+            files.check()
+
+
 def test_a_broken_file_leaves_the_old_site(folder):
     build_all(folder)
     holder = held_site(folder / "site.toml")
@@ -354,6 +511,15 @@ def test_private_tables_of_a_site_are_drawn_once_and_their_budget_is_shown(folde
     refused = again.get("/d/private/table?rows=place&columns=age")
     assert refused.status_code == 400
     assert "privacy budget was planned for" in refused.text
+
+
+def test_reading_about_private_tables_draws_none(folder):
+    holder = private_site(folder)
+    client, source = Client(make_app(holder)), holder.current.dataset("private").source
+    page = client.get("/d/private/about").text
+    assert client.get("/api/v1/datasets/private").status_code == 200
+    assert (source.budget.spent, source.budget.drawn) == (0, 0)
+    assert "Epsilon 0 of 1 was spent; 0 of 2 planned tables" in page
 
 
 def test_private_tables_of_a_site_need_a_ledger(folder):

@@ -286,6 +286,21 @@ def test_a_private_table_is_drawn_once_and_its_cost_is_shown(private):
     assert private().budget.spent == 0.5
 
 
+@pytest.mark.parametrize(
+    "recipe",
+    [PRIVATE, replace(PRIVATE, fitter=Choice("non-negative"), rounding="margins", seed=1)],
+    ids=["noise", "fitted"],
+)
+def test_what_is_said_of_a_private_table_is_known_before_it_is_drawn(recipe, tmp_path):
+    people = dc.demo.census(persons=500).recode(region="province")
+    data = people.named("private", "1").with_ledger(Ledger(tmp_path / "ledger.db", epsilon=1.0))
+    source = PrivateSource(Tables(recipe, data), Shelf(tmp_path / "shelf", "a"))
+    before = source.statement.to_json()
+    assert source.budget.spent == 0
+    assert source._drawn(source.universe[0]).statement.to_json() == before
+    assert source.budget.spent == 0.5
+
+
 def test_parts_of_a_private_table_cost_nothing(private):
     source = private()
     whole = source.cube(("age", "sex"), "count")

@@ -125,6 +125,13 @@ class CodeLists:
         rules = {name: _rule(file, name, content[name], trees[name][0]) for name in content}
         return cls(trees, rules)
 
+    @staticmethod
+    def files(path: str | Path) -> list[Path]:
+        """The file of code lists and the files of hierarchies that it names."""
+        file = Path(path)
+        named = [entry["hierarchy"] for entry in _content(file).values() if "hierarchy" in entry]
+        return [file, *(file.parent / name for files in named for name in _names(files))]
+
     def inside(self, table: Any) -> Any:
         """The records without those that a code list drops."""
         for variable, rule in self.outside.items():

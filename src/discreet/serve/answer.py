@@ -55,6 +55,15 @@ class Answer:
         )
 
     @property
+    def groups(self) -> tuple[str, ...]:
+        """The visitor's groups with what they add up, each as a text: `Not old: 0-14, 15-64`."""
+        return tuple(
+            f"{label}: {', '.join(_labels(asked, codes))}"
+            for asked in self.question.shown
+            for label, codes in self.query.groups.get(asked.name, {}).items()
+        )
+
+    @property
     def rows(self) -> tuple[str, ...]:
         """The names of the cube's variables in rows."""
         return tuple(asked.name for asked in self.question.rows)
@@ -104,8 +113,8 @@ def arranged(cube: Cube, question: Question) -> Cube:
 def _restricted(cube: Cube, asked: Asked, codes: Sequence[str]) -> Cube:
     """A variable with the codes within a population; its total is their sum."""
     axis, dimension = cube.axis(asked.name), cube.names.index(asked.name)
-    within = _leaves(asked, codes)
-    kept = [e for e in axis.entries if not e.is_total and within >= _leaves(asked, [e.code])]
+    within = asked.leaves(codes)
+    kept = [e for e in axis.entries if not e.is_total and within >= asked.leaves([e.code])]
     inside, total = cube.picked(asked.name, [e.code for e in kept]), cube.summed(asked.name, codes)
     first = next((e for e in axis.entries if e.is_total), Entry("total", "Total", 0, is_sum=True))
     changed = replace(axis, entries=(first, *inside.axis(asked.name).entries))
@@ -131,15 +140,6 @@ def _titled(cube: Cube, shown: Sequence[Asked]) -> Cube:
         CubeAxis(a.name, asked.label, a.entries) for a, asked in zip(cube.axes, shown, strict=True)
     ]
     return replace(cube, axes=tuple(axes))
-
-
-def _leaves(asked: Asked, codes: Sequence[str]) -> set[int]:
-    axis = asked.variable.axis
-    found: set[int] = set()
-    for code in codes:
-        members = axis.node_leaves.get(code)
-        found |= {axis.leaf_position[code]} if members is None else set(members.tolist())
-    return found
 
 
 def _labels(asked: Asked, codes: Sequence[str]) -> list[str]:

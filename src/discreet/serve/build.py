@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ from discreet.design.formula import parse
 from discreet.design.product import LARGEST_DENSE
 from discreet.design.structured import StructuredDesign
 from discreet.digests import digest
-from discreet.errors import DesignError, ParameterError, UnknownNameError
+from discreet.errors import DataError, DesignError, ParameterError, UnknownNameError
 from discreet.progress import report
 from discreet.serve.data.folder import is_built, write_build
 from discreet.serve.data.inner import InnerTable
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from discreet.recipe import Recipe
     from discreet.serve.site.config import DatasetConfig, SiteConfig
 
+_KEPT_APART = ("ledger", "epsilon", "delta")  # a larger budget draws no table again
 _BYTES_PER_CELL = 140  # true counts and keys, the protected cells, and working copies
 _BYTES_PER_ENTRY = 8  # of a search, for each inner cell and table
 _BYTES_PER_FILLED = 700  # the same for cells that are found one by one, with their codes
@@ -68,20 +70,33 @@ class Built:
 
 
 def made_from(dataset: DatasetConfig, folder: Path) -> str:
-    """A digest of what decides about an inner table: recipe, edition, code lists, recodes."""
-    records = dataset.records
+    """A digest of what decides about a data set's tables, and the mark of its secret.
+
+    Recipe, code lists with their hierarchies, and all that is said of the records decide; the
+    ledger and its budget do not. The mark follows behind a dot where the secret is at hand: a
+    machine that serves what was built elsewhere has none.
+    """
+    from discreet.microdata.code_list import CodeLists
+    from discreet.microdata.secret import Secret
+
+    recipe, records = dataset.recipe, dataset.records
+    lists = [Path(path) for path in recipe.hierarchies.values()]
     if records is None:
-        return digest(_plain(dataset.recipe.to_dict())).hex()
-    lists = b"" if records.codes is None else (folder / records.codes).read_bytes()
-    decides = [
-        dataset.recipe.to_dict(),
-        records.name or records.source,
-        records.edition,
-        records.weight,
-        dict(records.recode),
-        [dict(rule) for rule in records.structural_zeros],
-    ]
-    return digest(_plain(decides), lists).hex()
+        return digest(_plain(recipe.to_dict()), _contents(lists)).hex()
+    if records.codes is not None:
+        lists += CodeLists.files(folder / records.codes)
+    said = {f.name: getattr(records, f.name) for f in fields(records) if f.name not in _KEPT_APART}
+    made = digest(_plain([recipe.to_dict(), said]), _contents(lists)).hex()
+    if records.secret is None or not os.access(folder / records.secret, os.R_OK):
+        return made
+    return f"{made}.{Secret.from_file(folder / records.secret).mark}"
+
+
+def _contents(paths: Sequence[Path]) -> list[bytes]:
+    try:
+        return [path.read_bytes() for path in paths]
+    except OSError as error:
+        raise DataError(f"cannot read {error.filename}: {error.strerror}.") from error
 
 
 def require_inner(recipe: Recipe) -> None:

@@ -15,6 +15,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from discreet.errors import DiscreetError
+from discreet.serve.cookies import with_own_cookies
 from discreet.serve.refusals import Refusal, as_json, refusal_of
 from discreet.serve.web import pages
 
@@ -51,8 +52,9 @@ class Guard:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
+        scope = {**scope, "headers": with_own_cookies(scope["headers"])}
         if scope["method"] == "HEAD":
-            scope, send = {**scope, "method": "GET"}, _without_body(send)
+            scope["method"], send = "GET", _without_body(send)
         state = scope.setdefault("state", {})
         state["site"] = scope["app"].state.site.current
         state["path"] = scope["path"].removeprefix(scope.get("root_path", ""))

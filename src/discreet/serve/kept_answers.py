@@ -9,16 +9,18 @@ from __future__ import annotations
 import gzip
 import hashlib
 from collections import OrderedDict
-from collections.abc import Hashable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from discreet.serve.noted import Note, under_way
+from discreet.serve.web.frame import language_of
 
 ROOM = 128_000_000
 """Bytes of answers that a process keeps."""
@@ -27,7 +29,7 @@ LARGEST = 8_000_000
 _SMALLEST_ZIPPED = 1_000
 _SLOWLY_ZIPPED = 100_000  # larger answers are zipped by a thread, so that nobody waits
 _ZIPPED = ("text/", "application/json", "application/xml", "image/svg+xml")
-_ASKED = ("host", "accept", "accept-language", "cookie", "x-forwarded-proto", "x-forwarded-host")
+_BESIDE = 1_000  # bytes of what stands around an answer in memory
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,12 @@ class Kept:
     body: bytes
     tag: str
     note: Note
+
+    @property
+    def weight(self) -> int:
+        """Bytes that the answer takes in memory, at most."""
+        headers = sum(len(name) + len(value) for name, value in self.headers)
+        return _BESIDE + headers + len(self.note.address) + len(self.body)
 
 
 class KeptAnswers:
@@ -53,7 +61,7 @@ class KeptAnswers:
 
     def __init__(self, app: ASGIApp, room: int = ROOM) -> None:
         self.app, self.room = app, room
-        self._kept: OrderedDict[Hashable, Kept] = OrderedDict()
+        self._kept: OrderedDict[bytes, Kept] = OrderedDict()
         self._load = 0
         self._site: object = None
 
@@ -73,15 +81,15 @@ class KeptAnswers:
             return
         await _Collected(self, key, headers, send).answer(scope, receive)
 
-    def keep(self, key: Hashable, answer: Kept) -> None:
-        """Remember an answer."""
-        if key in self._kept or len(answer.body) > LARGEST:
+    def keep(self, key: bytes, answer: Kept, site: object) -> None:
+        """Remember an answer, unless the site that gave it was exchanged meanwhile."""
+        if site is not self._site or key in self._kept or len(answer.body) > LARGEST:
             return
         self._kept[key] = answer
-        self._load += len(answer.body)
+        self._load += answer.weight
         while self._load > self.room:
             _, gone = self._kept.popitem(last=False)
-            self._load -= len(gone.body)
+            self._load -= gone.weight
 
     def _start_anew(self, site: object) -> None:
         """Forget the answers of a site that was read again."""
@@ -93,12 +101,14 @@ class KeptAnswers:
 class _Collected:
     """An answer that is collected while it is made, marked, zipped and sent in one piece."""
 
-    def __init__(self, kept: KeptAnswers, key: Hashable, headers: Headers, send: Send) -> None:
+    def __init__(self, kept: KeptAnswers, key: bytes, headers: Headers, send: Send) -> None:
         self.kept, self.key, self.headers, self.send = kept, key, headers, send
+        self.site: object = None
         self.start: Message | None = None
         self.parts: list[bytes] = []
 
     async def answer(self, scope: Scope, receive: Receive) -> None:
+        self.site = scope["state"]["site"]
         await self.kept.app(scope, receive, self._take)
 
     async def _take(self, message: Message) -> None:
@@ -119,7 +129,7 @@ class _Collected:
         is_quick = len(body) < _SLOWLY_ZIPPED
         answer = _finished(*given) if is_quick else await run_in_threadpool(_finished, *given)
         if note is not None and note.dataset and not note.outcome:
-            self.kept.keep(self.key, answer)
+            self.kept.keep(self.key, answer, self.site)
         await _send(answer, self.headers, self.send)
 
 
@@ -174,20 +184,23 @@ def _has_it(known: str, tag: str) -> bool:
     return tag.removeprefix("W/") in tags or tags == ["*"]
 
 
-def _key(scope: Any, headers: Headers) -> Hashable:
-    """Everything that an answer may depend on."""
+def _key(scope: Any, headers: Headers) -> bytes:
+    """A digest of everything that an answer may depend on."""
     visitor = scope["state"]["visitor"]
-    return (
+    decides = (
         scope["path"],
         scope["query_string"],
         scope.get("root_path", ""),
         scope.get("scheme"),
-        *(headers.get(name, "") for name in _ASKED),
+        headers.get("host", ""),
+        headers.get("accept", ""),
+        language_of(Request(scope)),
         _takes_gzip(headers),
         visitor.role,
         visitor.id if visitor.is_known else "",
         datetime.now(UTC).date(),
     )
+    return hashlib.blake2b(repr(decides).encode(), digest_size=16).digest()
 
 
 def _is_open(scope: Any, note: Note) -> bool:

@@ -99,6 +99,16 @@ class Query:
         """The query without its view: equal for all who need the same figures."""
         return replace(self, view=View())
 
+    @property
+    def shows(self) -> list[Show]:
+        """What can be shown: shares of rows need columns, and shares of columns rows."""
+        needed: dict[Show, Codes] = {
+            "row": self.columns,
+            "column": self.rows,
+            "total": (*self.rows, *self.columns),
+        }
+        return ["count", *(show for show, variables in needed.items() if variables)]
+
     def changed(self, **parts: Any) -> Query:
         """The query with other parts; those of its view by their names."""
         in_view = {k: v for k, v in parts.items() if k in View.__dataclass_fields__}

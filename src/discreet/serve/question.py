@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-import numpy as np
-from numpy.typing import NDArray
-
+from discreet.design.axis import OUTSIDE
 from discreet.errors import suggest
 from discreet.release.outline import Entry
 from discreet.serve.data.source import Detail, Source, Variable
@@ -43,6 +42,21 @@ class Asked:
     def entries(self) -> tuple[Entry, ...]:
         """The total and the codes of the detail, in reading order."""
         return self.variable.entries(self.detail)
+
+    def leaves(self, codes: Iterable[str]) -> frozenset[int]:
+        """The places of the finest categories that belong to some codes."""
+        axis = self.variable.axis
+        found: set[int] = set()
+        for code in codes:
+            members = axis.node_leaves.get(code)
+            found |= {axis.leaf_position[code]} if members is None else {*members.tolist()}
+        return frozenset(found)
+
+    @property
+    def leaves_out(self) -> bool:
+        """Whether some categories belong to no code of the detail, but to the total."""
+        levels = self.detail.levels
+        return len(levels) == 1 and bool((levels[0].group == OUTSIDE).any())
 
     @property
     def _detail(self) -> str:
@@ -81,6 +95,7 @@ class Question:
         )
         shown = [*rows, *columns, *layers]
         _check_once(shown)
+        _check_shares(query)
         filters = _filters(source.variables, query, {a.name for a in shown})
         unit = _unit(source.units, query.unit)
         question = cls(query, source.variables, rows, columns, layers, filters, unit)
@@ -142,6 +157,16 @@ def _check_once(asked: Sequence[Asked]) -> None:
             raise Refusal("repeated_variable", message, "Each variable at most once in a table.")
 
 
+def _check_shares(query: Query) -> None:
+    """Shares of rows in a table without columns would all be 100 per cent."""
+    show = query.view.show
+    if show not in query.shows:
+        message = f"This table has no {show} percentages: they would all be 100."
+        allowed = f"One of {', '.join(query.shows)}."
+        offers = [("without percentages", query.changed(show="count"))]
+        raise Refusal("no_shares", message, allowed, offers=offers)
+
+
 def _unit(units: Sequence[str], unit: str) -> str:
     if unit and unit not in units:
         message = f"This data set does not publish unit {unit!r}."
@@ -180,10 +205,11 @@ def _check_codes(question: Question) -> None:
         _check_apart(used[name], codes)
     for name, groups in query.groups.items():
         _require_shown(name, shown)
-        _check_labels(shown[name], groups)
+        _check_number(shown[name], len(groups))
         for codes in groups.values():
             _check_known(shown[name], codes)
             _check_apart(shown[name], codes)
+        _check_labels(shown[name], groups)
     for name, codes in query.picked.items():
         _require_shown(name, shown)
         if name not in query.groups:
@@ -193,13 +219,35 @@ def _check_codes(question: Question) -> None:
             raise Refusal("unknown_code", f"There is no group {unknown[0]!r}.", allowed)
 
 
-def _check_labels(asked: Asked, groups: Iterable[str]) -> None:
-    """A group must not pass for the total."""
-    total = asked.entries[0]
-    for label in groups:
-        if label.casefold() in (total.code.casefold(), total.label.casefold()):
-            message = f"A group of {asked.label_inside} is named like its total."
-            raise Refusal("unreadable_group", message, "Another name for the group.")
+def _check_number(asked: Asked, groups: int) -> None:
+    """A table with groups has no more cells than one with the categories themselves."""
+    most = asked.detail.cells - 1
+    if groups > most:
+        message = f"{groups} groups of {asked.label_inside} are more than it has categories."
+        raise Refusal("too_many_groups", message, f"At most {most} groups.")
+
+
+def _check_labels(asked: Asked, groups: Mapping[str, Sequence[str]]) -> None:
+    """A group must not pass for the total, nor for a category that it is not."""
+    axis, total = asked.variable.axis, asked.entries[0]
+    names_of_total = {_as_read(name) for name in (*axis.total_codes, total.code, total.label)}
+    groups_by_name = {_as_read(label): codes for label, codes in groups.items()}
+    if names_of_total & {*groups_by_name}:
+        message = f"A group of {asked.label_inside} is named like its total."
+        raise Refusal("unreadable_group", message, "Another name for the group.")
+    for code in {*axis.leaf_position, *axis.node_leaves} - {*axis.total_codes}:
+        for name in (_as_read(code), _as_read(axis.labels.get(code) or code)):
+            codes = groups_by_name.get(name)
+            if codes is not None and asked.leaves(codes) != asked.leaves([code]):
+                message = f"A group of {asked.label_inside} is named like another category."
+                raise Refusal("unreadable_group", message, "Another name for the group.")
+
+
+def _as_read(name: str) -> str:
+    """A name as readers tell it from others: without case, invisible signs and width of spaces."""
+    plain = unicodedata.normalize("NFKC", name).casefold()
+    seen = "".join(c for c in plain if unicodedata.category(c) != "Cf")
+    return " ".join(seen.split())
 
 
 def _require_shown(name: str, shown: Mapping[str, Asked]) -> None:
@@ -224,12 +272,6 @@ def _check_known(asked: Asked, codes: Sequence[str]) -> None:
 
 def _check_apart(asked: Asked, codes: Sequence[str]) -> None:
     """Codes that are summed must not overlap: their records would be counted twice."""
-    leaves = asked.variable.axis.node_leaves
-    members = [leaves[c] if c in leaves else _leaf(asked, c) for c in codes]
-    if members and sum(map(len, members)) != len(np.unique(np.concatenate(members))):
+    if sum(len(asked.leaves([code])) for code in codes) != len(asked.leaves(codes)):
         message = f"Codes of {asked.label} that are added up overlap."
         raise Refusal("overlapping_codes", message, "Codes of one level, or of branches apart.")
-
-
-def _leaf(asked: Asked, code: str) -> NDArray[np.intp]:
-    return np.array([asked.variable.axis.leaf_position[code]], dtype=np.intp)

@@ -15,7 +15,7 @@ from discreet.serve.web.texts import Texts, texts
 
 JSON = "application/json"
 _SECONDS = 60
-_HOST = re.compile(r"[A-Za-z0-9.\-]+(:\d+)?|\[[0-9a-fA-F:]+\](:\d+)?")
+_LOCAL = re.compile(r"(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?")
 
 
 def reply(
@@ -26,9 +26,9 @@ def reply(
     status: int = 200,
 ) -> Response:
     """An answer; whether it changed since is told by the layer that keeps answers."""
-    is_open = current_site(request).config.accounts.get("who", "open") == "open"
-    told = {"Cache-Control": f"{'public' if is_open else 'private'}, max-age={_SECONDS}"}
-    if is_open:
+    told = {"Cache-Control": "private, no-cache", "Vary": "Authorization, Cookie"}
+    if _is_for_anybody(request):
+        told["Cache-Control"] = f"public, max-age={_SECONDS}"
         told["Access-Control-Allow-Origin"] = "*"  # pages of others may show what anybody may see
     return Response(content, status, {**told, **(headers or {})}, media_type)
 
@@ -53,11 +53,18 @@ def texts_of(request: Request) -> Texts:
 def base_of(request: Request) -> str:
     """The address of the site, without a slash at its end.
 
-    It is what the site's file says, or else what the program asked for, where that can be a name.
+    It is what the site's file says. Without it, a visitor on the same machine gets the address that
+    was asked, and others the path alone: a name that a visitor sends proves nothing.
     """
     site = current_site(request)
     root: str = request.scope.get("root_path", "")
     if site.config.address:
         return site.config.address.rstrip("/")
     host = request.headers.get("host", "")
-    return f"{request.url.scheme}://{host}{root}" if _HOST.fullmatch(host) else root
+    return f"{request.url.scheme}://{host}{root}" if _LOCAL.fullmatch(host) else root
+
+
+def _is_for_anybody(request: Request) -> bool:
+    """Whether everybody would get this answer: a visitor without an account has got it."""
+    is_open = current_site(request).config.accounts.get("who", "open") == "open"
+    return is_open and not request.state.visitor.is_known

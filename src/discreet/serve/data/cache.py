@@ -9,6 +9,7 @@ from concurrent.futures import Future
 from contextlib import nullcontext
 from typing import Generic, TypeVar
 
+from discreet.errors import DiscreetError
 from discreet.serve.data.seats import Seats
 
 K = TypeVar("K", bound=Hashable)
@@ -24,7 +25,7 @@ class Kept(Generic[K, V]):
     Args:
       room: What all results together may weigh.
       weigh: The weight of a result; every result weighs one when absent.
-      seats: Places for those who make a result or wait for it; as many as like when absent.
+      seats: Places to make a result in and to wait for one; as many as like when absent.
     """
 
     def __init__(
@@ -49,18 +50,18 @@ class Kept(Generic[K, V]):
             if key in self._kept:
                 self._kept.move_to_end(key)
                 return self._kept[key][0]
-        with nullcontext() if self._seats is None else self._seats.taken():
-            return self._awaited(key, make)
-
-    def _awaited(self, key: K, make: Callable[[], V]) -> V:
-        """The result, made here or by somebody who is at it already."""
-        with self._lock:
-            if key in self._kept:
-                return self._kept[key][0]
             waiting = self._under_way.get(key)
             if waiting is None:
                 mine = self._under_way[key] = Future()
-        return self._made(key, make, mine) if waiting is None else waiting.result()
+        return self._made(key, make, mine) if waiting is None else self._awaited(waiting)
+
+    def _awaited(self, result: Future[V]) -> V:
+        """What somebody else is making; a failure is a copy, which may be written on."""
+        with nullcontext() if self._seats is None else self._seats.waiting():
+            error = result.exception()
+        if isinstance(error, DiscreetError):
+            raise _copied(error) from error
+        return result.result()
 
     def items(self) -> list[tuple[K, V]]:
         """What is kept at the moment."""
@@ -75,7 +76,8 @@ class Kept(Generic[K, V]):
 
     def _made(self, key: K, make: Callable[[], V], mine: Future[V]) -> V:
         try:
-            result = make()
+            with nullcontext() if self._seats is None else self._seats.making():
+                result = make()
         except BaseException as error:
             with self._lock:
                 del self._under_way[key]
@@ -94,3 +96,10 @@ class Kept(Generic[K, V]):
         while self._load > self.room and len(self._kept) > 1:
             _, (_, gone) = self._kept.popitem(last=False)
             self._load -= gone
+
+
+def _copied(error: DiscreetError) -> DiscreetError:
+    """An error of its own, with what the other one says."""
+    copy = type(error).__new__(type(error), *error.args)
+    vars(copy).update(vars(error))
+    return copy

@@ -15,7 +15,7 @@ from discreet.serve.data.switch import Switch
 from discreet.serve.noted import answering
 from discreet.serve.policy.offers import offers
 from discreet.serve.policy.policy import Policy
-from discreet.serve.policy.rule import Figures
+from discreet.serve.policy.rule import Figures, Judged
 from discreet.serve.policy.told import told
 from discreet.serve.query import Query
 from discreet.serve.question import Question
@@ -111,23 +111,39 @@ class Dataset:
 
     def _answered(self, question: Question) -> Answer:
         self.policy.check(question)
-        cube = arranged(self.cube(question.details, question.unit), question)
-        judged = self.policy.judged(question, cube, self._figures(question.unit))
+        judged = self._judged(question, lambda details: self.cube(details, question.unit))
         return Answer(self, question, judged.cube, judged.notes)
 
+    def _judged(self, question: Question, figures: Figures) -> Judged:
+        """The table as far as protected figures allow it to be shown."""
+        cube = arranged(figures(question.details), question)
+        return self.policy.judged(question, cube, figures)
+
     def _is_allowed(self, query: Query) -> bool:
-        """Whether a query would be answered, as far as that can be told without the engine."""
+        """Whether a query is known to be answered, without asking the engine."""
         try:
             question = Question.checked(self.source, query)
             self.policy.check(question)
-            if self.source.mode == "release-once" and self.policy.judges:
-                self._answered(question)
+            if self.policy.judges:
+                self._judged(question, lambda details: self._at_hand(details, question.unit))
         except Refusal:
             return False
         return True
 
-    def _figures(self, unit: str) -> Figures:
-        return lambda details: self.cube(details, unit)
+    def _at_hand(self, details: tuple[str, ...], unit: str) -> Cube:
+        """A protected crossing that costs no question to the engine."""
+        is_live = self.source.mode == "on-the-fly"
+        if is_live and (self.source.edition, details, unit) not in self._cubes:
+            raise Refusal("not_at_hand", "The table was not made yet.", "Tables made before.")
+        return self.cube(details, unit)
+
+    def _has_allowed_size(self, query: Query) -> bool:
+        """Whether names and public sizes allow a query."""
+        try:
+            self.policy.check(Question.checked(self.source, query))
+        except Refusal:
+            return False
+        return True
 
     def cube(self, details: tuple[str, ...], unit: str) -> Cube:
         """A protected crossing, kept for the next visitor."""
@@ -146,13 +162,16 @@ class Dataset:
     def first(self) -> Query:
         """A small table to start from: the first variable by the one with the fewest categories.
 
-        Where the policy does not allow that, the first that it allows of smaller ones.
+        Where the policy does not allow that, the first that it allows of smaller ones; on the fly
+        by public sizes, since figures would have to be made for it.
         """
         names = [v.smallest.name for v in self.variables]
         by_size = sorted(self.variables[1:], key=lambda v: v.smallest.cells)
         pairs = [Query(rows=(names[0],), columns=(v.smallest.name,)) for v in by_size]
         options = [*pairs, *(Query(rows=(name,)) for name in names)]
-        return next(filter(self._is_allowed, options), options[0])
+        is_live = self.source.mode == "on-the-fly"
+        is_allowed = self._has_allowed_size if is_live else self._is_allowed
+        return next(filter(is_allowed, options), options[0])
 
     @cached_property
     def _cubes(self) -> Kept[tuple[str, tuple[str, ...], str], Cube]:

@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from discreet import registry
+import numpy as np
+
+from discreet import __version__, registry
 from discreet.design.axis import Axis
 from discreet.design.formula import parse
 from discreet.design.release import COUNT
 from discreet.design.structured import StructuredDesign
 from discreet.errors import DesignError, ParameterError
+from discreet.protect.sentences import data_step
 from discreet.release.cube import Cube
+from discreet.serve.data.files import Files
 from discreet.serve.data.pool import Pool
 from discreet.serve.data.source import Budget, Mode, crossing, offered
 
 if TYPE_CHECKING:
     from discreet.design.release import Release
     from discreet.design.statement import Statement
+    from discreet.design.table import Table
     from discreet.microdata.microdata import Microdata
     from discreet.recipe import Recipe
     from discreet.serve.data.shelf import Shelf
@@ -44,6 +49,7 @@ class LiveSource:
       titles: Names of variables for readers.
       connections: Questions that the engine answers at a time; one for records that are open.
       shelf: Where cubes are kept on the disk, if they are.
+      files: The files of the records, as they were before.
     """
 
     mode: Mode = "on-the-fly"
@@ -57,9 +63,10 @@ class LiveSource:
         *,
         connections: int = 1,
         shelf: Shelf | None = None,
+        files: Files | None = None,
     ) -> None:
         require_keyed(recipe)
-        self._shelf, self._tables = shelf, Tables(recipe, data, connections)
+        self._shelf, self._tables = shelf, Tables(recipe, data, connections, files)
         self.variables = self._tables.offered(titles)
         _ = self._smallest  # missing keys are an error now, not for the first visitor
 
@@ -98,13 +105,19 @@ class Tables:
       recipe: How tables are protected.
       data: The records, or what opens them.
       connections: Questions at a time.
+      files: The files of the records, as they were before.
     """
 
     def __init__(
-        self, recipe: Recipe, data: Microdata | Callable[[], Microdata], connections: int = 1
+        self,
+        recipe: Recipe,
+        data: Microdata | Callable[[], Microdata],
+        connections: int = 1,
+        files: Files | None = None,
     ) -> None:
-        self.recipe = recipe
+        self.recipe, self._files = recipe, files or Files()
         first: Any = data() if callable(data) else data
+        self._files.settle()
         make: Callable[[], Any] = data if callable(data) else lambda: first
         self._pool = Pool[Any](make, connections if callable(data) else 1, first=first)
         data_set = getattr(first, "data_set", None)
@@ -113,9 +126,26 @@ class Tables:
         self.ledger = getattr(first, "ledger", None)
 
     def release(self, details: Sequence[str]) -> Release:
-        """The protected crossing of some details."""
+        """The protected crossing of some details.
+
+        Raises:
+          Refusal: The records are not those that were opened.
+        """
         with self._pool.lent() as data:
-            return self.recipe.of(crossing(details)).run(data)
+            self._files.check()
+            release = self.recipe.of(crossing(details)).run(data)
+        self._files.check()
+        return release
+
+    def statement(self, details: Sequence[str]) -> Statement:
+        """What will be said of the crossing, from a trial on no records: it costs no budget."""
+        recipe = self.recipe.of(crossing(details))
+        with self._pool.lent() as data:
+            table = recipe.tabulate(data)
+        method = registry.build("method", recipe.method.name, recipe.method.parameters)
+        trial = recipe.fitted(_without_records(table).simulate(method, seed=0, unit=recipe.unit))
+        first = data_step(table, method, is_counted=self.ledger is not None, number=None)
+        return replace(trial.statement.preceded(first), version=__version__)
 
     def cube(self, details: Sequence[str]) -> Cube:
         """The same as a cube."""
@@ -142,6 +172,13 @@ class Tables:
         return axis
 
 
+def _without_records(table: Table) -> Table:
+    """The table as it would be if nobody had been counted."""
+    inner = table.inner and table.inner.mapped(np.zeros_like, table.convention)
+    published = table.published.mapped(np.zeros_like, table.convention)
+    return replace(table, published=published, inner=inner)
+
+
 def require_keyed(recipe: Recipe) -> None:
     """Refuse a method that draws new noise for every table."""
     method = registry.build("method", recipe.method.name, recipe.method.parameters)
@@ -158,6 +195,19 @@ def is_private(recipe: Recipe) -> bool:
     """Whether tables are drawn with a privacy budget."""
     method = registry.build("method", recipe.method.name, recipe.method.parameters)
     return bool(method.source == "system")
+
+
+def files_of(records: Records, folder: Path) -> Files:
+    """The files that records, their keys, code lists and secret are read from."""
+    from discreet.microdata.code_list import CodeLists
+    from discreet.microdata.urls import split_table
+
+    named = [records.source, *([] if records.keys is None else [records.keys])]
+    places = [split_table(_placed(name, folder))[0] for name in named if _is_file(name)]
+    lists = [] if records.codes is None else CodeLists.files(folder / records.codes)
+    secret = [] if records.secret is None else [folder / records.secret]
+    drawn = [] if records.random_keys is None else [str(folder / records.random_keys)]
+    return Files([*places, *map(str, [*lists, *secret])], drawn)
 
 
 def opened(records: Records, folder: Path) -> Microdata:
@@ -184,5 +234,8 @@ def opened(records: Records, folder: Path) -> Microdata:
 
 def _placed(source: str, folder: Path) -> str:
     """A file beside the site's file; addresses of servers and tables beside records stay."""
-    is_elsewhere = "://" in source or source.startswith("::")
-    return source if is_elsewhere else str(folder / source)
+    return str(folder / source) if _is_file(source) else source
+
+
+def _is_file(source: str) -> bool:
+    return "://" not in source and not source.startswith("::")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from discreet.design.formula import Term, parse
@@ -49,16 +48,12 @@ class PrivateSource:
             d.name: (v, d) for v in self.variables for d in v.details
         }
         self.universe = _in_public_order(_largest(parse(tables.recipe.margins)), self._detail)
+        self.statement: Statement = tables.statement(self.universe[0])
 
     @property
     def edition(self) -> str:
         """The edition of the records."""
         return self._tables.edition
-
-    @cached_property
-    def statement(self) -> Statement:
-        """What is done to every table, by the first one; it is drawn if it was not."""
-        return self._drawn(self.universe[0]).statement
 
     @property
     def units(self) -> tuple[str, ...]:

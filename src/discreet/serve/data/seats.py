@@ -1,40 +1,58 @@
-"""How many may wait for the engine: threads must be left for questions that need none."""
+"""How many may ask the engine or wait: threads must be left for questions that need neither."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 from discreet.serve.refusals import Refusal
 
-MOST = 24
-"""Questions of a process that may wait at a time; the web server has 40 threads."""
+MOST = 16
+"""Tables that a process makes at a time; the web server has 40 threads."""
+CROWD = 16
+"""Questions that wait at a time for a table that another one makes."""
 
 
 class Seats:
-    """Places to wait in; whoever finds none is told to come back.
+    """Places for those who make a table, and others for those who wait for one under way.
+
+    Whoever finds none is told to come back. A crowd before one slow table leaves the places in
+    which other tables are made.
 
     Args:
-      most: Number of places.
+      most: Places to make a table in.
+      crowd: Places to wait in.
     """
 
-    def __init__(self, most: int = MOST) -> None:
-        self._free = threading.Semaphore(most)
+    def __init__(self, most: int = MOST, crowd: int = CROWD) -> None:
+        self._making, self._waiting = threading.Semaphore(most), threading.Semaphore(crowd)
 
-    @contextmanager
-    def taken(self) -> Iterator[None]:
-        """A place for the block.
+    def making(self) -> AbstractContextManager[None]:
+        """A place to make a table in, for the block.
 
         Raises:
           Refusal: Every place is taken.
         """
-        if not self._free.acquire(blocking=False):
-            raise busy()
-        try:
-            yield
-        finally:
-            self._free.release()
+        return _taken(self._making)
+
+    def waiting(self) -> AbstractContextManager[None]:
+        """A place to wait in, for the block.
+
+        Raises:
+          Refusal: Every place is taken.
+        """
+        return _taken(self._waiting)
+
+
+@contextmanager
+def _taken(places: threading.Semaphore) -> Iterator[None]:
+    if not places.acquire(blocking=False):
+        raise busy()
+    try:
+        yield
+    finally:
+        places.release()
 
 
 def busy() -> Refusal:

@@ -8,7 +8,6 @@ from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response, StreamingResponse
 from starlette.concurrency import run_in_threadpool
 
-from discreet.errors import DiscreetError
 from discreet.serve.office import sign_in
 from discreet.serve.office.accounts.visitor import Role
 from discreet.serve.office.audit.entry import Entry, now
@@ -16,7 +15,7 @@ from discreet.serve.office.audit.usage import Usage, exported, usage
 from discreet.serve.office.forms import form_mark, read_form
 from discreet.serve.office.state import ask_for_reload, set_closed
 from discreet.serve.office.store.store import Store
-from discreet.serve.refusals import Refusal
+from discreet.serve.refusals import Refusal, refusal_of
 from discreet.serve.site.site import current_site
 from discreet.serve.web.frame import page, root_of, texts_for
 from discreet.serve.web.texts import Texts
@@ -58,9 +57,9 @@ async def reload(request: Request) -> Response:
     store, _ = _store(request), await read_form(request)
     try:
         await run_in_threadpool(request.app.state.site.reload)
-    except DiscreetError as error:
+    except Exception as error:  # whatever it is, the custodian is told and the site stays
         await _carried_out(request, "", "not_reloaded")
-        said = texts_for(request).admin.failed.format(error.public())
+        said = texts_for(request).admin.failed.format(refusal_of(error).public())
         return await run_in_threadpool(_page, request, store, said, 422)
     await run_in_threadpool(ask_for_reload, store, _visitor(request))
     await _carried_out(request, "", "reloaded")

@@ -9,7 +9,6 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from discreet.errors import DiscreetError
 from discreet.serve.office.accounts.proxies import Proxies
 from discreet.serve.office.accounts.pseudonyms import Pseudonyms
 from discreet.serve.office.accounts.secrets import signing_key
@@ -121,10 +120,18 @@ class Office:
             reloads = self._state.reloads
             try:
                 if self.refresh().reloads != reloads:
-                    holder.reload()
+                    threading.Thread(target=_reload, args=(holder,), daemon=True).start()
                 self.carry_out(holder.current)
-            except DiscreetError as error:
+            except Exception as error:  # without a watcher nobody would be answered
                 _log.error("%s in the office; it is tried again.", type(error).__name__)
+
+
+def _reload(holder: SiteHolder) -> None:
+    """Read the site again; it may take long, and decisions are carried out meanwhile."""
+    try:
+        holder.reload()
+    except Exception as error:  # whatever it is, the site stays as it was
+        _log.error("%s while the site was read again; it stays as it was.", type(error).__name__)
 
 
 def store_of(path: Path) -> Store:

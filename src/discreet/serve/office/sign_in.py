@@ -6,7 +6,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
 from starlette.concurrency import run_in_threadpool
 
-from discreet.serve.office.accounts.identify import COOKIE
+from discreet.serve.cookies import SESSION
 from discreet.serve.office.accounts.tokens import holder_of
 from discreet.serve.office.accounts.visitor import Role
 from discreet.serve.office.forms import form_mark, read_form
@@ -36,7 +36,7 @@ async def sign_in(request: Request) -> Response:
     response = RedirectResponse(f"{root_of(request)}{start}", 303)
     seconds = office.config.accounts.session_hours * 3600
     response.set_cookie(
-        COOKIE,
+        SESSION,
         office.sessions.signed(token.id, seconds),
         max_age=int(seconds),
         path=root_of(request) or "/",
@@ -52,7 +52,7 @@ async def sign_out(request: Request) -> Response:
     """End the session."""
     await read_form(request)
     response = RedirectResponse(f"{root_of(request)}/", 303)
-    response.delete_cookie(COOKIE, path=root_of(request) or "/")
+    response.delete_cookie(SESSION, path=root_of(request) or "/")
     return response
 
 

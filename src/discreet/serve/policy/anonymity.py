@@ -1,4 +1,8 @@
-"""k-anonymity, l-diversity and t-closeness of what would be shown, on protected figures."""
+"""k-anonymity, l-diversity and t-closeness of the crossing of a table, on protected figures.
+
+The crossing has the variables of all filters, and is judged before groups and choices of
+categories: what the whole does not satisfy, no part of it is shown.
+"""
 
 from __future__ import annotations
 
@@ -8,19 +12,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.release.cube import Cube
-from discreet.serve.policy.rule import Figures, Judged, Limit, finest
+from discreet.serve.policy.rule import Figures, Judged, Limit, finest, has_few, whole
 from discreet.serve.question import Question
 
 
 @dataclass(frozen=True)
 class KAnonymity(Limit):
-    """No shown combination of all variables has fewer people than k, but for none at all."""
+    """No combination of the variables has fewer people than k, but for none at all."""
 
     def judge(self, question: Question, judged: Judged, figures: Figures) -> Judged:
         """Refuse a table with a combination of too few."""
-        values, _ = finest(judged.cube)
-        if ((values > 0) & (values < self.limit)).any():
-            message = "Some combinations in this table have very few people."
+        if has_few(whole(question, figures), self.limit):
+            message = "Some combinations of these variables have very few people."
             raise self.refusal("k_anonymity", message, "At least {} people, or none, in a cell.")
         return judged
 
@@ -33,9 +36,10 @@ class _OfSensitive(Limit):
 
     def judge(self, question: Question, judged: Judged, figures: Figures) -> Judged:
         """Refuse a table in which some group tells too much about a sensitive variable."""
+        full = whole(question, figures)
         for name in self.sensitive:
-            if name in judged.cube.names and len(judged.cube.names) > 1:
-                self._judge_one(_by_group(judged.cube, name), name)
+            if name in full.names and len(full.names) > 1:
+                self._judge_one(_by_group(full, name), name)
         return judged
 
     def _judge_one(self, groups: NDArray[np.float64], name: str) -> None:
@@ -57,6 +61,8 @@ class TCloseness(_OfSensitive):
     """No group's shares of a sensitive variable lie further from those of everybody."""
 
     def _judge_one(self, groups: NDArray[np.float64], name: str) -> None:
+        if not groups.size:
+            return
         everybody = groups.sum(axis=0) / groups.sum()
         shares = groups / groups.sum(axis=1, keepdims=True)
         if (0.5 * np.abs(shares - everybody).sum(axis=1) > self.limit).any():

@@ -1,66 +1,80 @@
 """How far a visitor's population must lie from every other, by protected figures.
 
-Two tables of populations that differ by few people tell about those few, whatever the noise.
+Two tables of populations that differ by few people tell about those few, whatever the noise. The
+rule is one of presentation where a visitor can add up categories by hand.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-
-import numpy as np
+from itertools import chain
 
 from discreet.release.cube import Cube
-from discreet.serve.data.source import Variable
 from discreet.serve.policy.rule import Figures, Judged, Limit
+from discreet.serve.query import Codes
 from discreet.serve.question import Asked, Question
 
 
 @dataclass(frozen=True)
 class MinDifference(Limit):
-    """A filter or group differs from every category that holds it, or lies in it, by so many."""
+    """A filter or group differs from every category that holds it, or lies in it, by so many.
+
+    Attributes:
+      max_cells: Most cells of a crossing in which categories are compared.
+    """
+
+    max_cells: int = 10_000
 
     def judge(self, question: Question, judged: Judged, figures: Figures) -> Judged:
         """Refuse populations that lie too near to another one."""
-        for asked, codes in _chosen(question):
-            sizes = _sizes(question, asked, figures)
-            if any(gap < self.limit for gap in _gaps(asked.variable, codes, sizes)):
+        for asked, sets in _chosen(question):
+            sizes = self._sizes(question, asked, {*chain.from_iterable(sets)}, figures)
+            if _smallest_gap(asked, sets, sizes) < self.limit:
                 message = f"The chosen part of {asked.label_inside} is nearly the same as another."
                 allowed = "Populations that differ from every category by at least {} people."
                 raise self.refusal("small_difference", message, allowed)
         return judged
 
-
-def _chosen(question: Question) -> Iterator[tuple[Asked, Sequence[str]]]:
-    """Every set of codes that a visitor added up."""
-    for name, codes in question.query.where.items():
-        yield question.asked(name), codes
-    for name, groups in question.query.groups.items():
-        for codes in groups.values():
-            yield question.asked(name), codes
-
-
-def _sizes(question: Question, asked: Asked, figures: Figures) -> Cube:
-    """The protected people in every category of a variable, within the other filters."""
-    where = {name: codes for name, codes in question.query.where.items() if name != asked.name}
-    details = {name: question.asked(name).detail.name for name in where}
-    details[asked.name] = max(asked.variable.details, key=lambda d: d.cells).name
-    order = [v.name for v in question.on_offer]
-    cube = figures(tuple(details[name] for name in sorted(details, key=order.index)))
-    for name, codes in where.items():
-        cube = cube.summed(name, codes)
-    return cube
+    def _sizes(self, question: Question, asked: Asked, codes: set[str], figures: Figures) -> Cube:
+        """The protected people in every category of a variable, within the other filters."""
+        where = {name: codes for name, codes in question.query.where.items() if name != asked.name}
+        filters = [question.asked(name) for name in where]
+        room = self.max_cells // math.prod(other.detail.cells for other in filters)
+        crossed = [_most_detailed(asked, codes, room), *filters]
+        order = [v.name for v in question.on_offer]
+        crossed.sort(key=lambda a: order.index(a.name))
+        cube = figures(tuple(a.detail.name for a in crossed))
+        for name, within in where.items():
+            cube = cube.summed(name, within)
+        return cube
 
 
-def _gaps(variable: Variable, codes: Sequence[str], sizes: Cube) -> Iterator[float]:
-    """The differences to all categories that hold the codes, or lie within them."""
-    axis = variable.axis
-    entry = sizes.axis(variable.name)
-    value = dict(zip(entry.codes, sizes.values.tolist(), strict=True))
-    leaves = {**axis.node_leaves, axis.total: np.arange(len(axis))}
-    mine = frozenset(i for code in codes for i in leaves[code].tolist())
-    size = sum(value.get(code, 0) for code in codes)
-    for code in entry.codes:
-        other = frozenset(leaves[code].tolist())
-        if other != mine and (other < mine or mine < other):
-            yield abs(value[code] - size)
+def _chosen(question: Question) -> Iterator[tuple[Asked, list[Codes]]]:
+    """For each variable the sets of codes that a visitor added up."""
+    query = question.query
+    for asked in question.in_public_order:
+        sets = [*query.groups.get(asked.name, {}).values()]
+        sets += [query.where[asked.name]] if asked.name in query.where else []
+        if sets:
+            yield asked, sets
+
+
+def _most_detailed(asked: Asked, codes: set[str], room: int) -> Asked:
+    """The variable in the largest detail that has the codes and that there is room for."""
+    options = [Asked(asked.variable, d) for d in asked.variable.details if d.cells <= room]
+    having = [option for option in options if codes <= {e.code for e in option.entries}]
+    return max(having, key=lambda option: option.detail.cells, default=asked)
+
+
+def _smallest_gap(asked: Asked, sets: Sequence[Codes], sizes: Cube) -> float:
+    """The smallest difference of a set to a category that holds it, or lies within it."""
+    value = dict(zip(sizes.axis(asked.name).codes, sizes.values.tolist(), strict=True))
+    members = {code: asked.leaves([code]) for code in value}
+    gaps = [math.inf]
+    for codes in sets:
+        mine, size = asked.leaves(codes), sum(value[code] for code in codes)
+        near = [code for code, other in members.items() if other < mine or mine < other]
+        gaps += [abs(value[code] - size) for code in near]
+    return min(gaps)

@@ -1,4 +1,8 @@
-"""Which groups of categories visitors may form, by their definitions alone."""
+"""Which groups of categories visitors may form, by their definitions alone.
+
+A filter of several categories is such a group. The rule is one of presentation where a visitor can
+add up categories by hand.
+"""
 
 from __future__ import annotations
 
@@ -26,16 +30,27 @@ class Grouping(Rule):
     fixed: Mapping[str, Mapping[str, Sequence[str]]]
 
     def check(self, question: Question) -> None:
-        """Refuse groups that are not allowed."""
-        asked = question.query.groups
-        if self.allowed == "own" or not asked:
+        """Refuse groups and populations of several categories that are not allowed."""
+        if self.allowed == "own":
+            return
+        for variable, groups in question.query.groups.items():
+            for label, codes in groups.items():
+                self._require({*codes} == self._known(variable).get(label), variable)
+        for variable, codes in question.query.where.items():
+            is_known = {*codes} in self._known(variable).values()
+            self._require(len(codes) == 1 or is_known, variable)
+
+    def _known(self, variable: str) -> dict[str, set[str]]:
+        """The groups of a variable that are allowed."""
+        fixed = self.fixed.get(variable, {}) if self.allowed == "fixed" else {}
+        return {label: {*codes} for label, codes in fixed.items()}
+
+    def _require(self, is_allowed: bool, variable: str) -> None:
+        if is_allowed:
             return
         if self.allowed == "none":
-            message = "Own groups of categories cannot be formed in this data set."
+            message = "Categories cannot be added up to own groups or populations in this data set."
             raise Refusal("own_groups", message, "The categories and levels on offer.")
-        for variable, groups in asked.items():
-            known = {label: {*codes} for label, codes in self.fixed.get(variable, {}).items()}
-            if any(known.get(label) != {*codes} for label, codes in groups.items()):
-                listed = ", ".join(known) or "none"
-                message = f"Groups of {variable!r} are fixed in this data set."
-                raise Refusal("own_groups", message, f"Groups: {listed}.")
+        listed = ", ".join(self._known(variable)) or "none"
+        message = f"Groups of {variable!r} are fixed in this data set, in filters too."
+        raise Refusal("own_groups", message, f"Groups: {listed}.")

@@ -62,4 +62,5 @@ def replaced(query: Query, asked: Asked, other: str | None) -> Query:
     }
     layer = {v: code for v, code in query.view.layer.items() if v != asked.name}
     folded = {v: codes for v, codes in query.view.folded.items() if v != asked.name}
-    return query.changed(**lists, **kept, sort="", layer=layer, folded=folded)
+    near = query.changed(**lists, **kept, sort="", layer=layer, folded=folded)
+    return near if near.view.show in near.shows else near.changed(show="count")

@@ -35,7 +35,7 @@ class Policy:
 
     max_variables: int = _setting(3, "Most variables in one table, filters included.")
     max_cells: int = _setting(10_000, "Most cells in one table, totals included.")
-    min_population: float = _setting(0.0, "Fewest people that a table may be about.")
+    min_population: float = _setting(0.0, "Fewest people that a table or a part of it is about.")
     min_mean_cell: float = _setting(0.0, "Fewest people in a cell, on average.")
     area: str = _setting("", "Variable of areas, for the sparsity of each.")
     max_sparsity: float = _setting(1.0, "Largest share of an area's cells that may be sparse.")
@@ -127,7 +127,8 @@ class Policy:
             yield KAnonymity(self.k_anonymity, self.tells("k_anonymity"))
         yield from self._rules_of_sensitive()
         if self.min_difference:
-            yield MinDifference(self.min_difference, self.tells("min_difference"))
+            tells = self.tells("min_difference")
+            yield MinDifference(self.min_difference, tells, self.max_cells)
         if self.max_sparsity < 1:
             yield Sparsity(self.area, self.max_sparsity, self.sparse_below)
         if self.threshold:

@@ -10,11 +10,13 @@ from numpy.typing import NDArray
 
 from discreet.design.release import CellStatus
 from discreet.release.cube import ABSENT, Cube
+from discreet.release.outline import Entry
 from discreet.serve.question import Question
 from discreet.serve.refusals import Refusal
 
 Figures = Callable[[tuple[str, ...]], Cube]
 """Gives the protected crossing of some details, in public order."""
+_REST = ""  # the code of what a level leaves out; no category has it
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,15 +27,19 @@ class Judged:
     notes: tuple[str, ...] = ()
 
     def noting(self, text: str) -> Judged:
-        """The same with one more note."""
-        return replace(self, notes=(*self.notes, text))
+        """The same with one more note, each once."""
+        return replace(self, notes=tuple(dict.fromkeys((*self.notes, text))))
 
     def hiding(self, where: NDArray[np.bool_]) -> Judged:
-        """The same with some cells hidden; their values are gone."""
+        """The same with some cells hidden, and a note that totals may tell what they held."""
         cube = self.cube
         values = np.where(where, np.zeros((), cube.values.dtype), cube.values)
         status = np.where(where, np.int8(CellStatus.below_threshold), cube.status)
-        return replace(self, cube=replace(cube, values=values, status=status.astype(np.int8)))
+        hidden = replace(cube, values=values, status=status.astype(np.int8))
+        return replace(self, cube=hidden).noting(
+            "Figures are left out to keep the table readable. They are protected like all others, "
+            "and some can be worked out from totals."
+        )
 
 
 class Rule:
@@ -82,12 +88,36 @@ def finest(cube: Cube) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
 
 
 def whole(question: Question, figures: Figures) -> Cube:
-    """The crossing that a table is cut from, before filters and choices of categories.
+    """The crossing that a table is cut from, before filters, groups and choices of categories.
 
     A rule that looks at it says the same of a table and of all its slices, so that what is refused
-    cannot be put together from slices.
+    cannot be put together from slices. Where a level leaves categories out, they make one more
+    entry together: everybody can subtract the level from the total.
     """
-    return figures(question.details)
+    cube = figures(question.details)
+    for asked in question.in_public_order:
+        if asked.leaves_out:
+            cube = _with_rest(cube, asked.name)
+    return cube
+
+
+def has_few(cube: Cube, limit: float) -> bool:
+    """Whether some figure, sums included, is below a limit but not zero."""
+    return bool((cube.shown & (cube.values > 0) & (cube.values < limit)).any())
+
+
+def _with_rest(cube: Cube, name: str) -> Cube:
+    """The cube with one more entry of a variable: its total less all other entries."""
+    axis, dimension = cube.axis(name), cube.names.index(name)
+    total = cube.at(name, axis.entries[0].code)
+    rest = 2 * total.values - cube.values.sum(axis=dimension)
+    entries = (*axis.entries, Entry(_REST, _REST, 1, is_sum=False))
+    return replace(
+        cube,
+        axes=tuple(replace(a, entries=entries) if a.name == name else a for a in cube.axes),
+        values=np.concatenate([cube.values, np.expand_dims(rest, dimension)], dimension),
+        status=np.concatenate([cube.status, np.expand_dims(total.status, dimension)], dimension),
+    )
 
 
 def total(cube: Cube) -> float:

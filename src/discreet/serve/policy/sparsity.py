@@ -1,14 +1,19 @@
-"""Which areas have enough people for the detail that is asked for, by protected figures."""
+"""Which areas have enough people for the detail that is asked for, by protected figures.
+
+No table is about a sparse area alone or adds it to others. What is hidden is so for presentation:
+the total less all other areas tells it.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.design.release import CellStatus
-from discreet.release.cube import Cube
+from discreet.release.cube import Cube, CubeAxis
 from discreet.serve.policy.rule import Figures, Judged, Rule, whole
 from discreet.serve.question import Question
 from discreet.serve.refusals import Refusal
@@ -19,7 +24,7 @@ class Sparsity(Rule):
     """Areas in which too many cells are nearly empty are not shown; the others are.
 
     The cells are those of the crossing with the variables of all filters, whatever part of them is
-    asked for.
+    asked for. A filter or a group with such an area is refused.
 
     Attributes:
       area: The variable of areas.
@@ -32,14 +37,30 @@ class Sparsity(Rule):
     below: float = 1.0
 
     def judge(self, question: Question, judged: Judged, figures: Figures) -> Judged:
-        """Hide the areas that are too sparse, and say how many are left."""
-        cube, full = judged.cube, whole(question, figures)
-        if self.area not in cube.names or len(full.names) < 2:
+        """Refuse sums over areas that are too sparse, or hide these and say how many are left."""
+        full = whole(question, figures)
+        if self.area not in full.names or len(full.names) < 2:
             return judged
-        if self.area in question.query.groups:
-            full = full.grouped(self.area, question.query.groups[self.area])
-        axis, of_all = cube.axis(self.area), self._sparse(full)
-        sparse = of_all[[full.axis(self.area).place(code) for code in axis.codes]]
+        sparse = dict(zip(full.axis(self.area).codes, self._sparse(full).tolist(), strict=True))
+        self._check_sums(question, full.axis(self.area), sparse)
+        if self.area not in judged.cube.names or self.area in question.query.groups:
+            return judged
+        return self._without(judged, sparse)
+
+    def _check_sums(self, question: Question, axis: CubeAxis, sparse: Mapping[str, bool]) -> None:
+        """Refuse filters and groups with an area that is too sparse."""
+        query = question.query
+        sums = [query.where.get(self.area, ()), *query.groups.get(self.area, {}).values()]
+        added = {code for codes in sums for code in codes}
+        for entry in axis.entries:
+            if entry.code in added and not entry.is_total and sparse[entry.code]:
+                message = f"There are too few people in {entry.label} for this detail."
+                raise Refusal("sparse", message, "Fewer or coarser variables, or larger areas.")
+
+    def _without(self, judged: Judged, of_all: Mapping[str, bool]) -> Judged:
+        """The table without the areas that are too sparse."""
+        cube, axis = judged.cube, judged.cube.axis(self.area)
+        sparse = np.array([of_all[code] for code in axis.codes])
         areas = np.array([not e.is_total for e in axis.entries])
         left, asked = int((areas & ~sparse).sum()), int(areas.sum())
         if asked and not left:
@@ -51,7 +72,7 @@ class Sparsity(Rule):
         shape[cube.names.index(self.area)] = len(axis)
         hidden = np.broadcast_to((sparse & areas).reshape(shape), cube.values.shape)
         note = f"{left:,} of {asked:,} areas available: the others have too few people for this "
-        return judged.hiding(hidden).noting(note + "detail.")
+        return judged.noting(note + "detail.").hiding(hidden)
 
     def _sparse(self, cube: Cube) -> NDArray[np.bool_]:
         """For each area whether too many of its cells are nearly empty."""

@@ -1,4 +1,4 @@
-"""Small figures that are not shown."""
+"""Small figures that are not shown: a rule of presentation, since totals may tell them."""
 
 from __future__ import annotations
 
@@ -20,4 +20,4 @@ class Threshold(Limit):
         small = cube.shown & (cube.values != 0) & (np.abs(cube.values) < self.limit)
         if not small.any():
             return judged
-        return judged.hiding(small).noting(self.said("Figures below {} are not shown."))
+        return judged.noting(self.said("Figures below {} are not shown.")).hiding(small)

@@ -113,7 +113,7 @@ class SiteConfig:
       description: What the site is, in a sentence or two.
       contact: Whom to ask.
       address: Where visitors find the site, `https://tables.office.example`; links for programs
-        begin with it. What the program itself asked for if empty.
+        and citations begin with it. If empty, they are whole on this machine alone.
       logo: A picture on the pages, an SVG or PNG file.
       languages: Languages of the pages, the first by default.
       accent: The colour of links and buttons, as `#rrggbb`.

@@ -8,13 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from discreet.design.formula import parse
+from discreet.digests import digest
 from discreet.errors import DiscreetError
 from discreet.recipe import Recipe
 from discreet.serve.build import made_from, records_of
 from discreet.serve.data.dataset import About, Dataset
+from discreet.serve.data.files import Files
 from discreet.serve.data.folder import pointed, read_build
 from discreet.serve.data.inner import InnerSource
-from discreet.serve.data.live import LiveSource, Tables, is_private
+from discreet.serve.data.live import LiveSource, Tables, files_of, is_private
 from discreet.serve.data.private import PrivateSource
 from discreet.serve.data.shelf import Shelf
 from discreet.serve.data.source import Source
@@ -62,7 +64,8 @@ class _Maker:
     def _dataset(self, config: SiteConfig, wanted: DatasetConfig) -> tuple[object, Dataset]:
         build = pointed(config.cache_folder / wanted.name)
         behind = replace(wanted, about=About(), policy=Policy())
-        stamp = (behind, made_from(wanted, config.folder), build, config.folder)
+        files = _files(config, wanted).now  # other records are opened anew
+        stamp = (behind, made_from(wanted, config.folder), build, config.folder, files)
         seen, before = self._made.get(wanted.name, (None, None))
         if before is None or seen != stamp:
             made = _dataset(config, wanted)
@@ -84,16 +87,25 @@ def _source(config: SiteConfig, dataset: DatasetConfig) -> Source:
     folder, origin = config.cache_folder / dataset.name, made_from(dataset, config.folder)
     if dataset.mode == "release-once":
         return InnerSource(read_build(folder, origin), _names(dataset), dataset.labels)
-    recipe = _offered(dataset)
+    recipe, files = _offered(dataset), _files(config, dataset)
 
     def opened() -> Microdata:
         return records_of(config, dataset)
 
     if is_private(recipe):
-        tables = Tables(recipe, opened, dataset.connections)
+        tables = Tables(recipe, opened, dataset.connections, files)
         return PrivateSource(tables, Shelf(folder / "private", origin), dataset.labels)
-    shelf = Shelf(folder / "cubes", origin) if dataset.keep_cubes else None
-    return LiveSource(recipe, opened, dataset.labels, connections=dataset.connections, shelf=shelf)
+    kept = Shelf(folder / "cubes", digest(origin, files.now).hex()) if dataset.keep_cubes else None
+    return LiveSource(
+        recipe, opened, dataset.labels, connections=dataset.connections, shelf=kept, files=files
+    )
+
+
+def _files(config: SiteConfig, dataset: DatasetConfig) -> Files:
+    """The files that tables on the fly are made of; what is released once needs none."""
+    if dataset.mode == "release-once" or dataset.records is None:
+        return Files()
+    return files_of(dataset.records, config.folder)
 
 
 def _offered(dataset: DatasetConfig) -> Recipe:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from discreet.serve.data.source import Detail, Variable
-from discreet.serve.query import Codes, Query, Show
+from discreet.serve.query import Codes, Query
 
 Place = Literal["rows", "columns", "layers"]
 PLACES: tuple[Place, ...] = ("rows", "columns", "layers")
@@ -138,20 +138,13 @@ def next_sort(query: Query, column: str) -> Query:
     return query.changed(sort=steps.get(query.view.sort, f"-{column}"))
 
 
-def shows(query: Query) -> list[Show]:
-    """What can be shown: shares of rows need columns, and shares of columns rows."""
-    row: list[Show] = ["row"] if query.columns else []
-    column: list[Show] = ["column"] if query.rows else []
-    return ["count", *row, *column, "total"]
-
-
 def _relaid(query: Query, lists: Mapping[str, Codes]) -> Query:
     """Other lists; a layer, a sort or shares that these leave without a meaning are dropped."""
     changed = query.changed(**lists)
     in_layers = {name.partition("[")[0] for name in changed.layers}
     layer = {v: code for v, code in changed.view.layer.items() if v in in_layers}
     sort = changed.view.sort if changed.columns == query.columns else ""
-    show = changed.view.show if changed.view.show in shows(changed) else "count"
+    show = changed.view.show if changed.view.show in changed.shows else "count"
     return changed.changed(layer=layer, sort=sort, show=show)
 
 

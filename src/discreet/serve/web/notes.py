@@ -49,7 +49,7 @@ def notes_of(answer: Answer, texts: Texts) -> Notes:
     statement, said = answer.cube.statement, texts.notes
     plain = [
         *statement_notes(statement, answer.dataset.source.mode, texts, is_summed=_adds(answer)),
-        Note(said.shown, [texts.translated(note) for note in answer.notes]),
+        Note(said.shown, _shown(answer, texts)),
         Note(said.unit, _units(answer, texts)),
         Note(said.footnotes, [Said(note, "") for note in answer.dataset.about.footnotes]),
     ]
@@ -93,6 +93,12 @@ def budget_note(budget: Budget | None, texts: Texts) -> list[Note]:
     """What private tables of a data set may cost and have cost."""
     found = [] if budget is None else [texts.translated(budget.text)]
     return [Note(texts.notes.budget, found)] if found else []
+
+
+def _shown(answer: Answer, texts: Texts) -> list[Said]:
+    """What rules say of the table, and what the visitor's groups add up."""
+    groups = [Said(text, "") for text in answer.groups]
+    return [*groups, *(texts.translated(note) for note in answer.notes)]
 
 
 def _adds(answer: Answer) -> bool:

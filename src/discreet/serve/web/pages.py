@@ -13,6 +13,7 @@ from fastapi.staticfiles import StaticFiles
 from discreet.serve.answer import Answer
 from discreet.serve.api.reply import base_of
 from discreet.serve.api.snippets import snippets_of
+from discreet.serve.cookies import LANGUAGE
 from discreet.serve.data.dataset import Dataset
 from discreet.serve.query import Query
 from discreet.serve.refusals import Refusal
@@ -20,14 +21,7 @@ from discreet.serve.site.site import current_site
 from discreet.serve.web import moves
 from discreet.serve.web.colours import readable, style_of
 from discreet.serve.web.editor import NEW_CODE, NEW_LABEL, NEW_OF, editor_of, tidied
-from discreet.serve.web.frame import (
-    LANGUAGE,
-    page,
-    remember_language,
-    rendered,
-    root_of,
-    texts_for,
-)
+from discreet.serve.web.frame import page, remember_language, rendered, root_of, texts_for
 from discreet.serve.web.links import Addresses, address, parameters
 from discreet.serve.web.notes import budget_note, methods_of, statement_notes
 from discreet.serve.web.panel import limits_of, panel_of

@@ -108,7 +108,7 @@ def _shows(query: Query, at: Addresses, texts: Texts) -> list[Link]:
             f"show-{name}",
             is_current=name == chosen,
         )
-        for name in moves.shows(query)
+        for name in query.shows
     ]
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from http.cookies import CookieError, SimpleCookie
 from typing import TYPE_CHECKING, Any
 
+from starlette.requests import cookie_parser
+
+from discreet.serve.cookies import SESSION
 from discreet.serve.office.accounts.proxies import UNKNOWN, household
 from discreet.serve.office.accounts.tokens import holder_of
 from discreet.serve.office.accounts.visitor import Visitor
@@ -13,7 +15,6 @@ from discreet.serve.refusals import Refusal
 if TYPE_CHECKING:
     from discreet.serve.office.office import Office
 
-COOKIE = "discreet_session"
 _LONGEST_USER = 60
 
 
@@ -39,11 +40,7 @@ class Sender:
     @property
     def cookie(self) -> str:
         """The session's cookie, where there is one."""
-        try:
-            found = SimpleCookie(self.headers.get("cookie", "")).get(COOKIE)
-        except CookieError:
-            return ""
-        return "" if found is None else found.value
+        return cookie_parser(self.headers.get("cookie", "")).get(SESSION, "")
 
     @property
     def bearer(self) -> str | None:

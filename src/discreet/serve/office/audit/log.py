@@ -89,15 +89,17 @@ class AuditLog:
         return batch, False
 
     def _store(self, batch: list[_Waiting]) -> None:
+        """Write entries, also of visitors who went away, and tell those who wait."""
+        waiting = [done for _, done in batch if done.set_running_or_notify_cancel()]
         try:
             with self.store.writing() as connection:
                 connection.execute(insert(AUDIT), [entry.row for entry, _ in batch])
         except Exception as error:  # whoever waits must learn of it, whatever it is
             failed = error if isinstance(error, StoreError) else _lost(error)
-            for _, done in batch:
+            for done in waiting:
                 done.set_exception(failed)
             return
-        for _, done in batch:
+        for done in waiting:
             done.set_result(None)
 
     def _clean(self) -> None:
