@@ -171,7 +171,7 @@ MUTANTS = (
     ),
     Mutant(
         "variance of a biased law",
-        "protect/keyed_noise.py",
+        "protect/frame/keyed_noise.py",
         "matrix.law @ matrix.deviations**2 - mean**2",
         "matrix.law @ matrix.deviations**2",
         _LAWS,
@@ -192,21 +192,21 @@ MUTANTS = (
     ),
     Mutant(
         "variance of discrete Laplace noise",
-        "protect/budget.py",
+        "protect/frame/budget.py",
         "2 * (1 - stays) / stays**2",
         "2 / stays**2",
         _LAWS,
     ),
     Mutant(
         "sensitivity of Gaussian noise",
-        "protect/budget.py",
+        "protect/frame/budget.py",
         "self.times * self.most**2",
         "self.times * self.most",
         _LAWS,
     ),
     Mutant(
         "scale of Gaussian noise",
-        "protect/budget.py",
+        "protect/frame/budget.py",
         "math.sqrt(self.squared_sensitivity / (2 * self.budget))",
         "math.sqrt(self.squared_sensitivity / self.budget)",
         _LAWS,
@@ -234,7 +234,7 @@ MUTANTS = (
     ),
     Mutant(
         "delta of a replaced person",
-        "protect/privacy.py",
+        "protect/frame/privacy.py",
         "min(1.0, (1 + math.exp(min(epsilon, 700.0))) * delta)",
         "min(1.0, 2 * delta)",
         _LAWS,
@@ -244,7 +244,7 @@ MUTANTS = (
         "solve/linear/transport.py",
         "milp(1 - 2 * fraction",
         "milp(2 * fraction - 1",
-        "tests/solve/test_transport.py",
+        "tests/solve/linear/test_transport.py",
     ),
     Mutant(
         "systematic rounding",

@@ -102,7 +102,8 @@ def noisy(design):
 
 
 def fits_agree(monkeypatch, fitter, options):
-    from discreet.solve.likelihood import log_linear, non_negative
+    from discreet.solve.likelihood import log_linear
+    from discreet.solve.non_negative import non_negative
 
     for module in (log_linear, non_negative):
         monkeypatch.setattr(module, "_NEVER_STORED", 0)
