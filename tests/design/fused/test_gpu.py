@@ -2,6 +2,7 @@
 
 import itertools
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -103,8 +104,10 @@ def noisy(design):
 
 def fits_agree(monkeypatch, fitter, options):
     from discreet.solve.likelihood import log_linear
-    from discreet.solve.non_negative import non_negative
+    from discreet.solve.non_negative import dual_non_negative, non_negative
 
+    patient = replace(dual_non_negative.SCHEDULE, most_degenerate=10_000)
+    monkeypatch.setattr(dual_non_negative, "SCHEDULE", patient)
     for module in (log_linear, non_negative):
         monkeypatch.setattr(module, "_NEVER_STORED", 0)
     monkeypatch.setattr(log_linear, "_MOST_PUBLISHED", np.inf)
