@@ -1,4 +1,4 @@
-"""A site whose records lie in PostgreSQL or DuckDB answers as one over a file, many at a time."""
+"""A site over PostgreSQL, Spark or DuckDB answers as one over a file, many at a time."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from discreet.microdata import spark
 from discreet.microdata.backend import attempt, border
 from discreet.microdata.secret import Secret
 from discreet.randomness import stream
@@ -65,19 +66,24 @@ def served(tmp_path):
 
 
 @pytest.fixture
-def source(request, tmp_path, server):
+def source(request, tmp_path, monkeypatch):
+    if request.param == "spark":
+        session = request.getfixturevalue("session")
+        monkeypatch.setattr(spark, "_session", lambda master: session)  # the one that runs
+        return f"spark://here:7077::{tmp_path}/people.parquet"
     if request.param == "duckdb":
         with duckdb.connect(str(tmp_path / "people.duckdb")) as db:
             db.register("given", PEOPLE)
             db.execute("CREATE TABLE people AS SELECT * FROM given")
         return "people.duckdb::people"
+    server = request.getfixturevalue("server")
     backend, name = ibis.connect(server.url), ibis.util.gen_name("people")
     attempt(lambda: border(backend).store(name, PEOPLE), "the records")
     backend.disconnect()
     return f"{server.url}::{name}"
 
 
-@pytest.mark.parametrize("source", ["duckdb", "postgres"], indirect=True)
+@pytest.mark.parametrize("source", ["duckdb", "postgres", "spark"], indirect=True)
 def test_figures_are_those_of_a_file_however_many_ask(served, source):
     one, other = served("people.parquet"), served(source)
     expected = [one.answer(Query.parse(address)).cube.values for address in ADDRESSES]
