@@ -141,7 +141,7 @@ def test_averaging_predefined_tables_has_a_lift_on_the_fly_alone(record_property
             error[name][0].append(np.mean((seen[0] - truth) ** 2))
             error[name][1].append(np.mean((mean - truth) ** 2))
     one_look, averaged = (np.mean(e) for e in error["live"])
-    record_property("mean squared error, one look and averaged", (one_look, averaged))
+    record_property("mean squared error, one look and averaged", (float(one_look), float(averaged)))
     with capsys.disabled():
         sys.stdout.write(f"\naveraging on the fly: error {one_look:.2f} -> {averaged:.2f}\n")
     assert averaged < one_look

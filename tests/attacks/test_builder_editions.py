@@ -53,7 +53,7 @@ def lift(mode, are_same=False, seed=1):
 def test_the_lift_of_one_person_less_is_measured(mode, record_property, capsys):
     """Both are far from guessing: this is what the ledger is for."""
     control, found = lift(mode, are_same=True), lift(mode)
-    record_property("lift", found)
+    record_property("lift", float(found))
     with capsys.disabled():
         sys.stdout.write(f"\nwho of two has left, {mode.__name__}: {found:+.2f} over guessing\n")
     assert abs(control) < 0.25
