@@ -185,7 +185,7 @@ def test_unknown_methods_parameters_and_formats(folder, capsys):
     assert "parameter" in capsys.readouterr().err
     assert run("protect", "table.parquet", "--method", "cell-key", *PTABLE,
                "--out", "r.docx") == 2  # fmt: skip
-    assert "must end in .parquet" in capsys.readouterr().err
+    assert "must end in one of .csv" in capsys.readouterr().err
 
 
 def test_every_command_shows_an_example():

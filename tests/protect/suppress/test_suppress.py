@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import discreet as dc
+from discreet import registry
 from discreet.design.release import CellStatus
 from discreet.design.table import Table
 from discreet.errors import DataError, DesignError, ParameterError, UnknownNameError
@@ -150,7 +151,7 @@ def test_sums_without_inner_cells_are_suppressed_by_the_published_ones():
 
 
 def test_intervals_are_kept_by_default():
-    assert dc.Suppress().secondary == "interval" == dc.Suppress.from_parameters().secondary
+    assert dc.Suppress().secondary == "interval" == registry.build("method", "suppress").secondary
     pattern = dc.Suppress().pattern(table())
     assert not len(pattern.proofs.unproven(pattern))
     assert table().protect("suppress").statement.says("interval-width")
