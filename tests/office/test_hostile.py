@@ -270,7 +270,7 @@ def test_a_visitor_who_never_reads_is_cut_off(hasty):
                 line.sendall(asked)
         except (TimeoutError, ConnectionError):
             pass
-        time.sleep(2)
+        time.sleep(8)  # a busy machine notices late; whoever reads again is served again
         assert closed_after(line) < 15
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Generic, TypeVar
 
 from discreet.serve.data.seats import busy
@@ -34,6 +34,7 @@ class Pool(Generic[T]):
     ) -> None:
         self._make, self._free = make, queue.LifoQueue[T]()
         self._room, self._patience = threading.Semaphore(size), patience
+        self._opening = threading.Lock()
         if first is not None:
             self._free.put(first)
 
@@ -56,7 +57,7 @@ class Pool(Generic[T]):
             self._room.release()
 
     def _taken(self) -> T:
-        try:
-            return self._free.get_nowait()
-        except queue.Empty:
+        with self._opening:  # engines load their modules on the way, one thread at a time
+            with suppress(queue.Empty):
+                return self._free.get_nowait()
             return self._make()
