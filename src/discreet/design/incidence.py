@@ -18,10 +18,9 @@ from discreet.design.axis import OUTSIDE
 from discreet.design.base import Design, Vector
 from discreet.design.incidence_kernels import Sums, hand_down, sum_up
 from discreet.design.product import ProductDesign
-from discreet.design.structured import StructuredDesign
+from discreet.design.structured import StructuredDesign, ranked
 
 Whole = NDArray[np.int32]
-_MASK_FACTOR = 8  # a crossing this many times larger than its cells is numbered by sorting
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,21 +79,11 @@ class Restrictor:
         sums = (begin, rank.astype(np.int32), none, none)
         return Incidence(len(cells), position.astype(np.int64), sums)
 
-    @cached_property
-    def _order(self) -> list[tuple[int, int | None]]:
-        """Blocks with the block each is summed from, sources first."""
-        design = self.design
-        if isinstance(design, ProductDesign):
-            return design.plan
-        sizes = np.diff(design.offsets).tolist()  # type: ignore[attr-defined]
-        sources = design.lattice.sources(design.blocks, sizes)  # type: ignore[attr-defined]
-        return [(k, sources[k]) for k in sorted(range(len(sizes)), key=lambda k: (-sizes[k], k))]
-
     def _structured(self, design: StructuredDesign, cells: Vector) -> Incidence:
-        codes = _codes(design, cells)
+        codes = design.leaf_positions(cells)
         nodes = _Nodes()
         rows: list[Whole] = []
-        for k, source in self._order:
+        for k, source in design.plan:
             if source is None:
                 flat, inside = _flat(design, k, None, codes)
                 row = np.full(len(cells), OUTSIDE, dtype=np.int32)
@@ -123,7 +112,7 @@ class _Nodes:
 
     def add(self, design: StructuredDesign, k: int, flat: NDArray[np.int64]) -> Whole:
         """Number the cells of block k that are reached; returns the node of each entry."""
-        cells, rank = _ranked(flat, design.blocks[k].size)
+        cells, rank = ranked(flat, design.blocks[k].size)
         self.reached[k], self.begin[k] = cells, self._count
         self.positions.append(_positions(design, k, cells))
         self._count += len(cells)
@@ -147,50 +136,16 @@ def _by_cell(rows: Sequence[Whole]) -> tuple[NDArray[np.int64], Whole]:
     return starts, table[inside]
 
 
-def _codes(design: StructuredDesign, cells: Vector) -> Sequence[Vector]:
-    """Leaf positions of the chosen cells along every axis."""
-    if isinstance(design, ProductDesign):
-        return np.unravel_index(cells, design.shape)
-    return [leaf[cells] for leaf in design.inner_codes()]
-
-
 def _flat(
     design: StructuredDesign, k: int, source: int | None, groups: Sequence[Vector]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Where the source's cells lie in block k's crossing, and which of them lie in it at all."""
     fine = design.inner_block if source is None else design.blocks[source]
     n = len(groups[0]) if groups else 1
-    flat = np.zeros(n, dtype=np.int64)
-    outside: NDArray[np.bool_] | None = None
-    for from_level, to_level, group in zip(
-        fine.levels, design.blocks[k].levels, groups, strict=True
-    ):
-        if to_level is None or from_level is None:
-            continue
-        if from_level is not to_level:
-            up = np.asarray(design.lattice.step(from_level, to_level))
-            group = up[group]
-            if (up == OUTSIDE).any():
-                outside = group == OUTSIDE if outside is None else outside | (group == OUTSIDE)
-        flat *= len(to_level)
-        flat += group
-    if outside is None:
+    flat, inside = design.placed_in(design.blocks[k], fine, groups, n)
+    if inside is None:
         return flat, np.arange(n)
-    inside = np.flatnonzero(~outside)
-    return flat[inside], inside
-
-
-def _ranked(flat: NDArray[np.int64], size: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The different positions in increasing order, and the rank of each entry among them."""
-    if size > _MASK_FACTOR * len(flat) + 1024:
-        cells, rank = np.unique(flat, return_inverse=True)
-        return cells, rank
-    seen = np.zeros(size, dtype=bool)
-    seen[flat] = True
-    cells = np.flatnonzero(seen)
-    rank_of = np.empty(size, dtype=np.int64)
-    rank_of[cells] = np.arange(len(cells))
-    return cells, rank_of[flat]
+    return flat[inside], np.flatnonzero(inside)
 
 
 def _positions(design: StructuredDesign, k: int, flat: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -65,13 +65,6 @@ class ProductDesign(StructuredDesign):
             return []
         return [codes.astype(np.int32) for codes in np.unravel_index(cells, self.shape)]
 
-    @cached_property
-    def plan(self) -> list[tuple[int, int | None]]:
-        """Blocks in an order in which each one's source comes before it."""
-        sources = self.lattice.sources(self.blocks, [block.size for block in self.blocks])
-        order = sorted(self._block_range, key=lambda k: (-self.blocks[k].size, k))
-        return [(k, sources[k]) for k in order]
-
     @property
     def root_blocks(self) -> list[int]:
         """Blocks that no other block refines; each of the others is a sum over one of these."""

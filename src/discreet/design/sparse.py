@@ -14,14 +14,12 @@ from discreet.design.base import Vector
 from discreet.design.blocks import Block
 from discreet.design.formula import Margins
 from discreet.design.product import LARGEST_DENSE, ProductDesign, first_of_equal
-from discreet.design.structured import StructuredDesign
+from discreet.design.structured import StructuredDesign, ranked
 from discreet.design.support import Kind, Lift
 from discreet.errors import DesignError
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
-
-_MASK_FACTOR = 8  # a crossing this many times larger than its cells is numbered by sorting
 
 
 class SparseDesign(StructuredDesign):
@@ -137,19 +135,7 @@ class SparseDesign(StructuredDesign):
             fine = self.blocks[source]
             groups = list(np.unravel_index(self._cells[source], fine.shape))
         n = self.n_inner if source is None else len(self._cells[source])
-        flat, inside = np.zeros(n, dtype=np.int64), None
-        for from_level, to_level, group in zip(fine.levels, block.levels, groups, strict=True):
-            if to_level is None or from_level is None:
-                continue
-            if from_level is not to_level:
-                up = self.lattice.step(from_level, to_level)
-                group = np.asarray(up)[group]
-                if (np.asarray(up) == OUTSIDE).any():
-                    covered = group != OUTSIDE
-                    inside = covered if inside is None else inside & covered
-            flat *= len(to_level)
-            flat += group
-        return flat, inside
+        return self.placed_in(block, fine, groups, n)
 
     def _block_length(self, k: int) -> int:
         return len(self._cells[k])
@@ -233,23 +219,8 @@ def _compact(
     flat: NDArray[np.int64], inside: NDArray[np.bool_] | None, size: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     """The different positions in increasing order, and the rank of each entry among them."""
-    if size > _MASK_FACTOR * len(flat) + 1024:
-        return _compact_by_sorting(flat, inside)
-    chosen = flat if inside is None else flat[inside]
-    reached = np.zeros(size, dtype=bool)
-    reached[chosen] = True
-    cells = np.flatnonzero(reached)
-    rank = np.empty(size, dtype=np.int32)
-    rank[cells] = np.arange(len(cells), dtype=np.int32)
-    return cells, _placed(rank[chosen], inside, len(cells))
-
-
-def _compact_by_sorting(
-    flat: NDArray[np.int64], inside: NDArray[np.bool_] | None
-) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    chosen = flat if inside is None else flat[inside]
-    cells, rank = np.unique(chosen, return_inverse=True)
-    return cells, _placed(rank.astype(np.int32), inside, len(cells))
+    cells, rank = ranked(flat if inside is None else flat[inside], size)
+    return cells, _placed(rank, inside, len(cells))
 
 
 def _placed(rank: NDArray[np.int32], inside: NDArray[np.bool_] | None, n: int) -> NDArray[np.int32]:

@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.design.axis import Axis, Level
+from discreet.design.axis import OUTSIDE, Axis, Level
 from discreet.design.base import Design, Restricted
 from discreet.design.blocks import Block, Lattice, resolve
 from discreet.design.codes import canonical
 from discreet.design.formula import Margins, Term, parse
 from discreet.errors import CodeError, DesignError, UnknownNameError, suggest
+
+_MASK_FACTOR = 8  # a crossing this many times larger than its cells is numbered by sorting
 
 
 class StructuredDesign(Design):
@@ -59,6 +61,34 @@ class StructuredDesign(Design):
     def block_cells(self, k: int) -> NDArray[np.int64]:
         """Positions of block `k`'s published cells within its full crossing, increasing."""
         return np.arange(self.blocks[k].size)
+
+    @cached_property
+    def plan(self) -> list[tuple[int, int | None]]:
+        """Blocks with the block each is summed from, in an order in which that one comes first."""
+        sizes = [self._block_length(k) for k in self._block_range]
+        sources = self.lattice.sources(self.blocks, sizes)
+        return [(k, sources[k]) for k in sorted(self._block_range, key=lambda k: (-sizes[k], k))]
+
+    def placed_in(
+        self, block: Block, fine: Block, groups: Sequence[NDArray[Any]], n: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.bool_] | None]:
+        """Where `n` cells of a finer block lie in a block's crossing, and which lie in it.
+
+        The second is `None` where all do; the position of one that does not has no meaning.
+        """
+        flat, inside = np.zeros(n, dtype=np.int64), None
+        for from_level, to_level, group in zip(fine.levels, block.levels, groups, strict=True):
+            if to_level is None or from_level is None:
+                continue
+            if from_level is not to_level:
+                up = np.asarray(self.lattice.step(from_level, to_level))
+                group = up[group]
+                if (up == OUTSIDE).any():
+                    covered = group != OUTSIDE
+                    inside = covered if inside is None else inside & covered
+            flat *= len(to_level)
+            flat += group
+        return flat, inside
 
     def axis(self, name: str) -> Axis:
         """The axis of a variable."""
@@ -164,6 +194,19 @@ class StructuredDesign(Design):
             for k in self._block_range
         ]
         return Restricted(chosen, np.concatenate(places))
+
+
+def ranked(flat: NDArray[np.int64], size: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """The different positions below `size`, increasing, and the rank of each entry among them."""
+    if size > _MASK_FACTOR * len(flat) + 1024:
+        cells, rank = np.unique(flat, return_inverse=True)
+        return cells, rank.astype(np.int32)
+    reached = np.zeros(size, dtype=bool)
+    reached[flat] = True
+    cells = np.flatnonzero(reached)
+    of_position = np.empty(size, dtype=np.int32)
+    of_position[cells] = np.arange(len(cells), dtype=np.int32)
+    return cells, of_position[flat]
 
 
 def flat_position(indices: Sequence[int], shape: Sequence[int]) -> int:

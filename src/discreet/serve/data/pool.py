@@ -57,6 +57,8 @@ class Pool(Generic[T]):
             self._room.release()
 
     def _taken(self) -> T:
+        with suppress(queue.Empty):
+            return self._free.get_nowait()
         with self._opening:  # engines load their modules on the way, one thread at a time
             with suppress(queue.Empty):
                 return self._free.get_nowait()

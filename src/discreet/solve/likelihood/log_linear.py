@@ -10,7 +10,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,12 +24,12 @@ from discreet.solve.fit import Certificate, Fit, FitterBase, Prepared, Status
 from discreet.solve.inputs import (
     check_tolerance,
     check_whole,
-    checked_start,
     checked_values,
     checked_weights,
     non_negative,
 )
 from discreet.solve.likelihood.dual_log_linear import fit_unstored
+from discreet.solve.likelihood.indexed import Indexed
 from discreet.solve.likelihood.proportional import ProportionalFit
 from discreet.solve.likelihood.reduction import Reduction, reduce_table
 from discreet.solve.non_negative.non_negative import NonNegative
@@ -101,25 +101,13 @@ class LogLinear(FitterBase):
 
     def prepare(self, design: Design) -> Prepared:
         """Index the inner cells once for many right-hand sides, when they are needed first."""
-        if self.start is not None:
-            checked_start(design, self.start)
         return _Prepared(self, design)
 
 
-@dataclass(frozen=True, eq=False)
-class _Prepared:
-    """The options with what depends on the design alone."""
+class _Prepared(Indexed):
+    """The fitter on one design."""
 
     options: LogLinear
-    design: Design
-
-    @cached_property
-    def members(self) -> Membership:
-        return Membership.of(self.design)
-
-    @cached_property
-    def start(self) -> Vector:
-        return checked_start(self.design, self.options.start)
 
     def __call__(
         self, z: NDArray[np.generic], *, weights: NDArray[np.generic] | None = None

@@ -6,7 +6,6 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,11 +19,11 @@ from discreet.solve.fit import Certificate, Fit, FitterBase, Prepared, Status
 from discreet.solve.inputs import (
     check_tolerance,
     check_whole,
-    checked_start,
     checked_values,
     checked_weights,
     non_negative,
 )
+from discreet.solve.likelihood.indexed import Indexed
 from discreet.solve.likelihood.log_linear import LogLinear, fit_members, newton_fit
 
 Vector = NDArray[np.float64]
@@ -88,25 +87,13 @@ class Poisson(FitterBase):
 
     def prepare(self, design: Design) -> Prepared:
         """Index the inner cells once for many right-hand sides, when they are needed first."""
-        if self.start is not None:
-            checked_start(design, self.start)
         return _Prepared(self, design)
 
 
-@dataclass(frozen=True, eq=False)
-class _Prepared:
-    """The options with what depends on the design alone."""
+class _Prepared(Indexed):
+    """The fitter on one design."""
 
     options: Poisson
-    design: Design
-
-    @cached_property
-    def members(self) -> Membership:
-        return Membership.of(self.design)
-
-    @cached_property
-    def start(self) -> Vector:
-        return checked_start(self.design, self.options.start)
 
     def __call__(
         self, z: NDArray[np.generic], *, weights: NDArray[np.generic] | None = None
