@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -162,7 +163,12 @@ def _positions(shape: tuple[int, ...], axes: Effect, effect: Effect) -> NDArray[
     return np.broadcast_to(place, shape).ravel()
 
 
-def _sparse(rows, columns, entries, shape) -> csr_array:  # type: ignore[no-untyped-def]
+def _sparse(
+    rows: Sequence[NDArray[np.int64]],
+    columns: Sequence[NDArray[np.int64]],
+    entries: Sequence[Vector] | None,
+    shape: tuple[int, int],
+) -> csr_array:
     if not rows:
         return csr_array(shape)
     at = (np.concatenate(rows), np.concatenate(columns))
