@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 import threading
-import warnings
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from discreet.errors import DataError, DiscreetError, EngineError, ParameterError, UnknownNameError
+from discreet.microdata.quiet import quiet
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -223,9 +223,7 @@ def _only(names: list[str], origin: str) -> str:
 def attempt(work: Callable[[], Answer], origin: str) -> Answer:
     """Have a back end do something; whatever goes wrong is one clear line."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)  # Ibis calls DuckDB's old names
-            warnings.filterwarnings("ignore", "PySpark does not yet fully support", FutureWarning)
+        with quiet:
             return work()
     except DiscreetError:
         raise

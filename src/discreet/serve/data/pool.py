@@ -34,7 +34,6 @@ class Pool(Generic[T]):
     ) -> None:
         self._make, self._free = make, queue.LifoQueue[T]()
         self._room, self._patience = threading.Semaphore(size), patience
-        self._opening = threading.Lock()
         if first is not None:
             self._free.put(first)
 
@@ -59,7 +58,4 @@ class Pool(Generic[T]):
     def _taken(self) -> T:
         with suppress(queue.Empty):
             return self._free.get_nowait()
-        with self._opening:  # engines load their modules on the way, one thread at a time
-            with suppress(queue.Empty):
-                return self._free.get_nowait()
-            return self._make()
+        return self._make()
