@@ -178,7 +178,7 @@ def test_a_later_table_agrees_with_an_earlier_release():
 
 def test_a_dear_cell_is_exchanged_for_cheaper_ones():
     design = Design.product({"a": 5, "b": 5}, "a*b")
-    counts = np.random.default_rng(37).negative_binomial(1, 0.08, design.n_inner)
+    counts = np.random.default_rng(45).negative_binomial(1, 0.08, design.n_inner)
     primary, plan = dc.Suppress(dc.Threshold(4))._sensitive(Table.from_inner(design, counts))
     search = Search(started(primary, plan), plan, singletons=True)
     for step in (search.prove, search.repair, search.thin):

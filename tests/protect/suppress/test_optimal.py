@@ -27,9 +27,9 @@ def optimal(table, rule, **options):
 
 
 def reaches(X, y, shown, held, target, sign, need):
-    """Whether a target can move as far as needed, by one program on the inner cells."""
+    """Whether a target can move as far as needed, by a program on cells that stay filled."""
     fixed = np.vstack([X[:, shown].T, np.eye(len(y))[held]])
-    bounds = [(-v, None) for v in y]
+    bounds = [(1 - v, None) for v in y]
     found = linprog(-sign * target, A_eq=fixed, b_eq=np.zeros(len(fixed)), bounds=bounds)
     return found.status == 3 or -found.fun >= need - 1e-7
 

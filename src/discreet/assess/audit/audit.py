@@ -70,7 +70,8 @@ def audit(
         (which takes a while), or `"none"`.
       coalition: How many of them pool what they know; by equations.
       bounds: Smallest and largest value that the public knows of each published cell; infinite, or
-        a single number, where nothing is known.
+        a single number, where nothing is known. What a pattern or a release tells of its hidden
+        cells counts in any case.
       non_negative: Whether it is public that inner cells are not negative.
       exact: Whether intervals are followed to their ends. If not, an interval that meets its need
         is not followed further.
@@ -81,13 +82,13 @@ def audit(
     check_choice("intervals", intervals, get_args(Which))
     check_choice("lone", lone, get_args(View))
     whole("coalition", coalition, 1)
-    subject = subject_of(source, table)
+    subject = _bounded(subject_of(source, table), bounds)
     values = subject.z[subject.shown]
     rng = stream(_SEED, "audit")
     system = unknowns(subject.X[:, subject.shown], values, known=subject.known, y=subject.y)
     by_equations = disclosed_by_equations(system, subject.targets, rng=rng)
     low, high, is_exact = _intervals(
-        subject, by_equations, intervals, bounds, non_negative, exact, workers
+        subject, by_equations, intervals, non_negative, exact, workers
     )
     told, n_attackers = _told(subject, system, by_equations, lone, low, high, coalition, rng)
     sources = _sources(subject, by_equations, explain)
@@ -113,7 +114,6 @@ def _intervals(
     subject: Subject,
     by_equations: NDArray[np.bool_],
     which: str,
-    bounds: tuple[Any, Any] | None,
     non_negative: bool,
     exact: bool,
     workers: int | None,
@@ -130,7 +130,7 @@ def _intervals(
         subject.z[subject.shown],
         subject.targets[:, chosen],
         signs=non_negative,
-        limits=_limits(subject, bounds),
+        limits=_limits(subject),
         enough=enough,
         known=subject.known,
         y=subject.y,
@@ -149,17 +149,23 @@ def _enough(subject: Subject, chosen: NDArray[Any]) -> tuple[Vector, Vector]:
     return np.where(is_asked, value - below, -np.inf), np.where(is_asked, value + above, np.inf)
 
 
-def _limits(subject: Subject, bounds: tuple[Any, Any] | None) -> Limits | None:
-    """Public bounds of the suppressed cells that have any."""
+def _bounded(subject: Subject, bounds: tuple[Any, Any] | None) -> Subject:
+    """The subject with further public bounds."""
     if bounds is None:
-        return None
-    sides = []
-    for side in bounds:
-        every = np.broadcast_to(np.asarray(side, dtype=np.float64), subject.z.shape)
-        sides.append(every[subject.hidden])
-    low, high = sides
+        return subject
+    low, high = (np.broadcast_to(np.asarray(b, np.float64), subject.z.shape) for b in bounds)
     if (low > high).any():
         raise ParameterError("a public lower bound is above the upper one of the same cell.")
+    if subject.bounds is not None:
+        low, high = np.maximum(low, subject.bounds[0]), np.minimum(high, subject.bounds[1])
+    return replace(subject, bounds=(low, high))
+
+
+def _limits(subject: Subject) -> Limits | None:
+    """Public bounds of the suppressed cells that have any."""
+    if subject.bounds is None:
+        return None
+    low, high = (np.broadcast_to(b, subject.z.shape)[subject.hidden] for b in subject.bounds)
     chosen = np.flatnonzero(np.isfinite(low) | np.isfinite(high))
     columns = subject.X[:, subject.hidden[chosen]]
     return Limits(columns, low[chosen], high[chosen]) if len(chosen) else None
@@ -221,7 +227,7 @@ def _with_signs(
     already = {told.cells: set(told.targets) for told in found}
     public = set(np.flatnonzero(high[open_still] - low[open_still] <= close).tolist())
     more = []
-    for told in told_with_signs(X, values, y, targets, inner, close):
+    for told in told_with_signs(X, values, y, targets, inner, close, _limits(subject)):
         rest = sorted(set(told.targets) - already.get(told.cells, set()) - public)
         if rest:
             more.append(Told(told.cells, tuple(rest), needs_signs=True))
@@ -251,12 +257,24 @@ def _brackets(found: Audit, most: int) -> dict[int, Bracket]:
     is_large = len(subject.shown) > _MOST_BRACKETED
     if is_large or (known is not None and subject.y is not None and subject.y[known].any()):
         return {}
+    floor, targets = _floor(subject), subject.targets[:, chosen]
+    middle = (found.low[chosen] + found.high[chosen]) / 2
     brackets = bracketing_cells(
         subject.X,
         subject.shown,
-        subject.z,
-        subject.targets[:, chosen],
-        (found.low[chosen] + found.high[chosen]) / 2,
+        subject.z - subject.X.T @ floor,
+        targets,
+        middle - targets.T @ floor,
         known,
     )
     return dict(zip((int(k) for k in chosen), brackets, strict=True))
+
+
+def _floor(subject: Subject) -> Vector:
+    """The smallest value of each inner cell that is public of it as a published cell."""
+    place = subject.design.inner_in_published()
+    if subject.bounds is None:
+        return np.zeros(len(place))
+    low = np.broadcast_to(subject.bounds[0], subject.z.shape)
+    is_bounded = (place >= 0) & subject.suppressed[place] & (low[place] > 0)
+    return np.where(is_bounded, low[place], 0.0)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from discreet.assess.audit.equations import UNMOVED, random_decimals
 from discreet.errors import ParameterError
 from discreet.progress import report
-from discreet.solve.linear.intervals import feasible_intervals
+from discreet.solve.linear.intervals import Limits, feasible_intervals
 from discreet.solve.linear.unknowns import Marks, Unknowns, unknowns
 
 Vector = NDArray[np.float64]
@@ -147,6 +147,7 @@ def told_with_signs(
     targets: Any,
     groups: list[NDArray[Any]],
     close: Vector,
+    limits: Limits | None = None,
 ) -> Iterator[Told]:
     """What follows for each attacker because values are not negative, one after another.
 
@@ -157,6 +158,7 @@ def told_with_signs(
       targets: Inner cells × targets that do not follow by equations.
       groups: For each attacker the inner cells he is alone in.
       close: For each target the width up to which its value counts as known.
+      limits: Public bounds.
     """
     in_doubt = np.zeros(X.shape[0], dtype=bool)
     in_doubt[unknowns(X, values, signs=True).cells] = True
@@ -166,7 +168,9 @@ def told_with_signs(
     for done, cells in enumerate(groups, 1):
         mine = np.zeros(X.shape[0], dtype=bool)
         mine[cells] = True
-        found = feasible_intervals(X, values, targets, known=mine, y=y, enough=enough, workers=1)
+        found = feasible_intervals(
+            X, values, targets, limits=limits, known=mine, y=y, enough=enough, workers=1
+        )
         follows = (found.width <= close) & ~_own(doubtful, cells)
         if follows.any():
             told = tuple(int(k) for k in np.flatnonzero(follows))

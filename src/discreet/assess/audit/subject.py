@@ -40,6 +40,7 @@ class Subject:
       known: Inner cells that everybody knows.
       differences: Columns of sums and differences that are sensitive too.
       whys: Why they are.
+      bounds: What is public of each published cell, smallest and largest values.
     """
 
     design: Design
@@ -54,6 +55,7 @@ class Subject:
     known: Marks | None = None
     differences: Any = None
     whys: tuple[str, ...] = ()
+    bounds: tuple[Any, Any] | None = None
 
     @cached_property
     def X(self) -> Any:
@@ -138,6 +140,7 @@ def _of_pattern(pattern: Pattern) -> Subject:
         pattern.known,
         pattern.difference_columns() if pattern.differences else None,
         tuple(each.why for each in pattern.differences),
+        pattern.bounds,
     )
 
 
@@ -156,7 +159,15 @@ def _of_release(release: Protected, table: Table | None) -> Subject:
             parts = {"y": y, "lone": y == 1}
     elif table is not None:
         z, parts = _sums(release, table)
-    return Subject(release.design, z, suppressed, suppressed, none, none, **parts)
+    bounds = _positive(release, z, suppressed)
+    return Subject(release.design, z, suppressed, suppressed, none, none, **parts, bounds=bounds)
+
+
+def _positive(release: Protected, z: Vector, hidden: Marks) -> tuple[Any, Any] | None:
+    """Hidden counts are at least one where the release says that empty cells are shown."""
+    if release.unit != COUNT or not release.statement.says("empty-cells"):
+        return None
+    return np.where(hidden & (z != 0), 1.0, -np.inf), np.inf
 
 
 def _sums(release: Protected, table: Table) -> tuple[Vector, dict[str, Any]]:

@@ -73,10 +73,11 @@ class Proofs:
     ) -> NDArray[np.bool_]:
         """Which changes leave the suppressed cells within their public bounds."""
         bounded = np.flatnonzero(pattern.suppressed & (np.isfinite(low) | np.isfinite(high)))
-        moved = (X[:, bounded].T @ self.changes).toarray()
+        moved = (X[:, bounded].T @ self.changes).tocoo()
         down, up = (pattern.z - low)[bounded], (high - pattern.z)[bounded]
-        inside = (moved <= up[:, None] + size) & (moved >= -down[:, None] - size)
-        return np.asarray(inside.all(axis=0))
+        beyond = np.maximum(moved.data - up[moved.row], -moved.data - down[moved.row])
+        outside = beyond > size[moved.col]
+        return np.asarray(np.bincount(moved.col[outside], minlength=len(self)) == 0)
 
     def unproven(self, pattern: Pattern) -> NDArray[np.intp]:
         """Sensitive cells without a proof for one of their sides, or against some contributor.

@@ -71,7 +71,7 @@ class Threshold(CountRule):
       max: The largest sensitive count.
       zeros: Whether empty cells are sensitive too. Otherwise they are published.
       width: Width of the interval that a sensitive count keeps where intervals are proven: half of
-        it below the count, as far as that is not negative, and the rest above.
+        it below the count, as far as there is room for fewer, and the rest above.
     """
 
     max: int = 3

@@ -58,15 +58,18 @@ def thresholds(rules: Iterable[Rule], *, has_decimals: bool) -> list[Sentence]:
     return said
 
 
-def widths(rules: Iterable[Rule]) -> list[Sentence]:
+def widths(rules: Iterable[Rule], *, zeros_are_public: bool) -> list[Sentence]:
     """What holds of the intervals of small counts."""
+    least = "no empty cell among the hidden ones" if zeros_are_public else "no negative count"
     return [
         Sentence(
             "interval-width",
             f"For every suppressed count of {0 if rule.zeros else 1} to {rule.max}, tables with "
-            "the same published cells and no negative count have values that differ by "
+            f"the same published cells and {least} have values that differ by "
             f"{rule.width} or more.",
-            holds=partial(_has_width, 0 if rule.zeros else 1, rule.max, rule.width),
+            holds=partial(
+                _has_width, 0 if rule.zeros else 1, rule.max, rule.width, zeros_are_public
+            ),
         )
         for rule in rules
         if isinstance(rule, Threshold)
@@ -92,7 +95,9 @@ def limits(
         groups_not_hidden(),
     ]
     if zeros_are_public:
-        said.append(limit("empty-cells", "Empty cells are shown as empty."))
+        said.append(
+            limit("empty-cells", "Empty cells are shown as empty, so that a hidden one is not.")
+        )
     if not singletons:
         said.append(
             limit(
@@ -124,12 +129,22 @@ def _not_derivable(lowest: int, highest: int, evidence: Any) -> bool:
     return not spanned(columns[:, ~hidden], columns[:, small]).any()
 
 
-def _has_width(lowest: int, highest: int, width: int, evidence: Any) -> bool:
-    from discreet.solve.linear.intervals import feasible_intervals
+def _has_width(
+    lowest: int, highest: int, width: int, zeros_are_public: bool, evidence: Any
+) -> bool:
+    from discreet.solve.linear.intervals import Limits, feasible_intervals
 
     final, truth = evidence.finals[0], evidence.truth
     hidden = final.hidden | final.replaced
     columns = final.design.matrix().tocsc()
     small = hidden & (truth >= lowest) & (truth <= highest)
-    found = feasible_intervals(columns[:, ~hidden], truth[~hidden], columns[:, small], workers=1)
+    n = int(hidden.sum())
+    limits = Limits(columns[:, hidden], np.ones(n), np.full(n, np.inf))
+    found = feasible_intervals(
+        columns[:, ~hidden],
+        truth[~hidden],
+        columns[:, small],
+        limits=limits if zeros_are_public else None,
+        workers=1,
+    )
     return bool((found.width >= width - _ROUNDING).all())

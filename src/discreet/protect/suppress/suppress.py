@@ -32,7 +32,8 @@ from discreet.protect.suppress.pattern import (
     published_values,
 )
 from discreet.protect.suppress.priority import priority
-from discreet.protect.suppress.rules import CountRule, Rule, Threshold
+from discreet.protect.suppress.room import least_counts, room_below
+from discreet.protect.suppress.rules import CountRule, Needs, Rule, Threshold
 from discreet.protect.suppress.sentences import limits, suppressed_cells, thresholds, widths
 
 CellLike = Mapping[str, object]
@@ -140,6 +141,11 @@ class Suppress:
         )
 
     @property
+    def _says_zeros(self) -> bool:
+        """Whether a hidden cell is told not to be empty; forbidden ones may be."""
+        return self.zeros_are_public and not self.forbidden
+
+    @property
     def _rules(self) -> tuple[Rule, ...]:
         return tuple(self.rules)  # type: ignore[arg-type]  # a tuple since it was made
 
@@ -207,7 +213,7 @@ class Suppress:
             _check_kind(rule, table)
             found = rule.primaries(table)
             found[forced] = False
-            below, above = rule.needs(table)
+            below, above = self._needs(rule, table)
             lower = np.where(found, np.maximum(lower, below), lower)
             upper = np.where(found, np.maximum(upper, above), upper)
             reasons.update({int(k): rule.why for k in np.flatnonzero(found & ~sensitive)})
@@ -225,6 +231,17 @@ class Suppress:
             **of_table(table),
         )
 
+    def _needs(self, rule: Rule, table: Table) -> Needs:
+        """What a rule asks for; widths of counts move up as far as there is no room below."""
+        below, above = rule.needs(table)
+        if getattr(rule, "needs_zeros", True) or not self._hidden_counts_are_positive(table):
+            return below, above
+        missing = np.maximum(below - room_below(table.design, table.z), 0.0)
+        return below - missing, above + missing
+
+    def _hidden_counts_are_positive(self, table: Table) -> bool:
+        return self.zeros_are_public and _published_unit(table) == COUNT
+
     def _suppressed(self, table: Table) -> Pattern:
         pattern, plan = self._sensitive(table)
         return _SECONDARY[self.secondary](pattern, plan, singletons=self.singletons)
@@ -234,7 +251,7 @@ class Suppress:
         pattern = replace(
             primary,
             costs=self._costs(table, primary.z),
-            bounds=self._bounds(table, primary.z) if self.bounds else None,
+            bounds=self._bounds(table, primary.z),
         )
         return pattern, self._plan(table, pattern)
 
@@ -246,9 +263,11 @@ class Suppress:
 
     def _bounds(
         self, table: Table, z: NDArray[Any]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
         """What is public of each published cell."""
         low, high = np.full(len(z), -np.inf), np.full(len(z), np.inf)
+        if self._hidden_counts_are_positive(table):
+            low = least_counts(z)
         for cell, least, most in self.bounds:
             place = table.design.position(cell)
             if not least <= z[place] <= most:
@@ -256,8 +275,8 @@ class Suppress:
                     f"cell {dict(cell)} is said to lie between {least:g} and {most:g}, but its "
                     "value does not. Public bounds must hold."
                 )
-            low[place], high[place] = least, most
-        return low, high
+            low[place], high[place] = max(least, low[place]), most
+        return (low, high) if np.isfinite([low, high]).any() else None
 
     def _plan(self, table: Table, pattern: Pattern) -> Plan:
         n = len(pattern.z)
@@ -294,9 +313,9 @@ class Suppress:
         if not self.forced:
             said += thresholds(self._rules, has_decimals=self.decimals is not None)
         if has_intervals and not self.forced:
-            said += widths(self._rules)
+            said += widths(self._rules, zeros_are_public=self._says_zeros)
         said += limits(
-            zeros_are_public=self.zeros_are_public,
+            zeros_are_public=self._says_zeros,
             singletons=self.singletons,
             has_forced=bool(self.forced),
             has_intervals=has_intervals,

@@ -185,11 +185,16 @@ def _jobs(
     limits: Limits | None,
     enough: tuple[Vector, Vector] | None,
 ) -> Iterator[_Job]:
-    component, of_equation = _joined(system, limits)
     floor = np.zeros(len(system.cells)) if signs else np.full(len(system.cells), -np.inf)
     ceiling = np.full(len(system.cells), np.inf)
+    if limits is not None:
+        limits = _on_unknown(limits, system)
+        floor, ceiling = _of_single_cells(limits, floor, ceiling)
     if signs:
         floor, ceiling = _tightened(system, floor, ceiling)
+    if limits is not None:
+        limits = _not_implied(limits, floor, ceiling)
+    component, of_equation = _joined(system, limits)
     by_cell = targets.tocsr()
     for label in np.unique(component):
         cells = np.flatnonzero(component == label)
@@ -208,7 +213,7 @@ def _jobs(
             system.slack,
             floor[cells],
             ceiling[cells],
-            None if limits is None else _limits_of(limits, system, cells),
+            None if limits is None else _limits_of(limits, cells),
             np.full(len(chosen), np.inf),
             np.full(len(chosen), -np.inf),
             *wanted,
@@ -225,25 +230,52 @@ def _wanted(
     return np.where(alone, low, -np.inf), np.where(alone, high, np.inf)
 
 
+def _on_unknown(limits: Limits, system: Unknowns) -> Limits:
+    """The limits of what is unknown of each sum."""
+    known = system.constant(limits.columns)
+    return Limits(system.restrict(limits.columns), limits.low - known, limits.high - known)
+
+
+def _of_single_cells(limits: Limits, floor: Vector, ceiling: Vector) -> tuple[Vector, Vector]:
+    """Bounds of cells that are the only unknown one of a sum."""
+    single = np.flatnonzero(np.diff(limits.columns.indptr) == 1)
+    cells = limits.columns.indices[limits.columns.indptr[single]]
+    floor, ceiling = floor.copy(), ceiling.copy()
+    np.maximum.at(floor, cells, limits.low[single])
+    np.minimum.at(ceiling, cells, limits.high[single])
+    return floor, ceiling
+
+
+def _not_implied(limits: Limits, floor: Vector, ceiling: Vector) -> Limits | None:
+    """Limits that do not follow from the bounds of single cells."""
+    least, most = limits.columns.T @ floor, limits.columns.T @ ceiling
+    size = np.diff(limits.columns.indptr)
+    kept = np.flatnonzero((size > 1) & ((limits.low > least) | (limits.high < most)))
+    if not len(kept):
+        return None
+    return Limits(limits.columns[:, kept], limits.low[kept], limits.high[kept])
+
+
 def _joined(system: Unknowns, limits: Limits | None) -> tuple[NDArray[Any], NDArray[Any]]:
     """Components, joined where a public bound ties several of them together."""
+    from scipy import sparse
+    from scipy.sparse.csgraph import connected_components
+
     if limits is None:
         return system.component, system.component_of_equation
-    label = np.arange(system.n_components)
-    columns = system.restrict(limits.columns)
-    for k in range(columns.shape[1]):
-        cells = columns.indices[columns.indptr[k] : columns.indptr[k + 1]]
-        tied = np.unique(label[system.component[cells]])
-        label[np.isin(label, tied)] = tied[0] if len(tied) else 0
+    n, entries = system.n_components, limits.columns.tocoo()
+    places = (system.component[entries.row], n + entries.col)
+    size = n + limits.columns.shape[1]
+    tied = sparse.coo_array((np.ones(len(entries.data)), places), shape=(size, size))
+    label = connected_components(tied, directed=False)[1]
     return label[system.component], label[system.component_of_equation]
 
 
-def _limits_of(limits: Limits, system: Unknowns, cells: NDArray[Any]) -> Limits:
-    """The limits of a component, less what is known of the sums."""
-    part = system.restrict(limits.columns).tocsr()[cells].tocsc()
+def _limits_of(limits: Limits, cells: NDArray[Any]) -> Limits:
+    """The limits of a component."""
+    part = limits.columns.tocsr()[cells].tocsc()
     chosen = np.flatnonzero(np.diff(part.indptr))
-    known = system.constant(limits.columns)[chosen]
-    return Limits(part[:, chosen], limits.low[chosen] - known, limits.high[chosen] - known)
+    return Limits(part[:, chosen], limits.low[chosen], limits.high[chosen])
 
 
 def _tightened(system: Unknowns, floor: Vector, ceiling: Vector) -> tuple[Vector, Vector]:
