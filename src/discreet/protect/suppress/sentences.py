@@ -77,7 +77,12 @@ def widths(rules: Iterable[Rule], *, zeros_are_public: bool) -> list[Sentence]:
 
 
 def limits(
-    *, zeros_are_public: bool, singletons: bool, has_forced: bool, has_intervals: bool
+    *,
+    zeros_are_public: bool,
+    singletons: bool,
+    has_forced: bool,
+    has_intervals: bool,
+    has_sums: bool,
 ) -> list[Sentence]:
     """What is not protected."""
     tight = limit(
@@ -103,6 +108,15 @@ def limits(
             limit(
                 "lone-contributors",
                 "Someone who is alone in a suppressed cell may compute other suppressed cells.",
+            )
+        )
+    if has_sums:
+        said.append(
+            limit(
+                "own-parts",
+                "Intervals hold for the public and for contributors who are alone in a cell. "
+                "Someone with a large part of another suppressed cell knows that it is not less "
+                "than that, and may narrow them.",
             )
         )
     if has_forced:

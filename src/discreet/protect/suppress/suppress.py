@@ -319,6 +319,7 @@ class Suppress:
             singletons=self.singletons,
             has_forced=bool(self.forced),
             has_intervals=has_intervals,
+            has_sums=not all(isinstance(rule, CountRule) for rule in self._rules),
         )
         return said + ([] if self.decimals is None else list(self.decimals.sentences()))
 
