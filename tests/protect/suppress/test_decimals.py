@@ -301,3 +301,17 @@ def test_an_average_over_many_draws_leads_to_the_fit_and_not_to_the_truth():
     fitted = draw(Decimals("none"), pattern).y
     assert np.abs(mean - fitted).max() < 0.3
     assert np.abs(mean - INNER).max() > 4
+
+
+def test_decimals_of_large_counts_are_never_whole_and_add_up():
+    rng = np.random.default_rng(3)
+    design = dc.Design.product({"row": 8, "col": 8}, "row*col")
+    counts = rng.poisson(30, 64) * 10**6 + rng.integers(0, 10**6, 64)
+    counts[[0, 9, 18, 27, 36]] = [1, 2, 3, 1, 2]
+    table = dc.Table.from_inner(design, counts)
+    method = dc.Suppress(dc.Threshold(3), decimals=dc.Decimals())
+    for seed in range(20):
+        trial = table.simulate(method, seed=seed)
+        decimal = trial.z[trial.replaced]
+        assert (decimal != np.rint(decimal)).all()
+        assert np.abs(design.aggregate(trial.y) - trial.z).max() < 1e-5

@@ -87,9 +87,7 @@ def audit(
     rng = stream(_SEED, "audit")
     system = unknowns(subject.X[:, subject.shown], values, known=subject.known, y=subject.y)
     by_equations = disclosed_by_equations(system, subject.targets, rng=rng)
-    low, high, is_exact = _intervals(
-        subject, by_equations, intervals, non_negative, exact, workers
-    )
+    low, high, is_exact = _intervals(subject, by_equations, intervals, non_negative, exact, workers)
     told, n_attackers = _told(subject, system, by_equations, lone, low, high, coalition, rng)
     sources = _sources(subject, by_equations, explain)
     found = Audit(

@@ -32,8 +32,6 @@ from discreet.solve.linear.unknowns import Marks, Unknowns, unknowns
 Residual = Literal["rmse", "variance", "scaled", "none"]
 Matrix = NDArray[np.float64]
 
-WHOLE = 1e-9
-"""Decimals this near to a whole number, relative to their size, are that number."""
 _DEPENDENT = 1e-7
 
 
@@ -150,7 +148,15 @@ class Decimals:
         replaced = self._replaced(systems[0], truth, normal)
         whole = np.stack([system.known for system in systems], axis=1)
         whole[systems[0].cells] = replaced
-        return _assembled(X, suppressed, z, whole, _open(X, suppressed, systems[0]))
+        is_decimal = _open(X, suppressed, systems[0])
+        published = _columns(z.astype(np.float64))
+        published[suppressed] = _exact_where_given(
+            (X.T @ whole)[suppressed], columns, is_decimal[suppressed]
+        )
+        place = design.inner_in_published()
+        whole[place >= 0] = published[place[place >= 0]]
+        shape = slice(None) if z.ndim == 2 else 0
+        return Replaced(whole[:, shape], published[:, shape], is_decimal)
 
     def _check_truth(self, inner: Matrix | None) -> None:
         needs_truth = self.residual in ("variance", "scaled") or self.modulo is not None
@@ -264,18 +270,7 @@ def _open(X: Any, suppressed: Marks, system: Unknowns) -> Marks:
     return found
 
 
-def _assembled(
-    X: Any, suppressed: Marks, z: NDArray[Any], whole: Matrix, is_decimal: Marks
-) -> Replaced:
-    """Inner and published cells; numbers that are nearly whole are made so."""
-    inner, sums = _neat(whole), _neat(X.T @ whole)
-    if z.ndim == 1:
-        inner, sums = inner[:, 0], sums[:, 0]
-    published = np.where(suppressed if z.ndim == 1 else suppressed[:, None], sums, z)
-    return Replaced(inner, published, is_decimal)
-
-
-def _neat(values: Matrix) -> Matrix:
-    near = np.rint(values)
-    is_near = np.abs(values - near) <= WHOLE * np.maximum(1.0, np.abs(values))
-    return np.where(is_near, near, values)
+def _exact_where_given(sums: Matrix, shown: Matrix, is_decimal: Marks) -> Matrix:
+    """Sums without rounding errors where published cells give them and are whole numbers."""
+    is_given = ~is_decimal[:, None] & (shown == np.rint(shown)).all(axis=0)
+    return np.where(is_given, np.rint(sums), sums)
