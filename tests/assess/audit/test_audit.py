@@ -1,5 +1,7 @@
 """The audit of suppression patterns: known failures, laws, and what an outsider can do."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -353,3 +355,32 @@ def test_too_many_coalitions_are_refused():
     pattern = Pattern(design, table.z, state, y=table.y, lone=table.y == 1)
     with pytest.raises(ParameterError, match="79,800 coalitions of 2"):
         audit(pattern, coalition=2, intervals="none")
+
+
+@pytest.mark.parametrize("size", [5_000, 5_000_000, 500_000_000])
+def test_needs_of_large_counts_are_judged_in_counts(size):
+    table = dc.Table.from_counts(
+        {"d": ["x", "x", "y", "y"], "s": ["e", "u", "e", "u"], "n": [0, size, 6, 100]}, "n", "d*s"
+    )
+    hidden = np.array([len(cell) == 2 for cell in map(table.design.cell, range(9))])
+    state = np.where(hidden, 2, 0)
+    place = table.design.position({"d": "x", "s": "u"})
+    state[place] = 1
+    need = np.where(np.arange(9) == place, 6.0, 0.0)
+    pattern = Pattern(table.design, table.z, state.astype(np.int8), lower=need, upper=0 * need)
+    assert audit(pattern, lone="none").is_clean
+    short = replace(pattern, lower=need + 2 * (need > 0))
+    assert audit(short, lone="none").too_near_below.tolist() == [place]
+
+
+def test_tables_with_negative_amounts_are_audited_without_signs():
+    frame = {"a": ["x", "x", "y", "y"], "b": ["u", "v", "u", "v"], "f": list("ABCD")}
+    table = dc.Table.from_contributions(
+        {**frame, "v": [100.0, -40.0, 30.0, 20.0]},
+        "a*b",
+        value="v",
+        contributor="f",
+        negative="absolute",
+    )
+    found = audit(dc.Suppress(dc.PPercent(10), singletons=False).pattern(table), lone="none")
+    assert not len(found.disclosed_with_signs)

@@ -315,3 +315,18 @@ def test_the_enterprise_file_has_the_sensitive_cells_of_tau_argus(name, expected
     for run in theirs:
         assert (found == (np.array(list(run["status"])) == "p")).all()
     assert found.sum() == expected
+
+
+def test_a_release_names_the_rule_but_not_its_percentages():
+    method = dc.Suppress([Dominance(1, 77), PPercent(13), dc.FewContributors(3)])
+    said = method._statement()
+    assert "77" not in said.text
+    assert "13" not in said.text
+    assert said.steps[0].parameters["rules"] == ["dominance", "p%", "few-contributors(3)"]
+
+
+def test_rules_on_sums_are_refused_where_counts_are_published():
+    frame = pd.DataFrame({"a": ["x", "x", "y"], "f": ["A", "B", "A"], "v": [9.0, 1.0, 5.0]})
+    table = dc.Table.from_contributions(frame, "a", value="v", contributor="f")
+    with pytest.raises(ParameterError, match="counts are published"):
+        table.simulate(dc.Suppress(PPercent(10)), seed=1, unit="count")

@@ -136,3 +136,12 @@ def test_a_search_that_ends_at_its_effort_keeps_all_intervals_and_reports_the_bo
     assert not len(pattern.proofs.unproven(pattern))
     assert 0 < pattern.bound < pattern.cost
     assert pattern.cost <= dc.Suppress(dc.Threshold(2)).pattern(table).cost
+
+
+def test_a_tree_that_runs_out_of_nodes_gives_its_bound():
+    rng = np.random.default_rng(4)
+    things = Covering(rng.uniform(1, 2, 60), effort=40 * 11)
+    for _ in range(40):
+        things.add((rng.random(60) < 0.15) * rng.uniform(0.3, 1, 60))
+    found = things.whole()
+    assert things.relaxed().bound <= found.bound + 1e-9

@@ -72,7 +72,7 @@ def audit(
       bounds: Smallest and largest value that the public knows of each published cell; infinite, or
         a single number, where nothing is known. What a pattern or a release tells of its hidden
         cells counts in any case.
-      non_negative: Whether it is public that inner cells are not negative.
+      non_negative: Whether it is public that inner cells are not negative; never where some are.
       exact: Whether intervals are followed to their ends. If not, an interval that meets its need
         is not followed further.
       explain: Of how many disclosed cells it is found out which published cells disclose them;
@@ -83,6 +83,7 @@ def audit(
     check_choice("lone", lone, get_args(View))
     whole("coalition", coalition, 1)
     subject = _bounded(subject_of(source, table), bounds)
+    non_negative = non_negative and not subject.is_signed
     values = subject.z[subject.shown]
     rng = stream(_SEED, "audit")
     system = unknowns(subject.X[:, subject.shown], values, known=subject.known, y=subject.y)
@@ -219,7 +220,7 @@ def _with_signs(
 ) -> list[Told]:
     """What signs tell in addition, about targets that are neither told nor known already."""
     targets = subject.targets[:, open_still]
-    close = 1e-6 * np.maximum(1.0, np.abs(subject.values[open_still]))
+    close = subject.rounding(subject.values[open_still])
     inner = [system.cells[cells] for cells in groups]
     X, values = subject.X[:, subject.shown], subject.z[subject.shown]
     already = {told.cells: set(told.targets) for told in found}

@@ -25,7 +25,6 @@ Places = NDArray[np.intp]
 
 MARKING = "Confidential: an audit shows true values and how to find them."
 _MOST_SHOWN = 12
-_EXACT = 1e-6
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -87,7 +86,8 @@ class Audit:
         """
         if not self.subject.is_whole:
             return self.positions[:0]
-        single = np.floor(self.high + _EXACT) <= np.ceil(self.low - _EXACT)
+        close = self.subject.rounding(self.high)
+        single = np.floor(self.high + close) <= np.ceil(self.low - close)
         return self.positions[(single & self.is_exact) | self.by_equations]
 
     @property
@@ -216,13 +216,12 @@ class Audit:
 
     @cached_property
     def _narrow(self) -> NDArray[np.bool_]:
-        size = np.maximum(1.0, np.abs(np.where(np.isfinite(self.high), self.high, 0.0)))
-        return np.asarray(self.is_exact & (self.high - self.low <= _EXACT * size))
+        close = self.subject.rounding(self.high)
+        return np.asarray(self.is_exact & (self.high - self.low <= close))
 
     def _short(self, reach: Vector, side: int) -> NDArray[np.bool_]:
         need = self.subject.needs[side]
-        size = np.maximum(1.0, np.abs(self.subject.values))
-        is_short = reach < need - _EXACT * size
+        is_short = reach < need - self.subject.rounding(self.subject.values)
         return np.asarray(self.subject.is_sensitive & (need > 0) & (is_short | self.by_equations))
 
     def _faults(self, k: int) -> list[str]:

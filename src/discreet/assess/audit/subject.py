@@ -19,6 +19,9 @@ from discreet.solve.linear.unknowns import Marks
 
 Vector = NDArray[np.float64]
 
+_EXACT = 1e-6  # differences of whole numbers, and shares of other values, that count as none
+_PROGRAMS = 1e-10  # share of the values to which linear programs are exact
+
 WITHHELD = (CellStatus.suppressed, CellStatus.below_threshold, CellStatus.decimal)
 """States of released cells that do not show their true value."""
 
@@ -105,6 +108,16 @@ class Subject:
         return np.concatenate([below, rest]), np.concatenate([above, rest])
 
     @property
+    def is_signed(self) -> bool:
+        """Whether some value is negative, as far as they are at hand."""
+        return bool((self.z < 0).any() or (self.y is not None and (self.y < 0).any()))
+
+    def rounding(self, values: Vector) -> Vector:
+        """By how much programs on values of this size may be off; amounts are known to a share."""
+        size = np.abs(np.where(np.isfinite(values), values, 0.0))
+        return _EXACT + _PROGRAMS * size if self.is_whole else _EXACT * np.maximum(1.0, size)
+
+    @cached_property
     def is_whole(self) -> bool:
         """Whether the values are whole numbers, as counts are."""
         shown = self.z[self.shown]

@@ -22,7 +22,11 @@ _ROUNDING = 1e-9  # shares of a cell's total that differ by less are equal
 
 @dataclass(frozen=True)
 class _MagnitudeRule:
-    """A rule that asks for an amount of doubt; a cell that needs some is sensitive."""
+    """A rule that asks for an amount of doubt; a cell that needs some is sensitive.
+
+    `told` is what a release says of it: percentages are left out, because with them a cell that is
+    known to be sensitive bounds its largest contribution.
+    """
 
     @property
     def units(self) -> tuple[str, ...]:
@@ -83,6 +87,11 @@ class Dominance(_MagnitudeRule):
         who = "the largest contributor has" if self.n == 1 else f"{self.n} contributors have"
         return f"{who} more than {self.k:g} % of the total"
 
+    @property
+    def told(self) -> tuple[str, str]:
+        """Name and reason without the percentage."""
+        return "dominance", "few contributors have most of the total"
+
     def lack(self, given: Contributions) -> NDArray[np.float64]:
         """What the total lacks so that the n largest have k percent of it."""
         cells = _with_places(given, self.n, self.name)
@@ -135,6 +144,11 @@ class PQ(_MagnitudeRule):
             f"a contributor could be estimated to within {self.p:g} % by another who knows the "
             f"rest to within {self.q:g} %"
         )
+
+    @property
+    def told(self) -> tuple[str, str]:
+        """Name and reason without percentages."""
+        return self.name.partition("(")[0], "a contributor could be estimated closely by another"
 
     def lack(self, given: Contributions) -> NDArray[np.float64]:
         """What the rest lacks to hide the largest contributor who needs protection."""

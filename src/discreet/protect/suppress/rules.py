@@ -27,8 +27,9 @@ _LARGEST_PAIRS = 50_000_000
 class Rule(Protocol):
     """What makes a published cell sensitive.
 
-    A rule may also have `differences(table)`: differences of cells that are as sensitive; and
-    `needs_zeros`: whether what it protects can only be hidden among empty cells.
+    A rule may also have `differences(table)`: differences of cells that are as sensitive;
+    `needs_zeros`: whether what it protects can only be hidden among empty cells; and `told`: its
+    name and reason as a release tells them, where parameters are to stay secret.
     """
 
     @property
@@ -44,6 +45,11 @@ class Rule(Protocol):
 
     def needs(self, table: Table) -> Needs:
         """How far the interval of each sensitive cell must reach below and above its value."""
+
+
+def told(rule: Rule) -> tuple[str, str]:
+    """The name of a rule and its reason, as a release tells them."""
+    return getattr(rule, "told", (rule.name, rule.why))
 
 
 class CountRule:

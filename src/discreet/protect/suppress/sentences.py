@@ -10,14 +10,14 @@ import numpy as np
 
 from discreet.design.statement import Sentence
 from discreet.protect.sentences import groups_not_hidden, limit, never_published, process
-from discreet.protect.suppress.rules import Rule, Threshold
+from discreet.protect.suppress.rules import Rule, Threshold, told
 
 _ROUNDING = 1e-6
 
 
 def suppressed_cells(rules: Sequence[Rule], *, has_intervals: bool) -> list[Sentence]:
     """What was done, and what shown cells are."""
-    why = "; ".join(rule.why for rule in rules)
+    why = "; ".join(told(rule)[1] for rule in rules)
     aim = (
         "every sensitive cell keeps an interval of possible values that is as wide as its rule asks"
         if has_intervals

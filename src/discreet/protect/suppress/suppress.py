@@ -33,7 +33,7 @@ from discreet.protect.suppress.pattern import (
 )
 from discreet.protect.suppress.priority import priority
 from discreet.protect.suppress.room import least_counts, room_below
-from discreet.protect.suppress.rules import CountRule, Needs, Rule, Threshold
+from discreet.protect.suppress.rules import CountRule, Needs, Rule, Threshold, told
 from discreet.protect.suppress.sentences import limits, suppressed_cells, thresholds, widths
 
 CellLike = Mapping[str, object]
@@ -298,7 +298,7 @@ class Suppress:
 
     def _statement(self) -> Statement:
         parameters = {
-            "rules": [rule.name for rule in self._rules],
+            "rules": [told(rule)[0] for rule in self._rules],
             "secondary": self.secondary,
             "zeros": not self.zeros_are_public,
             "singletons": self.singletons,
@@ -325,8 +325,13 @@ class Suppress:
 
 
 def _check_kind(rule: Rule, table: Table) -> None:
-    """Refuse rules for counts where sums are published: what they promise of counts is not so."""
+    """Refuse rules for counts where sums are published, and the other way round."""
     unit = _published_unit(table)
+    if unit == COUNT and table.contributions is not None and getattr(rule, "units", ()) == (VALUE,):
+        raise ParameterError(
+            f"rule {type(rule).__name__} is about sums of {table.contributions.value!r}, but "
+            "counts are published. Use a rule for counts, such as Threshold(3), or leave unit= out."
+        )
     if unit != COUNT and isinstance(rule, CountRule):
         raise ParameterError(
             f"rule {type(rule).__name__} is about counts, but sums of {unit!r} are published. "

@@ -19,7 +19,7 @@ A limit in seconds would depend on the machine.
 """
 
 _ROOT = 10  # nodes that the first of a tree counts for
-_SOLVED, _LIMIT = 0, 1
+_SOLVED, _LIMIT, _OTHER = 0, 1, 4  # SciPy has no number of its own for a limit of nodes
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +81,8 @@ class Covering:
             constraints=LinearConstraint(np.array(self._rows), lb=1.0),
             options=options,
         )
-        if found.status not in (_SOLVED, _LIMIT):
+        is_limited = found.status == _OTHER and found.mip_dual_bound is not None
+        if found.status not in (_SOLVED, _LIMIT) and not is_limited:
             raise NotConvergedError(f"a choice of least cost was not found: {found.message}")
         if whole:
             self._effort -= len(self._rows) * (_ROOT + (found.mip_node_count or 0))
