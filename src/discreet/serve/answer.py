@@ -11,8 +11,9 @@ import numpy as np
 
 from discreet.release.cube import Cube, CubeAxis
 from discreet.release.outline import Entry
+from discreet.serve.data.source import Asked
 from discreet.serve.query import Query
-from discreet.serve.question import Asked, Question
+from discreet.serve.question import Question
 
 if TYPE_CHECKING:
     from discreet.serve.data.dataset import Dataset

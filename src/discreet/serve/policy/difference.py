@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from itertools import chain
 
 from discreet.release.cube import Cube
+from discreet.serve.data.source import Asked
 from discreet.serve.policy.rule import Figures, Judged, Limit
 from discreet.serve.query import Codes
-from discreet.serve.question import Asked, Question
+from discreet.serve.question import Question
 
 
 @dataclass(frozen=True)

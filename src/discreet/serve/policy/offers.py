@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from discreet.serve.data.source import Asked
 from discreet.serve.query import Query
-from discreet.serve.question import Asked, Question
+from discreet.serve.question import Question
 
 MOST, TRIED = 3, 8
 Offer = tuple[str, Query]

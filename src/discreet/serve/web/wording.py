@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import date
 
 from discreet.serve.answer import Answer
-from discreet.serve.question import Asked
+from discreet.serve.data.source import Asked
 from discreet.serve.web.panel import unit_label
 from discreet.serve.web.sheet import layer_of
 from discreet.serve.web.texts import Texts
