@@ -95,11 +95,6 @@ class Query:
         return urlencode(self.parameters)
 
     @property
-    def question(self) -> Query:
-        """The query without its view: equal for all who need the same figures."""
-        return replace(self, view=View())
-
-    @property
     def shows(self) -> list[Show]:
         """What can be shown: shares of rows need columns, and shares of columns rows."""
         needed: dict[Show, Codes] = {

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from discreet.errors import suggest
-from discreet.serve.data.source import Asked, Source, Variable, by_detail
+from discreet.serve.data.source import Asked, Source, Variable, by_detail, coarsest
 from discreet.serve.query import Query
 from discreet.serve.refusals import Refusal
 
@@ -74,17 +74,6 @@ class Question:
         """Cells of the full crossing of the public code lists, totals included."""
         return math.prod(asked.detail.cells for asked in self.in_public_order)
 
-    @property
-    def title(self) -> str:
-        """What the table shows, for its caption."""
-        if not self.shown:
-            return "Total"
-        first, *others = self.shown
-        labels = [first.label, *(a.label_inside for a in others)]
-        if len(labels) == 1:
-            return labels[0]
-        return f"{' and '.join(labels[:-1])} by {labels[-1]}"
-
     def asked(self, name: str) -> Asked:
         """The variable of this name."""
         return next(a for a in self.in_public_order if a.name == name)
@@ -133,17 +122,8 @@ def _filters(variables: Sequence[Variable], query: Query, shown: set[str]) -> tu
         if name not in by_name:
             raise _unknown_variable(name, by_name)
         if name not in shown:
-            found.append(_coarsest(by_name[name], codes))
+            found.append(coarsest(by_name[name], codes))
     return tuple(found)
-
-
-def _coarsest(variable: Variable, codes: Sequence[str]) -> Asked:
-    """The smallest detail that has these codes."""
-    options = [Asked(variable, d) for d in sorted(variable.details, key=lambda d: d.cells)]
-    for asked in options:
-        if {*codes} <= {e.code for e in asked.entries}:
-            return asked
-    return options[-1]
 
 
 def _check_codes(question: Question) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from datetime import UTC, datetime
 
 from discreet.release.cube import Cube
@@ -61,17 +60,10 @@ def about_of(answer: Answer, site: Site, base: str, texts: Texts) -> About:
 
 def written_cube(answer: Answer) -> Cube:
     """The figures that a file holds: as the view shows them, with every category of layers."""
-    cube = _named(answer)
+    cube = answer.shown.with_labels([asked.variable.label for asked in answer.question.shown])
     if answer.query.view.totals:
         return cube
     for name in (*answer.rows, *answer.columns):
         codes = [entry.code for entry in cube.axis(name).entries if not entry.is_total]
         cube = cube.picked(name, codes) if codes else cube
     return cube
-
-
-def _named(answer: Answer) -> Cube:
-    """The figures with variables by their names alone; the title tells their levels."""
-    names = {asked.name: asked.variable.label for asked in answer.question.shown}
-    axes = [replace(axis, label=names[axis.name]) for axis in answer.shown.axes]
-    return replace(answer.shown, axes=tuple(axes))

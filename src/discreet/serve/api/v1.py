@@ -20,7 +20,8 @@ from discreet.serve.api.reply import base_of, json_reply, reply, texts_of
 from discreet.serve.api.saved import SavedQuery
 from discreet.serve.api.snippets import snippets_of
 from discreet.serve.api.told import options_of, written_cube
-from discreet.serve.query import Query as Asked
+from discreet.serve.data.source import by_detail
+from discreet.serve.query import Query as Table
 from discreet.serve.refusals import Refusal
 from discreet.serve.site.site import current_site
 
@@ -92,15 +93,14 @@ def variable(
 ) -> Response:
     """The categories of a variable, `region`, or of one level of it, `region[province]`."""
     found = current_site(request).dataset(dataset)
-    named = {d.name: (v, d) for v in found.variables for d in v.details}
+    named = by_detail(found.variables)
     if detail not in named:
         allowed = f"Variables and levels: {', '.join(named)}."
         raise Refusal("unknown_name", f"There is no variable {detail!r}.", allowed, 404)
-    of, chosen = named[detail]
-    entries = of.entries(chosen)
-    part = Part(page, page_size, len(entries))
-    codes = [{"code": e.code, "label": e.label, "depth": e.depth} for e in part.of(entries)]
-    told: dict[str, Any] = {"name": of.name, "label": of.label, "detail": chosen.name}
+    asked = named[detail]
+    part = Part(page, page_size, len(asked.entries))
+    codes = [{"code": e.code, "label": e.label, "depth": e.depth} for e in part.of(asked.entries)]
+    told: dict[str, Any] = {"name": asked.name, "label": asked.variable.label, "detail": detail}
     told |= {"codes": codes, "page": part.to_json(), "links": part.links(request)}
     return json_reply(request, told)
 
@@ -176,7 +176,7 @@ def snippets(request: Request, dataset: str) -> Response:
     return json_reply(request, {"snippets": listed})
 
 
-def _checked(request: Request, dataset: str) -> Asked:
+def _checked(request: Request, dataset: str) -> Table:
     """The query of an address, if it can be answered."""
     return current_site(request).dataset(dataset).answer(query_of(request)).query
 

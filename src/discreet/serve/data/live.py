@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -67,23 +66,10 @@ class LiveSource:
     ) -> None:
         require_keyed(recipe)
         self._shelf, self._tables = shelf, Tables(recipe, data, connections, files)
-        self.variables = self._tables.offered(titles)
-        _ = self._smallest  # missing keys are an error now, not for the first visitor
-
-    @property
-    def edition(self) -> str:
-        """The edition of the records."""
-        return self._tables.edition
-
-    @property
-    def statement(self) -> Statement:
-        """What is done to every table."""
-        return self._smallest.statement
-
-    @property
-    def units(self) -> tuple[str, ...]:
-        """What is published."""
-        return (self._smallest.unit,)
+        self.variables, self.edition = self._tables.offered(titles), self._tables.edition
+        # Missing keys are an error now, not for the first visitor.
+        smallest = self._tables.release((self.variables[0].smallest.name,))
+        self.statement, self.units = smallest.statement, (smallest.unit,)
 
     def cube(self, details: tuple[str, ...], unit: str) -> Cube:
         """The crossing of these details, protected cell by cell."""
@@ -92,10 +78,6 @@ class LiveSource:
         if self._shelf is None:
             return self._tables.cube(details)
         return self._shelf.get((*details, unit), lambda: self._tables.cube(details))
-
-    @cached_property
-    def _smallest(self) -> Release:
-        return self._tables.release((self.variables[0].smallest.name,))
 
 
 class Tables:

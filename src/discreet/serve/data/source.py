@@ -115,6 +115,10 @@ class Asked:
         """The total and the codes of the detail, in reading order."""
         return self.variable.entries(self.detail)
 
+    def has(self, codes: Iterable[str]) -> bool:
+        """Whether all these codes belong to the detail."""
+        return {*codes} <= {entry.code for entry in self.entries}
+
     def leaves(self, codes: Iterable[str]) -> frozenset[int]:
         """The places of the finest categories that belong to some codes."""
         axis = self.variable.axis
@@ -196,6 +200,13 @@ class Source(Protocol):
 def by_detail(variables: Iterable[Variable]) -> dict[str, Asked]:
     """What can be asked for, by the name of the detail, `region` or `region[province]`."""
     return {d.name: Asked(v, d) for v in variables for d in v.details}
+
+
+def coarsest(variable: Variable, codes: Iterable[str]) -> Asked:
+    """The smallest detail that has these codes, or the largest where none has them all."""
+    options = [Asked(variable, d) for d in sorted(variable.details, key=lambda d: d.cells)]
+    having = (asked for asked in options if asked.has(codes))
+    return next(having, options[-1])
 
 
 def crossing(details: Sequence[str]) -> list[Term]:

@@ -110,14 +110,8 @@ def _with_rest(cube: Cube, name: str) -> Cube:
     """The cube with one more entry of a variable: its total less all other entries."""
     axis, dimension = cube.axis(name), cube.names.index(name)
     total = cube.at(name, axis.entries[0].code)
-    rest = 2 * total.values - cube.values.sum(axis=dimension)
-    entries = (*axis.entries, Entry(_REST, _REST, 1, is_sum=False))
-    return replace(
-        cube,
-        axes=tuple(replace(a, entries=entries) if a.name == name else a for a in cube.axes),
-        values=np.concatenate([cube.values, np.expand_dims(rest, dimension)], dimension),
-        status=np.concatenate([cube.status, np.expand_dims(total.status, dimension)], dimension),
-    )
+    rest = replace(total, values=2 * total.values - cube.values.sum(axis=dimension))
+    return cube.with_slice(name, len(axis), Entry(_REST, _REST, 1, is_sum=False), rest)
 
 
 def total(cube: Cube) -> float:

@@ -110,7 +110,7 @@ def _adds(answer: Answer) -> bool:
 def _units(answer: Answer, texts: Texts) -> list[Said]:
     """What the figures are; percentages of counts need no word on counts."""
     show = answer.query.view.show
-    of_unit = [] if show != "count" and answer.unit == COUNT else [f"{answer.unit}_note"]
+    of_unit = [] if show != "count" and answer.cube.unit == COUNT else [f"{answer.cube.unit}_note"]
     of_share = [f"{show}_note"] if show != "count" else []
     found = [getattr(texts.units, name, "") for name in (*of_unit, *of_share)]
     return [Said(text, texts.code) for text in found if text]

@@ -9,41 +9,30 @@ from dataclasses import dataclass
 from discreet.errors import suggest
 from discreet.release.outline import Entry
 from discreet.serve.data.dataset import Dataset
-from discreet.serve.data.source import Detail, Variable
+from discreet.serve.data.source import Asked, Detail, Variable
 from discreet.serve.refusals import Refusal
 from discreet.serve.site.site import Site
 
 
 @dataclass(frozen=True, eq=False)
-class CodeList:
-    """A level of a variable, by the name that programs use.
-
-    Attributes:
-      id: The name.
-      variable: The variable.
-      detail: The level.
-    """
+class CodeList(Asked):
+    """A level of a variable, by the name that programs use."""
 
     id: str
-    variable: Variable
-    detail: Detail
 
     @property
-    def entries(self) -> tuple[Entry, ...]:
+    def categories(self) -> tuple[Entry, ...]:
         """The categories of the level, without the total."""
-        return tuple(e for e in self.variable.entries(self.detail) if not e.is_total)
+        return tuple(entry for entry in self.entries if not entry.is_total)
 
     def leaves_of(self, code: str) -> list[str]:
         """The codes of the finest level that a category holds."""
-        axis = self.variable.axis
-        if code in axis.leaf_position:
-            return [code]
-        return [axis.leaves[k] for k in axis.node_leaves[code]]
+        return [self.variable.axis.leaves[k] for k in sorted(self.leaves([code]))]
 
 
-def widest(variable: Variable) -> Detail:
+def widest(variable: Variable) -> Asked:
     """The detail with the most categories: what a program sees when it names no code list."""
-    return max(variable.details, key=lambda detail: detail.cells)
+    return Asked(variable, max(variable.details, key=lambda detail: detail.cells))
 
 
 def codelists_of(dataset: Dataset, variable: Variable) -> list[CodeList]:
@@ -51,7 +40,7 @@ def codelists_of(dataset: Dataset, variable: Variable) -> list[CodeList]:
     if len(variable.details) == 1:
         return []
     return [
-        CodeList(_id(dataset.name, detail), variable, detail)
+        CodeList(variable, detail, _id(dataset.name, detail))
         for detail in variable.details
         if detail.name != variable.name
     ]

@@ -137,7 +137,7 @@ def codelist_json(found: CodeList, site: Site, base: str, texts: Texts) -> dict[
         "type": "Aggregation",
         "values": [
             {"code": e.code, "label": e.label, "valueMap": found.leaves_of(e.code)}
-            for e in found.entries
+            for e in found.categories
         ],
         "links": [link("self", f"{base}{ROOT}/codelists/{found.id}", texts)],
     }
@@ -171,7 +171,7 @@ def _both(dataset: Dataset, axes: Sequence[CubeAxis]) -> zip[tuple[Variable, Cub
 
 
 def _axis(variable: Variable, codelist: CodeList | None) -> CubeAxis:
-    entries = codelist.entries if codelist else variable.entries(widest(variable))
+    entries = codelist.categories if codelist else widest(variable).entries
     return CubeAxis(variable.name, variable.label, entries)
 
 

@@ -70,7 +70,7 @@ def _options(
     labels = [s.variable.label for s in selection.variables]
     title = f"{selection.dataset.title}: {', '.join(labels)}" if labels else selection.dataset.title
     about = replace(about_of(first, site, base, texts), title=title)
-    shown = [s.variable.name for s in selection.variables]
+    shown = [s.name for s in selection.variables]
     heading = tuple(name for name in shown if name in selection.heading)
     measure = " / ".join(unit_label(unit, texts) for unit in selection.units)
     return Options(layout="wide", columns=(*heading, CONTENTS), measure=measure, about=about)
@@ -99,9 +99,9 @@ def _json_stat(
     found = json_stat(cube, options)
     for selected in selection.variables:
         extension = dimension_extension(dataset, selected.variable, base, texts)
-        found["dimension"][selected.variable.name]["extension"] = extension
+        found["dimension"][selected.name]["extension"] = extension
     found["dimension"][CONTENTS] = contents_dimension(cube.axis(CONTENTS), dataset, texts)
-    shown = [s.variable.name for s in selection.variables]
+    shown = [s.name for s in selection.variables]
     extension = extension_of(dataset, site, texts)
     extension["px"]["stub"] = [name for name in shown if name not in selection.heading]
     extension["px"]["heading"] = [*(n for n in shown if n in selection.heading), CONTENTS]
