@@ -233,7 +233,7 @@ BROKEN = [
     ("datasets", {}, "no data sets"),
     ("datasets.People", {}, "small letters"),
     ("datasets.people.titel", "x", "Did you mean 'title'"),
-    ("datasets.people.mode", "once", "release-once, on-the-fly; got 'once'"),
+    ("datasets.people.mode", "once", "release-once, on-the-fly, got 'once'"),
     ("datasets.people.records", None, "needs records"),
     ("datasets.people.recipe", None, "needs a recipe"),
     ("datasets.people.records.sorce", "x", "Did you mean 'source'"),

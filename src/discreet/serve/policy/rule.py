@@ -75,11 +75,16 @@ class Limit(Rule):
         return Refusal(code, message, self.said(allowed))
 
 
-def finest(cube: Cube) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """The values of the cells that are no sums of others, and which of them can occur."""
+def finest(cube: Cube, but: str = "") -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """The values of the cells that are no sums of others, and which of them can occur.
+
+    Args:
+      cube: The cube.
+      but: A variable of which every entry is taken, sums included.
+    """
     places = [
-        [k for k, e in enumerate(axis.entries) if not e.is_total and not e.is_sum]
-        for axis in cube.axes
+        [k for k, e in enumerate(a.entries) if a.name == but or not (e.is_total or e.is_sum)]
+        for a in cube.axes
     ]
     where = np.ix_(*places)
     status = cube.status[where]

@@ -12,13 +12,9 @@ from discreet.recipe import Recipe
 from discreet.serve.data.dataset import About
 from discreet.serve.data.source import Mode
 from discreet.serve.policy.policy import Policy
+from discreet.serve.site.sections import setting
 
 LANGUAGES = ("en", "nb")
-MODES: tuple[Mode, ...] = ("release-once", "on-the-fly")
-
-
-def _setting(default: Any, help: str) -> Any:
-    return field(default=default, metadata={"help": help})
 
 
 class Setting(NamedTuple):
@@ -33,10 +29,10 @@ class Setting(NamedTuple):
 class Server:
     """Where and how a site answers."""
 
-    host: str = _setting("127.0.0.1", "Address to listen on; 0.0.0.0 answers other machines too.")
-    port: int = _setting(8000, "Port to listen on; 0 takes any free one.")
-    root_path: str = _setting("/", "Path that a web server in front removes from addresses.")
-    workers: int = _setting(1, "Processes that answer.")
+    host: str = setting("127.0.0.1", "Address to listen on; 0.0.0.0 answers other machines too.")
+    port: int = setting(8000, "Port to listen on; 0 takes any free one.")
+    root_path: str = setting("/", "Path that a web server in front removes from addresses.")
+    workers: int = setting(1, "Processes that answer.")
 
     def __post_init__(self) -> None:
         if not 0 <= self.port <= 65535:
