@@ -240,7 +240,7 @@ BROKEN = [
     ("datasets.people.footnotes", "one", "footnotes .* must be a list"),
     ("datasets.people.policy", {"max_cels": 3}, "Did you mean 'max_cells'"),
     ("datasets.people.policy", {"max_cells": "3"}, "must be a whole number, got '3'"),
-    ("policy", {"groups": "some"}, "own, fixed or none"),
+    ("policy", {"groups": "some"}, "own, fixed, none"),
 ]
 
 

@@ -11,7 +11,7 @@ from functools import cached_property
 from discreet.errors import suggest
 from discreet.serve.data.source import Asked, Source, Variable, by_detail, coarsest
 from discreet.serve.query import Query
-from discreet.serve.refusals import Refusal
+from discreet.serve.refusals import Refusal, unknown
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,8 +81,7 @@ class Question:
 
 def _known(named: Mapping[str, Asked], name: str) -> Asked:
     if name not in named:
-        message = f"There is no variable or level {name!r}. {suggest(name, list(named))}"
-        raise Refusal("unknown_name", message, f"Variables and levels: {', '.join(named)}.")
+        raise unknown("variable or level", name, named, "Variables and levels")
     return named[name]
 
 

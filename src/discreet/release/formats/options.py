@@ -11,6 +11,8 @@ from discreet.release.cube import Cube
 
 Layout = Literal["long", "wide"]
 Labels = Literal["codes", "labels", "both"]
+LAYOUTS: tuple[Layout, ...] = get_args(Layout)
+LABELS: tuple[Labels, ...] = get_args(Labels)
 SEPARATORS = (",", ";", "\t", " ")
 
 
@@ -95,8 +97,8 @@ class Options:
     about: About = field(default_factory=About)
 
     def __post_init__(self) -> None:
-        _check("layout", self.layout, (None, *get_args(Layout)))
-        _check("labels", self.labels, (None, *get_args(Labels)))
+        _check("layout", self.layout, (None, *LAYOUTS))
+        _check("labels", self.labels, (None, *LABELS))
         _check("separator", self.separator, SEPARATORS)
 
     def suited(self, layout: Layout, labels: Labels) -> Options:

@@ -8,10 +8,9 @@ from urllib.error import HTTPError, URLError
 from urllib.request import Request, urlopen
 
 from discreet.errors import DataError, ParameterError
-from discreet.release.formats.options import Options
 from discreet.release.formats.write import Writer
 from discreet.serve.api.saved import SavedQuery
-from discreet.serve.api.told import options_of, written_cube
+from discreet.serve.api.told import Teller, written_cube
 from discreet.serve.site.site import Site
 from discreet.serve.web.texts import texts
 
@@ -55,8 +54,8 @@ def from_site(saved: SavedQuery, site: Site, writer: Writer) -> bytes:
     """The table in a format, made by a site in this process."""
     answer = site.dataset(saved.dataset).answer(saved.query)
     base = site.config.address.rstrip("/") or saved.url
-    options: Options = options_of(answer, site, base, texts(site.config.languages[0]))
-    return writer.write(written_cube(answer), options)
+    teller = Teller(site, base, texts(site.config.languages[0]))
+    return writer.write(written_cube(answer), teller.options(answer))
 
 
 def _reason(error: HTTPError) -> str:

@@ -10,19 +10,20 @@ from fastapi.responses import Response
 from discreet import __version__
 from discreet.release.formats.columns import present
 from discreet.release.formats.json import document
+from discreet.release.formats.options import LABELS, LAYOUTS
 from discreet.release.formats.write import writers
 from discreet.serve.answer import Answer
 from discreet.serve.api import models, parameters
 from discreet.serve.api.described import dataset_json, limits_json, summary_json
-from discreet.serve.api.files import OF_FILES, file_reply, format_named, query_of
+from discreet.serve.api.files import file_reply, format_named, query_of
 from discreet.serve.api.listed import PageNumber, PageSize, Part
-from discreet.serve.api.reply import base_of, json_reply, reply, texts_of
+from discreet.serve.api.reply import base_of, json_reply, reply
 from discreet.serve.api.saved import SavedQuery
 from discreet.serve.api.snippets import snippets_of
-from discreet.serve.api.told import options_of, written_cube
+from discreet.serve.api.told import Teller, written_cube
 from discreet.serve.data.source import by_detail
 from discreet.serve.query import Query as Table
-from discreet.serve.refusals import Refusal
+from discreet.serve.refusals import unknown
 from discreet.serve.site.site import current_site
 
 ROOT = "/api/v1"
@@ -95,8 +96,7 @@ def variable(
     found = current_site(request).dataset(dataset)
     named = by_detail(found.variables)
     if detail not in named:
-        allowed = f"Variables and levels: {', '.join(named)}."
-        raise Refusal("unknown_name", f"There is no variable {detail!r}.", allowed, 404)
+        raise unknown("variable", detail, named, "Variables and levels", status=404)
     asked = named[detail]
     part = Part(page, page_size, len(asked.entries))
     codes = [{"code": e.code, "label": e.label, "depth": e.depth} for e in part.of(asked.entries)]
@@ -133,14 +133,14 @@ def table(
 
 
 def _page_of(request: Request, answer: Answer, page: int, page_size: int) -> dict[str, Any]:
-    cube, base = written_cube(answer), base_of(request)
-    options = options_of(answer, current_site(request), base, texts_of(request))
+    cube, teller = written_cube(answer), Teller.of(request)
+    options = teller.options(answer)
     places = present(cube)
     part = Part(page, page_size, len(places))
     links = part.links(request)
     links |= {
         "page": options.about.address,
-        "metadata": f"{base}{ROOT}/datasets/{answer.dataset.name}",
+        "metadata": f"{teller.base}{ROOT}/datasets/{answer.dataset.name}",
     }
     found = document(cube, options, places[(page - 1) * page_size : page * page_size])
     return {**found, "page": part.to_json(), "links": links}
@@ -200,5 +200,4 @@ def formats(request: Request) -> Response:
         }
         for writer in writers()
     ]
-    layouts = {name: list(values) for name, values in OF_FILES.items()}
-    return json_reply(request, {"formats": listed, **layouts})
+    return json_reply(request, {"formats": listed, "layout": LAYOUTS, "labels": LABELS})

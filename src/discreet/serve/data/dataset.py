@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -46,6 +47,11 @@ class About:
     licence: str = ""
     contact: str = ""
     footnotes: tuple[str, ...] = ()
+
+    @property
+    def day(self) -> str:
+        """The date where it is a day, `2026-11-16`, and nothing where it is a period."""
+        return self.date if re.fullmatch(r"\d{4}-\d{2}-\d{2}", self.date) else ""
 
 
 @dataclass(frozen=True, eq=False)

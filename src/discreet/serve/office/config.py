@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from discreet.errors import ParameterError
 from discreet.serve.office.accounts.proxies import Proxies
 from discreet.serve.office.accounts.visitor import Role
-from discreet.serve.site.sections import section, setting
+from discreet.serve.site.sections import setting
 
 Who = Literal["open", "tokens", "proxy"]
 
@@ -65,18 +64,3 @@ class AuditConfig:
     def address(self, folder: Path) -> str:
         """The database; a file is relative to the folder of the site."""
         return self.store if "://" in self.store else str(folder / self.store)
-
-
-@dataclass(frozen=True)
-class OfficeConfig:
-    """The office's part of a site."""
-
-    accounts: AccountsConfig = AccountsConfig()
-    audit: AuditConfig = AuditConfig()
-
-    @classmethod
-    def of(cls, accounts: Mapping[str, Any], audit: Mapping[str, Any]) -> OfficeConfig:
-        """What the two sections of a site's file say."""
-        return cls(
-            section(AccountsConfig, accounts, "[accounts]"), section(AuditConfig, audit, "[audit]")
-        )

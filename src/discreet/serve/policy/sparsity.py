@@ -76,6 +76,7 @@ class Sparsity(Rule):
     def _sparse(self, cube: Cube) -> NDArray[np.bool_]:
         """For each area whether too many of its cells are nearly empty."""
         moved = cube.arranged([self.area, *(n for n in cube.names if n != self.area)])
-        values, possible = (part.reshape(len(part), -1) for part in finest(moved, self.area))
-        empty = (possible & (values < self.below)).sum(axis=1)
-        return np.asarray(empty > self.most * np.maximum(possible.sum(axis=1), 1))
+        values, possible = finest(moved, self.area)
+        others = tuple(range(1, values.ndim))
+        empty = (possible & (values < self.below)).sum(axis=others)
+        return np.asarray(empty > self.most * np.maximum(possible.sum(axis=others), 1))

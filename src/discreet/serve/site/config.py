@@ -11,6 +11,7 @@ from discreet.errors import ParameterError
 from discreet.recipe import Recipe
 from discreet.serve.data.dataset import About
 from discreet.serve.data.source import Mode
+from discreet.serve.office.config import AccountsConfig, AuditConfig
 from discreet.serve.policy.policy import Policy
 from discreet.serve.site.sections import setting
 
@@ -115,8 +116,8 @@ class SiteConfig:
       accent: The colour of links and buttons, as `#rrggbb`.
       cache: The folder of built inner tables and kept cubes.
       server: Where the site answers.
-      accounts: Who may do what; read by the office's part.
-      audit: Where queries are logged; read by the office's part.
+      accounts: Who may ask, and how often.
+      audit: Where questions are written down.
       datasets: The data sets, in the order of the catalogue.
       folder: The folder of the file, which paths are relative to.
     """
@@ -130,8 +131,8 @@ class SiteConfig:
     accent: str = "#1f5f99"
     cache: str = "cache"
     server: Server = field(default_factory=Server)
-    accounts: Mapping[str, Any] = field(default_factory=dict)
-    audit: Mapping[str, Any] = field(default_factory=dict)
+    accounts: AccountsConfig = field(default_factory=AccountsConfig)
+    audit: AuditConfig = field(default_factory=AuditConfig)
     datasets: tuple[DatasetConfig, ...] = ()
     folder: Path = Path()
 

@@ -12,11 +12,16 @@ from typing import Any
 from discreet.errors import DataError, ParameterError, UnknownNameError
 from discreet.recipe import Recipe
 from discreet.serve.data.dataset import About
-from discreet.serve.office.config import OfficeConfig
+from discreet.serve.office.config import AccountsConfig, AuditConfig
 from discreet.serve.policy.policy import Policy
 from discreet.serve.site.config import DatasetConfig, Records, Server, SiteConfig
 from discreet.serve.site.sections import section
 
+_SECTIONS: dict[str, type[Server | AccountsConfig | AuditConfig]] = {
+    "server": Server,
+    "accounts": AccountsConfig,
+    "audit": AuditConfig,
+}
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 
 
@@ -29,9 +34,7 @@ def read_site(path: str | Path) -> SiteConfig:
         raise DataError(f"cannot read {path}: {error.strerror}.") from error
     except tomllib.TOMLDecodeError as error:
         raise DataError(f"{path} is not valid TOML: {error}.") from error
-    site = site_of(given, file.resolve().parent)
-    OfficeConfig.of(site.accounts, site.audit)
-    return site
+    return site_of(given, file.resolve().parent)
 
 
 def site_of(given: Mapping[str, Any], folder: Path) -> SiteConfig:
@@ -41,9 +44,10 @@ def site_of(given: Mapping[str, Any], folder: Path) -> SiteConfig:
         raise ParameterError("the site has no data sets; describe one in [datasets.NAME].")
     policy = given.get("policy", {})
     read = [_dataset(name, part, policy, folder) for name, part in datasets.items()]
-    server = section(Server, given.get("server", {}), "[server]")
-    plain = {k: v for k, v in given.items() if k not in ("server", "policy", "datasets", "folder")}
-    made: dict[str, Any] = {"server": server, "datasets": tuple(read), "folder": folder}
+    made: dict[str, Any] = {"datasets": tuple(read), "folder": folder}
+    for name, cls in _SECTIONS.items():
+        made[name] = section(cls, given.get(name, {}), f"[{name}]")
+    plain = {k: v for k, v in given.items() if k not in (*made, "policy")}
     return section(SiteConfig, plain, "the site", **made)
 
 

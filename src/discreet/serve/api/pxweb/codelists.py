@@ -6,12 +6,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from discreet.errors import suggest
 from discreet.release.outline import Entry
 from discreet.serve.data.dataset import Dataset
 from discreet.serve.data.source import Asked, Detail, Variable
-from discreet.serve.refusals import Refusal
+from discreet.serve.refusals import unknown
 from discreet.serve.site.site import Site
+
+METADATA = "See the metadata of the table."
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,8 +68,7 @@ def _named(id: str, known: Sequence[CodeList], status: int) -> CodeList:
         if found.id == id:
             return found
     names = [found.id for found in known]
-    message = f"There is no code list {id!r}. {suggest(id, names)}"
-    raise Refusal("unknown_codelist", message, "See the metadata of the table.", status)
+    raise unknown("code list", id, names, code="unknown_codelist", allowed=METADATA, status=status)
 
 
 def _id(dataset: str, detail: Detail) -> str:

@@ -6,16 +6,15 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from discreet.errors import suggest
 from discreet.release.cube import Cube, CubeAxis
 from discreet.serve.answer import Answer
-from discreet.serve.api.pxweb.codelists import codelist_for, widest
+from discreet.serve.api.pxweb.codelists import METADATA, codelist_for, widest
 from discreet.serve.api.pxweb.contents import CONTENTS, with_contents
 from discreet.serve.api.pxweb.expressions import chosen
 from discreet.serve.data.dataset import Dataset
 from discreet.serve.data.source import Asked, Variable, by_detail, coarsest
 from discreet.serve.query import Query
-from discreet.serve.refusals import Refusal
+from discreet.serve.refusals import unknown
 from discreet.serve.web.texts import Texts
 
 
@@ -69,8 +68,7 @@ class Selection:
         known = {v.name: v for v in dataset.variables}
         for name in (*named, *heading):
             if name not in known and name != CONTENTS:
-                message = f"There is no variable {name!r}. {suggest(name, [*known, CONTENTS])}"
-                raise Refusal("unknown_name", message, "See the metadata of the table.")
+                raise unknown("variable", name, [*known, CONTENTS], allowed=METADATA)
         shown = [
             _selected(dataset, variable, named[variable.name])
             for variable in dataset.variables
@@ -80,6 +78,11 @@ class Selection:
         wish = named.get(CONTENTS, Wish())
         kept = chosen(CONTENTS, units, wish.codes) if wish.codes else list(units[:1])
         return cls(dataset, tuple(shown), tuple(kept), tuple(heading))
+
+    @property
+    def in_columns(self) -> list[str]:
+        """The variables that are shown in columns."""
+        return [s.name for s in self.variables if s.name in self.heading]
 
     @property
     def cells(self) -> int:
