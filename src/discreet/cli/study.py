@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -17,15 +16,8 @@ if TYPE_CHECKING:
 _ALL = "all"
 
 
-class Action(StrEnum):
-    """What to do with studies."""
-
-    list = "list"
-    run = "run"
-
-
 def study(
-    action: Annotated[Action, typer.Argument(help="List the studies, or run one.")],
+    action: Annotated[Literal["list", "run"], typer.Argument(help="List the studies, or run one.")],
     name: Annotated[str | None, typer.Argument(help="A study's name, or `all`.")] = None,
     folder: Annotated[Path, typer.Option(help="Where the pages go.")] = Path("studies"),
     replicates: Annotated[
@@ -47,7 +39,7 @@ def study(
     from discreet.studies.catalogue import STUDIES
     from discreet.studies.model import Options
 
-    if action is Action.list:
+    if action == "list":
         lines = {key: about for key, (_, about) in STUDIES.items()}
         width = max(map(len, lines))
         answer({"studies": lines}, json, "\n".join(f"{k:{width}}  {v}" for k, v in lines.items()))

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from discreet.cli.common import Json, answer, progress_bar
+from discreet.cli.common import Json, answer, choice, progress_bar
 from discreet.cli.records import Records, with_options
 
 
@@ -42,6 +42,8 @@ def tabulate(
     Example: discreet tabulate firms.csv --by "activity*region" --value turnover
     --contributor enterprise --out table.parquet
     """
+    from discreet.design.assembly import Support
+    from discreet.design.magnitude import Negative
     from discreet.design.storage import check_table_name
 
     check_table_name(out)
@@ -49,11 +51,11 @@ def tabulate(
     with progress_bar():
         table = data.tabulate(
             by,
-            support=support,  # type: ignore[arg-type]  # checked there
+            support=choice(Support, support, "--support"),
             value=value,
             contributor=contributor,
             holding=holding,
-            negative=negative,  # type: ignore[arg-type]  # checked there
+            negative=choice(Negative, negative, "--negative"),
             largest=largest,
         )
         table.save(out)
