@@ -58,6 +58,11 @@ class Crosstab:
         return self._crossed(self.heading) if self.heading else [(self.measure,)]
 
     @property
+    def column_names(self) -> list[str]:
+        """The same as one text for each column."""
+        return [" | ".join(headings) for headings in self.columns]
+
+    @property
     def rows(self) -> Iterator[tuple[tuple[str, ...], list[Cell]]]:
         """For each row its headings and its figures; symbols where there are none."""
         width = math.prod(len(axis) for axis in self.heading)

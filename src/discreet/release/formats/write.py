@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -62,11 +63,23 @@ def write(release: Release, path: str | Path, **given: Any) -> Path:
     """Write the published cells of a release; see `Release.write`."""
     if not isinstance(release, Release):
         raise ConfidentialError("only a release may be exported; protect the table first.")
-    writer = writer_of(path)
-    content = writer.write(Cube.of(release), options_of(given))
-    with written_whole(path) as temporary:
-        temporary.write_bytes(content)
+    cube, options = Cube.of(release), replace(options_of(given), file=Path(path).name)
+    contents = {target: writer.write(cube, options) for target, writer in files_of(path)}
+    for target, content in contents.items():
+        with written_whole(target) as temporary:
+            temporary.write_bytes(content)
     return Path(path)
+
+
+def files_of(path: str | Path) -> list[tuple[Path, Writer]]:
+    """The files that belong to one of this name, with their writers: itself, and what lies beside.
+
+    Beside a CSV file lie its metadata. A format says so by `beside`, names of other formats.
+    """
+    target, writer = Path(path), writer_of(path)
+    stem = target.name[: -len(writer.ending)]
+    others = [writer_named(name) for name in getattr(writer, "beside", ())]
+    return [(target, writer), *((target.with_name(stem + w.ending), w) for w in others)]
 
 
 def options_of(given: dict[str, Any]) -> Options:

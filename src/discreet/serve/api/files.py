@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
@@ -31,16 +32,17 @@ def download(request: Request, dataset: str, ending: str) -> Response:
         raise Refusal("unknown_format", message, f"Endings: {', '.join(known)}.", 404)
     name = f"{dataset}-{'-'.join(answer.rows + answer.columns)}"
     safe = re.sub(r"[^A-Za-z0-9_-]+", "-", name).strip("-")
-    headers = {"Content-Disposition": f'attachment; filename="{safe}.{ending}"'}
-    return file_reply(request, answer, known[f".{ending}"], headers)
+    file = f"{safe}.{ending}"
+    headers = {"Content-Disposition": f'attachment; filename="{file}"'}
+    return file_reply(request, answer, known[f".{ending}"], file, headers)
 
 
 def file_reply(
-    request: Request, answer: Answer, writer: Writer, headers: dict[str, str] | None = None
+    request: Request, answer: Answer, writer: Writer, file: str, headers: dict[str, str]
 ) -> Response:
-    """An answer in a format."""
+    """An answer in a format, as a file of this name or address."""
     layout, labels = _wish(request, "layout", LAYOUTS), _wish(request, "labels", LABELS)
-    options = Teller.of(request).options(answer, layout, labels)
+    options = replace(Teller.of(request).options(answer, layout, labels), file=file)
     return reply(request, writer.write(written_cube(answer), options), writer.media_type, headers)
 
 

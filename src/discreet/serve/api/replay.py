@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
+from dataclasses import replace
 from urllib.error import HTTPError, URLError
 from urllib.request import Request, urlopen
 
@@ -43,19 +43,12 @@ def from_url(saved: SavedQuery, url: str, writer: Writer, token: str = "") -> by
     return content
 
 
-def from_file(saved: SavedQuery, path: Path, writer: Writer) -> bytes:
-    """The table in a format, made from a site's file; the site need not run."""
-    from discreet.serve.site.start import held_site
-
-    return from_site(saved, held_site(path).current, writer)
-
-
-def from_site(saved: SavedQuery, site: Site, writer: Writer) -> bytes:
-    """The table in a format, made by a site in this process."""
+def from_site(saved: SavedQuery, site: Site, writer: Writer, file: str = "") -> bytes:
+    """The table in a format, for a file of this name, made by a site in this process."""
     answer = site.dataset(saved.dataset).answer(saved.query)
     base = site.config.address.rstrip("/") or saved.url
-    teller = Teller(site, base, texts(site.config.languages[0]))
-    return writer.write(written_cube(answer), teller.options(answer))
+    options = Teller(site, base, texts(site.config.languages[0])).options(answer)
+    return writer.write(written_cube(answer), replace(options, file=file))
 
 
 def _reason(error: HTTPError) -> str:

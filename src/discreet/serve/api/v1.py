@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Annotated, Any
+from urllib.parse import urlencode
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
@@ -128,8 +129,19 @@ def table(
     writer = format_named(format)
     answer = site.dataset(dataset).answer(query_of(request))
     if format != JSON:
-        return file_reply(request, answer, writer)
+        headers = {}
+        if format == "csv":
+            metadata = _in_format(request, "csvw")
+            headers["Link"] = f'<{metadata}>; rel="describedby"; type="application/csvm+json"'
+        return file_reply(request, answer, writer, _in_format(request, "csv"), headers)
     return json_reply(request, _page_of(request, answer, page, page_size))
+
+
+def _in_format(request: Request, name: str) -> str:
+    """The address of the same table in another format."""
+    given = [(k, v) for k, v in request.query_params.multi_items() if k != "format"]
+    path = f"{base_of(request)}{request.scope['state']['path']}"
+    return f"{path}?{urlencode([*given, ('format', name)])}"
 
 
 def _page_of(request: Request, answer: Answer, page: int, page_size: int) -> dict[str, Any]:

@@ -77,7 +77,6 @@ def _laid_out(options: Options, params: Sequence[str]) -> Options:
         options,
         labels=labels[0] if labels else "labels",
         separator=separators[0] if separators else ",",
-        with_notes=False,
     )
 
 
