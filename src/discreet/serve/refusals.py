@@ -75,6 +75,13 @@ def unknown(what: str, name: str, known: Iterable[str], of: str = "", **more: An
     return Refusal(more.pop("code", "unknown_name"), message, allowed, **more)
 
 
+def unreadable(errors: Iterable[Any], status: int) -> Refusal:
+    """A request of the wrong form, as pydantic describes it."""
+    names = sorted({str(e["loc"][-1]) for e in errors if e.get("loc")})
+    message = f"The request cannot be read: {', '.join(names)}."
+    return Refusal("unreadable", message, "See /api/ for what can be asked.", status)
+
+
 def refusal_of(error: Exception) -> Refusal:
     """Any error as a refusal that may be shown to the public."""
     if isinstance(error, Refusal):

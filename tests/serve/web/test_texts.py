@@ -9,8 +9,9 @@ import pytest
 
 import discreet.serve
 from discreet.errors import UnknownNameError
+from discreet.release.formats.symbols import decimals_of
 from discreet.serve.site.config import LANGUAGES
-from discreet.serve.web.numbers import decimals_of, nice_ticks
+from discreet.serve.web.numbers import nice_ticks
 from discreet.serve.web.texts import languages, preferred, read, texts
 
 

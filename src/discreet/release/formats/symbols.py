@@ -59,3 +59,14 @@ def plain_values(cube: Cube, at: NDArray[np.intp] | slice = slice(None)) -> list
     for place in np.flatnonzero(empty):
         found[place] = None
     return found
+
+
+def decimals_of(values: NDArray[Any], most: int = 2) -> int:
+    """As many decimals as whole numbers, tenths or hundredths need."""
+    if not np.issubdtype(values.dtype, np.floating):
+        return 0
+    finite = values[np.isfinite(values)]
+    for decimals in range(most):
+        if np.allclose(finite, np.round(finite, decimals), rtol=0, atol=1e-9):
+            return decimals
+    return most

@@ -15,23 +15,19 @@ from discreet.release.formats.options import PLAIN, About, Options
 
 
 class Writer(Protocol):
-    """What turns a cube into the content of a file."""
+    """What turns a cube into the content of a file.
 
-    @property
-    def name(self) -> str:
-        """The format's name."""
+    Attributes:
+      name: The format's name.
+      title: Its name for readers.
+      ending: The ending of a file's name, `.csv`.
+      media_type: What the format is called on the web.
+    """
 
-    @property
-    def title(self) -> str:
-        """The format's name for readers."""
-
-    @property
-    def ending(self) -> str:
-        """The ending of a file's name, `.csv`."""
-
-    @property
-    def media_type(self) -> str:
-        """What the format is called on the web."""
+    name: str
+    title: str
+    ending: str
+    media_type: str
 
     def write(self, cube: Cube, options: Options = PLAIN) -> bytes:
         """The file's content; what is not asked for is as it suits the format."""

@@ -124,7 +124,7 @@ class Tables:
         recipe = self.recipe.of(crossing(details))
         with self._pool.lent() as data:
             table = recipe.tabulate(data)
-        method = registry.build("method", recipe.method.name, recipe.method.parameters)
+        method = method_of(recipe)
         trial = recipe.fitted(_without_records(table).simulate(method, seed=0, unit=recipe.unit))
         first = data_step(table, method, is_counted=self.ledger is not None, number=None)
         return replace(trial.statement.preceded(first), version=__version__)
@@ -136,22 +136,13 @@ class Tables:
     @property
     def unit(self) -> str:
         """What is published."""
-        method = registry.build("method", self.recipe.method.name, self.recipe.method.parameters)
-        return self.recipe.unit or str(getattr(method, "units", (COUNT,))[0])
+        return self.recipe.unit or str(getattr(method_of(self.recipe), "units", (COUNT,))[0])
 
     def offered(self, titles: Mapping[str, str] | None) -> Any:
         """The variables that the recipe's margins name."""
-        names = list(dict.fromkeys(name for term in parse(self.recipe.margins) for name in term))
-        return offered({name: self._axis(name) for name in names}, names, titles)
-
-    def _axis(self, name: str) -> Axis:
-        """A variable, from a table that is thrown away; it costs no budget."""
         with self._pool.lent() as data:
-            design = self.recipe.of([(name,)]).tabulate(data).design
-        if not isinstance(design, StructuredDesign):
-            raise DesignError("the table builder needs a design made of variables.")
-        (axis,) = design.axes
-        return axis
+            axes = {name: axis_named(self.recipe, name, data) for name in names_of(self.recipe)}
+        return offered(axes, list(axes), titles)
 
 
 def _without_records(table: Table) -> Table:
@@ -161,9 +152,27 @@ def _without_records(table: Table) -> Table:
     return replace(table, published=published, inner=inner)
 
 
+def method_of(recipe: Recipe) -> Any:
+    """The method of a recipe."""
+    return registry.build("method", recipe.method.name, recipe.method.parameters)
+
+
+def names_of(recipe: Recipe) -> list[str]:
+    """What the margins of a recipe name, `region` or `region[province]`, each once."""
+    return list(dict.fromkeys(name for term in parse(recipe.margins) for name in term))
+
+
+def axis_named(recipe: Recipe, name: str, data: Microdata) -> Axis:
+    """A variable, from a table that is thrown away; it costs no budget."""
+    design = recipe.of([(name,)]).tabulate(data).design
+    if not isinstance(design, StructuredDesign):
+        raise DesignError("the table builder needs a design made of variables.")
+    return design.axes[0]
+
+
 def require_keyed(recipe: Recipe) -> None:
     """Refuse a method that draws new noise for every table."""
-    method = registry.build("method", recipe.method.name, recipe.method.parameters)
+    method = method_of(recipe)
     if method.source != "keys" or not method.claims.consistent or recipe.fitter is not None:
         raise ParameterError(
             f"method {recipe.method.name!r} with these parameters gives a cell new noise in every "
@@ -175,8 +184,7 @@ def require_keyed(recipe: Recipe) -> None:
 
 def is_private(recipe: Recipe) -> bool:
     """Whether tables are drawn with a privacy budget."""
-    method = registry.build("method", recipe.method.name, recipe.method.parameters)
-    return bool(method.source == "system")
+    return bool(method_of(recipe).source == "system")
 
 
 def files_of(records: Records, folder: Path) -> Files:

@@ -13,7 +13,7 @@ from discreet.serve.office.accounts.proxies import Proxies
 from discreet.serve.office.accounts.pseudonyms import Pseudonyms
 from discreet.serve.office.accounts.secrets import signing_key
 from discreet.serve.office.accounts.signer import Signer
-from discreet.serve.office.audit.entry import Audit, NoAudit
+from discreet.serve.office.audit.entry import Audit
 from discreet.serve.office.limits import Buckets
 from discreet.serve.office.state import State, read_state
 from discreet.serve.refusals import Refusal
@@ -149,7 +149,7 @@ def unavailable() -> Refusal:
 
 def _audit(config: SiteConfig, store: Store | None) -> Audit:
     if store is None:
-        return NoAudit()
+        return Audit()
     from discreet.serve.office.audit.log import AuditLog
 
     return AuditLog(store, config.audit.keep_days or None)

@@ -16,11 +16,10 @@ from discreet.serve.api.reply import base_of
 from discreet.serve.api.snippets import snippets_of
 from discreet.serve.cookies import LANGUAGE
 from discreet.serve.data.dataset import Dataset
-from discreet.serve.query import Query
+from discreet.serve.query import CHARTS, Query
 from discreet.serve.refusals import Refusal
 from discreet.serve.site.site import current_site
 from discreet.serve.web import moves, panel
-from discreet.serve.web.charts.choice import CHARTS
 from discreet.serve.web.colours import readable, style_of
 from discreet.serve.web.editor import NEW_CODE, NEW_LABEL, NEW_OF, editor_of, tidied
 from discreet.serve.web.frame import page, remember_language, rendered, root_of, texts_for
@@ -184,7 +183,7 @@ def _table_parts(request: Request, answer: Answer) -> dict[str, Any]:
         "populations": populations_of(answer),
         "grid": laid_out(sheet, answer.query.view, texts.numbers),
         "chart": chart_of(answer, sheet, texts, site.config.accent),
-        "charts": ("none", *CHARTS),
+        "charts": CHARTS,
         "tops": tops_of(answer),
         "writers": writers(),
         "notes": notes_of(answer, texts),

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.release.cube import Cube, CubeAxis
-from discreet.release.outline import Entry
+from discreet.release.outline import Entry, parents
 from discreet.serve.query import View
 from discreet.serve.refusals import Refusal
 
@@ -83,19 +83,6 @@ def layer_of(axis: CubeAxis, view: View) -> str:
 def column_name(entries: Sequence[Entry]) -> str:
     """The name by which rows are sorted by a column."""
     return _SEPARATOR.join(entry.code for entry in entries) or ONLY_COLUMN
-
-
-def parents(entries: Sequence[Entry]) -> list[int | None]:
-    """For each entry the place of the one it stands under; the total has nothing under it."""
-    found: list[int | None] = []
-    above: list[int] = []
-    for place, entry in enumerate(entries):
-        while above and entries[above[-1]].depth >= entry.depth:
-            above.pop()
-        found.append(above[-1] if above else None)
-        if not entry.is_total:
-            above.append(place)
-    return found
 
 
 def leaves(entries: Sequence[Entry]) -> list[bool]:

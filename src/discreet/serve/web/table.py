@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from discreet.release.outline import parents
 from discreet.serve.answer import Answer
 from discreet.serve.query import Codes
 from discreet.serve.web.charts.choice import Drawn, drawn
 from discreet.serve.web.charts.picture import picture_of
 from discreet.serve.web.colours import readable
-from discreet.serve.web.sheet import Sheet, parents, sheet_of
+from discreet.serve.web.sheet import Sheet, sheet_of
 from discreet.serve.web.texts import Texts
 from discreet.serve.web.wording import caption_of, layers_of, populations_of
 
