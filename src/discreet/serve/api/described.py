@@ -12,20 +12,15 @@ from discreet.serve.data.source import Variable
 from discreet.serve.guard import LONGEST_QUERY
 from discreet.serve.site.site import Site
 
+_TOLD = ("description", "date", "source", "licence", "contact")
+
 
 def summary_json(dataset: Dataset, base: str) -> dict[str, Any]:
     """A data set as the catalogue shows it."""
-    about, address = dataset.about, f"{base}/api/v1/datasets/{dataset.name}"
+    address = f"{base}/api/v1/datasets/{dataset.name}"
     return {
-        "name": dataset.name,
-        "title": dataset.title,
-        "description": about.description,
-        "edition": dataset.edition,
-        "date": about.date,
-        "source": about.source,
-        "licence": about.licence,
-        "contact": about.contact,
-        "closed": dataset.closed,
+        **{name: getattr(dataset, name) for name in ("name", "title", "edition", "closed")},
+        **{name: getattr(dataset.about, name) for name in _TOLD},
         "links": {
             "self": address,
             "table": f"{address}/table?{dataset.first.address}",
@@ -63,12 +58,8 @@ def limits_json(site: Site, rate: float, burst: int) -> dict[str, Any]:
         "rate": {"requests_per_second": rate, "burst": burst},
         "formats": [writer.name for writer in writers()],
         "datasets": [
-            {
-                "name": dataset.name,
-                "closed": dataset.closed,
-                "limits": plain_data(dataset.policy.public()),
-            }
-            for dataset in site.datasets.values()
+            {"name": d.name, "closed": d.closed, "limits": plain_data(d.policy.public())}
+            for d in site.datasets.values()
         ],
     }
 

@@ -44,12 +44,7 @@ class Part:
 
     def to_json(self) -> dict[str, int]:
         """Where the page stands, as plain data."""
-        return {
-            "number": self.number,
-            "size": self.size,
-            "pages": self.pages,
-            "items": self.items,
-        }
+        return {**vars(self), "pages": self.pages}
 
     def links(self, request: Request, name: str = "page") -> dict[str, Any]:
         """The addresses of this page and of those beside it, if there are any."""

@@ -108,7 +108,7 @@ def variable(
 
 @router.get(
     "/datasets/{dataset}/table",
-    response_model=models.TableModel | models.JsonStatModel,
+    response_model=models.TableModel | models.JsonStat,
     summary="A table",
     responses={200: {"content": _FILES, "description": "The table, in the format asked for."}},
     openapi_extra={
@@ -203,13 +203,6 @@ def limits(request: Request) -> Response:
 @router.get("/formats", response_model=models.FormatList, summary="File formats")
 def formats(request: Request) -> Response:
     """The formats of tables, and how they can be laid out."""
-    listed = [
-        {
-            "name": writer.name,
-            "title": writer.title,
-            "ending": writer.ending,
-            "media_type": writer.media_type,
-        }
-        for writer in writers()
-    ]
+    names = models.FormatModel.model_fields
+    listed = [{name: getattr(writer, name) for name in names} for writer in writers()]
     return json_reply(request, {"formats": listed, "layout": LAYOUTS, "labels": LABELS})

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from discreet.release.outline import Entry
+from discreet.serve import moves
 from discreet.serve.data.dataset import Dataset
 from discreet.serve.data.source import Variable
 from discreet.serve.query import Query
-from discreet.serve.web import moves
 from discreet.serve.web.panel import may_group
 
 PICK, WHERE, GROUP = "pick", "where", "group"

@@ -103,8 +103,7 @@ def _shown(answer: Answer, texts: Texts) -> list[Said]:
 
 def _adds(answer: Answer) -> bool:
     """Whether figures are sums of several protected ones."""
-    is_live = answer.dataset.source.mode == "on-the-fly"
-    return is_live and bool(answer.query.where or answer.query.groups)
+    return answer.dataset.is_live and bool(answer.query.where or answer.query.groups)
 
 
 def _units(answer: Answer, texts: Texts) -> list[Said]:

@@ -11,6 +11,7 @@ from fastapi.responses import FileResponse, RedirectResponse, Response
 from fastapi.staticfiles import StaticFiles
 
 from discreet.release.formats.write import writers
+from discreet.serve import moves
 from discreet.serve.answer import Answer
 from discreet.serve.api.reply import base_of
 from discreet.serve.api.snippets import snippets_of
@@ -19,7 +20,7 @@ from discreet.serve.data.dataset import Dataset
 from discreet.serve.query import CHARTS, Query
 from discreet.serve.refusals import Refusal
 from discreet.serve.site.site import current_site
-from discreet.serve.web import moves, panel
+from discreet.serve.web import panel
 from discreet.serve.web.colours import readable, style_of
 from discreet.serve.web.editor import NEW_CODE, NEW_LABEL, NEW_OF, editor_of, tidied
 from discreet.serve.web.frame import page, remember_language, rendered, root_of, texts_for

@@ -5,8 +5,8 @@ from __future__ import annotations
 from discreet.release.outline import Entry
 from discreet.serve.data.dataset import Dataset
 from discreet.serve.data.source import Detail, Variable
+from discreet.serve.moves import Placed
 from discreet.serve.query import Query
-from discreet.serve.web.moves import Placed
 from discreet.serve.web.texts import Texts
 
 _SIZES = ("variables", "cells")
