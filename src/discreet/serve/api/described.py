@@ -11,27 +11,28 @@ from discreet.serve.data.dataset import Dataset
 from discreet.serve.data.source import Variable
 from discreet.serve.guard import LONGEST_QUERY
 from discreet.serve.site.site import Site
+from discreet.serve.web.links import Addresses
 
 _TOLD = ("description", "date", "source", "licence", "contact")
 
 
 def summary_json(dataset: Dataset, base: str) -> dict[str, Any]:
     """A data set as the catalogue shows it."""
-    address = f"{base}/api/v1/datasets/{dataset.name}"
+    at = Addresses(base, dataset.name)
     return {
         **{name: getattr(dataset, name) for name in ("name", "title", "edition", "closed")},
         **{name: getattr(dataset.about, name) for name in _TOLD},
         "links": {
-            "self": address,
-            "table": f"{address}/table?{dataset.first.address}",
-            "page": f"{base}/d/{dataset.name}",
+            "self": at.programs,
+            "table": f"{at.programs}/table?{dataset.first.address}",
+            "page": at.start,
         },
     }
 
 
 def dataset_json(dataset: Dataset, base: str) -> dict[str, Any]:
     """All that a program needs to ask for tables."""
-    address = f"{base}/api/v1/datasets/{dataset.name}"
+    address = Addresses(base, dataset.name).programs
     return {
         **summary_json(dataset, base),
         "mode": dataset.source.mode,

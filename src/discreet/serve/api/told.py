@@ -51,7 +51,7 @@ class Teller:
         dataset, day = answer.dataset, datetime.now(UTC).date()
         address = Addresses(self.base, dataset.name).table(answer.query)
         footnotes = self.texts.notes.footnotes
-        notes = [n for n in notes_of(answer, self.texts).plain if n.title != footnotes]
+        notes = [n for n in notes_of(answer, self.texts) if n.title != footnotes]
         return About(
             title=", ".join([caption_of(answer, self.texts), *populations_of(answer)]),
             name=dataset.name,

@@ -26,6 +26,7 @@ from discreet.serve.data.source import by_detail
 from discreet.serve.query import Query as Table
 from discreet.serve.refusals import unknown
 from discreet.serve.site.site import current_site
+from discreet.serve.web.links import Addresses
 
 ROOT = "/api/v1"
 JSON = "json"
@@ -152,7 +153,7 @@ def _page_of(request: Request, answer: Answer, page: int, page_size: int) -> dic
     links = part.links(request)
     links |= {
         "page": options.about.address,
-        "metadata": f"{teller.base}{ROOT}/datasets/{answer.dataset.name}",
+        "metadata": Addresses(teller.base, answer.dataset.name).programs,
     }
     found = document(cube, options, places[(page - 1) * page_size : page * page_size])
     return {**found, "page": part.to_json(), "links": links}

@@ -43,10 +43,18 @@ class Addresses:
         """The table as a file."""
         return f"{self.table_path}.{ending}?{query.address}"
 
+    @property
+    def programs(self) -> str:
+        """The data set for programs."""
+        return f"{self.root}/api/v1/datasets/{quote(self.dataset)}"
+
     def saved(self, query: Query) -> str:
         """The query as a file that the command line replays."""
-        path = f"{self.root}/api/v1/datasets/{quote(self.dataset)}/query.toml"
-        return f"{path}?{query.address}"
+        return f"{self.programs}/query.toml?{query.address}"
+
+    def program(self, query: Query, form: str) -> str:
+        """The table for programs, in a format."""
+        return f"{self.programs}/table?{query.address}&format={form}"
 
     def chart(self, query: Query) -> str:
         """The chart of a table as a file."""

@@ -26,7 +26,7 @@ from discreet.serve.web.editor import NEW_CODE, NEW_LABEL, NEW_OF, editor_of, ti
 from discreet.serve.web.frame import page, remember_language, rendered, root_of, texts_for
 from discreet.serve.web.grid import laid_out
 from discreet.serve.web.links import Addresses, address, parameters
-from discreet.serve.web.notes import budget_note, methods_of, notes_of, statement_notes
+from discreet.serve.web.notes import budget_note, notes_of, statement_notes
 from discreet.serve.web.table import chart_of, sheet_for, tops_of
 from discreet.serve.web.texts import Texts
 from discreet.serve.web.wording import (
@@ -111,7 +111,8 @@ def about_dataset(request: Request, dataset: str) -> Response:
         "dataset.html",
         dataset=found,
         at=Addresses(root_of(request), found.name),
-        notes=methods_of(statement, plain),
+        notes=plain,
+        statement=statement,
         limits=panel.limits_of(found, texts),
     )
 
@@ -188,6 +189,7 @@ def _table_parts(request: Request, answer: Answer) -> dict[str, Any]:
         "tops": tops_of(answer),
         "writers": writers(),
         "notes": notes_of(answer, texts),
+        "statement": answer.cube.statement,
         **_to_take_home(request, answer, texts),
     }
 
