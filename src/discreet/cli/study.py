@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from discreet.studies.model import Options, Study
 
 _ALL = "all"
+_OF_FIGURES = ("row", "column", "printed", "computed", "tolerance")
 
 
 def study(
@@ -79,14 +80,7 @@ def _plain(found: Study) -> dict[str, Any]:
         "failures": found.failures,
         "tables": {
             table.title: [
-                {
-                    "row": f.row,
-                    "column": f.column,
-                    "printed": f.printed,
-                    "computed": f.computed,
-                    "tolerance": f.tolerance,
-                    "verdict": f.verdict.value,
-                }
+                {**{name: getattr(f, name) for name in _OF_FIGURES}, "verdict": f.verdict.value}
                 for f in table.figures
             ]
             for table in found.tables

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from discreet.cli.common import Json, answer, choice, progress_bar
-from discreet.cli.records import Records, with_options
+from discreet.cli.records import Hierarchies, Records, with_options
 
 
 @with_options
@@ -17,10 +17,7 @@ def tabulate(
     source: Annotated[str, typer.Argument(help="Records: a Parquet or CSV file, or a database.")],
     by: Annotated[str, typer.Option(help="What to publish, e.g. 'region*age + region*sex'.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="The table, a confidential .parquet.")],
-    hierarchy: Annotated[
-        list[str] | None,
-        typer.Option(help="VARIABLE=FILE with a hierarchy (.hrc, …); may be repeated."),
-    ] = None,
+    hierarchy: Hierarchies = None,
     records: Records,
     support: Annotated[str, typer.Option(help="Inner cells: 'all' or 'occurring'.")] = "all",
     value: Annotated[str | None, typer.Option(help="Column to sum, for magnitudes.")] = None,

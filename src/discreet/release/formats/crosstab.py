@@ -76,10 +76,6 @@ class Crosstab:
         figures = plain_values(self.cube)
         return [s if v is None else v for v, s in zip(figures, shown, strict=True)]
 
-    def used_symbols(self) -> list[str]:
-        """The symbols that stand in the table."""
-        return sorted({str(s) for s in symbols(self.cube).reshape(-1) if s})
-
     def _crossed(self, axes: Sequence[CubeAxis]) -> list[tuple[str, ...]]:
         shown = [[heading_text(entry, self.labels) for entry in axis.entries] for axis in axes]
         return list(itertools.product(*shown))

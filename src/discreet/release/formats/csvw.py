@@ -14,7 +14,7 @@ from discreet.release.formats.crosstab import Crosstab
 from discreet.release.formats.inert import inert_text
 from discreet.release.formats.json import json_bytes
 from discreet.release.formats.options import PLAIN, Options
-from discreet.release.formats.symbols import MEANINGS
+from discreet.release.formats.symbols import MEANINGS, used_symbols
 
 _SUFFIX = "-metadata.json"
 
@@ -28,9 +28,8 @@ class CsvwWriter:
     def write(self, cube: Cube, options: Options = PLAIN) -> bytes:
         """The file's content."""
         chosen = options.suited("long", "codes")
-        about, wide = chosen.about, chosen.layout == "wide"
-        table = Crosstab.of(cube, chosen) if wide else None
-        used = [] if table is None else table.used_symbols()
+        about, is_wide = chosen.about, chosen.layout == "wide"
+        used = used_symbols(cube) if is_wide else []
         told = {
             "dc:title": about.title,
             "dc:source": about.source,
@@ -45,7 +44,7 @@ class CsvwWriter:
             "dc:provenance": cube.statement.text,
             "dialect": {"delimiter": chosen.separator} if chosen.separator != "," else {},
         }
-        columns = _long(cube, chosen) if table is None else _wide(table, used)
+        columns = _wide(Crosstab.of(cube, chosen), used) if is_wide else _long(cube, chosen)
         found = {
             "@context": ["http://www.w3.org/ns/csvw", {"@language": about.language}],
             "url": chosen.file.removesuffix(_SUFFIX) or f"{about.name}.csv",

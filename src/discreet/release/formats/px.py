@@ -18,6 +18,7 @@ from discreet.release.formats.symbols import (
     NOT_POSSIBLE,
     decimals_of,
     symbols,
+    used_symbols,
 )
 from discreet.release.outline import Entry
 
@@ -85,7 +86,7 @@ def _told(table: Crosstab, options: Options) -> Iterator[str]:
     for symbol, dots in _DATA.items():
         yield keyword(f"DATASYMBOL{len(dots)}", [symbol])
     notes = [*about.plain_notes(table.cube), *about.footnotes]
-    used = [f"{symbol}: {MEANINGS[symbol]}." for symbol in table.used_symbols()]
+    used = [f"{symbol}: {MEANINGS[symbol]}." for symbol in used_symbols(table.cube)]
     rest = [text for heading, text in about.said(table.cube) if heading in ("Citation", "Licence")]
     said = [*notes, *used, *rest]
     if table.cube.statement.text not in said:

@@ -35,6 +35,11 @@ def symbols(cube: Cube) -> NDArray[np.str_]:
     return found
 
 
+def used_symbols(cube: Cube) -> list[str]:
+    """The symbols that stand in place of figures."""
+    return sorted({str(symbol) for symbol in symbols(cube).reshape(-1) if symbol})
+
+
 def has_statuses(cube: Cube) -> bool:
     """Whether any cell has a status other than published."""
     return bool(cube.status.any())

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from discreet.errors import ParameterError
 from discreet.recipe import Recipe
@@ -14,16 +14,7 @@ from discreet.serve.data.source import Mode
 from discreet.serve.office.config import AccountsConfig, AuditConfig
 from discreet.serve.policy.policy import Policy
 from discreet.serve.site.sections import setting
-
-LANGUAGES = ("en", "nb")
-
-
-class Setting(NamedTuple):
-    """A setting's name, default and help."""
-
-    name: str
-    default: Any
-    help: str
+from discreet.serve.web.texts import languages
 
 
 @dataclass(frozen=True)
@@ -127,7 +118,7 @@ class SiteConfig:
     contact: str = ""
     address: str = ""
     logo: str = ""
-    languages: tuple[str, ...] = LANGUAGES
+    languages: tuple[str, ...] = languages()
     accent: str = "#1f5f99"
     cache: str = "cache"
     server: Server = field(default_factory=Server)
@@ -140,9 +131,9 @@ class SiteConfig:
         if not self.title.strip():
             raise ParameterError("the title of a site must not be empty.")
         for language in self.languages or ("",):
-            if language not in LANGUAGES:
+            if language not in languages():
                 raise ParameterError(
-                    f"there are no texts in language {language!r}; known: {', '.join(LANGUAGES)}."
+                    f"there are no texts in language {language!r}; known: {', '.join(languages())}."
                 )
         digits = self.accent.removeprefix("#")
         if len(digits) != 6 or set(digits.lower()) - set("0123456789abcdef"):
@@ -152,10 +143,3 @@ class SiteConfig:
     def cache_folder(self) -> Path:
         """The folder of built inner tables and kept cubes."""
         return self.folder / self.cache
-
-
-def settings_of(cls: Any) -> tuple[Setting, ...]:
-    """The entries of a section with their defaults and help, for the command line and the docs."""
-    return tuple(
-        Setting(f.name, f.default, f.metadata["help"]) for f in fields(cls) if "help" in f.metadata
-    )
