@@ -45,6 +45,11 @@ class Refusal(ParameterError):
         self.offers, self.wait = tuple(offers), wait
         super().__init__(message)
 
+    @property
+    def offered(self) -> list[dict[str, str]]:
+        """The offers as plain data."""
+        return [{"label": label, "address": query.address} for label, query in self.offers]
+
 
 def one_of(name: str, value: str, allowed: Sequence[T]) -> T:
     """The value as one of those that are allowed.
@@ -99,8 +104,6 @@ def as_json(refusal: Refusal) -> dict[str, Any]:
             "code": refusal.code,
             "message": refusal.public(),
             "what_is_allowed": refusal.allowed,
-            "offers": [
-                {"label": label, "address": query.address} for label, query in refusal.offers
-            ],
+            "offers": refusal.offered,
         }
     }

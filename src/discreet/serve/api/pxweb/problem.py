@@ -50,6 +50,6 @@ def problem(request: Request, refusal: Refusal) -> Response:
         "status": status,
         "detail": f"{refusal.public()} {refusal.allowed}",
         "instance": request.scope["state"]["path"],
-        "offers": [{"label": label, "address": q.address} for label, q in refusal.offers],
+        "offers": refusal.offered,
     }
     return JSONResponse(told, status, media_type=MEDIA_TYPE)

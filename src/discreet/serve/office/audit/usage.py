@@ -11,6 +11,7 @@ from typing import Any
 
 from sqlalchemy import Select, case, distinct, func, select
 
+from discreet.release.formats.inert import inert_text
 from discreet.serve.office.audit.entry import COLUMNS, OK, now
 from discreet.serve.office.store.schema import AUDIT
 from discreet.serve.office.store.store import Store
@@ -108,10 +109,7 @@ def exported(store: Store, since: datetime | None = None) -> Iterator[str]:
 def _line(values: Any) -> str:
     """One line; a text that a spreadsheet would run as a formula is disarmed."""
     text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerow([_disarmed(v) for v in values])
+    csv.writer(text, lineterminator="\n").writerow(
+        [inert_text(v) if isinstance(v, str) else v for v in values]
+    )
     return text.getvalue()
-
-
-def _disarmed(value: Any) -> Any:
-    is_formula = isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r")
-    return f"'{value}" if is_formula else value
