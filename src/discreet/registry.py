@@ -155,6 +155,7 @@ RULES: dict[str, str] = {
 }
 FORMATS: dict[str, str] = {
     "csv": "discreet.release.formats.csv:CsvWriter",
+    "csvw": "discreet.release.formats.csvw:CsvwWriter",
     "html": "discreet.release.formats.html:HtmlWriter",
     "json": "discreet.release.formats.json:JsonWriter",
     "json-stat": "discreet.release.formats.json_stat:JsonStatWriter",

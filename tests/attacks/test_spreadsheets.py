@@ -36,7 +36,7 @@ HARMLESS = ["-5", "+65", "-1.5", "1e3", "-1e3", "a=b", "5-9", "north", "'quoted"
 
 
 def to_csv(release):
-    return CsvWriter().write(Cube.of(release), Options(with_notes=False))
+    return CsvWriter().write(Cube.of(release), Options())
 
 
 def served(recipe, records):

@@ -110,7 +110,7 @@ def test_ptable_prints_its_audit_and_draws(folder, capsys):
 WRONG = {
     "unknown column": (["--by", "twon*sex"], "'town'"),
     "formula": (["--by", "town**sex"], "formula"),
-    "support": (["--support", "some"], "'all' or 'occurring'"),
+    "support": (["--support", "some"], "must be one of all, occurring"),
     "missing hierarchy file": (["--hierarchy", "town=none.hrc"], "none.hrc"),
     "hierarchy option": (["--hierarchy", "town.hrc"], "NAME=VALUE"),
     "unknown weight": (["--weight", "weight"], "'w'"),

@@ -101,7 +101,7 @@ WRONG_TABLES = {
     "column 'region' cannot be read": ("--value", "region", "--contributor", "enterprise"),
     "different columns": ("--value", "turnover", "--contributor", "turnover"),
     "largest must be at least 2": (*SUMS, "--largest", "1"),
-    "'refuse' or 'absolute'": (*SUMS, "--negative", "ignore"),
+    "--negative must be one of refuse, absolute": (*SUMS, "--negative", "ignore"),
 }
 
 

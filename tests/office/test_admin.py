@@ -12,7 +12,7 @@ from discreet.errors import ParameterError
 from discreet.serve.app import make_app
 from discreet.serve.office.accounts.tokens import add_token, revoke_token
 from discreet.serve.office.accounts.visitor import Role
-from discreet.serve.office.config import OfficeConfig
+from discreet.serve.office.config import AccountsConfig
 from discreet.serve.office.office import Office
 from discreet.serve.office.store.schema import AUDIT
 from discreet.serve.site.site import SiteHolder
@@ -51,7 +51,7 @@ class Browser:
 
 @pytest.fixture
 def office(file_store):
-    office = Office(OfficeConfig(), file_store)
+    office = Office(None, file_store)
     yield office
     office.close()
 
@@ -100,8 +100,8 @@ def test_the_session_is_out_of_reach_of_scripts_and_other_sites(app, file_store)
 
 
 def test_behind_a_proxy_with_encryption_the_cookie_is_secure(file_store):
-    office = Office(OfficeConfig(), file_store)
-    site = small_site(accounts={"trusted_proxies": ["127.0.0.1"]})
+    office = Office(None, file_store)
+    site = small_site(accounts=AccountsConfig(trusted_proxies=("127.0.0.1",)))
     browser = Browser(make_app(site, office), root_path="/tables")
     fields = {"form": browser.mark("/sign-in"), "token": add_token(file_store, "a", Role.viewer)}
     found = browser.post("/sign-in", fields, **{"X-Forwarded-Proto": "https"})

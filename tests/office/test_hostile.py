@@ -12,7 +12,6 @@ import pytest
 from discreet.serve.app import make_app
 from discreet.serve.cookies import with_own_cookies
 from discreet.serve.guard import LARGEST_BODY, LONGEST_QUERY
-from discreet.serve.office.config import OfficeConfig
 from discreet.serve.office.office import Office
 from discreet.serve.patience import PatientProtocol
 from discreet.serve.run import serving
@@ -44,7 +43,7 @@ def sent(app, requests, secret_counts):
 def test_odd_requests_break_nothing_and_learn_nothing(file_store, caplog):
     site, secret_counts = fuzz.recognisable_site()
     assert len(secret_counts) > 30
-    office = Office(OfficeConfig(), file_store)
+    office = Office(None, file_store)
     app = make_app(site, office)
     office.buckets.rate = 0
     with caplog.at_level(logging.DEBUG, "discreet"):

@@ -20,11 +20,12 @@ from discreet.serve.office.accounts.tokens import (
     revoke_token,
 )
 from discreet.serve.office.accounts.visitor import Role
-from discreet.serve.office.config import OfficeConfig
+from discreet.serve.office.config import AccountsConfig, AuditConfig
 from discreet.serve.office.limits import Buckets
 from discreet.serve.office.office import Office
 from discreet.serve.office.state import ask_for_reload, set_closed
 from discreet.serve.office.store.schema import AUDIT, TOKENS
+from discreet.serve.site.sections import section
 from discreet.serve.site.site import SiteHolder
 from tests.serve.client import Client
 from tests.serve.sites import small_site
@@ -38,9 +39,10 @@ def served(file_store):
     made = []
 
     def app(holder=None, **accounts):
-        office = Office(OfficeConfig(), file_store)
+        office = Office(None, file_store)
         made.append(office)
-        return make_app(holder or small_site(accounts=accounts), office)
+        config = section(AccountsConfig, accounts, "[accounts]")
+        return make_app(holder or small_site(accounts=config), office)
 
     yield app
     for office in made:
@@ -237,13 +239,13 @@ def test_the_client_behind_proxies_is_the_last_that_none_of_them_is():
 )
 def test_a_wrong_section_is_a_clear_error(given, said):
     with pytest.raises(ParameterError if "whom" not in given else UnknownNameError, match=said):
-        OfficeConfig.of(given, {})
+        section(AccountsConfig, given, "[accounts]")
 
 
 @pytest.mark.parametrize("given", [{"store": " "}, {"keep_days": -1}, {"keep": 3}])
 def test_a_wrong_section_on_the_audit_log_is_a_clear_error(given):
     with pytest.raises((ParameterError, UnknownNameError)):
-        OfficeConfig.of({}, given)
+        section(AuditConfig, given, "[audit]")
 
 
 # Sessions
@@ -341,7 +343,7 @@ def test_a_data_set_for_analysts_gives_viewers_no_table(client_of, file_store):
 
 
 def test_every_process_reads_the_site_again_when_asked(served, file_store):
-    changed = {"title": "Second", "accounts": {"burst": 7}}
+    changed = {"title": "Second", "accounts": AccountsConfig(burst=7)}
     holder = SiteHolder(
         small_site(), lambda old: replace(old, config=replace(old.config, **changed))
     )

@@ -233,14 +233,14 @@ BROKEN = [
     ("datasets", {}, "no data sets"),
     ("datasets.People", {}, "small letters"),
     ("datasets.people.titel", "x", "Did you mean 'title'"),
-    ("datasets.people.mode", "once", "release-once, on-the-fly; got 'once'"),
+    ("datasets.people.mode", "once", "release-once, on-the-fly, got 'once'"),
     ("datasets.people.records", None, "needs records"),
     ("datasets.people.recipe", None, "needs a recipe"),
     ("datasets.people.records.sorce", "x", "Did you mean 'source'"),
     ("datasets.people.footnotes", "one", "footnotes .* must be a list"),
     ("datasets.people.policy", {"max_cels": 3}, "Did you mean 'max_cells'"),
     ("datasets.people.policy", {"max_cells": "3"}, "must be a whole number, got '3'"),
-    ("policy", {"groups": "some"}, "own, fixed or none"),
+    ("policy", {"groups": "some"}, "own, fixed, none"),
 ]
 
 

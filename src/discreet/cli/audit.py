@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from discreet.cli.common import Json, answer, progress_bar
+from discreet.cli.common import Json, answer, choice, progress_bar
 from discreet.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -56,33 +56,30 @@ def audit(
     Example: discreet audit --table table.parquet --labels pattern.csv --json
     """
     from discreet.assess.audit import audit as find_out
+    from discreet.assess.audit.audit import View, Which
     from discreet.design.storage import read_release, read_table
 
     truth = None if table is None else read_table(table)
     if (release is None) == (labels is None):
         raise ParameterError("give either a release, or --labels with --table.")
     with progress_bar():
-        if labels is not None:
-            pattern = _pattern(truth, labels)
-            found = find_out(pattern, intervals=intervals, lone=lone, workers=workers)  # type: ignore[arg-type]
-        else:
-            found = find_out(
-                read_release(release),  # type: ignore[arg-type]
-                truth,
-                intervals=intervals,  # type: ignore[arg-type]
-                lone=lone,  # type: ignore[arg-type]
-                workers=workers,
-            )
+        found = find_out(
+            _pattern(truth, labels) if release is None else read_release(release),
+            None if release is None else truth,
+            intervals=choice(Which, intervals, "--intervals"),
+            lone=choice(View, lone, "--lone"),
+            workers=workers,
+        )
     answer(_summary(found), json, found.text)
 
 
-def _pattern(table: Table | None, labels: Path) -> Pattern:
+def _pattern(table: Table | None, labels: Path | None) -> Pattern:
     """The pattern of a file, for the cells of the table."""
     import csv
 
     from discreet.protect.suppress.pattern import Pattern
 
-    if table is None:
+    if table is None or labels is None:
         raise ParameterError("--labels needs the true table: give it with --table.")
     names = [axis.name for axis in table.design.axes]
     with labels.open(newline="", encoding="utf-8") as lines:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
@@ -52,6 +52,13 @@ def plain_values(given: list[str] | None) -> dict[str, Any]:
     return found
 
 
+def choice(kind: Any, value: str, flag: str) -> Any:
+    """A text of the command line as one of the values of a `Literal`."""
+    if value not in get_args(kind):
+        raise ParameterError(f"{flag} must be one of {', '.join(get_args(kind))}; got {value!r}.")
+    return value
+
+
 def say(text: str) -> None:
     """Print a line of text for people."""
     typer.echo(text)
@@ -93,6 +100,20 @@ def check_out(out: Path | None) -> None:
 
     if out is not None and not out.name.lower().endswith(PARQUET):
         writer_of(out)
+
+
+def published(release: Release, out: Path | None, as_json: bool, **more: Any) -> None:
+    """Write a release where that is asked for, and say what it is."""
+    if out is not None:
+        put(release, out)
+    summary = {
+        "file": None if out is None else str(out),
+        "side": "public",
+        **more,
+        "published_cells": release.design.n_published,
+        "statement": release.statement.text,
+    }
+    answer(summary, as_json, f"{release}" if out is None else f"{out}: {release.statement.text}")
 
 
 def put(release: Release, out: Path) -> None:

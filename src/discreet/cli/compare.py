@@ -17,7 +17,7 @@ from discreet.cli.assess import (
 )
 from discreet.cli.common import Json, Unit, answer, pairs, progress_bar
 from discreet.errors import ParameterError, UnknownNameError
-from discreet.files import OWNER_ONLY, written_whole
+from discreet.files import OWNER_ONLY, ending_of, written_whole
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -134,11 +134,10 @@ def _check_names(report: Path | None, plot: Path | None, out: Path | None) -> No
         (out, (".parquet", ".csv")),
     )
     for path, endings in wanted:
-        if path is not None and path.suffix not in endings:
-            raise ParameterError(
-                f"cannot write {path.name!r}: the name must end in {' or '.join(endings)}."
-            )
-        if path is not None and not path.parent.is_dir():
+        if path is None:
+            continue
+        ending_of(path, endings)
+        if not path.parent.is_dir():
             raise ParameterError(f"cannot write {path}: there is no directory {path.parent}.")
 
 

@@ -13,6 +13,7 @@ from discreet.cli.common import (
     Parameters,
     answer,
     check_out,
+    choice,
     plain_values,
     progress_bar,
     put,
@@ -74,12 +75,10 @@ def fit(
 
 def _rounding(method: str | None, seed: int | None) -> tuple[str, int] | None:
     """How to round and with which seed; what is missing is said before the fit begins."""
-    from discreet.release.rounding import METHODS
+    from discreet.release.rounding import Rounding
 
     if method is None:
         return None
-    if method not in METHODS:
-        raise ParameterError(f"--round must be one of {', '.join(METHODS)}; got {method!r}.")
     if seed is None:
         raise ParameterError("rounding draws at random: give it a --seed.")
-    return method, seed
+    return choice(Rounding, method, "--round"), seed

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import Annotated
 
 import typer
 
-from discreet.cli.common import Json, answer, progress_bar
+from discreet.cli.common import Json, answer, choice, progress_bar
 from discreet.cli.records import Records, with_options
 from discreet.errors import ParameterError
-
-if TYPE_CHECKING:
-    from discreet.microdata.microdata import Editions as Policy
 
 
 @with_options
@@ -37,12 +34,13 @@ def keys(
     Example: discreet keys postgresql://host/census::people --id person_id --secret keys.secret
     --into people_keys
     """
+    from discreet.microdata.microdata import Editions
     from discreet.microdata.secret import Secret
 
     if (out is None) == (into is None):
         raise ParameterError("say where the keys go: a file with --out, or a table with --into.")
     data = records.open(source, id=id, editions=None)
-    policy = cast("Policy", records.editions or "kept")
+    policy = choice(Editions, records.editions or "kept", "--editions")
     found = Secret.from_file(secret, create=True)
     with progress_bar():
         if into is not None:

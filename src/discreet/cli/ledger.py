@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -12,14 +11,8 @@ from discreet.cli.common import Json, answer
 from discreet.errors import ParameterError
 
 
-class Action(StrEnum):
-    """What to do with a ledger."""
-
-    show = "show"
-
-
 def ledger(
-    action: Annotated[Action, typer.Argument(help="Show what the ledger holds.")],
+    action: Annotated[Literal["show"], typer.Argument(help="Show what the ledger holds.")],
     path: Annotated[Path, typer.Argument(help="The ledger's file.")],
     json: Json = False,
 ) -> None:

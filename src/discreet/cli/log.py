@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import asdict
 from datetime import datetime
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -17,16 +17,11 @@ if TYPE_CHECKING:
     from discreet.serve.office.store.store import Store
 
 
-class Action(StrEnum):
-    """What to do with the log."""
-
-    usage = "usage"
-    export = "export"
-    forget = "forget"
-
-
 def log(
-    action: Annotated[Action, typer.Argument(help="Show the use, export the log, or cut it.")],
+    action: Annotated[
+        Literal["usage", "export", "forget"],
+        typer.Argument(help="Show the use, export the log, or cut it."),
+    ],
     site: Annotated[Path, typer.Option(help="The site's file.")] = Path("site.toml"),
     days: Annotated[
         int | None, typer.Option(help="Days back: shown by usage, kept by forget.", min=1)
@@ -43,16 +38,13 @@ def log(
     """
     from discreet.serve.office.office import store_of
 
-    store = store_of(site)
-    try:
-        if action is Action.usage:
+    with closing(store_of(site)) as store:
+        if action == "usage":
             _usage(store, days or 30, json)
-        elif action is Action.export:
+        elif action == "export":
             _export(store, since, out)
         else:
             _forget(store, days, json)
-    finally:
-        store.close()
 
 
 def _usage(store: Store, days: int, json: bool) -> None:

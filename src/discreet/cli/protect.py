@@ -12,11 +12,10 @@ from discreet.cli.common import (
     Out,
     Parameters,
     Unit,
-    answer,
     check_out,
     plain_values,
     progress_bar,
-    put,
+    published,
 )
 from discreet.cli.records import Book, SecretFile, with_options
 from discreet.errors import ParameterError
@@ -66,13 +65,4 @@ def protect(
     chosen = registry.build("method", method, plain_values(set))
     with progress_bar():
         release = truth.protect(chosen, unit=unit, ledger=ledger, again=book.again)
-    if out is not None:
-        put(release, out)
-    summary = {
-        "file": None if out is None else str(out),
-        "side": "public",
-        "method": method,
-        "published_cells": release.design.n_published,
-        "statement": release.statement.text,
-    }
-    answer(summary, json, f"{release}" if out is None else f"{out}: {release.statement.text}")
+    published(release, out, json, method=method)

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from discreet.cli.common import Json, answer
-from discreet.errors import MissingDependencyError, ParameterError
-from discreet.files import written_whole
+from discreet.cli.common import Json, answer, choice
+from discreet.errors import MissingDependencyError
+from discreet.files import ending_of, written_whole
 
 if TYPE_CHECKING:
     from discreet.noise import TransitionMatrix
-
-
-_FORMATS: dict[str, Literal["svg", "png", "html"]] = {".svg": "svg", ".png": "png", ".html": "html"}
 
 
 def ptable(
@@ -37,8 +34,10 @@ def ptable(
     Example: discreet ptable --D 5 --V 3 --js 2 --plot ptable.svg --out ptable.csv
     """
     from discreet.noise import perturbation_table
+    from discreet.noise.entropy import Variant
 
-    matrix = perturbation_table(D, V, js, pstay, variant=variant)  # type: ignore[arg-type]  # checked there
+    law = choice(Variant, variant, "--variant")
+    matrix = perturbation_table(D, V, js, pstay, variant=law)
     audit = matrix.audit()
     if out is not None:
         _write(matrix, out)
@@ -60,24 +59,20 @@ def ptable(
 
 
 def _write(matrix: TransitionMatrix, out: Path) -> None:
-    if out.suffix not in (".csv", ".json"):
-        raise ParameterError(f"cannot write {out.name!r}: the name must end in .csv or .json.")
+    ending = ending_of(out, (".csv", ".json"))
     with written_whole(out) as temporary:
-        if out.suffix == ".csv":
+        if ending == ".csv":
             matrix.to_ptable_csv(temporary)
         else:
             temporary.write_text(matrix.to_json(), encoding="utf-8")
 
 
 def _draw(matrix: TransitionMatrix, path: Path) -> None:
-    if path.suffix not in _FORMATS:
-        raise ParameterError(
-            f"cannot draw {path.name!r}: the name must end in .svg, .png or .html."
-        )
+    ending: Any = ending_of(path, (".svg", ".png", ".html"))
     chart = matrix.plot()
-    inline = path.suffix == ".html"  # the page loads nothing from elsewhere
+    inline = ending == ".html"  # the page loads nothing from elsewhere
     try:
         with written_whole(path) as temporary:
-            chart.save(str(temporary), format=_FORMATS[path.suffix], inline=inline)
+            chart.save(str(temporary), format=ending[1:], inline=inline)
     except ImportError:
         raise MissingDependencyError("drawing", "vl-convert-python", "plot") from None

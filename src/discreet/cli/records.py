@@ -34,6 +34,10 @@ Again = Annotated[
         "--again", help="Make a second table-wise release of an edition; both can be averaged."
     ),
 ]
+Hierarchies = Annotated[
+    list[str] | None,
+    typer.Option(help="VARIABLE=FILE with a hierarchy (.hrc, …); may be repeated."),
+]
 Weight = Annotated[str | None, typer.Option(help="Column of survey weights.")]
 _BOUNDS = ("weight_bound", "person", "max_records")
 _BY_NAME = inspect.Parameter.KEYWORD_ONLY

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from discreet.cli.common import Json, answer
 from discreet.errors import ParameterError
+
+if TYPE_CHECKING:
+    from discreet.release.formats.write import Writer
 
 
 def replay(
@@ -38,22 +41,28 @@ def replay(
     Example: discreet replay query.toml --site site.toml --out table.px
     """
     from discreet.files import written_whole
-    from discreet.release.formats.write import writer_named, writer_of
-    from discreet.serve.api.replay import from_file, from_url
+    from discreet.release.formats.write import files_of, writer_named
+    from discreet.serve.api.replay import from_site, from_url
     from discreet.serve.api.saved import SavedQuery
+    from discreet.serve.site.start import held_site
 
     if site is not None and url is not None:
         raise ParameterError("give --site or --url, not both: a table comes from one place.")
     saved = SavedQuery.read(query)
-    writer = writer_named("csv") if out is None else writer_of(out)
-    if site is not None:
-        content = from_file(saved, site, writer)
-    else:
-        content = from_url(saved, url or saved.url, writer, token)
+    made = None if site is None else held_site(site).current
+
+    def content(writer: Writer) -> bytes:
+        if made is None:
+            return from_url(saved, url or saved.url, writer, token)
+        return from_site(saved, made, writer, "" if out is None else out.name)
+
     if out is None:
-        sys.stdout.write(content.decode("utf-8"))
+        sys.stdout.write(content(writer_named("csv")).decode("utf-8"))
         return
-    with written_whole(out) as temporary:
-        temporary.write_bytes(content)
-    summary = {"file": str(out), "side": "public", "dataset": saved.dataset, "bytes": len(content)}
-    answer(summary, json, f"{out}: {saved.title or saved.dataset}, {len(content):,} bytes.")
+    contents = {target: content(writer) for target, writer in files_of(out)}
+    for target, made_of_it in contents.items():
+        with written_whole(target) as temporary:
+            temporary.write_bytes(made_of_it)
+    size = len(contents[out])
+    summary = {"file": str(out), "side": "public", "dataset": saved.dataset, "bytes": size}
+    answer(summary, json, f"{out}: {saved.title or saved.dataset}, {size:,} bytes.")

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from discreet.cli.common import Json, answer, check_out, progress_bar, put
+from discreet.cli.common import Json, check_out, progress_bar, published
 from discreet.cli.records import Book, Records, with_options
 
 
@@ -32,11 +32,4 @@ def run(
     data = records.open(source, ledger=book.open())
     with progress_bar():
         release = plan.run(data, again=book.again)
-        put(release, out)
-    summary = {
-        "file": str(out),
-        "side": "public",
-        "published_cells": release.design.n_published,
-        "statement": release.statement.text,
-    }
-    answer(summary, json, f"{out}: {release.statement.text}")
+    published(release, out, json)

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from discreet.cli.common import progress_bar, say
-from discreet.cli.records import UNWEIGHTED, LedgerFile, Records, Weight, with_options
+from discreet.cli.records import UNWEIGHTED, Hierarchies, LedgerFile, Records, Weight, with_options
 from discreet.design.release import WEIGHT
 from discreet.errors import ParameterError
 from discreet.recipe import Choice, Recipe
 from discreet.serve.policy.policy import Policy
-from discreet.serve.site.config import Server, SiteConfig, settings_of
+from discreet.serve.site.config import Server, SiteConfig
 
 if TYPE_CHECKING:
     from discreet.design.formula import Margins
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from discreet.serve.site.site import SiteHolder
 
 DEFAULT_METHOD = Choice("cell-key", {"D": 5, "V": 3, "js": 2})
-_HELP = {
-    s.name: f"{s.help} [default: {s.default}]" for s in (*settings_of(Server), *settings_of(Policy))
-}
+_SETTINGS = {f.name: f for f in (*fields(Server), *fields(Policy))}
 
 
 def _option(name: str) -> Any:
-    return typer.Option(help=_HELP[name], show_default=False)
+    setting = _SETTINGS[name]
+    help = f"{setting.metadata['help']} [default: {setting.default}]"
+    return typer.Option(help=help, show_default=False)
 
 
 @with_options
@@ -38,10 +38,7 @@ def serve(
     source: Annotated[str, typer.Argument(help="A site.toml; or records, a file or a database.")],
     recipe: Annotated[Path | None, typer.Option(help="A recipe.toml; else cell keys.")] = None,
     by: Annotated[str | None, typer.Option(help="What is on offer, e.g. 'region*age*sex'.")] = None,
-    hierarchy: Annotated[
-        list[str] | None,
-        typer.Option(help="VARIABLE=FILE with a hierarchy (.hrc, …); may be repeated."),
-    ] = None,
+    hierarchy: Hierarchies = None,
     records: Annotated[Records, UNWEIGHTED],
     ledger: LedgerFile = None,
     weight: Weight = None,

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -15,17 +14,11 @@ if TYPE_CHECKING:
     from discreet.studies.model import Options, Study
 
 _ALL = "all"
-
-
-class Action(StrEnum):
-    """What to do with studies."""
-
-    list = "list"
-    run = "run"
+_OF_FIGURES = ("row", "column", "printed", "computed", "tolerance")
 
 
 def study(
-    action: Annotated[Action, typer.Argument(help="List the studies, or run one.")],
+    action: Annotated[Literal["list", "run"], typer.Argument(help="List the studies, or run one.")],
     name: Annotated[str | None, typer.Argument(help="A study's name, or `all`.")] = None,
     folder: Annotated[Path, typer.Option(help="Where the pages go.")] = Path("studies"),
     replicates: Annotated[
@@ -47,7 +40,7 @@ def study(
     from discreet.studies.catalogue import STUDIES
     from discreet.studies.model import Options
 
-    if action is Action.list:
+    if action == "list":
         lines = {key: about for key, (_, about) in STUDIES.items()}
         width = max(map(len, lines))
         answer({"studies": lines}, json, "\n".join(f"{k:{width}}  {v}" for k, v in lines.items()))
@@ -87,14 +80,7 @@ def _plain(found: Study) -> dict[str, Any]:
         "failures": found.failures,
         "tables": {
             table.title: [
-                {
-                    "row": f.row,
-                    "column": f.column,
-                    "printed": f.printed,
-                    "computed": f.computed,
-                    "tolerance": f.tolerance,
-                    "verdict": f.verdict.value,
-                }
+                {**{name: getattr(f, name) for name in _OF_FIGURES}, "verdict": f.verdict.value}
                 for f in table.figures
             ]
             for table in found.tables

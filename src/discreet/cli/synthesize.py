@@ -11,6 +11,7 @@ import typer
 from discreet.cli.common import Json, Out, Parameters, answer, check_out, plain_values, progress_bar
 from discreet.cli.records import Again, Book, LedgerFile, Records, SecretFile, with_options
 from discreet.errors import ParameterError
+from discreet.files import ending_of
 
 MIXED = "mixed"
 
@@ -140,8 +141,8 @@ def _check_options(method: str, out: Path | None, report: Path | None, seed: int
             "--report compares records one by one, and method mixed makes new ones; measure them "
             "in Python with `dc.assess(records, synthetic)`."
         )
-    if report is not None and report.suffix not in (".html", ".htm"):
-        raise ParameterError(f"cannot write {report.name!r}: the name must end in .html.")
+    if report is not None:
+        ending_of(report, (".html", ".htm"))
 
 
 def _size_or_column(clusters: str | None) -> str | int | None:

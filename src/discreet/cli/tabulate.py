@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from discreet.cli.common import Json, answer, progress_bar
-from discreet.cli.records import Records, with_options
+from discreet.cli.common import Json, answer, choice, progress_bar
+from discreet.cli.records import Hierarchies, Records, with_options
 
 
 @with_options
@@ -17,10 +17,7 @@ def tabulate(
     source: Annotated[str, typer.Argument(help="Records: a Parquet or CSV file, or a database.")],
     by: Annotated[str, typer.Option(help="What to publish, e.g. 'region*age + region*sex'.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="The table, a confidential .parquet.")],
-    hierarchy: Annotated[
-        list[str] | None,
-        typer.Option(help="VARIABLE=FILE with a hierarchy (.hrc, …); may be repeated."),
-    ] = None,
+    hierarchy: Hierarchies = None,
     records: Records,
     support: Annotated[str, typer.Option(help="Inner cells: 'all' or 'occurring'.")] = "all",
     value: Annotated[str | None, typer.Option(help="Column to sum, for magnitudes.")] = None,
@@ -42,6 +39,8 @@ def tabulate(
     Example: discreet tabulate firms.csv --by "activity*region" --value turnover
     --contributor enterprise --out table.parquet
     """
+    from discreet.design.assembly import Support
+    from discreet.design.magnitude import Negative
     from discreet.design.storage import check_table_name
 
     check_table_name(out)
@@ -49,11 +48,11 @@ def tabulate(
     with progress_bar():
         table = data.tabulate(
             by,
-            support=support,  # type: ignore[arg-type]  # checked there
+            support=choice(Support, support, "--support"),
             value=value,
             contributor=contributor,
             holding=holding,
-            negative=negative,  # type: ignore[arg-type]  # checked there
+            negative=choice(Negative, negative, "--negative"),
             largest=largest,
         )
         table.save(out)

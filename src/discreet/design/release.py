@@ -294,8 +294,9 @@ class Release(Protected):
     def write(self, path: str | Path, **options: Any) -> Path:
         """Write the published cells for other programs, in the format that the name asks for.
 
-        Statement and notes are part of every format. What `discreet.read_release` reads back, with
-        all that a release holds, is written by `save`.
+        Statement and notes are part of every format; those of a CSV file lie beside it, in
+        `table.csv-metadata.json`. What `discreet.read_release` reads back, with all that a
+        release holds, is written by `save`.
 
         Args:
           path: A name that ends in `.csv`, `.parquet`, `.xlsx`, `.json`, `.jsonstat.json`,

@@ -6,7 +6,7 @@ works on released values, so nothing it makes tells more than the release does.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -127,7 +127,41 @@ class Cube:
         """Only the entries of one variable that have these codes, in the order of the cube."""
         axis = self.axis(name)
         places = sorted(axis.place(code) for code in dict.fromkeys(codes))
-        return self._with_axis(name, replace(axis, entries=_taken(axis, places)), places)
+        dimension = self._dimension(name)
+        return replace(
+            self.with_entries(name, [axis.entries[k] for k in places]),
+            values=self.values.take(places, dimension),
+            status=self.status.take(places, dimension),
+        )
+
+    def with_entries(self, name: str, entries: Iterable[Entry]) -> Cube:
+        """The same values with other entries of a variable."""
+        changed = replace(self.axis(name), entries=tuple(entries))
+        return replace(self, axes=tuple(changed if a.name == name else a for a in self.axes))
+
+    def with_labels(self, labels: Sequence[str]) -> Cube:
+        """The same cube with other labels of its variables, in their order."""
+        pairs = zip(self.axes, labels, strict=True)
+        return replace(self, axes=tuple(replace(axis, label=label) for axis, label in pairs))
+
+    def with_slice(self, name: str, place: int, entry: Entry, cells: Cube) -> Cube:
+        """The cube with one more entry of a variable, whose cells another cube has."""
+        dimension, entries = self._dimension(name), self.axis(name).entries
+        return replace(
+            self.with_entries(name, (*entries[:place], entry, *entries[place:])),
+            values=np.insert(self.values, place, cells.values, dimension),
+            status=np.insert(self.status, place, cells.status, dimension),
+        )
+
+    @classmethod
+    def stacked(cls, axis: CubeAxis, cubes: Sequence[Cube]) -> Cube:
+        """Cubes of the same variables as one, with a further variable that tells them apart."""
+        return replace(
+            cubes[0],
+            axes=(*cubes[0].axes, axis),
+            values=np.stack([cube.values for cube in cubes], -1),
+            status=np.stack([cube.status for cube in cubes], -1),
+        )
 
     def at(self, name: str, code: str) -> Cube:
         """The slice at one code of a variable."""
@@ -152,10 +186,8 @@ class Cube:
         made = tuple(Entry(label, label, 1, is_sum=False) for label in groups)
         parts = [(e.code,) for e in start] + [tuple(codes) for codes in groups.values()]
         sums = [self._sum(name, codes) for codes in parts]
-        changed = replace(axis, entries=(*start, *made))
         return replace(
-            self,
-            axes=tuple(changed if a.name == name else a for a in self.axes),
+            self.with_entries(name, (*start, *made)),
             values=np.stack([values for values, _ in sums], dimension),
             status=np.stack([status for _, status in sums], dimension),
         )
@@ -189,15 +221,6 @@ class Cube:
         found = np.where(is_mixed, CellStatus.published, found)
         values = np.where(zero, 0, self.values.take(places, dimension)).sum(axis=dimension)
         return values, found.astype(np.int8)
-
-    def _with_axis(self, name: str, axis: CubeAxis, places: Sequence[int]) -> Cube:
-        dimension = self._dimension(name)
-        return replace(
-            self,
-            axes=tuple(axis if a.name == name else a for a in self.axes),
-            values=self.values.take(places, dimension),
-            status=self.status.take(places, dimension),
-        )
 
     def _dimension(self, name: str) -> int:
         if name not in self.names:
@@ -234,10 +257,6 @@ def _margin(axes: Sequence[CubeAxis], levels: Sequence[Level | None]) -> list[ND
         for axis, level in zip(axes, levels, strict=True)
     ]
     return [np.asarray(places, dtype=np.intp) for places in shown]
-
-
-def _taken(axis: CubeAxis, places: Sequence[int]) -> tuple[Entry, ...]:
-    return tuple(axis.entries[k] for k in places)
 
 
 def _places(axis: CubeAxis, codes: Sequence[str]) -> NDArray[np.intp]:

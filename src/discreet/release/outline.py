@@ -34,6 +34,24 @@ class Entry:
         return self.label != self.code and not self.is_total
 
 
+def parents(entries: Sequence[Entry], *, of_total: bool = False) -> list[int | None]:
+    """For each entry the place of the one it stands under.
+
+    Args:
+      entries: Entries in reading order.
+      of_total: Whether others stand under the total, too.
+    """
+    found: list[int | None] = []
+    above: list[int] = []
+    for place, entry in enumerate(entries):
+        while above and entries[above[-1]].depth >= entry.depth:
+            above.pop()
+        found.append(above[-1] if above else None)
+        if of_total or not entry.is_total:
+            above.append(place)
+    return found
+
+
 def outline(axis: Axis, levels: Sequence[Level]) -> list[Entry]:
     """The total and the codes of the levels; groups that cross the main hierarchy come last."""
     chain = _chain(levels)

@@ -68,27 +68,16 @@ def rounded(
     )
 
 
-def _margins(design: Design, y: NDArray[Any], rng: np.random.Generator) -> Whole:
-    return controlled(design, y, rng=rng).y
-
-
-def _cube(design: Design, y: NDArray[Any], rng: np.random.Generator) -> Whole:
-    return balanced(design, y, rng=rng)
-
-
-def _unbiased(design: Design, y: NDArray[Any], rng: np.random.Generator) -> Whole:
+def _drawn(
+    y: NDArray[Any], draw: Callable[..., NDArray[np.bool_]], rng: np.random.Generator
+) -> Whole:
     base, fraction = parts(y)
-    return base + independent(fraction, rng)
-
-
-def _total(design: Design, y: NDArray[Any], rng: np.random.Generator) -> Whole:
-    base, fraction = parts(y)
-    return base + systematic(fraction, rng)
+    return base + draw(fraction, rng)
 
 
 _ROUND: dict[str, Callable[[Design, NDArray[Any], np.random.Generator], Whole]] = {
-    "margins": _margins,
-    "unbiased": _unbiased,
-    "total": _total,
-    "cube": _cube,
+    "margins": lambda design, y, rng: controlled(design, y, rng=rng).y,
+    "unbiased": lambda _, y, rng: _drawn(y, independent, rng),
+    "total": lambda _, y, rng: _drawn(y, systematic, rng),
+    "cube": lambda design, y, rng: balanced(design, y, rng=rng),
 }

@@ -9,20 +9,17 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from discreet import registry
 from discreet.design.formula import parse
 from discreet.design.product import LARGEST_DENSE
-from discreet.design.structured import StructuredDesign
 from discreet.digests import digest
-from discreet.errors import DataError, DesignError, ParameterError, UnknownNameError
+from discreet.errors import DataError, ParameterError, UnknownNameError
 from discreet.progress import report
 from discreet.serve.data.folder import is_built, write_build
 from discreet.serve.data.inner import InnerTable
-from discreet.serve.data.live import opened
+from discreet.serve.data.live import axis_named, method_of, names_of, opened
 from discreet.serve.data.source import require_declared
 
 if TYPE_CHECKING:
-    from discreet.design.axis import Axis
     from discreet.microdata.microdata import Microdata
     from discreet.recipe import Recipe
     from discreet.serve.site.config import DatasetConfig, SiteConfig
@@ -103,7 +100,7 @@ def require_inner(recipe: Recipe) -> None:
     """Refuse a recipe whose release has no inner cells, before any work is done."""
     if recipe.fitter is not None:
         return
-    method = registry.build("method", recipe.method.name, recipe.method.parameters)
+    method = method_of(recipe)
     gives = method.name == "safe" or getattr(method, "force_inner", False)
     if not (gives or getattr(method, "margins", None) == "summed"):
         raise ParameterError(
@@ -127,10 +124,10 @@ def inner_table(
 def planned(dataset: DatasetConfig, data: Microdata) -> Plan:
     """What the build of a data set takes; refuses what cannot be served before the work."""
     require_inner(dataset.recipe)
-    axes = _axes(dataset.recipe, data)
-    for axis in axes:
+    named = [axis_named(dataset.recipe, name, data) for name in names_of(dataset.recipe)]
+    for axis in named:
         require_declared(axis)
-    inner = math.prod(len(axis) for axis in axes)
+    inner = math.prod({axis.name: len(axis) for axis in named}.values())
     tables = len(parse(dataset.recipe.margins))
     return Plan(dataset.name, inner, tables, _memory(dataset.recipe, data, inner, tables))
 
@@ -146,7 +143,7 @@ def _memory(recipe: Recipe, data: Microdata, inner: int, tables: int) -> int:
 
 def _thrifty(recipe: Recipe) -> Recipe:
     """The recipe on the cells that occur, where the method leaves all others empty anyway."""
-    method = registry.build("method", recipe.method.name, recipe.method.parameters)
+    method = method_of(recipe)
     is_sparse = method.claims.keeps_zeros and recipe.fitter is None
     return replace(recipe, support="occurring") if is_sparse else recipe
 
@@ -188,17 +185,6 @@ def records_of(config: SiteConfig, dataset: DatasetConfig) -> Microdata:
     if dataset.records is None:
         raise ParameterError(f"data set {dataset.name!r} names no records.")
     return opened(dataset.records, config.folder)
-
-
-def _axes(recipe: Recipe, data: Microdata) -> list[Axis]:
-    """The variables of a recipe, each looked at alone."""
-    found: dict[str, Axis] = {}
-    for name in dict.fromkeys(name for term in parse(recipe.margins) for name in term):
-        design = recipe.of([(name,)]).tabulate(data).design
-        if not isinstance(design, StructuredDesign):
-            raise DesignError("the table builder needs a design made of variables.")
-        found.setdefault(design.axes[0].name, design.axes[0])
-    return list(found.values())
 
 
 def _plain(value: Any) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import math
 import traceback
-from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -16,7 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from discreet.errors import DiscreetError
 from discreet.serve.cookies import with_own_cookies
-from discreet.serve.refusals import Refusal, as_json, refusal_of
+from discreet.serve.refusals import Refusal, as_json, refusal_of, unreadable
 from discreet.serve.web import pages
 
 LONGEST_QUERY = 8_000
@@ -136,17 +135,11 @@ def _as_refusal(error: Exception) -> Refusal:
     if isinstance(error, HTTPException):
         return _http_refusal(error.status_code)
     if isinstance(error, RequestValidationError):
-        return _invalid(error.errors())
+        return unreadable(error.errors(), 422)
     refusal = refusal_of(error)
     if refusal.status >= 500 and not isinstance(error, Refusal):
         _log.error("%s at %s", type(error).__name__, _where(error))
     return refusal
-
-
-def _invalid(errors: Any) -> Refusal:
-    names = sorted({str(e["loc"][-1]) for e in errors if e.get("loc")})
-    message = f"The request cannot be read: {', '.join(names)}."
-    return Refusal("unreadable", message, "See /api/ for what can be asked.", 422)
 
 
 def _http_refusal(status: int) -> Refusal:

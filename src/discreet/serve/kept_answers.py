@@ -12,6 +12,7 @@ from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from starlette.concurrency import run_in_threadpool
@@ -79,7 +80,33 @@ class KeptAnswers:
             _repeat(found.note)
             await _send(found, headers, send)
             return
-        await _Collected(self, key, headers, send).answer(scope, receive)
+        await self._ask(scope, receive, send, key)
+
+    async def _ask(self, scope: Scope, receive: Receive, send: Send, key: bytes) -> None:
+        """Have an answer made, and send it in one piece: marked, zipped and kept."""
+        site, headers = scope["state"]["site"], Headers(scope=scope)
+        start: Message = {}
+        parts: list[bytes] = []
+
+        async def take(message: Message) -> None:
+            if message["type"] == "http.response.start" and _is_whole(message):
+                start.update(message)
+            elif not start:
+                await send(message)
+            else:
+                parts.append(message.get("body", b""))
+                if not message.get("more_body", False):
+                    await finish(start["headers"], b"".join(parts))
+
+        async def finish(given: Iterable[tuple[bytes, bytes]], body: bytes) -> None:
+            note, is_quick = under_way(), len(body) < _SLOWLY_ZIPPED
+            made = partial(_finished, given, body, headers, note)
+            answer = made() if is_quick else await run_in_threadpool(made)
+            if note is not None and note.dataset and not note.outcome:
+                self.keep(key, answer, site)
+            await _send(answer, headers, send)
+
+        await self.app(scope, receive, take)
 
     def keep(self, key: bytes, answer: Kept, site: object) -> None:
         """Remember an answer, unless the site that gave it was exchanged meanwhile."""
@@ -96,41 +123,6 @@ class KeptAnswers:
         if site is not self._site:
             self._kept.clear()
             self._load, self._site = 0, site
-
-
-class _Collected:
-    """An answer that is collected while it is made, marked, zipped and sent in one piece."""
-
-    def __init__(self, kept: KeptAnswers, key: bytes, headers: Headers, send: Send) -> None:
-        self.kept, self.key, self.headers, self.send = kept, key, headers, send
-        self.site: object = None
-        self.start: Message | None = None
-        self.parts: list[bytes] = []
-
-    async def answer(self, scope: Scope, receive: Receive) -> None:
-        self.site = scope["state"]["site"]
-        await self.kept.app(scope, receive, self._take)
-
-    async def _take(self, message: Message) -> None:
-        if message["type"] == "http.response.start" and _is_whole(message):
-            self.start = message
-        elif self.start is None or message["type"] != "http.response.body":
-            await self.send(message)
-        else:
-            await self._collect(self.start, message)
-
-    async def _collect(self, start: Message, message: Message) -> None:
-        self.parts.append(message.get("body", b""))
-        if message.get("more_body", False):
-            return
-        note = under_way()
-        body = b"".join(self.parts)
-        given = start["headers"], body, self.headers, note
-        is_quick = len(body) < _SLOWLY_ZIPPED
-        answer = _finished(*given) if is_quick else await run_in_threadpool(_finished, *given)
-        if note is not None and note.dataset and not note.outcome:
-            self.kept.keep(self.key, answer, self.site)
-        await _send(answer, self.headers, self.send)
 
 
 def _is_whole(message: Message) -> bool:

@@ -12,12 +12,13 @@ from types import MappingProxyType
 from typing import Any, Literal, get_args
 from urllib.parse import parse_qsl, urlencode
 
-from discreet.errors import suggest
-from discreet.serve.refusals import Refusal
+from discreet.serve.refusals import Refusal, one_of, unknown
 
 Show = Literal["count", "row", "column", "total"]
 """Figures as they are, or per cent of the row, the column or the whole table."""
 Chart = Literal["none", "bars", "lines", "heat", "pyramid"]
+SHOWS: tuple[Show, ...] = get_args(Show)
+CHARTS: tuple[Chart, ...] = get_args(Chart)
 Codes = tuple[str, ...]
 _SEPARATOR = "|"  # between a group's label and its codes
 _NONE: Mapping[str, Any] = MappingProxyType({})
@@ -95,11 +96,6 @@ class Query:
         return urlencode(self.parameters)
 
     @property
-    def question(self) -> Query:
-        """The query without its view: equal for all who need the same figures."""
-        return replace(self, view=View())
-
-    @property
     def shows(self) -> list[Show]:
         """What can be shown: shares of rows need columns, and shares of columns rows."""
         needed: dict[Show, Codes] = {
@@ -142,7 +138,8 @@ class _Found:
         elif name in SINGLE:
             self.single[name] = value
         else:
-            raise _unknown_parameter(name)
+            known = [*LISTS, *SINGLE, *(f"{kind}.VARIABLE" for kind in BY_VARIABLE)]
+            raise unknown("parameter", name, known, "Parameters", code="unknown_parameter")
 
     def query(self) -> Query:
         return Query(
@@ -150,17 +147,17 @@ class _Found:
             picked=_frozen(self.coded["pick"]),
             where=_frozen(self.coded["where"]),
             groups={v: _groups(v, texts) for v, texts in sorted(self.coded["group"].items())},
-            unit=_one_of("unit", self.single.get("unit", ""), ("", "count", "weight")),
+            unit=one_of("unit", self.single.get("unit", ""), ("", "count", "weight")),
             view=self.view(),
         )
 
     def view(self) -> View:
         single = self.single
         return View(
-            show=_one_of("show", single.get("show", "count"), get_args(Show)),
-            totals=_one_of("totals", single.get("totals", "1"), ("0", "1")) == "1",
+            show=one_of("show", single.get("show", "count"), SHOWS),
+            totals=one_of("totals", single.get("totals", "1"), ("0", "1")) == "1",
             sort=single.get("sort", ""),
-            chart=_one_of("chart", single.get("chart", "none"), get_args(Chart)),
+            chart=one_of("chart", single.get("chart", "none"), CHARTS),
             layer={v: codes[-1] for v, codes in sorted(self.coded["layer"].items())},
             folded=_frozen(self.coded["fold"]),
         )
@@ -201,16 +198,3 @@ def _groups(variable: str, texts: Sequence[str]) -> dict[str, Codes]:
             raise Refusal("unreadable_group", message, allowed)
         found[label.strip()] = tuple(sorted(set(codes)))
     return found
-
-
-def _one_of(name: str, value: str, allowed: Sequence[str]) -> Any:
-    if value not in allowed:
-        shown = ", ".join(v for v in allowed if v)
-        raise Refusal("unknown_value", f"{name} cannot be {value!r}.", f"One of {shown}.")
-    return value
-
-
-def _unknown_parameter(name: str) -> Refusal:
-    known = [*LISTS, *SINGLE, *(f"{kind}.VARIABLE" for kind in BY_VARIABLE)]
-    message = f"There is no parameter {name!r}. {suggest(name, known)}"
-    return Refusal("unknown_parameter", message, f"Parameters: {', '.join(known)}.")

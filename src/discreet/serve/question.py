@@ -8,59 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from discreet.design.axis import OUTSIDE
 from discreet.errors import suggest
-from discreet.release.outline import Entry
-from discreet.serve.data.source import Detail, Source, Variable
+from discreet.serve.data.source import Asked, Source, Variable, by_detail, coarsest
 from discreet.serve.query import Query
-from discreet.serve.refusals import Refusal
-
-
-@dataclass(frozen=True, eq=False)
-class Asked:
-    """A variable in one of the details on offer."""
-
-    variable: Variable
-    detail: Detail
-
-    @property
-    def name(self) -> str:
-        """The variable's name."""
-        return self.variable.name
-
-    @property
-    def label(self) -> str:
-        """The variable and, where there is a choice, its detail."""
-        return self.variable.label + self._detail
-
-    @property
-    def label_inside(self) -> str:
-        """The same inside a sentence."""
-        return self.variable.label_inside + self._detail
-
-    @cached_property
-    def entries(self) -> tuple[Entry, ...]:
-        """The total and the codes of the detail, in reading order."""
-        return self.variable.entries(self.detail)
-
-    def leaves(self, codes: Iterable[str]) -> frozenset[int]:
-        """The places of the finest categories that belong to some codes."""
-        axis = self.variable.axis
-        found: set[int] = set()
-        for code in codes:
-            members = axis.node_leaves.get(code)
-            found |= {axis.leaf_position[code]} if members is None else {*members.tolist()}
-        return frozenset(found)
-
-    @property
-    def leaves_out(self) -> bool:
-        """Whether some categories belong to no code of the detail, but to the total."""
-        levels = self.detail.levels
-        return len(levels) == 1 and bool((levels[0].group == OUTSIDE).any())
-
-    @property
-    def _detail(self) -> str:
-        return f" ({self.detail.label})" if self.detail.label else ""
+from discreet.serve.refusals import Refusal, unknown
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +39,7 @@ class Question:
     @classmethod
     def checked(cls, source: Source, query: Query) -> Question:
         """The question, or a refusal that says what is on offer."""
-        named = {d.name: Asked(v, d) for v in source.variables for d in v.details}
+        named = by_detail(source.variables)
         rows, columns, layers = (
             tuple(_known(named, name) for name in names)
             for names in (query.rows, query.columns, query.layers)
@@ -123,17 +74,6 @@ class Question:
         """Cells of the full crossing of the public code lists, totals included."""
         return math.prod(asked.detail.cells for asked in self.in_public_order)
 
-    @property
-    def title(self) -> str:
-        """What the table shows, for its caption."""
-        if not self.shown:
-            return "Total"
-        first, *others = self.shown
-        labels = [first.label, *(a.label_inside for a in others)]
-        if len(labels) == 1:
-            return labels[0]
-        return f"{' and '.join(labels[:-1])} by {labels[-1]}"
-
     def asked(self, name: str) -> Asked:
         """The variable of this name."""
         return next(a for a in self.in_public_order if a.name == name)
@@ -141,8 +81,7 @@ class Question:
 
 def _known(named: Mapping[str, Asked], name: str) -> Asked:
     if name not in named:
-        message = f"There is no variable or level {name!r}. {suggest(name, list(named))}"
-        raise Refusal("unknown_name", message, f"Variables and levels: {', '.join(named)}.")
+        raise unknown("variable or level", name, named, "Variables and levels")
     return named[name]
 
 
@@ -182,17 +121,8 @@ def _filters(variables: Sequence[Variable], query: Query, shown: set[str]) -> tu
         if name not in by_name:
             raise _unknown_variable(name, by_name)
         if name not in shown:
-            found.append(_coarsest(by_name[name], codes))
+            found.append(coarsest(by_name[name], codes))
     return tuple(found)
-
-
-def _coarsest(variable: Variable, codes: Sequence[str]) -> Asked:
-    """The smallest detail that has these codes."""
-    options = [Asked(variable, d) for d in sorted(variable.details, key=lambda d: d.cells)]
-    for asked in options:
-        if {*codes} <= {e.code for e in asked.entries}:
-            return asked
-    return options[-1]
 
 
 def _check_codes(question: Question) -> None:

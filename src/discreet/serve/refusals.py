@@ -6,14 +6,15 @@ cells of the public design, and protected values. It always says what would be a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from discreet.errors import DiscreetError, ParameterError
+from discreet.errors import DiscreetError, ParameterError, suggest
 
 if TYPE_CHECKING:
     from discreet.serve.query import Query
 
+T = TypeVar("T", bound=str)
 GENERIC = "Something went wrong on our side. Nothing was published. Please try again later."
 
 
@@ -44,6 +45,47 @@ class Refusal(ParameterError):
         self.offers, self.wait = tuple(offers), wait
         super().__init__(message)
 
+    @property
+    def offered(self) -> list[dict[str, str]]:
+        """The offers as plain data."""
+        return [{"label": label, "address": query.address} for label, query in self.offers]
+
+
+def one_of(name: str, value: str, allowed: Sequence[T]) -> T:
+    """The value as one of those that are allowed.
+
+    Raises:
+      Refusal: It is none of them.
+    """
+    for known in allowed:
+        if known == value:
+            return known
+    shown = ", ".join(v for v in allowed if v)
+    raise Refusal("unknown_value", f"{name} cannot be {value!r}.", f"One of {shown}.")
+
+
+def unknown(what: str, name: str, known: Iterable[str], of: str = "", **more: Any) -> Refusal:
+    """A name that there is not, with the one that was perhaps meant.
+
+    Args:
+      what: What it would name, `"variable"`.
+      name: The name.
+      known: Those there are.
+      of: What these are called, `"Variables"`.
+      **more: The code and status of the refusal, and what is allowed where that is not a list.
+    """
+    listed = list(known)
+    message = f"There is no {what} {name!r}. {suggest(name, listed)}"
+    allowed = more.pop("allowed", f"{of}: {', '.join(listed)}.")
+    return Refusal(more.pop("code", "unknown_name"), message, allowed, **more)
+
+
+def unreadable(errors: Iterable[Any], status: int) -> Refusal:
+    """A request of the wrong form, as pydantic describes it."""
+    names = sorted({str(e["loc"][-1]) for e in errors if e.get("loc")})
+    message = f"The request cannot be read: {', '.join(names)}."
+    return Refusal("unreadable", message, "See /api/ for what can be asked.", status)
+
 
 def refusal_of(error: Exception) -> Refusal:
     """Any error as a refusal that may be shown to the public."""
@@ -62,8 +104,6 @@ def as_json(refusal: Refusal) -> dict[str, Any]:
             "code": refusal.code,
             "message": refusal.public(),
             "what_is_allowed": refusal.allowed,
-            "offers": [
-                {"label": label, "address": query.address} for label, query in refusal.offers
-            ],
+            "offers": refusal.offered,
         }
     }

@@ -11,11 +11,12 @@ from schemathesis import GenerationMode
 from schemathesis.core.failures import FailureGroup
 
 from discreet.serve.app import make_app
-from discreet.serve.office.config import AccountsConfig, OfficeConfig
+from discreet.serve.office.config import AccountsConfig
 from discreet.serve.office.office import Office
+from discreet.serve.site.config import SiteConfig
 from tests.serve.sites import small_site
 
-UNLIMITED = OfficeConfig(AccountsConfig(rate=0))
+UNLIMITED = SiteConfig(accounts=AccountsConfig(rate=0))
 # Names are checked against the data set, so a request of the right form may still be refused.
 LEFT_OUT = [schemathesis.checks.positive_data_acceptance]
 BOUNDED = settings(

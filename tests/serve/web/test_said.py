@@ -37,7 +37,8 @@ def put_in(node):
 
 def refusals(tree):
     """Messages and advice of every refusal in a file, whether named before or not."""
-    for function in [n for n in ast.walk(tree) if isinstance(n, FUNCTIONS)]:
+    functions = [n for n in ast.walk(tree) if isinstance(n, FUNCTIONS)]
+    for function in [n for n in functions if n.name != "unknown"]:
         named = {
             target.id: node.value
             for node in ast.walk(function)
@@ -47,6 +48,9 @@ def refusals(tree):
         }
         for call in [n for n in ast.walk(function) if isinstance(n, ast.Call)]:
             name = getattr(call.func, "id", getattr(call.func, "attr", ""))
+            if name == "unknown":  # unknown("variable", name, known, "Variables")
+                yield f"There is no {sample(call.args[0])} 7. 7"
+                yield f"{sample(call.args[3])}: 7."
             places = {"Refusal": (1, 2), "refusal": (1, 2), "noting": (0,)}.get(name, ())
             for node in [call.args[k] for k in places if k < len(call.args)]:
                 found = named.get(node.id) if isinstance(node, ast.Name) else node
@@ -68,6 +72,7 @@ def test_the_search_finds_refusals():
     assert len(found) > 40
     assert "The table would have 7 cells, totals included." in found
     assert "Figures below 7 are not shown." in found
+    assert "There is no variable or level 7. 7" in found
 
 
 @pytest.mark.parametrize("language", OTHERS)

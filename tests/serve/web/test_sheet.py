@@ -5,9 +5,10 @@ import itertools
 import numpy as np
 import pytest
 
+from discreet.release.outline import parents
 from discreet.serve.query import View
 from discreet.serve.refusals import Refusal
-from discreet.serve.web.sheet import leaves, parents, sheet_of
+from discreet.serve.web.sheet import leaves, sheet_of
 from tests.serve.web.cubes import AGE, REGION, SEX, cube_of, hidden_at
 
 VIEWS = {

@@ -58,6 +58,11 @@ class Crosstab:
         return self._crossed(self.heading) if self.heading else [(self.measure,)]
 
     @property
+    def column_names(self) -> list[str]:
+        """The same as one text for each column."""
+        return [" | ".join(headings) for headings in self.columns]
+
+    @property
     def rows(self) -> Iterator[tuple[tuple[str, ...], list[Cell]]]:
         """For each row its headings and its figures; symbols where there are none."""
         width = math.prod(len(axis) for axis in self.heading)
@@ -70,10 +75,6 @@ class Crosstab:
         shown = symbols(self.cube).reshape(-1).tolist()
         figures = plain_values(self.cube)
         return [s if v is None else v for v, s in zip(figures, shown, strict=True)]
-
-    def used_symbols(self) -> list[str]:
-        """The symbols that stand in the table."""
-        return sorted({str(s) for s in symbols(self.cube).reshape(-1) if s})
 
     def _crossed(self, axes: Sequence[CubeAxis]) -> list[tuple[str, ...]]:
         shown = [[heading_text(entry, self.labels) for entry in axis.entries] for axis in axes]

@@ -14,6 +14,11 @@ from discreet.release.formats.columns import present
 from discreet.release.formats.options import PLAIN, Options
 from discreet.release.formats.symbols import plain_values, status_names
 
+_TOLD = (
+    *("title", "name", "edition", "updated", "source", "licence", "contact"),
+    *("address", "citation", "language"),
+)
+
 
 class JsonWriter:
     """The table as one JSON object; `cells` has a row for each cell, as `columns` names them."""
@@ -59,16 +64,7 @@ def described(cube: Cube, options: Options) -> dict[str, Any]:
     """All but the cells as plain data."""
     about = options.about
     return {
-        "title": about.title,
-        "name": about.name,
-        "edition": about.edition,
-        "updated": about.updated,
-        "source": about.source,
-        "licence": about.licence,
-        "contact": about.contact,
-        "address": about.address,
-        "citation": about.citation,
-        "language": about.language,
+        **{name: getattr(about, name) for name in _TOLD},
         "unit": cube.unit,
         "measure": options.measure_of(cube),
         "variables": [_variable(axis) for axis in cube.axes],

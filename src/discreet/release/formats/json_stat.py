@@ -9,7 +9,7 @@ from discreet.release.cube import Cube, CubeAxis
 from discreet.release.formats.json import json_bytes
 from discreet.release.formats.options import PLAIN, Options
 from discreet.release.formats.symbols import MEANINGS, plain_values, symbols
-from discreet.release.outline import Entry
+from discreet.release.outline import Entry, parents
 
 
 class JsonStatWriter:
@@ -57,26 +57,15 @@ def dimension(axis: CubeAxis) -> dict[str, Any]:
 def children_of(entries: tuple[Entry, ...]) -> Mapping[str, list[str]]:
     """For each category with others under it, those that stand directly under it."""
     found: dict[str, list[str]] = {}
-    above: list[Entry] = []
-    for entry in entries:
-        while above and above[-1].depth >= entry.depth:
-            above.pop()
-        if above:
-            found.setdefault(above[-1].code, []).append(entry.code)
-        above.append(entry)
+    for entry, above in zip(entries, parents(entries, of_total=True), strict=True):
+        if above is not None:
+            found.setdefault(entries[above].code, []).append(entry.code)
     return found
 
 
 def _extension(cube: Cube, options: Options, used: set[str]) -> dict[str, Any]:
-    about = options.about
-    named = {
-        "name": about.name,
-        "edition": about.edition,
-        "licence": about.licence,
-        "contact": about.contact,
-        "citation": about.citation,
-        "address": about.address,
-    }
+    names = ("name", "edition", "licence", "contact", "citation", "address")
+    named = {name: getattr(options.about, name) for name in names}
     return {
         "measure": options.measure_of(cube),
         "unit": cube.unit,

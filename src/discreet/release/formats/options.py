@@ -11,6 +11,8 @@ from discreet.release.cube import Cube
 
 Layout = Literal["long", "wide"]
 Labels = Literal["codes", "labels", "both"]
+LAYOUTS: tuple[Layout, ...] = get_args(Layout)
+LABELS: tuple[Labels, ...] = get_args(Labels)
 SEPARATORS = (",", ";", "\t", " ")
 
 
@@ -80,7 +82,7 @@ class Options:
       columns: The variables in columns of a wide table; the last one if empty.
       measure: The name of the figures, `"count"` or `"row per cent"`; the cube's unit if empty.
       separator: What stands between the fields of a CSV file.
-      with_notes: Whether notes and statement are part of a CSV file, in a column of their own.
+      file: The name or address of the file, where it is known; the metadata of a CSV file name it.
       dataflow: The SDMX data flow, `EXAMPLE:TURNOVER(1.0)`; one is made of the name if empty.
       about: What readers are told beside the figures.
     """
@@ -90,13 +92,13 @@ class Options:
     columns: tuple[str, ...] = ()
     measure: str = ""
     separator: str = ","
-    with_notes: bool = True
+    file: str = ""
     dataflow: str = ""
     about: About = field(default_factory=About)
 
     def __post_init__(self) -> None:
-        _check("layout", self.layout, (None, *get_args(Layout)))
-        _check("labels", self.labels, (None, *get_args(Labels)))
+        _check("layout", self.layout, (None, *LAYOUTS))
+        _check("labels", self.labels, (None, *LABELS))
         _check("separator", self.separator, SEPARATORS)
 
     def suited(self, layout: Layout, labels: Labels) -> Options:

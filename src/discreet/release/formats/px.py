@@ -5,16 +5,21 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.design.show import CONFIDENTIAL
 from discreet.release.cube import Cube
 from discreet.release.formats.crosstab import Crosstab
 from discreet.release.formats.options import PLAIN, Options
-from discreet.release.formats.symbols import MEANINGS, NOT_AVAILABLE, NOT_POSSIBLE, symbols
+from discreet.release.formats.symbols import (
+    MEANINGS,
+    NOT_AVAILABLE,
+    NOT_POSSIBLE,
+    decimals_of,
+    symbols,
+    used_symbols,
+)
 from discreet.release.outline import Entry
 
 _DATA = {NOT_POSSIBLE: ".", CONFIDENTIAL: "..", NOT_AVAILABLE: "..."}
@@ -39,7 +44,7 @@ class PxWriter:
 def _head(table: Crosstab, options: Options) -> Iterator[str]:
     about = options.about
     measure = options.measure_of(table.cube)
-    decimals = decimals_of(table.cube)
+    decimals = _decimals(table.cube)
     name = re.sub(r"[^A-Za-z0-9_-]+", "_", about.name)[:_LONGEST_NAME] or "table"
     yield keyword("CHARSET", ["ANSI"])
     yield keyword("AXIS-VERSION", ["2013"])
@@ -81,7 +86,7 @@ def _told(table: Crosstab, options: Options) -> Iterator[str]:
     for symbol, dots in _DATA.items():
         yield keyword(f"DATASYMBOL{len(dots)}", [symbol])
     notes = [*about.plain_notes(table.cube), *about.footnotes]
-    used = [f"{symbol}: {MEANINGS[symbol]}." for symbol in table.used_symbols()]
+    used = [f"{symbol}: {MEANINGS[symbol]}." for symbol in used_symbols(table.cube)]
     rest = [text for heading, text in about.said(table.cube) if heading in ("Citation", "Licence")]
     said = [*notes, *used, *rest]
     if table.cube.statement.text not in said:
@@ -102,7 +107,7 @@ def _data(table: Crosstab) -> Iterator[str]:
 
 def data_texts(cube: Cube) -> list[str]:
     """Figures as they stand in a PX file; symbols are quoted."""
-    decimals, shown = decimals_of(cube), symbols(cube).reshape(-1)
+    decimals, shown = _decimals(cube), symbols(cube).reshape(-1)
     flat = cube.values.reshape(-1)
     if decimals == 0:
         found = [str(v) for v in np.where(shown == "", flat, 0).astype(np.int64).tolist()]
@@ -113,15 +118,8 @@ def data_texts(cube: Cube) -> list[str]:
     return found
 
 
-def decimals_of(cube: Cube) -> int:
-    """The decimals that the figures need, six at most."""
-    if cube.values.dtype.kind != "f":
-        return 0
-    figures: NDArray[Any] = cube.values[symbols(cube) == ""]
-    for decimals in range(_MOST_DECIMALS):
-        if np.allclose(figures, figures.round(decimals), rtol=0, atol=1e-9):
-            return decimals
-    return _MOST_DECIMALS
+def _decimals(cube: Cube) -> int:
+    return decimals_of(cube.values[symbols(cube) == ""], _MOST_DECIMALS)
 
 
 def keyword(name: str, texts: Sequence[str], of: str = "") -> str:

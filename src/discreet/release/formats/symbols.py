@@ -35,6 +35,11 @@ def symbols(cube: Cube) -> NDArray[np.str_]:
     return found
 
 
+def used_symbols(cube: Cube) -> list[str]:
+    """The symbols that stand in place of figures."""
+    return sorted({str(symbol) for symbol in symbols(cube).reshape(-1) if symbol})
+
+
 def has_statuses(cube: Cube) -> bool:
     """Whether any cell has a status other than published."""
     return bool(cube.status.any())
@@ -59,3 +64,14 @@ def plain_values(cube: Cube, at: NDArray[np.intp] | slice = slice(None)) -> list
     for place in np.flatnonzero(empty):
         found[place] = None
     return found
+
+
+def decimals_of(values: NDArray[Any], most: int = 2) -> int:
+    """As many decimals as whole numbers, tenths or hundredths need."""
+    if not np.issubdtype(values.dtype, np.floating):
+        return 0
+    finite = values[np.isfinite(values)]
+    for decimals in range(most):
+        if np.allclose(finite, np.round(finite, decimals), rtol=0, atol=1e-9):
+            return decimals
+    return most

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -14,23 +15,19 @@ from discreet.release.formats.options import PLAIN, About, Options
 
 
 class Writer(Protocol):
-    """What turns a cube into the content of a file."""
+    """What turns a cube into the content of a file.
 
-    @property
-    def name(self) -> str:
-        """The format's name."""
+    Attributes:
+      name: The format's name.
+      title: Its name for readers.
+      ending: The ending of a file's name, `.csv`.
+      media_type: What the format is called on the web.
+    """
 
-    @property
-    def title(self) -> str:
-        """The format's name for readers."""
-
-    @property
-    def ending(self) -> str:
-        """The ending of a file's name, `.csv`."""
-
-    @property
-    def media_type(self) -> str:
-        """What the format is called on the web."""
+    name: str
+    title: str
+    ending: str
+    media_type: str
 
     def write(self, cube: Cube, options: Options = PLAIN) -> bytes:
         """The file's content; what is not asked for is as it suits the format."""
@@ -62,11 +59,23 @@ def write(release: Release, path: str | Path, **given: Any) -> Path:
     """Write the published cells of a release; see `Release.write`."""
     if not isinstance(release, Release):
         raise ConfidentialError("only a release may be exported; protect the table first.")
-    writer = writer_of(path)
-    content = writer.write(Cube.of(release), options_of(given))
-    with written_whole(path) as temporary:
-        temporary.write_bytes(content)
+    cube, options = Cube.of(release), replace(options_of(given), file=Path(path).name)
+    contents = {target: writer.write(cube, options) for target, writer in files_of(path)}
+    for target, content in contents.items():
+        with written_whole(target) as temporary:
+            temporary.write_bytes(content)
     return Path(path)
+
+
+def files_of(path: str | Path) -> list[tuple[Path, Writer]]:
+    """The files that belong to one of this name, with their writers: itself, and what lies beside.
+
+    Beside a CSV file lie its metadata. A format says so by `beside`, names of other formats.
+    """
+    target, writer = Path(path), writer_of(path)
+    stem = target.name[: -len(writer.ending)]
+    others = [writer_named(name) for name in getattr(writer, "beside", ())]
+    return [(target, writer), *((target.with_name(stem + w.ending), w) for w in others)]
 
 
 def options_of(given: dict[str, Any]) -> Options:

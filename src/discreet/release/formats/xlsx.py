@@ -11,7 +11,7 @@ from discreet.release.cube import Cube
 from discreet.release.formats.columns import long_table
 from discreet.release.formats.crosstab import Cell, Crosstab
 from discreet.release.formats.options import PLAIN, Options
-from discreet.release.formats.symbols import MEANINGS, symbols
+from discreet.release.formats.symbols import MEANINGS, used_symbols
 
 if TYPE_CHECKING:
     from xlsxwriter.workbook import Workbook
@@ -102,8 +102,8 @@ def _notes_sheet(book: Workbook, cube: Cube, options: Options) -> None:
     sheet = book.add_worksheet(_NOTES)
     bold = book.add_format({"bold": True, "valign": "top"})
     wrapped = book.add_format({"text_wrap": True, "valign": "top"})
-    used = sorted({str(s) for s in symbols(cube).reshape(-1) if s})
-    said = [*options.about.said(cube), *((symbol, MEANINGS[symbol]) for symbol in used)]
+    used = [(symbol, MEANINGS[symbol]) for symbol in used_symbols(cube)]
+    said = [*options.about.said(cube), *used]
     for row, (heading, text) in enumerate(said):
         sheet.write_string(row, 0, heading, bold)
         sheet.write_string(row, 1, text, wrapped)

@@ -11,32 +11,28 @@ from discreet.serve.data.dataset import Dataset
 from discreet.serve.data.source import Variable
 from discreet.serve.guard import LONGEST_QUERY
 from discreet.serve.site.site import Site
+from discreet.serve.web.links import Addresses
+
+_TOLD = ("description", "date", "source", "licence", "contact")
 
 
 def summary_json(dataset: Dataset, base: str) -> dict[str, Any]:
     """A data set as the catalogue shows it."""
-    about, address = dataset.about, f"{base}/api/v1/datasets/{dataset.name}"
+    at = Addresses(base, dataset.name)
     return {
-        "name": dataset.name,
-        "title": dataset.title,
-        "description": about.description,
-        "edition": dataset.edition,
-        "date": about.date,
-        "source": about.source,
-        "licence": about.licence,
-        "contact": about.contact,
-        "closed": dataset.closed,
+        **{name: getattr(dataset, name) for name in ("name", "title", "edition", "closed")},
+        **{name: getattr(dataset.about, name) for name in _TOLD},
         "links": {
-            "self": address,
-            "table": f"{address}/table?{dataset.first.address}",
-            "page": f"{base}/d/{dataset.name}",
+            "self": at.programs,
+            "table": f"{at.programs}/table?{dataset.first.address}",
+            "page": at.start,
         },
     }
 
 
 def dataset_json(dataset: Dataset, base: str) -> dict[str, Any]:
     """All that a program needs to ask for tables."""
-    address = f"{base}/api/v1/datasets/{dataset.name}"
+    address = Addresses(base, dataset.name).programs
     return {
         **summary_json(dataset, base),
         "mode": dataset.source.mode,
@@ -63,12 +59,8 @@ def limits_json(site: Site, rate: float, burst: int) -> dict[str, Any]:
         "rate": {"requests_per_second": rate, "burst": burst},
         "formats": [writer.name for writer in writers()],
         "datasets": [
-            {
-                "name": dataset.name,
-                "closed": dataset.closed,
-                "limits": plain_data(dataset.policy.public()),
-            }
-            for dataset in site.datasets.values()
+            {"name": d.name, "closed": d.closed, "limits": plain_data(d.policy.public())}
+            for d in site.datasets.values()
         ],
     }
 

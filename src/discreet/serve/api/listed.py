@@ -44,24 +44,15 @@ class Part:
 
     def to_json(self) -> dict[str, int]:
         """Where the page stands, as plain data."""
+        return {**vars(self), "pages": self.pages}
+
+    def links(self, request: Request, name: str = "page") -> dict[str, Any]:
+        """The addresses of this page and of those beside it, if there are any."""
+        others = [(k, v) for k, v in request.query_params.multi_items() if k != name]
+        path = f"{base_of(request)}{request.scope['state']['path']}"
+        last = max(self.pages, self.number)
+        beside = {"self": self.number, "next": self.number + 1, "previous": self.number - 1}
         return {
-            "number": self.number,
-            "size": self.size,
-            "pages": self.pages,
-            "items": self.items,
+            rel: f"{path}?{urlencode([*others, (name, str(k))])}" if 1 <= k <= last else None
+            for rel, k in beside.items()
         }
-
-    def links(self, request: Request) -> dict[str, Any]:
-        """The addresses of this page and of those beside it."""
-        return {
-            "self": page_address(request, self.number),
-            "next": page_address(request, self.number + 1) if self.number < self.pages else None,
-            "previous": page_address(request, self.number - 1) if self.number > 1 else None,
-        }
-
-
-def page_address(request: Request, number: int, name: str = "page") -> str:
-    """The address of this request with another page."""
-    others = [(k, v) for k, v in request.query_params.multi_items() if k != name]
-    path: str = request.scope["state"]["path"]
-    return f"{base_of(request)}{path}?{urlencode([*others, (name, str(number))])}"

@@ -188,22 +188,39 @@ class TableModel(Model):
     links: Links
 
 
-class JsonStatModel(BaseModel):
+class Category(Model):
+    """The values of a dimension."""
+
+    index: dict[str, int]
+    label: dict[str, str]
+    child: dict[str, list[str]] | None = None
+    unit: dict[str, dict[str, Any]] | None = None
+
+
+class Dimension(Model):
+    """A variable with its values."""
+
+    label: str
+    category: Category
+    extension: dict[str, Any] | None = None
+
+
+class JsonStat(Model):
     """A table as a JSON-stat 2.0 data set."""
 
-    model_config = ConfigDict(extra="forbid", populate_by_name=True)
+    model_config = ConfigDict(populate_by_name=True)
 
     version: Literal["2.0"]
     class_: Literal["dataset"] = Field(alias="class")
-    label: str | None = None
-    source: str | None = None
+    label: str
+    source: str
     updated: str | None = None
     note: list[str] = Field(default_factory=list)
     id: list[str]
     size: list[int]
-    dimension: dict[str, dict[str, Any]]
-    value: list[Figure]
-    status: dict[str, str] = Field(default_factory=dict)
+    dimension: dict[str, Dimension]
+    value: list[Figure] | None
+    status: dict[str, str] | None = None
     extension: dict[str, Any]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -44,46 +44,11 @@ def document(title: str) -> dict[str, Any]:
     return get_openapi(title=title, version=__version__, description=_ABOUT, routes=routes)
 
 
-def _groups(found: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
-    """The operations by their tag, as the page shows them."""
-    groups: dict[str, list[dict[str, Any]]] = {}
-    for path, method, operation in _operations(found):
-        shown = {
-            "path": path,
-            "method": method.upper(),
-            "summary": operation["summary"],
-            "description": operation.get("description", ""),
-            "parameters": [_parameter(given) for given in operation.get("parameters", [])],
-            "answers": [_answer(status, a) for status, a in operation["responses"].items()],
-        }
-        groups.setdefault(operation.get("tags", ["Other"])[0], []).append(shown)
-    return groups
-
-
-def _operations(found: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+def _groups(found: Mapping[str, Any]) -> dict[str, list[tuple[str, str, Mapping[str, Any]]]]:
+    """The operations by their tag, each with its path and method."""
+    groups: dict[str, list[tuple[str, str, Mapping[str, Any]]]] = {}
     for path, methods in found["paths"].items():
         for method, operation in methods.items():
-            yield path, method, operation
-
-
-def _parameter(given: Mapping[str, Any]) -> dict[str, Any]:
-    schema = given.get("schema", {})
-    said = [given.get("description", f"In the {given['in']}.")]
-    if "enum" in schema:
-        said.append(f"One of {', '.join(schema['enum'])}.")
-    if schema.get("default") is not None:
-        said.append(f"Default: {schema['default']}.")
-    is_required = given.get("required", False)
-    return {"name": given["name"], "is_required": is_required, "said": " ".join(said)}
-
-
-def _answer(status: str, answer: Mapping[str, Any]) -> dict[str, Any]:
-    content = answer.get("content", {})
-    schemas = [media.get("schema", {}).get("$ref", "") for media in content.values()]
-    names = [ref.rpartition("/")[2] for ref in schemas if ref]
-    return {
-        "status": status,
-        "description": answer["description"],
-        "media": list(content),
-        "schema": names[0] if names else "",
-    }
+            tag = operation.get("tags", ["Other"])[0]
+            groups.setdefault(tag, []).append((path, method.upper(), operation))
+    return groups

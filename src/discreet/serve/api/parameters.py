@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, get_args
+from typing import Any
 
-from discreet.serve.api.files import OF_FILES
-from discreet.serve.query import BY_VARIABLE, Chart, Show
+from discreet.release.formats.options import LABELS, LAYOUTS
+from discreet.serve.query import BY_VARIABLE, CHARTS, SHOWS
 
 _MANY = {"type": "array", "items": {"type": "string"}}
 
@@ -23,10 +23,10 @@ TABLE: list[dict[str, Any]] = [
     _parameter("columns", "Variables or levels in columns.", _MANY),
     _parameter("layers", "Variables or levels of which a page shows one category.", _MANY),
     _parameter("unit", "What is counted.", _one_of(["count", "weight"])),
-    _parameter("show", "Figures, or per cent of what.", _one_of(get_args(Show))),
+    _parameter("show", "Figures, or per cent of what.", _one_of(SHOWS)),
     _parameter("totals", "Whether totals are part of the table.", _one_of(["0", "1"])),
     _parameter("sort", "The column by which a page sorts rows.", {"type": "string"}),
-    _parameter("chart", "The chart that a page draws.", _one_of(get_args(Chart))),
+    _parameter("chart", "The chart that a page draws.", _one_of(CHARTS)),
     {
         **_parameter(
             "by variable",
@@ -45,6 +45,6 @@ TABLE: list[dict[str, Any]] = [
 ]
 LANGUAGE = _parameter("lang", "The language of titles and notes.", {"type": "string"})
 FILE: list[dict[str, Any]] = [
-    _parameter("layout", "A row per cell, or rows and columns.", _one_of(OF_FILES["layout"])),
-    _parameter("labels", "How categories stand in a file.", _one_of(OF_FILES["labels"])),
+    _parameter("layout", "A row per cell, or rows and columns.", _one_of(LAYOUTS)),
+    _parameter("labels", "How categories stand in a file.", _one_of(LABELS)),
 ]

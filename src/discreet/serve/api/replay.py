@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
+from dataclasses import replace
 from urllib.error import HTTPError, URLError
 from urllib.request import Request, urlopen
 
 from discreet.errors import DataError, ParameterError
-from discreet.release.formats.options import Options
 from discreet.release.formats.write import Writer
 from discreet.serve.api.saved import SavedQuery
-from discreet.serve.api.told import options_of, written_cube
+from discreet.serve.api.told import Teller, written_cube
 from discreet.serve.site.site import Site
 from discreet.serve.web.texts import texts
 
@@ -44,19 +43,12 @@ def from_url(saved: SavedQuery, url: str, writer: Writer, token: str = "") -> by
     return content
 
 
-def from_file(saved: SavedQuery, path: Path, writer: Writer) -> bytes:
-    """The table in a format, made from a site's file; the site need not run."""
-    from discreet.serve.site.start import held_site
-
-    return from_site(saved, held_site(path).current, writer)
-
-
-def from_site(saved: SavedQuery, site: Site, writer: Writer) -> bytes:
-    """The table in a format, made by a site in this process."""
+def from_site(saved: SavedQuery, site: Site, writer: Writer, file: str = "") -> bytes:
+    """The table in a format, for a file of this name, made by a site in this process."""
     answer = site.dataset(saved.dataset).answer(saved.query)
     base = site.config.address.rstrip("/") or saved.url
-    options: Options = options_of(answer, site, base, texts(site.config.languages[0]))
-    return writer.write(written_cube(answer), options)
+    options = Teller(site, base, texts(site.config.languages[0])).options(answer)
+    return writer.write(written_cube(answer), replace(options, file=file))
 
 
 def _reason(error: HTTPError) -> str:

@@ -66,5 +66,5 @@ def base_of(request: Request) -> str:
 
 def _is_for_anybody(request: Request) -> bool:
     """Whether everybody would get this answer: a visitor without an account has got it."""
-    is_open = current_site(request).config.accounts.get("who", "open") == "open"
+    is_open = current_site(request).config.accounts.who == "open"
     return is_open and not request.state.visitor.is_known

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 from discreet.errors import DataError, UnknownNameError
 from discreet.serve.query import BY_VARIABLE, LISTS, Query
+from discreet.serve.web.links import Addresses
 
 VERSION = 1
 _ENTRIES = ("version", "url", "dataset", "edition", "title", "query")
@@ -70,8 +70,7 @@ class SavedQuery:
 
     def address(self, url: str, form: str) -> str:
         """Where a site gives the table in a format."""
-        path = f"{url.rstrip('/')}/api/v1/datasets/{quote(self.dataset)}/table"
-        return f"{path}?{self.query.address}&format={form}"
+        return Addresses(url.rstrip("/"), self.dataset).program(self.query, form)
 
 
 def nested(query: Query) -> dict[str, Any]:

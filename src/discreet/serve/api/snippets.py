@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from urllib.parse import quote
 
 from discreet.serve.data.dataset import Dataset
 from discreet.serve.query import Query
 from discreet.serve.question import Question
+from discreet.serve.web.links import Addresses
 
 
 def snippets_of(base: str, dataset: Dataset, query: Query) -> list[tuple[str, str]]:
@@ -18,8 +18,7 @@ def snippets_of(base: str, dataset: Dataset, query: Query) -> list[tuple[str, st
       dataset: The data set.
       query: What is asked; it must be one that the data set answers.
     """
-    path = f"{base}/api/v1/datasets/{quote(dataset.name)}/table"
-    address = f"{path}?{query.address}&format=csv"
+    address = Addresses(base, dataset.name).program(query, "csv")
     names = [asked.name for asked in Question.checked(dataset.source, query).shown]
     return [
         ("Python", _python(address, names)),

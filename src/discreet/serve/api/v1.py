@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Annotated, Any
+from urllib.parse import urlencode
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
@@ -10,19 +11,22 @@ from fastapi.responses import Response
 from discreet import __version__
 from discreet.release.formats.columns import present
 from discreet.release.formats.json import document
+from discreet.release.formats.options import LABELS, LAYOUTS
 from discreet.release.formats.write import writers
 from discreet.serve.answer import Answer
 from discreet.serve.api import models, parameters
 from discreet.serve.api.described import dataset_json, limits_json, summary_json
-from discreet.serve.api.files import OF_FILES, file_reply, format_named, query_of
+from discreet.serve.api.files import file_reply, format_named, query_of
 from discreet.serve.api.listed import PageNumber, PageSize, Part
-from discreet.serve.api.reply import base_of, json_reply, reply, texts_of
+from discreet.serve.api.reply import base_of, json_reply, reply
 from discreet.serve.api.saved import SavedQuery
 from discreet.serve.api.snippets import snippets_of
-from discreet.serve.api.told import options_of, written_cube
-from discreet.serve.query import Query as Asked
-from discreet.serve.refusals import Refusal
+from discreet.serve.api.told import Teller, written_cube
+from discreet.serve.data.source import by_detail
+from discreet.serve.query import Query as Table
+from discreet.serve.refusals import unknown
 from discreet.serve.site.site import current_site
+from discreet.serve.web.links import Addresses
 
 ROOT = "/api/v1"
 JSON = "json"
@@ -92,22 +96,20 @@ def variable(
 ) -> Response:
     """The categories of a variable, `region`, or of one level of it, `region[province]`."""
     found = current_site(request).dataset(dataset)
-    named = {d.name: (v, d) for v in found.variables for d in v.details}
+    named = by_detail(found.variables)
     if detail not in named:
-        allowed = f"Variables and levels: {', '.join(named)}."
-        raise Refusal("unknown_name", f"There is no variable {detail!r}.", allowed, 404)
-    of, chosen = named[detail]
-    entries = of.entries(chosen)
-    part = Part(page, page_size, len(entries))
-    codes = [{"code": e.code, "label": e.label, "depth": e.depth} for e in part.of(entries)]
-    told: dict[str, Any] = {"name": of.name, "label": of.label, "detail": chosen.name}
+        raise unknown("variable", detail, named, "Variables and levels", status=404)
+    asked = named[detail]
+    part = Part(page, page_size, len(asked.entries))
+    codes = [{"code": e.code, "label": e.label, "depth": e.depth} for e in part.of(asked.entries)]
+    told: dict[str, Any] = {"name": asked.name, "label": asked.variable.label, "detail": detail}
     told |= {"codes": codes, "page": part.to_json(), "links": part.links(request)}
     return json_reply(request, told)
 
 
 @router.get(
     "/datasets/{dataset}/table",
-    response_model=models.TableModel | models.JsonStatModel,
+    response_model=models.TableModel | models.JsonStat,
     summary="A table",
     responses={200: {"content": _FILES, "description": "The table, in the format asked for."}},
     openapi_extra={
@@ -128,19 +130,30 @@ def table(
     writer = format_named(format)
     answer = site.dataset(dataset).answer(query_of(request))
     if format != JSON:
-        return file_reply(request, answer, writer)
+        headers = {}
+        if format == "csv":
+            metadata = _in_format(request, "csvw")
+            headers["Link"] = f'<{metadata}>; rel="describedby"; type="application/csvm+json"'
+        return file_reply(request, answer, writer, _in_format(request, "csv"), headers)
     return json_reply(request, _page_of(request, answer, page, page_size))
 
 
+def _in_format(request: Request, name: str) -> str:
+    """The address of the same table in another format."""
+    given = [(k, v) for k, v in request.query_params.multi_items() if k != "format"]
+    path = f"{base_of(request)}{request.scope['state']['path']}"
+    return f"{path}?{urlencode([*given, ('format', name)])}"
+
+
 def _page_of(request: Request, answer: Answer, page: int, page_size: int) -> dict[str, Any]:
-    cube, base = written_cube(answer), base_of(request)
-    options = options_of(answer, current_site(request), base, texts_of(request))
+    cube, teller = written_cube(answer), Teller.of(request)
+    options = teller.options(answer)
     places = present(cube)
     part = Part(page, page_size, len(places))
     links = part.links(request)
     links |= {
         "page": options.about.address,
-        "metadata": f"{base}{ROOT}/datasets/{answer.dataset.name}",
+        "metadata": Addresses(teller.base, answer.dataset.name).programs,
     }
     found = document(cube, options, places[(page - 1) * page_size : page * page_size])
     return {**found, "page": part.to_json(), "links": links}
@@ -176,7 +189,7 @@ def snippets(request: Request, dataset: str) -> Response:
     return json_reply(request, {"snippets": listed})
 
 
-def _checked(request: Request, dataset: str) -> Asked:
+def _checked(request: Request, dataset: str) -> Table:
     """The query of an address, if it can be answered."""
     return current_site(request).dataset(dataset).answer(query_of(request)).query
 
@@ -191,14 +204,6 @@ def limits(request: Request) -> Response:
 @router.get("/formats", response_model=models.FormatList, summary="File formats")
 def formats(request: Request) -> Response:
     """The formats of tables, and how they can be laid out."""
-    listed = [
-        {
-            "name": writer.name,
-            "title": writer.title,
-            "ending": writer.ending,
-            "media_type": writer.media_type,
-        }
-        for writer in writers()
-    ]
-    layouts = {name: list(values) for name, values in OF_FILES.items()}
-    return json_reply(request, {"formats": listed, **layouts})
+    names = models.FormatModel.model_fields
+    listed = [{name: getattr(writer, name) for name in names} for writer in writers()]
+    return json_reply(request, {"formats": listed, "layout": LAYOUTS, "labels": LABELS})

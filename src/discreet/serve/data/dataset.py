@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -47,6 +48,11 @@ class About:
     contact: str = ""
     footnotes: tuple[str, ...] = ()
 
+    @property
+    def day(self) -> str:
+        """The date where it is a day, `2026-11-16`, and nothing where it is a period."""
+        return self.date if re.fullmatch(r"\d{4}-\d{2}-\d{2}", self.date) else ""
+
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
@@ -91,6 +97,11 @@ class Dataset:
         """The variables on offer, in public order."""
         return self.source.variables
 
+    @property
+    def is_live(self) -> bool:
+        """Whether tables are made when they are asked for."""
+        return self.source.mode == "on-the-fly"
+
     def answer(self, query: Query) -> Answer:
         """The table that a query asks for.
 
@@ -119,12 +130,12 @@ class Dataset:
         cube = arranged(figures(question.details), question)
         return self.policy.judged(question, cube, figures)
 
-    def _is_allowed(self, query: Query) -> bool:
+    def _is_allowed(self, query: Query, *, by_figures: bool = True) -> bool:
         """Whether a query is known to be answered, without asking the engine."""
         try:
             question = Question.checked(self.source, query)
             self.policy.check(question)
-            if self.policy.judges:
+            if by_figures and self.policy.judges:
                 self._judged(question, lambda details: self._at_hand(details, question.unit))
         except Refusal:
             return False
@@ -132,18 +143,9 @@ class Dataset:
 
     def _at_hand(self, details: tuple[str, ...], unit: str) -> Cube:
         """A protected crossing that costs no question to the engine."""
-        is_live = self.source.mode == "on-the-fly"
-        if is_live and (self.source.edition, details, unit) not in self._cubes:
+        if self.is_live and (self.source.edition, details, unit) not in self._cubes:
             raise Refusal("not_at_hand", "The table was not made yet.", "Tables made before.")
         return self.cube(details, unit)
-
-    def _has_allowed_size(self, query: Query) -> bool:
-        """Whether names and public sizes allow a query."""
-        try:
-            self.policy.check(Question.checked(self.source, query))
-        except Refusal:
-            return False
-        return True
 
     def cube(self, details: tuple[str, ...], unit: str) -> Cube:
         """A protected crossing, kept for the next visitor."""
@@ -169,11 +171,10 @@ class Dataset:
         by_size = sorted(self.variables[1:], key=lambda v: v.smallest.cells)
         pairs = [Query(rows=(names[0],), columns=(v.smallest.name,)) for v in by_size]
         options = [*pairs, *(Query(rows=(name,)) for name in names)]
-        is_live = self.source.mode == "on-the-fly"
-        is_allowed = self._has_allowed_size if is_live else self._is_allowed
-        return next(filter(is_allowed, options), options[0])
+        allowed = (q for q in options if self._is_allowed(q, by_figures=not self.is_live))
+        return next(allowed, options[0])
 
     @cached_property
     def _cubes(self) -> Kept[tuple[str, tuple[str, ...], str], Cube]:
-        seats = FOR_THE_ENGINE if self.source.mode == "on-the-fly" else None
+        seats = FOR_THE_ENGINE if self.is_live else None
         return Kept(self.room, lambda cube: cube.values.nbytes + cube.status.nbytes + 2_000, seats)

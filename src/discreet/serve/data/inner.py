@@ -27,7 +27,7 @@ from discreet.design.structured import StructuredDesign
 from discreet.errors import ConfidentialError, DataError, DesignError, UnknownNameError
 from discreet.release.cube import Cube
 from discreet.serve.data.cache import Kept
-from discreet.serve.data.source import Budget, Mode, crossing, offered
+from discreet.serve.data.source import Budget, Mode, by_detail, crossing, offered
 
 FORMAT = 1
 HEADER, VALUES = "inner.json", "values.npy"
@@ -187,27 +187,13 @@ class InnerSource:
         chosen = list(names) or [axis.name for axis in table.axes]
         axes = {name: _axis_of(table.axes, name) for name in chosen}
         self.variables = offered(axes, chosen, titles)
-        self._variable_of = {d.name: v for v in self.variables for d in v.details}
+        self.edition, self.statement, self.units = table.edition, table.statement, (table.unit,)
+        self._asked = by_detail(self.variables)
         self._margins: Kept[tuple[str, ...], NDArray[Any]] = Kept(_MARGINS, lambda m: m.nbytes)
-
-    @property
-    def edition(self) -> str:
-        """The edition of the records."""
-        return self.table.edition
-
-    @property
-    def statement(self) -> Statement:
-        """What was done to every table."""
-        return self.table.statement
-
-    @property
-    def units(self) -> tuple[str, ...]:
-        """What is published."""
-        return (self.table.unit,)
 
     def cube(self, details: tuple[str, ...], unit: str) -> Cube:
         """The crossing of these details, summed from the inner table."""
-        names = tuple(self._variable_of[detail].name for detail in details)
+        names = tuple(self._asked[detail].name for detail in details)
         axes = [self.table.axis(name) for name in names]
         margin = self._margins.get(names, lambda: self._margin(names))
         design, y = _on_support(axes, crossing(details), margin, self.table.zeros)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -67,23 +66,10 @@ class LiveSource:
     ) -> None:
         require_keyed(recipe)
         self._shelf, self._tables = shelf, Tables(recipe, data, connections, files)
-        self.variables = self._tables.offered(titles)
-        _ = self._smallest  # missing keys are an error now, not for the first visitor
-
-    @property
-    def edition(self) -> str:
-        """The edition of the records."""
-        return self._tables.edition
-
-    @property
-    def statement(self) -> Statement:
-        """What is done to every table."""
-        return self._smallest.statement
-
-    @property
-    def units(self) -> tuple[str, ...]:
-        """What is published."""
-        return (self._smallest.unit,)
+        self.variables, self.edition = self._tables.offered(titles), self._tables.edition
+        # Missing keys are an error now, not for the first visitor.
+        smallest = self._tables.release((self.variables[0].smallest.name,))
+        self.statement, self.units = smallest.statement, (smallest.unit,)
 
     def cube(self, details: tuple[str, ...], unit: str) -> Cube:
         """The crossing of these details, protected cell by cell."""
@@ -92,10 +78,6 @@ class LiveSource:
         if self._shelf is None:
             return self._tables.cube(details)
         return self._shelf.get((*details, unit), lambda: self._tables.cube(details))
-
-    @cached_property
-    def _smallest(self) -> Release:
-        return self._tables.release((self.variables[0].smallest.name,))
 
 
 class Tables:
@@ -142,7 +124,7 @@ class Tables:
         recipe = self.recipe.of(crossing(details))
         with self._pool.lent() as data:
             table = recipe.tabulate(data)
-        method = registry.build("method", recipe.method.name, recipe.method.parameters)
+        method = method_of(recipe)
         trial = recipe.fitted(_without_records(table).simulate(method, seed=0, unit=recipe.unit))
         first = data_step(table, method, is_counted=self.ledger is not None, number=None)
         return replace(trial.statement.preceded(first), version=__version__)
@@ -154,22 +136,13 @@ class Tables:
     @property
     def unit(self) -> str:
         """What is published."""
-        method = registry.build("method", self.recipe.method.name, self.recipe.method.parameters)
-        return self.recipe.unit or str(getattr(method, "units", (COUNT,))[0])
+        return self.recipe.unit or str(getattr(method_of(self.recipe), "units", (COUNT,))[0])
 
     def offered(self, titles: Mapping[str, str] | None) -> Any:
         """The variables that the recipe's margins name."""
-        names = list(dict.fromkeys(name for term in parse(self.recipe.margins) for name in term))
-        return offered({name: self._axis(name) for name in names}, names, titles)
-
-    def _axis(self, name: str) -> Axis:
-        """A variable, from a table that is thrown away; it costs no budget."""
         with self._pool.lent() as data:
-            design = self.recipe.of([(name,)]).tabulate(data).design
-        if not isinstance(design, StructuredDesign):
-            raise DesignError("the table builder needs a design made of variables.")
-        (axis,) = design.axes
-        return axis
+            axes = {name: axis_named(self.recipe, name, data) for name in names_of(self.recipe)}
+        return offered(axes, list(axes), titles)
 
 
 def _without_records(table: Table) -> Table:
@@ -179,9 +152,27 @@ def _without_records(table: Table) -> Table:
     return replace(table, published=published, inner=inner)
 
 
+def method_of(recipe: Recipe) -> Any:
+    """The method of a recipe."""
+    return registry.build("method", recipe.method.name, recipe.method.parameters)
+
+
+def names_of(recipe: Recipe) -> list[str]:
+    """What the margins of a recipe name, `region` or `region[province]`, each once."""
+    return list(dict.fromkeys(name for term in parse(recipe.margins) for name in term))
+
+
+def axis_named(recipe: Recipe, name: str, data: Microdata) -> Axis:
+    """A variable, from a table that is thrown away; it costs no budget."""
+    design = recipe.of([(name,)]).tabulate(data).design
+    if not isinstance(design, StructuredDesign):
+        raise DesignError("the table builder needs a design made of variables.")
+    return design.axes[0]
+
+
 def require_keyed(recipe: Recipe) -> None:
     """Refuse a method that draws new noise for every table."""
-    method = registry.build("method", recipe.method.name, recipe.method.parameters)
+    method = method_of(recipe)
     if method.source != "keys" or not method.claims.consistent or recipe.fitter is not None:
         raise ParameterError(
             f"method {recipe.method.name!r} with these parameters gives a cell new noise in every "
@@ -193,8 +184,7 @@ def require_keyed(recipe: Recipe) -> None:
 
 def is_private(recipe: Recipe) -> bool:
     """Whether tables are drawn with a privacy budget."""
-    method = registry.build("method", recipe.method.name, recipe.method.parameters)
-    return bool(method.source == "system")
+    return bool(method_of(recipe).source == "system")
 
 
 def files_of(records: Records, folder: Path) -> Files:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from discreet.design.formula import Term, parse
 from discreet.errors import BudgetError, ParameterError
 from discreet.release.cube import Cube
-from discreet.serve.data.source import Budget, Detail, Mode, Variable
+from discreet.serve.data.source import Asked, Budget, Mode, Variable, by_detail
 from discreet.serve.query import Query
 from discreet.serve.refusals import Refusal
 
@@ -44,21 +44,10 @@ class PrivateSource:
             )
         self._tables, self._shelf, self._ledger = tables, shelf, tables.ledger
         self.variables: tuple[Variable, ...] = tables.offered(titles)
-        self._detail: dict[str, tuple[Variable, Detail]] = {
-            d.name: (v, d) for v in self.variables for d in v.details
-        }
-        self.universe = _in_public_order(_largest(parse(tables.recipe.margins)), self._detail)
+        self._asked = by_detail(self.variables)
+        self.universe = _in_public_order(_largest(parse(tables.recipe.margins)), self._asked)
+        self.edition, self.units = tables.edition, (tables.unit,)
         self.statement: Statement = tables.statement(self.universe[0])
-
-    @property
-    def edition(self) -> str:
-        """The edition of the records."""
-        return self._tables.edition
-
-    @property
-    def units(self) -> tuple[str, ...]:
-        """What is published."""
-        return (self._tables.unit,)
 
     @property
     def budget(self) -> Budget:
@@ -75,12 +64,12 @@ class PrivateSource:
         """The crossing of these details, taken from a table of the universe."""
         term = self._covering(details)
         cube = self._drawn(term)
-        wanted = dict(self._detail[name] for name in details)
+        wanted = {asked.name: asked for asked in map(self._asked.__getitem__, details)}
         for axis in cube.axes:
-            variable = next(v for v in self.variables if v.name == axis.name)
-            if variable in wanted:
-                cube = _at_detail(cube, variable, wanted[variable])
+            if axis.name in wanted:
+                cube = _at_detail(cube, wanted[axis.name])
             else:
+                variable = next(v for v in self.variables if v.name == axis.name)
                 cube = cube.at(axis.name, variable.axis.total)
         return cube
 
@@ -100,33 +89,23 @@ class PrivateSource:
         fitting = [term for term in self.universe if self._covers(term, details)]
         if fitting:
             return min(fitting, key=self._cells)
-        listed = "; ".join(
-            " by ".join(self._label(name) for name in term) for term in self.universe
-        )
-        message = "This crossing is not among the tables that the privacy budget was planned for."
         offers = [
             (
-                " by ".join(self._label(name) for name in term),
+                " by ".join(self._asked[name].label_inside for name in term),
                 Query(rows=term[:1], columns=term[1:]),
             )
             for term in self.universe
         ]
-        raise Refusal(
-            "not_planned", message, f"Tables: {listed}; and parts of them.", offers=offers
-        )
+        listed = "; ".join(label for label, _ in offers)
+        message = "This crossing is not among the tables that the privacy budget was planned for."
+        allowed = f"Tables: {listed}; and parts of them."
+        raise Refusal("not_planned", message, allowed, offers=offers)
 
     def _covers(self, term: Term, details: Sequence[str]) -> bool:
-        return all(d in term or self._detail[d][0].name in term for d in details)
+        return all(d in term or self._asked[d].name in term for d in details)
 
     def _cells(self, term: Term) -> int:
-        cells = 1
-        for name in term:
-            cells *= self._detail[name][1].cells
-        return cells
-
-    def _label(self, name: str) -> str:
-        variable, detail = self._detail[name]
-        return variable.label_inside + (f" ({detail.label})" if detail.label else "")
+        return math.prod(self._asked[name].detail.cells for name in term)
 
 
 def _largest(terms: Sequence[Term]) -> list[Term]:
@@ -139,12 +118,9 @@ def _in_public_order(terms: Sequence[Term], known: Mapping[str, Any]) -> list[Te
     return [tuple(sorted(term, key=lambda name: place[name])) for term in terms]
 
 
-def _at_detail(cube: Cube, variable: Variable, detail: Detail) -> Cube:
+def _at_detail(cube: Cube, asked: Asked) -> Cube:
     """The cube with the codes of one detail of a variable, as that detail lists them."""
-    known = set(cube.axis(variable.name).codes)
-    entries = [e for e in variable.entries(detail) if e.code in known]
-    chosen = cube.picked(variable.name, [e.code for e in entries])
-    by_code = {e.code: e for e in entries}
-    listed = tuple(by_code[code] for code in chosen.axis(variable.name).codes)
-    axes = [replace(a, entries=listed) if a.name == variable.name else a for a in chosen.axes]
-    return replace(chosen, axes=tuple(axes))
+    known = set(cube.axis(asked.name).codes)
+    listed = {e.code: e for e in asked.entries if e.code in known}
+    chosen = cube.picked(asked.name, list(listed))
+    return chosen.with_entries(asked.name, [listed[c] for c in chosen.axis(asked.name).codes])

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from discreet.design.axis import LEAVES, Axis, Level
+from discreet.design.axis import LEAVES, OUTSIDE, Axis, Level
 from discreet.design.formula import Term, margins
 from discreet.errors import ParameterError
 from discreet.release.cube import Cube, words
@@ -79,9 +79,64 @@ class Variable:
         """The total and the codes of a detail, in reading order."""
         return self._outlines[detail.name]
 
+    def labels_of(self, codes: Iterable[str]) -> list[str]:
+        """Codes as readers see them."""
+        return [self.axis.labels.get(code) or code for code in codes]
+
     @cached_property
     def _outlines(self) -> dict[str, tuple[Entry, ...]]:
         return {d.name: tuple(outline(self.axis, d.levels)) for d in self.details}
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """A variable in one of the details on offer."""
+
+    variable: Variable
+    detail: Detail
+
+    @property
+    def name(self) -> str:
+        """The variable's name."""
+        return self.variable.name
+
+    @property
+    def label(self) -> str:
+        """The variable and, where there is a choice, its detail."""
+        return self.variable.label + self._detail
+
+    @property
+    def label_inside(self) -> str:
+        """The same inside a sentence."""
+        return self.variable.label_inside + self._detail
+
+    @cached_property
+    def entries(self) -> tuple[Entry, ...]:
+        """The total and the codes of the detail, in reading order."""
+        return self.variable.entries(self.detail)
+
+    def has(self, codes: Iterable[str]) -> bool:
+        """Whether all these codes belong to the detail."""
+        return {*codes} <= {entry.code for entry in self.entries}
+
+    def leaves(self, codes: Iterable[str]) -> frozenset[int]:
+        """The places of the finest categories that belong to some codes."""
+        axis = self.variable.axis
+        found: set[int] = set()
+        for code in codes:
+            members = axis.node_leaves.get(code)
+            found |= {axis.leaf_position[code]} if members is None else {*members.tolist()}
+        return frozenset(found)
+
+    @property
+    def leaves_out(self) -> bool:
+        """Whether some categories belong to no code of the detail, but to the total."""
+        levels = self.detail.levels
+        return len(levels) == 1 and bool((levels[0].group == OUTSIDE).any())
+
+    @property
+    def _detail(self) -> str:
+        return f" ({self.detail.label})" if self.detail.label else ""
 
 
 @dataclass(frozen=True)
@@ -140,6 +195,18 @@ class Source(Protocol):
 
     def cube(self, details: tuple[str, ...], unit: str) -> Cube:
         """The crossing of these details with its totals; details come in public order."""
+
+
+def by_detail(variables: Iterable[Variable]) -> dict[str, Asked]:
+    """What can be asked for, by the name of the detail, `region` or `region[province]`."""
+    return {d.name: Asked(v, d) for v in variables for d in v.details}
+
+
+def coarsest(variable: Variable, codes: Iterable[str]) -> Asked:
+    """The smallest detail that has these codes, or the largest where none has them all."""
+    options = [Asked(variable, d) for d in sorted(variable.details, key=lambda d: d.cells)]
+    having = (asked for asked in options if asked.has(codes))
+    return next(having, options[-1])
 
 
 def crossing(details: Sequence[str]) -> list[Term]:

@@ -2,42 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Literal
 
 from discreet.errors import ParameterError
 from discreet.serve.office.accounts.proxies import Proxies
 from discreet.serve.office.accounts.visitor import Role
-from discreet.serve.site.sections import section
+from discreet.serve.site.sections import setting
 
 Who = Literal["open", "tokens", "proxy"]
-
-
-def _setting(default: Any, help: str) -> Any:
-    return field(default=default, metadata={"help": help})
 
 
 @dataclass(frozen=True)
 class AccountsConfig:
     """Who may ask, and how often."""
 
-    who: str = _setting("open", "Who may ask: open (anybody), tokens, or proxy (its header).")
-    header: str = _setting("X-Remote-User", "Header in which a proxy names its user.")
-    trusted_proxies: tuple[str, ...] = _setting((), "Addresses or networks of proxies.")
-    analysts: tuple[str, ...] = _setting((), "Users of the proxy who are analysts.")
-    custodians: tuple[str, ...] = _setting((), "Users of the proxy who are custodians.")
-    analysts_only: tuple[str, ...] = _setting((), "Data sets of which viewers get no tables.")
-    rate: float = _setting(10.0, "Requests a second of one visitor; 0 sets no limit.")
-    burst: int = _setting(100, "Requests at once of one visitor.")
-    session_hours: float = _setting(8.0, "How long a visitor stays signed in.")
+    who: Who = setting("open", "Who may ask: open (anybody), tokens, or proxy (its header).")
+    header: str = setting("X-Remote-User", "Header in which a proxy names its user.")
+    trusted_proxies: tuple[str, ...] = setting((), "Addresses or networks of proxies.")
+    analysts: tuple[str, ...] = setting((), "Users of the proxy who are analysts.")
+    custodians: tuple[str, ...] = setting((), "Users of the proxy who are custodians.")
+    analysts_only: tuple[str, ...] = setting((), "Data sets of which viewers get no tables.")
+    rate: float = setting(10.0, "Requests a second of one visitor; 0 sets no limit.")
+    burst: int = setting(100, "Requests at once of one visitor.")
+    session_hours: float = setting(8.0, "How long a visitor stays signed in.")
 
     def __post_init__(self) -> None:
-        if self.who not in get_args(Who):
-            raise ParameterError(
-                f"who of [accounts] must be one of {', '.join(get_args(Who))}; got {self.who!r}."
-            )
         if self.who == "proxy" and not self.trusted_proxies:
             raise ParameterError(
                 "[accounts] who = 'proxy' needs trusted_proxies: the addresses whose header is "
@@ -61,8 +52,8 @@ class AccountsConfig:
 class AuditConfig:
     """Where questions are written down, and for how long."""
 
-    store: str = _setting("office.db", "An SQLite file, or postgresql://user@host/database.")
-    keep_days: int = _setting(400, "Days after which entries are forgotten; 0 keeps them.")
+    store: str = setting("office.db", "An SQLite file, or postgresql://user@host/database.")
+    keep_days: int = setting(400, "Days after which entries are forgotten; 0 keeps them.")
 
     def __post_init__(self) -> None:
         if not self.store.strip():
@@ -73,18 +64,3 @@ class AuditConfig:
     def address(self, folder: Path) -> str:
         """The database; a file is relative to the folder of the site."""
         return self.store if "://" in self.store else str(folder / self.store)
-
-
-@dataclass(frozen=True)
-class OfficeConfig:
-    """The office's part of a site."""
-
-    accounts: AccountsConfig = AccountsConfig()
-    audit: AuditConfig = AuditConfig()
-
-    @classmethod
-    def of(cls, accounts: Mapping[str, Any], audit: Mapping[str, Any]) -> OfficeConfig:
-        """What the two sections of a site's file say."""
-        return cls(
-            section(AccountsConfig, accounts, "[accounts]"), section(AuditConfig, audit, "[audit]")
-        )

@@ -26,19 +26,13 @@ async def read_form(request: Request) -> dict[str, str]:
         raise _foreign()
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != _TYPE:
         raise Refusal("unreadable", "The form cannot be read.", f"Content of type {_TYPE}.", 415)
-    found = dict(parse_qsl((await _body(request)).decode("utf-8", "replace")))
+    content = await request.body()  # the guard has its own limit
+    if len(content) > _LARGEST:
+        raise Refusal("too_long", "The form is too long.", f"At most {_LARGEST:,} bytes.", 413)
+    found = dict(parse_qsl(content.decode("utf-8", "replace")))
     if request.state.office.forms.read(found.pop(FIELD, "")) != request.state.visitor.id:
         raise _foreign()
     return found
-
-
-async def _body(request: Request) -> bytes:
-    content = b""
-    async for part in request.stream():
-        content += part
-        if len(content) > _LARGEST:
-            raise Refusal("too_long", "The form is too long.", f"At most {_LARGEST:,} bytes.", 413)
-    return content
 
 
 def _foreign() -> Refusal:

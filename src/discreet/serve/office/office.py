@@ -13,15 +13,14 @@ from discreet.serve.office.accounts.proxies import Proxies
 from discreet.serve.office.accounts.pseudonyms import Pseudonyms
 from discreet.serve.office.accounts.secrets import signing_key
 from discreet.serve.office.accounts.signer import Signer
-from discreet.serve.office.audit.entry import Audit, NoAudit
-from discreet.serve.office.config import OfficeConfig
+from discreet.serve.office.audit.entry import Audit
 from discreet.serve.office.limits import Buckets
 from discreet.serve.office.state import State, read_state
 from discreet.serve.refusals import Refusal
+from discreet.serve.site.config import SiteConfig
 
 if TYPE_CHECKING:
     from discreet.serve.office.store.store import Store
-    from discreet.serve.site.config import SiteConfig
     from discreet.serve.site.site import Site, SiteHolder
 
 _EVERY = 1.0  # seconds between two looks at the decisions of the office
@@ -39,8 +38,8 @@ class Office:
       store: The office's database.
     """
 
-    def __init__(self, config: OfficeConfig | None = None, store: Store | None = None) -> None:
-        self.config = config or OfficeConfig()
+    def __init__(self, config: SiteConfig | None = None, store: Store | None = None) -> None:
+        self.config = config or SiteConfig()
         self.store = store
         key = secrets.token_bytes(32) if store is None else signing_key(store)
         self.sessions, self.forms = Signer(key, "session"), Signer(key, "form")
@@ -58,8 +57,7 @@ class Office:
         """The office of a site, with its database brought up to date."""
         from discreet.serve.office.store.store import Store
 
-        config = OfficeConfig.of(site.accounts, site.audit)
-        return cls(config, Store(config.audit.address(site.folder)))
+        return cls(site, Store(site.audit.address(site.folder)))
 
     @property
     def state(self) -> State:
@@ -68,7 +66,7 @@ class Office:
             raise unavailable()
         return self._state
 
-    def adopt(self, config: OfficeConfig) -> None:
+    def adopt(self, config: SiteConfig) -> None:
         """Go by another configuration of accounts, as after a reload."""
         accounts = config.accounts
         self.config = config
@@ -103,7 +101,7 @@ class Office:
     def _prepare(self, site: Site) -> None:
         """Go by what the site's file says now; a site without a file says nothing."""
         if self.store is not None:
-            self.adopt(OfficeConfig.of(site.config.accounts, site.config.audit))
+            self.adopt(site.config)
         self.carry_out(site)
 
     def close(self) -> None:
@@ -140,7 +138,7 @@ def store_of(path: Path) -> Store:
     from discreet.serve.site.read import read_site
 
     site = read_site(path)
-    return Store(OfficeConfig.of(site.accounts, site.audit).audit.address(site.folder))
+    return Store(site.audit.address(site.folder))
 
 
 def unavailable() -> Refusal:
@@ -149,9 +147,9 @@ def unavailable() -> Refusal:
     return Refusal("unavailable", message, "The same request, a little later.", 503, wait=5)
 
 
-def _audit(config: OfficeConfig, store: Store | None) -> Audit:
+def _audit(config: SiteConfig, store: Store | None) -> Audit:
     if store is None:
-        return NoAudit()
+        return Audit()
     from discreet.serve.office.audit.log import AuditLog
 
     return AuditLog(store, config.audit.keep_days or None)

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from itertools import chain
 
 from discreet.release.cube import Cube
+from discreet.serve.data.source import Asked
 from discreet.serve.policy.rule import Figures, Judged, Limit
 from discreet.serve.query import Codes
-from discreet.serve.question import Asked, Question
+from discreet.serve.question import Question
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ def _chosen(question: Question) -> Iterator[tuple[Asked, list[Codes]]]:
 def _most_detailed(asked: Asked, codes: set[str], room: int) -> Asked:
     """The variable in the largest detail that has the codes and that there is room for."""
     options = [Asked(asked.variable, d) for d in asked.variable.details if d.cells <= room]
-    having = [option for option in options if codes <= {e.code for e in option.entries}]
+    having = [option for option in options if option.has(codes)]
     return max(having, key=lambda option: option.detail.cells, default=asked)
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from discreet.serve.data.source import Asked
+from discreet.serve.moves import at_level, counting_only, placed, removed
 from discreet.serve.query import Query
-from discreet.serve.question import Asked, Question
+from discreet.serve.question import Question
 
 MOST, TRIED = 3, 8
 Offer = tuple[str, Query]
@@ -35,32 +37,14 @@ def _near(question: Question) -> Iterator[tuple[int, str, Query]]:
     if query.groups:
         yield cells, "without own groups", query.changed(groups={})
     for asked in question.filters:
-        where = {name: codes for name, codes in query.where.items() if name != asked.name}
         label = f"without the filter on {asked.label_inside}"
-        yield cells // asked.detail.cells, label, query.changed(where=where)
-    for asked in question.shown:
-        rest = cells // asked.detail.cells
-        for detail in asked.variable.details:
-            if detail.cells < asked.detail.cells:
-                label = Asked(asked.variable, detail).label
-                yield rest * detail.cells, label, replaced(query, asked, detail.name)
+        yield cells // asked.detail.cells, label, counting_only(query, asked.name, ())
+    for one in placed(query, question.on_offer):
+        rest = cells // one.detail.cells
+        for detail in one.variable.details:
+            if detail.cells < one.detail.cells:
+                label = Asked(one.variable, detail).label
+                yield rest * detail.cells, label, at_level(query, one, detail)
         if len(question.shown) > 1:
-            yield rest, f"without {asked.label_inside}", replaced(query, asked, None)
-
-
-def replaced(query: Query, asked: Asked, other: str | None) -> Query:
-    """The query with another detail in place of one, or with none; codes chosen of it are gone."""
-    lists = {
-        part: tuple(
-            n for n in (other if n == asked.detail.name else n for n in getattr(query, part)) if n
-        )
-        for part in ("rows", "columns", "layers")
-    }
-    kept = {
-        part: {v: codes for v, codes in getattr(query, part).items() if v != asked.name}
-        for part in ("picked", "groups", "where")
-    }
-    layer = {v: code for v, code in query.view.layer.items() if v != asked.name}
-    folded = {v: codes for v, codes in query.view.folded.items() if v != asked.name}
-    near = query.changed(**lists, **kept, sort="", layer=layer, folded=folded)
-    return near if near.view.show in near.shows else near.changed(show="count")
+            without = counting_only(removed(query, one), one.name, ())
+            yield rest, f"without {one.label_inside}", without

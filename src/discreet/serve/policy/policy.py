@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import Any, get_args
+from typing import Any
 
 from discreet.errors import ParameterError
 from discreet.release.cube import Cube
@@ -19,39 +19,35 @@ from discreet.serve.policy.size import MaxCells, MaxVariables
 from discreet.serve.policy.sparsity import Sparsity
 from discreet.serve.policy.threshold import Threshold
 from discreet.serve.question import Question
+from discreet.serve.site.sections import setting
 
 EVERYTHING = "*"
 _NOT_TOLD = ("public_parameters",)
-
-
-def _setting(default: Any, help: str) -> Any:
-    made: Any = field(default=default, metadata={"help": help})
-    return made
 
 
 @dataclass(frozen=True)
 class Policy:
     """What visitors may ask of a data set, judged on public sizes and protected figures alone."""
 
-    max_variables: int = _setting(3, "Most variables in one table, filters included.")
-    max_cells: int = _setting(10_000, "Most cells in one table, totals included.")
-    min_population: float = _setting(0.0, "Fewest people that a table or a part of it is about.")
-    min_mean_cell: float = _setting(0.0, "Fewest people in a cell, on average.")
-    area: str = _setting("", "Variable of areas, for the sparsity of each.")
-    max_sparsity: float = _setting(1.0, "Largest share of an area's cells that may be sparse.")
-    sparse_below: float = _setting(1.0, "Figures below this are sparse.")
-    k_anonymity: float = _setting(0.0, "Fewest people in a cell that is not empty.")
-    sensitive: tuple[str, ...] = _setting((), "Sensitive variables.")
-    l_diversity: float = _setting(0.0, "Fewest sensitive categories in a group.")
-    t_closeness: float = _setting(1.0, "Largest distance of a group from everybody.")
-    forbidden: tuple[tuple[str, ...], ...] = _setting((), "Variables that must not meet.")
-    groups: str = _setting("own", "Groups of categories: own, fixed or none.")
+    max_variables: int = setting(3, "Most variables in one table, filters included.")
+    max_cells: int = setting(10_000, "Most cells in one table, totals included.")
+    min_population: float = setting(0.0, "Fewest people that a table or a part of it is about.")
+    min_mean_cell: float = setting(0.0, "Fewest people in a cell, on average.")
+    area: str = setting("", "Variable of areas, for the sparsity of each.")
+    max_sparsity: float = setting(1.0, "Largest share of an area's cells that may be sparse.")
+    sparse_below: float = setting(1.0, "Figures below this are sparse.")
+    k_anonymity: float = setting(0.0, "Fewest people in a cell that is not empty.")
+    sensitive: tuple[str, ...] = setting((), "Sensitive variables.")
+    l_diversity: float = setting(0.0, "Fewest sensitive categories in a group.")
+    t_closeness: float = setting(1.0, "Largest distance of a group from everybody.")
+    forbidden: tuple[tuple[str, ...], ...] = setting((), "Variables that must not meet.")
+    groups: Groups = setting("own", "Groups of categories: own, fixed or none.")
     fixed_groups: Mapping[str, Any] = field(
         default_factory=dict, metadata={"help": "Fixed groups by variable: label → codes."}
     )
-    min_difference: float = _setting(0.0, "Fewest people between two populations.")
-    threshold: float = _setting(0.0, "Smallest figure that is shown, zero excepted.")
-    public_parameters: tuple[str, ...] = _setting(
+    min_difference: float = setting(0.0, "Fewest people between two populations.")
+    threshold: float = setting(0.0, "Smallest figure that is shown, zero excepted.")
+    public_parameters: tuple[str, ...] = setting(
         (EVERYTHING,), "Parameters of policy and method that the public sees; * for all."
     )
 
@@ -62,8 +58,6 @@ class Policy:
         for name in ("max_sparsity", "t_closeness"):
             if not 0 <= getattr(self, name) <= 1:
                 raise ParameterError(f"{name} must lie in 0..1, got {getattr(self, name)}.")
-        if self.groups not in get_args(Groups):
-            raise ParameterError(f"groups must be own, fixed or none, got {self.groups!r}.")
         if self.max_sparsity < 1 and not self.area:
             raise ParameterError("max_sparsity is judged for each area: name the variable, area.")
         if (self.l_diversity or self.t_closeness < 1) and not self.sensitive:
@@ -105,39 +99,36 @@ class Policy:
         used = {"area": [self.area] if self.area else [], "sensitive": self.sensitive}
         used |= {"forbidden": [n for s in self.forbidden for n in s]}
         used |= {"fixed_groups": list(self.fixed_groups)}
-        for setting, names in used.items():
+        for entry, names in used.items():
             for name in names:
                 if name not in known:
                     listed = ", ".join(known)
                     raise ParameterError(
-                        f"{setting} of the policy names {name!r}, which is not on offer: {listed}."
+                        f"{entry} of the policy names {name!r}, which is not on offer: {listed}."
                     )
 
     def _rules(self) -> Iterator[Rule]:
-        yield MaxVariables(self.max_variables, self.tells("max_variables"))
-        yield MaxCells(self.max_cells, self.tells("max_cells"))
+        yield self._limit(MaxVariables, "max_variables")
+        yield self._limit(MaxCells, "max_cells")
         if self.forbidden:
             yield Forbidden(self.forbidden)
-        yield Grouping(self.groups, self.fixed_groups)  # type: ignore[arg-type]
+        yield Grouping(self.groups, self.fixed_groups)
         if self.min_population:
-            yield MinPopulation(self.min_population, self.tells("min_population"))
+            yield self._limit(MinPopulation, "min_population")
         if self.min_mean_cell:
-            yield MinMeanCell(self.min_mean_cell, self.tells("min_mean_cell"))
+            yield self._limit(MinMeanCell, "min_mean_cell")
         if self.k_anonymity:
-            yield KAnonymity(self.k_anonymity, self.tells("k_anonymity"))
-        yield from self._rules_of_sensitive()
+            yield self._limit(KAnonymity, "k_anonymity")
+        if self.l_diversity:
+            yield self._limit(LDiversity, "l_diversity", self.sensitive)
+        if self.t_closeness < 1:
+            yield self._limit(TCloseness, "t_closeness", self.sensitive)
         if self.min_difference:
-            tells = self.tells("min_difference")
-            yield MinDifference(self.min_difference, tells, self.max_cells)
+            yield self._limit(MinDifference, "min_difference", self.max_cells)
         if self.max_sparsity < 1:
             yield Sparsity(self.area, self.max_sparsity, self.sparse_below)
         if self.threshold:
-            yield Threshold(self.threshold, self.tells("threshold"))
+            yield self._limit(Threshold, "threshold")
 
-    def _rules_of_sensitive(self) -> Iterator[Rule]:
-        if self.l_diversity:
-            tells = self.tells("l_diversity")
-            yield LDiversity(self.l_diversity, tells, self.sensitive)
-        if self.t_closeness < 1:
-            tells = self.tells("t_closeness")
-            yield TCloseness(self.t_closeness, tells, self.sensitive)
+    def _limit(self, rule: Callable[..., Rule], name: str, *more: Any) -> Rule:
+        return rule(getattr(self, name), self.tells(name), *more)

@@ -75,11 +75,16 @@ class Limit(Rule):
         return Refusal(code, message, self.said(allowed))
 
 
-def finest(cube: Cube) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """The values of the cells that are no sums of others, and which of them can occur."""
+def finest(cube: Cube, but: str = "") -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """The values of the cells that are no sums of others, and which of them can occur.
+
+    Args:
+      cube: The cube.
+      but: A variable of which every entry is taken, sums included.
+    """
     places = [
-        [k for k, e in enumerate(axis.entries) if not e.is_total and not e.is_sum]
-        for axis in cube.axes
+        [k for k, e in enumerate(a.entries) if a.name == but or not (e.is_total or e.is_sum)]
+        for a in cube.axes
     ]
     where = np.ix_(*places)
     status = cube.status[where]
@@ -110,14 +115,8 @@ def _with_rest(cube: Cube, name: str) -> Cube:
     """The cube with one more entry of a variable: its total less all other entries."""
     axis, dimension = cube.axis(name), cube.names.index(name)
     total = cube.at(name, axis.entries[0].code)
-    rest = 2 * total.values - cube.values.sum(axis=dimension)
-    entries = (*axis.entries, Entry(_REST, _REST, 1, is_sum=False))
-    return replace(
-        cube,
-        axes=tuple(replace(a, entries=entries) if a.name == name else a for a in cube.axes),
-        values=np.concatenate([cube.values, np.expand_dims(rest, dimension)], dimension),
-        status=np.concatenate([cube.status, np.expand_dims(total.status, dimension)], dimension),
-    )
+    rest = replace(total, values=2 * total.values - cube.values.sum(axis=dimension))
+    return cube.with_slice(name, len(axis), Entry(_REST, _REST, 1, is_sum=False), rest)
 
 
 def total(cube: Cube) -> float:

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.design.release import CellStatus
 from discreet.release.cube import Cube, CubeAxis
-from discreet.serve.policy.rule import Figures, Judged, Rule, whole
+from discreet.serve.policy.rule import Figures, Judged, Rule, finest, whole
 from discreet.serve.question import Question
 from discreet.serve.refusals import Refusal
 
@@ -77,14 +76,7 @@ class Sparsity(Rule):
     def _sparse(self, cube: Cube) -> NDArray[np.bool_]:
         """For each area whether too many of its cells are nearly empty."""
         moved = cube.arranged([self.area, *(n for n in cube.names if n != self.area)])
-        places = [
-            [k for k, e in enumerate(axis.entries) if not e.is_total and not e.is_sum]
-            for axis in moved.axes[1:]
-        ]
-        where = np.ix_(range(len(moved.axes[0])), *places)
-        values = moved.values[where].reshape(len(moved.axes[0]), -1)
-        possible = (moved.shown & (moved.status != CellStatus.structural_zero))[where].reshape(
-            len(moved.axes[0]), -1
-        )
-        empty = (possible & (values < self.below)).sum(axis=1)
-        return np.asarray(empty > self.most * np.maximum(possible.sum(axis=1), 1))
+        values, possible = finest(moved, self.area)
+        others = tuple(range(1, values.ndim))
+        empty = (possible & (values < self.below)).sum(axis=others)
+        return np.asarray(empty > self.most * np.maximum(possible.sum(axis=others), 1))

@@ -3,40 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from discreet.errors import ParameterError
 from discreet.recipe import Recipe
 from discreet.serve.data.dataset import About
 from discreet.serve.data.source import Mode
+from discreet.serve.office.config import AccountsConfig, AuditConfig
 from discreet.serve.policy.policy import Policy
-
-LANGUAGES = ("en", "nb")
-MODES: tuple[Mode, ...] = ("release-once", "on-the-fly")
-
-
-def _setting(default: Any, help: str) -> Any:
-    return field(default=default, metadata={"help": help})
-
-
-class Setting(NamedTuple):
-    """A setting's name, default and help."""
-
-    name: str
-    default: Any
-    help: str
+from discreet.serve.site.sections import setting
+from discreet.serve.web.texts import languages
 
 
 @dataclass(frozen=True)
 class Server:
     """Where and how a site answers."""
 
-    host: str = _setting("127.0.0.1", "Address to listen on; 0.0.0.0 answers other machines too.")
-    port: int = _setting(8000, "Port to listen on; 0 takes any free one.")
-    root_path: str = _setting("/", "Path that a web server in front removes from addresses.")
-    workers: int = _setting(1, "Processes that answer.")
+    host: str = setting("127.0.0.1", "Address to listen on; 0.0.0.0 answers other machines too.")
+    port: int = setting(8000, "Port to listen on; 0 takes any free one.")
+    root_path: str = setting("/", "Path that a web server in front removes from addresses.")
+    workers: int = setting(1, "Processes that answer.")
 
     def __post_init__(self) -> None:
         if not 0 <= self.port <= 65535:
@@ -119,8 +107,8 @@ class SiteConfig:
       accent: The colour of links and buttons, as `#rrggbb`.
       cache: The folder of built inner tables and kept cubes.
       server: Where the site answers.
-      accounts: Who may do what; read by the office's part.
-      audit: Where queries are logged; read by the office's part.
+      accounts: Who may ask, and how often.
+      audit: Where questions are written down.
       datasets: The data sets, in the order of the catalogue.
       folder: The folder of the file, which paths are relative to.
     """
@@ -130,12 +118,12 @@ class SiteConfig:
     contact: str = ""
     address: str = ""
     logo: str = ""
-    languages: tuple[str, ...] = LANGUAGES
+    languages: tuple[str, ...] = languages()
     accent: str = "#1f5f99"
     cache: str = "cache"
     server: Server = field(default_factory=Server)
-    accounts: Mapping[str, Any] = field(default_factory=dict)
-    audit: Mapping[str, Any] = field(default_factory=dict)
+    accounts: AccountsConfig = field(default_factory=AccountsConfig)
+    audit: AuditConfig = field(default_factory=AuditConfig)
     datasets: tuple[DatasetConfig, ...] = ()
     folder: Path = Path()
 
@@ -143,9 +131,9 @@ class SiteConfig:
         if not self.title.strip():
             raise ParameterError("the title of a site must not be empty.")
         for language in self.languages or ("",):
-            if language not in LANGUAGES:
+            if language not in languages():
                 raise ParameterError(
-                    f"there are no texts in language {language!r}; known: {', '.join(LANGUAGES)}."
+                    f"there are no texts in language {language!r}; known: {', '.join(languages())}."
                 )
         digits = self.accent.removeprefix("#")
         if len(digits) != 6 or set(digits.lower()) - set("0123456789abcdef"):
@@ -155,10 +143,3 @@ class SiteConfig:
     def cache_folder(self) -> Path:
         """The folder of built inner tables and kept cubes."""
         return self.folder / self.cache
-
-
-def settings_of(cls: Any) -> tuple[Setting, ...]:
-    """The entries of a section with their defaults and help, for the command line and the docs."""
-    return tuple(
-        Setting(f.name, f.default, f.metadata["help"]) for f in fields(cls) if "help" in f.metadata
-    )

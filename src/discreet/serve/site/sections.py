@@ -4,33 +4,42 @@ from __future__ import annotations
 
 import types
 from collections.abc import Mapping
-from dataclasses import fields
-from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from dataclasses import field, fields
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from discreet.errors import ParameterError, UnknownNameError
 
-T = TypeVar("T")
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+T = TypeVar("T", bound="DataclassInstance")
 
 
-def section(cls: type[T], given: Any, where: str) -> T:
+def setting(default: Any, help: str) -> Any:
+    """A field of a dataclass that says what it is for, on the command line and in the docs."""
+    return field(default=default, metadata={"help": help})
+
+
+def section(cls: type[T], given: Any, where: str, **made: Any) -> T:
     """An object of a dataclass from a section; unknown entries are an error, never ignored.
 
     Args:
       cls: The dataclass; its fields are the entries, with their types.
       given: The section as TOML gives it.
       where: What the section is called in errors, such as `[datasets.census]`.
+      **made: Fields that are no entries of the section.
     """
     if not isinstance(given, Mapping):
         raise ParameterError(f"{where} must be a section of entries, got {given!r}.")
     hints = get_type_hints(cls)
-    known = {f.name: hints[f.name] for f in fields(cls) if f.init}  # type: ignore[arg-type]
+    known = {f.name: hints[f.name] for f in fields(cls) if f.init and f.name not in made}
     for name in given:
         if name not in known:
             raise UnknownNameError(f"entry of {where}", name, known)
     read = {
         name: _of_type(value, known[name], f"{name} of {where}") for name, value in given.items()
     }
-    return cls(**read)
+    return cls(**read, **made)
 
 
 def _of_type(value: Any, hint: Any, what: str) -> Any:
@@ -38,6 +47,8 @@ def _of_type(value: Any, hint: Any, what: str) -> Any:
     options = get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
     for option in options:
         plain = get_origin(option) or option
+        if plain is Literal and value in get_args(option):
+            return value
         if plain is tuple and isinstance(value, list):
             return tuple(_of_type(v, get_args(option)[0], f"an item of {what}") for v in value)
         if plain is float and type(value) is int:
@@ -56,6 +67,8 @@ def _is_plain(value: Any, plain: Any) -> bool:
 
 def _word(option: Any) -> str:
     plain = get_origin(option) or option
+    if plain is Literal:
+        return f"one of {', '.join(get_args(option))}"
     words = {str: "a text", int: "a whole number", float: "a number", bool: "true or false"}
     words |= {tuple: "a list", Mapping: "a section"}
     return words.get(plain, getattr(plain, "__name__", str(plain)))

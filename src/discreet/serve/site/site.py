@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from discreet.errors import suggest
 from discreet.serve.data.dataset import Dataset
-from discreet.serve.refusals import Refusal
+from discreet.serve.refusals import unknown
 from discreet.serve.site.config import SiteConfig
 
 
@@ -37,9 +36,8 @@ class Site:
     def dataset(self, name: str) -> Dataset:
         """The data set of this name."""
         if name not in self.datasets:
-            known = list(self.datasets)
-            message = f"There is no data set {name!r}. {suggest(name, known)}"
-            raise Refusal("unknown_dataset", message, f"Data sets: {', '.join(known)}.", 404)
+            known = self.datasets
+            raise unknown("data set", name, known, "Data sets", code="unknown_dataset", status=404)
         return self.datasets[name]
 
 

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from discreet.design.formula import parse
 from discreet.digests import digest
 from discreet.errors import DiscreetError
-from discreet.recipe import Recipe
 from discreet.serve.build import made_from, records_of
 from discreet.serve.data.dataset import About, Dataset
 from discreet.serve.data.files import Files
 from discreet.serve.data.folder import pointed, read_build
 from discreet.serve.data.inner import InnerSource
-from discreet.serve.data.live import LiveSource, Tables, files_of, is_private
+from discreet.serve.data.live import LiveSource, Tables, files_of, is_private, names_of
 from discreet.serve.data.private import PrivateSource
 from discreet.serve.data.shelf import Shelf
 from discreet.serve.data.source import Source
@@ -86,8 +83,11 @@ def _dataset(config: SiteConfig, dataset: DatasetConfig) -> Dataset:
 def _source(config: SiteConfig, dataset: DatasetConfig) -> Source:
     folder, origin = config.cache_folder / dataset.name, made_from(dataset, config.folder)
     if dataset.mode == "release-once":
-        return InnerSource(read_build(folder, origin), _names(dataset), dataset.labels)
-    recipe, files = _offered(dataset), _files(config, dataset)
+        names = dataset.variables or names_of(dataset.recipe)
+        return InnerSource(read_build(folder, origin), names, dataset.labels)
+    recipe, files = dataset.recipe, _files(config, dataset)
+    if dataset.variables:
+        recipe = recipe.of([(name,) for name in dataset.variables])
 
     def opened() -> Microdata:
         return records_of(config, dataset)
@@ -106,14 +106,3 @@ def _files(config: SiteConfig, dataset: DatasetConfig) -> Files:
     if dataset.mode == "release-once" or dataset.records is None:
         return Files()
     return files_of(dataset.records, config.folder)
-
-
-def _offered(dataset: DatasetConfig) -> Recipe:
-    names: Sequence[str] = dataset.variables
-    return dataset.recipe.of([(name,) for name in names]) if names else dataset.recipe
-
-
-def _names(dataset: DatasetConfig) -> list[str]:
-    if dataset.variables:
-        return list(dataset.variables)
-    return list(dict.fromkeys(name for term in parse(dataset.recipe.margins) for name in term))

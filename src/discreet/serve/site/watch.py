@@ -8,13 +8,13 @@ import threading
 from pathlib import Path
 
 from discreet.errors import DiscreetError
+from discreet.serve.data.files import Stamp, stamp
 from discreet.serve.data.folder import POINTER
 from discreet.serve.site.read import read_site
 from discreet.serve.site.site import SiteHolder
 
 SECONDS = 2.0
 _log = logging.getLogger("discreet.serve")
-Stamp = tuple[tuple[str, int], ...]
 
 
 class Watch:
@@ -76,11 +76,4 @@ class Watch:
         """When the files were last written."""
         folder = self._holder.current.config.cache_folder
         pointers = [folder / name / POINTER for name in self._holder.current.datasets]
-        return tuple((str(path), _written(path)) for path in (self._path, *pointers))
-
-
-def _written(path: Path) -> int:
-    try:
-        return path.stat().st_mtime_ns
-    except OSError:
-        return 0
+        return stamp(map(str, (self._path, *pointers)))

@@ -11,6 +11,7 @@ from fastapi.responses import HTMLResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from discreet import __version__
+from discreet.design.statement import plain_data
 from discreet.serve.cookies import LANGUAGE
 from discreet.serve.site.config import SiteConfig
 from discreet.serve.site.site import current_site
@@ -22,13 +23,15 @@ _A_YEAR = 365 * 24 * 3600
 @cache
 def templates() -> Environment:
     """The templates; everything that is put into one is escaped."""
-    return Environment(
+    found = Environment(
         loader=PackageLoader("discreet.serve.web"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    found.filters["plain_data"] = plain_data
+    return found
 
 
 def rendered(request: Request, template: str, **parts: Any) -> str:

@@ -12,10 +12,11 @@ from markupsafe import Markup
 
 from discreet.design.release import CellStatus
 from discreet.release.cube import ABSENT, CubeAxis
-from discreet.release.outline import Entry
+from discreet.release.formats.symbols import decimals_of
+from discreet.release.outline import Entry, parents
 from discreet.serve.query import View
-from discreet.serve.web.numbers import Numbers, decimals_of
-from discreet.serve.web.sheet import Combination, Sheet, column_name, parents
+from discreet.serve.web.numbers import Numbers
+from discreet.serve.web.sheet import Combination, Sheet, column_name
 
 IMPOSSIBLE, HIDDEN, UNDEFINED = "–", ":c", ".."
 SYMBOLS = {IMPOSSIBLE: "impossible", HIDDEN: "hidden", UNDEFINED: "undefined"}

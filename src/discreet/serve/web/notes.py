@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from discreet.design.release import COUNT
-from discreet.design.statement import Sentence, Statement, plain_data
+from discreet.design.statement import Sentence, Statement
 from discreet.serve.answer import Answer
 from discreet.serve.data.source import Budget
 from discreet.serve.web.texts import Said, Texts
@@ -25,46 +25,16 @@ class Note:
     sentences: Sequence[Said]
 
 
-@dataclass(frozen=True)
-class Notes:
-    """All that is said under a table.
-
-    Attributes:
-      plain: For every reader.
-      values: For methodologists: what was done and what holds.
-      limits: For methodologists: what is not protected.
-      steps: The public parameters of every step.
-      version: The version of the program.
-    """
-
-    plain: Sequence[Note]
-    values: Sequence[str]
-    limits: Sequence[str]
-    steps: Sequence[tuple[str, dict[str, object]]]
-    version: str
-
-
-def notes_of(answer: Answer, texts: Texts) -> Notes:
-    """The notes of a table."""
+def notes_of(answer: Answer, texts: Texts) -> list[Note]:
+    """What is said under a table, for every reader."""
     statement, said = answer.cube.statement, texts.notes
-    plain = [
+    found = [
         *statement_notes(statement, answer.dataset.source.mode, texts, is_summed=_adds(answer)),
         Note(said.shown, _shown(answer, texts)),
         Note(said.unit, _units(answer, texts)),
         Note(said.footnotes, [Said(note, "") for note in answer.dataset.about.footnotes]),
     ]
-    return methods_of(statement, [note for note in plain if note.sentences])
-
-
-def methods_of(statement: Statement, plain: Sequence[Note] = ()) -> Notes:
-    """What a statement tells methodologists, with notes for every reader."""
-    return Notes(
-        plain,
-        [s.text for s in statement.sentences if s.about != "limits"],
-        [s.text for s in statement.sentences if s.about == "limits"],
-        [(step.name, plain_data(step.parameters)) for step in statement.steps],
-        statement.version,
-    )
+    return [note for note in found if note.sentences]
 
 
 def statement_notes(
@@ -103,14 +73,13 @@ def _shown(answer: Answer, texts: Texts) -> list[Said]:
 
 def _adds(answer: Answer) -> bool:
     """Whether figures are sums of several protected ones."""
-    is_live = answer.dataset.source.mode == "on-the-fly"
-    return is_live and bool(answer.query.where or answer.query.groups)
+    return answer.dataset.is_live and bool(answer.query.where or answer.query.groups)
 
 
 def _units(answer: Answer, texts: Texts) -> list[Said]:
     """What the figures are; percentages of counts need no word on counts."""
     show = answer.query.view.show
-    of_unit = [] if show != "count" and answer.unit == COUNT else [f"{answer.unit}_note"]
+    of_unit = [] if show != "count" and answer.cube.unit == COUNT else [f"{answer.cube.unit}_note"]
     of_share = [f"{show}_note"] if show != "count" else []
     found = [getattr(texts.units, name, "") for name in (*of_unit, *of_share)]
     return [Said(text, texts.code) for text in found if text]

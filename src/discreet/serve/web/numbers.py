@@ -5,10 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 
 @dataclass(frozen=True)
@@ -45,17 +41,6 @@ class Numbers:
     def in_percent(self, value: float, decimals: int = 1) -> str:
         """A percentage with its sign."""
         return self.percent.format(self.written(value, decimals))
-
-
-def decimals_of(values: NDArray[Any], most: int = 2) -> int:
-    """As many decimals as whole numbers, tenths or hundredths need."""
-    if not np.issubdtype(values.dtype, np.floating):
-        return 0
-    finite = values[np.isfinite(values)]
-    for decimals in range(most):
-        if np.allclose(finite, np.round(finite, decimals), rtol=0, atol=1e-9):
-            return decimals
-    return most
 
 
 def nice_ticks(largest: float, about: int = 4) -> list[float]:

@@ -10,24 +10,32 @@ from fastapi import APIRouter, FastAPI, Request
 from fastapi.responses import FileResponse, RedirectResponse, Response
 from fastapi.staticfiles import StaticFiles
 
+from discreet.release.formats.write import writers
+from discreet.serve import moves
 from discreet.serve.answer import Answer
 from discreet.serve.api.reply import base_of
 from discreet.serve.api.snippets import snippets_of
 from discreet.serve.cookies import LANGUAGE
 from discreet.serve.data.dataset import Dataset
-from discreet.serve.query import Query
+from discreet.serve.query import CHARTS, Query
 from discreet.serve.refusals import Refusal
 from discreet.serve.site.site import current_site
-from discreet.serve.web import moves
+from discreet.serve.web import panel
 from discreet.serve.web.colours import readable, style_of
 from discreet.serve.web.editor import NEW_CODE, NEW_LABEL, NEW_OF, editor_of, tidied
 from discreet.serve.web.frame import page, remember_language, rendered, root_of, texts_for
+from discreet.serve.web.grid import laid_out
 from discreet.serve.web.links import Addresses, address, parameters
-from discreet.serve.web.notes import budget_note, methods_of, statement_notes
-from discreet.serve.web.panel import limits_of, panel_of
-from discreet.serve.web.table import chart_of, fold_link, sheet_for, sort_link, table_of
+from discreet.serve.web.notes import budget_note, notes_of, statement_notes
+from discreet.serve.web.table import chart_of, sheet_for, tops_of
 from discreet.serve.web.texts import Texts
-from discreet.serve.web.wording import citation_of
+from discreet.serve.web.wording import (
+    caption_of,
+    citation_of,
+    layers_of,
+    populations_of,
+    title_of,
+)
 
 router = APIRouter()
 _STATIC = Path(__file__).parent / "static"
@@ -103,8 +111,9 @@ def about_dataset(request: Request, dataset: str) -> Response:
         "dataset.html",
         dataset=found,
         at=Addresses(root_of(request), found.name),
-        notes=methods_of(statement, plain),
-        limits=limits_of(found, texts),
+        notes=plain,
+        statement=statement,
+        limits=panel.limits_of(found, texts),
     )
 
 
@@ -148,24 +157,41 @@ def _with_new_group(query: Query, given: list[tuple[str, str]]) -> Query:
 
 
 def _table_page(request: Request, dataset: Dataset, query: Query, edit: str) -> Response:
-    texts, at = texts_for(request), Addresses(root_of(request), dataset.name)
     parts: dict[str, Any] = {
         "dataset": dataset,
         "query": query,
-        "at": at,
-        "panel": panel_of(dataset, query, at, texts),
-        "editor": editor_of(dataset, query, edit, at, texts),
-        "sort_link": sort_link,
-        "fold_link": fold_link,
+        "at": Addresses(root_of(request), dataset.name),
+        "moves": moves,
+        "panel": panel,
+        "placed": moves.placed(query, dataset.variables),
+        "editor": editor_of(dataset, query, edit),
     }
     try:
         answer = dataset.answer(query)
-        made = table_of(answer, at, texts, current_site(request).config.accent)
+        parts |= _table_parts(request, answer)
     except Refusal as refusal:
         request.state.outcome = refusal.code
-        return page(request, "builder.html", refusal.status, **parts, refusal=refusal, table=None)
-    taken = _to_take_home(request, answer, texts)
-    return page(request, "builder.html", **parts, **taken, refusal=None, table=made)
+        return page(request, "builder.html", refusal.status, **parts, refusal=refusal, answer=None)
+    return page(request, "builder.html", **parts, refusal=None, answer=answer)
+
+
+def _table_parts(request: Request, answer: Answer) -> dict[str, Any]:
+    """What a page shows of an answer."""
+    site, texts, sheet = current_site(request), texts_for(request), sheet_for(answer)
+    return {
+        "title": title_of(answer, texts),
+        "caption": caption_of(answer, texts),
+        "layers": layers_of(answer, texts),
+        "populations": populations_of(answer),
+        "grid": laid_out(sheet, answer.query.view, texts.numbers),
+        "chart": chart_of(answer, sheet, texts, site.config.accent),
+        "charts": CHARTS,
+        "tops": tops_of(answer),
+        "writers": writers(),
+        "notes": notes_of(answer, texts),
+        "statement": answer.cube.statement,
+        **_to_take_home(request, answer, texts),
+    }
 
 
 def _to_take_home(request: Request, answer: Answer, texts: Texts) -> dict[str, Any]:

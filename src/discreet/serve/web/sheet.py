@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.release.cube import Cube, CubeAxis
-from discreet.release.outline import Entry
+from discreet.release.outline import Entry, parents
 from discreet.serve.query import View
 from discreet.serve.refusals import Refusal
 
@@ -58,7 +58,9 @@ def sheet_of(cube: Cube, n_rows: int, n_columns: int, view: View) -> Sheet:
     kept = [_visible(axis, view) for axis in flat.axes]
     row_axes, column_axes = flat.axes[:n_rows], flat.axes[n_rows:]
     columns = list(itertools.product(*kept[n_rows:]))
-    rows = _ordered(flat, row_axes, kept[:n_rows], _sort_key(flat, column_axes, view.sort))
+    rows = list(itertools.product(*kept[:n_rows]))
+    if view.sort:
+        rows = _sorted_rows(row_axes, kept, _sort_key(flat, column_axes, view.sort))
     places = _flat(rows, row_axes)[:, None], _flat(columns, column_axes)[None, :]
     shape = (math.prod(map(len, row_axes)), math.prod(map(len, column_axes)))
     return Sheet(
@@ -83,19 +85,6 @@ def layer_of(axis: CubeAxis, view: View) -> str:
 def column_name(entries: Sequence[Entry]) -> str:
     """The name by which rows are sorted by a column."""
     return _SEPARATOR.join(entry.code for entry in entries) or ONLY_COLUMN
-
-
-def parents(entries: Sequence[Entry]) -> list[int | None]:
-    """For each entry the place of the one it stands under; the total has nothing under it."""
-    found: list[int | None] = []
-    above: list[int] = []
-    for place, entry in enumerate(entries):
-        while above and entries[above[-1]].depth >= entry.depth:
-            above.pop()
-        found.append(above[-1] if above else None)
-        if not entry.is_total:
-            above.append(place)
-    return found
 
 
 def leaves(entries: Sequence[Entry]) -> list[bool]:
@@ -124,10 +113,8 @@ def _visible(axis: CubeAxis, view: View) -> list[int]:
     return kept
 
 
-def _sort_key(cube: Cube, columns: Sequence[CubeAxis], sort: str) -> NDArray[np.float64] | None:
+def _sort_key(cube: Cube, columns: Sequence[CubeAxis], sort: str) -> NDArray[np.float64]:
     """What rows are sorted by, an array over the row variables; small first."""
-    if not sort:
-        return None
     name = sort.removeprefix("-")
     codes = name.split(_SEPARATOR) if columns else []
     is_known = len(codes) == len(columns) and (columns or name == ONLY_COLUMN)
@@ -140,30 +127,19 @@ def _sort_key(cube: Cube, columns: Sequence[CubeAxis], sort: str) -> NDArray[np.
     return -values if sort.startswith("-") else values
 
 
-def _ordered(
-    cube: Cube,
-    axes: Sequence[CubeAxis],
-    kept: Sequence[list[int]],
-    key: NDArray[np.float64] | None,
-) -> list[tuple[int, ...]]:
-    if key is None:
-        return list(itertools.product(*kept))
-    return [tuple(row) for row in _sorted_rows(axes, kept, key)]
-
-
 def _sorted_rows(
     axes: Sequence[CubeAxis], kept: Sequence[list[int]], key: NDArray[np.float64]
-) -> list[list[int]]:
+) -> list[tuple[int, ...]]:
     """Rows by the first variable at the total of the others, then within each of its entries."""
     if not axes:
-        return [[]]
+        return [()]
     first, others = axes[0], axes[1:]
     totals = [axis.total for axis in others]
     places = list(kept[0])
     if None not in totals:
         by = key[(slice(None), *totals)]
         places = _siblings_sorted([first.entries[k] for k in places], places, by)
-    return [[k, *rest] for k in places for rest in _sorted_rows(others, kept[1:], key[k])]
+    return [(k, *rest) for k in places for rest in _sorted_rows(others, kept[1:], key[k])]
 
 
 def _siblings_sorted(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import date
 
 from discreet.serve.answer import Answer
-from discreet.serve.question import Asked
+from discreet.serve.data.source import Asked
 from discreet.serve.web.panel import unit_label
 from discreet.serve.web.sheet import layer_of
 from discreet.serve.web.texts import Texts
@@ -24,12 +24,12 @@ def title_of(answer: Answer, texts: Texts) -> str:
 
 def caption_of(answer: Answer, texts: Texts) -> str:
     """The title with what the figures are."""
-    title, unit = title_of(answer, texts), unit_label(answer.unit, texts)
+    title, unit = title_of(answer, texts), unit_label(answer.cube.unit, texts)
     show = answer.query.view.show
     if show == "count":
         return str(texts.table.caption.format(unit=unit, title=title))
     share = texts.table.total_share if show == "total" else getattr(texts.table, show)
-    of = getattr(texts.units, f"{answer.unit}_of", unit)
+    of = getattr(texts.units, f"{answer.cube.unit}_of", unit)
     return str(texts.table.caption_share.format(share=share, unit=of, title=title))
 
 
@@ -38,20 +38,18 @@ def layers_of(answer: Answer, texts: Texts) -> list[str]:
     found = []
     for asked in answer.question.layers:
         axis = answer.cube.axis(asked.name)
-        code = layer_of(axis, answer.query.view)
-        entry = axis.entries[axis.place(code)]
+        entry = axis.entries[axis.place(layer_of(axis, answer.query.view))]
         found.append(f"{asked.variable.label}: {entry.label}")
     return found
 
 
 def populations_of(answer: Answer) -> list[str]:
     """For each filter its variable and the categories that are counted."""
-    found = []
-    for name, codes in sorted(answer.query.where.items()):
-        asked = answer.question.asked(name)
-        labels = {e.code: e.label for e in asked.entries}
-        found.append(f"{asked.variable.label}: {', '.join(labels.get(c, c) for c in codes)}")
-    return found
+    return [
+        f"{variable.label}: {', '.join(variable.labels_of(codes))}"
+        for name, codes in sorted(answer.query.where.items())
+        for variable in [answer.question.asked(name).variable]
+    ]
 
 
 def citation_of(answer: Answer, publisher: str, address: str, day: date, texts: Texts) -> str:

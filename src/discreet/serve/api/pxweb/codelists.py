@@ -6,44 +6,34 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from discreet.errors import suggest
 from discreet.release.outline import Entry
 from discreet.serve.data.dataset import Dataset
-from discreet.serve.data.source import Detail, Variable
-from discreet.serve.refusals import Refusal
+from discreet.serve.data.source import Asked, Detail, Variable
+from discreet.serve.refusals import unknown
 from discreet.serve.site.site import Site
+
+METADATA = "See the metadata of the table."
 
 
 @dataclass(frozen=True, eq=False)
-class CodeList:
-    """A level of a variable, by the name that programs use.
-
-    Attributes:
-      id: The name.
-      variable: The variable.
-      detail: The level.
-    """
+class CodeList(Asked):
+    """A level of a variable, by the name that programs use."""
 
     id: str
-    variable: Variable
-    detail: Detail
 
     @property
-    def entries(self) -> tuple[Entry, ...]:
+    def categories(self) -> tuple[Entry, ...]:
         """The categories of the level, without the total."""
-        return tuple(e for e in self.variable.entries(self.detail) if not e.is_total)
+        return tuple(entry for entry in self.entries if not entry.is_total)
 
     def leaves_of(self, code: str) -> list[str]:
         """The codes of the finest level that a category holds."""
-        axis = self.variable.axis
-        if code in axis.leaf_position:
-            return [code]
-        return [axis.leaves[k] for k in axis.node_leaves[code]]
+        return [self.variable.axis.leaves[k] for k in sorted(self.leaves([code]))]
 
 
-def widest(variable: Variable) -> Detail:
+def widest(variable: Variable) -> Asked:
     """The detail with the most categories: what a program sees when it names no code list."""
-    return max(variable.details, key=lambda detail: detail.cells)
+    return Asked(variable, max(variable.details, key=lambda detail: detail.cells))
 
 
 def codelists_of(dataset: Dataset, variable: Variable) -> list[CodeList]:
@@ -51,7 +41,7 @@ def codelists_of(dataset: Dataset, variable: Variable) -> list[CodeList]:
     if len(variable.details) == 1:
         return []
     return [
-        CodeList(_id(dataset.name, detail), variable, detail)
+        CodeList(variable, detail, _id(dataset.name, detail))
         for detail in variable.details
         if detail.name != variable.name
     ]
@@ -78,8 +68,7 @@ def _named(id: str, known: Sequence[CodeList], status: int) -> CodeList:
         if found.id == id:
             return found
     names = [found.id for found in known]
-    message = f"There is no code list {id!r}. {suggest(id, names)}"
-    raise Refusal("unknown_codelist", message, "See the metadata of the table.", status)
+    raise unknown("code list", id, names, code="unknown_codelist", allowed=METADATA, status=status)
 
 
 def _id(dataset: str, detail: Detail) -> str:

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-
-import numpy as np
 
 from discreet.release.cube import Cube, CubeAxis
 from discreet.release.outline import Entry
@@ -24,10 +21,4 @@ def contents_axis(units: Sequence[str], texts: Texts) -> CubeAxis:
 
 def with_contents(cubes: Mapping[str, Cube], texts: Texts) -> Cube:
     """Cubes of several units as one, with the units as its last variable."""
-    first = next(iter(cubes.values()))
-    return replace(
-        first,
-        axes=(*first.axes, contents_axis(list(cubes), texts)),
-        values=np.stack([cube.values for cube in cubes.values()], -1),
-        status=np.stack([cube.status for cube in cubes.values()], -1),
-    )
+    return Cube.stacked(contents_axis(list(cubes), texts), list(cubes.values()))

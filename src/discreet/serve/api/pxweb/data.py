@@ -14,9 +14,9 @@ from discreet.serve.api.pxweb.expressions import split
 from discreet.serve.api.pxweb.output import JSON_STAT, data_reply
 from discreet.serve.api.pxweb.saved import name_of, query_named
 from discreet.serve.api.pxweb.selection import Selection, Wish
-from discreet.serve.api.reply import reply, texts_of
+from discreet.serve.api.reply import reply
 from discreet.serve.data.dataset import Dataset
-from discreet.serve.refusals import Refusal
+from discreet.serve.refusals import Refusal, one_of
 from discreet.serve.site.site import current_site
 
 _FILES: dict[str, dict[str, Any]] = {
@@ -29,6 +29,10 @@ _FILES: dict[str, dict[str, Any]] = {
         "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
     )
 }
+_OF_DATA: dict[str, Any] = {
+    "response_model": models.Dataset,
+    "responses": {200: {"content": _FILES, "description": "The data, in the format asked for."}},
+}
 router = router_of()
 Form = Annotated[models.OutputFormat, Query(description="The format of the data.")]
 Params = Annotated[
@@ -39,16 +43,15 @@ Codes = Annotated[list[str] | None, Query(description="Variables, with commas be
 
 @router.get(
     "/tables/{dataset}/data",
-    response_model=models.Dataset,
+    **_OF_DATA,
     summary="The data of a table",
-    responses={200: {"content": _FILES, "description": "The data, in the format asked for."}},
     openapi_extra={"parameters": [VALUES, LISTS]},
 )
 def data(
     request: Request,
     dataset: str,
     lang: Lang = None,
-    outputFormat: Form = JSON_STAT,  # type: ignore[assignment]
+    outputFormat: Form = JSON_STAT,
     outputFormatParams: Params = None,
     heading: Codes = None,
     stub: Codes = None,
@@ -64,16 +67,15 @@ def data(
 
 @router.post(
     "/tables/{dataset}/data",
-    response_model=models.Dataset,
+    **_OF_DATA,
     summary="The data of a table, selected in the body",
-    responses={200: {"content": _FILES, "description": "The data, in the format asked for."}},
 )
 def posted_data(
     request: Request,
     dataset: str,
     selection: models.VariablesSelection | None = None,
     lang: Lang = None,
-    outputFormat: Form = JSON_STAT,  # type: ignore[assignment]
+    outputFormat: Form = JSON_STAT,
     outputFormatParams: Params = None,
 ) -> Response:
     """Selected cells of a table; nothing selected gives the default selection."""
@@ -107,9 +109,8 @@ def saved_query(request: Request, query_id: str) -> Response:
 
 @router.get(
     "/savedqueries/{query_id}/data",
-    response_model=models.Dataset,
+    **_OF_DATA,
     summary="The data of a saved query",
-    responses={200: {"content": _FILES, "description": "The data, in the format asked for."}},
 )
 def saved_data(
     request: Request,
@@ -159,7 +160,5 @@ def _data(
         raise Refusal("too_many_cells", message, f"At most {most:,} cells in one call.")
     listed = [name for text in params for name in split(text)]
     for name in listed:
-        if name not in models.FORMAT_PARAMS:
-            allowed = f"One of {', '.join(models.FORMAT_PARAMS)}."
-            raise Refusal("unknown_value", f"outputFormatParams cannot be {name!r}.", allowed)
-    return data_reply(request, selection, form, listed, texts_of(request))
+        one_of("outputFormatParams", name, models.FORMAT_PARAMS)
+    return data_reply(request, selection, form, listed)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from fnmatch import fnmatchcase
 
 from discreet.errors import suggest
 from discreet.serve.refusals import Refusal
@@ -64,20 +65,7 @@ def _meant(variable: str, codes: Sequence[str], expression: str) -> Sequence[str
 
 def matches(text: str, pattern: str) -> bool:
     """Whether a pattern with `*` and `?` describes a text; no pattern takes long."""
-    at, back, star = 0, 0, -1  # where we are, where the last star began, and the star
-    place = 0
-    while at < len(text):
-        if place < len(pattern) and pattern[place] == "*":
-            star, back = place, at
-            place += 1
-        elif place < len(pattern) and pattern[place] in ("?", text[at]):
-            at, place = at + 1, place + 1
-        elif star >= 0:  # let the last star take one more letter
-            back += 1
-            at, place = back, star + 1
-        else:
-            return False
-    return not pattern[place:].strip("*")
+    return fnmatchcase(text, pattern.replace("[", "[[]"))
 
 
 def _top(variable: str, codes: Sequence[str], given: Sequence[str]) -> Sequence[str]:

@@ -10,14 +10,13 @@ from fastapi import Query, Request
 from fastapi.responses import Response
 
 from discreet import __version__
-from discreet.serve.api.listed import Part, page_address
+from discreet.serve.api.listed import Part
 from discreet.serve.api.pxweb import models
 from discreet.serve.api.pxweb.codelists import codelist, codelist_for
 from discreet.serve.api.pxweb.common import LISTS, Lang, max_cells, named, router_of
 from discreet.serve.api.pxweb.contents import CONTENTS
 from discreet.serve.api.pxweb.metadata import (
     PATH,
-    ROOT,
     codelist_json,
     link,
     metadata_json,
@@ -25,7 +24,8 @@ from discreet.serve.api.pxweb.metadata import (
 )
 from discreet.serve.api.pxweb.output import FORMATS, JSON_STAT
 from discreet.serve.api.pxweb.selection import default_wishes
-from discreet.serve.api.reply import base_of, json_reply, texts_of
+from discreet.serve.api.reply import json_reply
+from discreet.serve.api.told import Teller
 from discreet.serve.refusals import Refusal
 from discreet.serve.site.site import current_site
 from discreet.serve.web.texts import texts as texts_in
@@ -62,15 +62,16 @@ def config(request: Request) -> Response:
 @router.get("/navigation", response_model=models.Folder, summary="The folder of all tables")
 def navigation(request: Request, lang: Lang = None) -> Response:
     """All tables in one folder."""
-    site, base, texts = current_site(request), base_of(request), texts_of(request)
+    teller = Teller.of(request)
+    site = teller.site
     found = {
-        "language": texts.code,
+        "language": teller.texts.code,
         "id": PATH,
         "label": site.title,
         "description": site.config.description,
         "tags": [],
-        "folderContents": [table_json(d, site, base, texts) for d in site.datasets.values()],
-        "links": [link("self", f"{base}{ROOT}/navigation", texts)],
+        "folderContents": [table_json(d, teller) for d in site.datasets.values()],
+        "links": [link("self", "navigation", teller)],
     }
     return json_reply(request, found)
 
@@ -95,8 +96,8 @@ def tables(
     pageSize: Annotated[int, Query(ge=1, le=100_000)] = 100,
 ) -> Response:
     """The tables, page by page."""
-    site, base, texts = current_site(request), base_of(request), texts_of(request)
-    listed = [table_json(d, site, base, texts) for d in site.datasets.values()]
+    teller = Teller.of(request)
+    listed = [table_json(d, teller) for d in teller.site.datasets.values()]
     words = (query or "").casefold().split()
     found = [t for t in listed if all(w in _searched(t) for w in words) and _is_new(t, pastDays)]
     part = Part(pageNumber, pageSize, len(found))
@@ -107,22 +108,22 @@ def tables(
         "totalPages": part.pages,
         "links": [],
     }
-    beside = {"next": part.number + 1, "previous": part.number - 1}
+    language = teller.texts.code
     links = [
-        link(rel, page_address(request, number, "pageNumber"), texts)
-        for rel, number in {"self": part.number, **beside}.items()
-        if 1 <= number <= max(part.pages, part.number)
+        {"rel": rel, "hreflang": language, "href": href}
+        for rel, href in part.links(request, "pageNumber").items()
+        if href is not None
     ]
-    told = {"language": texts.code, "tables": list(part.of(found)), "page": page, "links": links}
+    told = {"language": language, "tables": list(part.of(found)), "page": page, "links": links}
     return json_reply(request, told)
 
 
 @router.get("/tables/{dataset}", response_model=models.TableResponse, summary="A table")
 def table(request: Request, dataset: str, lang: Lang = None) -> Response:
     """A table as the list shows it."""
-    site, texts = current_site(request), texts_of(request)
-    found = table_json(site.dataset(dataset), site, base_of(request), texts)
-    return json_reply(request, {**found, "language": texts.code})
+    teller = Teller.of(request)
+    found = table_json(teller.site.dataset(dataset), teller)
+    return json_reply(request, {**found, "language": teller.texts.code})
 
 
 @router.get(
@@ -138,16 +139,14 @@ def metadata(
     defaultSelection: bool = False,
 ) -> Response:
     """All variables with their values and code lists, as JSON-stat 2."""
-    site = current_site(request)
-    found = site.dataset(dataset)
+    found = current_site(request).dataset(dataset)
     known = {v.name: v for v in found.variables}
     lists = {
         name: codelist_for(found, known[name], id)
         for name, id in named(request, "codelist").items()
         if name in known
     }
-    told = metadata_json(found, site, base_of(request), texts_of(request), lists)
-    return json_reply(request, told)
+    return json_reply(request, metadata_json(found, Teller.of(request), lists))
 
 
 @router.get(
@@ -157,19 +156,19 @@ def metadata(
 )
 def default_selection(request: Request, dataset: str, lang: Lang = None) -> Response:
     """The selection of a table when none is made."""
-    found, texts = current_site(request).dataset(dataset), texts_of(request)
+    teller = Teller.of(request)
+    found = teller.site.dataset(dataset)
     wishes = default_wishes(found)
     selection = [
         {"variableCode": name, "codelist": None, "valueCodes": list(wish.codes)}
         for name, wish in wishes.items()
     ]
     stub = [name for name in wishes if name != CONTENTS]
-    address = f"{base_of(request)}{ROOT}/tables/{found.name}/defaultselection"
     told = {
         "selection": selection,
         "placement": {"heading": [CONTENTS], "stub": stub},
-        "language": texts.code,
-        "links": [link("self", address, texts)],
+        "language": teller.texts.code,
+        "links": [link("self", f"tables/{found.name}/defaultselection", teller)],
     }
     return json_reply(request, told)
 
@@ -179,9 +178,8 @@ def default_selection(request: Request, dataset: str, lang: Lang = None) -> Resp
 )
 def code_list(request: Request, codelist_id: str, lang: Lang = None) -> Response:
     """A level of a hierarchy, with what each of its values holds."""
-    site = current_site(request)
-    found = codelist(site, codelist_id)
-    return json_reply(request, codelist_json(found, site, base_of(request), texts_of(request)))
+    found = codelist(current_site(request), codelist_id)
+    return json_reply(request, codelist_json(found, Teller.of(request)))
 
 
 def _searched(table: Mapping[str, Any]) -> str:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Literal, get_args
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field
+from pydantic import AliasChoices, BaseModel, Field
+
+from discreet.serve.api.models import JsonStat, Model
 
 OutputFormat = Literal["json-stat2", "csv", "px", "xlsx", "html", "parquet"]
 FormatParam = Literal[
@@ -54,13 +56,7 @@ class SavedQueryModel(BaseModel):
     outputFormatParams: list[FormatParam] = Field(default_factory=list, max_length=10)
 
 
-class Shape(BaseModel):
-    """A shape with these entries and no others."""
-
-    model_config = ConfigDict(extra="forbid")
-
-
-class Problem(Shape):
+class Problem(Model):
     """Why a request was not answered."""
 
     type: str
@@ -71,7 +67,7 @@ class Problem(Shape):
     offers: list[dict[str, str]]
 
 
-class Link(Shape):
+class Link(Model):
     """A link with its language."""
 
     rel: str
@@ -79,26 +75,26 @@ class Link(Shape):
     href: str
 
 
-class Language(Shape):
-    """A language."""
+class Named(Model):
+    """A language, or a folder on the way to a table."""
 
     id: str
     label: str
 
 
-class SourceReference(Shape):
+class SourceReference(Model):
     """How to cite in a language."""
 
     language: str
     text: str
 
 
-class Config(Shape):
+class Config(Model):
     """What the interface can do, and its limits."""
 
     apiVersion: str
     appVersion: str
-    languages: list[Language]
+    languages: list[Named]
     defaultLanguage: str
     maxDataCells: int
     maxCallsPerTimeWindow: int
@@ -110,14 +106,7 @@ class Config(Shape):
     features: list[dict[str, Any]]
 
 
-class PathElement(Shape):
-    """A folder on the way to a table."""
-
-    id: str
-    label: str
-
-
-class Table(Shape):
+class Table(Model):
     """A table in a list."""
 
     type: Literal["Table"]
@@ -132,7 +121,7 @@ class Table(Shape):
     discontinued: bool
     source: str
     timeUnit: Literal["Other"]
-    paths: list[list[PathElement]]
+    paths: list[list[Named]]
     links: list[Link]
 
 
@@ -142,7 +131,7 @@ class TableResponse(Table):
     language: str
 
 
-class PageInfo(Shape):
+class PageInfo(Model):
     """Where a part of the list stands."""
 
     pageNumber: int
@@ -152,7 +141,7 @@ class PageInfo(Shape):
     links: list[Link]
 
 
-class TablesResponse(Shape):
+class TablesResponse(Model):
     """Tables, page by page."""
 
     language: str
@@ -161,7 +150,7 @@ class TablesResponse(Shape):
     links: list[Link]
 
 
-class Folder(Shape):
+class Folder(Model):
     """The one folder of a site, with all its tables."""
 
     language: str
@@ -173,7 +162,7 @@ class Folder(Shape):
     links: list[Link]
 
 
-class ValueMap(Shape):
+class ValueMap(Model):
     """A value of a code list and what it holds."""
 
     code: str
@@ -181,7 +170,7 @@ class ValueMap(Shape):
     valueMap: list[str]
 
 
-class CodeListResponse(Shape):
+class CodeListResponse(Model):
     """A code list."""
 
     id: str
@@ -195,56 +184,15 @@ class CodeListResponse(Shape):
     links: list[Link]
 
 
-class Category(Shape):
-    """The values of a dimension."""
+class Dataset(JsonStat):
+    """A JSON-stat 2.0 data set, with what the protocol adds."""
 
-    index: dict[str, int]
-    label: dict[str, str]
-    child: dict[str, list[str]] | None = None
-    unit: dict[str, dict[str, Any]] | None = None
-
-
-class Dimension(Shape):
-    """A variable with its values."""
-
-    label: str
-    category: Category
-    extension: dict[str, Any]
-
-
-class Dataset(Shape):
-    """A JSON-stat 2.0 data set."""
-
-    model_config = ConfigDict(extra="forbid", populate_by_name=True)
-
-    version: Literal["2.0"]
-    class_: Literal["dataset"] = Field(alias="class")
     href: str | None = None
-    label: str
-    source: str
-    updated: str | None = None
-    note: list[str] = Field(default_factory=list)
     role: dict[str, list[str]]
-    id: list[str]
-    size: list[int]
-    dimension: dict[str, Dimension]
-    value: list[int | float | None] | None
-    status: dict[str, str] | None = None
-    extension: dict[str, Any]
 
 
-class SelectedVariable(Shape):
-    """What is selected of one variable by default."""
-
-    variableCode: str
-    codelist: str | None
-    valueCodes: list[str]
-
-
-class DefaultSelection(Shape):
+class DefaultSelection(VariablesSelection):
     """What is selected when nothing is asked for."""
 
-    selection: list[SelectedVariable]
-    placement: Placement
     language: str
     links: list[Link]

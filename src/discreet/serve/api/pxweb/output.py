@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from fastapi import Request
 from fastapi.responses import Response
@@ -16,21 +16,14 @@ from discreet.release.formats.options import Labels, Options
 from discreet.release.formats.write import writer_named
 from discreet.serve.answer import Answer
 from discreet.serve.api.pxweb.contents import CONTENTS
-from discreet.serve.api.pxweb.metadata import (
-    contents_dimension,
-    dimension_extension,
-    extension_of,
-    updated_of,
-)
+from discreet.serve.api.pxweb.metadata import dimensions, extension_of, updated_of
 from discreet.serve.api.pxweb.selection import Selection
-from discreet.serve.api.reply import base_of, reply
-from discreet.serve.api.told import about_of
+from discreet.serve.api.reply import reply
+from discreet.serve.api.told import Teller
 from discreet.serve.refusals import Refusal
-from discreet.serve.site.site import Site, current_site
 from discreet.serve.web.panel import unit_label
-from discreet.serve.web.texts import Texts
 
-JSON_STAT = "json-stat2"
+JSON_STAT: Final = "json-stat2"
 FORMATS = {
     JSON_STAT: "json-stat",
     "csv": "csv",
@@ -48,32 +41,29 @@ _SEPARATORS = {"SeparatorTab": "\t", "SeparatorSpace": " ", "SeparatorSemicolon"
 
 
 def data_reply(
-    request: Request, selection: Selection, form: str, params: Sequence[str], texts: Texts
+    request: Request, selection: Selection, form: str, params: Sequence[str]
 ) -> Response:
     """The selected cells as an answer."""
-    site, base = current_site(request), base_of(request)
+    teller = Teller.of(request)
     answers = selection.answered()
-    cube = selection.cube(answers, texts)
-    options = _options(selection, answers, site, base, texts)
+    cube = selection.cube(answers, teller.texts)
+    options = _options(selection, answers, teller)
     if form == JSON_STAT:
-        found = _json_stat(selection, cube, options, site, base, texts)
+        found = _json_stat(selection, cube, options, teller)
         return reply(request, json_bytes(found), "application/json")
     writer = writer_named(FORMATS[form])
     content = writer.write(cube, _laid_out(options, params))
     return reply(request, content, writer.media_type)
 
 
-def _options(
-    selection: Selection, answers: Mapping[str, Answer], site: Site, base: str, texts: Texts
-) -> Options:
+def _options(selection: Selection, answers: Mapping[str, Answer], teller: Teller) -> Options:
     first = next(iter(answers.values()))
     labels = [s.variable.label for s in selection.variables]
     title = f"{selection.dataset.title}: {', '.join(labels)}" if labels else selection.dataset.title
-    about = replace(about_of(first, site, base, texts), title=title)
-    shown = [s.variable.name for s in selection.variables]
-    heading = tuple(name for name in shown if name in selection.heading)
-    measure = " / ".join(unit_label(unit, texts) for unit in selection.units)
-    return Options(layout="wide", columns=(*heading, CONTENTS), measure=measure, about=about)
+    about = replace(teller.about(first), title=title)
+    columns = (*selection.in_columns, CONTENTS)
+    measure = " / ".join(unit_label(unit, teller.texts) for unit in selection.units)
+    return Options(layout="wide", columns=columns, measure=measure, about=about)
 
 
 def _laid_out(options: Options, params: Sequence[str]) -> Options:
@@ -87,25 +77,19 @@ def _laid_out(options: Options, params: Sequence[str]) -> Options:
         options,
         labels=labels[0] if labels else "labels",
         separator=separators[0] if separators else ",",
-        with_notes=False,
     )
 
 
 def _json_stat(
-    selection: Selection, cube: Cube, options: Options, site: Site, base: str, texts: Texts
+    selection: Selection, cube: Cube, options: Options, teller: Teller
 ) -> dict[str, Any]:
     """JSON-stat with what the protocol adds to it."""
-    dataset = selection.dataset
-    found = json_stat(cube, options)
-    for selected in selection.variables:
-        extension = dimension_extension(dataset, selected.variable, base, texts)
-        found["dimension"][selected.variable.name]["extension"] = extension
-    found["dimension"][CONTENTS] = contents_dimension(cube.axis(CONTENTS), dataset, texts)
-    shown = [s.variable.name for s in selection.variables]
-    extension = extension_of(dataset, site, texts)
-    extension["px"]["stub"] = [name for name in shown if name not in selection.heading]
-    extension["px"]["heading"] = [*(n for n in shown if n in selection.heading), CONTENTS]
+    dataset, columns = selection.dataset, selection.in_columns
+    found, extension = json_stat(cube, options), extension_of(selection.dataset, teller)
+    extension["px"]["stub"] = [s.name for s in selection.variables if s.name not in columns]
+    extension["px"]["heading"] = [*columns, CONTENTS]
     symbols = found["extension"]["status"]
+    found["dimension"] = dimensions(list(cube.axes), dataset, teller)
     found["extension"] = {**extension, "status": symbols, "citation": options.about.citation}
     found |= {"role": {"metric": [CONTENTS]}, "updated": updated_of(dataset)}
     return {name: value for name, value in found.items() if value is not None}

@@ -12,7 +12,7 @@ from fastapi.responses import JSONResponse, Response
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
-from discreet.serve.refusals import Refusal
+from discreet.serve.refusals import Refusal, unreadable
 
 MEDIA_TYPE = "application/problem+json"
 TOO_LARGE = ("too_many_cells", "too_many_variables")
@@ -32,7 +32,7 @@ class ProblemRoute(APIRoute):
             except Refusal as refusal:
                 return problem(request, refusal)
             except RequestValidationError as error:
-                return problem(request, _unreadable(error))
+                return problem(request, unreadable(error.errors(), 400))
             except HTTPException:  # the body is no JSON
                 message = "The body of the request cannot be read."
                 return problem(request, Refusal("unreadable", message, "A body in JSON."))
@@ -50,12 +50,6 @@ def problem(request: Request, refusal: Refusal) -> Response:
         "status": status,
         "detail": f"{refusal.public()} {refusal.allowed}",
         "instance": request.scope["state"]["path"],
-        "offers": [{"label": label, "address": q.address} for label, q in refusal.offers],
+        "offers": refusal.offered,
     }
     return JSONResponse(told, status, media_type=MEDIA_TYPE)
-
-
-def _unreadable(error: RequestValidationError) -> Refusal:
-    names = sorted({str(e["loc"][-1]) for e in error.errors() if e.get("loc")})
-    message = f"The request cannot be read: {', '.join(names)}."
-    return Refusal("unreadable", message, "See /api/ for what can be asked.", 400)

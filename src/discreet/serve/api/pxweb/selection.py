@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from discreet.errors import suggest
 from discreet.release.cube import Cube, CubeAxis
 from discreet.serve.answer import Answer
-from discreet.serve.api.pxweb.codelists import codelist_for, widest
+from discreet.serve.api.pxweb.codelists import METADATA, codelist_for, widest
 from discreet.serve.api.pxweb.contents import CONTENTS, with_contents
 from discreet.serve.api.pxweb.expressions import chosen
 from discreet.serve.data.dataset import Dataset
-from discreet.serve.data.source import Detail, Variable
+from discreet.serve.data.source import Asked, Variable, by_detail, coarsest
 from discreet.serve.query import Query
-from discreet.serve.refusals import Refusal
+from discreet.serve.refusals import unknown
 from discreet.serve.web.texts import Texts
 
 
@@ -33,14 +32,9 @@ class Wish:
 
 
 @dataclass(frozen=True, eq=False)
-class Selected:
-    """What is selected of one variable: codes of a detail, in their order.
+class Selected(Asked):
+    """What is selected of one variable: codes of the smallest detail that has them, in order."""
 
-    The detail is the smallest that has the codes.
-    """
-
-    variable: Variable
-    detail: Detail
     codes: tuple[str, ...]
 
     @property
@@ -74,8 +68,7 @@ class Selection:
         known = {v.name: v for v in dataset.variables}
         for name in (*named, *heading):
             if name not in known and name != CONTENTS:
-                message = f"There is no variable {name!r}. {suggest(name, [*known, CONTENTS])}"
-                raise Refusal("unknown_name", message, "See the metadata of the table.")
+                raise unknown("variable", name, [*known, CONTENTS], allowed=METADATA)
         shown = [
             _selected(dataset, variable, named[variable.name])
             for variable in dataset.variables
@@ -87,6 +80,11 @@ class Selection:
         return cls(dataset, tuple(shown), tuple(kept), tuple(heading))
 
     @property
+    def in_columns(self) -> list[str]:
+        """The variables that are shown in columns."""
+        return [s.name for s in self.variables if s.name in self.heading]
+
+    @property
     def cells(self) -> int:
         """The cells that are selected."""
         return math.prod(len(s.codes) for s in self.variables) * len(self.units)
@@ -96,8 +94,8 @@ class Selection:
         crossed = [s for s in self.variables if not s.is_total]
         if not crossed:  # a table needs a variable, even if its total alone is shown
             return Query(rows=(self.dataset.variables[0].smallest.name,), unit=unit)
-        picked = {s.variable.name: tuple(sorted(s.codes)) for s in crossed}
-        columns = [s for s in crossed if s.variable.name in self.heading]
+        picked = {s.name: tuple(sorted(s.codes)) for s in crossed}
+        columns = [s for s in crossed if s.name in self.heading]
         return Query(
             rows=tuple(s.detail.name for s in crossed if s not in columns),
             columns=tuple(s.detail.name for s in columns),
@@ -114,7 +112,7 @@ class Selection:
         return with_contents({u: self._cells(a.cube) for u, a in answers.items()}, texts)
 
     def _cells(self, cube: Cube) -> Cube:
-        shown = {s.variable.name: s for s in self.variables}
+        shown = {s.name: s for s in self.variables}
         for axis in cube.axes:
             if axis.name not in shown or shown[axis.name].is_total:
                 cube = cube.at(axis.name, axis.codes[axis.total or 0])
@@ -122,23 +120,18 @@ class Selection:
                 cube = cube.picked(axis.name, shown[axis.name].codes)
         for selected in self.variables:
             if selected.is_total:
-                cube = _with_total(cube, selected)
-        named = cube.arranged([s.variable.name for s in self.variables])
-        axes = [
-            replace(a, label=s.variable.label)
-            for a, s in zip(named.axes, self.variables, strict=True)
-        ]
-        return replace(named, axes=tuple(axes))
+                total = CubeAxis(selected.name, selected.variable.label, selected.entries[:1])
+                cube = Cube.stacked(total, [cube])
+        placed = cube.arranged([s.name for s in self.variables])
+        return placed.with_labels([s.variable.label for s in self.variables])
 
 
 def default_wishes(dataset: Dataset) -> dict[str, Wish]:
     """What is shown when nothing is selected: the data set's first table."""
     found = {CONTENTS: Wish(dataset.source.units[:1])}
-    for variable in dataset.variables:
-        for detail in variable.details:
-            if detail.name in dataset.first.variables:
-                codes = tuple(e.code for e in variable.entries(detail))
-                found[variable.name] = Wish(codes)
+    for name, asked in by_detail(dataset.variables).items():
+        if name in dataset.first.variables:
+            found[asked.name] = Wish(tuple(entry.code for entry in asked.entries))
     return found
 
 
@@ -146,23 +139,7 @@ def _selected(dataset: Dataset, variable: Variable, wish: Wish) -> Selected:
     """The codes of a wish in the smallest detail that has them all."""
     if wish.codelist:
         found = codelist_for(dataset, variable, wish.codelist)
-        codes = chosen(variable.name, [e.code for e in found.entries], wish.codes)
+        codes = chosen(variable.name, [e.code for e in found.categories], wish.codes)
         return Selected(variable, found.detail, tuple(codes))
-    entries = variable.entries(widest(variable))
-    codes = chosen(variable.name, [e.code for e in entries], wish.codes)
-    for detail in sorted(variable.details, key=lambda d: d.cells):
-        if {*codes} <= {e.code for e in variable.entries(detail)}:
-            return Selected(variable, detail, tuple(codes))
-    return Selected(variable, widest(variable), tuple(codes))
-
-
-def _with_total(cube: Cube, selected: Selected) -> Cube:
-    """The cube with a variable of which only the total is shown."""
-    variable = selected.variable
-    total = next(e for e in variable.entries(selected.detail) if e.is_total)
-    return replace(
-        cube,
-        axes=(*cube.axes, CubeAxis(variable.name, variable.label, (total,))),
-        values=cube.values[..., None],
-        status=cube.status[..., None],
-    )
+    codes = chosen(variable.name, [e.code for e in widest(variable).entries], wish.codes)
+    return Selected(variable, coarsest(variable, codes).detail, tuple(codes))

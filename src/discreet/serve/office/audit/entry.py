@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 Kind = Literal["table", "download", "api", "admin"]
 OK = "ok"
@@ -47,8 +47,8 @@ class Entry:
         return found
 
 
-class Audit(Protocol):
-    """Where questions are written down."""
+class Audit:
+    """An audit log that keeps nothing; others are kinds of it."""
 
     def record(self, entry: Entry) -> None:
         """Return when the entry is on the disk."""
@@ -58,19 +58,6 @@ class Audit(Protocol):
 
     def close(self) -> None:
         """Write what waits."""
-
-
-class NoAudit:
-    """An audit log that keeps nothing."""
-
-    def record(self, entry: Entry) -> None:
-        """Forget the entry."""
-
-    async def recorded(self, entry: Entry) -> None:
-        """Forget the entry."""
-
-    def close(self) -> None:
-        """Nothing waits."""
 
 
 COLUMNS = tuple(f.name for f in fields(Entry))

@@ -10,7 +10,7 @@ from datetime import timedelta
 
 from sqlalchemy import delete, insert
 
-from discreet.serve.office.audit.entry import Entry, now
+from discreet.serve.office.audit.entry import Audit, Entry, now
 from discreet.serve.office.store.schema import AUDIT
 from discreet.serve.office.store.store import Store, StoreError
 
@@ -20,7 +20,7 @@ _STOP_SECONDS = 30.0
 _Waiting = tuple[Entry, "Future[None]"]
 
 
-class AuditLog:
+class AuditLog(Audit):
     """Entries in the office's database.
 
     Promise: `record` returns when the entry is on the disk, and raises when it cannot be written;

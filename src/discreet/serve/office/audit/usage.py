@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Any
 
 from sqlalchemy import Select, case, distinct, func, select
 
+from discreet.release.formats.inert import inert_text
 from discreet.serve.office.audit.entry import COLUMNS, OK, now
 from discreet.serve.office.store.schema import AUDIT
 from discreet.serve.office.store.store import Store
@@ -60,13 +61,18 @@ def usage(store: Store, days: int = 30, most: int = 10) -> Usage:
       most: How many slow and frequent questions are listed.
     """
     since = (now() - timedelta(days=days - 1)).replace(hour=0, minute=0, second=0, microsecond=0)
+    number, slowest = func.count(), func.max(_C.milliseconds)
+    table, is_ok = (_C.dataset, _C.address), _C.outcome == OK
+    ranked = (
+        _ranked(number, (_C.dataset, _C.outcome), since, ~is_ok),
+        _ranked(slowest, table, since).limit(most),
+        _ranked(number, table, since, is_ok).limit(most),
+    )
     with store.reading() as connection:
         return Usage(
             since,
             tuple(_day(row) for row in connection.execute(_by_day(since))),
-            tuple((d, o, n) for d, o, n in connection.execute(_refusals(since))),
-            tuple((d, a, t) for d, a, t in connection.execute(_slowest(since, most))),
-            tuple((d, a, n) for d, a, n in connection.execute(_tables(since, most))),
+            *(tuple(map(tuple, connection.execute(asked).all())) for asked in ranked),
         )
 
 
@@ -83,26 +89,10 @@ def _day(row: Any) -> Day:
     return Day(found, int(questions), int(refused), int(visitors), float(milliseconds))
 
 
-def _refusals(since: datetime) -> Select[Any]:
-    number = func.count()
-    asked = select(_C.dataset, _C.outcome, number).where(
-        _C.time >= since, _IS_QUESTION, _C.outcome != OK
-    )
-    return asked.group_by(_C.dataset, _C.outcome).order_by(number.desc(), _C.dataset, _C.outcome)
-
-
-def _slowest(since: datetime, most: int) -> Select[Any]:
-    longest = func.max(_C.milliseconds)
-    asked = select(_C.dataset, _C.address, longest).where(_C.time >= since, _IS_QUESTION)
-    return asked.group_by(_C.dataset, _C.address).order_by(longest.desc()).limit(most)
-
-
-def _tables(since: datetime, most: int) -> Select[Any]:
-    number = func.count()
-    asked = select(_C.dataset, _C.address, number)
-    asked = asked.where(_C.time >= since, _IS_QUESTION, _C.outcome == OK)
-    ordered = asked.group_by(_C.dataset, _C.address).order_by(number.desc(), _C.address)
-    return ordered.limit(most)
+def _ranked(figure: Any, by: Sequence[Any], since: datetime, *only: Any) -> Select[Any]:
+    """Questions since a day in groups, those with the largest figure first."""
+    asked = select(*by, figure).where(_C.time >= since, _IS_QUESTION, *only)
+    return asked.group_by(*by).order_by(figure.desc(), *by)
 
 
 def exported(store: Store, since: datetime | None = None) -> Iterator[str]:
@@ -119,10 +109,7 @@ def exported(store: Store, since: datetime | None = None) -> Iterator[str]:
 def _line(values: Any) -> str:
     """One line; a text that a spreadsheet would run as a formula is disarmed."""
     text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerow([_disarmed(v) for v in values])
+    csv.writer(text, lineterminator="\n").writerow(
+        [inert_text(v) if isinstance(v, str) else v for v in values]
+    )
     return text.getvalue()
-
-
-def _disarmed(value: Any) -> Any:
-    is_formula = isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r")
-    return f"'{value}" if is_formula else value

@@ -62,9 +62,7 @@ def _group(
     for s, value in enumerate(picture.values[k]):
         shown = picture.written(value)
         length = max(float(value) * scale, 0.0) if value == value else 0.0
-        name = ": ".join(part for part in (picture.categories[k], picture.series[s]) if part)
-        hint = svg.tooltip(f"{name}: {shown}")
-        top = y + s * thick
+        top, hint = y + s * thick, svg.tooltip(picture.hint(k, s))
         parts.append(svg.rectangle(left, top, length, thick - 1.5, hint, fill=looks[s]))
         if len(picture.series) == 1:
             parts.append(svg.text(left + length + 6, top + thick * 0.5 + 4, shown, fill=svg.SOFT))

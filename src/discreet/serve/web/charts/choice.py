@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from markupsafe import Markup
@@ -12,42 +13,8 @@ from discreet.serve.web.charts import bars, heat, lines, pyramid
 from discreet.serve.web.charts.picture import Picture
 from discreet.serve.web.texts import Texts
 
-
-@dataclass(frozen=True)
-class Kind:
-    """A kind of chart.
-
-    Attributes:
-      fits: Whether a picture can be drawn.
-      draw: Draws it.
-      most_categories: Rows that have room.
-      most_series: Columns that have room.
-      most_marks: Rows times columns that have room.
-    """
-
-    fits: Callable[[Picture], bool]
-    draw: Callable[[Picture], Markup]
-    most_categories: int
-    most_series: int
-    most_marks: int
-
-    def limited(self, picture: Picture) -> Picture:
-        """What has room of a picture."""
-        series = min(len(picture.series), self.most_series)
-        categories = min(self.most_categories, max(self.most_marks // max(series, 1), 1))
-        return picture.limited(categories, series)
-
-
-CHARTS = {
-    name: Kind(
-        module.fits,
-        module.draw,
-        module.MOST_CATEGORIES,
-        module.MOST_SERIES,
-        module.MOST_MARKS,
-    )
-    for name, module in {"bars": bars, "lines": lines, "heat": heat, "pyramid": pyramid}.items()
-}
+CHARTS: Mapping[str, Any] = {"bars": bars, "lines": lines, "heat": heat, "pyramid": pyramid}
+"""The charts by name; each says what `fits` it, how much has room, and how to `draw` it."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +37,9 @@ def drawn(name: str, picture: Picture, texts: Texts) -> Drawn:
         return Drawn(Markup(""), getattr(said.needs, name))
     if not np.isfinite(picture.values).any():
         return Drawn(Markup(""), said.nothing_shown)
-    limited = kind.limited(picture)
+    series = min(len(picture.series), kind.MOST_SERIES)
+    most = min(kind.MOST_CATEGORIES, max(kind.MOST_MARKS // max(series, 1), 1))
+    limited = picture.limited(most, series)
     described = replace(limited, description=_description(name, limited, texts))
     return Drawn(kind.draw(described), _left_out(picture, limited, texts))
 
@@ -85,15 +54,11 @@ def _description(name: str, picture: Picture, texts: Texts) -> str:
         rows=texts.count("rows", len(picture.categories)),
         columns=texts.count("columns", len(picture.series)),
         most=picture.written(float(values[high])),
-        most_at=_named(picture, *map(int, high)),
+        most_at=picture.named(*map(int, high), between=", "),
         least=picture.written(float(values[low])),
-        least_at=_named(picture, *map(int, low)),
+        least_at=picture.named(*map(int, low), between=", "),
     )
     return described
-
-
-def _named(picture: Picture, k: int, s: int) -> str:
-    return ", ".join(part for part in (picture.categories[k], picture.series[s]) if part)
 
 
 def _left_out(whole: Picture, shown: Picture, texts: Texts) -> str:

@@ -17,7 +17,6 @@ _DARK_FROM = 4  # shades on which writing is white
 _HIGH = 24.0
 _SMALL = 11.0
 _FOOT = 40.0
-_SLANTED = 110.0  # longest slanted name
 
 
 def fits(picture: Picture) -> bool:
@@ -48,7 +47,7 @@ def _field_width(picture: Picture, left: float) -> float:
     level = (WIDTH - left) / len(picture.series)
     if longest + 6 <= level:
         return level
-    return (WIDTH - left - min(longest, _SLANTED) * 0.6) / len(picture.series)
+    return (WIDTH - left - min(longest, svg.SLANTED) * 0.6) / len(picture.series)
 
 
 def shade_of(value: float, largest: float) -> int:
@@ -67,15 +66,14 @@ def _over(picture: Picture, left: float, wide: float) -> tuple[float, list[Marku
     if not longest:
         return 6.0, []
     is_level = longest + 6 <= wide
-    height = 22.0 if is_level else min(longest, _SLANTED) * 0.72 + 20
+    height = 22.0 if is_level else min(longest, svg.SLANTED) * 0.72 + 20
     parts = []
     for s, series in enumerate(picture.series):
         x = left + (s + 0.5) * wide
         if is_level:
             parts.append(svg.text(x, 15.0, series, text_anchor="middle"))
         else:
-            turn = f"rotate(-45 {x:.1f} {height - 6:.1f})"
-            parts.append(svg.text(x, height - 6, svg.shortened(series, _SLANTED), transform=turn))
+            parts.append(svg.slanted(x, height - 6, series, -45))
     return height, parts
 
 
@@ -85,21 +83,15 @@ def _field(
     x, y, wide, high = place
     value = float(picture.values[k, s])
     shade = shade_of(value, picture.largest)
-    said = picture.written(value)
-    name = ": ".join(part for part in (picture.categories[k], picture.series[s]) if part)
-    hint = svg.tooltip(f"{name}: {said}")
+    hint = svg.tooltip(picture.hint(k, s))
     fill = "#fff" if math.isnan(value) else SHADES[shade]
     edge = svg.GRID if math.isnan(value) else "#fff"
     parts = [svg.rectangle(x, y, wide, high, hint, fill=fill, stroke=edge)]
     if has_room:
         ink = "#fff" if shade >= _DARK_FROM else svg.INK
-        centre = x + wide / 2
-        parts.append(
-            svg.text(
-                centre, y + high / 2 + 4, said, text_anchor="middle", fill=ink, font_size=_SMALL,
-                pointer_events="none",
-            )
-        )  # fmt: skip
+        look = {"text_anchor": "middle", "fill": ink, "pointer_events": "none"}
+        x, y, said = x + wide / 2, y + high / 2 + 4, picture.written(value)
+        parts.append(svg.text(x, y, said, **look, font_size=_SMALL))
     return parts
 
 

@@ -15,7 +15,6 @@ from discreet.serve.web.numbers import nice_ticks
 MOST_CATEGORIES, MOST_SERIES, MOST_MARKS = 120, palette.MOST_SERIES, 720
 _HIGH = 240.0
 _TOP = 10.0
-_SLANTED = 110.0  # longest slanted name
 
 
 def fits(picture: Picture) -> bool:
@@ -35,11 +34,8 @@ def draw(picture: Picture) -> Markup:
     for value in ticks:
         y = _HIGH - value * scale
         parts.append(svg.line(left, y, svg.WIDTH - right, y))
-        parts.append(
-            svg.text(
-                left - 8, y + 4, picture.tick(value, ticks[1]), text_anchor="end", fill=svg.SOFT
-            )
-        )
+        said = picture.tick(value, ticks[1])
+        parts.append(svg.text(left - 8, y + 4, said, text_anchor="end", fill=svg.SOFT))
     parts += names
     for s in range(len(picture.series)):
         parts += _line(picture, s, left, step, scale)
@@ -56,7 +52,7 @@ def _room_for_slanted(picture: Picture, left: float) -> float:
     """What the last name under the axis needs to the right of it."""
     longest = max(map(svg.width_of, picture.categories))
     is_level = longest + 8 <= (svg.WIDTH - left) / len(picture.categories) * 2
-    return longest / 2 if is_level else min(longest, _SLANTED) * 0.72
+    return longest / 2 if is_level else min(longest, svg.SLANTED) * 0.72
 
 
 def _under(picture: Picture, left: float, step: float) -> tuple[float, list[Markup]]:
@@ -71,10 +67,8 @@ def _under(picture: Picture, left: float, step: float) -> tuple[float, list[Mark
         if is_level:
             parts.append(svg.text(x, y, name, text_anchor="middle", fill=svg.SOFT))
         else:
-            turn = f"rotate(45 {x:.1f} {y - 4:.1f})"
-            short = svg.shortened(name, _SLANTED)
-            parts.append(svg.text(x, y - 4, short, transform=turn, fill=svg.SOFT))
-    return (28.0 if is_level else min(longest, _SLANTED) * 0.72 + 26), parts
+            parts.append(svg.slanted(x, y - 4, name, 45, fill=svg.SOFT))
+    return (28.0 if is_level else min(longest, svg.SLANTED) * 0.72 + 26), parts
 
 
 def _line(picture: Picture, s: int, left: float, step: float, scale: float) -> list[Markup]:
@@ -83,26 +77,13 @@ def _line(picture: Picture, s: int, left: float, step: float, scale: float) -> l
         (left + k * step, _HIGH - float(value) * scale)
         for k, value in enumerate(picture.values[:, s])
     ]
-    dash = palette.DASHES[s] or None
-    parts = [
-        svg.tag(
-            "path",
-            d=_path(points),
-            fill="none",
-            stroke=colour,
-            stroke_width=2.5,
-            stroke_dasharray=dash,
-            stroke_linejoin="round",
-        )
-    ]
-    if len(points) <= 30:
-        for (x, y), category, value in zip(
-            points, picture.categories, picture.values[:, s], strict=True
-        ):
-            name = ": ".join(part for part in (category, picture.series[s]) if part)
-            hint = svg.tooltip(f"{name}: {picture.written(value)}")
-            parts += [] if math.isnan(y) else [_marker(s, x, y, colour, hint)]
-    return parts
+    look = {"stroke_dasharray": palette.DASHES[s] or None, "stroke_linejoin": "round"}
+    path = svg.tag("path", d=_path(points), fill="none", stroke=colour, stroke_width=2.5, **look)
+    if len(points) > 30:
+        return [path]
+    hints = [svg.tooltip(picture.hint(k, s)) for k in range(len(points))]
+    shown = [(x, y, hint) for (x, y), hint in zip(points, hints, strict=True) if not math.isnan(y)]
+    return [path, *(_marker(s, x, y, colour, hint) for x, y, hint in shown)]
 
 
 def _path(points: list[tuple[float, float]]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -10,8 +11,8 @@ from numpy.typing import NDArray
 
 from discreet.design.release import CellStatus
 from discreet.release.cube import CubeAxis
-from discreet.release.outline import Entry
-from discreet.serve.web.numbers import Numbers, decimals_of
+from discreet.release.formats.symbols import decimals_of
+from discreet.serve.web.numbers import Numbers
 from discreet.serve.web.sheet import Combination, Sheet, leaves
 
 JOINED = " · "
@@ -27,13 +28,11 @@ class Picture:
       values: Categories × series, not a number where no value is shown.
       title: What the chart shows.
       description: What it says, for those who do not see it.
-      legend: The name of the variables in columns.
       numbers: How numbers are written.
       decimals: With how many decimals.
       is_share: Whether values are percentages.
       accent: The colour of the first series.
       n_rows: Variables in rows.
-      n_columns: Variables in columns.
     """
 
     categories: tuple[str, ...]
@@ -43,17 +42,23 @@ class Picture:
     numbers: Numbers
     decimals: int
     description: str = ""
-    legend: str = ""
     is_share: bool = False
     accent: str = "#0b5563"
     n_rows: int = 1
-    n_columns: int = 1
 
     @property
     def largest(self) -> float:
         """The largest value that is shown; zero where there is none."""
         finite = self.values[np.isfinite(self.values)]
         return float(finite.max(initial=0.0))
+
+    def named(self, k: int, s: int, *, between: str = ": ") -> str:
+        """A category and a series, where it has a name."""
+        return between.join(part for part in (self.categories[k], self.series[s]) if part)
+
+    def hint(self, k: int, s: int) -> str:
+        """What a pointer shows over a value."""
+        return f"{self.named(k, s)}: {self.written(float(self.values[k, s]))}"
 
     def written(self, value: float) -> str:
         """A value for readers."""
@@ -65,10 +70,7 @@ class Picture:
 
     def tick(self, value: float, step: float) -> str:
         """A value on an axis."""
-        decimals = 0 if step >= 1 else 1 if step >= 0.1 else 2
-        if self.is_share:
-            return self.numbers.in_percent(value, decimals)
-        return self.numbers.written(value, decimals)
+        return replace(self, decimals=0 if step >= 1 else 1 if step >= 0.1 else 2).written(value)
 
     def limited(self, most_categories: int, most_series: int) -> Picture:
         """The picture without categories and series beyond so many."""
@@ -94,26 +96,19 @@ def picture_of(sheet: Sheet, numbers: Numbers, *, title: str, is_share: bool) ->
         title,
         numbers,
         decimals,
-        legend=JOINED.join(axis.label for axis in sheet.column_axes),
         is_share=is_share,
         n_rows=len(sheet.row_axes),
-        n_columns=len(sheet.column_axes),
     )
 
 
 def _finest(rows: Sequence[Combination], axes: Sequence[CubeAxis]) -> list[int]:
     """The rows that sum up no other one."""
-    kept = [_leaf_codes(axis.entries) for axis in axes]
+    kept = [set(itertools.compress(axis.codes, leaves(axis.entries))) for axis in axes]
     return [
         place
         for place, entries in enumerate(rows)
         if all(e.code in codes for e, codes in zip(entries, kept, strict=True))
     ]
-
-
-def _leaf_codes(entries: Sequence[Entry]) -> set[str]:
-    pairs = zip(entries, leaves(entries), strict=True)
-    return {entry.code for entry, is_leaf in pairs if is_leaf}
 
 
 def _label(entries: Combination) -> str:

@@ -56,13 +56,9 @@ def _axis(picture: Picture, ticks: list[float], place: tuple[float, float, float
         is_last = value == ticks[-1]
         for is_left in (True, False):
             x = side - value * scale if is_left else svg.WIDTH - side + value * scale
-            outer = ("start", "end")[not is_left]
+            anchor = ("start" if is_left else "end") if is_last else "middle"
             parts.append(svg.line(x, _TOP - 4, x, height - _FOOT))
-            parts.append(
-                svg.text(
-                    x, height - 8, said, text_anchor=outer if is_last else "middle", fill=svg.SOFT
-                )
-            )
+            parts.append(svg.text(x, height - 8, said, text_anchor=anchor, fill=svg.SOFT))
     return parts
 
 
@@ -73,7 +69,6 @@ def _pair(
     parts = []
     for s, value in enumerate(picture.values[k]):
         length = max(float(value) * scale, 0.0) if value == value else 0.0
-        said = f"{picture.categories[k]}: {picture.series[s]}: {picture.written(value)}"
-        x = side - length if s == 0 else svg.WIDTH - side
-        parts.append(svg.rectangle(x, y + 1, length, high - 2, svg.tooltip(said), fill=looks[s]))
+        x, hint = side - length if s == 0 else svg.WIDTH - side, svg.tooltip(picture.hint(k, s))
+        parts.append(svg.rectangle(x, y + 1, length, high - 2, hint, fill=looks[s]))
     return parts

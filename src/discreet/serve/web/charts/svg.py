@@ -11,6 +11,8 @@ WIDTH = 420.0
 FONT = 13.0
 LINE = 14.0
 """From one line of a name to the next."""
+SLANTED = 110.0
+"""The longest slanted name."""
 _CHARACTER = 7.3  # mean width of a character at that size
 _WIDE = "%mwMW"
 INK, SOFT, GRID = "#1a242d", "#51606d", "#dfe5e9"
@@ -33,6 +35,12 @@ def tag(name: str, *inside: str, **attributes: Attribute) -> Markup:
 def text(x: float, y: float, said: str, **attributes: Attribute) -> Markup:
     """A line of text; its baseline is at `y`."""
     return tag("text", said, x=x, y=y, **attributes)
+
+
+def slanted(x: float, y: float, said: str, angle: int, **attributes: Attribute) -> Markup:
+    """A line of text that is turned, cut where it would be longer than `SLANTED`."""
+    turn = f"rotate({angle} {x:.1f} {y:.1f})"
+    return text(x, y, shortened(said, SLANTED), transform=turn, **attributes)
 
 
 def line(x1: float, y1: float, x2: float, y2: float, **attributes: Attribute) -> Markup:

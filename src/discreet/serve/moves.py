@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from discreet.serve.data.source import Detail, Variable
+from discreet.serve.data.source import Asked, Detail, Variable, by_detail
 from discreet.serve.query import Codes, Query
 
 Place = Literal["rows", "columns", "layers"]
@@ -19,25 +19,18 @@ PLACES: tuple[Place, ...] = ("rows", "columns", "layers")
 
 
 @dataclass(frozen=True, eq=False)
-class Placed:
+class Placed(Asked):
     """A variable where it stands in a table."""
 
-    variable: Variable
-    detail: Detail
     place: Place
     rank: int
-
-    @property
-    def name(self) -> str:
-        """The variable's name."""
-        return self.variable.name
 
 
 def placed(query: Query, variables: Iterable[Variable]) -> list[Placed]:
     """The variables of a query in their places; names that do not exist are passed over."""
-    known = {d.name: (v, d) for v in variables for d in v.details}
+    known = by_detail(variables)
     return [
-        Placed(*known[name], place, rank)
+        Placed(known[name].variable, known[name].detail, place, rank)
         for place in PLACES
         for rank, name in enumerate(n for n in getattr(query, place) if n in known)
     ]

@@ -2,8 +2,8 @@
 
 import pytest
 
+from discreet.serve import moves
 from discreet.serve.query import Query
-from discreet.serve.web import moves
 from tests.serve.sites import once
 
 
