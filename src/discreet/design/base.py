@@ -155,6 +155,11 @@ class Design(ABC):
         """The design with public support, and where this one's cells lie in it."""
         return Lift(self, slice(None), slice(None))
 
+    @property
+    def has_passes(self) -> bool:
+        """Whether `fused` gives passes over the table that store nothing of its size."""
+        return False
+
     @abstractmethod
     def restricted(self, cells: Vector, *, occurring: bool = False) -> Restricted:
         """The design on some inner cells.

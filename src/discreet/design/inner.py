@@ -14,7 +14,7 @@ from discreet.design.axis import OUTSIDE, Axis
 from discreet.design.base import Design
 from discreet.design.codes import canonical
 from discreet.design.fused.source import Link
-from discreet.design.product import LARGEST_DENSE, ProductDesign
+from discreet.design.product import LARGEST_DENSE
 from discreet.design.structured import StructuredDesign
 from discreet.errors import DesignError
 from discreet.files import PARQUET, ending_of, written_whole
@@ -35,7 +35,7 @@ class ModelTable(NDArrayOperatorsMixin):
     becomes an array wherever NumPy needs one.
 
     Args:
-      design: A complete design.
+      design: A complete design, or one whose structural zeros are masks.
       link: The function :math:`\varphi`.
       nu: One value for each published cell.
     """
@@ -43,7 +43,7 @@ class ModelTable(NDArrayOperatorsMixin):
     dtype = np.dtype(np.float64)
     ndim = 1
 
-    def __init__(self, design: ProductDesign, link: Link, nu: Vector) -> None:
+    def __init__(self, design: StructuredDesign, link: Link, nu: Vector) -> None:
         self.design, self.link, self.nu = design, link, nu
         self._kept: Vector | None = None
 
@@ -62,7 +62,7 @@ class ModelTable(NDArrayOperatorsMixin):
             positions = np.arange(*positions.indices(len(self)))
         elif np.asarray(positions).dtype == np.bool_:
             positions = np.flatnonzero(positions)
-        return self.at(np.unravel_index(positions, self.design.shape))
+        return self.at(self.design.leaf_positions(np.asarray(positions)))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         return np.asarray(self.y, dtype=dtype)
@@ -88,18 +88,30 @@ class ModelTable(NDArrayOperatorsMixin):
         return y
 
     def at(self, index: Sequence[NDArray[Any]]) -> Vector:
-        """Cells by the leaf position on each axis: arrays that NumPy can bring to one shape."""
+        """Cells by the leaf position on each axis: arrays that NumPy can bring to one shape.
+
+        Structural zeros are zero.
+        """
+        lift = self.design.crossing
+        full, nu = lift.design, lift.publish(self.nu)
         total: Vector = np.zeros((1,) * np.ndim(index[0]) if len(index) else ())
-        for k, block in enumerate(self.design.blocks):
+        for k, block in enumerate(full.blocks):
             flat, inside = np.zeros((), dtype=np.int64), np.ones((), dtype=bool)
             for level, leaf in zip(block.levels, index, strict=True):
                 if level is not None:
                     group = level.group[leaf]
                     inside = inside & (group != OUTSIDE)
                     flat = flat * len(level) + group
-            values = self.nu[self.design.slice_of(k)][np.where(inside, flat, 0)]
+            values = nu[full.slice_of(k)][np.where(inside, flat, 0)]
             total = total + np.where(inside, values, 0.0)
-        return self.link.of(np.asarray(total))
+        return np.where(self.is_possible(index), self.link.of(np.asarray(total)), 0.0)
+
+    def is_possible(self, index: Sequence[NDArray[Any]]) -> NDArray[np.bool_]:
+        """Whether cells, by the leaf position on each axis, are no structural zeros."""
+        possible = np.ones((), dtype=bool)
+        for mask in self.design.masks or ():
+            possible = possible & mask.at(index)
+        return possible
 
 
 def chosen_cells(
@@ -112,7 +124,9 @@ def chosen_cells(
         design.axis(name)
     leaves = [_leaves(axis, codes.get(axis.name)) for axis in design.axes]
     if isinstance(cells, ModelTable):
-        return cells.at(np.ix_(*leaves)).ravel()
+        index = np.ix_(*leaves)
+        values = cells.at(index)
+        return values[np.broadcast_to(cells.is_possible(index), values.shape)]
     inside = np.ones(len(cells), dtype=bool)
     for chosen, leaf in zip(leaves, design.inner_codes(), strict=True):
         inside &= np.isin(leaf, chosen)
@@ -163,13 +177,9 @@ def _slices(
     design: StructuredDesign, cells: Vector | ModelTable
 ) -> Iterator[tuple[list[NDArray[np.int32]], Vector]]:
     """Leaf positions and values of the cells that are not zero, some at a time."""
-    stored = None if isinstance(design, ProductDesign) else design.inner_codes()
     for start in range(0, len(cells), SLICE):
         places = np.arange(start, min(start + SLICE, len(cells)))
-        if stored is None:
-            index: tuple[NDArray[Any], ...] = np.unravel_index(places, design.shape)
-        else:
-            index = tuple(leaf[places] for leaf in stored)
+        index = design.leaf_positions(places)
         values = cells.at(index) if isinstance(cells, ModelTable) else cells[places]
         some = np.flatnonzero(values)
         yield [leaf[some].astype(np.int32) for leaf in index], values[some]

@@ -18,17 +18,13 @@ from discreet.design.base import Vector
 from discreet.design.blocks import Block
 from discreet.design.formula import Margins
 from discreet.design.structured import StructuredDesign, flat_position
+from discreet.design.support import Lift, Mask
 from discreet.errors import DesignError
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-    from discreet.design.fused.gpu import GpuPass
-    from discreet.design.fused.passes import FusedPass
-
 LARGEST_DENSE = 200_000_000
-WORTH_A_GPU = 20_000_000
-"""Inner cells from which a graphics processor saves more than its kernels take to compile."""
 
 
 class ProductDesign(StructuredDesign):
@@ -151,24 +147,15 @@ class ProductDesign(StructuredDesign):
                 "design, or use support='occurring'."
             )
 
-    def fused(self, link: str, *, threads: int = 2, device: str = "cpu") -> FusedPass | GpuPass:
-        r"""Passes over :math:`y = \varphi(X\nu)` that keep margins only; see `FusedPass`.
+    @property
+    def crossing(self) -> Lift[ProductDesign]:
+        """The design itself."""
+        return Lift(self, slice(None), slice(None))
 
-        Args:
-          link: `"positive"` or `"exponential"`.
-          threads: Threads at most.
-          device: `"cpu"`, `"gpu"`, or `"auto"` for a graphics processor where there is one, this
-            design has kernels for it, and the table is large enough to make up for compiling them.
-        """
-        from discreet.design.fused.devices import check_device, has_gpu
-        from discreet.design.fused.gpu import GpuPass
-        from discreet.design.fused.passes import FusedPass
-
-        check_device(device)
-        is_large = self.n_inner >= WORTH_A_GPU
-        if device == "gpu" or (device == "auto" and is_large and has_gpu() and GpuPass.suits(self)):
-            return GpuPass(self, link)
-        return FusedPass(self, link, threads=threads)
+    @property
+    def masks(self) -> tuple[Mask, ...]:
+        """None: every combination is possible."""
+        return ()
 
     def matrix(self) -> csr_array:
         """The matrix X itself, sparse."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +17,7 @@ from discreet.design.blocks import Block
 from discreet.design.formula import Margins
 from discreet.design.product import LARGEST_DENSE, ProductDesign, first_of_equal
 from discreet.design.structured import StructuredDesign, ranked
-from discreet.design.support import Kind, Lift
+from discreet.design.support import Kind, Lift, Mask, product_masks
 from discreet.errors import DesignError
 
 if TYPE_CHECKING:
@@ -114,9 +116,19 @@ class SparseDesign(StructuredDesign):
 
     def completed(self) -> Lift[ProductDesign]:
         """The full crossing, and where this design's published and inner cells lie in it."""
+        return replace(self.crossing, inner=self.inner_flat)
+
+    @cached_property
+    def crossing(self) -> Lift[ProductDesign]:
+        """The full crossing, and where this design's published cells lie in it."""
         full = ProductDesign(self.axes, [*self.terms])
         where = [self._cells[k] + full.offsets[k] for k in self._block_range]
-        return Lift(full, np.concatenate(where), self.inner_flat)
+        return Lift(full, np.concatenate(where), None)
+
+    @cached_property
+    def masks(self) -> tuple[Mask, ...] | None:
+        """Masks whose product are the inner cells; looked for where these were declared."""
+        return None if self._occurring else product_masks(self.shape, self._codes)
 
     def _number_block(self, k: int, done: Sequence[int]) -> None:
         """Choose the block's source, and number the published cells it reaches."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +15,16 @@ from discreet.design.base import Design, Restricted
 from discreet.design.blocks import Block, Lattice, resolve
 from discreet.design.codes import canonical
 from discreet.design.formula import Margins, Term, parse
+from discreet.design.support import Lift, Mask
 from discreet.errors import CodeError, DesignError, UnknownNameError, suggest
 
+if TYPE_CHECKING:
+    from discreet.design.fused.gpu import GpuPass
+    from discreet.design.fused.passes import FusedPass
+    from discreet.design.product import ProductDesign
+
+WORTH_A_GPU = 20_000_000
+"""Inner cells from which a graphics processor saves more than its kernels take to compile."""
 _MASK_FACTOR = 8  # a crossing this many times larger than its cells is numbered by sorting
 
 
@@ -162,6 +171,42 @@ class StructuredDesign(Design):
         """The number of variables of each published cell."""
         of_block = np.array([block.order for block in self.blocks], dtype=np.int64)
         return np.repeat(of_block, np.diff(self.offsets))
+
+    @property
+    @abstractmethod
+    def crossing(self) -> Lift[ProductDesign]:
+        """The full crossing, and where this design's published cells lie in it."""
+
+    @property
+    @abstractmethod
+    def masks(self) -> tuple[Mask, ...] | None:
+        """Masks whose product are the inner cells; `None` where there are no such masks."""
+
+    @property
+    def has_passes(self) -> bool:
+        """Whether the inner cells are a product of masks."""
+        return self.masks is not None
+
+    def fused(self, link: str, *, threads: int = 2, device: str = "cpu") -> FusedPass | GpuPass:
+        r"""Passes over :math:`y = \varphi(X\nu)` that keep margins only; see `FusedPass`.
+
+        Args:
+          link: `"positive"` or `"exponential"`.
+          threads: Threads at most.
+          device: `"cpu"`, `"gpu"`, or `"auto"` for a graphics processor where there is one, this
+            design has kernels for it, and the table is large enough to make up for compiling them.
+        """
+        from discreet.design.fused.devices import check_device, has_gpu
+        from discreet.design.fused.gpu import GpuPass
+        from discreet.design.fused.passes import FusedPass
+
+        check_device(device)
+        if not self.has_passes:
+            raise DesignError("the structural zeros of this design are no product of small masks.")
+        is_large = self.n_inner >= WORTH_A_GPU
+        if device == "gpu" or (device == "auto" and is_large and has_gpu() and GpuPass.suits(self)):
+            return GpuPass(self, link)
+        return FusedPass(self, link, threads=threads)
 
     def structured(self, wanted: str) -> StructuredDesign:
         """The design itself."""

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import discreet as dc
-from discreet.design import product
+from discreet.design import structured
 from discreet.design.fused import devices, gpu, null_space
 from discreet.design.fused.gpu import GpuPass
 from discreet.design.fused.source import LINKS
@@ -154,7 +154,7 @@ def test_a_card_is_taken_for_large_tables_by_itself(emulated, monkeypatch):
     monkeypatch.setattr(devices, "has_gpu", lambda: True)
     design = DESIGNS["pairs"]()
     assert design.fused("positive", device="auto").device == "cpu"
-    monkeypatch.setattr(product, "WORTH_A_GPU", design.n_inner)
+    monkeypatch.setattr(structured, "WORTH_A_GPU", design.n_inner)
     assert design.fused("positive", device="auto").device == "gpu"
 
 

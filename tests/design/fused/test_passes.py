@@ -99,7 +99,7 @@ def test_faces_are_the_largest_margins():
 def test_the_text_does_not_depend_on_sizes():
     texts = {
         PassSource(
-            3, Faces.of(dc.Design.product(sizes, margins="a*b + b*c")).sets, link, "table"
+            3, Faces.of(dc.Design.product(sizes, margins="a*b + b*c")).sets, 2, link, "table"
         ).text
         for sizes in ({"a": 2, "b": 3, "c": 4}, {"a": 5, "b": 6, "c": 70})
         for link in [LINKS["positive"]]

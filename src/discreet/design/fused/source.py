@@ -67,7 +67,12 @@ POSITIVE = Link(
     pull="by if by > 0.0 else (-by if at > 0.0 else 0.0)",
 )
 EXPONENTIAL = Link(
-    "exponential", "*", value="at", change="at * by", potential="y", pull="by if by > 0.0 else -by"
+    "exponential",
+    "*",
+    value="at",
+    change="at * by",
+    potential="y",
+    pull="(by if by > 0.0 else -by) if at > 0.0 else 0.0",
 )
 LINKS = {link.name: link for link in (POSITIVE, EXPONENTIAL)}
 
@@ -78,7 +83,8 @@ class PassSource:
 
     Attributes:
       n_axes: Axes of the table, the last one innermost.
-      faces: The faces that are read and summed.
+      faces: The faces that are read.
+      n_summed: How many of them are summed, the first ones.
       link: The link.
       kind: What is summed: the `"table"`, its `"slope"` (the derivative of the link), or its
         `"change"` along a direction. Or nothing: `"pull"` finds the largest part of a direction
@@ -87,6 +93,7 @@ class PassSource:
 
     n_axes: int
     faces: tuple[AxisSet, ...]
+    n_summed: int
     link: Link
     kind: str
 
@@ -212,9 +219,10 @@ class PassSource:
         """Faces whose outer axes all run at this level and not before it."""
         if stream == "out" and self.kind == "pull":
             return []
+        faces = self.faces[: self.n_summed] if stream == "out" else self.faces
         return [
             f
-            for f, face in enumerate(self.faces)
+            for f, face in enumerate(faces)
             if (self.levels in face) == inner and self._depth(face) == level
         ]
 

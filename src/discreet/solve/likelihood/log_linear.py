@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from discreet.design.base import Design
 from discreet.design.fused.devices import check_device
 from discreet.design.membership import Membership
-from discreet.design.product import LARGEST_DENSE, ProductDesign
+from discreet.design.product import LARGEST_DENSE
+from discreet.design.structured import StructuredDesign
 from discreet.solve.fit import Certificate, Fit, FitterBase, Prepared, Status
 from discreet.solve.inputs import (
     check_tolerance,
@@ -137,10 +138,10 @@ class _Prepared(Indexed):
 
 def newton_fit(options: LogLinear, design: Design, values: Vector) -> Fit | None:
     """The fit of a large complete table by Newton's method; `None` where sweeps must do."""
-    if not isinstance(design, ProductDesign) or design.n_inner < _NEVER_STORED:
-        return None
-    if design.n_published > _MOST_PUBLISHED * design.n_inner:
+    if design.n_inner < _NEVER_STORED or design.n_published > _MOST_PUBLISHED * design.n_inner:
         return None  # margins settle many cells, and vectors of Newton's method are no shorter
+    if not isinstance(design, StructuredDesign) or not design.has_passes:
+        return None
     z = non_negative(design, values, options.tolerance, options.name)
     if not z.any():
         return None

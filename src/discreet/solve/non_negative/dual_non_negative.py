@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from discreet.design.fused.source import POSITIVE
 from discreet.design.inner import ModelTable
-from discreet.design.product import LARGEST_DENSE, ProductDesign
+from discreet.design.product import LARGEST_DENSE
+from discreet.design.structured import StructuredDesign
 from discreet.solve.dual_newton import Passes
 from discreet.solve.fit import Certificate, Fit, Status
 from discreet.solve.least_squares.goal import RESOLVED, Accuracy
@@ -36,14 +37,14 @@ class UnstoredFit:
     """One fit.
 
     Attributes:
-      design: A complete design.
+      design: A complete design, or one whose structural zeros are masks.
       passes: Passes over its table with link `"positive"`.
       targets: Targets and weights.
       accuracy: What was asked for.
       penalty: Factor of the ridge that is part of the objective, zero without.
     """
 
-    design: ProductDesign
+    design: StructuredDesign
     passes: Passes
     targets: Targets
     accuracy: Accuracy
