@@ -191,7 +191,7 @@ class StructuredDesign(Design):
         r"""Passes over :math:`y = \varphi(X\nu)` that keep margins only; see `FusedPass`.
 
         Args:
-          link: `"positive"` or `"exponential"`.
+          link: `"positive"`, `"exponential"` or `"linear"`.
           threads: Threads at most.
           device: `"cpu"`, `"gpu"`, or `"auto"` for a graphics processor where there is one, this
             design has kernels for it, and the table is large enough to make up for compiling them.

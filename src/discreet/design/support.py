@@ -104,9 +104,7 @@ _LARGEST_MASK = 3  # variables of a mask that is looked for
 _MOST_IMPOSSIBLE = 8  # combinations for each possible one that a pass may still walk through
 
 
-def product_masks(
-    shape: tuple[int, ...], codes: Sequence[NDArray[Any]]
-) -> tuple[Mask, ...] | None:
+def product_masks(shape: tuple[int, ...], codes: Sequence[NDArray[Any]]) -> tuple[Mask, ...] | None:
     """Masks over a few variables each whose product are some cells; `None` where there are none.
 
     Nor are there any where most combinations are impossible: lists of cells are shorter then.
@@ -148,4 +146,4 @@ def _n_possible(shape: tuple[int, ...], masks: Sequence[Mask]) -> int:
     """How many combinations a product of masks leaves possible, without going through them."""
     ones = [Mask((a,), np.ones(n, dtype=bool)) for a, n in enumerate(shape)]
     factors = [part for m in [*ones, *masks] for part in (m.possible.astype(float), m.axes)]
-    return round(np.einsum(*factors, (), optimize="greedy")) if shape else 1
+    return round(float(np.einsum(*factors, (), optimize="greedy"))) if shape else 1

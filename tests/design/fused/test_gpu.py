@@ -25,7 +25,17 @@ DESIGNS = {
         {"d": 37, "b": 3, "a": 2}, [("d", "b"), ("d", "a"), ("b", "a")]
     ),
     "hierarchy": lambda: dc.Design.product(_with_tree(), "region*sex + region*age"),
+    "zeros in margins": lambda: _with_zeros("a*b + b*c + c*d"),
+    "zeros beside margins": lambda: _with_zeros("a*c + b*d"),
 }
+
+
+def _with_zeros(margins):
+    """Some codes of `a` exclude some of `b`, and some of `c` some of `d`."""
+    possible = np.ones(tuple(SIZES.values()), dtype=bool)
+    possible[0, 1:] = False
+    possible[:, :, 1, 5:9] = False
+    return dc.Design.sparse(SIZES, margins, np.nonzero(possible))
 
 
 def _with_tree():
@@ -83,7 +93,13 @@ def agree(design, link, tolerance):
 
 
 @pytest.mark.parametrize(
-    ("name", "link"), [*((name, "positive") for name in DESIGNS), ("pairs", "exponential")]
+    ("name", "link"),
+    [
+        *((name, "positive") for name in DESIGNS),
+        ("pairs", "exponential"),
+        ("zeros beside margins", "exponential"),
+        ("zeros beside margins", "linear"),
+    ],
 )
 def test_the_text_of_the_kernels_gives_the_margins_of_the_processor(emulated, name, link):
     agree(DESIGNS[name](), link, 1e-12)

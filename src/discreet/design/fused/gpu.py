@@ -70,7 +70,7 @@ class GpuPass:
 
     Args:
       design: A complete design, or one whose structural zeros are masks.
-      link: `"positive"` or `"exponential"`.
+      link: As for `FusedPass`.
     """
 
     device = "gpu"

@@ -58,7 +58,8 @@ class FusedPass:
 
     Args:
       design: A complete design, or one whose structural zeros are masks.
-      link: `"positive"`, :math:`y = \max(0, t)`, or `"exponential"`, :math:`y = e^t`.
+      link: `"positive"`, :math:`y = \max(0, t)`, `"exponential"`, :math:`y = e^t`, or `"linear"`,
+        :math:`y = t`.
       threads: Threads at most.
     """
 

@@ -17,7 +17,7 @@ designs.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -55,7 +55,7 @@ class Link:
 
     def of(self, at: NDArray[np.float64]) -> NDArray[np.float64]:
         """The link of sums that are stored."""
-        return np.exp(at) if self.joins == "*" else np.maximum(at, 0.0)
+        return _STORED[self.name](at)
 
 
 POSITIVE = Link(
@@ -74,7 +74,20 @@ EXPONENTIAL = Link(
     potential="y",
     pull="(by if by > 0.0 else -by) if at > 0.0 else 0.0",
 )
-LINKS = {link.name: link for link in (POSITIVE, EXPONENTIAL)}
+LINEAR = Link(
+    "linear",
+    "+",
+    value="at if at > -1e200 else 0.0",  # but for structural zeros
+    change="by if at > -1e200 else 0.0",
+    potential="0.5 * y * y",
+    pull="(by if by > 0.0 else -by) if at > -1e200 else 0.0",
+)
+LINKS = {link.name: link for link in (POSITIVE, EXPONENTIAL, LINEAR)}
+_STORED: dict[str, Callable[[NDArray[np.float64]], NDArray[np.float64]]] = {
+    "positive": lambda at: np.maximum(at, 0.0),
+    "exponential": np.exp,
+    "linear": np.asarray,
+}
 
 
 @dataclass(frozen=True)

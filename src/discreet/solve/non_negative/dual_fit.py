@@ -87,7 +87,10 @@ def suits(design: Design, weights: Vector) -> TypeGuard[StructuredDesign]:
         and not any(block.order == len(design.axes) for block in design.blocks)
         and design.has_passes
         and NullSpace.is_known(design.crossing.design)
-        and (_is_flat(design.crossing.design) or design.n_published <= MOST_WITH_LEVELS * design.n_inner)
+        and (
+            _is_flat(design.crossing.design)
+            or design.n_published <= MOST_WITH_LEVELS * design.n_inner
+        )
         and bool((weights > 0).all())
     )
 
