@@ -1,4 +1,4 @@
-"""Fits of large tables with structural zeros: by passes that store nothing, as by lists of cells."""
+"""Fits of large tables with structural zeros: passes that store nothing, and lists of cells."""
 
 import itertools
 

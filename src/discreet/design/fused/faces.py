@@ -62,7 +62,7 @@ class Faces:
 
     @cached_property
     def sets(self) -> tuple[AxisSet, ...]:
-        """The faces, sets of places in the order of the pass; those that are only read come last."""
+        """The faces, sets of places in the order of the pass; those only read come last."""
         return (*self.summed, *_largest({self._in_order(m.axes) for m in self.masks}, self.summed))
 
     @cached_property
@@ -71,7 +71,7 @@ class Faces:
         return _largest({self._places(block) for block in self.design.blocks})
 
     @cached_property
-    def zeros(self) -> Vector | None:
+    def zeros(self) -> Any:
         """What masks add to the faces, if there are any."""
         if not self.masks:
             return None
@@ -82,11 +82,11 @@ class Faces:
             ordered = mask.possible.transpose([mask.axes.index(self.order[p]) for p in places])
             wide = [self.sizes[p] if p in places else 1 for p in self.sets[f]]
             self.view(faces, f)[...] += np.where(ordered, 0.0, IMPOSSIBLE).reshape(wide)
-        return faces
+        return self._moved(faces)
 
     def closed(self, faces: Vector) -> Vector:
         """Values on the faces, with structural zeros."""
-        return faces if self.zeros is None else faces + self.zeros
+        return faces if self.zeros is None else np.add(faces, self.zeros)
 
     @cached_property
     def offsets(self) -> NDArray[np.int64]:
@@ -102,6 +102,8 @@ class Faces:
     def spread(self, values: Vector) -> Vector:
         """Published values on the faces: each cell gets the sum of the blocks it lies in."""
         values = self.lift.publish(values)
+        if self._order is not None:
+            return values[self._order[0]]
         faces = np.zeros_like(values, shape=self.n)
         for k, block in enumerate(self.design.blocks):
             if (place := self._places_of_face[k]) is not None:
@@ -116,6 +118,8 @@ class Faces:
 
     def published(self, faces: Vector) -> Vector:
         """Published values summed from the faces: the adjoint of `spread`."""
+        if self._order is not None:
+            return self.lift.taken(faces[self._order[1]])
         values = np.empty_like(faces, shape=self.design.n_published)
         for k, block in enumerate(self.design.blocks):
             if (place := self._places_of_face[k]) is not None:
@@ -143,7 +147,21 @@ class Faces:
     @cached_property
     def _places_of_face(self) -> list[slice | NDArray[np.int64] | None]:
         """For each block where its cells lie in its face; `None` where they are sums over it."""
-        return [self._place_of_face(k) for k in range(len(self.design.blocks))]
+        places = [self._place_of_face(k) for k in range(len(self.design.blocks))]
+        return [self._moved(p) if isinstance(p, np.ndarray) else p for p in places]
+
+    def _moved(self, values: NDArray[Any]) -> Any:
+        """An array where the passes compute."""
+        return values
+
+    @cached_property
+    def _order(self) -> tuple[Any, Any] | None:
+        """The published cells in the order of the faces, and back, where every block is a face."""
+        places = [self._place_of_face(k) for k in range(len(self.design.blocks))]
+        if self.n != self.design.n_published or any(place is None for place in places):
+            return None
+        back = np.concatenate([np.arange(self.n)[place] for place in places])
+        return self._moved(np.argsort(back)), self._moved(back)
 
     def _place_of_face(self, k: int) -> slice | NDArray[np.int64] | None:
         block, home = self.design.blocks[k], self._home[k]

@@ -31,16 +31,8 @@ class GpuFaces(Faces):
         faces = super().of(design)
         return replace(faces, lift=faces.lift.on_gpu(cupy()))
 
-    @cached_property
-    def zeros(self) -> Any:
-        """What masks add to the faces, if there are any."""
-        zeros = Faces(self.lift, self.order, self.masks).zeros
-        return None if zeros is None else cupy().asarray(zeros)
-
-    @cached_property
-    def _places_of_face(self) -> list[Any]:
-        places = [self._place_of_face(k) for k in range(len(self.design.blocks))]
-        return [p if isinstance(p, slice | None) else cupy().asarray(p) for p in places]
+    def _moved(self, values: Any) -> Any:
+        return cupy().asarray(values)
 
     @cached_property
     def _groups(self) -> dict[Level, Any]:

@@ -33,6 +33,7 @@ class Link:
     Attributes:
       name: The link.
       joins: `"+"`, or `"*"` where faces hold the factors of a product.
+      nothing: What joins no more than this is zero, whatever else joins it.
       value: :math:`y` from the sum `at`.
       change: How `y` changes when the sum changes by `by`.
       potential: The integral of the link, from `y`.
@@ -42,6 +43,7 @@ class Link:
 
     name: str
     joins: str
+    nothing: str
     value: str
     change: str
     potential: str
@@ -61,6 +63,7 @@ class Link:
 POSITIVE = Link(
     "positive",
     "+",
+    "-1e200",
     value="at if at > 0.0 else 0.0",
     change="by if at > 0.0 else 0.0",
     potential="0.5 * y * y",
@@ -69,6 +72,7 @@ POSITIVE = Link(
 EXPONENTIAL = Link(
     "exponential",
     "*",
+    "0.0",
     value="at",
     change="at * by",
     potential="y",
@@ -77,6 +81,7 @@ EXPONENTIAL = Link(
 LINEAR = Link(
     "linear",
     "+",
+    "-1e200",
     value="at if at > -1e200 else 0.0",  # but for structural zeros
     change="by if at > -1e200 else 0.0",
     potential="0.5 * y * y",
@@ -155,6 +160,8 @@ class PassSource:
             terms = [f"{stream}[{self._index(f)}]" for f in own]
             before = [f"{scalar}{level - 1}"] if level else ["1.0" if joins == "*" else "0.0"]
             yield f"{scalar}{level} = " + f" {joins} ".join([*before, *terms])
+            if stream == "nu" and level and own:
+                yield f"if {scalar}{level} <= {self.link.nothing}: continue"
             if level < self.levels:
                 rows = self._row_terms(level, stream, row)
                 if self._has_own_row(level, stream):

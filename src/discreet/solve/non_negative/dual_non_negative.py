@@ -1,8 +1,8 @@
 r"""Least squares fits of tables that are never stored, with a certificate from fused passes.
 
-The fit is :math:`y = \max(0, X\nu)`, or :math:`X\nu` where it may be negative, with one value of :math:`\nu` for each published cell. So its
-form needs no proof, its margins take one pass, and the largest force on an inner cell that would
-still move it takes another.
+The fit is :math:`y = \max(0, X\nu)`, or :math:`X\nu` where it may be negative, with one value of
+:math:`\nu` for each published cell. So its form needs no proof, its margins take one pass, and the
+largest force on an inner cell that would still move it takes another.
 """
 
 from __future__ import annotations
