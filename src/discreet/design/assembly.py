@@ -173,31 +173,12 @@ def merge_cells(coded: CodedCells, design: StructuredDesign) -> CellValues:
 
 
 def inner_positions(coded: CodedCells, design: Design) -> NDArray[np.int64]:
-    """The inner position of each row; rows without records outside the design are one past it."""
-    return _place_among(design, coded) if isinstance(design, SparseDesign) else _flat(coded)
-
-
-def _flat(coded: CodedCells) -> NDArray[np.int64]:
-    """Position of each row in the full crossing."""
-    if not coded.axes:
-        return np.zeros(len(coded.values.count), dtype=np.int64)
-    return np.ravel_multi_index(coded.leaves, [len(axis) for axis in coded.axes])
-
-
-def _place_among(design: SparseDesign, coded: CodedCells) -> NDArray[np.int64]:
-    """Position of each row among the sparse design's inner cells, one past the end if outside.
+    """The inner position of each row, one past the end outside the design.
 
     Only rows without records may be outside.
     """
-    support = design.inner_flat
-    if support is None:
-        raise DesignError("the crossing of the variables is too large to number.")
-    order = np.argsort(support)
-    flat = _flat(coded)
-    place = np.searchsorted(support, flat, sorter=order)
-    where = np.append(order, len(support))[place]
-    where[np.append(support, -1)[where] != flat] = len(support)
-    outside = np.flatnonzero((where == len(support)) & (coded.values.count > 0))
+    where = design.structured("codes").inner_at(_flat(coded))
+    outside = np.flatnonzero((where == design.n_inner) & (coded.values.count > 0))
     if len(outside):
         row = int(outside[0])
         cell = {a.name: a.leaves[p[row]] for a, p in zip(coded.axes, coded.leaves, strict=True)}
@@ -206,6 +187,13 @@ def _place_among(design: SparseDesign, coded: CodedCells) -> NDArray[np.int64]:
             "Correct the records or the declaration."
         )
     return where
+
+
+def _flat(coded: CodedCells) -> NDArray[np.int64]:
+    """Position of each row in the full crossing."""
+    if not coded.axes:
+        return np.zeros(len(coded.values.count), dtype=np.int64)
+    return np.ravel_multi_index(coded.leaves, [len(axis) for axis in coded.axes])
 
 
 def design_for(
@@ -304,8 +292,7 @@ def build_table(
     from discreet.design.table import Table
 
     design = design_for(coded, margins, support, structural_zeros)
-    if isinstance(design, ProductDesign):
-        design._require_dense()
+    design.require_dense()
     inner = merge_cells(coded, design).mapped(lambda values: values, rule)
     return Table.from_inner(design, inner, rule)
 

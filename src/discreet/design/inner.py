@@ -114,12 +114,9 @@ class ModelTable(NDArrayOperatorsMixin):
         return possible
 
 
-def chosen_cells(
-    design: Design | None, cells: Vector | ModelTable, codes: Mapping[str, Any]
-) -> Vector:
+def chosen_cells(design: Design, cells: Vector | ModelTable, codes: Mapping[str, Any]) -> Vector:
     """Inner cells with these codes, in the order of the design; see `Fit.inner`."""
-    if not isinstance(design, StructuredDesign):
-        raise DesignError("inner cells are chosen by codes, but this design has no variables.")
+    design = design.structured("variables to choose inner cells by")
     for name in codes:
         design.axis(name)
     leaves = [_leaves(axis, codes.get(axis.name)) for axis in design.axes]
@@ -151,15 +148,14 @@ def _leaves_of_code(axis: Axis, code: str) -> Places:
 
 
 def write_cells(
-    design: Design | None, cells: Vector | ModelTable, path: str | Path, name: str = "value"
+    design: Design, cells: Vector | ModelTable, path: str | Path, name: str = "value"
 ) -> Path:
     """Write the inner cells that are not zero to Parquet, slice by slice; see `Fit.write`."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     ending_of(path, PARQUET)
-    if not isinstance(design, StructuredDesign):
-        raise DesignError("a design made from a matrix has no codes to write beside its cells.")
+    design = design.structured("codes to write beside its cells")
     codes = [(axis.name, pa.array(axis.leaves, pa.string())) for axis in design.axes]
     kinds = [(n, pa.dictionary(pa.int32(), pa.string())) for n, _ in codes]
     schema = pa.schema([*kinds, (name, pa.from_numpy_dtype(cells.dtype))])

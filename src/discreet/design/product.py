@@ -98,7 +98,7 @@ class ProductDesign(StructuredDesign):
         return np.where(inside, flat + self.offsets[k], OUTSIDE)
 
     def _adjoint(self, z: Vector) -> Vector:
-        self._require_dense()
+        self.require_dense()
         y = np.zeros(self.shape, dtype=z.dtype)
         z = z.copy()
         for k, source in reversed(self.plan):
@@ -139,13 +139,27 @@ class ProductDesign(StructuredDesign):
                 raise DesignError("a block was summed from one that does not refine it.")
             yield a, up
 
-    def _require_dense(self) -> None:
+    def require_dense(self) -> None:
+        """Refuse an array of all inner cells when it cannot be held in memory."""
         if self.n_inner > LARGEST_DENSE:
             raise DesignError(
                 f"the full crossing has {self.n_inner:,} inner cells, more than the "
                 f"{LARGEST_DENSE:,} that are held in memory. Publish fewer variables in one "
                 "design, or use support='occurring'."
             )
+
+    @property
+    def product_form(self) -> ProductDesign:
+        """The design itself."""
+        return self
+
+    def inner_at(self, flat: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The inner cells at some positions of the full crossing: the same."""
+        return flat
+
+    def published_at(self, k: int, flat: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The published cells at some positions of block `k`'s crossing."""
+        return int(self.offsets[k]) + flat
 
     @property
     def crossing(self) -> Lift[ProductDesign]:
@@ -161,12 +175,12 @@ class ProductDesign(StructuredDesign):
         """The matrix X itself, sparse."""
         from discreet.design.general import assemble
 
-        self._require_dense()
+        self.require_dense()
         return assemble(self.n_inner, self.n_published, self.member_blocks())
 
     def member_blocks(self) -> Iterator[tuple[Vector, slice]]:
         """For each block the published position of every inner cell, -1 where it has none."""
-        self._require_dense()
+        self.require_dense()
         for k, block in enumerate(self.blocks):
             flat: Vector = np.zeros((1,) * len(self.axes), dtype=np.int64)
             inside: Vector = np.ones((1,) * len(self.axes), dtype=bool)
@@ -180,7 +194,7 @@ class ProductDesign(StructuredDesign):
 
     def inner_codes(self) -> list[NDArray[np.integer[Any]]]:
         """For each axis the leaf position of every inner cell."""
-        self._require_dense()
+        self.require_dense()
         n = len(self.axes)
         return [
             np.broadcast_to(along(np.arange(size, dtype=np.int32), a, n), self.shape).ravel()

@@ -82,7 +82,7 @@ class Protected:
     fit_result: Any = None
 
     def __post_init__(self) -> None:
-        if self.design.support == "occurring":
+        if self.design.is_confidential:
             raise ConfidentialError(
                 "protected values need a design with public support, but this one was read from "
                 "the records. Use `Protected.of`, which puts them on the full crossing."

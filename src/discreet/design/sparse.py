@@ -86,6 +86,15 @@ class SparseDesign(StructuredDesign):
             return np.zeros(1, dtype=np.int64)
         return np.ravel_multi_index([c.astype(np.int64) for c in self._codes], self.shape)
 
+    def inner_at(self, flat: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The inner cells at some positions of the full crossing, `n_inner` where there is none."""
+        known = self.inner_flat
+        if known is None:
+            raise DesignError("the crossing of the variables is too large to number.")
+        order = np.argsort(known)
+        place = np.append(order, self.n_inner)[np.searchsorted(known, flat, sorter=order)]
+        return np.where(np.append(known, -1)[place] == flat, place, self.n_inner)
+
     @property
     def is_complete(self) -> bool:
         """Whether every combination is an inner cell."""

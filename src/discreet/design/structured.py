@@ -99,6 +99,14 @@ class StructuredDesign(Design):
             flat += group
         return flat, inside
 
+    def coarsened(self, source: int, target: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Cells of a block that lie in a coarser one, and the cells there that they add to."""
+        fine, cells = self.blocks[source], self.block_cells(source)
+        groups = np.unravel_index(cells, fine.shape) if self.axes else ()
+        flat, inside = self.placed_in(self.blocks[target], fine, groups, len(cells))
+        chosen = np.arange(len(cells)) if inside is None else np.flatnonzero(inside)
+        return int(self.offsets[source]) + chosen, self.published_at(target, flat[chosen])
+
     def axis(self, name: str) -> Axis:
         """The axis of a variable."""
         for axis in self.axes:
@@ -208,9 +216,28 @@ class StructuredDesign(Design):
             return GpuPass(self, link)
         return FusedPass(self, link, threads=threads)
 
-    def structured(self, wanted: str) -> StructuredDesign:
+    @property
+    def over_variables(self) -> StructuredDesign:
         """The design itself."""
         return self
+
+    @property
+    def unreached(self) -> NDArray[np.bool_]:
+        """None: published cells that no inner cell belongs to are left out."""
+        return np.zeros(self.n_published, dtype=bool)
+
+    @property
+    def shows_inner_cells(self) -> bool:
+        """Whether the block of all inner categories is published."""
+        return any(block.levels == self.inner_block.levels for block in self.blocks)
+
+    @abstractmethod
+    def inner_at(self, flat: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The inner cells at some positions of the full crossing, `n_inner` where there is none."""
+
+    def published_at(self, k: int, flat: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The published cells at some positions of block `k`'s crossing, all of them published."""
+        return int(self.offsets[k]) + np.searchsorted(self.block_cells(k), flat)
 
     def leaf_positions(self, cells: NDArray[Any]) -> list[NDArray[np.integer[Any]]]:
         """For each axis the leaf positions of some inner cells."""
@@ -234,10 +261,7 @@ class StructuredDesign(Design):
 
         codes = self.leaf_positions(cells)
         chosen = SparseDesign(self.axes, [*self.terms], codes, occurring=occurring)
-        places = [
-            int(self.offsets[k]) + np.searchsorted(self.block_cells(k), chosen.block_cells(k))
-            for k in self._block_range
-        ]
+        places = [self.published_at(k, chosen.block_cells(k)) for k in self._block_range]
         return Restricted(chosen, np.concatenate(places))
 
 

@@ -120,13 +120,14 @@ def noisy(design):
 
 def fits_agree(monkeypatch, fitter, options):
     from discreet.solve.likelihood import log_linear
+    from discreet.solve.likelihood.schedule import LogLinearSchedule
     from discreet.solve.non_negative import dual_non_negative, non_negative
 
     patient = replace(dual_non_negative.SCHEDULE, most_degenerate=10_000)
     monkeypatch.setattr(dual_non_negative, "SCHEDULE", patient)
-    for module in (log_linear, non_negative):
-        monkeypatch.setattr(module, "_NEVER_STORED", 0)
-    monkeypatch.setattr(log_linear, "_MOST_PUBLISHED", np.inf)
+    monkeypatch.setattr(non_negative, "_NEVER_STORED", 0)
+    always = LogLinearSchedule(never_stored=0, most_published=np.inf)
+    monkeypatch.setattr(log_linear, "LOG_LINEAR", always)
     design = dc.Design.product({"a": 2, "b": 3, "c": 11}, [("a", "b"), ("a", "c"), ("b", "c")])
     truth, z = noisy(design)
     z[: design.offsets[1]] = truth[: design.offsets[1]]

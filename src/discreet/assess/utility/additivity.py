@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.assess.cells import Mask, block_name, finer, related, without_withheld
+from discreet.assess.cells import Mask, block_name, finer, related, structured, without_withheld
 from discreet.assess.measure import POSITIVE, BaseMeasure, NotApplicableError, Score
 from discreet.design.axis import OUTSIDE, Groups, Level
 from discreet.design.base import Vector
@@ -84,10 +84,7 @@ def _gaps(release: Protected) -> Iterator[Gap]:
     if release.y is not None:
         yield "inner", "published", np.abs(design.residual(release.y, z))
         return
-    if not isinstance(design, StructuredDesign):
-        raise NotApplicableError(
-            "a design made from a matrix has no tables to sum; fit inner cells first."
-        )
+    design = structured(design)
     steps = _Steps()
     for j, k, target in _links(design, steps):
         names = block_name(design.blocks[j]), block_name(design.blocks[k])

@@ -84,9 +84,11 @@ class Faces:
             self.view(faces, f)[...] += np.where(ordered, 0.0, IMPOSSIBLE).reshape(wide)
         return self._moved(faces)
 
-    def closed(self, faces: Vector) -> Vector:
+    def closed(self, faces: Any) -> Any:
         """Values on the faces, with structural zeros."""
-        return faces if self.zeros is None else np.add(faces, self.zeros)
+        if self.zeros is not None:
+            faces = faces + self.zeros
+        return faces
 
     @cached_property
     def offsets(self) -> NDArray[np.int64]:
@@ -103,7 +105,8 @@ class Faces:
         """Published values on the faces: each cell gets the sum of the blocks it lies in."""
         values = self.lift.publish(values)
         if self._order is not None:
-            return values[self._order[0]]
+            laid: Vector = values[self._order[0]]
+            return laid
         faces = np.zeros_like(values, shape=self.n)
         for k, block in enumerate(self.design.blocks):
             if (place := self._places_of_face[k]) is not None:

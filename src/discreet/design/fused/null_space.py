@@ -136,10 +136,10 @@ class NullSpace:
         rows, columns, entries, start = [], [], [], 0
         for k, source in pairs:
             size = self.design.blocks[k].size
-            whole, parts = self.design.slice_of(k), self.design.slice_of(source)
-            rows += [start + np.arange(size), start + self._parents(k, source)]
-            columns += [np.arange(whole.start, whole.stop), np.arange(parts.start, parts.stop)]
-            entries += [np.ones(size), -np.ones(parts.stop - parts.start)]
+            parts, above = self.design.coarsened(source, k)
+            rows += [start + np.arange(size), start + above - self.design.offsets[k]]
+            columns += [int(self.design.offsets[k]) + np.arange(size), parts]
+            entries += [np.ones(size), -np.ones(len(parts))]
             start += size
         at = (np.concatenate(rows), np.concatenate(columns))
         shape = (start, self.design.n_published)
@@ -147,15 +147,3 @@ class NullSpace:
         overlap = abs(differences).T @ np.ones(start)
         bound = abs(differences) @ (overlap / self._weight_of_cell)
         return differences, differences.T.tocsr(), _STEP / bound
-
-    def _parents(self, k: int, source: int) -> NDArray[np.int64]:
-        """For each cell of a block the cell of a coarser block that it is part of."""
-        fine, coarse = self.design.blocks[source], self.design.blocks[k]
-        place: NDArray[np.int64] = np.zeros((1,) * len(fine.levels), dtype=np.int64)
-        for a, (below, above) in enumerate(zip(fine.levels, coarse.levels, strict=True)):
-            if above is None or below is None:
-                continue
-            up = self.design.lattice.step(below, above)
-            group = np.arange(len(above)) if up is None else np.asarray(up, dtype=np.int64)
-            place = place * len(above) + group.reshape((-1,) + (1,) * (len(fine.levels) - a - 1))
-        return np.broadcast_to(place, fine.shape).ravel()

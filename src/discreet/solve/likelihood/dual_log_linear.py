@@ -20,11 +20,9 @@ from discreet.design.product import ProductDesign, along
 from discreet.design.structured import StructuredDesign
 from discreet.solve.dual_newton import DualNewton, NewtonSchedule, Passes
 from discreet.solve.fit import Certificate, Fit, Status
+from discreet.solve.likelihood.schedule import CLOSED, LOG_LINEAR
 
 Vector = NDArray[np.float64]
-
-CLOSED = -1000.0
-"""The multiplier of a published zero; the exponential of it is zero in double precision."""
 
 
 def fit_unstored(
@@ -44,7 +42,7 @@ def fit_unstored(
     start = full.taken(independence(full.design, full.publish(z)))
     target, start = passes.to_device(z), passes.to_device(start)
     nothing = passes.to_device(np.zeros_like(z))
-    schedule = NewtonSchedule(most_gradients=500, most_in_all=max_steps)
+    schedule = NewtonSchedule(most_gradients=LOG_LINEAR.most_gradients, most_in_all=max_steps)
     newton = DualNewton(passes, target, nothing, None, start, schedule=schedule)
     newton.solve(0.0, goal)
     nu, margins = passes.to_host(newton.nu), passes.to_host(newton.at.margins)
