@@ -144,19 +144,12 @@ def _released_inner(release: Protected) -> Vector:
     if design is not None:
         for k, block in enumerate(design.blocks):
             if all(level is not None and level.is_identity for level in block.levels):
-                places = design.published_at(k, inner_flat(design))
+                places = design.published_at(k, design.flat_cells())
                 return without_withheld(release, release.z)[places]
     raise NotApplicableError(
         "inner cells are not part of the release. Fit them first: `release.fit()`, or "
         "`discreet fit` on the command line."
     )
-
-
-def inner_flat(design: Design) -> NDArray[np.int64]:
-    """Positions of the inner cells in the crossing of all categories."""
-    if not design.axes:
-        return np.zeros(design.n_inner, dtype=np.int64)
-    return np.ravel_multi_index(design.inner_codes(), [len(axis) for axis in design.axes])
 
 
 def structured(design: Design) -> StructuredDesign:

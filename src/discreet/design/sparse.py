@@ -80,11 +80,7 @@ class SparseDesign(StructuredDesign):
     @property
     def inner_flat(self) -> NDArray[np.int64] | None:
         """Positions of the inner cells in the full crossing; `None` when that has no number."""
-        if math.prod(self.shape) >= 2**62:
-            return None
-        if not self._codes:
-            return np.zeros(1, dtype=np.int64)
-        return np.ravel_multi_index([c.astype(np.int64) for c in self._codes], self.shape)
+        return self.flat_cells() if math.prod(self.shape) < 2**62 else None
 
     def inner_at(self, flat: NDArray[np.int64]) -> NDArray[np.int64]:
         """The inner cells at some positions of the full crossing, `n_inner` where there is none."""

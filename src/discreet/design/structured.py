@@ -231,6 +231,11 @@ class StructuredDesign(Design):
         """Whether the block of all inner categories is published."""
         return any(block.levels == self.inner_block.levels for block in self.blocks)
 
+    def flat_cells(self) -> NDArray[np.int64]:
+        """The positions of the inner cells in the full crossing."""
+        codes = [codes.astype(np.int64) for codes in self.inner_codes()]
+        return np.ravel_multi_index(codes, self.shape) if codes else np.zeros(1, dtype=np.int64)
+
     @abstractmethod
     def inner_at(self, flat: NDArray[np.int64]) -> NDArray[np.int64]:
         """The inner cells at some positions of the full crossing, `n_inner` where there is none."""

@@ -76,8 +76,6 @@ class Lift(Generic[Public]):
 
 def spread(values: NDArray[Any], where: Positions, n: int, outside: float = 0) -> NDArray[Any]:
     """An array of length `n` with values at some places and `outside` at the others."""
-    if isinstance(where, slice):
-        return values
     found = np.full_like(values, outside, shape=n)
     found[where] = values
     return found
