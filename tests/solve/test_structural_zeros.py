@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import discreet as dc
+from discreet.solve.least_squares import least_squares
 
 SIZES = {"age": 5, "status": 6, "sex": 2, "branch": 40, "region": 70}
 
@@ -47,3 +48,19 @@ def test_masks_and_listed_cells_give_the_same_fit(fitter, noise, allowed):
     np.testing.assert_allclose(found.z, expected.z, rtol=0, atol=allowed)
     np.testing.assert_allclose(masked.aggregate(found.y), found.z, rtol=1e-9, atol=1e-9)
     assert len(found.y) == masked.n_inner
+
+
+@pytest.mark.parametrize("with_zeros", [False, True])
+def test_least_squares_of_tables_too_large_to_store_have_the_same_margins(monkeypatch, with_zeros):
+    sizes, possible = {"a": 4, "b": 5, "c": 6}, np.ones((4, 5, 6), dtype=bool)
+    possible[0, 1:] = not with_zeros
+    design = dc.Design.sparse(sizes, "a*b + a*c + b*c", np.nonzero(possible))
+    design = design if with_zeros else design.completed().design
+    z = np.random.default_rng(1).normal(5.0, 3.0, design.n_published)
+    expected = dc.LeastSquares()(design, z).require()
+    monkeypatch.setattr(least_squares, "LARGEST_DENSE", 0)
+    monkeypatch.setattr(least_squares, "_NEVER_STORED", 0)
+    found = dc.LeastSquares()(design, z).require()
+    assert found.notes["solver"] == "Newton on the dual"
+    np.testing.assert_allclose(found.z, expected.z, rtol=0, atol=2e-6)
+    np.testing.assert_allclose(found.y, expected.y, rtol=0, atol=1e-4)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from discreet.design.axis import Axis
 from discreet.design.base import Design
-from discreet.design.codes import canonical, canonical_array, natural_order
+from discreet.design.codes import canonical_array, natural_order
 from discreet.design.formats.categories import declared_categories
 from discreet.design.formula import Margins, Term, parse, unknown_name
 from discreet.design.frames import numbers, to_arrow
@@ -22,6 +22,7 @@ from discreet.design.keys import KeyConvention, convention
 from discreet.design.product import LARGEST_DENSE, ProductDesign
 from discreet.design.sparse import SparseDesign
 from discreet.design.structured import StructuredDesign
+from discreet.design.support import impossible
 from discreet.design.uniform_keys import check_keys
 from discreet.design.values import CellValues, summed
 from discreet.errors import CodeError, DataError, DesignError, ParameterError, UnknownNameError
@@ -223,31 +224,6 @@ def design_for(
         )
     possible = ~impossible(coded.axes, structural_zeros)
     return SparseDesign(coded.axes, margins, np.nonzero(possible))
-
-
-def impossible(axes: Sequence[Axis], rules: Sequence[Mapping[str, Any]]) -> NDArray[np.bool_]:
-    """Which combinations the rules declare impossible; codes of any level may be named."""
-    mask = np.zeros([len(axis) for axis in axes], dtype=bool)
-    by_name = {axis.name: a for a, axis in enumerate(axes)}
-    for rule in rules:
-        if not by_name.keys() >= rule.keys():
-            continue  # a rule on a variable that is not in this table says nothing about it
-        chosen: list[NDArray[Any]] = [np.arange(len(axis)) for axis in axes]
-        for name, codes in rule.items():
-            chosen[by_name[name]] = _leaves_of(axes[by_name[name]], codes)
-        mask[np.ix_(*chosen)] = True
-    return mask
-
-
-def _leaves_of(axis: Axis, codes: Any) -> NDArray[np.intp]:
-    several = [codes] if isinstance(codes, str) or not isinstance(codes, Iterable) else codes
-    known = {**axis.node_leaves, **{c: np.array([i]) for c, i in axis.leaf_position.items()}}
-    found = []
-    for code in map(canonical, several):
-        if code not in known:
-            raise UnknownNameError(f"code of variable {axis.name!r}", code, known)
-        found.append(known[code])
-    return np.unique(np.concatenate(found))
 
 
 def cells_to_table(

@@ -13,16 +13,18 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.errors import DesignError
+from discreet.design.codes import canonical
+from discreet.errors import DesignError, UnknownNameError
 
 if TYPE_CHECKING:
+    from discreet.design.axis import Axis
     from discreet.design.base import Design
 
 Kind = Literal["all", "declared", "occurring"]
@@ -79,6 +81,31 @@ def spread(values: NDArray[Any], where: Positions, n: int, outside: float = 0) -
     found = np.full_like(values, outside, shape=n)
     found[where] = values
     return found
+
+
+def impossible(axes: Sequence[Axis], rules: Sequence[Mapping[str, Any]]) -> NDArray[np.bool_]:
+    """Which combinations the rules declare impossible; codes of any level may be named."""
+    mask = np.zeros([len(axis) for axis in axes], dtype=bool)
+    by_name = {axis.name: a for a, axis in enumerate(axes)}
+    for rule in rules:
+        if not by_name.keys() >= rule.keys():
+            continue  # a rule on a variable that is not in this table says nothing about it
+        chosen: list[NDArray[Any]] = [np.arange(len(axis)) for axis in axes]
+        for name, codes in rule.items():
+            chosen[by_name[name]] = _leaves_of(axes[by_name[name]], codes)
+        mask[np.ix_(*chosen)] = True
+    return mask
+
+
+def _leaves_of(axis: Axis, codes: Any) -> NDArray[np.intp]:
+    several = [codes] if isinstance(codes, str) or not isinstance(codes, Iterable) else codes
+    known = {**axis.node_leaves, **{c: np.array([i]) for c, i in axis.leaf_position.items()}}
+    found = []
+    for code in map(canonical, several):
+        if code not in known:
+            raise UnknownNameError(f"code of variable {axis.name!r}", code, known)
+        found.append(known[code])
+    return np.unique(np.concatenate(found))
 
 
 @dataclass(frozen=True, eq=False)
