@@ -10,7 +10,7 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 from numpy.typing import NDArray
 
-from discreet.design.axis import OUTSIDE, Axis
+from discreet.design.axis import Axis
 from discreet.design.base import Design
 from discreet.design.codes import canonical
 from discreet.design.fused.source import Link
@@ -95,13 +95,8 @@ class ModelTable(NDArrayOperatorsMixin):
         lift = self.design.crossing
         full, nu = lift.design, lift.publish(self.nu)
         total: Vector = np.zeros((1,) * np.ndim(index[0]) if len(index) else ())
-        for k, block in enumerate(full.blocks):
-            flat, inside = np.zeros((), dtype=np.int64), np.ones((), dtype=bool)
-            for level, leaf in zip(block.levels, index, strict=True):
-                if level is not None:
-                    group = level.group[leaf]
-                    inside = inside & (group != OUTSIDE)
-                    flat = flat * len(level) + group
+        for k in range(len(full.blocks)):
+            flat, inside = full.placed(k, index)
             values = nu[full.slice_of(k)][np.where(inside, flat, 0)]
             total = total + np.where(inside, values, 0.0)
         return np.where(self.is_possible(index), self.link.of(np.asarray(total)), 0.0)

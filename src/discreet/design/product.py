@@ -89,13 +89,8 @@ class ProductDesign(StructuredDesign):
           leaves: Leaf positions of the cells by variable, for the block's variables at least.
           n: Number of cells.
         """
-        flat, inside = np.zeros(n, dtype=np.int64), np.ones(n, dtype=bool)
-        for axis, level in zip(self.axes, self.blocks[k].levels, strict=True):
-            if level is not None:
-                group = level.group[leaves[axis.name]]
-                inside &= group != OUTSIDE
-                flat = flat * len(level) + group
-        return np.where(inside, flat + self.offsets[k], OUTSIDE)
+        flat, inside = self.placed(k, [leaves.get(axis.name) for axis in self.axes])
+        return np.broadcast_to(np.where(inside, flat + self.offsets[k], OUTSIDE), n)
 
     def _adjoint(self, z: Vector) -> Vector:
         self.require_dense()
@@ -181,14 +176,9 @@ class ProductDesign(StructuredDesign):
     def member_blocks(self) -> Iterator[tuple[Vector, slice]]:
         """For each block the published position of every inner cell, -1 where it has none."""
         self.require_dense()
-        for k, block in enumerate(self.blocks):
-            flat: Vector = np.zeros((1,) * len(self.axes), dtype=np.int64)
-            inside: Vector = np.ones((1,) * len(self.axes), dtype=bool)
-            for a, level in enumerate(block.levels):
-                if level is not None:
-                    group = along(level.group, a, len(self.axes))
-                    flat = flat * len(level) + group
-                    inside = inside & (group != OUTSIDE)
+        leaves = np.indices(self.shape, sparse=True) if self.axes else ()
+        for k in self._block_range:
+            flat, inside = self.placed(k, leaves)
             where = np.where(inside, flat + self.offsets[k], OUTSIDE)
             yield np.broadcast_to(where, self.shape).ravel(), self.slice_of(k)
 

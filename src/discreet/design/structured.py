@@ -99,6 +99,22 @@ class StructuredDesign(Design):
             flat += group
         return flat, inside
 
+    def placed(self, k: int, leaves: Sequence[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Where cells lie in block `k`'s crossing, and which lie in it; see `placed_in`.
+
+        Args:
+          k: The block.
+          leaves: For each axis leaf positions, arrays that NumPy can bring to one shape; those of
+            axes that the block sums over are not looked at.
+        """
+        flat, inside = np.zeros((), dtype=np.int64), np.ones((), dtype=bool)
+        for level, leaf in zip(self.blocks[k].levels, leaves, strict=True):
+            if level is not None:
+                group = level.group[leaf]
+                inside = inside & (group != OUTSIDE)
+                flat = flat * len(level) + group
+        return flat, inside
+
     def coarsened(self, source: int, target: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Cells of a block that lie in a coarser one, and the cells there that they add to."""
         fine, cells = self.blocks[source], self.block_cells(source)
