@@ -4,7 +4,6 @@ import pytest
 import discreet as dc
 from discreet.errors import DesignError, ParameterError
 from discreet.noise import discrete_laplace
-from discreet.protect.frame.margins import shows_inner_cells
 from discreet.testing import check_method
 from tests.protect.tables import SECRET, keyed_party, party, secret_party
 
@@ -45,10 +44,10 @@ def test_summed_margins_are_sums_of_cells_with_their_own_keys():
 
 def test_inner_cells_that_were_not_asked_for_are_not_released():
     table = keyed_party("party*age + party*sex")
-    assert not shows_inner_cells(table.design)
+    assert not table.design.shows_inner_cells
     release = table.protect(dc.CellKey(PTABLE, margins="summed"))
     assert release.y is None
-    assert shows_inner_cells(keyed_party("party*age*sex").design)
+    assert keyed_party("party*age*sex").design.shows_inner_cells
 
 
 def test_the_total_agrees_between_tables_when_it_has_its_own_key_only():

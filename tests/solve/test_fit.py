@@ -13,6 +13,7 @@ from discreet.design.fused.source import EXPONENTIAL
 from discreet.design.inner import ModelTable
 from discreet.errors import CodeError, DesignError, ParameterError
 from discreet.solve.likelihood import log_linear
+from discreet.solve.likelihood.schedule import LogLinearSchedule
 from discreet.solve.non_negative import non_negative
 
 SIZES = {"a": 4, "b": 5, "c": 6}
@@ -28,8 +29,8 @@ def regions():
 @pytest.fixture
 def never_stored(monkeypatch):
     monkeypatch.setattr(non_negative, "_NEVER_STORED", 0)
-    monkeypatch.setattr(log_linear, "_NEVER_STORED", 0)
-    monkeypatch.setattr(log_linear, "_MOST_PUBLISHED", np.inf)
+    always = LogLinearSchedule(never_stored=0, most_published=np.inf)
+    monkeypatch.setattr(log_linear, "LOG_LINEAR", always)
 
 
 def fitted(name, design=None):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -11,6 +10,7 @@ from discreet import registry
 from discreet.assess.compare.contestants import built_from
 from discreet.assess.listing import Framed, aligned, grouped
 from discreet.assess.measure import Measure, NotApplicableError, Score
+from discreet.design.show import html_table
 from discreet.design.table import Table
 from discreet.errors import UnknownNameError
 
@@ -90,14 +90,9 @@ class Assessment(Framed):
         return grouped((s.reason, s.name) for s in self.skipped)
 
     def _repr_html_(self) -> str:
-        head = "".join(f"<th>{name}</th>" for name in ("kind", *HEADER))
-        rows = [(s.kind, *_shown(s)) for s in self.scores]
+        rows = [("kind", *HEADER), *((s.kind, *_shown(s)) for s in self.scores)]
         rows += [("", ", ".join(names), "", "–", "", why) for why, names in self._reasons().items()]
-        body = "".join(
-            "<tr>" + "".join(f"<td>{html.escape(c)}</td>" for c in row) + "</tr>" for row in rows
-        )
-        caption = "<caption>Assessment (confidential)</caption>"
-        return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        return html_table("Assessment (confidential)", rows)
 
 
 def assess(

@@ -55,7 +55,7 @@ class Pairs:
 
     def orders(self) -> NDArray[np.int64]:
         """Number of crossed variables of each cell; all of them where nothing is known."""
-        if self.cells == "inner" or not isinstance(self.design, StructuredDesign):
+        if self.cells == "inner" or not self.design.axes:
             return np.full(len(self.f), len(self.design.axes))
         return self.design.orders[self.shown]
 
@@ -140,45 +140,39 @@ def _released_inner(release: Protected) -> Vector:
     """Inner cells of the release, fitted or published as they stand."""
     if release.y is not None:
         return release.y
-    design = release.design
-    if isinstance(design, StructuredDesign):
+    design = release.design.over_variables
+    if design is not None:
         for k, block in enumerate(design.blocks):
             if all(level is not None and level.is_identity for level in block.levels):
-                z = without_withheld(release, release.z)[design.slice_of(k)]
-                return z[np.searchsorted(design.block_cells(k), inner_flat(design))]
+                places = design.published_at(k, design.flat_cells())
+                return without_withheld(release, release.z)[places]
     raise NotApplicableError(
         "inner cells are not part of the release. Fit them first: `release.fit()`, or "
         "`discreet fit` on the command line."
     )
 
 
-def inner_flat(design: Design) -> NDArray[np.int64]:
-    """Positions of the inner cells in the crossing of all categories."""
-    if not design.axes:
-        return np.zeros(design.n_inner, dtype=np.int64)
-    return np.ravel_multi_index(design.inner_codes(), [len(axis) for axis in design.axes])
-
-
 def structured(design: Design) -> StructuredDesign:
     """The design, if it has tables of variables; one made from a matrix has none."""
-    if not isinstance(design, StructuredDesign):
+    if design.over_variables is None:
         raise NotApplicableError("a design made from a matrix has no tables and no variables.")
-    return design
+    return design.over_variables
 
 
 def published_parts(design: Design) -> list[Part]:
     """Name and positions of each published table; a general matrix is one."""
-    if not isinstance(design, StructuredDesign):
+    tables = design.over_variables
+    if tables is None:
         return [("published", slice(0, design.n_published))]
-    return [(block_name(block), design.slice_of(k)) for k, block in enumerate(design.blocks)]
+    return [(block_name(block), tables.slice_of(k)) for k, block in enumerate(tables.blocks)]
 
 
 def finest_parts(design: Design) -> list[Part]:
     """The published tables that no other published table sums up to."""
     parts = published_parts(design)
-    if not isinstance(design, StructuredDesign):
+    if design.over_variables is None:
         return parts
-    refined = np.flatnonzero(finer(design).any(axis=0))
+    refined = np.flatnonzero(finer(design.over_variables).any(axis=0))
     return [part for k, part in enumerate(parts) if k not in refined]
 
 

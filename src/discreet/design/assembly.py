@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from discreet.design.axis import Axis
 from discreet.design.base import Design
-from discreet.design.codes import canonical, canonical_array, natural_order
+from discreet.design.codes import canonical_array, natural_order
 from discreet.design.formats.categories import declared_categories
 from discreet.design.formula import Margins, Term, parse, unknown_name
 from discreet.design.frames import numbers, to_arrow
@@ -22,6 +22,7 @@ from discreet.design.keys import KeyConvention, convention
 from discreet.design.product import LARGEST_DENSE, ProductDesign
 from discreet.design.sparse import SparseDesign
 from discreet.design.structured import StructuredDesign
+from discreet.design.support import impossible
 from discreet.design.uniform_keys import check_keys
 from discreet.design.values import CellValues, summed
 from discreet.errors import CodeError, DataError, DesignError, ParameterError, UnknownNameError
@@ -173,31 +174,12 @@ def merge_cells(coded: CodedCells, design: StructuredDesign) -> CellValues:
 
 
 def inner_positions(coded: CodedCells, design: Design) -> NDArray[np.int64]:
-    """The inner position of each row; rows without records outside the design are one past it."""
-    return _place_among(design, coded) if isinstance(design, SparseDesign) else _flat(coded)
-
-
-def _flat(coded: CodedCells) -> NDArray[np.int64]:
-    """Position of each row in the full crossing."""
-    if not coded.axes:
-        return np.zeros(len(coded.values.count), dtype=np.int64)
-    return np.ravel_multi_index(coded.leaves, [len(axis) for axis in coded.axes])
-
-
-def _place_among(design: SparseDesign, coded: CodedCells) -> NDArray[np.int64]:
-    """Position of each row among the sparse design's inner cells, one past the end if outside.
+    """The inner position of each row, one past the end outside the design.
 
     Only rows without records may be outside.
     """
-    support = design.inner_flat
-    if support is None:
-        raise DesignError("the crossing of the variables is too large to number.")
-    order = np.argsort(support)
-    flat = _flat(coded)
-    place = np.searchsorted(support, flat, sorter=order)
-    where = np.append(order, len(support))[place]
-    where[np.append(support, -1)[where] != flat] = len(support)
-    outside = np.flatnonzero((where == len(support)) & (coded.values.count > 0))
+    where = design.structured("codes").inner_at(_flat(coded))
+    outside = np.flatnonzero((where == design.n_inner) & (coded.values.count > 0))
     if len(outside):
         row = int(outside[0])
         cell = {a.name: a.leaves[p[row]] for a, p in zip(coded.axes, coded.leaves, strict=True)}
@@ -206,6 +188,13 @@ def _place_among(design: SparseDesign, coded: CodedCells) -> NDArray[np.int64]:
             "Correct the records or the declaration."
         )
     return where
+
+
+def _flat(coded: CodedCells) -> NDArray[np.int64]:
+    """Position of each row in the full crossing."""
+    if not coded.axes:
+        return np.zeros(len(coded.values.count), dtype=np.int64)
+    return np.ravel_multi_index(coded.leaves, [len(axis) for axis in coded.axes])
 
 
 def design_for(
@@ -235,31 +224,6 @@ def design_for(
         )
     possible = ~impossible(coded.axes, structural_zeros)
     return SparseDesign(coded.axes, margins, np.nonzero(possible))
-
-
-def impossible(axes: Sequence[Axis], rules: Sequence[Mapping[str, Any]]) -> NDArray[np.bool_]:
-    """Which combinations the rules declare impossible; codes of any level may be named."""
-    mask = np.zeros([len(axis) for axis in axes], dtype=bool)
-    by_name = {axis.name: a for a, axis in enumerate(axes)}
-    for rule in rules:
-        if not by_name.keys() >= rule.keys():
-            continue  # a rule on a variable that is not in this table says nothing about it
-        chosen: list[NDArray[Any]] = [np.arange(len(axis)) for axis in axes]
-        for name, codes in rule.items():
-            chosen[by_name[name]] = _leaves_of(axes[by_name[name]], codes)
-        mask[np.ix_(*chosen)] = True
-    return mask
-
-
-def _leaves_of(axis: Axis, codes: Any) -> NDArray[np.intp]:
-    several = [codes] if isinstance(codes, str) or not isinstance(codes, Iterable) else codes
-    known = {**axis.node_leaves, **{c: np.array([i]) for c, i in axis.leaf_position.items()}}
-    found = []
-    for code in map(canonical, several):
-        if code not in known:
-            raise UnknownNameError(f"code of variable {axis.name!r}", code, known)
-        found.append(known[code])
-    return np.unique(np.concatenate(found))
 
 
 def cells_to_table(
@@ -304,8 +268,7 @@ def build_table(
     from discreet.design.table import Table
 
     design = design_for(coded, margins, support, structural_zeros)
-    if isinstance(design, ProductDesign):
-        design._require_dense()
+    design.require_dense()
     inner = merge_cells(coded, design).mapped(lambda values: values, rule)
     return Table.from_inner(design, inner, rule)
 

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
     from discreet.design.axis import Axis
-    from discreet.design.formula import Margins
+    from discreet.design.blocks import Block
+    from discreet.design.formula import Margins, Term
+    from discreet.design.product import ProductDesign
     from discreet.design.structured import StructuredDesign
 
 Vector = NDArray[Any]
@@ -47,6 +49,8 @@ class Design(ABC):
     """
 
     axes: tuple[Axis, ...]
+    terms: Sequence[Term] = ()
+    blocks: Sequence[Block] = ()
     n_inner: int
     n_published: int
 
@@ -155,6 +159,35 @@ class Design(ABC):
         """The design with public support, and where this one's cells lie in it."""
         return Lift(self, slice(None), slice(None))
 
+    @property
+    def is_confidential(self) -> bool:
+        """Whether the choice of inner cells was read from confidential records."""
+        return self.support == "occurring"
+
+    def require_public_size(self) -> None:
+        """Refuse a confidential support when the public one cannot be published."""
+        return
+
+    def require_dense(self) -> None:
+        """Refuse an array of all inner cells when it cannot be held in memory."""
+        return
+
+    @property
+    def unreached(self) -> NDArray[np.bool_]:
+        """Published cells that no inner cell belongs to."""
+        return np.asarray(self.column_sizes == 0)
+
+    @property
+    def shows_inner_cells(self) -> bool:
+        """Whether the inner cells are themselves published, whichever of them occur."""
+        alone = (self.column_sizes == 1).astype(np.int64)
+        return bool((self.adjoint(alone) > 0).all())
+
+    @property
+    def has_passes(self) -> bool:
+        """Whether `fused` gives passes over the table that store nothing of its size."""
+        return False
+
     @abstractmethod
     def restricted(self, cells: Vector, *, occurring: bool = False) -> Restricted:
         """The design on some inner cells.
@@ -180,9 +213,21 @@ class Design(ABC):
     def orders(self) -> NDArray[np.int64]:
         """The number of variables of each published cell; 2 where there are no variables."""
 
+    @property
+    def over_variables(self) -> StructuredDesign | None:
+        """The design itself where it is made of variables, `None` where it is a matrix."""
+        return None
+
+    @property
+    def product_form(self) -> ProductDesign | None:
+        """The design itself where it is a full crossing of variables, else `None`."""
+        return None
+
     def structured(self, wanted: str) -> StructuredDesign:
         """The design, if it is made of variables; the error says what they are wanted for."""
-        raise DesignError(f"a design made from a matrix has no {wanted}.")
+        if self.over_variables is None:
+            raise DesignError(f"a design made from a matrix has no {wanted}.")
+        return self.over_variables
 
     def row_sums(self, columns: Vector | None = None) -> NDArray[np.int64]:
         """In how many of the published cells `columns` (all by default) each inner cell counts."""

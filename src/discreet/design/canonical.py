@@ -47,10 +47,11 @@ class Arrangement:
 
 def canonical_order(design: Design) -> Arrangement | None:
     """The canonical order of a design; cells of a matrix have no names, so they stay in theirs."""
-    if not isinstance(design, StructuredDesign):
+    structured = design.over_variables
+    if structured is None:
         return None
     axes = [_canonical_axis(axis) for axis in sorted(design.axes, key=lambda axis: axis.name)]
-    return arranged(design, axes, _canonical_terms(design, axes))
+    return arranged(structured, axes, _canonical_terms(structured, axes))
 
 
 def canonical_table(table: Table, order: Arrangement | None = None) -> Table:
@@ -80,8 +81,8 @@ def moved_contributions(table: Table, new: Arrangement) -> Contributions | None:
 
 def as_requested(protected: AnyProtected, design: Design) -> AnyProtected:
     """Protected values in the order of the design that was asked for."""
-    given = protected.design
-    if not (isinstance(design, StructuredDesign) and isinstance(given, StructuredDesign)):
+    given = protected.design.over_variables
+    if given is None or design.over_variables is None:
         return protected
     new = arranged(given, design.axes, design.terms)
     moved: dict[str, Any] = {"design": new.design, "z": protected.z[new.published]}
@@ -129,13 +130,11 @@ def arranged(design: StructuredDesign, axes: Sequence[Axis], terms: Sequence[Ter
         np.array([axis.leaf_position[code] for code in design.axes[a].leaves], dtype=np.intp)
         for axis, a in zip(axes, order, strict=True)
     ]
-    if isinstance(design, SparseDesign):
+    if design.product_form is None:
         codes = [to_new[k][design.inner_codes()[a]] for k, a in enumerate(order)]
         inner = np.lexsort(codes[::-1]) if codes else np.zeros(1, dtype=np.intp)
         listed = [column[inner] for column in codes]
-        new: StructuredDesign = SparseDesign(
-            axes, terms, listed, occurring=design.support == "occurring"
-        )
+        new: StructuredDesign = SparseDesign(axes, terms, listed, occurring=design.is_confidential)
     else:
         inner = _product_places(design.shape, order, to_new)
         new = ProductDesign(axes, terms)
@@ -224,8 +223,6 @@ def _canonical_terms(design: StructuredDesign, axes: Sequence[Axis]) -> list[Ter
 
 def margin_codes(design: Design) -> list[list[tuple[str, ...] | None]]:
     """What each margin shows, by its codes: whatever its levels are called."""
-    if not isinstance(design, StructuredDesign):
-        return []
     return [[None if level is None else level.codes for level in b.levels] for b in design.blocks]
 
 

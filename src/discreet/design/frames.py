@@ -65,6 +65,15 @@ def value_names(variables: Iterable[str], wished: Iterable[str]) -> dict[str, st
     return {wish: fresh_name(wish, taken) for wish in wished}
 
 
+def is_numeric(kind: pa.DataType) -> bool:
+    """Whether an Arrow type holds numbers."""
+    import pyarrow as pa
+
+    return bool(
+        pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+    )
+
+
 def numbers(frame: pa.Table, column: str) -> NDArray[Any]:
     """A numeric column as an array; missing values are an error."""
     import pyarrow as pa
@@ -74,9 +83,9 @@ def numbers(frame: pa.Table, column: str) -> NDArray[Any]:
     values = frame.column(column)
     if values.null_count:
         raise DataError(f"column {column!r} has {values.null_count} missing values.")
-    if not (pa.types.is_integer(values.type) or pa.types.is_floating(values.type)):
-        if not pa.types.is_decimal(values.type):
-            raise DataError(f"column {column!r} must hold numbers, but holds {values.type}.")
+    if not is_numeric(values.type):
+        raise DataError(f"column {column!r} must hold numbers, but holds {values.type}.")
+    if pa.types.is_decimal(values.type):
         whole = values.type.scale == 0
         values = values.cast(pa.int64() if whole else pa.float64())
     return np.asarray(values.combine_chunks().to_numpy(zero_copy_only=False))

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from discreet.design.axis import OUTSIDE
 from discreet.design.base import Design, Vector
 from discreet.design.incidence_kernels import Sums, hand_down, sum_up
-from discreet.design.product import ProductDesign
 from discreet.design.structured import StructuredDesign, ranked
 
 Whole = NDArray[np.int32]
@@ -59,9 +58,8 @@ class Restrictor:
 
     def __call__(self, cells: Vector) -> Incidence:
         """The incidence of the inner cells at the given positions."""
-        if isinstance(self.design, StructuredDesign):
-            return self._structured(self.design, cells)
-        return self._general(cells)
+        design = self.design.over_variables
+        return self._general(cells) if design is None else self._structured(design, cells)
 
     @cached_property
     def _matrix(self) -> tuple[NDArray[np.int64], Whole]:
@@ -114,7 +112,7 @@ class _Nodes:
         """Number the cells of block k that are reached; returns the node of each entry."""
         cells, rank = ranked(flat, design.blocks[k].size)
         self.reached[k], self.begin[k] = cells, self._count
-        self.positions.append(_positions(design, k, cells))
+        self.positions.append(design.published_at(k, cells))
         self._count += len(cells)
         return (rank + self.begin[k]).astype(np.int32)
 
@@ -146,11 +144,3 @@ def _flat(
     if inside is None:
         return flat, np.arange(n)
     return flat[inside], np.flatnonzero(inside)
-
-
-def _positions(design: StructuredDesign, k: int, flat: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Published positions of cells of block k's crossing."""
-    begin = int(design.offsets[k])
-    if isinstance(design, ProductDesign):
-        return flat + begin
-    return np.searchsorted(design.block_cells(k), flat) + begin

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 from numpy.typing import NDArray
 
-from discreet.design.axis import OUTSIDE, Axis
+from discreet.design.axis import Axis
 from discreet.design.base import Design
 from discreet.design.codes import canonical
 from discreet.design.fused.source import Link
-from discreet.design.product import LARGEST_DENSE, ProductDesign
+from discreet.design.product import LARGEST_DENSE
 from discreet.design.structured import StructuredDesign
 from discreet.errors import DesignError
 from discreet.files import PARQUET, ending_of, written_whole
@@ -35,7 +35,7 @@ class ModelTable(NDArrayOperatorsMixin):
     becomes an array wherever NumPy needs one.
 
     Args:
-      design: A complete design.
+      design: A complete design, or one whose structural zeros are masks.
       link: The function :math:`\varphi`.
       nu: One value for each published cell.
     """
@@ -43,7 +43,7 @@ class ModelTable(NDArrayOperatorsMixin):
     dtype = np.dtype(np.float64)
     ndim = 1
 
-    def __init__(self, design: ProductDesign, link: Link, nu: Vector) -> None:
+    def __init__(self, design: StructuredDesign, link: Link, nu: Vector) -> None:
         self.design, self.link, self.nu = design, link, nu
         self._kept: Vector | None = None
 
@@ -62,7 +62,7 @@ class ModelTable(NDArrayOperatorsMixin):
             positions = np.arange(*positions.indices(len(self)))
         elif np.asarray(positions).dtype == np.bool_:
             positions = np.flatnonzero(positions)
-        return self.at(np.unravel_index(positions, self.design.shape))
+        return self.at(self.design.leaf_positions(np.asarray(positions)))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         return np.asarray(self.y, dtype=dtype)
@@ -88,31 +88,37 @@ class ModelTable(NDArrayOperatorsMixin):
         return y
 
     def at(self, index: Sequence[NDArray[Any]]) -> Vector:
-        """Cells by the leaf position on each axis: arrays that NumPy can bring to one shape."""
+        """Cells by the leaf position on each axis: arrays that NumPy can bring to one shape.
+
+        Structural zeros are zero.
+        """
+        lift = self.design.crossing
+        full, nu = lift.design, lift.publish(self.nu)
         total: Vector = np.zeros((1,) * np.ndim(index[0]) if len(index) else ())
-        for k, block in enumerate(self.design.blocks):
-            flat, inside = np.zeros((), dtype=np.int64), np.ones((), dtype=bool)
-            for level, leaf in zip(block.levels, index, strict=True):
-                if level is not None:
-                    group = level.group[leaf]
-                    inside = inside & (group != OUTSIDE)
-                    flat = flat * len(level) + group
-            values = self.nu[self.design.slice_of(k)][np.where(inside, flat, 0)]
+        for k in range(len(full.blocks)):
+            flat, inside = full.placed(k, index)
+            values = nu[full.slice_of(k)][np.where(inside, flat, 0)]
             total = total + np.where(inside, values, 0.0)
-        return self.link.of(np.asarray(total))
+        return np.where(self.is_possible(index), self.link.of(np.asarray(total)), 0.0)
+
+    def is_possible(self, index: Sequence[NDArray[Any]]) -> NDArray[np.bool_]:
+        """Whether cells, by the leaf position on each axis, are no structural zeros."""
+        possible = np.ones((), dtype=bool)
+        for mask in self.design.masks or ():
+            possible = possible & mask.at(index)
+        return possible
 
 
-def chosen_cells(
-    design: Design | None, cells: Vector | ModelTable, codes: Mapping[str, Any]
-) -> Vector:
+def chosen_cells(design: Design, cells: Vector | ModelTable, codes: Mapping[str, Any]) -> Vector:
     """Inner cells with these codes, in the order of the design; see `Fit.inner`."""
-    if not isinstance(design, StructuredDesign):
-        raise DesignError("inner cells are chosen by codes, but this design has no variables.")
+    design = design.structured("variables to choose inner cells by")
     for name in codes:
         design.axis(name)
     leaves = [_leaves(axis, codes.get(axis.name)) for axis in design.axes]
     if isinstance(cells, ModelTable):
-        return cells.at(np.ix_(*leaves)).ravel()
+        index = np.ix_(*leaves)
+        values = cells.at(index)
+        return values[np.broadcast_to(cells.is_possible(index), values.shape)]
     inside = np.ones(len(cells), dtype=bool)
     for chosen, leaf in zip(leaves, design.inner_codes(), strict=True):
         inside &= np.isin(leaf, chosen)
@@ -137,15 +143,14 @@ def _leaves_of_code(axis: Axis, code: str) -> Places:
 
 
 def write_cells(
-    design: Design | None, cells: Vector | ModelTable, path: str | Path, name: str = "value"
+    design: Design, cells: Vector | ModelTable, path: str | Path, name: str = "value"
 ) -> Path:
     """Write the inner cells that are not zero to Parquet, slice by slice; see `Fit.write`."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     ending_of(path, PARQUET)
-    if not isinstance(design, StructuredDesign):
-        raise DesignError("a design made from a matrix has no codes to write beside its cells.")
+    design = design.structured("codes to write beside its cells")
     codes = [(axis.name, pa.array(axis.leaves, pa.string())) for axis in design.axes]
     kinds = [(n, pa.dictionary(pa.int32(), pa.string())) for n, _ in codes]
     schema = pa.schema([*kinds, (name, pa.from_numpy_dtype(cells.dtype))])
@@ -163,13 +168,9 @@ def _slices(
     design: StructuredDesign, cells: Vector | ModelTable
 ) -> Iterator[tuple[list[NDArray[np.int32]], Vector]]:
     """Leaf positions and values of the cells that are not zero, some at a time."""
-    stored = None if isinstance(design, ProductDesign) else design.inner_codes()
     for start in range(0, len(cells), SLICE):
         places = np.arange(start, min(start + SLICE, len(cells)))
-        if stored is None:
-            index: tuple[NDArray[Any], ...] = np.unravel_index(places, design.shape)
-        else:
-            index = tuple(leaf[places] for leaf in stored)
+        index = design.leaf_positions(places)
         values = cells.at(index) if isinstance(cells, ModelTable) else cells[places]
         some = np.flatnonzero(values)
         yield [leaf[some].astype(np.int32) for leaf in index], values[some]

@@ -14,7 +14,6 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.design.axis import OUTSIDE
 from discreet.design.base import Design
 from discreet.design.membership_kernels import pack_columns
 from discreet.design.structured import StructuredDesign
@@ -59,9 +58,8 @@ class Membership:
     @classmethod
     def of(cls, design: Design) -> Membership:
         """All published cells of a design; memory four bytes per group and inner cell."""
-        if isinstance(design, StructuredDesign):
-            return cls._structured(design)
-        return cls._packed(design)
+        structured = design.over_variables
+        return cls._packed(design) if structured is None else cls._structured(structured)
 
     @classmethod
     def _structured(cls, design: StructuredDesign) -> Membership:
@@ -77,7 +75,7 @@ class Membership:
         nested = []
         for k in by_size:
             if (source := sources[k]) is not None:
-                fine, coarse = _coarsened(design, source, k)
+                fine, coarse = (part.astype(np.int32) for part in design.coarsened(source, k))
                 nested.append(Nested(number[source], _positions(design, k), fine, coarse))
                 number[k] = len(number)
         cells = tuple(_positions(design, k) for k in groups)
@@ -178,23 +176,6 @@ class Membership:
         up = np.full(self.n_published + 1, self.n_published, dtype=np.int32)
         up[block.fine] = block.coarse
         return up.take(self.row(block.source, inner))
-
-
-def _coarsened(design: StructuredDesign, source: int, target: int) -> tuple[Index, Index]:
-    """Published positions of a block, and the positions in a coarser one that they add to."""
-    fine, coarse = design.blocks[source], design.blocks[target]
-    groups = np.unravel_index(design.block_cells(source), fine.shape)
-    flat = np.zeros(len(design.block_cells(source)), dtype=np.int64)
-    inside = np.ones(len(flat), dtype=bool)
-    for from_level, to_level, group in zip(fine.levels, coarse.levels, groups, strict=True):
-        if from_level is None or to_level is None:
-            continue
-        above = np.asarray(design.lattice.step(from_level, to_level))[group]
-        inside &= above != OUTSIDE
-        flat = flat * len(to_level) + above
-    place = np.searchsorted(design.block_cells(target), flat[inside])
-    within = _positions(design, source)[inside]
-    return within, (place + design.offsets[target]).astype(np.int32)
 
 
 def _positions(design: StructuredDesign, k: int) -> Index:

@@ -18,17 +18,13 @@ from discreet.design.base import Vector
 from discreet.design.blocks import Block
 from discreet.design.formula import Margins
 from discreet.design.structured import StructuredDesign, flat_position
+from discreet.design.support import Lift, Mask
 from discreet.errors import DesignError
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-    from discreet.design.fused.gpu import GpuPass
-    from discreet.design.fused.passes import FusedPass
-
 LARGEST_DENSE = 200_000_000
-WORTH_A_GPU = 20_000_000
-"""Inner cells from which a graphics processor saves more than its kernels take to compile."""
 
 
 class ProductDesign(StructuredDesign):
@@ -93,16 +89,11 @@ class ProductDesign(StructuredDesign):
           leaves: Leaf positions of the cells by variable, for the block's variables at least.
           n: Number of cells.
         """
-        flat, inside = np.zeros(n, dtype=np.int64), np.ones(n, dtype=bool)
-        for axis, level in zip(self.axes, self.blocks[k].levels, strict=True):
-            if level is not None:
-                group = level.group[leaves[axis.name]]
-                inside &= group != OUTSIDE
-                flat = flat * len(level) + group
-        return np.where(inside, flat + self.offsets[k], OUTSIDE)
+        flat, inside = self.placed(k, [leaves.get(axis.name) for axis in self.axes])
+        return np.broadcast_to(np.where(inside, flat + self.offsets[k], OUTSIDE), n)
 
     def _adjoint(self, z: Vector) -> Vector:
-        self._require_dense()
+        self.require_dense()
         y = np.zeros(self.shape, dtype=z.dtype)
         z = z.copy()
         for k, source in reversed(self.plan):
@@ -143,7 +134,8 @@ class ProductDesign(StructuredDesign):
                 raise DesignError("a block was summed from one that does not refine it.")
             yield a, up
 
-    def _require_dense(self) -> None:
+    def require_dense(self) -> None:
+        """Refuse an array of all inner cells when it cannot be held in memory."""
         if self.n_inner > LARGEST_DENSE:
             raise DesignError(
                 f"the full crossing has {self.n_inner:,} inner cells, more than the "
@@ -151,49 +143,48 @@ class ProductDesign(StructuredDesign):
                 "design, or use support='occurring'."
             )
 
-    def fused(self, link: str, *, threads: int = 2, device: str = "cpu") -> FusedPass | GpuPass:
-        r"""Passes over :math:`y = \varphi(X\nu)` that keep margins only; see `FusedPass`.
+    @property
+    def product_form(self) -> ProductDesign:
+        """The design itself."""
+        return self
 
-        Args:
-          link: `"positive"` or `"exponential"`.
-          threads: Threads at most.
-          device: `"cpu"`, `"gpu"`, or `"auto"` for a graphics processor where there is one, this
-            design has kernels for it, and the table is large enough to make up for compiling them.
-        """
-        from discreet.design.fused.devices import check_device, has_gpu
-        from discreet.design.fused.gpu import GpuPass
-        from discreet.design.fused.passes import FusedPass
+    def inner_at(self, flat: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The inner cells at some positions of the full crossing: the same."""
+        return flat
 
-        check_device(device)
-        is_large = self.n_inner >= WORTH_A_GPU
-        if device == "gpu" or (device == "auto" and is_large and has_gpu() and GpuPass.suits(self)):
-            return GpuPass(self, link)
-        return FusedPass(self, link, threads=threads)
+    def published_at(self, k: int, flat: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The published cells at some positions of block `k`'s crossing."""
+        return int(self.offsets[k]) + flat
+
+    @property
+    def crossing(self) -> Lift[ProductDesign]:
+        """The design itself."""
+        return Lift(self, slice(None), slice(None))
+
+    @property
+    def masks(self) -> tuple[Mask, ...]:
+        """None: every combination is possible."""
+        return ()
 
     def matrix(self) -> csr_array:
         """The matrix X itself, sparse."""
         from discreet.design.general import assemble
 
-        self._require_dense()
+        self.require_dense()
         return assemble(self.n_inner, self.n_published, self.member_blocks())
 
     def member_blocks(self) -> Iterator[tuple[Vector, slice]]:
         """For each block the published position of every inner cell, -1 where it has none."""
-        self._require_dense()
-        for k, block in enumerate(self.blocks):
-            flat: Vector = np.zeros((1,) * len(self.axes), dtype=np.int64)
-            inside: Vector = np.ones((1,) * len(self.axes), dtype=bool)
-            for a, level in enumerate(block.levels):
-                if level is not None:
-                    group = along(level.group, a, len(self.axes))
-                    flat = flat * len(level) + group
-                    inside = inside & (group != OUTSIDE)
+        self.require_dense()
+        leaves = np.indices(self.shape, sparse=True) if self.axes else ()
+        for k in self._block_range:
+            flat, inside = self.placed(k, leaves)
             where = np.where(inside, flat + self.offsets[k], OUTSIDE)
             yield np.broadcast_to(where, self.shape).ravel(), self.slice_of(k)
 
     def inner_codes(self) -> list[NDArray[np.integer[Any]]]:
         """For each axis the leaf position of every inner cell."""
-        self._require_dense()
+        self.require_dense()
         n = len(self.axes)
         return [
             np.broadcast_to(along(np.arange(size, dtype=np.int32), a, n), self.shape).ravel()

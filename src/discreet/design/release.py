@@ -22,8 +22,6 @@ from discreet.randomness import stream
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import pandas as pd
-    import polars as pl
     import pyarrow as pa
 
     from discreet.solve.fit import Fitter
@@ -82,7 +80,7 @@ class Protected:
     fit_result: Any = None
 
     def __post_init__(self) -> None:
-        if self.design.support == "occurring":
+        if self.design.is_confidential:
             raise ConfidentialError(
                 "protected values need a design with public support, but this one was read from "
                 "the records. Use `Protected.of`, which puts them on the full crossing."
@@ -206,7 +204,7 @@ _EXACT = 1e6  # weight of values without noise beside the most precise noisy one
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Release(Protected):
+class Release(show.Frames, Protected):
     """**Public.** Protected values that may be shown and handed out; never the truth, never keys.
 
     Made by `Table.protect`.
@@ -271,14 +269,6 @@ class Release(Protected):
         if self.y is None:
             raise DesignError("inner cells are not part of this release; fit them first.")
         return show.inner_frame_of(self.design, {self.unit: self.y}, np.flatnonzero(self.y))
-
-    def to_pandas(self) -> pd.DataFrame:
-        """Published cells as a pandas frame."""
-        return show.to_pandas(self.to_arrow())
-
-    def to_polars(self) -> pl.DataFrame:
-        """Published cells as a polars frame."""
-        return show.to_polars(self.to_arrow())
 
     def save(self, path: str | Path) -> Path:
         """Write the release to a file, marked public.

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import html as escape_html
-from collections.abc import Mapping
+from collections.abc import Container, Mapping, Sequence
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,6 +24,23 @@ CONFIDENTIAL = ":c"
 """What stands in place of a figure that is not shown, as statistical offices write it."""
 NO_QUALITY = -1
 """In place of the quality of a cell that has none."""
+
+
+class Frames:
+    """Something that is a table: frames of other libraries from its Arrow table."""
+
+    if TYPE_CHECKING:
+
+        def to_arrow(self) -> pa.Table:
+            """The Arrow table."""
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The same as a pandas frame; as confidential as it is."""
+        return to_pandas(self.to_arrow())
+
+    def to_polars(self) -> pl.DataFrame:
+        """The same as a polars frame; as confidential as it is."""
+        return to_polars(self.to_arrow())
 
 
 def frame_of(design: Design, columns: Mapping[str, NDArray[Any]]) -> pa.Table:
@@ -88,31 +105,35 @@ def text(design: Design, z: NDArray[Any], title: str, unit: str = "count") -> st
     """A title and the table, laid out in rows and columns when it has two variables."""
     head = f"{title}: {design.n_published:,} published cells, {design.n_inner:,} inner cells"
     rows = _rows(design, z, unit)
-    widths = [max(len(row[j]) for row in rows) for j in range(len(rows[0]))]
     n_codes = len(design.axes) if not _is_crosstab(design) else 1
-    lines = [
-        "  ".join(_pad(c, w, j < n_codes) for j, (c, w) in enumerate(zip(r, widths, strict=True)))
-        for r in rows
-    ]
-    return "\n".join([head, *(line.rstrip() for line in lines)])
+    return "\n".join([head, *aligned(rows, right=range(n_codes, len(rows[0])))])
 
 
 def html(design: Design, z: NDArray[Any], title: str, note: str = "", unit: str = "count") -> str:
     """The same table for a notebook."""
-    header, *body = _rows(design, z, unit)
-    cells = "".join(f"<th>{_safe(c)}</th>" for c in header)
-    lines = "".join("<tr>" + "".join(f"<td>{_safe(c)}</td>" for c in row) + "</tr>" for row in body)
-    caption = f"<caption>{_safe(title)}: {design.n_published:,} published cells</caption>"
-    table = f"<table>{caption}<thead><tr>{cells}</tr></thead><tbody>{lines}</tbody></table>"
-    return table + (f"<p>{_safe(note)}</p>" if note else "")
+    caption = f"{title}: {design.n_published:,} published cells"
+    return html_table(caption, _rows(design, z, unit), note)
 
 
-def _safe(value: str) -> str:
-    return escape_html.escape(value)
+def aligned(rows: Sequence[Sequence[str]], right: Container[int] = ()) -> list[str]:
+    """Columns under each other; some of them to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    sides = [str.rjust if j in right else str.ljust for j in range(len(widths))]
+    lined = (
+        [side(text, width) for side, text, width in zip(sides, row, widths, strict=True)]
+        for row in rows
+    )
+    return ["  ".join(row).rstrip() for row in lined]
 
 
-def _pad(value: str, width: int, left: bool) -> str:
-    return value.ljust(width) if left else value.rjust(width)
+def html_table(caption: str, rows: Sequence[Sequence[str]], note: str = "") -> str:
+    """A table for a notebook, its header first, and a note below it."""
+    head, *body = (list(map(escape, row)) for row in rows)
+    cells = "".join(f"<th>{text}</th>" for text in head)
+    lines = "".join("<tr>" + "".join(f"<td>{text}</td>" for text in row) + "</tr>" for row in body)
+    top = f"<caption>{escape(caption)}</caption><thead><tr>{cells}</tr></thead>"
+    table = f"<table>{top}<tbody>{lines}</tbody></table>"
+    return table + (f"<p>{escape(note)}</p>" if note else "")
 
 
 def _is_crosstab(design: Design) -> bool:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +17,7 @@ from discreet.design.blocks import Block
 from discreet.design.formula import Margins
 from discreet.design.product import LARGEST_DENSE, ProductDesign, first_of_equal
 from discreet.design.structured import StructuredDesign, ranked
-from discreet.design.support import Kind, Lift
+from discreet.design.support import Kind, Lift, Mask, product_masks
 from discreet.errors import DesignError
 
 if TYPE_CHECKING:
@@ -78,11 +80,16 @@ class SparseDesign(StructuredDesign):
     @property
     def inner_flat(self) -> NDArray[np.int64] | None:
         """Positions of the inner cells in the full crossing; `None` when that has no number."""
-        if math.prod(self.shape) >= 2**62:
-            return None
-        if not self._codes:
-            return np.zeros(1, dtype=np.int64)
-        return np.ravel_multi_index([c.astype(np.int64) for c in self._codes], self.shape)
+        return self.flat_cells() if math.prod(self.shape) < 2**62 else None
+
+    def inner_at(self, flat: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The inner cells at some positions of the full crossing, `n_inner` where there is none."""
+        known = self.inner_flat
+        if known is None:
+            raise DesignError("the crossing of the variables is too large to number.")
+        order = np.argsort(known)
+        place = np.append(order, self.n_inner)[np.searchsorted(known, flat, sorter=order)]
+        return np.where(np.append(known, -1)[place] == flat, place, self.n_inner)
 
     @property
     def is_complete(self) -> bool:
@@ -114,9 +121,19 @@ class SparseDesign(StructuredDesign):
 
     def completed(self) -> Lift[ProductDesign]:
         """The full crossing, and where this design's published and inner cells lie in it."""
+        return replace(self.crossing, inner=self.inner_flat)
+
+    @cached_property
+    def crossing(self) -> Lift[ProductDesign]:
+        """The full crossing, and where this design's published cells lie in it."""
         full = ProductDesign(self.axes, [*self.terms])
         where = [self._cells[k] + full.offsets[k] for k in self._block_range]
-        return Lift(full, np.concatenate(where), self.inner_flat)
+        return Lift(full, np.concatenate(where), None)
+
+    @cached_property
+    def masks(self) -> tuple[Mask, ...] | None:
+        """Masks whose product are the inner cells; looked for where these were declared."""
+        return None if self._occurring else product_masks(self.shape, self._codes)
 
     def _number_block(self, k: int, done: Sequence[int]) -> None:
         """Choose the block's source, and number the published cells it reaches."""

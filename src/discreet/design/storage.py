@@ -283,10 +283,7 @@ def _design(inner: pa.Table, header: dict[str, Any]) -> tuple[StructuredDesign, 
     design = design_from_json(header["design"], header["support"])
     if not axes:
         return design, np.zeros(len(inner), dtype=np.int64)
-    flat = np.ravel_multi_index(leaves, design.shape)
-    if isinstance(design, SparseDesign) and design.inner_flat is not None:
-        flat = np.searchsorted(design.inner_flat, flat)
-    return design, flat
+    return design, design.inner_at(np.ravel_multi_index(leaves, design.shape))
 
 
 def _axes_and_terms(spec: Mapping[str, Any]) -> tuple[list[Axis], list[Term]]:
@@ -310,10 +307,11 @@ def _leaf_positions(inner: pa.Table, axis: Axis) -> NDArray[np.int64]:
 
 def packed_support(design: Design) -> bytes | None:
     """The inner cells of a design with structural zeros, packed; `None` for other designs."""
-    if not isinstance(design, SparseDesign) or design.support == "occurring":
+    if design.support != "declared":
         return None
-    possible = np.zeros(int(np.prod(design.shape)), dtype=bool)
-    possible[design.inner_flat] = True
+    structured = design.structured("labels, so it cannot be stored")
+    possible = np.zeros(structured.shape, dtype=bool)
+    possible[tuple(design.inner_codes())] = True
     return zlib.compress(np.packbits(possible).tobytes())
 
 

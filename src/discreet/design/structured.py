@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +15,16 @@ from discreet.design.base import Design, Restricted
 from discreet.design.blocks import Block, Lattice, resolve
 from discreet.design.codes import canonical
 from discreet.design.formula import Margins, Term, parse
+from discreet.design.support import Lift, Mask
 from discreet.errors import CodeError, DesignError, UnknownNameError, suggest
 
+if TYPE_CHECKING:
+    from discreet.design.fused.gpu import GpuPass
+    from discreet.design.fused.passes import FusedPass
+    from discreet.design.product import ProductDesign
+
+WORTH_A_GPU = 20_000_000
+"""Inner cells from which a graphics processor saves more than its kernels take to compile."""
 _MASK_FACTOR = 8  # a crossing this many times larger than its cells is numbered by sorting
 
 
@@ -90,6 +99,30 @@ class StructuredDesign(Design):
             flat += group
         return flat, inside
 
+    def placed(self, k: int, leaves: Sequence[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Where cells lie in block `k`'s crossing, and which lie in it; see `placed_in`.
+
+        Args:
+          k: The block.
+          leaves: For each axis leaf positions, arrays that NumPy can bring to one shape; those of
+            axes that the block sums over are not looked at.
+        """
+        flat, inside = np.zeros((), dtype=np.int64), np.ones((), dtype=bool)
+        for level, leaf in zip(self.blocks[k].levels, leaves, strict=True):
+            if level is not None:
+                group = level.group[leaf]
+                inside = inside & (group != OUTSIDE)
+                flat = flat * len(level) + group
+        return flat, inside
+
+    def coarsened(self, source: int, target: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Cells of a block that lie in a coarser one, and the cells there that they add to."""
+        fine, cells = self.blocks[source], self.block_cells(source)
+        groups = np.unravel_index(cells, fine.shape) if self.axes else ()
+        flat, inside = self.placed_in(self.blocks[target], fine, groups, len(cells))
+        chosen = np.arange(len(cells)) if inside is None else np.flatnonzero(inside)
+        return int(self.offsets[source]) + chosen, self.published_at(target, flat[chosen])
+
     def axis(self, name: str) -> Axis:
         """The axis of a variable."""
         for axis in self.axes:
@@ -163,9 +196,69 @@ class StructuredDesign(Design):
         of_block = np.array([block.order for block in self.blocks], dtype=np.int64)
         return np.repeat(of_block, np.diff(self.offsets))
 
-    def structured(self, wanted: str) -> StructuredDesign:
+    @property
+    @abstractmethod
+    def crossing(self) -> Lift[ProductDesign]:
+        """The full crossing, and where this design's published cells lie in it."""
+
+    @property
+    @abstractmethod
+    def masks(self) -> tuple[Mask, ...] | None:
+        """Masks whose product are the inner cells; `None` where there are no such masks."""
+
+    @property
+    def has_passes(self) -> bool:
+        """Whether the inner cells are a product of masks."""
+        return self.masks is not None
+
+    def fused(self, link: str, *, threads: int = 2, device: str = "cpu") -> FusedPass | GpuPass:
+        r"""Passes over :math:`y = \varphi(X\nu)` that keep margins only; see `FusedPass`.
+
+        Args:
+          link: `"positive"`, `"exponential"` or `"linear"`.
+          threads: Threads at most.
+          device: `"cpu"`, `"gpu"`, or `"auto"` for a graphics processor where there is one, this
+            design has kernels for it, and the table is large enough to make up for compiling them.
+        """
+        from discreet.design.fused.devices import check_device, has_gpu
+        from discreet.design.fused.gpu import GpuPass
+        from discreet.design.fused.passes import FusedPass
+
+        check_device(device)
+        if not self.has_passes:
+            raise DesignError("the structural zeros of this design are no product of small masks.")
+        is_large = self.n_inner >= WORTH_A_GPU
+        if device == "gpu" or (device == "auto" and is_large and has_gpu() and GpuPass.suits(self)):
+            return GpuPass(self, link)
+        return FusedPass(self, link, threads=threads)
+
+    @property
+    def over_variables(self) -> StructuredDesign:
         """The design itself."""
         return self
+
+    @property
+    def unreached(self) -> NDArray[np.bool_]:
+        """None: published cells that no inner cell belongs to are left out."""
+        return np.zeros(self.n_published, dtype=bool)
+
+    @property
+    def shows_inner_cells(self) -> bool:
+        """Whether the block of all inner categories is published."""
+        return any(block.levels == self.inner_block.levels for block in self.blocks)
+
+    def flat_cells(self) -> NDArray[np.int64]:
+        """The positions of the inner cells in the full crossing."""
+        codes = [codes.astype(np.int64) for codes in self.inner_codes()]
+        return np.ravel_multi_index(codes, self.shape) if codes else np.zeros(1, dtype=np.int64)
+
+    @abstractmethod
+    def inner_at(self, flat: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The inner cells at some positions of the full crossing, `n_inner` where there is none."""
+
+    def published_at(self, k: int, flat: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The published cells at some positions of block `k`'s crossing, all of them published."""
+        return int(self.offsets[k]) + np.searchsorted(self.block_cells(k), flat)
 
     def leaf_positions(self, cells: NDArray[Any]) -> list[NDArray[np.integer[Any]]]:
         """For each axis the leaf positions of some inner cells."""
@@ -189,10 +282,7 @@ class StructuredDesign(Design):
 
         codes = self.leaf_positions(cells)
         chosen = SparseDesign(self.axes, [*self.terms], codes, occurring=occurring)
-        places = [
-            int(self.offsets[k]) + np.searchsorted(self.block_cells(k), chosen.block_cells(k))
-            for k in self._block_range
-        ]
+        places = [self.published_at(k, chosen.block_cells(k)) for k in self._block_range]
         return Restricted(chosen, np.concatenate(places))
 
 

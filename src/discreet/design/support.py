@@ -4,19 +4,27 @@ The support of a design is the full crossing (`"all"`), the crossing without dec
 zeros (`"declared"`), or the combinations that occur in the records (`"occurring"`). The last one is
 confidential: values on it are lifted to the full crossing, with zeros elsewhere, before anything is
 published.
+
+Declared zeros are as a rule products: masks over a few variables each ("children are not married").
+Such masks are all that passes over the table need, however large it is.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import itertools
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.errors import DesignError
+from discreet.design.codes import canonical
+from discreet.errors import DesignError, UnknownNameError
 
 if TYPE_CHECKING:
+    from discreet.design.axis import Axis
     from discreet.design.base import Design
 
 Kind = Literal["all", "declared", "occurring"]
@@ -43,6 +51,15 @@ class Lift(Generic[Public]):
         """Values of published cells on the public design, `outside` for those it adds."""
         return spread(values, self.published, self.design.n_published, outside)
 
+    def taken(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Values on the public design for the published cells of the other one."""
+        return values[self.published]
+
+    def on_gpu(self, cupy: Any) -> Lift[Public]:
+        """The same for vectors that lie on a graphics processor."""
+        moves = not isinstance(self.published, slice)
+        return replace(self, published=cupy.asarray(self.published)) if moves else self
+
     def lift(self, values: NDArray[Any]) -> NDArray[Any]:
         """Values of inner cells on the public design, zero for those it adds."""
         return spread(values, self.require_inner(), self.design.n_inner)
@@ -61,6 +78,97 @@ class Lift(Generic[Public]):
 
 def spread(values: NDArray[Any], where: Positions, n: int, outside: float = 0) -> NDArray[Any]:
     """An array of length `n` with values at some places and `outside` at the others."""
-    found = np.full(n, outside, dtype=values.dtype)
+    found = np.full_like(values, outside, shape=n)
     found[where] = values
     return found
+
+
+def impossible(axes: Sequence[Axis], rules: Sequence[Mapping[str, Any]]) -> NDArray[np.bool_]:
+    """Which combinations the rules declare impossible; codes of any level may be named."""
+    mask = np.zeros([len(axis) for axis in axes], dtype=bool)
+    by_name = {axis.name: a for a, axis in enumerate(axes)}
+    for rule in rules:
+        if not by_name.keys() >= rule.keys():
+            continue  # a rule on a variable that is not in this table says nothing about it
+        chosen: list[NDArray[Any]] = [np.arange(len(axis)) for axis in axes]
+        for name, codes in rule.items():
+            chosen[by_name[name]] = _leaves_of(axes[by_name[name]], codes)
+        mask[np.ix_(*chosen)] = True
+    return mask
+
+
+def _leaves_of(axis: Axis, codes: Any) -> NDArray[np.intp]:
+    several = [codes] if isinstance(codes, str) or not isinstance(codes, Iterable) else codes
+    known = {**axis.node_leaves, **{c: np.array([i]) for c, i in axis.leaf_position.items()}}
+    found = []
+    for code in map(canonical, several):
+        if code not in known:
+            raise UnknownNameError(f"code of variable {axis.name!r}", code, known)
+        found.append(known[code])
+    return np.unique(np.concatenate(found))
+
+
+@dataclass(frozen=True, eq=False)
+class Mask:
+    """Which combinations of a few variables are possible.
+
+    Attributes:
+      axes: The variables, by their places among the axes of a design.
+      possible: An array over them.
+    """
+
+    axes: tuple[int, ...]
+    possible: NDArray[np.bool_]
+
+    def at(self, index: Mapping[int, Any] | Sequence[Any]) -> NDArray[np.bool_]:
+        """Whether cells with these leaf positions, given for all axes of the design, may occur."""
+        return np.asarray(self.possible[tuple(index[a] for a in self.axes)])
+
+
+_LARGEST_MASK = 3  # variables of a mask that is looked for
+_MOST_IMPOSSIBLE = 8  # combinations for each possible one that a pass may still walk through
+
+
+def product_masks(shape: tuple[int, ...], codes: Sequence[NDArray[Any]]) -> tuple[Mask, ...] | None:
+    """Masks over a few variables each whose product are some cells; `None` where there are none.
+
+    Nor are there any where most combinations are impossible: lists of cells are shorter then.
+
+    Args:
+      shape: Categories of the axes.
+      codes: For each axis the leaf positions of the cells.
+    """
+    n = len(codes[0]) if codes else 1
+    if math.prod(shape) > _MOST_IMPOSSIBLE * n:
+        return None
+    masks: list[Mask] = []
+    for order in range(_LARGEST_MASK + 1):
+        for axes in itertools.combinations(range(len(shape)), order):
+            masks += _mask_around(shape, codes, axes, masks)
+        if _n_possible(shape, masks) == n:
+            return tuple(masks)
+    return None
+
+
+def _mask_around(
+    shape: tuple[int, ...],
+    codes: Sequence[NDArray[Any]],
+    axes: tuple[int, ...],
+    known: Sequence[Mask],
+) -> list[Mask]:
+    """The mask of the combinations that cells have, if it says more than those that are known."""
+    sizes = tuple(shape[a] for a in axes)
+    reached, expected = np.zeros(sizes, dtype=bool), np.ones(sizes, dtype=bool)
+    reached[tuple(codes[a] for a in axes)] = True
+    index = dict(zip(axes, np.indices(sizes, sparse=True), strict=True))
+    for mask in known:
+        if index.keys() >= set(mask.axes):
+            expected &= mask.at(index)
+    return [] if np.array_equal(reached, expected) else [Mask(axes, reached)]
+
+
+def _n_possible(shape: tuple[int, ...], masks: Sequence[Mask]) -> int:
+    """How many combinations a product of masks leaves possible, without going through them."""
+    ones = [Mask((a,), np.ones(n, dtype=bool)) for a, n in enumerate(shape)]
+    factors = [part for m in [*ones, *masks] for part in (m.possible.astype(float), m.axes)]
+    return round(float(np.einsum(*factors, (), optimize="greedy"))) if shape else 1

@@ -28,8 +28,6 @@ from discreet.errors import DesignError, KeysError
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import pandas as pd
-    import polars as pl
     import pyarrow as pa
 
     from discreet.design.method import Method
@@ -37,7 +35,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Table:
+class Table(show.Frames):
     """**Confidential.** A design with true published values, and inner ones where they are known.
 
     Attributes:
@@ -332,14 +330,6 @@ class Table:
         if given is not None and given.inner is not None:
             columns |= contribution_columns(given, given.inner)
         return show.inner_frame_of(self.design, columns, some)
-
-    def to_pandas(self) -> pd.DataFrame:
-        """Published cells as a pandas frame. Confidential."""
-        return show.to_pandas(self.to_arrow())
-
-    def to_polars(self) -> pl.DataFrame:
-        """Published cells as a polars frame. Confidential."""
-        return show.to_polars(self.to_arrow())
 
     def save(self, path: str | Path) -> Path:
         """Write the table to a Parquet file that only its owner can read, marked confidential.

@@ -16,7 +16,6 @@ from discreet.design.table import Table
 from discreet.errors import ConfidentialError, DesignError, ParameterError
 from discreet.noise.checks import positive, whole
 from discreet.protect.adjustment import Frame, Whole, adjustment
-from discreet.protect.frame.margins import shows_inner_cells
 from discreet.protect.frame.options import at_least, by_order
 from discreet.protect.sentences import claimed, groups_not_hidden, limit, process
 from discreet.solve.integer.domain import LimitError
@@ -130,7 +129,7 @@ class Adjust:
             )
         z = spread(found.z, frame.cells, table.design.n_published)
         y = spread(found.y, frame.rows, table.design.n_inner)
-        shown = shows_inner_cells(table.design)
+        shown = table.design.shows_inner_cells
         statement = self._statement(perturbed.statement)
         made = Protected.of(table.design, z, statement, y=y if shown else None)
         return replace(made, status=perturbed.status)

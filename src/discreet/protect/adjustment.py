@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.design.base import Design
-from discreet.design.structured import StructuredDesign
 from discreet.design.table import Table
 from discreet.errors import ParameterError
 
@@ -126,6 +125,4 @@ def _weights(frame: Frame, weights: Mapping[int, float] | None) -> Real | None:
 
 
 def _orders(design: Design, cells: NDArray[np.int64]) -> NDArray[np.int64]:
-    if not isinstance(design, StructuredDesign):
-        return np.zeros(0, dtype=np.int64)
-    return np.array([block.order for block in design.blocks])[design.block_of_cell()[cells]]
+    return design.orders[cells] if design.over_variables else np.zeros(0, dtype=np.int64)

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.design.release import WEIGHT
-from discreet.design.structured import StructuredDesign
 from discreet.design.table import Table
 from discreet.design.values import CellValues, Real, Whole
 from discreet.errors import DesignError
@@ -72,10 +71,9 @@ class Cells:
 
         Structured designs leave such cells out, so only those made from a matrix have any.
         """
-        design = self.table.design
-        if self.are_inner or isinstance(design, StructuredDesign):
+        if self.are_inner:
             return np.zeros(len(self.count), dtype=bool)
-        return np.asarray(design.column_sizes == 0)
+        return self.table.design.unreached
 
     def once(self, draw: Callable[[NDArray[np.int64]], NDArray[Any]]) -> NDArray[Any]:
         """Noise drawn once for each distinct cell, shared by those that are the same."""

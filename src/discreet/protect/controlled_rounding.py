@@ -12,7 +12,6 @@ from discreet.design.release import Protected
 from discreet.design.statement import Statement
 from discreet.design.table import Table
 from discreet.noise.checks import whole
-from discreet.protect.frame.margins import shows_inner_cells
 from discreet.protect.sentences import claimed, groups_not_hidden, multiples_of, process
 from discreet.protect.statements import statement_of
 
@@ -60,7 +59,7 @@ class ControlledRounding:
     def __call__(self, table: Table, *, draws: Draws) -> Protected:
         """Round the table."""
         found = self.search(table, rng=draws.generator(self, table))
-        y = found.y if shows_inner_cells(table.design) else None
+        y = found.y if table.design.shows_inner_cells else None
         return Protected.of(table.design, found.z, self._statement(), y=y)
 
     def search(self, table: Table, *, rng: np.random.Generator) -> Found:

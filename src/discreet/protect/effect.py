@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from discreet.design.base import Design
 from discreet.design.formula import Margins
 from discreet.design.release import Protected
-from discreet.design.sparse import SparseDesign
 from discreet.design.table import Table
 from discreet.errors import DesignError
 
@@ -122,15 +121,10 @@ def over_support(
 def _protected(inside: Design, release: Protected, support: NDArray[np.intp]) -> NDArray[Any]:
     """Released counts of some inner cells of a table's design; zero where they have none."""
     released, y = release.design, np.asarray(release.y)
-    if not isinstance(inside, SparseDesign) or inside.support != "occurring":
+    if not inside.is_confidential:
         return y[support]
-    flat = inside.inner_flat
-    if flat is None or getattr(released, "shape", None) != inside.shape:
+    mine, public = inside.over_variables, released.over_variables
+    if mine is None or public is None or public.shape != mine.shape:
         raise DesignError("the release was made on another support; compare smaller tables.")
-    if not isinstance(released, SparseDesign):
-        return y[flat[support]]
-    public = np.asarray(released.inner_flat)
-    _, here, there = np.intersect1d(flat, public, assume_unique=True, return_indices=True)
-    protected = np.zeros(inside.n_inner, dtype=y.dtype)
-    protected[here] = y[there]
-    return protected[support]
+    flat = np.ravel_multi_index(mine.leaf_positions(support), mine.shape)
+    return np.append(y, y.dtype.type(0))[public.inner_at(flat)]

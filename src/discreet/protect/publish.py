@@ -16,7 +16,6 @@ from discreet.design.canonical import (
 from discreet.design.data_set import UNNAMED
 from discreet.design.method import Draws, Method
 from discreet.design.release import COUNT, VALUE, WEIGHT, Protected, Release
-from discreet.design.sparse import SparseDesign
 from discreet.design.table import Table
 from discreet.digests import digest
 from discreet.errors import ParameterError
@@ -109,8 +108,7 @@ def in_unit(table: Table, method: Method, unit: str | None) -> Table:
       ParameterError: The table has weights and nothing says whether they matter, or the method
         cannot publish what is asked for.
     """
-    if isinstance(table.design, SparseDesign):
-        table.design.require_public_size()
+    table.design.require_public_size()
     offered = getattr(method, "units", (COUNT,))
     if table.contributions is not None and unit in (None, table.contributions.value):
         return replace(table, unit=_value_unit(method, table.contributions.value, offered))

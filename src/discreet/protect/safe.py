@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
@@ -14,7 +15,6 @@ from discreet.design.formula import Margins
 from discreet.design.method import Claims, Draws
 from discreet.design.product import LARGEST_DENSE
 from discreet.design.release import Protected
-from discreet.design.sparse import SparseDesign
 from discreet.design.statement import Statement
 from discreet.design.table import Table
 from discreet.errors import ParameterError
@@ -235,13 +235,9 @@ def _start(y: Whole, min_count: int, rng: np.random.Generator) -> Whole:
 
 def _on_public_support(design: Design, y: Whole, statement: Statement) -> Protected:
     """Inner cells on the full crossing, or on the protected support where that is too large."""
-    if isinstance(design, SparseDesign) and design.support == "occurring":
-        crossing = design.inner_flat
-        full = int(np.prod([len(axis) for axis in design.axes], dtype=object))
-        if crossing is None or full > LARGEST_DENSE:
-            kept = np.flatnonzero(y)
-            public = SparseDesign(
-                design.axes, design.terms, [c[kept] for c in design.inner_codes()]
-            )
-            return Protected(public, public.aggregate(y[kept]), statement, y=y[kept])
+    crossing = math.prod(len(axis) for axis in design.axes)
+    if design.is_confidential and crossing > LARGEST_DENSE:
+        kept = np.flatnonzero(y)
+        public = design.restricted(kept).design
+        return Protected(public, public.aggregate(y[kept]), statement, y=y[kept])
     return Protected.of(design, design.aggregate(y), statement, y=y)

@@ -158,23 +158,28 @@ class DualNewton:
         diagonal = kept + self._diagonal()
         inverse = 1.0 / np.where(diagonal > 0, diagonal, np.inf)
         x, residual = np.zeros_like(gradient), -gradient
-        direction = scaled = self._preconditioned(residual, ridge, inverse)
+        scaled = self._preconditioned(residual, ridge, inverse)
+        direction = scaled.copy()
         norm = self.passes.dot(residual, scaled)
         enough = self.schedule.forcing**2 * norm
         for _ in range(self.schedule.most_gradients):
             if norm <= enough:
                 break
             self.gradients += 1
-            turned = kept * direction + self.passes.change(self.nu, direction)
+            turned = self.passes.change(self.nu, direction)
+            if ridge:
+                turned += kept * direction
             curvature = self.passes.dot(direction, turned)
             if not ridge and self._is_flat(curvature, direction, diagonal):
                 return None
             size = norm / curvature
-            x = x + size * direction
-            residual = residual - size * turned
+            x += size * direction
+            turned *= size
+            residual -= turned
             scaled = self._preconditioned(residual, ridge, inverse)
             last, norm = norm, self.passes.dot(residual, scaled)
-            direction = scaled + (norm / last) * direction
+            direction *= norm / last
+            direction += scaled
         return x
 
     def _is_flat(self, curvature: float, direction: Vector, diagonal: Vector) -> bool:

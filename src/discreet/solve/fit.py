@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from discreet.design.base import Design
 from discreet.design.inner import ModelTable, chosen_cells, write_cells
-from discreet.errors import NotConvergedError
+from discreet.errors import DesignError, NotConvergedError
 
 Vector = NDArray[np.float64]
 
@@ -114,7 +114,7 @@ class Fit:
           codes: A code by variable, or a list of codes; a code of a coarser level stands for all
             categories under it. Variables that are left out have all their categories.
         """
-        return chosen_cells(self.design, self.cells, codes)
+        return chosen_cells(self._known_design, self.cells, codes)
 
     def write(self, path: str | Path) -> Path:
         """Write the fitted inner cells that are not zero to a Parquet file.
@@ -124,7 +124,13 @@ class Fit:
         Args:
           path: A name that ends in `.parquet`; the columns are the variables and `value`.
         """
-        return write_cells(self.design, self.cells, path)
+        return write_cells(self._known_design, self.cells, path)
+
+    @property
+    def _known_design(self) -> Design:
+        if self.design is None:
+            raise DesignError("this fit does not say which design it was made for.")
+        return self.design
 
     @property
     def is_converged(self) -> bool:

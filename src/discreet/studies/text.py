@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
+from discreet.design.show import aligned
 from discreet.studies.model import MARKING, Figure, Ground, PrintedTable, Study, Verdict
 
 _HEADER = ("row", "column", "printed", "ours", "difference", "tolerance", "verdict")
@@ -27,7 +28,8 @@ def study_text(study: Study) -> str:
 def table_text(table: PrintedTable) -> str:
     """A printed table, one line for each figure, and the reasons of known differences."""
     lines = [f"{table.title}. {table.caption}", f"  {table.agreement}"]
-    lines += [f"  {line}" for line in _aligned([_HEADER, *(_cells(f) for f in table.figures)])]
+    rows = [_HEADER, *(_cells(f) for f in table.figures)]
+    lines += [f"  {line}" for line in aligned(rows, right=_NUMBERS)]
     lines += [f"  {reason}" for reason in reasons(table)]
     return "\n".join(lines)
 
@@ -59,16 +61,6 @@ def tolerance(figure: Figure) -> str:
         return ""
     allowed = figure.tolerance if figure.known is None else figure.known.tolerance
     return f"±{allowed:.2g}"
-
-
-def _aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        cells = [
-            text.rjust(width) if place in _NUMBERS else text.ljust(width)
-            for place, (text, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        yield "  ".join(cells).rstrip()
 
 
 def _findings(study: Study) -> Iterator[str]:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.design.codes import canonical_array
+from discreet.design.frames import is_numeric
 from discreet.errors import DataError
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def column_of(name: str, values: pa.ChunkedArray, missing: Missing) -> dict[str,
     Missing codes become a level `(missing)`. Missing numbers become the mean of the others, beside
     a column `missing(name)` of zeros and ones.
     """
-    is_number = _is_number(values.type)
+    is_number = is_numeric(values.type)
     numbers = _numbers(name, values) if is_number else np.empty(0)
     absent = np.isnan(numbers)
     if missing == "refuse" and (absent.any() or values.null_count):
@@ -83,7 +84,7 @@ def numbers_of(name: str, values: pa.ChunkedArray, role: str) -> NDArray[np.floa
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    if not _is_number(values.type):
+    if not is_numeric(values.type):
         try:
             values = pc.cast(values, pa.float64())
         except pa.ArrowException:
@@ -122,14 +123,6 @@ def _numbers(name: str, values: pa.ChunkedArray) -> NDArray[np.float64]:
     if np.isinf(numbers).any():
         raise DataError(f"column {name!r} holds infinite values; leave such records out.")
     return numbers
-
-
-def _is_number(kind: pa.DataType) -> bool:
-    import pyarrow as pa
-
-    return bool(
-        pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
-    )
 
 
 def _check_codes(name: str, kind: pa.DataType) -> None:

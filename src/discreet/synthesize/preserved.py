@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -23,7 +22,6 @@ from discreet.synthesize.rows import Rows
 from discreet.synthesize.safe_model import merged_model
 
 if TYPE_CHECKING:
-    import pandas as pd
     import pyarrow as pa
 
 Verdict = Literal["equal", "close", "different"]
@@ -62,7 +60,7 @@ class Figure:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Preserved:
+class Preserved(show.Frames):
     """**Confidential.** Figures of original and synthetic records side by side.
 
     Made by `Preserved.of`. Drawn by `discreet.assess.plots.preserved`.
@@ -120,31 +118,15 @@ class Preserved:
         columns = ("kind", "about", "original", "synthetic", "difference", "verdict")
         return pa.table({c: [getattr(figure, c) for figure in self.figures] for c in columns})
 
-    def to_pandas(self) -> pd.DataFrame:
-        """The comparison as a pandas frame."""
-        return show.to_pandas(self.to_arrow())
-
     def __repr__(self) -> str:
-        rows = [_HEADER, *map(_texts, self.figures)]
-        widths = [max(len(row[j]) for row in rows) for j in range(len(_HEADER))]
-        sides = [str.ljust, str.ljust, *[str.rjust] * (len(_HEADER) - 2)]
-        lines = [
-            "  ".join(
-                side(text, width) for side, text, width in zip(sides, row, widths, strict=True)
-            )
-            for row in rows
-        ]
+        lines = show.aligned(self._rows(), right=range(2, len(_HEADER)))
         return "\n".join([self.summary, *lines])
 
     def _repr_html_(self) -> str:
-        head = "".join(f"<th>{name}</th>" for name in _HEADER)
-        cells = (
-            "".join(f"<td>{html.escape(text)}</td>" for text in _texts(figure))
-            for figure in self.figures
-        )
-        body = "".join(f"<tr>{row}</tr>" for row in cells)
-        caption = f"<caption>{html.escape(self.summary)}</caption>"
-        return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        return show.html_table(self.summary, self._rows())
+
+    def _rows(self) -> list[Sequence[str]]:
+        return [_HEADER, *map(_texts, self.figures)]
 
     @property
     def summary(self) -> str:

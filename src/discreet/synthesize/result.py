@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import html
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,8 +13,6 @@ from discreet.design.frames import to_arrow
 from discreet.design.statement import Statement
 
 if TYPE_CHECKING:
-    import pandas as pd
-    import polars as pl
     import pyarrow as pa
 
 _HEAD = 6
@@ -45,7 +42,7 @@ class Synthesized:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Synthetic(Synthesized):
+class Synthetic(show.Frames, Synthesized):
     """**Public.** Synthetic records that may be shown and handed out, with their statement.
 
     Made by `discreet.synthesize`.
@@ -54,14 +51,6 @@ class Synthetic(Synthesized):
     def to_arrow(self) -> pa.Table:
         """The records as an Arrow table."""
         return to_arrow(self.frame)
-
-    def to_pandas(self) -> pd.DataFrame:
-        """The records as a pandas frame."""
-        return show.to_pandas(self.to_arrow())
-
-    def to_polars(self) -> pl.DataFrame:
-        """The records as a polars frame."""
-        return show.to_polars(self.to_arrow())
 
     def save(self, path: str | Path) -> Path:
         """Write the records and their statement.
@@ -76,24 +65,17 @@ class Synthetic(Synthesized):
 
     def __repr__(self) -> str:
         said = textwrap.fill(self.statement.text, _WIDTH)
-        head = self.to_arrow().slice(0, _HEAD)
-        columns = (map(_shown, column.to_pylist()) for column in head.columns)
-        rows = [head.column_names, *zip(*columns, strict=True)]
-        widths = [max(len(row[j]) for row in rows) for j in range(head.num_columns)]
-        lines = [
-            "  ".join(text.rjust(width) for text, width in zip(row, widths, strict=True))
-            for row in rows
-        ]
-        return "\n".join([self._title(), *lines, said])
+        rows = self._rows()
+        return "\n".join([self._title(), *show.aligned(rows, right=range(len(rows[0]))), said])
 
     def _repr_html_(self) -> str:
+        return show.html_table(self._title(), self._rows(), self.statement.text)
+
+    def _rows(self) -> list[Sequence[str]]:
+        """Names of the columns, and the first records."""
         head = self.to_arrow().slice(0, _HEAD)
-        names = "".join(f"<th>{html.escape(name)}</th>" for name in head.column_names)
-        rows = zip(*(map(_shown, c.to_pylist()) for c in head.columns), strict=True)
-        body = "".join(f"<tr>{''.join(f'<td>{html.escape(t)}</td>' for t in r)}</tr>" for r in rows)
-        caption = f"<caption>{html.escape(self._title())}</caption>"
-        table = f"<table>{caption}<thead><tr>{names}</tr></thead><tbody>{body}</tbody></table>"
-        return f"{table}<p>{html.escape(self.statement.text)}</p>"
+        columns = (map(_shown, column.to_pylist()) for column in head.columns)
+        return [head.column_names, *zip(*columns, strict=True)]
 
     def _title(self) -> str:
         n = len(self.to_arrow())

@@ -45,9 +45,7 @@ def contributions_of(reader: Reader, table: Table, of: Magnitude) -> Contributio
       of: What is summed, and whose it is.
     """
     check_values(of, reader.engine.value_facts(reader.data, of))
-    design = table.design
-    if not isinstance(design, StructuredDesign):
-        raise TypeError("tables of records have a structured design.")
+    design = table.design.structured("contributions to its cells")
     places = None if table.inner is None else design.inner_in_published()
     lacks_inner = places is not None and bool((places == OUTSIDE).any())
     asked = [*design.blocks, *([design.inner_block] if lacks_inner else [])]
@@ -93,12 +91,8 @@ def _ranked(
 def _position(design: StructuredDesign, k: int, flat: NDArray[np.int64]) -> NDArray[np.int64]:
     """Positions of cells of a block's crossing among the published cells, or the inner ones."""
     if k < len(design.blocks):
-        return np.searchsorted(design.block_cells(k), flat) + int(design.offsets[k])
-    support = getattr(design, "inner_flat", None)
-    if support is None:
-        return flat
-    order = np.argsort(support)
-    return np.asarray(order[np.searchsorted(support, flat, sorter=order)], dtype=np.int64)
+        return design.published_at(k, flat)
+    return design.inner_at(flat)
 
 
 def _owners(

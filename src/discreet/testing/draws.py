@@ -82,7 +82,7 @@ def retabulated(table: Table, terms: Sequence[Term]) -> Table:
         design.axes[::-1],
         [tuple(reversed(term)) for term in terms],
         design.inner_codes()[::-1],
-        occurring=design.support == "occurring",
+        occurring=design.is_confidential,
     )
     again = Table.from_inner(other, table.require_inner(), table.convention)
     kept = {name: getattr(table, name) for name in ("data_set", "unit", "secret", "ledger")}

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from discreet.design.method import Method
 from discreet.design.release import WEIGHT, Protected
-from discreet.design.structured import StructuredDesign
 from discreet.design.table import Table
 from discreet.design.values import CellValues
 from discreet.protect.cells import Cells, on_public_support
@@ -309,7 +308,7 @@ def _is_same(one: float, other: float) -> bool:
 
 def _terms(table: Table) -> list[tuple[str, ...]]:
     design = table.design
-    return list(design.terms) if isinstance(design, StructuredDesign) and design.axes else []
+    return list(design.terms) if design.axes else []
 
 
 def _law(trial: _Trial) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import discreet as dc
-from discreet.design import product
+from discreet.design import structured
 from discreet.design.fused import devices, gpu, null_space
 from discreet.design.fused.gpu import GpuPass
 from discreet.design.fused.source import LINKS
@@ -25,7 +25,17 @@ DESIGNS = {
         {"d": 37, "b": 3, "a": 2}, [("d", "b"), ("d", "a"), ("b", "a")]
     ),
     "hierarchy": lambda: dc.Design.product(_with_tree(), "region*sex + region*age"),
+    "zeros in margins": lambda: _with_zeros("a*b + b*c + c*d"),
+    "zeros beside margins": lambda: _with_zeros("a*c + b*d"),
 }
+
+
+def _with_zeros(margins):
+    """Some codes of `a` exclude some of `b`, and some of `c` some of `d`."""
+    possible = np.ones(tuple(SIZES.values()), dtype=bool)
+    possible[0, 1:] = False
+    possible[:, :, 1, 5:9] = False
+    return dc.Design.sparse(SIZES, margins, np.nonzero(possible))
 
 
 def _with_tree():
@@ -83,7 +93,13 @@ def agree(design, link, tolerance):
 
 
 @pytest.mark.parametrize(
-    ("name", "link"), [*((name, "positive") for name in DESIGNS), ("pairs", "exponential")]
+    ("name", "link"),
+    [
+        *((name, "positive") for name in DESIGNS),
+        ("pairs", "exponential"),
+        ("zeros beside margins", "exponential"),
+        ("zeros beside margins", "linear"),
+    ],
 )
 def test_the_text_of_the_kernels_gives_the_margins_of_the_processor(emulated, name, link):
     agree(DESIGNS[name](), link, 1e-12)
@@ -104,13 +120,14 @@ def noisy(design):
 
 def fits_agree(monkeypatch, fitter, options):
     from discreet.solve.likelihood import log_linear
+    from discreet.solve.likelihood.schedule import LogLinearSchedule
     from discreet.solve.non_negative import dual_non_negative, non_negative
 
     patient = replace(dual_non_negative.SCHEDULE, most_degenerate=10_000)
     monkeypatch.setattr(dual_non_negative, "SCHEDULE", patient)
-    for module in (log_linear, non_negative):
-        monkeypatch.setattr(module, "_NEVER_STORED", 0)
-    monkeypatch.setattr(log_linear, "_MOST_PUBLISHED", np.inf)
+    monkeypatch.setattr(non_negative, "_NEVER_STORED", 0)
+    always = LogLinearSchedule(never_stored=0, most_published=np.inf)
+    monkeypatch.setattr(log_linear, "LOG_LINEAR", always)
     design = dc.Design.product({"a": 2, "b": 3, "c": 11}, [("a", "b"), ("a", "c"), ("b", "c")])
     truth, z = noisy(design)
     z[: design.offsets[1]] = truth[: design.offsets[1]]
@@ -154,7 +171,7 @@ def test_a_card_is_taken_for_large_tables_by_itself(emulated, monkeypatch):
     monkeypatch.setattr(devices, "has_gpu", lambda: True)
     design = DESIGNS["pairs"]()
     assert design.fused("positive", device="auto").device == "cpu"
-    monkeypatch.setattr(product, "WORTH_A_GPU", design.n_inner)
+    monkeypatch.setattr(structured, "WORTH_A_GPU", design.n_inner)
     assert design.fused("positive", device="auto").device == "gpu"
 
 

@@ -32,7 +32,7 @@ def preconditioned(design, ridge, weights):
     X = design.matrix().toarray()
     variance = 1.0 / np.asarray(weights)[design.block_of_cell()]
     hessian = ridge * np.diag(variance) + X.T @ X
-    null, inverse = NullSpace(design, tuple(weights)), 1.0 / np.diag(hessian)
+    null, inverse = NullSpace(design.crossing, tuple(weights)), 1.0 / np.diag(hessian)
     columns = [null.preconditioned(e, inverse, ridge) for e in np.eye(design.n_published)]
     return np.array(columns).T, hessian
 

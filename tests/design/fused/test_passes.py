@@ -4,19 +4,24 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import discreet as dc
 from discreet.design.fused import passes
 from discreet.design.fused.faces import Faces
 from discreet.design.fused.source import LINKS, PassSource
-from discreet.errors import ParameterError
+from discreet.design.inner import ModelTable, chosen_cells
+from discreet.errors import DesignError, ParameterError
 from tests.strategies import designs
 
-VALUE = {"positive": lambda t: np.maximum(t, 0.0), "exponential": np.exp}
-SLOPE = {"positive": lambda t: (t > 0).astype(float), "exponential": np.exp}
-POTENTIAL = {"positive": lambda t: 0.5 * np.maximum(t, 0.0) ** 2, "exponential": np.exp}
+VALUE = {"positive": lambda t: np.maximum(t, 0.0), "exponential": np.exp, "linear": lambda t: t}
+SLOPE = {"positive": lambda t: (t > 0).astype(float), "exponential": np.exp, "linear": np.ones_like}
+POTENTIAL = {
+    "positive": lambda t: 0.5 * np.maximum(t, 0.0) ** 2,
+    "exponential": np.exp,
+    "linear": lambda t: 0.5 * t**2,
+}
 
 
 def interpreted(source):
@@ -30,7 +35,7 @@ def check(design, link, nu, direction, **options):
     fused = design.fused(link, **options)
     t = design.adjoint(nu)
     margins, potential, largest = fused.table(nu)
-    assert largest == pytest.approx(VALUE[link](t).max(), rel=1e-12)
+    assert largest == pytest.approx(VALUE[link](t).max(initial=0.0), rel=1e-12)
     np.testing.assert_allclose(margins, design.aggregate(VALUE[link](t)), rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(potential, POTENTIAL[link](t).sum(), rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(
@@ -39,14 +44,34 @@ def check(design, link, nu, direction, **options):
     changed = design.aggregate(SLOPE[link](t) * design.adjoint(direction))
     np.testing.assert_allclose(fused.change(nu, direction), changed, rtol=1e-11, atol=1e-11)
     force = design.adjoint(direction)
-    moving = np.abs(force) if link == "exponential" else np.where(t > 0, np.abs(force), force)
-    assert fused.pull(nu, direction) == pytest.approx(max(moving.max(), 0.0), rel=1e-11, abs=1e-11)
+    moving = np.where(t > 0, np.abs(force), force) if link == "positive" else np.abs(force)
+    top = moving.max(initial=0.0)
+    assert fused.pull(nu, direction) == pytest.approx(top, rel=1e-11, abs=1e-11)
+
+
+@st.composite
+def masked_designs(draw):
+    """A design whose zeros are a product of masks, each over one to three variables."""
+    full = draw(designs(kinds=("product",)))
+    rng = np.random.default_rng(draw(st.integers(0, 2**20)))
+    possible, n = np.ones(full.shape, dtype=bool), len(full.axes)
+    for _ in range(draw(st.integers(1, 3))):
+        axes = rng.choice(n, size=min(n, int(rng.integers(1, 4))), replace=False)
+        size = [full.shape[a] if a in axes else 1 for a in range(n)]
+        possible &= rng.random(size) < 0.8
+    possible[(0,) * n] = True
+    return dc.Design.sparse(full.axes, [*full.terms], np.nonzero(possible))
 
 
 @pytest.mark.parametrize("link", list(LINKS))
 @settings(max_examples=60, deadline=None)
-@given(design=designs(kinds=("product",)), seed=st.integers(0, 2**20), row=st.integers(1, 4))
+@given(
+    design=designs(kinds=("product",)) | masked_designs(),
+    seed=st.integers(0, 2**20),
+    row=st.integers(1, 4),
+)
 def test_the_text_of_a_pass_gives_the_margins_of_the_table(link, design, seed, row):
+    assume(design.has_passes)
     rng = np.random.default_rng(seed)
     nu, direction = rng.standard_normal((2, design.n_published))
     with pytest.MonkeyPatch.context() as patch:
@@ -55,6 +80,56 @@ def test_the_text_of_a_pass_gives_the_margins_of_the_table(link, design, seed, r
         patch.setattr(passes, "LARGEST_ROWS", 0)
         patch.setattr(passes, "WORTH_A_THREAD", 4)
         check(design, link, nu, direction, threads=1)
+
+
+def children_are_not_married(margins):
+    """Children are not married, and nobody of the first region works in the last branch."""
+    possible = np.ones((4, 3, 5, 6), dtype=bool)  # age, status, region, branch
+    possible[0, 1:] = False
+    possible[:, :, 0, 5] = False
+    sizes = {"age": 4, "status": 3, "region": 5, "branch": 6}
+    return dc.Design.sparse(sizes, margins, np.nonzero(possible))
+
+
+def test_the_masks_of_declared_zeros_are_found():
+    design = children_are_not_married("age*region + status*branch")
+    assert {mask.axes for mask in design.masks} == {(0, 1), (2, 3)}
+    assert int(design.masks[0].possible.sum()) == 10
+    faces = Faces.of(design)
+    assert len(faces.summed) == 2
+    assert len(faces.sets) == 4
+
+
+def test_compiled_passes_leave_out_structural_zeros():
+    design = children_are_not_married("age*region + status*branch")
+    nu, direction = np.random.default_rng(3).standard_normal((2, design.n_published))
+    check(design, "positive", nu, direction)
+
+
+def test_cells_that_are_no_product_of_masks_have_no_passes():
+    cells = np.ones((3, 3, 3, 3), dtype=bool)
+    cells[1, 1, 1, 1] = False
+    design = dc.Design.sparse(dict.fromkeys("abcd", 3), "a*b + c*d", np.nonzero(cells))
+    assert not design.has_passes
+    with pytest.raises(DesignError, match="product of small masks"):
+        design.fused("positive")
+
+
+def test_a_support_read_from_records_is_not_searched_for_masks():
+    design = children_are_not_married("age*region")
+    occurring = design.restricted(np.arange(design.n_inner), occurring=True).design
+    assert not occurring.has_passes
+
+
+def test_cells_of_a_model_leave_out_structural_zeros():
+    design = children_are_not_married("age*region + status*branch")
+    nu = np.random.default_rng(3).standard_normal(design.n_published)
+    table = ModelTable(design, LINKS["exponential"], nu)
+    y = np.exp(design.adjoint(nu))
+    np.testing.assert_allclose(table[np.arange(design.n_inner)], y)
+    children = chosen_cells(design, table, {"age": "1"})
+    np.testing.assert_allclose(children, chosen_cells(design, y, {"age": "1"}))
+    assert len(children) == 29
 
 
 @pytest.mark.parametrize("link", list(LINKS))
@@ -99,7 +174,7 @@ def test_faces_are_the_largest_margins():
 def test_the_text_does_not_depend_on_sizes():
     texts = {
         PassSource(
-            3, Faces.of(dc.Design.product(sizes, margins="a*b + b*c")).sets, link, "table"
+            3, Faces.of(dc.Design.product(sizes, margins="a*b + b*c")).sets, 2, link, "table"
         ).text
         for sizes in ({"a": 2, "b": 3, "c": 4}, {"a": 5, "b": 6, "c": 70})
         for link in [LINKS["positive"]]
@@ -109,5 +184,5 @@ def test_the_text_does_not_depend_on_sizes():
 
 def test_an_unknown_link_is_refused():
     design = dc.Design.product({"a": 2}, margins="a")
-    with pytest.raises(ParameterError, match="positive, exponential"):
+    with pytest.raises(ParameterError, match="positive, exponential, linear"):
         design.fused("logit")

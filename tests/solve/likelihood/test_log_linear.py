@@ -16,6 +16,7 @@ from discreet.errors import DataError, DesignError, NotConvergedError, Parameter
 from discreet.solve.fit import Status
 from discreet.solve.likelihood import log_linear
 from discreet.solve.likelihood.log_linear import fit_members
+from discreet.solve.likelihood.schedule import LogLinearSchedule
 from tests.solve.slow import HARD, counts, dense, has_table, naive_ipf, some_weights
 from tests.strategies import designs
 
@@ -104,8 +105,8 @@ def test_margins_on_which_sweeps_stall_are_refuted_by_least_squares(z, used, sta
 
 @pytest.fixture
 def by_newton(monkeypatch):
-    monkeypatch.setattr(log_linear, "_NEVER_STORED", 0)
-    monkeypatch.setattr(log_linear, "_MOST_PUBLISHED", np.inf)
+    always = LogLinearSchedule(never_stored=0, most_published=np.inf)
+    monkeypatch.setattr(log_linear, "LOG_LINEAR", always)
 
 
 NEWTON = [name for name in HARD if HARD[name]().__class__.__name__ == "ProductDesign"]
@@ -144,7 +145,7 @@ def test_margins_that_contradict_each_other_are_refuted_after_newton_too(by_newt
 
 
 def test_tables_with_nearly_all_cells_published_are_left_to_sweeps(monkeypatch):
-    monkeypatch.setattr(log_linear, "_NEVER_STORED", 0)
+    monkeypatch.setattr(log_linear, "LOG_LINEAR", LogLinearSchedule(never_stored=0))
     design = dc.Design.product(SQUARE, "row*col")
     assert "open_cells" in dc.LogLinear()(design, design.aggregate(EXAMPLE)).require().notes
 

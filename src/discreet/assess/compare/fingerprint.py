@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from discreet import digests
-from discreet.design.structured import StructuredDesign
 from discreet.design.table import Table
 from discreet.errors import ParameterError
 
@@ -30,7 +29,7 @@ def table_digest(table: Table) -> str:
 
 def _design(table: Table) -> Any:
     design = table.design
-    if isinstance(design, StructuredDesign):
+    if design.over_variables is not None:
         from discreet.design.storage import design_to_json
 
         return [design_to_json(design), design.inner_codes()]

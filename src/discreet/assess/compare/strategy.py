@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 from discreet.design.base import Vector
 from discreet.design.blocks import resolve
 from discreet.design.formula import Term
-from discreet.design.product import ProductDesign
 from discreet.design.structured import StructuredDesign
 from discreet.errors import DesignError
 from discreet.solve.least_squares.anova import AnovaBasis, Chains, chains_of
@@ -77,21 +76,24 @@ class Workload:
     @cached_property
     def chains(self) -> Chains | None:
         """The nested levels of every axis, where all margins share eigenvectors."""
-        chains = chains_of(self.wide) if isinstance(self.wide, ProductDesign) else None
+        product = self.wide.product_form
+        chains = None if product is None else chains_of(product)
         return chains if chains is not None and chains.equal_groups else None
 
     @cached_property
     def spectrum(self) -> tuple[Real, Real] | None:
         """Eigenvalues by block and effect and ranks of the effects, where margins share them."""
-        if self.chains is None or not isinstance(self.wide, ProductDesign):
+        product = self.wide.product_form
+        if self.chains is None or product is None:
             return None
-        return spectrum(self.wide, self.chains)
+        return spectrum(product, self.chains)
 
     def basis(self, block_weights: Real) -> AnovaBasis | None:
         """The common eigenvectors of all margins, if they have any."""
-        if self.chains is None or not isinstance(self.wide, ProductDesign):
+        product = self.wide.product_form
+        if self.chains is None or product is None:
             return None
-        return AnovaBasis(self.wide, self.chains, block_weights)
+        return AnovaBasis(product, self.chains, block_weights)
 
     @cached_property
     def matrix(self) -> Real:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from discreet.assess.measure import BaseMeasure, NotApplicableError, Score
 from discreet.design.base import Vector
-from discreet.design.frames import to_arrow
+from discreet.design.frames import is_numeric, to_arrow
 from discreet.errors import DataError, UnknownNameError
 from discreet.synthesize.records import read_records
 from discreet.synthesize.result import Synthesized
@@ -180,20 +180,12 @@ def _numbers(parts: Sequence[pa.ChunkedArray]) -> Vector | None:
     """Numbers, where all parts hold numbers, or one does and the texts of the others are some."""
     import pyarrow as pa
 
-    if not any(_is_number(part.type) for part in parts):
+    if not any(is_numeric(part.type) for part in parts):
         return None
     try:
         return np.concatenate([_floats(part) for part in parts])
     except pa.ArrowException:
         return None
-
-
-def _is_number(kind: pa.DataType) -> bool:
-    import pyarrow as pa
-
-    return bool(
-        pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
-    )
 
 
 def _floats(column: pa.ChunkedArray) -> Vector:

@@ -21,7 +21,6 @@ from discreet.assess.report.markup import (
     section,
     text,
 )
-from discreet.design.structured import StructuredDesign
 
 if TYPE_CHECKING:
     from discreet.assess.compare.comparison import Comparison
@@ -71,14 +70,12 @@ def data(found: Comparison) -> str:
 
 
 def _levels(design: Any, a: int) -> str:
-    if not isinstance(design, StructuredDesign):
-        return ""
     used = dict.fromkeys(block.levels[a] for block in design.blocks)
     return ", ".join(f"{level.name} ({len(level):,})" for level in used if level is not None)
 
 
 def _margins(design: Any) -> str:
-    if not isinstance(design, StructuredDesign):
+    if not design.terms:
         return ""
     named = [" × ".join(term) or "total" for term in design.terms]
     return paragraph(f"Published tables: {'; '.join(named)}.")

@@ -23,7 +23,7 @@ from discreet.assess.measure import NO_SENSITIVE, NotApplicableError, Score
 from discreet.assess.risk.exact import Exact
 from discreet.assess.risk.groups import GroupMeasure
 from discreet.design.base import Vector
-from discreet.design.product import LARGEST_DENSE, ProductDesign
+from discreet.design.product import LARGEST_DENSE
 from discreet.design.release import Protected
 from discreet.design.structured import StructuredDesign
 from discreet.design.table import Table
@@ -138,7 +138,7 @@ class IntersectionDisclosure(GroupMeasure):
     def __call__(self, table: Table, release: Protected) -> Score:
         """Take the measure."""
         design = structured(release.design)
-        if isinstance(design, ProductDesign) and design.n_inner > LARGEST_DENSE:
+        if design.is_complete and design.n_inner > LARGEST_DENSE:
             raise NotApplicableError("the variables have too many combinations to go through.")
         where = self.layout(design)
         f = true_values(table, design, "published")

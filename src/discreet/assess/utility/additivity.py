@@ -10,18 +10,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.assess.cells import Mask, block_name, finer, related, without_withheld
+from discreet.assess.cells import Mask, block_name, finer, related, structured, without_withheld
 from discreet.assess.measure import POSITIVE, BaseMeasure, NotApplicableError, Score
 from discreet.design.axis import OUTSIDE, Groups, Level
 from discreet.design.base import Vector
 from discreet.design.blocks import Block
 from discreet.design.release import Protected
-from discreet.design.structured import StructuredDesign
+from discreet.design.structured import StructuredDesign, ranked
 from discreet.design.table import Table
 
 Real = NDArray[np.float64]
 Gap = tuple[str, str, Real]
-_SPARE = 4  # a crossing at most this many times larger than its cells is marked in an array
 
 
 @dataclass(frozen=True)
@@ -84,10 +83,7 @@ def _gaps(release: Protected) -> Iterator[Gap]:
     if release.y is not None:
         yield "inner", "published", np.abs(design.residual(release.y, z))
         return
-    if not isinstance(design, StructuredDesign):
-        raise NotApplicableError(
-            "a design made from a matrix has no tables to sum; fit inner cells first."
-        )
+    design = structured(design)
     steps = _Steps()
     for j, k, target in _links(design, steps):
         names = block_name(design.blocks[j]), block_name(design.blocks[k])
@@ -170,7 +166,8 @@ def _disagreement(
 ) -> Real:
     """Differences of the sums of two tables over the cells of the target that both cover."""
     places = [_places(design, k, target, steps) for k in pair]
-    cells = _reached(places, target.size)
+    inside = np.concatenate([place[place != OUTSIDE] for place in places])
+    cells = ranked(inside, target.size)[0]
     covered = np.ones(len(cells), dtype=bool)
     sums = []
     for k, place in zip(pair, places, strict=True):
@@ -180,16 +177,6 @@ def _disagreement(
         sums.append(np.bincount(where, weights=values, minlength=len(cells)))
         covered &= _covered(design.blocks[k], target, cells, steps)
     return np.abs(np.subtract(*sums))[covered]
-
-
-def _reached(places: list[Vector], size: int) -> Vector:
-    """The different positions in increasing order; marked in an array where that is not large."""
-    inside = np.concatenate([place[place != OUTSIDE] for place in places])
-    if size > _SPARE * len(inside) + 1024:
-        return np.unique(inside)
-    mark = np.zeros(size, dtype=bool)
-    mark[inside] = True
-    return np.flatnonzero(mark)
 
 
 def _places(design: StructuredDesign, k: int, target: Block, steps: _Steps) -> Vector:

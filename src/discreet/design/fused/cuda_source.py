@@ -33,12 +33,14 @@ class CudaSource:
     Attributes:
       sizes: Categories of the axes, the long one last.
       faces: Faces that hold the long axis, without it, in the order of the columns of `V`.
+      n_summed: How many of them are summed, the first ones.
       link: The link.
       kind: `"table"`, `"slope"`, `"change"` or `"pull"`; see `PassSource`.
     """
 
     sizes: tuple[int, ...]
     faces: tuple[AxisSet, ...]
+    n_summed: int
     link: Link
     kind: str
 
@@ -68,7 +70,7 @@ class CudaSource:
         threads along its longest axis.
         """
         made: list[Group] = []
-        for f in sorted(range(len(self.faces)), key=lambda f: -self._width(self.faces[f])):
+        for f in sorted(range(self.n_summed), key=lambda f: -self._width(self.faces[f])):
             for g, group in enumerate(made):
                 wider = Group(self, group.axis, (*group.members, f))
                 if wider.registers <= _REGISTERS:

@@ -2,11 +2,14 @@
 
 A block at a coarser level, or over fewer variables, is a sum over a face. So a pass needs a value
 for each cell of a face only: coarser blocks are spread over it before, and summed from it after.
+A mask of structural zeros is a value of a face, so low that the table is zero wherever it joins the
+sum; a mask over variables that are not published together has a face of its own, never summed.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
@@ -17,9 +20,14 @@ from numpy.typing import NDArray
 from discreet.design.axis import Level
 from discreet.design.blocks import Block
 from discreet.design.product import ProductDesign, sum_groups, take_groups
+from discreet.design.structured import StructuredDesign
+from discreet.design.support import Lift, Mask
 
 Vector = NDArray[np.float64]
 AxisSet = tuple[int, ...]
+
+IMPOSSIBLE = -1e300
+"""What a structural zero adds to the sum in a cell; several of them are still a number."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,17 +35,25 @@ class Faces:
     """The largest sets of variables that a design publishes together.
 
     Attributes:
-      design: The design.
-      order: Its axes as a pass walks them: the longest one innermost, the others by length.
+      lift: From the design's published cells to those of the full crossing.
+      order: The axes as a pass walks them: the longest one innermost, the others by length.
+      masks: Which combinations are possible.
     """
 
-    design: ProductDesign
+    lift: Lift[ProductDesign]
     order: AxisSet
+    masks: tuple[Mask, ...] = ()
 
     @classmethod
-    def of(cls, design: ProductDesign) -> Self:
-        """The faces of a design."""
-        return cls(design, tuple(int(a) for a in np.argsort(design.shape, kind="stable")))
+    def of(cls, design: StructuredDesign) -> Self:
+        """The faces of a design whose structural zeros are masks."""
+        order = tuple(int(a) for a in np.argsort(design.shape, kind="stable"))
+        return cls(design.crossing, order, design.masks or ())
+
+    @property
+    def design(self) -> ProductDesign:
+        """The full crossing."""
+        return self.lift.design
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
@@ -46,10 +62,33 @@ class Faces:
 
     @cached_property
     def sets(self) -> tuple[AxisSet, ...]:
-        """The faces: sets of places in the order of the pass, none inside another."""
-        asked = {self._places(block) for block in self.design.blocks}
-        largest = (s for s in asked if not any(set(s) < set(other) for other in asked))
-        return tuple(sorted(largest))
+        """The faces, sets of places in the order of the pass; those only read come last."""
+        return (*self.summed, *_largest({self._in_order(m.axes) for m in self.masks}, self.summed))
+
+    @cached_property
+    def summed(self) -> tuple[AxisSet, ...]:
+        """The faces that margins are summed from, none inside another."""
+        return _largest({self._places(block) for block in self.design.blocks})
+
+    @cached_property
+    def zeros(self) -> Any:
+        """What masks add to the faces, if there are any."""
+        if not self.masks:
+            return None
+        faces = np.zeros(self.n)
+        for mask in self.masks:
+            places = self._in_order(mask.axes)
+            f = next(f for f, face in enumerate(self.sets) if set(places) <= set(face))
+            ordered = mask.possible.transpose([mask.axes.index(self.order[p]) for p in places])
+            wide = [self.sizes[p] if p in places else 1 for p in self.sets[f]]
+            self.view(faces, f)[...] += np.where(ordered, 0.0, IMPOSSIBLE).reshape(wide)
+        return self._moved(faces)
+
+    def closed(self, faces: Any) -> Any:
+        """Values on the faces, with structural zeros."""
+        if self.zeros is not None:
+            faces = faces + self.zeros
+        return faces
 
     @cached_property
     def offsets(self) -> NDArray[np.int64]:
@@ -64,6 +103,10 @@ class Faces:
 
     def spread(self, values: Vector) -> Vector:
         """Published values on the faces: each cell gets the sum of the blocks it lies in."""
+        values = self.lift.publish(values)
+        if self._order is not None:
+            laid: Vector = values[self._order[0]]
+            return laid
         faces = np.zeros_like(values, shape=self.n)
         for k, block in enumerate(self.design.blocks):
             if (place := self._places_of_face[k]) is not None:
@@ -78,6 +121,8 @@ class Faces:
 
     def published(self, faces: Vector) -> Vector:
         """Published values summed from the faces: the adjoint of `spread`."""
+        if self._order is not None:
+            return self.lift.taken(faces[self._order[1]])
         values = np.empty_like(faces, shape=self.design.n_published)
         for k, block in enumerate(self.design.blocks):
             if (place := self._places_of_face[k]) is not None:
@@ -88,7 +133,7 @@ class Faces:
                 if level is not None and not level.is_identity:
                     summed = self._summed_up(summed, level, a)
             values[self.design.slice_of(k)] = summed.ravel()
-        return values
+        return self.lift.taken(values)
 
     @cached_property
     def _home(self) -> list[int]:
@@ -97,7 +142,7 @@ class Faces:
         found = []
         for block in self.design.blocks:
             inside = [
-                f for f, face in enumerate(self.sets) if set(self._places(block)) <= set(face)
+                f for f, face in enumerate(self.summed) if set(self._places(block)) <= set(face)
             ]
             found.append(min(inside, key=lambda f: length[f]))
         return found
@@ -105,7 +150,21 @@ class Faces:
     @cached_property
     def _places_of_face(self) -> list[slice | NDArray[np.int64] | None]:
         """For each block where its cells lie in its face; `None` where they are sums over it."""
-        return [self._place_of_face(k) for k in range(len(self.design.blocks))]
+        places = [self._place_of_face(k) for k in range(len(self.design.blocks))]
+        return [self._moved(p) if isinstance(p, np.ndarray) else p for p in places]
+
+    def _moved(self, values: NDArray[Any]) -> Any:
+        """An array where the passes compute."""
+        return values
+
+    @cached_property
+    def _order(self) -> tuple[Any, Any] | None:
+        """The published cells in the order of the faces, and back, where every block is a face."""
+        places = [self._place_of_face(k) for k in range(len(self.design.blocks))]
+        if self.n != self.design.n_published or any(place is None for place in places):
+            return None
+        back = np.concatenate([np.arange(self.n)[place] for place in places])
+        return self._moved(np.argsort(back)), self._moved(back)
 
     def _place_of_face(self, k: int) -> slice | NDArray[np.int64] | None:
         block, home = self.design.blocks[k], self._home[k]
@@ -120,7 +179,10 @@ class Faces:
         return np.argsort(laid.ravel()) + int(self.offsets[home])
 
     def _places(self, block: Block) -> AxisSet:
-        axes = _axes(block)
+        return self._in_order([a for a, level in enumerate(block.levels) if level is not None])
+
+    def _in_order(self, axes: Collection[int]) -> AxisSet:
+        """Where axes of the design come in the order of the pass."""
         return tuple(p for p, a in enumerate(self.order) if a in axes)
 
     def _taken(self, wide: Vector, level: Level, a: int) -> Vector:
@@ -157,5 +219,8 @@ class Faces:
         return laid
 
 
-def _axes(block: Block) -> list[int]:
-    return [a for a, level in enumerate(block.levels) if level is not None]
+def _largest(sets: set[AxisSet], others: tuple[AxisSet, ...] = ()) -> tuple[AxisSet, ...]:
+    """The sets that lie inside no other one, and inside none of some others."""
+    inside = {s for s in sets if any(set(s) < set(other) for other in sets)}
+    inside |= {s for s in sets if any(set(s) <= set(other) for other in others)}
+    return tuple(sorted(sets - inside))

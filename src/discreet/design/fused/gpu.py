@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -14,8 +15,8 @@ from discreet.design.fused.devices import cupy
 from discreet.design.fused.faces import Faces
 from discreet.design.fused.null_space import NullSpace
 from discreet.design.fused.passes import Sums
-from discreet.design.fused.source import LINKS
-from discreet.design.product import ProductDesign
+from discreet.design.fused.source import LINKS, Link
+from discreet.design.structured import StructuredDesign
 from discreet.errors import DesignError
 
 _PER = 320  # categories of the long axis that one block of `over_inner` sums
@@ -24,10 +25,14 @@ _PER = 320  # categories of the long axis that one block of `over_inner` sums
 class GpuFaces(Faces):
     """Faces of vectors that lie on a graphics processor; sums over groups are matrix products."""
 
-    @cached_property
-    def _places_of_face(self) -> list[Any]:
-        places = [self._place_of_face(k) for k in range(len(self.design.blocks))]
-        return [p if isinstance(p, slice | None) else cupy().asarray(p) for p in places]
+    @classmethod
+    def of(cls, design: StructuredDesign) -> GpuFaces:
+        """The faces of a design whose structural zeros are masks."""
+        faces = super().of(design)
+        return replace(faces, lift=faces.lift.on_gpu(cupy()))
+
+    def _moved(self, values: Any) -> Any:
+        return cupy().asarray(values)
 
     @cached_property
     def _groups(self) -> dict[Level, Any]:
@@ -56,13 +61,13 @@ class GpuPass:
     Vectors are arrays of CuPy. The result does not depend on how threads are scheduled.
 
     Args:
-      design: A complete design.
-      link: `"positive"` or `"exponential"`.
+      design: A complete design, or one whose structural zeros are masks.
+      link: As for `FusedPass`.
     """
 
     device = "gpu"
 
-    def __init__(self, design: ProductDesign, link: str) -> None:
+    def __init__(self, design: StructuredDesign, link: str) -> None:
         cupy()
         self.design, self.link, self.faces = design, LINKS[link], GpuFaces.of(design)
         self.n_passes = 0
@@ -74,10 +79,9 @@ class GpuPass:
             )
 
     @staticmethod
-    def suits(design: ProductDesign) -> bool:
+    def suits(design: StructuredDesign) -> bool:
         """Whether kernels can be written for a design."""
-        faces = Faces.of(design)
-        return CudaSource(faces.sizes, long_faces(faces), LINKS["positive"], "table").fits
+        return cuda_source(Faces.of(design), LINKS["positive"], "table").fits
 
     def to_device(self, values: Any) -> Any:
         """An array of NumPy, or a projection, on the graphics processor."""
@@ -114,7 +118,7 @@ class GpuPass:
         self.n_passes += 1
         source, module = self._source(kind), _module(self._source(kind).text)
         s, v = self._at(nu)
-        sd, vd = (s, v) if direction is None else self._operands(direction)
+        sd, vd = (s, v) if direction is None else self._operands(direction, kind == "pull")
         length, pieces = source.sizes[-1], -(-source.sizes[-1] // _PER)
         sums, potential, largest = cp.empty((3, pieces, source.n_outer))
         rows = cp.empty((length, source.columns[-1]))
@@ -139,16 +143,18 @@ class GpuPass:
     def _at(self, nu: Any) -> tuple[Any, Any]:
         """The operands of the point; kept, as many products are asked for at one point."""
         if self._point is None or self._point[0] is not nu:
-            self._point = nu, self._operands(nu)
+            self._point = nu, self._operands(nu, True)
         return self._point[1]
 
     def _source(self, kind: str) -> CudaSource:
-        return CudaSource(self.faces.sizes, long_faces(self.faces), self.link, kind)
+        return cuda_source(self.faces, self.link, kind)
 
-    def _operands(self, values: Any) -> tuple[Any, Any]:
-        """`S` and `V` from published values."""
+    def _operands(self, values: Any, closed: bool) -> tuple[Any, Any]:
+        """`S` and `V` from published values, closed by structural zeros where they matter."""
         cp = cupy()
         faces, last = self.faces.spread(values), len(self.faces.sizes) - 1
+        if closed:
+            faces = self.faces.closed(faces)
         s, columns = cp.zeros(self.faces.sizes[:-1]), []
         for f, face in enumerate(self.faces.sets):
             view = self.faces.view(faces, f)
@@ -165,7 +171,7 @@ class GpuPass:
         cp = cupy()
         table, last = sums.reshape(self.faces.sizes[:-1]), len(self.faces.sizes) - 1
         faces, start = cp.empty(self.faces.n), 0
-        for f, face in enumerate(self.faces.sets):
+        for f, face in enumerate(self.faces.summed):
             view = self.faces.view(faces, f)
             if last in face:
                 width = view.size // self.faces.sizes[-1]
@@ -177,10 +183,11 @@ class GpuPass:
         return self.faces.published(faces)
 
 
-def long_faces(faces: Faces) -> tuple[tuple[int, ...], ...]:
-    """The faces that hold the longest axis, without it."""
+def cuda_source(faces: Faces, link: Link, kind: str) -> CudaSource:
+    """The kernels of one pass: for the faces that hold the longest axis, without it."""
     last = len(faces.sizes) - 1
-    return tuple(face[:-1] for face in faces.sets if last in face)
+    long = tuple(face[:-1] for face in faces.sets if last in face)
+    return CudaSource(faces.sizes, long, sum(last in face for face in faces.summed), link, kind)
 
 
 @functools.cache

@@ -18,6 +18,7 @@ from scipy.sparse import coo_array, csr_array
 
 from discreet.design.fused.contradictions import Contradictions
 from discreet.design.product import ProductDesign
+from discreet.design.support import Lift
 
 Vector = NDArray[np.float64]
 
@@ -30,12 +31,18 @@ class NullSpace:
     """Preconditions a ridge plus a diagonal, nearly exact on values that no table has.
 
     Attributes:
-      design: A complete design whose finest margins are those of single categories.
+      lift: From a design's published cells to those of the full crossing, whose null space this
+        is; its finest margins are those of single categories.
       weights: A weight for each block, one over what the ridge holds it with.
     """
 
-    design: ProductDesign
+    lift: Lift[ProductDesign]
     weights: tuple[float, ...]
+
+    @property
+    def design(self) -> ProductDesign:
+        """The full crossing."""
+        return self.lift.design
 
     @staticmethod
     def is_known(design: ProductDesign) -> bool:
@@ -52,9 +59,10 @@ class NullSpace:
           inverse: One over the diagonal of the Hessian.
           ridge: Factor of the ridge.
         """
+        residual, inverse = self.lift.publish(residual), self.lift.publish(inverse)
         rest = self._is_flat * inverse * (residual - self._plain.part(residual))
         answer = rest - self._plain.part(rest)
-        return answer + self._on_null_space(residual) / ridge
+        return self.lift.taken(answer + self._on_null_space(residual) / ridge)
 
     def _on_null_space(self, residual: Vector) -> Vector:
         """The answer of the ridge alone: both kinds of values in turn, the same back as forth."""
@@ -83,7 +91,7 @@ class NullSpace:
         import cupy
         from cupyx.scipy.sparse import csr_matrix
 
-        moved = NullSpace(self.design, self.weights)
+        moved = NullSpace(self.lift.on_gpu(cupy), self.weights)
         moved.__dict__["_plain"] = self._plain.on_gpu()
         moved.__dict__["_weighted"] = self._weighted.on_gpu()
         for name in ("_weight_of_cell", "_is_flat"):
@@ -128,10 +136,10 @@ class NullSpace:
         rows, columns, entries, start = [], [], [], 0
         for k, source in pairs:
             size = self.design.blocks[k].size
-            whole, parts = self.design.slice_of(k), self.design.slice_of(source)
-            rows += [start + np.arange(size), start + self._parents(k, source)]
-            columns += [np.arange(whole.start, whole.stop), np.arange(parts.start, parts.stop)]
-            entries += [np.ones(size), -np.ones(parts.stop - parts.start)]
+            parts, above = self.design.coarsened(source, k)
+            rows += [start + np.arange(size), start + above - self.design.offsets[k]]
+            columns += [int(self.design.offsets[k]) + np.arange(size), parts]
+            entries += [np.ones(size), -np.ones(len(parts))]
             start += size
         at = (np.concatenate(rows), np.concatenate(columns))
         shape = (start, self.design.n_published)
@@ -139,15 +147,3 @@ class NullSpace:
         overlap = abs(differences).T @ np.ones(start)
         bound = abs(differences) @ (overlap / self._weight_of_cell)
         return differences, differences.T.tocsr(), _STEP / bound
-
-    def _parents(self, k: int, source: int) -> NDArray[np.int64]:
-        """For each cell of a block the cell of a coarser block that it is part of."""
-        fine, coarse = self.design.blocks[source], self.design.blocks[k]
-        place: NDArray[np.int64] = np.zeros((1,) * len(fine.levels), dtype=np.int64)
-        for a, (below, above) in enumerate(zip(fine.levels, coarse.levels, strict=True)):
-            if above is None or below is None:
-                continue
-            up = self.design.lattice.step(below, above)
-            group = np.arange(len(above)) if up is None else np.asarray(up, dtype=np.int64)
-            place = place * len(above) + group.reshape((-1,) + (1,) * (len(fine.levels) - a - 1))
-        return np.broadcast_to(place, fine.shape).ravel()

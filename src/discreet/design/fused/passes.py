@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from discreet.design.fused.faces import Faces
 from discreet.design.fused.kernels import Run, compiled
 from discreet.design.fused.source import LINKS, PassSource
-from discreet.design.product import ProductDesign
+from discreet.design.structured import StructuredDesign
 from discreet.errors import ParameterError
 
 Vector = NDArray[np.float64]
@@ -57,12 +57,13 @@ class FusedPass:
     cells only.
 
     Args:
-      design: A complete design.
-      link: `"positive"`, :math:`y = \max(0, t)`, or `"exponential"`, :math:`y = e^t`.
+      design: A complete design, or one whose structural zeros are masks.
+      link: `"positive"`, :math:`y = \max(0, t)`, `"exponential"`, :math:`y = e^t`, or `"linear"`,
+        :math:`y = t`.
       threads: Threads at most.
     """
 
-    def __init__(self, design: ProductDesign, link: str, *, threads: int = 2) -> None:
+    def __init__(self, design: StructuredDesign, link: str, *, threads: int = 2) -> None:
         if link not in LINKS:
             raise ParameterError(f"link must be one of {', '.join(LINKS)}, got {link!r}.")
         self.design, self.link, self.threads = design, LINKS[link], threads
@@ -106,7 +107,7 @@ class FusedPass:
     def _run(self, kind: str, nu: Vector, direction: Vector | None = None) -> Sums:
         self.n_passes += 1
         at = self._at(nu)
-        by = at[:0] if direction is None else self.faces.spread(direction)
+        by = at[:0] if direction is None else self._by(kind, direction)
         run = compiled(self._source(kind))
         done = self._map(lambda piece: self._piece(run, at, by, piece))
         sums, potential, largest = next(done)
@@ -119,12 +120,17 @@ class FusedPass:
     def _at(self, nu: Vector) -> Vector:
         """The point on the faces; kept, as many products are asked for at one point."""
         if self._point is None or self._point[0] is not nu:
-            at = self.faces.spread(nu)
+            at = self.faces.closed(self.faces.spread(nu))
             if self.link.joins == "*":
                 with np.errstate(over="ignore"):  # a step too far, which its potential tells
                     at = np.exp(at)
             self._point = nu, at
         return self._point[1]
+
+    def _by(self, kind: str, direction: Vector) -> Vector:
+        """The direction on the faces; nothing pulls at structural zeros."""
+        faces = self.faces.spread(direction)
+        return self.faces.closed(faces) if kind == "pull" else faces
 
     def _map(self, work: Callable[[Piece], Sums]) -> Iterator[Sums]:
         """The pieces of a pass, in order, on as many threads as there are."""
@@ -181,7 +187,8 @@ class FusedPass:
         ]
 
     def _source(self, kind: str) -> PassSource:
-        return PassSource(len(self.faces.sizes), self.faces.sets, self.link, kind)
+        faces = self.faces
+        return PassSource(len(faces.sizes), faces.sets, len(faces.summed), self.link, kind)
 
 
 def _parts(length: int, n: int) -> list[tuple[int, int]]:

@@ -17,7 +17,7 @@ designs.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,6 +33,7 @@ class Link:
     Attributes:
       name: The link.
       joins: `"+"`, or `"*"` where faces hold the factors of a product.
+      nothing: What joins no more than this is zero, whatever else joins it.
       value: :math:`y` from the sum `at`.
       change: How `y` changes when the sum changes by `by`.
       potential: The integral of the link, from `y`.
@@ -42,6 +43,7 @@ class Link:
 
     name: str
     joins: str
+    nothing: str
     value: str
     change: str
     potential: str
@@ -55,21 +57,42 @@ class Link:
 
     def of(self, at: NDArray[np.float64]) -> NDArray[np.float64]:
         """The link of sums that are stored."""
-        return np.exp(at) if self.joins == "*" else np.maximum(at, 0.0)
+        return _STORED[self.name](at)
 
 
 POSITIVE = Link(
     "positive",
     "+",
+    "-1e200",
     value="at if at > 0.0 else 0.0",
     change="by if at > 0.0 else 0.0",
     potential="0.5 * y * y",
     pull="by if by > 0.0 else (-by if at > 0.0 else 0.0)",
 )
 EXPONENTIAL = Link(
-    "exponential", "*", value="at", change="at * by", potential="y", pull="by if by > 0.0 else -by"
+    "exponential",
+    "*",
+    "0.0",
+    value="at",
+    change="at * by",
+    potential="y",
+    pull="(by if by > 0.0 else -by) if at > 0.0 else 0.0",
 )
-LINKS = {link.name: link for link in (POSITIVE, EXPONENTIAL)}
+LINEAR = Link(
+    "linear",
+    "+",
+    "-1e200",
+    value="at if at > -1e200 else 0.0",  # but for structural zeros
+    change="by if at > -1e200 else 0.0",
+    potential="0.5 * y * y",
+    pull="(by if by > 0.0 else -by) if at > -1e200 else 0.0",
+)
+LINKS = {link.name: link for link in (POSITIVE, EXPONENTIAL, LINEAR)}
+_STORED: dict[str, Callable[[NDArray[np.float64]], NDArray[np.float64]]] = {
+    "positive": lambda at: np.maximum(at, 0.0),
+    "exponential": np.exp,
+    "linear": np.asarray,
+}
 
 
 @dataclass(frozen=True)
@@ -78,7 +101,8 @@ class PassSource:
 
     Attributes:
       n_axes: Axes of the table, the last one innermost.
-      faces: The faces that are read and summed.
+      faces: The faces that are read.
+      n_summed: How many of them are summed, the first ones.
       link: The link.
       kind: What is summed: the `"table"`, its `"slope"` (the derivative of the link), or its
         `"change"` along a direction. Or nothing: `"pull"` finds the largest part of a direction
@@ -87,6 +111,7 @@ class PassSource:
 
     n_axes: int
     faces: tuple[AxisSet, ...]
+    n_summed: int
     link: Link
     kind: str
 
@@ -135,6 +160,8 @@ class PassSource:
             terms = [f"{stream}[{self._index(f)}]" for f in own]
             before = [f"{scalar}{level - 1}"] if level else ["1.0" if joins == "*" else "0.0"]
             yield f"{scalar}{level} = " + f" {joins} ".join([*before, *terms])
+            if stream == "nu" and level and own:
+                yield f"if {scalar}{level} <= {self.link.nothing}: continue"
             if level < self.levels:
                 rows = self._row_terms(level, stream, row)
                 if self._has_own_row(level, stream):
@@ -212,9 +239,10 @@ class PassSource:
         """Faces whose outer axes all run at this level and not before it."""
         if stream == "out" and self.kind == "pull":
             return []
+        faces = self.faces[: self.n_summed] if stream == "out" else self.faces
         return [
             f
-            for f, face in enumerate(self.faces)
+            for f, face in enumerate(faces)
             if (self.levels in face) == inner and self._depth(face) == level
         ]
 

@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 from discreet.design.blocks import resolve
 from discreet.design.formula import Margin, shown, single_margins, term_of
-from discreet.design.structured import StructuredDesign
 from discreet.design.values import Real, Whole
 from discreet.errors import ParameterError
 from discreet.noise.checks import positive
@@ -211,8 +210,8 @@ def _check_split(split: Mapping[Margin, float]) -> None:
 
 def cells_of_margin(cells: Cells, margin: Margin) -> Whole:
     """Positions of the published cells of a margin, at all levels of its variables."""
-    design = cells.table.design
-    if not isinstance(design, StructuredDesign):
+    design = cells.table.design.over_variables
+    if design is None:
         raise ParameterError(
             "a design made from a matrix has no margins to name; leave out split and known."
         )

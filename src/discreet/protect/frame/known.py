@@ -58,8 +58,8 @@ def change_of_known(cells: Cells, known: Sequence[Margin], base: int, draws: Dra
 
 def _known_table(cells: Cells, known: Sequence[Margin]) -> tuple[Table, Whole]:
     """The known margins as a table over their own variables, and where its cells are."""
-    design = cells.table.design
-    if not isinstance(design, StructuredDesign):
+    design = cells.table.design.over_variables
+    if design is None:
         raise ParameterError("a design made from a matrix has no margins to name.")
     own = _over_own_variables(design, known)
     at = {axis.name: a for a, axis in enumerate(own.axes)}
@@ -85,7 +85,7 @@ def _over_own_variables(design: StructuredDesign, known: Sequence[Margin]) -> St
     axes = [design.axes[a] for a in used]
     if math.prod(len(axis) for axis in axes) > LARGEST_DENSE:
         raise DesignError("the variables of the known margins have too many combinations.")
-    if not isinstance(design, SparseDesign):
+    if design.product_form is not None:
         return ProductDesign(axes, terms)
     codes = np.stack([design.inner_codes()[a] for a in used]) if used else np.zeros((0, 1), int)
     return SparseDesign(axes, terms, list(np.unique(codes, axis=1)))

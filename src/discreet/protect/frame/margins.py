@@ -15,10 +15,6 @@ from __future__ import annotations
 
 from typing import Literal, get_args
 
-import numpy as np
-
-from discreet.design.base import Design
-from discreet.design.structured import StructuredDesign
 from discreet.design.table import Table
 from discreet.errors import ParameterError
 from discreet.protect.cells import Cells, on_public_support
@@ -41,11 +37,3 @@ def cells_of(
         whole = on_public_support(table, with_inner=True) if touches_zeros else table
         return Cells(whole, True, grid)
     return Cells(on_public_support(table), False, grid)
-
-
-def shows_inner_cells(design: Design) -> bool:
-    """Whether the inner cells are themselves published, whichever of them occur in the records."""
-    if isinstance(design, StructuredDesign):
-        return any(block.levels == design.inner_block.levels for block in design.blocks)
-    alone = (design.column_sizes == 1).astype(np.int64)
-    return bool((design.adjoint(alone) > 0).all())

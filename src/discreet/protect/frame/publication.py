@@ -15,7 +15,7 @@ from discreet.design.values import Real, Whole
 from discreet.errors import ParameterError
 from discreet.noise.checks import positive, whole
 from discreet.protect.cells import Cells
-from discreet.protect.frame.margins import Margins, cells_of, check_margins, shows_inner_cells
+from discreet.protect.frame.margins import Margins, cells_of, check_margins
 from discreet.protect.sentences import none_below, process
 
 
@@ -82,7 +82,7 @@ class Publication:
             z,
             statement,
             unit=cells.table.unit or COUNT,
-            y=values if cells.are_inner and shows_inner_cells(design) else None,
+            y=values if cells.are_inner and design.shows_inner_cells else None,
             status=status if status.any() else None,
             precision=precision,
         )

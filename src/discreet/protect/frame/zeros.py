@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 from discreet.design.axis import Axis
 from discreet.design.base import Cell, Design
-from discreet.design.product import ProductDesign
 from discreet.design.values import Whole
 from discreet.errors import KeysError
 from discreet.protect.cells import Cells
@@ -66,7 +65,7 @@ def zero_definitions(cells: Cells, positions: NDArray[np.int64]) -> list[Cell]:
             "Use a design with variables, or a method that keeps zeros."
         )
     found = definitions(design, positions, inner=cells.are_inner)
-    if cells.are_inner or isinstance(design, ProductDesign):
+    if cells.are_inner or design.product_form is not None:
         return found
     return _least_of_equal(found, cells.representative[positions])
 

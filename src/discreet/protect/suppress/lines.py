@@ -32,11 +32,9 @@ class Lines:
 
 def lines(design: Design) -> list[Lines]:
     """All lines of a design, by variable and level; a matrix has no variables and no lines."""
-    if not isinstance(design, StructuredDesign):
+    if (over := design.over_variables) is None:
         return []
-    return [
-        found for pair in _pairs(design) for found in [_between(design, *pair)] if len(found.child)
-    ]
+    return [found for pair in _pairs(over) for found in [_between(over, *pair)] if len(found.child)]
 
 
 def _pairs(design: StructuredDesign) -> Iterator[tuple[int, int, int]]:

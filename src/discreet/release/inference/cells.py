@@ -81,9 +81,7 @@ class Cells:
     @property
     def _design(self) -> StructuredDesign:
         design = self.protected.design
-        if not isinstance(design, StructuredDesign):
-            raise DesignError("a design made from a matrix has no tables.")
-        return design
+        return design.structured("tables")
 
 
 def block_array(design: StructuredDesign, k: int, values: Vector) -> Vector:

@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.design.assembly import impossible
 from discreet.design.axis import Axis
 from discreet.design.product import LARGEST_DENSE, ProductDesign
 from discreet.design.release import Release
@@ -24,6 +23,7 @@ from discreet.design.sparse import SparseDesign
 from discreet.design.statement import Statement, Step
 from discreet.design.storage import axis_from_json, axis_to_json
 from discreet.design.structured import StructuredDesign
+from discreet.design.support import impossible
 from discreet.errors import ConfidentialError, DataError, DesignError, UnknownNameError
 from discreet.release.cube import Cube
 from discreet.serve.data.cache import Kept

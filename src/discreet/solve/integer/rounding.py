@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.design.base import Design
-from discreet.design.structured import StructuredDesign
 from discreet.errors import DataError
 from discreet.solve.integer.domain import Domain, Whole
 from discreet.solve.integer.found import Found, describe
@@ -126,7 +125,8 @@ def _rounding_problem(design: Design, left: Remainders) -> Problem:
 
 def is_two_way(design: Design) -> bool:
     """Whether a design has two variables, so that its sums may form a network."""
-    return isinstance(design, StructuredDesign) and sum(n > 1 for n in design.shape) <= 2
+    over = design.over_variables
+    return over is not None and sum(n > 1 for n in over.shape) <= 2
 
 
 def _by_program(problem: Problem, fraction: Real, rng: np.random.Generator) -> Whole | None:
@@ -223,8 +223,6 @@ def _nearby_first(design: Design, rows: NDArray[np.intp]) -> NDArray[np.intp]:
 
     The binary digits of the codes are interleaved, so that blocks of cells in a row are cubes.
     """
-    if not isinstance(design, StructuredDesign):
-        return rows
     codes = [code[rows].astype(np.int64) for code in design.inner_codes()]
     digits = max((int(code.max(initial=0)).bit_length() for code in codes), default=0)
     keys = [code >> bit & 1 for bit in range(digits) for code in codes]

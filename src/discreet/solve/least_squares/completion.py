@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 from discreet.design.base import Design
 from discreet.design.product import LARGEST_DENSE, ProductDesign
 from discreet.design.sparse import SparseDesign
-from discreet.design.structured import StructuredDesign
-from discreet.errors import DesignError
 from discreet.solve.least_squares.goal import Goal
 from discreet.solve.least_squares.problem import Problem
 
@@ -70,8 +68,7 @@ class Completion:
 
 def block_means(design: Design, weights: Vector) -> Vector:
     """Mean weight of each block; one for a block without cells."""
-    if not isinstance(design, StructuredDesign):
-        raise DesignError("only designs over variables have blocks.")
+    design = design.structured("blocks")
     n = len(design.blocks)
     block = design.block_of_cell()
     size = np.bincount(block, minlength=n)

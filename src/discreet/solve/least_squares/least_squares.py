@@ -12,18 +12,22 @@ from numpy.typing import ArrayLike, NDArray
 
 from discreet.design.base import Design
 from discreet.design.incidence import Restrictor
+from discreet.design.product import LARGEST_DENSE
 from discreet.progress import report
 from discreet.solve.fit import Fit, FitterBase, Prepared, Status
 from discreet.solve.inputs import check_options
 from discreet.solve.least_squares.certificate import certify_least_squares
 from discreet.solve.least_squares.conjugate import Operator, preconditioned, solve_on_cells
 from discreet.solve.least_squares.goal import Accuracy
-from discreet.solve.least_squares.problem import Prior, Problem
+from discreet.solve.least_squares.problem import Prior, Problem, Targets
 from discreet.solve.least_squares.structure import Basis, Structure, analyse
+from discreet.solve.non_negative.dual_fit import suits
+from discreet.solve.non_negative.dual_non_negative import UnstoredFit
 
 Vector = NDArray[np.float64]
 
 _MARGIN = 0.1  # residuals are brought this far below the tolerance
+_NEVER_STORED = 50_000  # inner cells from which passes that store nothing beat gathered cells
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,8 +44,9 @@ class LeastSquares(FitterBase):
     inner cells may be negative. Certified by the normal equations and by :math:`y = s + qX\nu`.
 
     Cost: on complete designs with flat variables, or with every combination of levels published,
-    a few passes over the inner cells. Otherwise conjugate gradients, one pass there and one back
-    for each step.
+    a few passes over the inner cells. On large tables with structural zeros, and on those too large
+    to store, some hundred passes that store nothing of the table's size. Otherwise conjugate
+    gradients, one pass there and one back for each step.
 
     Args:
       tolerance: Largest deviation of a published cell from what the normal equations demand, in
@@ -84,10 +89,10 @@ def _fit(
     *,
     weights: NDArray[Any] | None = None,
 ) -> Fit:
-    began = time.perf_counter()
-    problem = Problem.of(
-        structure.design, z, weights, prior, Accuracy(options.tolerance, options.count)
-    )
+    began, accuracy = time.perf_counter(), Accuracy(options.tolerance, options.count)
+    if prior.is_plain and (unstored := _unstored(structure, z, weights, accuracy)) is not None:
+        return unstored
+    problem = Problem.of(structure.design, z, weights, prior, accuracy)
     y, row_space, steps, how = nearest_solution(problem, structure, restrict, options.max_steps)
     certificate = certify_least_squares(problem, y, row_space)
     status = _status(certificate.holds, steps, options.max_steps)
@@ -104,6 +109,19 @@ def _fit(
         notes,
         structure.design,
     )
+
+
+def _unstored(
+    structure: Structure, z: NDArray[Any], weights: NDArray[Any] | None, accuracy: Accuracy
+) -> Fit | None:
+    """The fit by fused passes, where there is no closed form: large tables with zeros, or huge."""
+    design = structure.design
+    if design.n_inner < (LARGEST_DENSE if design.is_complete else _NEVER_STORED):
+        return None
+    targets = Targets.of(design, z, weights, np.zeros(0, dtype=np.int64))
+    if not suits(design, targets.weights):
+        return None
+    return UnstoredFit(design, design.fused("linear"), targets, accuracy, 0.0)()
 
 
 def _status(holds: bool, steps: int, max_steps: int) -> Status:

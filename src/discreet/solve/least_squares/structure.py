@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from discreet.design.base import Design, Vector
 from discreet.design.product import LARGEST_DENSE, ProductDesign
-from discreet.design.structured import StructuredDesign
 from discreet.solve.least_squares.anova import AnovaBasis, Chains, Spectrum, chains_of
 from discreet.solve.least_squares.completion import Completion, block_means
 from discreet.solve.least_squares.crossing import CrossingBasis, level_weights_of
@@ -68,13 +67,14 @@ class Structure:
 
         The last one is kept, so many right-hand sides with the same weights share it.
         """
-        if not isinstance(self.design, ProductDesign) or self.kind is Kind.complete:
+        product = self.design.product_form
+        if product is None or self.kind is Kind.complete:
             return None
-        of_block = block_means(self.design, weights)
+        of_block = block_means(product, weights)
         key = of_block.tobytes()
         if key not in self._bases:
             self._bases.clear()
-            self._bases[key] = self._make_basis(self.design, of_block)
+            self._bases[key] = self._make_basis(product, of_block)
         return self._bases[key]
 
     def _make_basis(self, design: ProductDesign, of_block: NDArray[np.float64]) -> Basis | None:
@@ -91,10 +91,10 @@ class Structure:
 
     def constant_within_blocks(self, weights: NDArray[np.float64]) -> bool:
         """Whether every block has one weight."""
-        if not isinstance(self.design, StructuredDesign):
+        design = self.design.over_variables
+        if design is None:
             return False
-        starts = self.design.offsets[:-1]
-        return bool((weights == np.repeat(weights[starts], np.diff(self.design.offsets))).all())
+        return bool((weights == weights[design.offsets[:-1]][design.block_of_cell()]).all())
 
     @cached_property
     def completed(self) -> tuple[Completion, Structure] | None:
@@ -119,13 +119,14 @@ def analyse(design: Design) -> Structure:
 
     Cost: a few operations for each block and level; nothing that grows with the inner cells.
     """
-    if not isinstance(design, ProductDesign):
+    product = design.product_form
+    if product is None:
         return Structure(design, Kind.sparse if design.axes else Kind.general)
     if design.n_inner > LARGEST_DENSE:
         return Structure(design, Kind.complete)
-    chains = chains_of(design)
+    chains = chains_of(product)
     if chains is not None and chains.equal_groups:
         return Structure(design, Kind.anova, chains)
-    if level_weights_of(design, np.ones(len(design.blocks))) is not None:
+    if level_weights_of(product, np.ones(len(design.blocks))) is not None:
         return Structure(design, Kind.crossing, chains)
     return Structure(design, Kind.complete if chains is None else Kind.nested, chains)

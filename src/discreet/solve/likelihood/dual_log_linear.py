@@ -17,31 +17,32 @@ from discreet.design.axis import Level
 from discreet.design.fused.source import EXPONENTIAL
 from discreet.design.inner import ModelTable
 from discreet.design.product import ProductDesign, along
+from discreet.design.structured import StructuredDesign
 from discreet.solve.dual_newton import DualNewton, NewtonSchedule, Passes
 from discreet.solve.fit import Certificate, Fit, Status
+from discreet.solve.likelihood.schedule import CLOSED, LOG_LINEAR
 
 Vector = NDArray[np.float64]
 
-CLOSED = -1000.0
-"""The multiplier of a published zero; the exponential of it is zero in double precision."""
-
 
 def fit_unstored(
-    design: ProductDesign, passes: Passes, z: Vector, goal: float, max_steps: int
+    design: StructuredDesign, passes: Passes, z: Vector, goal: float, max_steps: int
 ) -> Fit:
     """The log-linear fit by Newton's method; it is `stalled` where margins contradict each other.
 
     Args:
-      design: A complete design.
+      design: A complete design, or one whose structural zeros are masks.
       passes: Passes over its table with link `"exponential"`.
       z: Published values, not negative, some of them positive.
       goal: Largest deviation of a published cell.
       max_steps: Conjugate gradient steps after which the fit gives up.
     """
     began = time.perf_counter()
-    target, start = passes.to_device(z), passes.to_device(independence(design, z))
+    full = design.crossing
+    start = full.taken(independence(full.design, full.publish(z)))
+    target, start = passes.to_device(z), passes.to_device(start)
     nothing = passes.to_device(np.zeros_like(z))
-    schedule = NewtonSchedule(most_gradients=500, most_in_all=max_steps)
+    schedule = NewtonSchedule(most_gradients=LOG_LINEAR.most_gradients, most_in_all=max_steps)
     newton = DualNewton(passes, target, nothing, None, start, schedule=schedule)
     newton.solve(0.0, goal)
     nu, margins = passes.to_host(newton.nu), passes.to_host(newton.at.margins)

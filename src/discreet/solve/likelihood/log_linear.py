@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from discreet.design.base import Design
 from discreet.design.fused.devices import check_device
 from discreet.design.membership import Membership
-from discreet.design.product import LARGEST_DENSE, ProductDesign
+from discreet.design.product import LARGEST_DENSE
 from discreet.solve.fit import Certificate, Fit, FitterBase, Prepared, Status
 from discreet.solve.inputs import (
     check_tolerance,
@@ -32,18 +32,11 @@ from discreet.solve.likelihood.dual_log_linear import fit_unstored
 from discreet.solve.likelihood.indexed import Indexed
 from discreet.solve.likelihood.proportional import ProportionalFit
 from discreet.solve.likelihood.reduction import Reduction, reduce_table
+from discreet.solve.likelihood.schedule import LOG_LINEAR
 from discreet.solve.non_negative.non_negative import NonNegative
 
 Vector = NDArray[np.float64]
 Marks = NDArray[np.bool_]
-
-_NEVER_STORED = 100_000  # inner cells from which passes that store nothing beat sweeps
-_MOST_PUBLISHED = 0.125  # share of the inner cells up to which published ones are few
-_MOST_STEPS = 3_000  # of conjugate gradients before sweeps take over
-_RESOLUTION = 1e-12  # deviations below this share of the largest cell are not resolved
-_SWEEPS_AFTER_CONFLICT = 10
-_PROOF = 1e-9  # accuracy of the least squares fit whose residuals may refute the margins
-_PROOF_STEPS = 10_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,18 +130,22 @@ class _Prepared(Indexed):
 
 def newton_fit(options: LogLinear, design: Design, values: Vector) -> Fit | None:
     """The fit of a large complete table by Newton's method; `None` where sweeps must do."""
-    if not isinstance(design, ProductDesign) or design.n_inner < _NEVER_STORED:
-        return None
-    if design.n_published > _MOST_PUBLISHED * design.n_inner:
+    if (
+        design.n_inner < LOG_LINEAR.never_stored
+        or design.n_published > LOG_LINEAR.most_published * design.n_inner
+    ):
         return None  # margins settle many cells, and vectors of Newton's method are no shorter
+    structured = design.over_variables
+    if structured is None or not structured.has_passes:
+        return None
     z = non_negative(design, values, options.tolerance, options.name)
     if not z.any():
         return None
-    passes = design.fused("exponential", device=options.device)
+    passes = structured.fused("exponential", device=options.device)
     most = options.max_steps
     if design.n_inner <= LARGEST_DENSE:
-        most = min(most, _MOST_STEPS)
-    return fit_unstored(design, passes, z, _goal(options, z), most)
+        most = min(most, LOG_LINEAR.most_steps)
+    return fit_unstored(structured, passes, z, _goal(options, z), most)
 
 
 def fit_members(
@@ -199,7 +196,7 @@ def fit_members(
 
 def _goal(options: LogLinear, z: Vector) -> float:
     """The deviation to reach, which is never finer than double precision."""
-    return max(options.tolerance, _RESOLUTION * float(z.max(initial=0.0)))
+    return max(options.tolerance, LOG_LINEAR.resolution * float(z.max(initial=0.0)))
 
 
 def _implied(members: Membership, z: Vector, used: Marks, goal: float) -> Marks:
@@ -224,14 +221,14 @@ def _solve(
     A table that is refuted already gets only a rough fit.
     """
     if reduced.conflict is not None:
-        run.run(min(options.max_steps, _SWEEPS_AFTER_CONFLICT), is_enough)
+        run.run(min(options.max_steps, LOG_LINEAR.sweeps_after_conflict), is_enough)
         return Status.inconsistent
     goal = run.goal
     status = run.run(options.max_steps, is_enough)
-    while status is Status.converged and run.goal > _RESOLUTION * goal:
+    while status is Status.converged and run.goal > LOG_LINEAR.resolution * goal:
         if deviation() <= goal or is_enough():
             break
-        run.goal /= 4
+        run.goal *= LOG_LINEAR.tighter
         status = run.run(options.max_steps, is_enough)
     return status
 
@@ -245,7 +242,9 @@ def _contradiction(
     in `ProportionalFit`, `u` is lowered by what :math:`\max(Xu)_+` there is.
     """
     variance = None if open_cells.all() else open_cells.astype(np.float64)
-    nearest = NonNegative(tolerance=_PROOF, max_steps=_PROOF_STEPS, variance=variance)
+    nearest = NonNegative(
+        tolerance=LOG_LINEAR.proof, max_steps=LOG_LINEAR.proof_steps, variance=variance
+    )
     u = np.where(used, z - nearest(design, z, weights=used.astype(np.float64)).z, 0.0)
     highest = float(design.adjoint(u)[open_cells].max(initial=0.0))
     needed = float(z @ u - goal * np.abs(u).sum())

@@ -25,18 +25,9 @@ from discreet.solve.inputs import (
 )
 from discreet.solve.likelihood.indexed import Indexed
 from discreet.solve.likelihood.log_linear import LogLinear, fit_members, newton_fit
+from discreet.solve.likelihood.schedule import POISSON as SCHEDULE
 
 Vector = NDArray[np.float64]
-
-_CHECK_EVERY = 100
-_SMALL = 1e-4  # a loss below this share of the weighted data is measured against that share
-_FACE = 20.0  # slopes within so many times the accuracy count as zero
-_SURE = 5.0  # so many times the accuracy is how well slopes must be known for that
-_NEGLIGIBLE = 1e-3  # a gap below this share of the accuracy is proof enough without the slopes
-_SHARPER = 0.1
-_SHARPEST = 1e-12
-_SHARE = 0.01  # of the accuracy, by which the log-linear table may fall short of its margins
-_SWEEPS = 1_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,9 +151,9 @@ class _Search:
             reached = self._minimise(accuracy)
             table = self._log_linear(accuracy)
             gap = self._gap(poisson_loss(self._z, table.z, self._weights))
-            if gap <= self._tolerance or not reached or accuracy < _SHARPEST:
+            if gap <= self._tolerance or not reached or accuracy < SCHEDULE.sharpest:
                 return table
-            accuracy *= _SHARPER
+            accuracy *= SCHEDULE.sharper
 
     def _minimise(self, accuracy: float) -> bool:
         """Iterate until gap and slopes are known to the accuracy, if steps suffice."""
@@ -171,7 +162,7 @@ class _Search:
             if left <= 0:
                 self.status = Status.max_steps
                 return False
-            self.steps += self._state.iterate(min(_CHECK_EVERY, left))
+            self.steps += self._state.iterate(min(SCHEDULE.check_every, left))
             self._raise_bound()
         return True
 
@@ -198,7 +189,7 @@ class _Search:
         slopes = state.slopes(np.append(score, 0.0))
         self._slopes = slopes + np.maximum(doubt, 0.0)
         worst = max(float(np.abs(doubt).max(initial=0.0)), float(slopes.max(initial=0.0)))
-        return max(gap, min(worst / self._top / _SURE, gap / _NEGLIGIBLE))
+        return max(gap, min(worst / self._top / SCHEDULE.sure, gap / SCHEDULE.negligible))
 
     def _gap(self, loss: float) -> float:
         if math.isinf(loss):
@@ -207,13 +198,13 @@ class _Search:
 
     def _log_linear(self, accuracy: float) -> Fit:
         """The log-linear table with the optimal margins on the cells that need not be zero."""
-        face = self._slopes >= -_FACE * accuracy * self._top
+        face = self._slopes >= -SCHEDULE.face * accuracy * self._top
         mass, start = np.zeros(self._design.n_inner), np.zeros(self._design.n_inner)
         mass[self._cells] = np.where(face, self._state.y, 0.0)
         start[self._cells] = np.where(face, self._start[self._cells], 0.0)
         margins = self._design.aggregate(mass)
         return fit_members(
-            LogLinear(tolerance=self._harmless(accuracy), max_steps=_SWEEPS),
+            LogLinear(tolerance=self._harmless(accuracy), max_steps=SCHEDULE.sweeps),
             self._design,
             self._members,
             start,
@@ -231,7 +222,7 @@ class _Search:
         """Tells whether the loss of a table is near that of the margins."""
         z, w = self._z, self._weights
         loss = poisson_loss(z, margins, w)
-        limit = loss + _SHARE * accuracy * size_of(loss, z, w)
+        limit = loss + SCHEDULE.share * accuracy * size_of(loss, z, w)
         return lambda mu: poisson_loss(z, mu, w) <= limit < math.inf
 
     def _harmless(self, accuracy: float) -> float:
@@ -241,7 +232,7 @@ class _Search:
         if math.isinf(loss):
             return accuracy * largest
         slope = float(np.abs(score_of(z, mu, w)).sum())
-        return accuracy * min(_SHARE * size_of(loss, z, w) / max(slope, 1e-300), largest)
+        return accuracy * min(SCHEDULE.share * size_of(loss, z, w) / max(slope, 1e-300), largest)
 
 
 def poisson_loss(z: Vector, mu: Vector, weights: Vector) -> float:
@@ -273,7 +264,7 @@ def dual_value(z: Vector, u: Vector, weights: Vector) -> float:
 
 def size_of(loss: float, z: Vector, weights: Vector) -> float:
     """What gaps are relative to."""
-    return max(loss, _SMALL * float(weights @ z)) or 1.0
+    return max(loss, SCHEDULE.small * float(weights @ z)) or 1.0
 
 
 def certify(

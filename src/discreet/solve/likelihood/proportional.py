@@ -14,13 +14,9 @@ from discreet.progress import report
 from discreet.solve.acceleration import Anderson
 from discreet.solve.fit import Status
 from discreet.solve.likelihood.ipf_kernels import sweep, tilt
+from discreet.solve.likelihood.schedule import SWEEPS
 
 Vector = NDArray[np.float64]
-
-_CHECK_EVERY = 10
-_PATIENCE = 500
-_FARTHEST = 1e4  # beyond this, sums of multipliers lose digits that the table needs
-_NOISE = 1e-13  # relative error of a sum, by which the likelihood may seem to fall
 
 
 class ProportionalFit:
@@ -66,7 +62,7 @@ class ProportionalFit:
             deviation = self._sweep()
             if deviation <= self.goal and self.deviation() <= self.goal:
                 return Status.converged
-            if self.steps % _CHECK_EVERY == 0:
+            if self.steps % SWEEPS.check_every == 0:
                 self._report(deviation)
                 if is_enough():
                     return Status.converged
@@ -95,20 +91,20 @@ class ProportionalFit:
         deviation = float(
             sweep(self.y, m.index, m.ordered, m.starts, self._z, self._sums, self._factors, self.nu)
         )
-        if deviation < 0.9 * self._best:
+        if deviation < SWEEPS.progress * self._best:
             self._best, self._best_step = deviation, self.steps
         return deviation
 
     def _extrapolate(self, before: Vector) -> None:
         """Move on to the accelerated multipliers unless the likelihood falls."""
         proposal = self._anderson.propose(before, self.nu)
-        if proposal is None or np.abs(proposal).max() > _FARTHEST:
+        if proposal is None or np.abs(proposal).max() > SWEEPS.farthest:
             return
         y = np.empty_like(self.y)
         total = tilt(self.members.index, proposal, self._log_start, y)
         now = float(self.y.sum())
         gain = (total - now) - float(self._z @ (proposal - self.nu))
-        if gain <= _NOISE * now:
+        if gain <= SWEEPS.noise * now:
             self.y, self.nu = y, proposal
             self._sum_first_group()
         else:
@@ -141,7 +137,7 @@ class ProportionalFit:
 
     def _is_stuck(self) -> bool:
         """Whether the deviation has not fallen by a tenth for long."""
-        return self.steps - self._best_step > max(_PATIENCE, self.steps // 4)
+        return self.steps - self._best_step > max(SWEEPS.patience, self.steps // 4)
 
     def _go_plain(self) -> None:
         """Leave the acceleration: plain sweeps drift along the proof when there is one.

@@ -14,12 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.design.membership import Membership
+from discreet.solve.likelihood.schedule import SWEEPS
 
 Vector = NDArray[np.float64]
 Positions = NDArray[np.int64]
-
-_ROUNDING = 1e-11  # a remainder this small against the published value is rounding error
-_FLOOR = -100.0  # exponent that stands for a zero: exp(-100) is 4e-44
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +50,7 @@ class Reduction:
 
         Zeros are met up to :math:`e^{-100}`. `nu` has a zero at the end for "no cell".
         """
-        return self._extended(members, log_start, nu, _FLOOR, np.log)
+        return self._extended(members, log_start, nu, SWEEPS.floor, np.log)
 
     def refutation(self, members: Membership, u: Vector) -> Vector:
         r"""A `u` that refutes the remaining table, extended so that it refutes the given one.
@@ -103,7 +101,7 @@ def reduce_table(members: Membership, z: Vector, open_cells: Positions, slack: f
     used = np.zeros(len(z), dtype=bool)
     used[members.ordered] = True
     while len(left):
-        zero = used & (rest[:-1] <= _ROUNDING * np.abs(z))
+        zero = used & (rest[:-1] <= SWEEPS.remainder * np.abs(z))
         stage = _settle(current, left, zero, np.zeros_like(z))
         if stage is None:
             stage = _settle(current, left, used & (current.sizes() == 1), rest)

@@ -22,6 +22,7 @@ from discreet.design.base import Design
 from discreet.design.fused.contradictions import Contradictions
 from discreet.design.fused.null_space import NullSpace
 from discreet.design.product import ProductDesign
+from discreet.design.structured import StructuredDesign
 from discreet.progress import report
 from discreet.solve.dual_newton import DualNewton, Passes
 
@@ -79,13 +80,17 @@ class DualAnswer:
     is_reached: bool
 
 
-def suits(design: Design, weights: Vector) -> TypeGuard[ProductDesign]:
-    """Whether the method applies: a complete design with its finest margins, all cells weighted."""
+def suits(design: Design, weights: Vector) -> TypeGuard[StructuredDesign]:
+    """Whether the method applies: passes, the finest margins, and all cells weighted."""
     return (
-        isinstance(design, ProductDesign)
-        and NullSpace.is_known(design)
-        and (_is_flat(design) or design.n_published <= MOST_WITH_LEVELS * design.n_inner)
+        isinstance(design, StructuredDesign)
         and not any(block.order == len(design.axes) for block in design.blocks)
+        and design.has_passes
+        and NullSpace.is_known(design.crossing.design)
+        and (
+            _is_flat(design.crossing.design)
+            or design.n_published <= MOST_WITH_LEVELS * design.n_inner
+        )
         and bool((weights > 0).all())
     )
 
@@ -95,7 +100,7 @@ def _is_flat(design: ProductDesign) -> bool:
 
 
 def fit_by_dual(
-    design: ProductDesign,
+    design: StructuredDesign,
     passes: Passes,
     z: Vector,
     weights: Vector,
@@ -152,22 +157,22 @@ def fit_by_dual(
     return DualAnswer(nu, margins, forces, pull, newton.gradients, reached)
 
 
-def _most(design: ProductDesign, newton: DualNewton, schedule: DualSchedule) -> int:
+def _most(design: StructuredDesign, newton: DualNewton, schedule: DualSchedule) -> int:
     """Conjugate gradient steps that may be taken, given how many cells are positive."""
     positive = newton.passes.slope(newton.nu)[design.slice_of(0)].sum()
     is_degenerate = positive < design.n_published
     return schedule.most_degenerate if is_degenerate else schedule.most_gradients
 
 
-def _newton(design: ProductDesign, passes: Passes, z: Vector, weights: Vector) -> DualNewton:
+def _newton(design: StructuredDesign, passes: Passes, z: Vector, weights: Vector) -> DualNewton:
     by_block = tuple(
         float(np.exp(np.log(weights[design.slice_of(k)]).mean())) for k in range(len(design.blocks))
     )
-    vectors = (z, 1.0 / weights, NullSpace(design, by_block), _even(design, z))
+    vectors = (z, 1.0 / weights, NullSpace(design.crossing, by_block), _even(design, z))
     return DualNewton(passes, *map(passes.to_device, vectors))
 
 
-def _even(design: ProductDesign, z: Vector) -> Vector:
+def _even(design: StructuredDesign, z: Vector) -> Vector:
     """The point of an even table: all its cells answer, so that the first step is a fair one."""
     nu, first = np.zeros_like(z), design.slice_of(0)
     nu[first] = max(float(z[first].sum()), 1.0) / design.n_inner

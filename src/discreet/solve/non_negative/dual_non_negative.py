@@ -1,8 +1,8 @@
-r"""Non-negative fits of tables that are never stored, with a certificate from fused passes.
+r"""Least squares fits of tables that are never stored, with a certificate from fused passes.
 
-The fit is :math:`y = \max(0, X\nu)` with one value of :math:`\nu` for each published cell. So its
-form needs no proof, its margins take one pass, and the largest force on an inner cell that would
-still move it takes another.
+The fit is :math:`y = \max(0, X\nu)`, or :math:`X\nu` where it may be negative, with one value of
+:math:`\nu` for each published cell. So its form needs no proof, its margins take one pass, and the
+largest force on an inner cell that would still move it takes another.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.design.fused.source import POSITIVE
 from discreet.design.inner import ModelTable
-from discreet.design.product import LARGEST_DENSE, ProductDesign
+from discreet.design.product import LARGEST_DENSE
+from discreet.design.structured import StructuredDesign
 from discreet.solve.dual_newton import Passes
 from discreet.solve.fit import Certificate, Fit, Status
 from discreet.solve.least_squares.goal import RESOLVED, Accuracy
@@ -36,14 +36,14 @@ class UnstoredFit:
     """One fit.
 
     Attributes:
-      design: A complete design.
-      passes: Passes over its table with link `"positive"`.
+      design: A complete design, or one whose structural zeros are masks.
+      passes: Passes over its table with link `"positive"` or `"linear"`.
       targets: Targets and weights.
       accuracy: What was asked for.
       penalty: Factor of the ridge that is part of the objective, zero without.
     """
 
-    design: ProductDesign
+    design: StructuredDesign
     passes: Passes
     targets: Targets
     accuracy: Accuracy
@@ -75,7 +75,7 @@ class UnstoredFit:
             "multipliers": answer.forces[held],
         }
         return Fit(
-            ModelTable(self.design, POSITIVE, answer.nu),
+            ModelTable(self.design, self.passes.link, answer.nu),
             answer.margins,
             Status.converged if certificate.holds else Status.stalled,
             certificate,

@@ -15,7 +15,6 @@ from discreet import registry
 from discreet.assess.utility.hellinger import hellinger
 from discreet.design.axis import Axis
 from discreet.design.base import Design
-from discreet.design.structured import StructuredDesign
 from discreet.design.table import Table
 from discreet.errors import DataError
 from discreet.progress import report
@@ -56,7 +55,7 @@ class Data:
     @classmethod
     def of(cls, design: Design, y: NDArray[np.generic]) -> Data:
         """A complete table; in an experiment its codes count as declared."""
-        if not isinstance(design, StructuredDesign) or len(design.axes) < 4:
+        if len(design.axes) < 4:
             raise DataError("the study needs a table of at least four variables.")
         axes = [replace(axis, declared=True) for axis in design.axes]
         return cls(axes, y.astype(np.float64))
