@@ -133,6 +133,9 @@ class Boxes:
         self._groupings = [_groupings(len(shape), groups) for groups in range(len(shape) + 1)]
         self._others: dict[int, list[_Others]] = {}
 
+    def __len__(self) -> int:
+        return len(self._table.codes)
+
     @classmethod
     def fits(cls, shape: tuple[int, ...]) -> bool:
         """Whether a table is small enough, and has few enough variables."""
@@ -201,8 +204,9 @@ def _groupings(axes: int, groups: int) -> _Groupings:
                 even.append(sum(1 << s for s, is_odd in sides if not is_odd))
                 odd.append(sum(1 << s for s, is_odd in sides if is_odd))
         start.append(len(even))
-    ways = (np.array(each, dtype=np.int64) for each in (start, even, odd))
-    return _Groupings(*ways, bool(groups % 2))
+    return _Groupings(
+        np.array(start), np.array(even, np.int64), np.array(odd, np.int64), bool(groups % 2)
+    )
 
 
 def _labels(number: int) -> Iterator[tuple[int, ...]]:
@@ -293,7 +297,7 @@ def _price(row: int, amount: float, table: _Table, others: _Others, room: Room) 
         return np.inf
     if room.up[one] < amount or room.down[one] < -amount:
         return np.inf
-    return room.cost[other]
+    return float(room.cost[other])
 
 
 @njit(cache=True)

@@ -27,6 +27,8 @@ Places = NDArray[np.intp]
 UNMOVED = 1e-7
 """Moves below this share of the goal are rounding errors."""
 
+_TRIALS, _SELDOM = 50, 0.05  # how often sums near a goal are tried, and must be enough
+_BOX = 1_000  # inner cells that make as much effort in a search for boxes as a sum in a program
 _EASY = 10_000  # sums from which on the effort of a program grows with their fourth power
 
 
@@ -101,6 +103,7 @@ class Changes:
         self._cost = np.ones(len(down)) if cost is None else cost.copy()
         self._equations = equations
         self._whole: _Whole | None = None
+        self._tried = self._reached = 0
         is_large = near is not None and near < np.count_nonzero(self._moves)
         self._near = near if is_large else None
         self._ties = Ties(equations, self._cost) if is_large else None
@@ -114,7 +117,7 @@ class Changes:
         """The cheapest change that reaches a goal while other sums are held, if there is one.
 
         Where sums near the goal are enough, or a box, it is the cheapest of these. When all effort
-        is spent, none but boxes are found.
+        is spent, none is found.
         """
         if (self._up if goal.sign > 0 else self._down)[goal.total] < goal.reach:
             return None
@@ -139,18 +142,24 @@ class Changes:
         if self._is_uniform and (box := self._along_box(goal)) is not None:
             return box
         if self._ties is not None and self._near is not None:
-            if self._can_afford(self._near):
+            if self._is_worthwhile() and self._can_afford(self._near):
                 part = self._ties.near(goal.total, self._near, self._usable, self._free)
                 found = self._within(part, goal)
+                self._tried += 1
+                self._reached += found is not None
                 if found is not None or part.is_whole:
                     return found
             if not self._is_uniform and (box := self._along_box(goal)) is not None:
                 return box
         return self._throughout(goal)
 
+    def _is_worthwhile(self) -> bool:
+        """Whether sums near a goal were enough often enough that it is tried again."""
+        return self._tried < _TRIALS or self._reached > _SELDOM * self._tried
+
     def _along_box(self, goal: Goal) -> Change | None:
         """The cheapest change along a box."""
-        if self._boxes is None:
+        if self._boxes is None or not self._can_afford(len(self._boxes) // _BOX):
             return None
         room = Room(self._usable, self._up, self._down, self._cost)
         found = self._boxes.cheapest(goal.total, goal.sign * goal.reach, room)
