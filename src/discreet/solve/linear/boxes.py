@@ -141,7 +141,9 @@ class Boxes:
         """Whether a table is small enough, and has few enough variables."""
         return len(shape) <= _MOST_AXES and math.prod(shape) <= _MOST_CELLS
 
-    def cheapest(self, total: int, amount: float, room: Room) -> Box | None:
+    def cheapest(
+        self, total: int, amount: float, room: Room, *, enough: float = 0.0, far: bool = True
+    ) -> Box | None:
         """The cheapest box that moves a sum, of those with as many groups as possible.
 
         The more groups, the fewer sums move. Boxes along the variables of the sum come first.
@@ -150,6 +152,8 @@ class Boxes:
           total: The sum.
           amount: How far corners move, below zero if the sum is to go down.
           room: What may move.
+          enough: The first box that costs less is taken.
+          far: Whether boxes along other variables are looked at, which are many.
         """
         rows, amounts = self._rows(total, amount, room)
         found = np.flatnonzero(self._of_block[rows[:1]] == total)
@@ -157,8 +161,8 @@ class Boxes:
             return None
         block = int(found[np.argmax(self._crossed[found].sum(axis=1))])
         for groups in range(int(self._crossed[block].sum()), 0, -1):
-            ways, goal = self._groupings[groups], (total, amount)
-            for others, most in zip(self._others_of(block), _MOST_ROWS, strict=False):
+            ways, goal = self._groupings[groups], (total, amount, enough)
+            for others, most in zip(self._others_of(block)[: 1 + far], _MOST_ROWS, strict=False):
                 some = (rows[:most], amounts[:most])
                 sums, moves = _cheapest(*some, self._table, others, self._by_row, ways, goal, room)
                 if len(sums):
@@ -237,7 +241,7 @@ def _cheapest(
     others: _Others,
     by_row: tuple[NDArray[Any], NDArray[Any], Vector],
     ways: _Groupings,
-    goal: tuple[int, float],
+    goal: tuple[int, float, float],
     room: Room,
 ) -> tuple[Whole, Vector]:
     """The sums that move along the cheapest box from any of some rows, and how far."""
@@ -253,6 +257,8 @@ def _cheapest(
             opposite, price = _opposite(x, last, table, others, room)
         for j in range(len(opposite)):
             y = opposite[j]
+            if least < goal[2]:
+                return best, best_moves
             if own + price[j] >= least:
                 continue
             number = _jumps(table, x, y, jump)

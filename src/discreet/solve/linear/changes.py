@@ -28,7 +28,8 @@ UNMOVED = 1e-7
 """Moves below this share of the goal are rounding errors."""
 
 _TRIALS, _SELDOM = 50, 0.05  # how often sums near a goal are tried, and must be enough
-_BOX = 1_000  # inner cells that make as much effort in a search for boxes as a sum in a program
+_NEAR, _FAR = 1_000, 100  # inner cells that make as much effort in boxes as a sum in a program
+_PAID = 1.0  # changes that cost less are made of sums that are free
 _EASY = 10_000  # sums from which on the effort of a program grows with their fourth power
 
 
@@ -158,11 +159,17 @@ class Changes:
         return self._tried < _TRIALS or self._reached > _SELDOM * self._tried
 
     def _along_box(self, goal: Goal) -> Change | None:
-        """The cheapest change along a box."""
-        if self._boxes is None or not self._can_afford(len(self._boxes) // _BOX):
+        """A change along a box: one that costs nothing, or else the cheapest."""
+        if self._boxes is None:
+            return None
+        is_far = not self._is_uniform
+        if not self._can_afford(len(self._boxes) // (_FAR if is_far else _NEAR)):
             return None
         room = Room(self._usable, self._up, self._down, self._cost)
-        found = self._boxes.cheapest(goal.total, goal.sign * goal.reach, room)
+        enough = _PAID if is_far else np.inf
+        found = self._boxes.cheapest(
+            goal.total, goal.sign * goal.reach, room, enough=enough, far=is_far
+        )
         return None if found is None else Change(*found)
 
     def _throughout(self, goal: Goal) -> Change | None:
