@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.design.base import Design
 from discreet.design.release import WEIGHT
+from discreet.design.support import Lift
 from discreet.design.table import Table
 from discreet.design.values import CellValues, Real, Whole
 from discreet.errors import DesignError
@@ -103,9 +105,12 @@ def on_public_support(table: Table, *, with_inner: bool = False) -> Table:
       table: Any table.
       with_inner: Whether the inner cells are needed too.
     """
-    design = table.design
-    lift = design.public()
-    if lift.design is design:
+    return lifted(table, table.design.public(), with_inner=with_inner)
+
+
+def lifted(table: Table, lift: Lift[Design], *, with_inner: bool) -> Table:
+    """The table on another design, with nothing in the cells that this one adds."""
+    if lift.design is table.design:
         return table
     inner = _mapped(table.require_inner(), lift.lift) if with_inner else None
     given = table.contributions

@@ -17,6 +17,7 @@ from discreet.protect.suppress.interval import Search, started
 from discreet.protect.suppress.pattern import PUBLISHED
 from discreet.protect.suppress.proofs import Proofs
 from discreet.testing.draws import retabulated
+from tests.protect.tables import party
 from tests.strategies import designs
 
 SLOW = settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
@@ -210,3 +211,26 @@ def test_bounds_that_do_not_hold_are_refused():
         suppressed(square(SQUARE), dc.Threshold(3), bounds=[(cell, 5, 9)])
     with pytest.raises(ParameterError, match="a smallest and a largest value"):
         dc.Suppress(bounds=[(cell, 9, 5)])
+
+
+@pytest.mark.parametrize("rule", [dc.Threshold(3), dc.Threshold(2, zeros=True)])
+def test_boxes_prove_intervals_where_programs_would_be_too_large(monkeypatch, rule):
+    monkeypatch.setattr("discreet.protect.suppress.interval._LARGE", 0)
+    monkeypatch.setattr("discreet.protect.suppress.interval._NEAR_COST", 2)
+    monkeypatch.setattr("discreet.solve.linear.changes._Whole.cheapest", lambda *_: None)
+    pattern = suppressed(party("party*age + age*sex + party*sex"), rule)
+    assert clean(pattern)
+    assert pattern.n_secondary
+    assert not len(pattern.proofs.unproven(pattern))
+
+
+def test_inner_cells_are_in_doubt_unless_an_empty_cell_rules_them_out():
+    margins = "party*age + party*sex + age*sex"
+    occurring = party(margins, support="occurring")
+    pattern = suppressed(occurring, dc.Threshold(1))
+    full = party(margins)
+    empty = full.design.adjoint((full.z == 0).astype(int)) > 0
+    assert occurring.design.n_inner < pattern.design.n_inner == (~empty).sum()
+    assert np.array_equal(pattern.z, occurring.z)
+    assert np.array_equal(pattern.design.aggregate(pattern.y), pattern.z)
+    assert clean(pattern)

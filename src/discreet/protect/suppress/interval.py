@@ -34,7 +34,7 @@ Marks = NDArray[np.bool_]
 Places = NDArray[np.intp]
 
 _CHEAP = 1e-6  # what a magnitude of zero costs, as a share of the largest
-_LARGE = 25_000  # sums from which on costs are compared near a sensitive cell only
+_LARGE = 12_000  # sums from which on costs are compared near a sensitive cell only
 _NEAR_COST = 6_000  # sums near a sensitive cell among which further suppressions are chosen
 _NEAR = 2_000  # sums near a sensitive cell among which other proofs are looked for first
 _EFFORT = 20_000_000  # sums of all programs of thinning together, a minute or two
@@ -91,11 +91,14 @@ class Search:
         self.bank = Bank(asked_of(loose, self.sums, lone=singletons), self.sums)
 
     def prove(self) -> None:
-        """Find proofs among the cells that are suppressed already."""
-        sums = self.sums
-        within = Changes(sums.equations, self.is_open, sums.down, up=sums.up)
-        for item in self._hardest_first():
+        """Find proofs among the cells that are suppressed already, if there are not too many."""
+        if self.is_open.sum() > _LARGE:
+            return
+        within = self._changes(self.is_open, effort=_EFFORT)
+        items = self._hardest_first()
+        for done, item in enumerate(items.tolist(), 1):
             prove_one(self.bank, within, item)
+            report("proofs", done / len(items))
 
     def _hardest_first(self) -> Places:
         items = self.bank.open_items()
@@ -115,15 +118,33 @@ class Search:
                     raise self.infeasible(item, views)
             report("intervals", done / len(items))
 
+    def _changes(
+        self,
+        can: Marks,
+        cost: Vector | None = None,
+        *,
+        near: int | None = None,
+        effort: int | None = None,
+    ) -> Changes:
+        """Changes of some sums."""
+        sums = self.sums
+        return Changes(
+            sums.equations,
+            can,
+            sums.down,
+            cost,
+            up=sums.up,
+            near=near,
+            effort=effort,
+            boxes=sums.boxes,
+        )
+
     def _whole(self, effort: int | None = None) -> tuple[Changes, Vector]:
         """Changes of all sums that may be open, and what moves of those cost that are not yet."""
         prices = self.cells.costs(self.is_open)
         can = np.isfinite(prices)
         near = _NEAR_COST if can.sum() > _LARGE else None
-        sums = self.sums
-        whole = Changes(
-            sums.equations, can, sums.down, prices, up=sums.up, near=near, effort=effort
-        )
+        whole = self._changes(can, prices, near=near, effort=effort)
         whole.price(np.flatnonzero(self.is_open), FREE)
         return whole, prices
 
@@ -138,10 +159,7 @@ class Search:
 
     def thin(self) -> None:
         """Publish secondary cells again whose proofs can be replaced."""
-        sums = self.sums
-        within = Changes(
-            sums.equations, self.is_open, sums.down, up=sums.up, near=_NEAR, effort=self.effort
-        )
+        within = self._changes(self.is_open, near=_NEAR, effort=self.effort)
         candidates = self.cells.dearest_first(self.is_open)
         self.is_open[thin(self.bank, within, candidates, self.sums.lines)] = False
         self.effort = within.effort

@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.design.structured import StructuredDesign
 from discreet.errors import DataError
 from discreet.protect.suppress.lines import lines
 from discreet.protect.suppress.pattern import Pattern
 from discreet.protect.suppress.rows import Incidence, incidence
 from discreet.randomness import stream
+from discreet.solve.linear.boxes import Boxes
 
 if TYPE_CHECKING:
     from scipy.sparse import csc_array
@@ -26,6 +28,8 @@ Places = NDArray[np.int64]
 
 NONE = -1
 """Stands for the sum of a published cell all of whose inner cells are known."""
+
+_MANY = 8  # inner cells for each published one from which representatives stand for them
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +46,7 @@ class Sums:
       value: The true value of each sum.
       down: How far each sum can go down.
       up: How far each can go up; infinite where no bound is public.
+      boxes: Changes along boxes; `None` where the table has no variables, or too many.
     """
 
     of_cell: Places
@@ -53,6 +58,7 @@ class Sums:
     value: NDArray[np.float64]
     down: NDArray[np.float64]
     up: NDArray[np.float64]
+    boxes: Boxes | None = None
 
     def __len__(self) -> int:
         return len(self.value)
@@ -67,6 +73,8 @@ def sums_of(pattern: Pattern, *, zeros_are_public: bool, every_row: bool = False
             "variables at once, or support='occurring'), or use secondary=\"gauss\", which "
             "promises no intervals."
         )
+    design = pattern.design
+    every_row = every_row or design.n_inner <= _MANY * design.n_published
     found = incidence(pattern, zeros_are_public=zeros_are_public, every_row=every_row)
     found = found.without(found.inner < 0)
     number = _numbered(found.columns)
@@ -90,7 +98,41 @@ def sums_of(pattern: Pattern, *, zeros_are_public: bool, every_row: bool = False
     tied = _all_lines(best)
     none = np.empty(0, np.int64)
     made = Sums(of_cell, of_row, found.inner, none, equations, tied, value, down, up)
-    return _with_differences(made, pattern) if pattern.differences else made
+    if pattern.differences:
+        made = _with_differences(made, pattern)
+    return replace(made, boxes=_boxes(pattern, found, made))
+
+
+def _boxes(pattern: Pattern, found: Incidence, sums: Sums) -> Boxes | None:
+    """The boxes of the inner cells in doubt."""
+    from scipy.sparse import csr_array
+
+    design = pattern.design
+    if not isinstance(design, StructuredDesign) or not Boxes.fits(design.shape):
+        return None
+    n, m = len(sums) - len(sums.of_difference), len(found.inner)
+    one_cell = np.full(n, NONE)
+    one_cell[sums.of_cell[sums.of_cell != NONE]] = np.flatnonzero(sums.of_cell != NONE)
+    one_cell[sums.of_row] = NONE
+    totals = np.flatnonzero(one_cell != NONE)
+    inside = found.columns[:, one_cell[totals]].tocoo()
+    apart = (found.columns @ pattern.difference_signs()).tocoo()
+    rows = np.concatenate([inside.row, np.arange(m), apart.row])
+    columns = np.concatenate([totals[inside.col], sums.of_row, n + apart.col])
+    times = np.concatenate([inside.data, np.ones(m), apart.data]).astype(np.float64)
+    members = csr_array((times, (rows, columns)), shape=(m, len(sums)))
+    codes = np.column_stack(design.inner_codes())[found.inner]
+    of_block = _of_blocks(design, found, sums.of_cell)
+    crossed = np.array([[level is not None for level in b.levels] for b in design.blocks])
+    return Boxes(codes.astype(np.int64), design.shape, members, sums.of_row, of_block, crossed)
+
+
+def _of_blocks(design: StructuredDesign, found: Incidence, of_cell: Places) -> NDArray[np.int32]:
+    """Rows × blocks of the design: the sum that holds each row."""
+    holds = found.columns.tocoo()
+    of_block = np.full((len(found.inner), len(design.blocks)), NONE, dtype=np.int32)
+    of_block[holds.row, design.block_of_cell()[holds.col]] = of_cell[holds.col]
+    return of_block
 
 
 def _with_differences(sums: Sums, pattern: Pattern) -> Sums:

@@ -17,9 +17,9 @@ from discreet.design.statement import Sentence, Statement
 from discreet.design.table import Table
 from discreet.errors import ParameterError, UnknownNameError
 from discreet.noise.checks import is_number
-from discreet.protect.cells import on_public_support
 from discreet.protect.statements import statement_of
 from discreet.protect.suppress.decimals import Decimals
+from discreet.protect.suppress.doubt import with_doubted_cells
 from discreet.protect.suppress.gauss import Plan, suppress_by_gauss
 from discreet.protect.suppress.interval import suppress_by_interval
 from discreet.protect.suppress.named import rule_named
@@ -178,7 +178,7 @@ class Suppress:
 
     def pattern(self, table: Table) -> Pattern:
         """Which cells are suppressed and why. **Confidential**: it holds the true values."""
-        table = self._with_doubted_cells(table)
+        table = with_doubted_cells(table, zeros_are_public=self.zeros_are_public)
         order = canonical_order(table.design)
         if order is None:
             return self._suppressed(table)
@@ -190,17 +190,11 @@ class Suppress:
         It follows from a linear relaxation of `"optimal"`, and stands beside the cost of other
         patterns. Patterns by `"gauss"` that miss intervals may cost less. **Confidential.**
         """
-        table = self._with_doubted_cells(table)
+        table = with_doubted_cells(table, zeros_are_public=self.zeros_are_public)
         order = canonical_order(table.design)
         table = table if order is None else canonical_table(table, order)
         pattern, plan = self._sensitive(table)
         return lower_bound(pattern, plan, singletons=self.singletons)
-
-    def _with_doubted_cells(self, table: Table) -> Table:
-        """The table with all inner cells that may be filled for all that is public."""
-        if self.zeros_are_public or "known" in of_table(table):
-            return table
-        return on_public_support(table, with_inner=True)
 
     def primary(self, table: Table) -> Pattern:
         """The sensitive cells alone, with the reasons and the intervals they need."""

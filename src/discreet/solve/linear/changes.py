@@ -8,6 +8,7 @@ table they can look at the sums near it first, and at all only where these are n
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -15,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InfeasibleError
+from discreet.solve.linear.boxes import Boxes, Room
 from discreet.solve.linear.parts import Part, Ties
 from discreet.solve.linear.program import Program
 
@@ -24,6 +26,11 @@ Places = NDArray[np.intp]
 
 UNMOVED = 1e-7
 """Moves below this share of the goal are rounding errors."""
+
+_TRIALS, _SELDOM = 50, 0.05  # how often sums near a goal are tried, and must be enough
+_NEAR, _FAR = 1_000, 100  # inner cells that make as much effort in boxes as a sum in a program
+_PAID = 1.0  # changes that cost less are made of sums that are free
+_EASY = 10_000  # sums from which on the effort of a program grows with their fourth power
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +80,7 @@ class Changes:
       up: How far each sum can go up; any far when absent.
       near: How many sums around the goal are looked at before all are; none when absent.
       effort: How many sums programs may have, all programs together; any number when absent.
+      boxes: Changes along boxes, which are looked at before all sums are.
     """
 
     def __init__(
@@ -85,7 +93,9 @@ class Changes:
         up: Vector | None = None,
         near: int | None = None,
         effort: int | None = None,
+        boxes: Boxes | None = None,
     ) -> None:
+        self._boxes, self._is_uniform = boxes, cost is None
         self._usable = movable(equations, is_open)
         self._moves = self._usable.copy()
         self._up = np.full(len(down), np.inf) if up is None else up
@@ -94,6 +104,7 @@ class Changes:
         self._cost = np.ones(len(down)) if cost is None else cost.copy()
         self._equations = equations
         self._whole: _Whole | None = None
+        self._tried = self._reached = 0
         is_large = near is not None and near < np.count_nonzero(self._moves)
         self._near = near if is_large else None
         self._ties = Ties(equations, self._cost) if is_large else None
@@ -106,8 +117,8 @@ class Changes:
     def cheapest(self, goal: Goal, held: Places) -> Change | None:
         """The cheapest change that reaches a goal while other sums are held, if there is one.
 
-        Where sums near the goal are enough, it is the cheapest of these. When all effort is spent,
-        none is found.
+        Where sums near the goal are enough, or a box, it is the cheapest of these. When all effort
+        is spent, none is found.
         """
         if (self._up if goal.sign > 0 else self._down)[goal.total] < goal.reach:
             return None
@@ -128,17 +139,46 @@ class Changes:
         self._usable[total] = self._moves[total] and not closed
 
     def _found(self, goal: Goal) -> Change | None:
+        """A box where costs do not matter or tables are large; else the cheapest change."""
+        if self._is_uniform and (box := self._along_box(goal)) is not None:
+            return box
         if self._ties is not None and self._near is not None:
-            if not self._can_afford(self._near):
-                return None
-            part = self._ties.near(goal.total, self._near, self._usable, self._free)
-            found = self._within(part, goal)
-            if found is not None or part.is_whole:
-                return found
+            if self._is_worthwhile() and self._can_afford(self._near):
+                part = self._ties.near(goal.total, self._near, self._usable, self._free)
+                found = self._within(part, goal)
+                self._tried += 1
+                self._reached += found is not None
+                if found is not None or part.is_whole:
+                    return found
+            if not self._is_uniform and (box := self._along_box(goal)) is not None:
+                return box
+        return self._throughout(goal)
+
+    def _is_worthwhile(self) -> bool:
+        """Whether sums near a goal were enough often enough that it is tried again."""
+        return self._tried < _TRIALS or self._reached > _SELDOM * self._tried
+
+    def _along_box(self, goal: Goal) -> Change | None:
+        """A change along a box: one that costs nothing, or else the cheapest."""
+        if self._boxes is None:
+            return None
+        is_far = not self._is_uniform
+        if not self._can_afford(len(self._boxes) // (_FAR if is_far else _NEAR)):
+            return None
+        room = Room(self._usable, self._up, self._down, self._cost)
+        enough = _PAID if is_far else np.inf
+        found = self._boxes.cheapest(
+            goal.total, goal.sign * goal.reach, room, enough=enough, far=is_far
+        )
+        return None if found is None else Change(*found)
+
+    def _throughout(self, goal: Goal) -> Change | None:
+        """The cheapest change of all sums."""
+        sums = int(np.count_nonzero(self._moves))
+        if not self._can_afford(math.ceil(sums * max(1.0, sums / _EASY) ** 3)):
+            return None
         if self._whole is None:
             self._whole = _Whole(self._equations, self._moves, self._up, self._down)
-        if not self._can_afford(len(self._whole.sums)):
-            return None
         return self._whole.cheapest(goal, self._usable, self._cost)
 
     def _can_afford(self, sums: int) -> bool:

@@ -1,0 +1,383 @@
+r"""Changes along boxes, found without a linear program.
+
+Two inner cells `x` and `y` differ in some variables. Put these into groups; exchanging the
+categories of some groups leads from `x` to further cells, the corners of a box. The corners go up
+and down by the same amount, by turns: as many exchanged groups, as many changes of sign. Every sum
+that tells the two sides of some group not apart stays as it is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+Vector = NDArray[np.float64]
+Marks = NDArray[np.bool_]
+Whole = NDArray[np.int64]
+
+_MOST_AXES = 5  # variables in which two cells may differ, at most
+_MOST_CELLS = 20_000_000  # of the crossing of all variables, for which places are listed
+_MOST_ROWS = (32, 8)  # inner cells of a sum from which boxes start: near ones, and others
+
+
+class Box(NamedTuple):
+    """A change along a box.
+
+    Attributes:
+      sums: The sums that move.
+      moves: By how much.
+    """
+
+    sums: Whole
+    moves: Vector
+
+
+class _Groupings(NamedTuple):
+    """Ways to put variables into a number of groups, by the number of variables.
+
+    Attributes:
+      start: Where the ways for each number of variables begin.
+      even: Sets of variables that exchange an even number of groups, a bit for each set.
+      odd: The same for odd numbers.
+      is_odd: Whether exchanging all groups exchanges an odd number.
+    """
+
+    start: Whole
+    even: Whole
+    odd: Whole
+    is_odd: bool
+
+
+class Room(NamedTuple):
+    """Which sums may move, how far, and what it costs.
+
+    Attributes:
+      usable: Which sums may move at all.
+      up: How far each can go up.
+      down: How far each can go down.
+      cost: What its move costs.
+    """
+
+    usable: Marks
+    up: Vector
+    down: Vector
+    cost: Vector
+
+
+class _Table(NamedTuple):
+    """Inner cells by their categories.
+
+    Attributes:
+      codes: Inner cells × variables.
+      steps: How far apart neighbours along each variable are in the full crossing.
+      row_at: The inner cell at each place of the full crossing, or −1.
+      of_row: The sum that is each inner cell.
+    """
+
+    codes: Whole
+    steps: Whole
+    row_at: NDArray[np.int32]
+    of_row: Whole
+
+
+class _Others(NamedTuple):
+    """Which inner cells are looked at as opposite corners.
+
+    Attributes:
+      beside: For each inner cell a sum that moves if it is a corner, or −1 if it cannot be one.
+      key: The group of each inner cell.
+      start: Where each group begins.
+      order: The inner cells by group; opposite corners are of the same group.
+    """
+
+    beside: Whole
+    key: Whole
+    start: Whole
+    order: Whole
+
+
+class Boxes:
+    """The boxes of a table's inner cells.
+
+    Args:
+      codes: Inner cells × variables: the category of each.
+      shape: The number of categories of each variable.
+      members: Inner cells × sums, sparse: how often each inner cell is in each sum.
+      of_row: The sum that is each inner cell.
+      of_block: Inner cells × crossings of levels: the sum that holds an inner cell there, or −1.
+      crossed: Crossings × variables: which variables each has.
+    """
+
+    def __init__(
+        self,
+        codes: Whole,
+        shape: tuple[int, ...],
+        members: Any,
+        of_row: Whole,
+        of_block: NDArray[Any],
+        crossed: Marks,
+    ) -> None:
+        steps = np.array([math.prod(shape[a + 1 :]) for a in range(len(shape))])
+        row_at = np.full(math.prod(shape), -1, dtype=np.int32)
+        row_at[codes @ steps] = np.arange(len(codes))
+        self._table = _Table(np.ascontiguousarray(codes), steps, row_at, of_row)
+        self._of_block = np.column_stack([of_block, of_row])
+        self._crossed = np.vstack([crossed, np.ones(len(shape), dtype=bool)])
+        by_row, self._by_sum = members.tocsr(), members.tocsc()
+        self._by_row = (by_row.indptr, by_row.indices, by_row.data)
+        self._groupings = [_groupings(len(shape), groups) for groups in range(len(shape) + 1)]
+        self._others: dict[int, list[_Others]] = {}
+
+    def __len__(self) -> int:
+        return len(self._table.codes)
+
+    @classmethod
+    def fits(cls, shape: tuple[int, ...]) -> bool:
+        """Whether a table is small enough, and has few enough variables."""
+        return len(shape) <= _MOST_AXES and math.prod(shape) <= _MOST_CELLS
+
+    def cheapest(
+        self, total: int, amount: float, room: Room, *, enough: float = 0.0, far: bool = True
+    ) -> Box | None:
+        """The cheapest box that moves a sum, of those with as many groups as possible.
+
+        The more groups, the fewer sums move. Boxes along the variables of the sum come first.
+
+        Args:
+          total: The sum.
+          amount: How far corners move, below zero if the sum is to go down.
+          room: What may move.
+          enough: The first box that costs less is taken.
+          far: Whether boxes along other variables are looked at, which are many.
+        """
+        rows, amounts = self._rows(total, amount, room)
+        found = np.flatnonzero(self._of_block[rows[:1]] == total)
+        if not len(found):
+            return None
+        block = int(found[np.argmax(self._crossed[found].sum(axis=1))])
+        for groups in range(int(self._crossed[block].sum()), 0, -1):
+            ways, goal = self._groupings[groups], (total, amount, enough)
+            for others, most in zip(self._others_of(block)[: 1 + far], _MOST_ROWS, strict=False):
+                some = (rows[:most], amounts[:most])
+                sums, moves = _cheapest(*some, self._table, others, self._by_row, ways, goal, room)
+                if len(sums):
+                    return Box(sums, moves)
+        return None
+
+    def _rows(self, total: int, amount: float, room: Room) -> tuple[NDArray[Any], Vector]:
+        """The inner cells of a sum that can move, and how far they are to go."""
+        part = slice(self._by_sum.indptr[total], self._by_sum.indptr[total + 1])
+        rows, amounts = self._by_sum.indices[part], amount * np.sign(self._by_sum.data[part])
+        own = self._table.of_row[rows]
+        able = room.usable[own] & (room.up[own] >= amounts) & (room.down[own] >= -amounts)
+        return rows[able], amounts[able]
+
+    def _others_of(self, block: int) -> list[_Others]:
+        """Cells that differ only in the variables of a crossing, and then all cells.
+
+        A box that moves one sum of a crossing of levels moves the sums of all its corners there.
+        """
+        if block not in self._others:
+            beside = self._of_block[:, block].astype(np.int64)
+            rest = ~self._crossed[block]
+            place = self._table.codes[:, rest] @ self._table.steps[rest]
+            kinds = [place, np.zeros_like(place)] if rest.any() else [place]
+            self._others[block] = [_grouped(beside, kind) for kind in kinds]
+        return self._others[block]
+
+
+def _grouped(beside: Whole, kind: Whole) -> _Others:
+    """Cells in groups of the same kind."""
+    _, key = np.unique(kind, return_inverse=True)
+    start = np.concatenate([[0], np.cumsum(np.bincount(key))])
+    return _Others(beside, key, start, np.argsort(key, kind="stable"))
+
+
+def _groupings(axes: int, groups: int) -> _Groupings:
+    """All ways with a number of groups, for each number of variables."""
+    start, even, odd = [0], [], []
+    for number in range(axes + 1):
+        for labels in _labels(number):
+            if max(labels, default=-1) + 1 == groups:
+                sides = _corners(labels)
+                even.append(sum(1 << s for s, is_odd in sides if not is_odd))
+                odd.append(sum(1 << s for s, is_odd in sides if is_odd))
+        start.append(len(even))
+    return _Groupings(
+        np.array(start), np.array(even, np.int64), np.array(odd, np.int64), bool(groups % 2)
+    )
+
+
+def _labels(number: int) -> Iterator[tuple[int, ...]]:
+    """The groups of some things, in all ways."""
+    if not number:
+        yield ()
+        return
+    for before in _labels(number - 1):
+        for group in range(max(before, default=-1) + 2):
+            yield (*before, group)
+
+
+def _corners(labels: tuple[int, ...]) -> list[tuple[int, bool]]:
+    """Sets of variables that are exchanged together, as bits, and whether their groups are odd."""
+    groups = max(labels, default=-1) + 1
+    found = []
+    for some in range(1 << groups):
+        chosen = sum(1 << v for v, group in enumerate(labels) if some >> group & 1)
+        found.append((chosen, bool(some.bit_count() % 2)))
+    return found
+
+
+@njit(cache=True)
+def _cheapest(
+    rows: NDArray[Any],
+    amounts: Vector,
+    table: _Table,
+    others: _Others,
+    by_row: tuple[NDArray[Any], NDArray[Any], Vector],
+    ways: _Groupings,
+    goal: tuple[int, float, float],
+    room: Room,
+) -> tuple[Whole, Vector]:
+    """The sums that move along the cheapest box from any of some rows, and how far."""
+    n = len(room.cost)
+    moved, seen, touched = np.zeros(n), np.zeros(n, np.bool_), np.empty(n, np.int64)
+    corner, jump = np.empty(1 << _MOST_AXES, np.int64), np.empty(_MOST_AXES, np.int64)
+    least, best, best_moves = np.inf, np.empty(0, np.int64), np.empty(0)
+    for k in range(len(rows)):
+        x, amount = rows[k], amounts[k]
+        last = -amount if ways.is_odd else amount
+        own = _price(x, amount, table, others, room)
+        if not k or others.key[x] != others.key[rows[k - 1]] or amount != amounts[k - 1]:
+            opposite, price = _opposite(x, last, table, others, room)
+        for j in range(len(opposite)):
+            y = opposite[j]
+            if least < goal[2]:
+                return best, best_moves
+            if own + price[j] >= least:
+                continue
+            number = _jumps(table, x, y, jump)
+            if ways.start[number] == ways.start[number + 1]:
+                continue
+            alike, against = _reached(table, others, x, jump[:number], corner, amount, room)
+            for way in range(ways.start[number], ways.start[number + 1]):
+                even, odd = ways.even[way], ways.odd[way]
+                if even & ~alike or odd & ~against:
+                    continue
+                used = _move(even, amount, corner, by_row, moved, seen, touched, 0)
+                used = _move(odd, -amount, corner, by_row, moved, seen, touched, used)
+                cost = _cost(touched[:used], moved, room)
+                if cost < least and moved[goal[0]] * goal[1] > 0:
+                    least = cost
+                    best = touched[:used][moved[touched[:used]] != 0]
+                    best_moves = moved[best]
+                for i in range(used):
+                    moved[touched[i]] = 0.0
+                    seen[touched[i]] = False
+    return best, best_moves
+
+
+@njit(cache=True)
+def _opposite(
+    x: int, amount: float, table: _Table, others: _Others, room: Room
+) -> tuple[Whole, Vector]:
+    """The cells that can be the opposite corner, and what each costs at least."""
+    first, last = others.start[others.key[x]], others.start[others.key[x] + 1]
+    cells, price, found = np.empty(last - first, np.int64), np.empty(last - first), 0
+    for y in others.order[first:last]:
+        cells[found], price[found] = y, _price(y, amount, table, others, room)
+        found += price[found] < np.inf
+    return cells[:found], price[:found]
+
+
+@njit(cache=True)
+def _price(row: int, amount: float, table: _Table, others: _Others, room: Room) -> float:
+    """What it costs at least that an inner cell is a corner; infinitely much if it cannot be."""
+    one, other = table.of_row[row], others.beside[row]
+    if other < 0 or not room.usable[other] or not room.usable[one]:
+        return np.inf
+    if room.up[one] < amount or room.down[one] < -amount:
+        return np.inf
+    return float(room.cost[other])
+
+
+@njit(cache=True)
+def _jumps(table: _Table, x: int, y: int, jump: Whole) -> int:
+    """Steps from one cell to another, one for each variable in which they differ; how many."""
+    number = 0
+    for a in range(table.codes.shape[1]):
+        if table.codes[x, a] != table.codes[y, a]:
+            jump[number] = (table.codes[y, a] - table.codes[x, a]) * table.steps[a]
+            number += 1
+    return number
+
+
+@njit(cache=True)
+def _reached(
+    table: _Table,
+    others: _Others,
+    x: int,
+    jump: Whole,
+    corner: Whole,
+    amount: float,
+    room: Room,
+) -> tuple[int, int]:
+    """Sets of steps that lead to cells which can go the way of the first, and the other way."""
+    place = 0
+    for a in range(table.codes.shape[1]):
+        place += table.codes[x, a] * table.steps[a]
+    alike = against = 0
+    for some in range(1 << len(jump)):
+        there = place
+        for j in range(len(jump)):
+            there += jump[j] * (some >> j & 1)
+        row = table.row_at[there]
+        corner[some] = row
+        if row >= 0:
+            alike |= int(_price(row, amount, table, others, room) < np.inf) << some
+            against |= int(_price(row, -amount, table, others, room) < np.inf) << some
+    return alike, against
+
+
+@njit(cache=True)
+def _move(
+    some: int,
+    amount: float,
+    corner: Whole,
+    by_row: tuple[NDArray[Any], NDArray[Any], Vector],
+    moved: Vector,
+    seen: Marks,
+    touched: Whole,
+    used: int,
+) -> int:
+    """Move the sums of some corners, and list those that are touched; how many are."""
+    start, sums, times = by_row
+    k = 0
+    while some:
+        if some & 1:
+            for a in range(start[corner[k]], start[corner[k] + 1]):
+                if not seen[sums[a]]:
+                    seen[sums[a]] = True
+                    touched[used] = sums[a]
+                    used += 1
+                moved[sums[a]] += amount * times[a]
+        some >>= 1
+        k += 1
+    return used
+
+
+@njit(cache=True)
+def _cost(touched: Whole, moved: Vector, room: Room) -> float:
+    """What a change costs; infinitely much if a sum cannot move that way."""
+    total = 0.0
+    for one in touched:
+        if moved[one] != 0:
+            if not room.usable[one] or moved[one] > room.up[one] or -moved[one] > room.down[one]:
+                return np.inf
+            total += room.cost[one]
+    return total
