@@ -270,6 +270,7 @@ def test_release_once_serves_when_the_records_are_gone(visitor):
 
 ENDINGS = sorted(writer.ending for writer in writers())
 PAGES = ["/d/census/table", *(f"/d/census/table{ending}" for ending in ENDINGS)]
+WITHOUT_FIGURES = "/d/census/table.csv-metadata.json"
 
 
 def counts_in(answer, counts):
@@ -295,7 +296,7 @@ def test_no_page_and_no_export_holds_a_true_count(path):
     assert not counts_in(answer, counts)
 
 
-@pytest.mark.parametrize("path", PAGES[1:])
+@pytest.mark.parametrize("path", [path for path in PAGES[1:] if path != WITHOUT_FIGURES])
 def test_a_true_count_in_an_export_is_found(path):
     """The control: the truth in place of the protected inner table."""
     dataset, counts = recognisable(protected=False)
@@ -380,5 +381,6 @@ def test_hidden_areas_are_hidden_on_every_route():
     shown = dataset.answer(Query.parse(f"{QUERY}&layers=sex")).cube.values.ravel().tolist()
     hiding = Dataset("census", About(), dataset.source, Policy(threshold=1e12))
     for route in ROUTES:
-        assert counts_in(client_of(dataset).get(route), shown), route
+        has_figures = not route.startswith(WITHOUT_FIGURES)
+        assert bool(counts_in(client_of(dataset).get(route), shown)) == has_figures, route
         assert not counts_in(client_of(hiding).get(route), shown), route

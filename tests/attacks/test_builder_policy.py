@@ -158,7 +158,7 @@ def test_a_filter_of_several_categories_is_a_group(shown):
 )
 def test_a_table_says_when_totals_may_tell_what_is_left_out(policy, language, words):
     client = Client(make_app(Site(SiteConfig(languages=("en", "nb")), {"census": under(**policy)})))
-    for path in ("/d/census/table", "/d/census/table.csv"):
+    for path in ("/d/census/table", "/d/census/table.csv-metadata.json"):
         assert words in client.get(f"{path}?{TABLE}&lang={language}").text
 
 
@@ -185,7 +185,7 @@ def test_a_group_may_be_named_like_the_category_that_it_is():
     assert refusal_of(sites.once(), "rows=region&group.region=Høytland|N1-1") == "unreadable_group"
 
 
-@pytest.mark.parametrize("ending", ["", ".csv", ".json"])
+@pytest.mark.parametrize("ending", ["", ".csv-metadata.json", ".json"])
 def test_a_table_tells_what_its_groups_add_up(ending):
     client = Client(make_app(sites.small_site()))
     text = client.get(f"/d/once/table{ending}?rows=age&group.age=Not+old|0-14|15-64").text

@@ -17,7 +17,7 @@ from alembic.migration import MigrationContext
 from sqlalchemy import insert, select, text, update
 
 from discreet.errors import DataError, MissingDependencyError, ParameterError
-from discreet.serve.office.audit.entry import COLUMNS, Entry, NoAudit, now
+from discreet.serve.office.audit.entry import COLUMNS, Audit, Entry, now
 from discreet.serve.office.audit.log import AuditLog, forget
 from discreet.serve.office.audit.usage import exported, usage
 from discreet.serve.office.store.schema import AUDIT, METADATA
@@ -204,8 +204,8 @@ def test_a_visitor_who_goes_away_stops_nobody(log, store, is_broken):
 
 
 def test_without_an_audit_log_nothing_is_kept():
-    NoAudit().record(ENTRY)
-    asyncio.run(NoAudit().recorded(ENTRY))
+    Audit().record(ENTRY)
+    asyncio.run(Audit().recorded(ENTRY))
 
 
 _WRITER = """

@@ -10,6 +10,7 @@ from discreet.serve.data.source import crossing
 from discreet.serve.policy.policy import Policy
 from discreet.serve.query import Query
 from discreet.serve.refusals import Refusal
+from discreet.serve.web.wording import populations_of
 from tests.serve.records import RECIPE, small_country
 from tests.serve.sites import ZEROS, inner_table, live, once
 
@@ -89,13 +90,12 @@ def test_a_filter_on_the_fly_draws_no_noise_of_its_own(site):
 def test_rows_columns_and_layers_come_in_this_order(site):
     answer = site.dataset("once").answer(Query.parse("layers=age&columns=sex&rows=region[part]"))
     assert answer.cube.names == ("region", "sex", "age")
-    assert (answer.rows, answer.columns, answer.layers) == (("region",), ("sex",), ("age",))
-    assert answer.title == "Region (part) and sex by age"
+    assert (answer.rows, answer.columns) == (("region",), ("sex",))
 
 
-def test_the_title_names_the_population(site):
+def test_a_population_is_named(site):
     answer = site.dataset("once").answer(Query.parse("rows=sex&where.region=N&where.region=S"))
-    assert answer.title == "Sex, region (part): North, South"
+    assert populations_of(answer) == ["Region: North, South"]
 
 
 def test_impossible_cells_are_marked(site):

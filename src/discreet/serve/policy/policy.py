@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import Any
+from typing import Any, get_args
 
 from discreet.errors import ParameterError
 from discreet.release.cube import Cube
@@ -58,6 +58,8 @@ class Policy:
         for name in ("max_sparsity", "t_closeness"):
             if not 0 <= getattr(self, name) <= 1:
                 raise ParameterError(f"{name} must lie in 0..1, got {getattr(self, name)}.")
+        if self.groups not in get_args(Groups):
+            raise ParameterError(f"groups must be own, fixed or none, got {self.groups!r}.")
         if self.max_sparsity < 1 and not self.area:
             raise ParameterError("max_sparsity is judged for each area: name the variable, area.")
         if (self.l_diversity or self.t_closeness < 1) and not self.sensitive:
