@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from discreet.design.axis import Axis
     from discreet.design.blocks import Block
     from discreet.design.formula import Margins, Term
+    from discreet.design.incidence_kernels import Sums
     from discreet.design.product import ProductDesign
     from discreet.design.structured import StructuredDesign
 
@@ -116,6 +117,11 @@ class Design(ABC):
     @abstractmethod
     def matrix(self) -> csr_array:
         """The matrix X itself, sparse; for small designs and general solvers."""
+
+    def sums(self) -> Sums:
+        """The sums as rows of nodes and edges between them; nodes are the published cells."""
+        X, none = self.matrix(), np.empty(0, dtype=np.int32)
+        return X.indptr.astype(np.int64), X.indices.astype(np.int32), none, none
 
     @abstractmethod
     def member_blocks(self) -> Iterator[tuple[Vector, slice]]:

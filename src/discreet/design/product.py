@@ -22,7 +22,7 @@ from discreet.design.support import Lift, Mask
 from discreet.errors import DesignError
 
 if TYPE_CHECKING:
-    from scipy.sparse import csr_array
+    pass
 
 LARGEST_DENSE = 200_000_000
 
@@ -165,13 +165,6 @@ class ProductDesign(StructuredDesign):
     def masks(self) -> tuple[Mask, ...]:
         """None: every combination is possible."""
         return ()
-
-    def matrix(self) -> csr_array:
-        """The matrix X itself, sparse."""
-        from discreet.design.general import assemble
-
-        self.require_dense()
-        return assemble(self.n_inner, self.n_published, self.member_blocks())
 
     def member_blocks(self) -> Iterator[tuple[Vector, slice]]:
         """For each block the published position of every inner cell, -1 where it has none."""
