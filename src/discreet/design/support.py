@@ -51,6 +51,10 @@ class Lift(Generic[Public]):
         """Values of published cells on the public design, `outside` for those it adds."""
         return spread(values, self.published, self.design.n_published, outside)
 
+    def widened(self, values: NDArray[Any]) -> NDArray[Any]:
+        """The same to be read only: the given array itself where nothing moves."""
+        return values if isinstance(self.published, slice) else self.publish(values)
+
     def taken(self, values: NDArray[Any]) -> NDArray[Any]:
         """Values on the public design for the published cells of the other one."""
         return values[self.published]
