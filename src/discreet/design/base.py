@@ -57,17 +57,20 @@ class Design(ABC):
 
     @staticmethod
     def product(
-        variables: Mapping[str, int | Sequence[object]] | Sequence[Axis], margins: Margins
+        variables: Mapping[str, int | Sequence[object]] | Sequence[Axis],
+        margins: Margins,
+        structural_zeros: Sequence[Mapping[str, Any]] = (),
     ) -> Design:
         """A complete design: every combination of the categories is an inner cell.
 
         Args:
           variables: Number of categories, or their codes, by variable; or axes.
           margins: A formula, or a list of tuples of names.
+          structural_zeros: Combinations that cannot occur, as {variable: codes}.
         """
-        from discreet.design.product import ProductDesign
+        from discreet.design.assembly import complete_design
 
-        return ProductDesign(axes_of(variables), margins)
+        return complete_design(axes_of(variables), margins, structural_zeros)
 
     @staticmethod
     def sparse(
