@@ -239,7 +239,7 @@ def test_structural_zeros_of_the_data_need_inner_cells_to_matter(place, monkeypa
     margins_only(place, frame(), "region", {}, monkeypatch)
     table = data.tabulate("region*age + job*age + sex", engine=place.engine)
     assert table.inner is None
-    monkeypatch.setattr("discreet.design.assembly.LARGEST_DENSE", 10)
+    monkeypatch.setattr("discreet.design.product.LARGEST_DENSE", 10)
     with pytest.raises(DesignError):
         data.tabulate(
             "region*age + job*age",

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from discreet.design.axis import Axis
     from discreet.design.blocks import Block
     from discreet.design.formula import Margins, Term
+    from discreet.design.incidence_kernels import Sums
     from discreet.design.product import ProductDesign
     from discreet.design.structured import StructuredDesign
 
@@ -56,17 +57,20 @@ class Design(ABC):
 
     @staticmethod
     def product(
-        variables: Mapping[str, int | Sequence[object]] | Sequence[Axis], margins: Margins
+        variables: Mapping[str, int | Sequence[object]] | Sequence[Axis],
+        margins: Margins,
+        structural_zeros: Sequence[Mapping[str, Any]] = (),
     ) -> Design:
         """A complete design: every combination of the categories is an inner cell.
 
         Args:
           variables: Number of categories, or their codes, by variable; or axes.
           margins: A formula, or a list of tuples of names.
+          structural_zeros: Combinations that cannot occur, as {variable: codes}.
         """
-        from discreet.design.product import ProductDesign
+        from discreet.design.assembly import complete_design
 
-        return ProductDesign(axes_of(variables), margins)
+        return complete_design(axes_of(variables), margins, structural_zeros)
 
     @staticmethod
     def sparse(
@@ -116,6 +120,11 @@ class Design(ABC):
     @abstractmethod
     def matrix(self) -> csr_array:
         """The matrix X itself, sparse; for small designs and general solvers."""
+
+    def sums(self) -> Sums:
+        """The sums as rows of nodes and edges between them; nodes are the published cells."""
+        X, none = self.matrix(), np.empty(0, dtype=np.int32)
+        return X.indptr.astype(np.int64), X.indices.astype(np.int32), none, none
 
     @abstractmethod
     def member_blocks(self) -> Iterator[tuple[Vector, slice]]:

@@ -93,7 +93,7 @@ class ModelTable(NDArrayOperatorsMixin):
         Structural zeros are zero.
         """
         lift = self.design.crossing
-        full, nu = lift.design, lift.publish(self.nu)
+        full, nu = lift.design, lift.widened(self.nu)
         total: Vector = np.zeros((1,) * np.ndim(index[0]) if len(index) else ())
         for k in range(len(full.blocks)):
             flat, inside = full.placed(k, index)

@@ -63,18 +63,15 @@ class Membership:
 
     @classmethod
     def _structured(cls, design: StructuredDesign) -> Membership:
-        sizes = np.diff(design.offsets).tolist()
-        sources = design.lattice.sources(design.blocks, sizes)
-        groups = [k for k, source in enumerate(sources) if source is None]
-        by_size = sorted(range(len(sizes)), key=lambda k: (-sizes[k], k))
+        groups = sorted(k for k, source in design.plan if source is None)
         number = {k: place for place, k in enumerate(groups)}
         index = np.empty((len(groups), design.n_inner), dtype=np.int32)
         for k, (where, _) in enumerate(design.member_blocks()):
             if k in number:
                 index[number[k]] = np.where(where < 0, design.n_published, where)
         nested = []
-        for k in by_size:
-            if (source := sources[k]) is not None:
+        for k, source in design.plan:
+            if source is not None:
                 fine, coarse = (part.astype(np.int32) for part in design.coarsened(source, k))
                 nested.append(Nested(number[source], _positions(design, k), fine, coarse))
                 number[k] = len(number)

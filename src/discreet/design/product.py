@@ -22,7 +22,7 @@ from discreet.design.support import Lift, Mask
 from discreet.errors import DesignError
 
 if TYPE_CHECKING:
-    from scipy.sparse import csr_array
+    pass
 
 LARGEST_DENSE = 200_000_000
 
@@ -70,7 +70,7 @@ class ProductDesign(StructuredDesign):
         inner = y.reshape(self.shape)
         z = np.empty(self.n_published, dtype=y.dtype)
         for k in self.root_blocks:
-            self._view(z, k)[...] = self._sum(inner, self.inner_block, self.blocks[k])
+            self._view(z, k)[...] = self.summed(inner, self.inner_block, self.blocks[k])
         return self.complete(z)
 
     def complete(self, z: Vector) -> Vector:
@@ -78,7 +78,7 @@ class ProductDesign(StructuredDesign):
         for k, source in self.plan:
             if source is not None:
                 fine = self.blocks[source]
-                self._view(z, k)[...] = self._sum(self._view(z, source), fine, self.blocks[k])
+                self._view(z, k)[...] = self.summed(self._view(z, source), fine, self.blocks[k])
         return z
 
     def places(self, k: int, leaves: Mapping[str, Vector], n: int) -> NDArray[np.int64]:
@@ -105,7 +105,7 @@ class ProductDesign(StructuredDesign):
     def _view(self, z: Vector, k: int) -> Vector:
         return z[self.slice_of(k)].reshape(self.blocks[k].shape)
 
-    def _sum(self, values: Vector, source: Block, target: Block) -> Vector:
+    def summed(self, values: Vector, source: Block, target: Block) -> Vector:
         """Sum the cells of `source` into the cells of `target`."""
         gone = tuple(
             a
@@ -165,13 +165,6 @@ class ProductDesign(StructuredDesign):
     def masks(self) -> tuple[Mask, ...]:
         """None: every combination is possible."""
         return ()
-
-    def matrix(self) -> csr_array:
-        """The matrix X itself, sparse."""
-        from discreet.design.general import assemble
-
-        self.require_dense()
-        return assemble(self.n_inner, self.n_published, self.member_blocks())
 
     def member_blocks(self) -> Iterator[tuple[Vector, slice]]:
         """For each block the published position of every inner cell, -1 where it has none."""

@@ -21,7 +21,7 @@ from discreet.design.support import Kind, Lift, Mask, product_masks
 from discreet.errors import DesignError
 
 if TYPE_CHECKING:
-    from scipy.sparse import csr_array
+    from discreet.design.incidence_kernels import Sums
 
 
 class SparseDesign(StructuredDesign):
@@ -48,16 +48,35 @@ class SparseDesign(StructuredDesign):
         occurring: bool = False,
     ) -> None:
         super().__init__(axes, margins)
-        self._occurring = occurring
-        self._codes = [_narrow(np.asarray(c), axis) for c, axis in zip(codes, axes, strict=True)]
-        self.n_inner = len(self._codes[0]) if self._codes else 1
+        self._number(codes, occurring)
         self._check_codes()
+
+    @classmethod
+    def within(
+        cls, design: StructuredDesign, codes: Sequence[Vector], *, occurring: bool
+    ) -> SparseDesign:
+        """Some inner cells of another design, given by their leaf positions, all different."""
+        new = cls.__new__(cls)
+        for name in ("axes", "terms", "blocks", "lattice", "plan"):
+            setattr(new, name, getattr(design, name))
+        new._number(codes, occurring)
+        return new
+
+    def _number(self, codes: Sequence[Vector], occurring: bool) -> None:
+        """Number the published cells that the inner cells reach."""
+        self._occurring = occurring
+        pairs = zip(codes, self.axes, strict=True)
+        self._codes = [_narrow(np.asarray(given), axis) for given, axis in pairs]
+        self.n_inner = len(self._codes[0]) if self._codes else 1
+        if any(len(c) != self.n_inner for c in self._codes):
+            raise DesignError(
+                "every variable needs as many leaf positions as there are inner cells."
+            )
         self._cells: list[NDArray[np.int64]] = [np.empty(0, np.int64)] * len(self.blocks)
         self._index: list[NDArray[np.int32]] = [np.empty(0, np.int32)] * len(self.blocks)
-        self._source: list[int | None] = [None] * len(self.blocks)
-        self._order = sorted(self._block_range, key=lambda k: (-self.blocks[k].size, k))
-        for place, k in enumerate(self._order):
-            self._number_block(k, self._order[:place])
+        for k, source in self.plan:
+            flat, inside = self._groups(self.blocks[k], source)
+            self._cells[k], self._index[k] = _compact(flat, inside, self.blocks[k].size)
         self.n_published = int(self.offsets[-1])
 
     def __repr__(self) -> str:
@@ -68,10 +87,6 @@ class SparseDesign(StructuredDesign):
         )
 
     def _check_codes(self) -> None:
-        if any(len(c) != self.n_inner for c in self._codes):
-            raise DesignError(
-                "every variable needs as many leaf positions as there are inner cells."
-            )
         if self.n_inner and self.inner_flat is not None:
             ordered = np.sort(self.inner_flat)
             if (ordered[1:] == ordered[:-1]).any():
@@ -135,15 +150,6 @@ class SparseDesign(StructuredDesign):
         """Masks whose product are the inner cells; looked for where these were declared."""
         return None if self._occurring else product_masks(self.shape, self._codes)
 
-    def _number_block(self, k: int, done: Sequence[int]) -> None:
-        """Choose the block's source, and number the published cells it reaches."""
-        block = self.blocks[k]
-        fits = [j for j in done if self.lattice.refines(self.blocks[j], block)]
-        source = min(fits, key=lambda j: len(self._cells[j]), default=None)
-        flat, inside = self._groups(block, source)
-        self._cells[k], self._index[k] = _compact(flat, inside, block.size)
-        self._source[k] = source
-
     def _groups(self, block: Block, source: int | None) -> tuple[Vector, Vector | None]:
         """Where each cell of the source lies in the block's crossing, and which lie in it."""
         if source is None:
@@ -163,8 +169,7 @@ class SparseDesign(StructuredDesign):
 
     def _aggregate(self, y: Vector) -> Vector:
         z = np.empty(self.n_published, dtype=y.dtype)
-        for k in self._order:
-            source = self._source[k]
+        for k, source in self.plan:
             values = y if source is None else z[self.slice_of(source)]
             z[self.slice_of(k)] = scatter_sum(self._index[k], values, len(self._cells[k]))
         return z
@@ -172,17 +177,25 @@ class SparseDesign(StructuredDesign):
     def _adjoint(self, z: Vector) -> Vector:
         y = np.zeros(self.n_inner, dtype=z.dtype)
         z = z.copy()
-        for k in reversed(self._order):
-            source = self._source[k]
+        for k, source in reversed(self.plan):
             target = y if source is None else z[self.slice_of(source)]
             target += np.append(z[self.slice_of(k)], z.dtype.type(0))[self._index[k]]
         return y
 
-    def matrix(self) -> csr_array:
-        """The matrix X itself, sparse."""
-        from discreet.design.general import assemble
-
-        return assemble(self.n_inner, self.n_published, self.member_blocks())
+    def sums(self) -> Sums:
+        """The sums as rows of nodes and edges between them; nodes are the published cells."""
+        rows, fine, coarse = [], [np.empty(0, np.int32)], [np.empty(0, np.int32)]
+        for k, source in self.plan:
+            index, inside = self._index[k], self._index[k] < len(self._cells[k])
+            if source is None:
+                rows.append(np.where(inside, index + np.int32(self.offsets[k]), OUTSIDE))
+            else:
+                fine.append((np.flatnonzero(inside) + self.offsets[source]).astype(np.int32))
+                coarse.append(index[inside] + np.int32(self.offsets[k]))
+        table = np.stack(rows, axis=1)
+        inside = table != OUTSIDE
+        starts = np.concatenate([[0], np.cumsum(inside.sum(axis=1))])
+        return starts, table[inside], np.concatenate(fine), np.concatenate(coarse)
 
     def member_blocks(self) -> Iterator[tuple[Vector, slice]]:
         """For each block the published position of every inner cell, -1 where it has none."""
@@ -193,7 +206,7 @@ class SparseDesign(StructuredDesign):
 
     def _inner_index(self, k: int) -> NDArray[np.int32]:
         """Position within block `k` of every inner cell; one past the end where it has none."""
-        source = self._source[k]
+        source = dict(self.plan)[k]
         if source is None:
             return self._index[k]
         beyond = np.int32(len(self._cells[k]))

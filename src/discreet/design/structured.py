@@ -19,6 +19,8 @@ from discreet.design.support import Lift, Mask
 from discreet.errors import CodeError, DesignError, UnknownNameError, suggest
 
 if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
     from discreet.design.fused.gpu import GpuPass
     from discreet.design.fused.passes import FusedPass
     from discreet.design.product import ProductDesign
@@ -74,7 +76,7 @@ class StructuredDesign(Design):
     @cached_property
     def plan(self) -> list[tuple[int, int | None]]:
         """Blocks with the block each is summed from, in an order in which that one comes first."""
-        sizes = [self._block_length(k) for k in self._block_range]
+        sizes = [block.size for block in self.blocks]
         sources = self.lattice.sources(self.blocks, sizes)
         return [(k, sources[k]) for k in sorted(self._block_range, key=lambda k: (-sizes[k], k))]
 
@@ -266,11 +268,19 @@ class StructuredDesign(Design):
 
     def members(self, cells: NDArray[Any]) -> NDArray[np.int32]:
         """For some inner cells the published cells they count in, a column for each block."""
+        leaves = self.leaf_positions(cells)
         found = np.empty((len(cells), len(self.blocks)), dtype=np.int32)
-        for k, (where, _) in enumerate(self.member_blocks()):
-            chosen = where[cells]
-            found[:, k] = np.where(chosen < 0, self.n_published, chosen)
+        for k in self._block_range:
+            flat, inside = self.placed(k, leaves)
+            found[:, k] = np.where(inside, self.published_at(k, flat), self.n_published)
         return found
+
+    def matrix(self) -> csr_array:
+        """The matrix X itself, sparse."""
+        from discreet.design.general import assemble
+
+        self.require_dense()
+        return assemble(self.n_inner, self.n_published, self.member_blocks())
 
     def with_margins(self, margins: Margins) -> StructuredDesign:
         """The same inner cells with other margins published."""
@@ -280,8 +290,7 @@ class StructuredDesign(Design):
         """The design on some inner cells; see `Design.restricted`."""
         from discreet.design.sparse import SparseDesign
 
-        codes = self.leaf_positions(cells)
-        chosen = SparseDesign(self.axes, [*self.terms], codes, occurring=occurring)
+        chosen = SparseDesign.within(self, self.leaf_positions(cells), occurring=occurring)
         places = [self.published_at(k, chosen.block_cells(k)) for k in self._block_range]
         return Restricted(chosen, np.concatenate(places))
 

@@ -51,6 +51,10 @@ class Lift(Generic[Public]):
         """Values of published cells on the public design, `outside` for those it adds."""
         return spread(values, self.published, self.design.n_published, outside)
 
+    def widened(self, values: NDArray[Any]) -> NDArray[Any]:
+        """The same to be read only: the given array itself where nothing moves."""
+        return values if isinstance(self.published, slice) else self.publish(values)
+
     def taken(self, values: NDArray[Any]) -> NDArray[Any]:
         """Values on the public design for the published cells of the other one."""
         return values[self.published]
@@ -83,18 +87,20 @@ def spread(values: NDArray[Any], where: Positions, n: int, outside: float = 0) -
     return found
 
 
-def impossible(axes: Sequence[Axis], rules: Sequence[Mapping[str, Any]]) -> NDArray[np.bool_]:
-    """Which combinations the rules declare impossible; codes of any level may be named."""
-    mask = np.zeros([len(axis) for axis in axes], dtype=bool)
+def declared_masks(axes: Sequence[Axis], rules: Sequence[Mapping[str, Any]]) -> tuple[Mask, ...]:
+    """What rules leave possible; codes of any level may be named.
+
+    A rule on a variable that is not among the axes says nothing about them.
+    """
     by_name = {axis.name: a for a, axis in enumerate(axes)}
+    masks: dict[tuple[int, ...], NDArray[np.bool_]] = {}
     for rule in rules:
-        if not by_name.keys() >= rule.keys():
-            continue  # a rule on a variable that is not in this table says nothing about it
-        chosen: list[NDArray[Any]] = [np.arange(len(axis)) for axis in axes]
-        for name, codes in rule.items():
-            chosen[by_name[name]] = _leaves_of(axes[by_name[name]], codes)
-        mask[np.ix_(*chosen)] = True
-    return mask
+        if by_name.keys() >= rule.keys():
+            named = sorted((by_name[name], codes) for name, codes in rule.items())
+            over = tuple(a for a, _ in named)
+            mask = masks.setdefault(over, np.ones([len(axes[a]) for a in over], dtype=bool))
+            mask[np.ix_(*(_leaves_of(axes[a], codes) for a, codes in named))] = False
+    return tuple(Mask(over, mask) for over, mask in masks.items())
 
 
 def _leaves_of(axis: Axis, codes: Any) -> NDArray[np.intp]:
@@ -126,6 +132,7 @@ class Mask:
 
 
 _LARGEST_MASK = 3  # variables of a mask that is looked for
+_SMALL_MASK = 10_000  # cells that a mask may have however few inner cells there are
 _MOST_IMPOSSIBLE = 8  # combinations for each possible one that a pass may still walk through
 
 
@@ -139,13 +146,14 @@ def product_masks(shape: tuple[int, ...], codes: Sequence[NDArray[Any]]) -> tupl
       codes: For each axis the leaf positions of the cells.
     """
     n = len(codes[0]) if codes else 1
-    if math.prod(shape) > _MOST_IMPOSSIBLE * n:
+    if not is_worth_a_pass(shape, n):
         return None
     masks: list[Mask] = []
     for order in range(_LARGEST_MASK + 1):
         for axes in itertools.combinations(range(len(shape)), order):
-            masks += _mask_around(shape, codes, axes, masks)
-        if _n_possible(shape, masks) == n:
+            if math.prod(shape[a] for a in axes) <= max(n, _SMALL_MASK):
+                masks += _mask_around(shape, codes, axes, masks)
+        if n_possible(shape, masks) == n:
             return tuple(masks)
     return None
 
@@ -167,8 +175,23 @@ def _mask_around(
     return [] if np.array_equal(reached, expected) else [Mask(axes, reached)]
 
 
-def _n_possible(shape: tuple[int, ...], masks: Sequence[Mask]) -> int:
+def n_possible(shape: tuple[int, ...], masks: Sequence[Mask]) -> int:
     """How many combinations a product of masks leaves possible, without going through them."""
+    return int(possible_cells(shape, masks, ())[()])
+
+
+def possible_cells(
+    shape: tuple[int, ...], masks: Sequence[Mask], kept: tuple[int, ...]
+) -> NDArray[np.int64]:
+    """How many possible combinations there are for each combination of some variables."""
+    if not shape:
+        return np.ones((), dtype=np.int64)
     ones = [Mask((a,), np.ones(n, dtype=bool)) for a, n in enumerate(shape)]
     factors = [part for m in [*ones, *masks] for part in (m.possible.astype(float), m.axes)]
-    return round(float(np.einsum(*factors, (), optimize="greedy"))) if shape else 1
+    counts: NDArray[np.float64] = np.einsum(*factors, kept, optimize="greedy")
+    return np.rint(counts).astype(np.int64)
+
+
+def is_worth_a_pass(shape: tuple[int, ...], n_inner: int) -> bool:
+    """Whether so many of all combinations are possible that passes over all of them pay."""
+    return math.prod(shape) <= _MOST_IMPOSSIBLE * n_inner

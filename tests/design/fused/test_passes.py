@@ -82,13 +82,54 @@ def test_the_text_of_a_pass_gives_the_margins_of_the_table(link, design, seed, r
         check(design, link, nu, direction, threads=1)
 
 
+SIZES = {"age": 4, "status": 3, "region": 5, "branch": 6}
+RULES = [{"age": 1, "status": [2, 3]}, {"region": 1, "branch": 6}, {"elsewhere": 1}]
+
+
 def children_are_not_married(margins):
     """Children are not married, and nobody of the first region works in the last branch."""
-    possible = np.ones((4, 3, 5, 6), dtype=bool)  # age, status, region, branch
+    possible = np.ones(tuple(SIZES.values()), dtype=bool)
     possible[0, 1:] = False
     possible[:, :, 0, 5] = False
-    sizes = {"age": 4, "status": 3, "region": 5, "branch": 6}
-    return dc.Design.sparse(sizes, margins, np.nonzero(possible))
+    return dc.Design.sparse(SIZES, margins, np.nonzero(possible))
+
+
+@pytest.mark.parametrize("margins", ["age*region + status*branch", "age*status*region", [()]])
+def test_declared_zeros_are_the_listed_cells(margins):
+    """Published cells, sizes and sums follow from the masks as from the list of cells."""
+    declared, listed = dc.Design.product(SIZES, margins, RULES), children_are_not_married(margins)
+    assert declared.support == "declared"
+    assert (declared.n_inner, declared.n_published) == (listed.n_inner, listed.n_published)
+    np.testing.assert_array_equal(declared.column_sizes, listed.column_sizes)
+    y = np.random.default_rng(1).integers(0, 9, declared.n_inner)
+    np.testing.assert_array_equal(declared.aggregate(y), listed.aggregate(y))
+    np.testing.assert_array_equal(declared.inner_codes(), listed.inner_codes())
+    fewer = declared.with_margins("age*status")
+    np.testing.assert_array_equal(
+        fewer.aggregate(y), listed.with_margins("age*status").aggregate(y)
+    )
+
+
+def test_zeros_on_groups_of_a_hierarchy_are_counted_too():
+    tree = dc.Hierarchy.from_dict({"All": {"north": ["n1", "n2"], "south": ["s1"]}})
+    axes = [dc.Axis.from_hierarchies("place", [tree]), dc.Axis.flat("job", ["a", "b", "c"])]
+    declared = dc.Design.product(axes, "place*job", [{"place": "north", "job": ["a"]}])
+    assert declared.n_inner == 7
+    assert declared.column_sizes.sum() == len(declared.blocks) * 7
+    for cell in ({"place": "north", "job": "a"}, {"place": "n1", "job": "a"}):
+        with pytest.raises(DesignError, match="not among the published"):
+            declared.position(cell)
+
+
+def test_a_crossing_too_large_to_list_has_masks_and_fits():
+    """Half a billion cells: nothing of their number is stored."""
+    sizes = {"age": 100, "status": 4, "place": 5_000, "job": 500}
+    zeros = [{"age": list(range(1, 16)), "status": [2, 3, 4]}]
+    design = dc.Design.product(sizes, "age*status + status*place", zeros)
+    assert design.n_inner == (85 * 4 + 15) * 2_500_000
+    assert design.n_published == 85 * 4 + 15 + 4 * 5_000 + 100 + 4 + 5_000 + 1
+    with pytest.raises(DesignError, match="held in memory"):
+        design.inner_codes()
 
 
 def test_the_masks_of_declared_zeros_are_found():

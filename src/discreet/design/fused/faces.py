@@ -103,7 +103,7 @@ class Faces:
 
     def spread(self, values: Vector) -> Vector:
         """Published values on the faces: each cell gets the sum of the blocks it lies in."""
-        values = self.lift.publish(values)
+        values = self.lift.widened(values)
         if self._order is not None:
             laid: Vector = values[self._order[0]]
             return laid

@@ -59,7 +59,7 @@ class NullSpace:
           inverse: One over the diagonal of the Hessian.
           ridge: Factor of the ridge.
         """
-        residual, inverse = self.lift.publish(residual), self.lift.publish(inverse)
+        residual, inverse = self.lift.widened(residual), self.lift.widened(inverse)
         rest = self._is_flat * inverse * (residual - self._plain.part(residual))
         answer = rest - self._plain.part(rest)
         return self.lift.taken(answer + self._on_null_space(residual) / ridge)

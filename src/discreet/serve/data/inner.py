@@ -16,14 +16,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.design.assembly import complete_design
 from discreet.design.axis import Axis
-from discreet.design.product import LARGEST_DENSE, ProductDesign
+from discreet.design.product import LARGEST_DENSE
 from discreet.design.release import Release
-from discreet.design.sparse import SparseDesign
 from discreet.design.statement import Statement, Step
 from discreet.design.storage import axis_from_json, axis_to_json
 from discreet.design.structured import StructuredDesign
-from discreet.design.support import impossible
 from discreet.errors import ConfidentialError, DataError, DesignError, UnknownNameError
 from discreet.release.cube import Cube
 from discreet.serve.data.cache import Kept
@@ -215,12 +214,8 @@ def _on_support(
     axes: Sequence[Axis], margins: list[tuple[str, ...]], margin: NDArray[Any], zeros: Rules
 ) -> tuple[StructuredDesign, NDArray[Any]]:
     """The design of a table and its inner cells, without combinations that cannot occur."""
-    names = {axis.name for axis in axes}
-    rules = [rule for rule in zeros if names >= rule.keys()]
-    if not rules:
-        return ProductDesign(axes, margins), margin.ravel()
-    possible = ~impossible(axes, rules)
-    return SparseDesign(axes, margins, np.nonzero(possible)), margin[possible]
+    design = complete_design(axes, margins, zeros)
+    return design, margin.ravel()[slice(None) if design.product_form else design.flat_cells()]
 
 
 def _axis_of(axes: Sequence[Axis], name: str) -> Axis:

@@ -39,7 +39,7 @@ def fit_unstored(
     """
     began = time.perf_counter()
     full = design.crossing
-    start = full.taken(independence(full.design, full.publish(z)))
+    start = full.taken(independence(full.design, full.widened(z)))
     target, start = passes.to_device(z), passes.to_device(start)
     nothing = passes.to_device(np.zeros_like(z))
     schedule = NewtonSchedule(most_gradients=LOG_LINEAR.most_gradients, most_in_all=max_steps)
