@@ -15,8 +15,9 @@ so the sum over nested groups is :math:`BB^\top`, and the symmetric product of a
 
 from __future__ import annotations
 
-import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -25,12 +26,16 @@ from numpy.typing import NDArray
 from discreet.design.axis import OUTSIDE, Level
 from discreet.design.product import ProductDesign
 from discreet.solve.least_squares.completion import block_means
+from discreet.solve.least_squares.conjugate import Operator
 
 Vector = NDArray[np.float64]
 Marks = NDArray[np.bool_]
 Whole = NDArray[np.int64]
 
+Chain = list[tuple[Level | None, float]]
+
 _PANEL = 256  # entries that are worked on together: short fibres alone would leave loops empty
+_TINY = 1e-300
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +45,7 @@ class _Variable:
     Attributes:
       shape: That shape.
       part: For each leaf its part: leaves of one part lie in the same groups.
-      group: For each level, fine to coarse, the group of each part, or -1.
+      group: For each level, fine to coarse, the group of each part, if any.
       weight: Weight of each level, that of the inner cells being one.
     """
 
@@ -53,138 +58,153 @@ class _Variable:
 class Fibres:
     """The preconditioner of a design that publishes its inner cells, for changing cells at zero.
 
+    Loops are long when a variable comes first, so the longest variable is dealt with in tables
+    where it is the first, the others where it is the last.
+
     Args:
       design: The design.
       weights: Weights of its published cells; their means over blocks are used.
     """
 
     def __init__(self, design: ProductDesign, weights: Vector) -> None:
-        self._variables = [
-            _variable(design, a, chain)
-            for a, chain in enumerate(_chains(design, block_means(design, weights)))
-            if chain
-        ]
+        chains, shape = _chains(design, block_means(design, weights)), design.shape
+        *others, longest = sorted(range(len(shape)), key=lambda a: shape[a])
+        self._shape, self._order = shape, [longest, *others]
+        self._longest = _variable(shape[longest], 1, design.n_inner, chains[longest])
+        self._others, before = [], 1
+        for a in others:
+            self._others.append(_variable(shape[a], before, design.n_inner, chains[a]))
+            before *= shape[a]
 
-    def on(self, zero: Marks) -> FibreRoots:
-        """The preconditioner for given cells at zero; costs a pass over the table per variable."""
-        return FibreRoots(
-            zero, [(v, _roots(zero.reshape(v.shape), *_tree(v))) for v in self._variables]
-        )
+    def on(self, zero: Marks) -> Operator:
+        """The operator for given cells at zero, on tables that vanish elsewhere.
+
+        Cost: a few operations for each cell and variable, now and in each use.
+        """
+        held = self._turned(zero)
+        first = _Roots.of(self._longest, held)
+        rest = [_Roots.of(v, held.T.copy()) for v in self._others]
+
+        def multiply(r: Vector) -> Vector:
+            image = self._turned(r)
+            first.multiply(image, transposed=True)
+            image = image.T.copy()
+            for root in reversed(rest):
+                root.multiply(image, transposed=True)
+            for root in rest:
+                root.multiply(image, transposed=False)
+            image = image.T.copy()
+            first.multiply(image, transposed=False)
+            turned = image.reshape([self._shape[a] for a in self._order])
+            return turned.transpose(np.argsort(self._order)).ravel()
+
+        return multiply
+
+    def _turned(self, table: Any) -> Any:
+        """A copy as a matrix, a row for each category of the longest variable."""
+        turned = table.reshape(self._shape).transpose(self._order)
+        return turned.reshape(len(turned), -1).copy()
 
 
-class FibreRoots:
-    """The preconditioner for given cells at zero; see the module."""
+@dataclass(frozen=True, eq=False)
+class _Roots:
+    """The factor of one variable, with the cells at zero in its shape."""
 
-    def __init__(self, zero: Marks, roots: list[tuple[_Variable, Vector]]) -> None:
-        self._zero, self._roots = zero, roots
+    variable: _Variable
+    zero: Marks
+    values: Vector
 
-    def __call__(self, r: Vector) -> Vector:
-        """The image of a residual that vanishes on other cells."""
-        image = r.copy()
-        for v, root in self._roots:
-            _multiply(image.reshape(v.shape), self._zero.reshape(v.shape), *_tree(v)[:2], root, True)
-        for v, root in reversed(self._roots):
-            _multiply(
-                image.reshape(v.shape), self._zero.reshape(v.shape), *_tree(v)[:2], root, False
-            )
-        return image
+    @classmethod
+    def of(cls, variable: _Variable, held: Marks) -> _Roots:
+        zero = held.reshape(variable.shape)
+        return cls(variable, zero, _roots(zero, variable).astype(np.float32))
 
-
-def _tree(v: _Variable) -> tuple[Whole, Whole, Vector]:
-    return v.part, v.group, v.weight
+    def multiply(self, image: Vector, *, transposed: bool) -> None:
+        v = self.variable
+        _multiply(image.reshape(v.shape), self.zero, v.part, v.group, self.values, transposed)
 
 
 @njit(cache=True)
-def _sum_parts(x: Vector, part: Whole, first: int, last: int, sums: Vector) -> None:
-    """Sums over the parts of the fibres from one to another."""
+def _sum_parts(x: Vector, part: Whole, sums: Vector) -> None:
+    """Sums over the parts of some fibres."""
     sums[:] = 0.0
-    after = x.shape[2]
-    for b in range(first, last):
-        at = (b - first) * after
-        for i in range(len(part)):
-            for c in range(after):
-                sums[part[i], at + c] += x[b, i, c]
+    for b in range(x.shape[0]):
+        for i in range(x.shape[1]):
+            p = part[i]
+            for c in range(x.shape[2]):
+                sums[p, b, c] += x[b, i, c]
 
 
-@njit(cache=True)
-def _roots(zero: Marks, part: Whole, group: Whole, weight: Vector) -> Vector:
+def _roots(zero: Marks, v: _Variable) -> Vector:
     """For each level, part and fibre the number sigma times what finer groups leave of one."""
-    before, length, after = zero.shape
-    n_levels, n_parts = group.shape
-    found = np.zeros((n_levels, n_parts, before * after))
-    together = max(1, _PANEL // after)
-    width = together * after
-    held, left, size, others = np.empty((4, n_parts, width))
-    lengths = np.bincount(part, minlength=n_parts)
-    for first in range(0, before, together):
-        last, at = min(first + together, before), first * after
-        _sum_parts(zero, part, first, last, held)
-        left[:] = 1.0
-        for level in range(n_levels):
-            size[:], others[:] = 0.0, 0.0
-            for p in range(n_parts):
-                g = group[level, p]
-                for k in range(width if g >= 0 else 0):
-                    size[g, k] += left[p, k] ** 2 * held[p, k]
-                    others[g, k] += lengths[p] - held[p, k]
-            for p in range(n_parts):
-                g = group[level, p]
-                for k in range((last - first) * after if g >= 0 else 0):
-                    v = weight[level] / (1.0 + weight[level] * others[g, k]) ** 2
-                    root = np.sqrt(1.0 + v * size[g, k])
-                    if size[g, k] > 0.0:
-                        found[level, p, at + k] = (root - 1.0) / size[g, k] * left[p, k]
-                    left[p, k] /= root
+    n_levels, n_parts = v.group.shape
+    lengths = np.bincount(v.part, minlength=n_parts)
+    held, left, size, others = np.ones((4, n_parts, v.shape[0], v.shape[2]))
+    found = np.zeros((n_levels, *held.shape))
+    _sum_parts(zero, v.part, held)
+    for level, w in enumerate(v.weight):
+        inside = [(p, g) for p, g in enumerate(v.group[level]) if g != OUTSIDE]
+        size[:], others[:] = 0.0, 0.0
+        for p, g in inside:
+            size[g] += left[p] ** 2 * held[p]
+            others[g] += lengths[p] - held[p]
+        root = np.sqrt(1.0 + w / (1.0 + w * others) ** 2 * size)
+        sigma = (root - 1.0) / np.maximum(size, _TINY)
+        for p, g in inside:
+            found[level, p] = sigma[g] * left[p]
+            left[p] /= root[g]
     return found
 
 
 @njit(cache=True)
 def _multiply(
-    x: Vector, zero: Marks, part: Whole, group: Whole, root: Vector, transposed: bool
+    table: Vector, zero: Marks, part: Whole, group: Whole, roots: Vector, transposed: bool
 ) -> None:
-    """Multiply by the root of one variable or its transpose, in place; a panel at a time."""
-    before, length, after = x.shape
+    """Multiply by the root of one variable or its transpose, in place; some fibres at a time."""
     n_levels, n_parts = group.shape
-    together = max(1, _PANEL // after)
-    sums, add, total = np.empty((3, n_parts, together * after))
-    for first in range(0, before, together):
-        last, at = min(first + together, before), first * after
-        width = (last - first) * after
-        _sum_parts(x, part, first, last, sums)
+    together = max(1, _PANEL // table.shape[2])
+    space = np.empty((3, n_parts, together, table.shape[2]), dtype=table.dtype)
+    for first in range(0, len(table), together):
+        x, held = table[first : first + together], zero[first : first + together]
+        root = roots[:, :, first : first + together]
+        sums, add, total = space[:, :, : len(x)]
+        _sum_parts(x, part, sums)
         add[:] = 0.0
         for level in range(n_levels):
             total[:] = 0.0
             for p in range(n_parts):
                 g = group[level, p]
-                for k in range(width if g >= 0 else 0):
-                    factor = 1.0 if transposed else root[level, p, at + k]
-                    total[g, k] += factor * sums[p, k]
+                if g != OUTSIDE:
+                    _add(total[g], sums[p], root[level, p], not transposed)
             for p in range(n_parts):
                 g = group[level, p]
-                for k in range(width if g >= 0 else 0):
-                    factor = root[level, p, at + k] if transposed else 1.0
-                    add[p, k] += factor * total[g, k]
-        for b in range(first, last):
-            for i in range(length):
-                for c in range(after):
-                    x[b, i, c] += zero[b, i, c] * add[part[i], (b - first) * after + c]
+                if g != OUTSIDE:
+                    _add(add[p], total[g], root[level, p], transposed)
+        for b in range(x.shape[0]):
+            for i in range(x.shape[1]):
+                p = part[i]
+                for c in range(x.shape[2]):
+                    x[b, i, c] += add[p, b, c] if held[b, i, c] else 0.0
 
 
-def _variable(design: ProductDesign, a: int, chain: list[tuple[Level | None, float]]) -> _Variable:
-    shape = design.shape
-    none = np.zeros(shape[a], dtype=np.int64)
-    groups = np.array([none if level is None else level.group for level, _ in chain])
-    parts, part = np.unique(groups, axis=1, return_inverse=True)
-    outside = parts == OUTSIDE
-    return _Variable(
-        (math.prod(shape[:a]), shape[a], math.prod(shape[a + 1 :])),
-        part.reshape(-1).astype(np.int64),
-        np.where(outside, -1, parts).astype(np.int64),
-        np.array([weight for _, weight in chain]),
-    )
+@njit(cache=True)
+def _add(to: Vector, values: Vector, factors: Vector, weighted: bool) -> None:
+    """Add values, or their products with factors."""
+    for b in range(to.shape[0]):
+        for c in range(to.shape[1]):
+            to[b, c] += values[b, c] * factors[b, c] if weighted else values[b, c]
 
 
-def _chains(design: ProductDesign, means: Vector) -> list[list[tuple[Level | None, float]]]:
+def _variable(length: int, before: int, n_inner: int, chain: Chain) -> _Variable:
+    total = np.zeros(length, dtype=np.int64)
+    groups = [total if level is None else level.group for level, _ in chain]
+    table = np.array(groups, dtype=np.int64).reshape(len(chain), length)
+    group, part = np.unique(table, axis=1, return_inverse=True)
+    weight = np.array([weight for _, weight in chain])
+    return _Variable((before, length, n_inner // (before * length)), part.ravel(), group, weight)
+
+
+def _chains(design: ProductDesign, means: Vector) -> list[Chain]:
     """For each variable the levels that are published beside its finest one, fine to coarse.
 
     Of levels that are not nested in each other the finer one is taken.
@@ -194,7 +214,7 @@ def _chains(design: ProductDesign, means: Vector) -> list[list[tuple[Level | Non
     chains = []
     for a, last in enumerate(finest):
         used = {block.levels[a] for block in design.blocks} - {last}
-        chain: list[tuple[Level | None, float]] = []
+        chain: Chain = []
         for level in sorted(used, key=lambda v: 0 if v is None else -len(v)):
             weight = weight_of.get((*finest[:a], level, *finest[a + 1 :]), 0.0) / weight_of[finest]
             finer = chain[-1][0] if chain else None

@@ -116,49 +116,58 @@ class MultiplierFit:
         return y
 
     def _solve(self) -> None:
-        """Conjugate gradients for the multipliers, given the cells at zero."""
-        self.bounds = np.where(self._zero, self.bounds, 0.0)
-        self.y = self._free_fit + self._inverse(self.bounds + self._held.down(self.forces))
+        """Conjugate gradients for the change of the multipliers, given the cells at zero.
+
+        The steps are taken in single precision; every guess goes on from what is truly left.
+        """
+        self.bounds[~self._zero] = 0.0
+        self._update()
         precondition = self._fibres.on(self._zero)
-        r, e = self._residual()
-        first = enough = self._size(r, e)
-        enough, product, p, f = self._schedule.gain * first, 1.0, np.zeros_like(r), np.zeros_like(e)
+        r = np.where(self._zero, -self.y, 0.0).astype(np.float32)
+        e, scale = self._missed(self._held.up(self.y)), self._scale
+        bounds, p, forces, f = np.zeros_like(r), np.zeros_like(r), np.zeros_like(e), np.zeros_like(e)
+        enough, product = self._schedule.gain**2 * float(r @ r + (e / scale) @ e), 1.0
         for step in range(self._schedule.steps):
-            if self._size(r, e) <= enough:
-                return
-            s, t = precondition(r), e / self._scale
+            if float(r @ r + (e / scale) @ e) <= enough:
+                break
+            s, t = precondition(r), e / scale
             before, product = product, float(r @ s + e @ t)
             beta = product / before if step else 0.0
-            p, f = s + beta * p, t + beta * f
-            q = self._inverse(p + self._held.down(f))
-            curvature = float(p @ q + f @ (self._held.up(q) + self._slack * f))
-            if not curvature > 0:
-                return
-            size = product / curvature
-            self.bounds += size * p
-            self.forces = self.forces + size * f
-            self.y += size * q
+            p, f = s + np.float32(beta) * p, t + beta * f
+            q = self._inverse(self._with(p, f))
+            turned = self._held.up(q) + self._slack * f
+            size = product / float(p @ q + f @ turned)
+            bounds += np.float32(size) * p
+            forces += size * f
+            r -= np.float32(size) * np.where(self._zero, q, np.float32(0.0))
+            e = e - size * turned
             self.steps += 1
-            r, e = self._residual()
+        self.bounds += bounds
+        self.forces = self.forces + forces
+        self._update()
 
-    def _residual(self) -> tuple[Vector, Vector]:
-        """What is left of the cells at zero, and by how much held margins are missed."""
-        missed = self._targets - self._held.up(self.y) - self._slack * self.forces
-        return np.where(self._zero, -self.y, 0.0), missed
+    def _with(self, bounds: Vector, forces: Vector) -> Vector:
+        """The multipliers of bounds and held margins on the inner cells."""
+        if len(forces) == 0:
+            return bounds
+        return bounds + self._held.down(forces).astype(bounds.dtype)
 
-    def _size(self, r: Vector, e: Vector) -> float:
-        return float(np.sqrt(r @ r + (e / self._scale) @ e))
+    def _update(self) -> None:
+        self.y = self._free_fit + self._inverse(self._with(self.bounds, self.forces))
+
+    def _missed(self, fitted: Vector) -> Vector:
+        """By how much held margins are missed."""
+        return self._targets - fitted - self._slack * self.forces
 
     def _is_reached(self) -> bool:
         """Whether gradients and held margins are within their limits."""
         problem, x = self._problem, self.x
         goal, fitted = problem.goal, problem.design.aggregate(x)
-        pushed = problem.design.adjoint(problem.misfit(fitted)) + self._held.down(self.forces)
+        pushed = self._with(problem.design.adjoint(problem.misfit(fitted)), self.forces)
         moving = np.where(self._outside, 0.0, np.minimum(-pushed, goal.curvature * x))
-        at = self._held.at
-        missed = self._targets - fitted[at] - self._slack * self.forces
+        missed = self._missed(fitted[self._held.at]) / goal.margin[self._held.at]
         worst = (np.abs(moving) / goal.gradient).max(initial=0.0)
-        off = (np.abs(missed) / goal.margin[at]).max(initial=0.0)
+        off = np.abs(missed).max(initial=0.0)
         return bool(max(worst, off) <= self._schedule.safely)
 
 
@@ -188,9 +197,10 @@ class HeldMargins:
             total += np.bincount(index, weights=y, minlength=len(self.at) + 1)[:-1]
         return total
 
-    def down(self, forces: Vector) -> Vector | float:
+    def down(self, forces: Vector) -> Vector:
         """For each inner cell the sum over the margins it counts in."""
-        return sum((np.append(forces, 0.0)[index] for index in self._index), 0.0)
+        padded = np.append(forces, 0.0)
+        return np.sum([padded[index] for index in self._index], axis=0)
 
     def responses(self, inverse: Operator) -> Vector:
         """How a margin answers to its own force, nearly: that of one cell of each block."""
@@ -198,6 +208,6 @@ class HeldMargins:
         for index in self._index:
             one = np.zeros(len(self.at))
             one[first := int(index.min())] = 1.0
-            response = self.up(inverse(np.asarray(self.down(one))))[first]
+            response = self.up(inverse(self.down(one)))[first]
             answers[np.unique(index[index < len(self.at)])] = response
         return answers
