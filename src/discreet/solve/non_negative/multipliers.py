@@ -39,6 +39,7 @@ class MultiplierSchedule:
       gain: Part of its residual that a system may be left with; the next one goes on from there.
       rounds: Guesses of the cells at zero after which the method gives up; fifteen are usual.
       steps: Steps of conjugate gradients for one guess.
+      flat: Curvature of a direction below which single precision cannot tell it from none.
       few: Share of cells that change below which the fit is judged, which costs two sums.
       safely: Part of what a certificate allows at which the method ends; the last guesses gain more
         than a digit each, so little is spent on it.
@@ -47,6 +48,7 @@ class MultiplierSchedule:
     gain: float = 0.05
     rounds: int = 50
     steps: int = 200
+    flat: float = 1e-8
     few: float = 1e-3
     safely: float = 0.2
 
@@ -123,29 +125,38 @@ class MultiplierFit:
         """
         self.bounds[~self._zero] = 0.0
         self._update()
-        precondition = self._fibres.on(self._zero)
-        r = np.where(self._zero, -self.y, 0.0).astype(np.float32)
-        e, scale = self._missed(self._held.up(self.y)), self._scale
-        bounds, p, forces, f = np.zeros_like(r), np.zeros_like(r), np.zeros_like(e), np.zeros_like(e)
-        enough, product = self._schedule.gain**2 * float(r @ r + (e / scale) @ e), 1.0
-        for step in range(self._schedule.steps):
-            if float(r @ r + (e / scale) @ e) <= enough:
+        left, missed = np.where(self._zero, -self.y, 0.0), self._missed(self._held.up(self.y))
+        unit = float(np.sqrt(left @ left + (missed / self._scale) @ missed))
+        if unit > 0:
+            bounds, forces = self._change((left / unit).astype(np.float32), missed / unit)
+            self.bounds += unit * bounds.astype(np.float64)
+            self.forces = self.forces + unit * forces
+            self._update()
+
+    def _change(self, r: Vector, e: Vector) -> tuple[Vector, Vector]:
+        """The change of the multipliers that takes residuals of size one to a share of that."""
+        precondition, schedule = self._fibres.on(self._zero), self._schedule
+        bounds, p, forces, f = (np.zeros_like(values) for values in (r, r, e, e))
+        product = 1.0
+        for step in range(schedule.steps):
+            if float(r @ r + (e / self._scale) @ e) <= schedule.gain**2:
                 break
-            s, t = precondition(r), e / scale
+            s, t = precondition(r), e / self._scale
             before, product = product, float(r @ s + e @ t)
             beta = product / before if step else 0.0
             p, f = s + np.float32(beta) * p, t + beta * f
             q = self._inverse(self._with(p, f))
             turned = self._held.up(q) + self._slack * f
-            size = product / float(p @ q + f @ turned)
+            curvature = float(p @ q + f @ turned)
+            if not curvature > schedule.flat * float(p @ p + f @ (self._scale * f)):
+                break
+            size = product / curvature
             bounds += np.float32(size) * p
             forces += size * f
-            r -= np.float32(size) * np.where(self._zero, q, np.float32(0.0))
+            r = np.where(self._zero, r - np.float32(size) * q, np.float32(0.0))
             e = e - size * turned
             self.steps += 1
-        self.bounds += bounds
-        self.forces = self.forces + forces
-        self._update()
+        return bounds, forces
 
     def _with(self, bounds: Vector, forces: Vector) -> Vector:
         """The multipliers of bounds and held margins on the inner cells."""
