@@ -285,19 +285,19 @@ def test_hard_designs_against_the_stacked_system(X, seed):
     np.testing.assert_allclose(fit.y, slow_ridge(X, z, np.ones(len(z)), 1e-4), atol=1e-3)
 
 
-def test_splitting_and_active_sets_agree_where_every_inner_cell_is_published():
+def test_multipliers_of_bounds_and_active_sets_agree_where_every_inner_cell_is_published():
     variables = {"a": 30, "b": 30, "c": 30}
     design = dc.Design.product(variables, "a:b:c + a:b + a:c + b:c + a + b + c + 1")
     z = noisy(design, 3, scale=2.0)
     fit = dc.NonNegative(tolerance=1e-6)(design, z).require()
-    assert fit.notes["solver"] == "splitting"
+    assert fit.notes["solver"] == "multipliers of the bounds"
     matrix = MatrixDesign(design.matrix())
     other = dc.NonNegative(tolerance=1e-6)(matrix, z).require()
-    assert other.notes["solver"] != "splitting"
+    assert other.notes["solver"] != "multipliers of the bounds"
     np.testing.assert_allclose(other.y, fit.y, atol=1e-3)
 
 
-def test_structural_zeros_are_only_a_bound_to_splitting():
+def test_structural_zeros_are_only_a_bound_to_multipliers():
     variables = {"a": 30, "b": 30, "c": 30}
     margins = "a:b:c + a:b + a:c + b:c + a + b + c + 1"
     allowed = np.random.default_rng(4).random(27_000) < 0.8
@@ -305,7 +305,7 @@ def test_structural_zeros_are_only_a_bound_to_splitting():
     design = dc.Design.sparse(variables, margins, codes)
     z = noisy(design, 3, scale=2.0)
     fit = dc.NonNegative(tolerance=1e-6)(design, z).require()
-    assert fit.notes["solver"] == "splitting"
+    assert fit.notes["solver"] == "multipliers of the bounds"
     other = dc.NonNegative(tolerance=1e-6)(MatrixDesign(design.matrix()), z).require()
     np.testing.assert_allclose(other.y, fit.y, atol=1e-3)
     free = dc.LeastSquares()(design, z).require()
@@ -315,13 +315,13 @@ def test_structural_zeros_are_only_a_bound_to_splitting():
     )
 
 
-def test_splitting_meets_exact_margins():
+def test_multipliers_of_bounds_meet_exact_margins():
     variables = {"a": 30, "b": 30, "c": 30}
     design = dc.Design.product(variables, "a:b:c + a:b + a + 1")
     z = noisy(design, 3, scale=2.0)
     z[design.position({})] = 20_000
     fit = dc.NonNegative(tolerance=1e-4, exact=[()])(design, z).require()
-    assert fit.notes["solver"] == "splitting"
+    assert fit.notes["solver"] == "multipliers of the bounds"
     assert fit.y.sum() == pytest.approx(20_000, abs=1e-2)
 
 

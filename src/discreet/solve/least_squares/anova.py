@@ -126,6 +126,11 @@ class AnovaBasis:
 
         return apply
 
+    def inverse(self) -> Callable[[Vector], Vector]:
+        """The inverse, where there is one; in the precision of what it is applied to."""
+        apply = self.function(pseudo_inverse)
+        return lambda r: apply(r.astype(np.float64)).astype(r.dtype)
+
     def _factors(self, c: NDArray[np.float64]) -> NDArray[np.float64]:
         r"""Factors of the sums in :math:`\sum_S c_S E_S = \sum_T q_T \Pi_T`, cell by cell."""
         q = np.zeros_like(c)
@@ -137,6 +142,11 @@ class AnovaBasis:
             q = q - finer
         of_block = np.array([q[effect] for effect in self._effects])
         return of_block[self._means.block_of_cell()] / self._sizes
+
+
+def pseudo_inverse(eigenvalues: Vector) -> Vector:
+    """One over what is not zero."""
+    return np.divide(1.0, eigenvalues, out=np.zeros_like(eigenvalues), where=eigenvalues > 0)
 
 
 def _down_set(blocks: Sequence[Index]) -> list[Index]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import reduce
 
 import numpy as np
@@ -60,12 +60,26 @@ class CrossingBasis:
 
         return apply
 
+    def inverse(self) -> Callable[[Vector], Vector]:
+        """The inverse, as a product of small ones; in the precision of what it is applied to."""
+        pairs = zip(self._values, self._vectors, strict=True)
+        matrices = [(vectors / values) @ vectors.T for values, vectors in pairs]
+        kept = {t: [m.astype(t) for m in matrices] for t in (np.float32, np.float64)}
+
+        def apply(r: Vector) -> Vector:
+            return self._along_axes(r, kept[r.dtype.type]).ravel()
+
+        return apply
+
     def _transform(self, x: Vector, *, inverse: bool) -> Vector:
         """Every axis multiplied by its eigenvectors, transposed on the way there."""
-        for a, vectors in enumerate(self._vectors):
+        return self._along_axes(x, [v if inverse else v.T for v in self._vectors])
+
+    def _along_axes(self, x: Vector, matrices: Sequence[Vector]) -> Vector:
+        """Every axis multiplied by its matrix."""
+        for a, matrix in enumerate(matrices):
             before = math.prod(self._shape[:a])
             flat = x.reshape(before, self._shape[a], -1)
-            matrix = vectors if inverse else vectors.T
             x = matrix @ flat if flat.shape[2] > 1 else flat[:, :, 0] @ matrix.T
         return x.reshape(self._shape)
 

@@ -16,6 +16,7 @@ from discreet.design.product import LARGEST_DENSE
 from discreet.progress import report
 from discreet.solve.fit import Fit, FitterBase, Prepared, Status
 from discreet.solve.inputs import check_options
+from discreet.solve.least_squares.anova import pseudo_inverse
 from discreet.solve.least_squares.certificate import certify_least_squares
 from discreet.solve.least_squares.conjugate import Operator, preconditioned, solve_on_cells
 from discreet.solve.least_squares.goal import Accuracy
@@ -182,11 +183,6 @@ def _on_support(
     )
     y[cells] = solved.y
     return y, solved.steps
-
-
-def pseudo_inverse(eigenvalues: Vector) -> Vector:
-    """One over what is not zero."""
-    return np.divide(1.0, eigenvalues, out=np.zeros_like(eigenvalues), where=eigenvalues > 0)
 
 
 def row_space_part(basis: Basis, y: Vector) -> Vector:

@@ -46,6 +46,9 @@ class Basis(Protocol):
     def function(self, f: Spectrum) -> Callable[[Vector], Vector]:
         r"""The operator :math:`f(XWX^\top)`."""
 
+    def inverse(self) -> Callable[[Vector], Vector]:
+        r"""The inverse of :math:`XWX^\top` where it has one, in the precision of its argument."""
+
 
 @dataclass(frozen=True, eq=False)
 class Structure:

@@ -16,9 +16,10 @@ from discreet.design.incidence import Restrictor
 from discreet.errors import ParameterError
 from discreet.solve.fit import Certificate, Fit, FitterBase, Prepared, Status
 from discreet.solve.inputs import check_options
+from discreet.solve.least_squares.anova import pseudo_inverse
 from discreet.solve.least_squares.certificate import certify_non_negative
 from discreet.solve.least_squares.goal import Accuracy
-from discreet.solve.least_squares.least_squares import nearest_solution, pseudo_inverse
+from discreet.solve.least_squares.least_squares import nearest_solution
 from discreet.solve.least_squares.problem import (
     Exact,
     Prior,
@@ -34,13 +35,13 @@ from discreet.solve.non_negative.deflation import Deflation
 from discreet.solve.non_negative.dual_fit import suits
 from discreet.solve.non_negative.dual_non_negative import UnstoredFit
 from discreet.solve.non_negative.infeasibility import is_infeasible
-from discreet.solve.non_negative.splitting import Splitting
+from discreet.solve.non_negative.multipliers import MultiplierFit
 from discreet.solve.non_negative.stiff import StiffMargins
 
 Vector = NDArray[np.float64]
 
 _NEVER_STORED = 50_000  # inner cells from which passes that store nothing beat gathered cells
-_LARGE = 20_000  # inner cells from which splitting beats active sets, and carrying over is dear
+_LARGE = 20_000  # inner cells from which other methods beat active sets
 _STARTS = 0.01, 0.001, 0.0001  # shares of the first ridge from which steps within bounds start
 _LIGHT_WEIGHT = 0.2  # of an exact margin, times that of others, in steps within bounds
 _WORKING_WEIGHT = 5.0  # the same in active sets
@@ -81,7 +82,7 @@ class NonNegative(FitterBase):
 
     Cost: conjugate gradients on the cells that are positive, some ten thousand cheap steps for half
     a million inner cells, and three times as many with exact margins. Where every inner cell is
-    published in a design that is complete or nearly so, some hundred rounds of axis transforms.
+    published in a design that is complete or nearly so, some three hundred axis transforms.
     Complete tables of more than 50,000 cells of which more are positive than published are fitted
     to margins by Newton's method on the dual: some hundred passes that store nothing of the table's
     size.
@@ -191,7 +192,7 @@ def _fit(prepared: _Prepared, z: NDArray[Any], *, weights: NDArray[Any] | None =
     stiff = StiffMargins(problem, prepared.working_weight, partial(_projected, prepared))
     answer = (
         _closed_form(prepared, stiff)
-        or _by_splitting(prepared, stiff)
+        or _by_multipliers(prepared, stiff)
         or _by_bounded_steps(prepared, problem)
     )
     if answer is None or not _certificate(prepared, stiff, answer).holds:
@@ -267,26 +268,28 @@ def _by_dual(
     return fit
 
 
-def _by_splitting(prepared: _Prepared, stiff: StiffMargins) -> _Answer | None:
-    """Splitting, for large tables all of whose inner cells are published."""
+def _by_multipliers(prepared: _Prepared, stiff: StiffMargins) -> _Answer | None:
+    """Through multipliers of the bounds, for large tables all of whose inner cells are published."""
     problem, options = stiff.problem, prepared.options
     if not problem.prior.is_plain or prepared.penalty or problem.design.n_inner < _LARGE:
         return None
     completion, whole = prepared.structure.completed or (None, prepared.structure)
     full = problem if completion is None else completion.problem(problem)
-    basis = whole.basis(full.weights)
-    if basis is None or basis.smallest <= 0:
+    basis = whole.basis(full.weights) if whole.is_exact_for(full.weights) else None
+    if basis is None or basis.smallest <= 0 or exact_zeros(stiff.given)[1].any():
         return None
     if not prepared.structure.sees_every_cell(problem.weights):
         return None
-    support = None if completion is None else completion.embedded(np.ones(len(completion.inner)))
     at = stiff.at if completion is None else completion.published[stiff.at]
-    splitting = Splitting(full, basis, whole.is_exact_for(full.weights), support, at, stiff.missing)
-    splitting.run(options.max_steps)
-    stiff.aim(splitting.targets)
-    x = splitting.x if completion is None else splitting.x[completion.inner]
-    multipliers = stiff.multipliers(problem.design.aggregate(x))
-    return _Answer(x, multipliers, None, splitting.steps, "splitting")
+    inner = slice(None) if completion is None else completion.inner
+    outside = np.ones(full.design.n_inner, dtype=bool)
+    outside[inner] = False
+    fit = MultiplierFit(full, basis.inverse(), outside, at, stiff.residual_slack)
+    if not fit.run(options.max_steps):
+        return None
+    y = fit.x[inner]
+    multipliers = stiff.held_by(fit.forces, problem.design.aggregate(y))
+    return _Answer(y, multipliers, None, fit.steps, "multipliers of the bounds")
 
 
 def _by_bounded_steps(prepared: _Prepared, problem: Problem) -> _Answer | None:

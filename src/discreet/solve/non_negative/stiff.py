@@ -70,6 +70,15 @@ class StiffMargins:
         """The forces that hold the stiff margins in a fit to the shifted targets."""
         return self._force(fitted[self.at], self.problem.z[self.at]) + self._constant
 
+    @property
+    def residual_slack(self) -> Vector:
+        """Deviation that a unit of force allows beyond what the working weight exerts."""
+        return self.given.slack / (1.0 - self.weight * self.given.slack)
+
+    def held_by(self, forces: Vector, fitted: Vector) -> Vector:
+        """The multipliers when these forces act beside the working weight."""
+        return self._force(fitted[self.at], self.asked.z[self.at]) + forces + self._constant
+
     def _force(self, fitted: Vector, targets: Vector) -> Vector:
         return self.weight * (targets - fitted)
 

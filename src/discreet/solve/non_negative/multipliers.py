@@ -1,0 +1,225 @@
+r"""Non-negative least squares through the multipliers of its bounds.
+
+Where every inner cell is published, :math:`H = XWX^\top` can be inverted, and the fit is
+:math:`y = y_0 + H^{-1}(\lambda + C\mu)` with the fit :math:`y_0` without bounds, multipliers
+:math:`\lambda \ge 0` of cells at zero, and multipliers :math:`\mu` of held margins
+:math:`C^\top y = z_e - \sigma\mu`. For given cells `N` at zero these solve a system whose
+matrix :math:`(H^{-1})_{NN}` is far better conditioned than `H` on the other cells: conjugate
+gradients need some twenty steps. Cells with a negative multiplier are then set free, cells with a
+negative value become zero, and so on until nothing changes (the primal-dual active set method).
+Every iterate is stationary on the free cells, so a rough solution misleads no cell by much.
+
+Structural zeros are cells that stay in `N` whatever their multiplier.
+
+See Hintermüller, Ito & Kunisch (2003).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.design.product import ProductDesign
+from discreet.progress import report
+from discreet.solve.least_squares.conjugate import Operator
+from discreet.solve.least_squares.problem import Problem
+from discreet.solve.non_negative.fibres import Fibres
+
+Vector = NDArray[np.float64]
+Marks = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class MultiplierSchedule:
+    """The constants of the method.
+
+    Attributes:
+      gain: Part of its residual that a system may be left with; the next one goes on from there.
+      rounds: Guesses of the cells at zero after which the method gives up; fifteen are usual.
+      steps: Steps of conjugate gradients for one guess.
+      flat: Curvature of a direction below which single precision cannot tell it from none.
+      few: Share of cells that change below which the fit is judged, which costs two sums.
+      safely: Part of what a certificate allows at which the method ends; the last guesses gain more
+        than a digit each, so little is spent on it.
+    """
+
+    gain: float = 0.05
+    rounds: int = 50
+    steps: int = 200
+    flat: float = 1e-8
+    few: float = 1e-3
+    safely: float = 0.2
+
+
+SCHEDULE = MultiplierSchedule()
+
+
+class MultiplierFit:
+    """The state of the method.
+
+    Args:
+      problem: Targets and weights, on a complete design.
+      inverse: The inverse of its sums of squares.
+      outside: Cells that are zero in any case.
+      held: Published positions of held margins.
+      slack: The numbers sigma.
+      schedule: Constants.
+
+    Attributes:
+      y: The fit, with what is left of the cells at zero.
+      steps: Conjugate gradient steps taken.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        inverse: Operator,
+        outside: Marks,
+        held: NDArray[np.int64],
+        slack: Vector,
+        schedule: MultiplierSchedule = SCHEDULE,
+    ) -> None:
+        self._problem, self._inverse, self._outside = problem, inverse, outside
+        self._slack, self._schedule, self.steps = slack, schedule, 0
+        self._held = HeldMargins(problem.design, held)
+        self._targets = problem.z[held]
+        self._fibres = Fibres(problem.design, problem.weights)
+        self._scale = self._held.responses(inverse)
+        self._free_fit = self._unbounded()
+        self.bounds, self.forces = np.zeros(problem.design.n_inner), np.zeros(len(held))
+        self.y = self._free_fit
+        self._zero = outside | (self.y < 0)
+
+    @property
+    def x(self) -> Vector:
+        """The fit without its cells at zero."""
+        return np.where(self._zero, 0.0, np.maximum(self.y, 0.0))
+
+    def run(self, max_steps: int) -> bool:
+        """Guess the cells at zero until the certificate would hold; whether it would."""
+        for _ in range(self._schedule.rounds):
+            self._solve()
+            zero = self._outside | np.where(self._zero, self.bounds > 0, self.y < 0)
+            changed = int((zero != self._zero).sum())
+            if changed <= self._schedule.few * len(zero) and self._is_reached():
+                return True
+            if self.steps >= max_steps:
+                return False
+            report("fit", 1.0 / (1.0 + np.log2(1.0 + changed)))
+            self._zero = zero
+        return False
+
+    def _unbounded(self) -> Vector:
+        """The fit without bounds or held margins; what rounding left of it is fitted again."""
+        problem = self._problem
+        y = self._inverse(problem.pull)
+        y += self._inverse(problem.design.adjoint(problem.misfit(problem.design.aggregate(y))))
+        return y
+
+    def _solve(self) -> None:
+        """Conjugate gradients for the change of the multipliers, given the cells at zero.
+
+        The steps are taken in single precision; every guess goes on from what is truly left.
+        """
+        self.bounds[~self._zero] = 0.0
+        self._update()
+        left, missed = np.where(self._zero, -self.y, 0.0), self._missed(self._held.up(self.y))
+        unit = float(np.sqrt(left @ left + (missed / self._scale) @ missed))
+        if unit > 0:
+            bounds, forces = self._change((left / unit).astype(np.float32), missed / unit)
+            self.bounds += unit * bounds.astype(np.float64)
+            self.forces = self.forces + unit * forces
+            self._update()
+
+    def _change(self, r: Vector, e: Vector) -> tuple[Vector, Vector]:
+        """The change of the multipliers that takes residuals of size one to a share of that."""
+        precondition, schedule = self._fibres.on(self._zero), self._schedule
+        bounds, p, forces, f = (np.zeros_like(values) for values in (r, r, e, e))
+        product = 1.0
+        for step in range(schedule.steps):
+            if float(r @ r + (e / self._scale) @ e) <= schedule.gain**2:
+                break
+            s, t = precondition(r), e / self._scale
+            before, product = product, float(r @ s + e @ t)
+            beta = product / before if step else 0.0
+            p, f = s + np.float32(beta) * p, t + beta * f
+            q = self._inverse(self._with(p, f))
+            turned = self._held.up(q) + self._slack * f
+            curvature = float(p @ q + f @ turned)
+            if not curvature > schedule.flat * float(p @ p + f @ (self._scale * f)):
+                break
+            size = product / curvature
+            bounds += np.float32(size) * p
+            forces += size * f
+            r = np.where(self._zero, r - np.float32(size) * q, np.float32(0.0))
+            e = e - size * turned
+            self.steps += 1
+        return bounds, forces
+
+    def _with(self, bounds: Vector, forces: Vector) -> Vector:
+        """The multipliers of bounds and held margins on the inner cells."""
+        if len(forces) == 0:
+            return bounds
+        return bounds + self._held.down(forces).astype(bounds.dtype)
+
+    def _update(self) -> None:
+        self.y = self._free_fit + self._inverse(self._with(self.bounds, self.forces))
+
+    def _missed(self, fitted: Vector) -> Vector:
+        """By how much held margins are missed."""
+        return self._targets - fitted - self._slack * self.forces
+
+    def _is_reached(self) -> bool:
+        """Whether gradients and held margins are within their limits."""
+        problem, x = self._problem, self.x
+        goal, fitted = problem.goal, problem.design.aggregate(x)
+        pushed = self._with(problem.design.adjoint(problem.misfit(fitted)), self.forces)
+        moving = np.where(self._outside, 0.0, np.minimum(-pushed, goal.curvature * x))
+        missed = self._missed(fitted[self._held.at]) / goal.margin[self._held.at]
+        worst = (np.abs(moving) / goal.gradient).max(initial=0.0)
+        off = np.abs(missed).max(initial=0.0)
+        return bool(max(worst, off) <= self._schedule.safely)
+
+
+class HeldMargins:
+    """Sums of the margins that are held, without those of all others.
+
+    Args:
+      design: A complete design.
+      at: Published positions of the margins.
+    """
+
+    def __init__(self, design: ProductDesign, at: NDArray[np.int64]) -> None:
+        self.at, n = at, design.n_inner
+        self._index: list[NDArray[np.int64]] = []
+        rank = np.full(design.n_published, len(at), dtype=np.int64)
+        rank[at] = np.arange(len(at))
+        codes = design.leaf_positions(np.arange(n)) if len(at) else []
+        for k in np.unique(design.block_of_cell()[at]):
+            flat, inside = design.placed_in(design.blocks[k], design.inner_block, codes, n)
+            found = rank[design.offsets[k] + flat]
+            self._index.append(found if inside is None else np.where(inside, found, len(at)))
+
+    def up(self, y: Vector) -> Vector:
+        """The margins of a table."""
+        total = np.zeros(len(self.at))
+        for index in self._index:
+            total += np.bincount(index, weights=y, minlength=len(self.at) + 1)[:-1]
+        return total
+
+    def down(self, forces: Vector) -> Vector:
+        """For each inner cell the sum over the margins it counts in."""
+        padded = np.append(forces, 0.0)
+        return np.sum([padded[index] for index in self._index], axis=0)
+
+    def responses(self, inverse: Operator) -> Vector:
+        """How a margin answers to its own force, nearly: that of one cell of each block."""
+        answers = np.ones(len(self.at))
+        for index in self._index:
+            one = np.zeros(len(self.at))
+            one[first := int(index.min())] = 1.0
+            response = self.up(inverse(self.down(one)))[first]
+            answers[np.unique(index[index < len(self.at)])] = response
+        return answers
