@@ -309,9 +309,10 @@ class Suppress:
 
     def _said(self) -> list[Sentence]:
         has_intervals = self.secondary != "gauss"
-        said = suppressed_cells(self._rules, has_intervals=has_intervals)
+        has_decimals = self.decimals is not None
+        said = suppressed_cells(self._rules, has_intervals=has_intervals, has_decimals=has_decimals)
         if not self.forced:
-            said += thresholds(self._rules, has_decimals=self.decimals is not None)
+            said += thresholds(self._rules, has_decimals=has_decimals)
         if has_intervals and not self.forced:
             said += widths(self._rules, zeros_are_public=self._says_zeros)
         said += limits(
