@@ -291,7 +291,7 @@ class Release(Protected):
 
         Args:
           path: A name that ends in `.parquet`, or in `.csv` for the published cells as CSV with
-            the statement beside them; `discreet.read_release` reads both.
+            statement and inner cells in files beside it; `discreet.read_release` reads both.
         """
         from discreet.release.files import save
 
