@@ -85,7 +85,8 @@ def _leaves(cells: pa.Table, axis: Axis, path: Path) -> NDArray[np.int64]:
     found = [place.get(text, -1) for text in texts.dictionary.to_pylist()]
     if -1 in found:
         raise _other_cells(path)
-    return np.array(found, dtype=np.int64)[texts.indices.to_numpy()]
+    leaves: NDArray[np.int64] = np.array(found, dtype=np.int64)[texts.indices.to_numpy()]
+    return leaves
 
 
 def _places(
