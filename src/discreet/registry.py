@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import importlib
 import inspect
+import json
 from collections.abc import Callable, Mapping
 from typing import Any, TypeGuard
 
@@ -190,6 +191,9 @@ _NOW_WRITTEN = {
 }
 
 
+_TRUTH = {"true": True, "yes": True, "false": False, "no": False}
+
+
 def names(kind: str) -> list[str]:
     """Every registered name of a kind, those of plug-ins last."""
     built_in = KINDS[kind]
@@ -258,6 +262,8 @@ def build(
       given: A registered name, or the name and the parameters together.
       parameters: The parameters that go with a name.
     """
+    if kind not in KINDS:
+        raise UnknownNameError("kind", kind, KINDS)
     if isinstance(given, Mapping):
         if not isinstance(given.get("name"), str):
             raise ParameterError(f'{kind} as plain data needs a "name", got {dict(given)!r}.')
@@ -265,6 +271,10 @@ def build(
             raise ParameterError(f"{kind} {given['name']!r} has two values of {twice[0]!r}.")
         parameters = {**given, **(parameters or {})}
         given = str(parameters.pop("name"))
+    elif not isinstance(given, str):
+        raise ParameterError(
+            f'{kind} is given by its name, or as plain data with a "name"; got {given!r}.'
+        )
     target = load(kind, given)
     try:
         return make(target, parameters or {}, f"{kind} {given!r}")
@@ -275,6 +285,21 @@ def build(
             raise
         claims = plugins.entries(kind, frozenset(KINDS[kind]))[given]
         raise plugins.fault(kind, claims, f"{type(error).__name__}: {error}") from error
+
+
+def plain_value(text: str) -> Any:
+    """A value as it is written on a command line.
+
+    Numbers, lists, truth values and null are read as JSON; truth values also as `True`, `no` and
+    the like. Everything else is text, and so is what stands in quotation marks.
+
+    >>> [plain_value(text) for text in ("3", "False", "yes", "p%(10)", '"no"')]
+    [3, False, True, 'p%(10)', 'no']
+    """
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        return _TRUTH.get(text.lower(), text)
 
 
 def make(target: Callable[..., Any], parameters: Mapping[str, Any], what: str) -> Any:

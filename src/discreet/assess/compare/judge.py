@@ -130,7 +130,7 @@ def measures_from(given: str | Sequence[str | Measure] | None) -> tuple[Measure,
     if given is None:
         given = DEFAULT_MEASURES
     elif isinstance(given, str):
-        given = registry.each("measure", PARTS).values() if given == "all" else [given]
+        given = list(registry.each("measure", PARTS).values()) if given == "all" else [given]
     built = tuple(built_from("measure", m) for m in given)
     if not built:
         raise ParameterError("there is no measure to compare by.")
