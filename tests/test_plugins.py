@@ -7,8 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import discreet as dc
 from discreet import plugins, registry
 from discreet.errors import ParameterError, PluginError, UnknownNameError
 
@@ -98,8 +100,8 @@ def installed(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     plugins.entries.cache_clear()
 
-    def add(name, *lines):
-        install(tmp_path, name, "[discreet.matrices]\n" + "\n".join(lines))
+    def add(name, *lines, group="matrices"):
+        install(tmp_path, name, f"[discreet.{group}]\n" + "\n".join(lines))
         importlib.invalidate_caches()
         plugins.entries.cache_clear()
 
@@ -110,18 +112,112 @@ def installed(tmp_path, monkeypatch):
 WORKS = "works = discreet.noise.drop_add:drop_add"
 
 
-def test_a_broken_plug_in_is_named_and_does_not_break_others(installed, caplog):
+def test_a_broken_plug_in_is_named_and_does_not_break_others(installed):
     installed("sound", WORKS)
     installed("unsound", "absent = nowhere.at_all:matrix", "misspelt = discreet.noise:dorp_add")
     assert registry.build("matrix", "works", {"cap": 3}).max_move == 3
     for name, why in (("absent", "No module named 'nowhere'"), ("misspelt", "dorp_add")):
         with pytest.raises(PluginError, match=f"plug-in 'unsound'.*{name}.*{why}"):
             registry.load("matrix", name)
-    assert registry.working("matrix") == [*registry.MATRICES, "works"]
-    assert "plug-in 'unsound'" in caplog.text
-    assert "sound'" in caplog.text
     with pytest.raises(UnknownNameError, match="'works'"):
         registry.load("matrix", "work")
+
+
+FAULTY = """
+class Fine:
+    name, title, ending, media_type = "fine", "Fine", ".fine", "text/plain"
+    def write(self, cube, options=None):
+        return b"fine"
+
+class NoEnding:
+    name, title, media_type = "x", "X", "text/plain"
+    def write(self, cube, options=None):
+        return b""
+
+class Asks(Fine):
+    def __init__(self, needed):
+        self.needed = needed
+
+class Raises(Fine):
+    def __init__(self):
+        raise RuntimeError("not today")
+
+class Measure:
+    name, kind = "odd", "risk"
+    def __call__(self, table, release):
+        raise ValueError("not this table")
+
+class Silent(Measure):
+    def __call__(self, table, release):
+        return None
+
+made = Fine()
+"""
+FORMATS = {
+    "made": "a class or function was expected",
+    "NoEnding": "it has no ending",
+    "Asks": "needs a value of needed",
+    "Raises": "RuntimeError: not today",
+    "absent": "AttributeError",
+}
+
+
+@pytest.fixture
+def release():
+    design = dc.Design.product({"row": 3, "col": 3}, "row*col")
+    table = dc.Table.from_inner(design, np.array([3, 11, 32, 30, 1, 9, 13, 8, 12]))
+    return table, table.with_secret(dc.Secret.demo()).protect("small-count-rounding")
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_faulty_format_is_named_and_others_are_written(
+    name, installed, tmp_path, caplog, release
+):
+    (tmp_path / "faulty_formats.py").write_text(FAULTY)
+    installed("sound", "fine = faulty_formats:Fine", group="formats")
+    installed("unsound", f"faulty = faulty_formats:{name}", group="formats")
+    assert release[1].write(tmp_path / "p.csv").read_bytes()
+    assert release[1].write(tmp_path / "p.fine").read_bytes() == b"fine"
+    assert "plug-in 'unsound' does not give its format 'faulty'" in caplog.text
+    assert FORMATS[name] in caplog.text
+    assert "'sound'" not in caplog.text
+
+
+@pytest.mark.parametrize("name", ["made", "Asks", "Raises", "Measure", "Silent"])
+def test_a_faulty_measure_is_named_and_others_are_taken(name, installed, tmp_path, caplog, release):
+    (tmp_path / "faulty_measures.py").write_text(FAULTY)
+    installed("unsound", f"faulty = faulty_measures:{name}", group="measures")
+    found = dc.assess(*release)
+    assert len(found) > 10
+    reasons = " ".join(skipped.reason for skipped in found.skipped)
+    assert "plug-in 'unsound'" in caplog.text + reasons
+    assert dc.assess(*release, ["unchanged-cells"])["unchanged-cells"].value >= 0
+
+
+def test_a_method_that_is_no_class_or_cannot_be_made_names_its_plug_in(
+    installed, tmp_path, release
+):
+    (tmp_path / "faulty_methods.py").write_text(FAULTY)
+    lines = ("made = faulty_methods:made", "raises = faulty_methods:Raises")
+    installed("unsound", *lines, group="methods")
+    for name in ("made", "raises"):
+        with pytest.raises(PluginError, match=f"plug-in 'unsound'.*'{name}'"):
+            release[0].protect(name)
+
+
+def test_a_plug_in_that_leaves_the_program_does_not(installed, tmp_path):
+    (tmp_path / "leaving.py").write_text("raise SystemExit(3)")
+    installed("unsound", "leaves = leaving:matrix")
+    with pytest.raises(PluginError, match="plug-in 'unsound'.*SystemExit"):
+        registry.load("matrix", "leaves")
+
+
+def test_rules_of_plug_ins_may_have_digits_in_their_names(installed):
+    lines = ("rule_2 = discreet.protect.suppress.rules:Threshold", "gone2 = nowhere:Rule")
+    installed("other", *lines, group="rules")
+    assert dc.Suppress("rule_2(4)").rules == (dc.Threshold(4),)
+    with pytest.raises(PluginError, match="plug-in 'other'.*gone2"):
+        dc.Suppress("gone2(80)")
 
 
 def test_built_in_names_stay_what_they_are(installed, caplog):

@@ -116,3 +116,24 @@ def test_an_options_object_becomes_options_in_the_order_that_is_asked_for():
     given = dict.fromkeys(names[1:4]) | {"again": True, "id": "pid", "weight": None}
     command(source="x", **given, more=4)
     assert seen == [("x", Book(again=True), Records(id="pid"), 4)]
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("3", 3),
+        ("false", False),
+        ("False", False),
+        ("NO", False),
+        ("True", True),
+        ("yes", True),
+        ('"no"', "no"),
+        ("[1, 2]", [1, 2]),
+        ("p%(10)", "p%(10)"),
+        ("none", "none"),
+    ],
+)
+def test_values_are_read_as_they_are_written(text, value):
+    found = registry.plain_value(text)
+    assert found == value
+    assert type(found) is type(value)

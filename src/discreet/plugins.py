@@ -33,7 +33,7 @@ def entries(kind: str, built_in: frozenset[str]) -> dict[str, tuple[EntryPoint, 
     for entry in entry_points(group=f"discreet.{_GROUPS.get(kind, f'{kind}s')}"):
         if entry.name in built_in:
             notice(
-                f"{_owner(entry)} registers {kind} {entry.name!r}, but that name is built in and "
+                f"{owner(entry)} registers {kind} {entry.name!r}, but that name is built in and "
                 "stays what it is. Rename the plug-in's entry point."
             )
         else:
@@ -45,19 +45,29 @@ def load(kind: str, claims: tuple[EntryPoint, ...]) -> Any:
     """The class or function behind a name, or an error that names the plug-in at fault."""
     first = claims[0]
     if len(claims) > 1:
-        owners = " and ".join(map(_owner, claims))
+        owners = " and ".join(map(owner, claims))
         raise PluginError(
             f"{owners} both register {kind} {first.name!r}, so the name has no meaning. Uninstall "
             "one of them."
         )
     try:
-        return first.load()
-    except Exception as error:  # whatever another package's code raises
-        raise PluginError(
-            f"{_owner(first)} does not give its {kind} {first.name!r} ({first.value}): "
-            f"{type(error).__name__}: {error}. Repair or uninstall the plug-in."
-        ) from error
+        found = first.load()
+    except (Exception, SystemExit) as error:  # whatever another package's code raises
+        raise fault(kind, claims, f"{type(error).__name__}: {error}") from error
+    if not callable(found):
+        raise fault(kind, claims, f"a class or function was expected, not {found!r}")
+    return found
 
 
-def _owner(entry: EntryPoint) -> str:
+def fault(kind: str, claims: tuple[EntryPoint, ...], why: object) -> PluginError:
+    """An error that names the plug-in behind a name."""
+    first = claims[0]
+    return PluginError(
+        f"{owner(first)} does not give its {kind} {first.name!r} ({first.value}): "
+        f"{str(why).rstrip('.')}. Repair or uninstall the plug-in."
+    )
+
+
+def owner(entry: EntryPoint) -> str:
+    """The plug-in that registers a name."""
     return f"plug-in {entry.dist.name!r}" if entry.dist is not None else "a plug-in"

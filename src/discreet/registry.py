@@ -10,11 +10,12 @@ from __future__ import annotations
 import functools
 import importlib
 import inspect
+import json
 from collections.abc import Callable, Mapping
 from typing import Any, TypeGuard
 
 from discreet import plugins
-from discreet.errors import ParameterError, PluginError, UnknownNameError
+from discreet.errors import DiscreetError, ParameterError, PluginError, UnknownNameError
 from discreet.progress import notice
 
 Entry = str | tuple[str, Mapping[str, Any]]
@@ -191,23 +192,45 @@ _NOW_WRITTEN = {
 }
 
 
+_TRUTH = {"true": True, "yes": True, "false": False, "no": False}
+
+
 def names(kind: str) -> list[str]:
     """Every registered name of a kind, those of plug-ins last."""
     built_in = KINDS[kind]
     return [*built_in, *plugins.entries(kind, frozenset(built_in))]
 
 
-def working(kind: str) -> list[str]:
-    """The names of a kind that can be loaded; a plug-in that cannot is named in a notice."""
-    found = list(KINDS[kind])
-    for name in names(kind)[len(found) :]:
+def each(kind: str, parts: Mapping[str, Any]) -> dict[str, Any]:
+    """One of every name of a kind, made without parameters, by name.
+
+    A plug-in of which none can be made, or that lacks a part, is named in a notice and left out.
+
+    Args:
+      kind: One of `KINDS`.
+      parts: What each must have, with the types.
+    """
+    found = {name: build(kind, name) for name in KINDS[kind]}
+    for name, claims in plugins.entries(kind, frozenset(KINDS[kind])).items():
         try:
-            load(kind, name)
+            made = build(kind, name)
+            if missing := [
+                p for p, t in parts.items() if not isinstance(getattr(made, p, None), t)
+            ]:
+                raise plugins.fault(kind, claims, f"it has no {' and no '.join(missing)}")
         except PluginError as error:
             notice(str(error))
+        except DiscreetError as error:
+            notice(str(plugins.fault(kind, claims, error)))
         else:
-            found.append(name)
+            found[name] = made
     return found
+
+
+def guest(kind: str, name: str) -> str:
+    """The plug-in that registers a name; empty for names that are built in."""
+    claims = plugins.entries(kind, frozenset(KINDS[kind])).get(name)
+    return "" if claims is None else plugins.owner(claims[0])
 
 
 def load(kind: str, name: str) -> Any:
@@ -240,6 +263,8 @@ def build(
       given: A registered name, or the name and the parameters together.
       parameters: The parameters that go with a name.
     """
+    if kind not in KINDS:
+        raise UnknownNameError("kind", kind, KINDS)
     if isinstance(given, Mapping):
         if not isinstance(given.get("name"), str):
             raise ParameterError(f'{kind} as plain data needs a "name", got {dict(given)!r}.')
@@ -247,7 +272,35 @@ def build(
             raise ParameterError(f"{kind} {given['name']!r} has two values of {twice[0]!r}.")
         parameters = {**given, **(parameters or {})}
         given = str(parameters.pop("name"))
-    return make(load(kind, given), parameters or {}, f"{kind} {given!r}")
+    elif not isinstance(given, str):
+        raise ParameterError(
+            f'{kind} is given by its name, or as plain data with a "name"; got {given!r}.'
+        )
+    target = load(kind, given)
+    try:
+        return make(target, parameters or {}, f"{kind} {given!r}")
+    except DiscreetError:
+        raise
+    except Exception as error:  # whatever another package's code raises
+        if given in KINDS[kind]:
+            raise
+        claims = plugins.entries(kind, frozenset(KINDS[kind]))[given]
+        raise plugins.fault(kind, claims, f"{type(error).__name__}: {error}") from error
+
+
+def plain_value(text: str) -> Any:
+    """A value as it is written on a command line.
+
+    Numbers, lists, truth values and null are read as JSON; truth values also as `True`, `no` and
+    the like. Everything else is text, and so is what stands in quotation marks.
+
+    >>> [plain_value(text) for text in ("3", "False", "yes", "p%(10)", '"no"')]
+    [3, False, True, 'p%(10)', 'no']
+    """
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        return _TRUTH.get(text.lower(), text)
 
 
 def make(target: Callable[..., Any], parameters: Mapping[str, Any], what: str) -> Any:

@@ -60,3 +60,28 @@ def test_what_is_missing_is_said(folder, capsys):
     (folder / "odd.csv").write_text("row,status\n1,p\n")
     assert run("audit", "--labels", "odd.csv", "--table", "table.parquet") != 0
     assert "col" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "no column"),
+        ("row,col,status\n", "has no cells"),
+        ("row,col,status\n1,1,p\n1,2\n", "line 3 of pattern.csv has 2 values"),
+        ("row,col,status\n1,1,p\n1,2,s,s\n", "line 3 of pattern.csv has 4 values"),
+        ("row,col,status\n1,1,p\n1,1,s\n", "names cell 1, 1 twice, with 'p' and 's'"),
+    ],
+)
+def test_a_pattern_that_is_cut_off_empty_or_contradicts_itself_is_refused(
+    folder, capsys, text, message
+):
+    (folder / "pattern.csv").write_text(text)
+    assert run("audit", "--table", "table.parquet", "--labels", "pattern.csv") == 2
+    assert message in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_pattern_from_a_spreadsheet_is_audited(folder, capsys):
+    path = pattern_file(folder)
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes() + b"\r\n\r\n")
+    assert run("audit", "--table", "table.parquet", "--labels", "pattern.csv", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["suppressed"] == len(LABELS)

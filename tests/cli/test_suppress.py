@@ -169,3 +169,19 @@ def test_what_cannot_be_audited_is_explained(folder, capsys, message):
     (folder / "codes.csv").write_text("activity,region,status\nbred,hills,p\n")
     assert run("audit", *WRONG_AUDITS[message]) == 2
     assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("written", ["False", "no", "NO", "false"])
+def test_what_is_written_as_false_means_false(folder, written):
+    assert protect("counts.parquet", "release.parquet", "max=3", f"zeros={written}") == 0
+    parameters = dc.read_release("release.parquet").statement.steps[-1].parameters
+    assert parameters["zeros"] is False
+    assert protect("counts.parquet", "release.parquet", f"singletons={written}") == 0
+    release = dc.read_release("release.parquet")
+    assert release.statement.says("lone-contributors")
+
+
+@pytest.mark.parametrize("setting", ["zeros=0", "singletons=maybe", "zeros=nein"])
+def test_what_is_neither_true_nor_false_is_refused(folder, capsys, setting):
+    assert protect("counts.parquet", "release.parquet", setting) == 2
+    assert "must be True or False" in capsys.readouterr().err

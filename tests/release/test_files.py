@@ -40,7 +40,7 @@ def same(left, right):
     assert left.design.terms == right.design.terms
     assert left.design.published_codes()[0][1] == right.design.published_codes()[0][1]
     assert [a.declared for a in left.design.axes] == [a.declared for a in right.design.axes]
-    for name in ("z", "status", "precision", "quality"):
+    for name in ("z", "y", "status", "precision", "quality"):
         a, b = getattr(left, name), getattr(right, name)
         assert (a is None) == (b is None), name
         if a is not None:
@@ -84,6 +84,58 @@ def _csv(table):
     from discreet.release.formats.csv import csv_bytes
 
     return csv_bytes(table)
+
+
+@pytest.mark.parametrize("ending", [".csv", ".parquet"])
+@pytest.mark.parametrize("kind", [np.int64, np.float64])
+def test_inner_cells_come_back(tmp_path, ending, kind):
+    d = design()
+    y = np.random.default_rng(3).normal(0, 40, d.n_inner).round(0 if kind is np.int64 else 15)
+    y[:3] = 0
+    made = release(d.aggregate(y.astype(kind)), y=y.astype(kind))
+    same(made, dc.read_release(made.save(tmp_path / f"r{ending}")))
+
+
+def test_inner_cells_on_structural_zeros_come_back_in_any_order(tmp_path):
+    axes = [dc.Axis.flat("a", "xyz"), dc.Axis.flat("count", "uv")]
+    d = dc.Design.sparse(axes, "a*count", [np.array([0, 1, 2]), np.array([1, 0, 1])])
+    made = release(d.aggregate(np.array([5, 7, 9])), d, y=np.array([5, 7, 9]))
+    path = made.save(tmp_path / "r.csv")
+    inner = tmp_path / "r.inner.csv"
+    head, *rows = inner.read_text().splitlines()
+    inner.write_text("\n".join([head, *rows[::-1]]))
+    same(made, dc.read_release(path))
+
+
+@pytest.mark.parametrize("damage", ["missing", "twice", "code", "renamed", "text"])
+def test_damaged_inner_cells_are_refused(tmp_path, damage):
+    d = design()
+    y = np.arange(d.n_inner)
+    path = release(d.aggregate(y), y=y).save(tmp_path / "r.csv")
+    inner = tmp_path / "r.inner.csv"
+    text = inner.read_text()
+    lines = text.splitlines(keepends=True)
+    changed = {
+        "twice": "".join([*lines, lines[-1]]),
+        "code": text.replace("n1", "n7"),
+        "renamed": text.replace("place", "plac"),
+        "text": "nothing",
+    }
+    if damage == "missing":
+        inner.unlink()
+    else:
+        inner.write_text(changed[damage])
+    with pytest.raises(DataError, match="inner cells"):
+        dc.read_release(path)
+
+
+def test_decimals_in_place_of_suppressed_cells_come_back(tmp_path):
+    d = dc.Design.product({"row": 3, "col": 3}, "row*col")
+    table = dc.Table.from_inner(d, np.array([3, 11, 32, 30, 1, 9, 13, 8, 2]))
+    made = table.with_secret(dc.Secret.demo()).protect("suppress", max=3, decimals="rmse")
+    found = dc.read_release(made.save(tmp_path / "r.csv"))
+    same(made, found)
+    same(made.tabulate("row"), found.tabulate("row"))
 
 
 def test_structural_zeros_come_back(tmp_path):

@@ -149,3 +149,14 @@ def test_a_large_table_is_fitted_in_a_fraction_of_its_memory(name):
     tracemalloc.stop()
     assert isinstance(fit.cells, ModelTable)
     assert peak < 8 * design.n_inner / 2
+
+
+@pytest.mark.parametrize("fitter", [dc.LeastSquares(), dc.NonNegative(), dc.LogLinear()])
+def test_fitted_cells_cannot_be_written_to(fitter):
+    design = dc.Design.product({"a": 3, "b": 4}, "a + b")
+    fit = fitter(design, design.aggregate(np.arange(12.0)))
+    with pytest.raises(ValueError, match="read-only"):
+        fit.y[0] = 5.0
+    own = fit.y.copy()
+    own[0] = 5.0
+    assert fit.y[0] != 5.0

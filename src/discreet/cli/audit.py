@@ -75,20 +75,42 @@ def audit(
 
 def _pattern(table: Table | None, labels: Path | None) -> Pattern:
     """The pattern of a file, for the cells of the table."""
-    import csv
-
     from discreet.protect.suppress.pattern import Pattern
 
     if table is None or labels is None:
         raise ParameterError("--labels needs the true table: give it with --table.")
     names = [axis.name for axis in table.design.axes]
-    with labels.open(newline="", encoding="utf-8") as lines:
-        rows = list(csv.DictReader(lines))
-    needed = [*names, "status"]
-    if missing := [name for name in needed if rows and name not in rows[0]]:
+    return Pattern.from_labels(table, _letters(labels, names))
+
+
+def _letters(labels: Path, names: list[str]) -> dict[tuple[str, ...], str]:
+    """The letters of a CSV file by cell; every row has all of them, and no cell has two."""
+    import csv
+    import io
+
+    from discreet.design.formats.hrc import read_text
+
+    lines = csv.reader(io.StringIO(read_text(labels), newline=""))
+    head = next(lines, [])
+    if missing := [name for name in (*names, "status") if name not in head]:
         raise ParameterError(f"{labels} has no column {', '.join(missing)}.")
-    given = {tuple(row[name] for name in names): row["status"].strip() for row in rows}
-    return Pattern.from_labels(table, given)
+    found: dict[tuple[str, ...], str] = {}
+    for row in filter(None, lines):
+        if len(row) != len(head):
+            raise ParameterError(
+                f"line {lines.line_num} of {labels} has {len(row)} values, but there are "
+                f"{len(head)} columns."
+            )
+        values = dict(zip(head, row, strict=True))
+        cell, letter = tuple(values[name] for name in names), values["status"].strip()
+        if found.setdefault(cell, letter) != letter:
+            raise ParameterError(
+                f"{labels} names cell {', '.join(cell)} twice, with {found[cell]!r} and "
+                f"{letter!r}. Leave one of the lines out."
+            )
+    if not found:
+        raise ParameterError(f"{labels} has no cells; is it the file that was meant?")
+    return found
 
 
 def _summary(found: Audit) -> dict[str, Any]:

@@ -14,6 +14,7 @@ import typer
 
 from discreet.errors import ParameterError
 from discreet.files import PARQUET
+from discreet.registry import plain_value
 
 if TYPE_CHECKING:
     from discreet.design.release import Release
@@ -42,14 +43,9 @@ def pairs(given: list[str] | None, what: str) -> dict[str, str]:
 
 
 def plain_values(given: list[str] | None) -> dict[str, Any]:
-    """NAME=VALUE options with values read as JSON where they are (numbers, true, lists)."""
-    found: dict[str, Any] = {}
-    for name, value in pairs(given, "a parameter").items():
-        try:
-            found[name.replace("-", "_")] = json.loads(value)
-        except json.JSONDecodeError:
-            found[name.replace("-", "_")] = value
-    return found
+    """NAME=VALUE options with plain values: numbers, true and false, lists, texts."""
+    named = pairs(given, "a parameter").items()
+    return {name.replace("-", "_"): plain_value(value) for name, value in named}
 
 
 def choice(kind: Any, value: str, flag: str) -> Any:

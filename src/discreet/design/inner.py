@@ -83,6 +83,7 @@ class ModelTable(NDArrayOperatorsMixin):
                 "to a file with `fit.write(path)`."
             )
         y = self.link.of(self.design.adjoint(self.nu))
+        y.flags.writeable = False
         if len(self) <= KEPT:
             self._kept = y
         return y

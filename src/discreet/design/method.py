@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -37,7 +38,7 @@ class Claims:
     keeps_zeros: bool
     keeps_positive: bool = False
     max_move: float = math.inf
-    blocked: tuple[int, ...] = ()
+    blocked: Sequence[int] = ()
     variance: float | None = None
     consistent: bool = False
     follows_truth: tuple[str, ...] = ()

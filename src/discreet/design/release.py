@@ -220,6 +220,9 @@ class Release(show.Frames, Protected):
     def tabulate(self, margins: Margins) -> Release:
         """A public table of other margins, summed from the released inner cells.
 
+        Where decimals stand in place of suppressed cells, the table's cells are true where shown
+        cells give them, and decimals elsewhere.
+
         Args:
           margins: What the table shows: a formula, or a list of tuples.
         """
@@ -231,11 +234,14 @@ class Release(show.Frames, Protected):
         """The true value of a sum of cells, or `None` where published cells do not give it.
 
         A release with suppressed cells, or with decimals in their place, gives a sum exactly when
-        it is a combination of cells that are shown.
+        it is a combination of cells that are shown. One whose values were changed gives none.
 
         Args:
           cells: Codes by variable, one or a list of them, of the cells to be summed; variables
             left out are totals. Several such cells that do not overlap are given as a list.
+
+        Raises:
+          DesignError: The release changes values, so that none of its sums is known to be true.
         """
         from discreet.release.sums import published_sum
 
@@ -275,7 +281,7 @@ class Release(show.Frames, Protected):
 
         Args:
           path: A name that ends in `.parquet`, or in `.csv` for the published cells as CSV with
-            the statement beside them; `discreet.read_release` reads both.
+            statement and inner cells in files beside it; `discreet.read_release` reads both.
         """
         from discreet.release.files import save
 

@@ -17,6 +17,12 @@ from discreet.ledger.file import LedgerFile
 from discreet.ledger.sketch import Sketch
 from discreet.ledger.text import row_line, summary_line
 
+AVERAGED = (
+    "The noise of several such releases can be averaged away. Make further tables from the first "
+    "release with `release.tabulate`"
+)
+"""What several releases of one edition give away whose noise was drawn for a table as a whole."""
+
 
 class Ledger:
     """A file in which every release is entered before anybody gets it.
@@ -90,7 +96,13 @@ class Ledger:
             return entries.budget_of(db, name)
 
     def register_release(
-        self, data_set: DataSet, digest: str, step: Mapping[str, object], *, again: bool = False
+        self,
+        data_set: DataSet,
+        digest: str,
+        step: Mapping[str, object],
+        *,
+        again: bool = False,
+        risk: str = AVERAGED,
     ) -> int:
         """Enter a release whose noise was drawn for one table as a whole; returns its number.
 
@@ -99,6 +111,7 @@ class Ledger:
           digest: Tells this release from others; the same release can be entered many times.
           step: What was done, as plain public data.
           again: Allow a release that differs from the first one of this edition.
+          risk: What several such releases give away, and what to do instead.
 
         Raises:
           LedgerError: A different release of this edition was entered before.
@@ -110,9 +123,7 @@ class Ledger:
             if found and not again:
                 raise LedgerError(
                     f"{shown(data_set)} has a release by a table-wise method already, and this one "
-                    "differs from it. The noise of several such releases can be averaged away. "
-                    "Make further tables from the first release with `release.tabulate`, or accept "
-                    "the risk with again=True."
+                    f"differs from it. {risk}, or accept the risk with again=True."
                 )
             entries.add_release(db, data_set, len(found) + 1, digest, step)
             return len(found) + 1

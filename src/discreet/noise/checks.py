@@ -29,6 +29,13 @@ def is_number(value: object) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
+def truth_value(name: str, value: object) -> bool:
+    """True or false, and nothing that only counts as such."""
+    if not isinstance(value, bool | np.bool_):
+        raise ParameterError(f"{name} must be True or False, got {value!r}.")
+    return bool(value)
+
+
 def positive(name: str, value: float) -> float:
     """A finite number above zero."""
     if not is_number(value) or not (math.isfinite(value) and value > 0):

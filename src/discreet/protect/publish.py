@@ -20,6 +20,7 @@ from discreet.design.table import Table
 from discreet.digests import digest
 from discreet.errors import ParameterError
 from discreet.ledger import Cost, Ledger
+from discreet.ledger.ledger import AVERAGED
 from discreet.protect.draws import SecretDraws, release_digest
 from discreet.protect.sentences import data_step, follows_truth
 
@@ -28,6 +29,11 @@ _REMEDY = {
     COUNT: " with grid=, which is for weighted counts; leave it out",
     WEIGHT: " without grid=, the public weight of one step of noise",
 }
+
+_SUBTRACTED = (
+    "A cell that one of two tables hides can often be computed from the other. Protect all margins "
+    "in one table, or make the method of the second by `dc.consistent(method, table, first)`"
+)
 
 
 def publish(
@@ -190,7 +196,9 @@ def _registered(book: Ledger | None, method: Method, table: Table, again: bool) 
         SecretDraws().generator(method, ordered)
     # the same table on another support can come out otherwise: a release of its own
     shown = digest(release_digest(arranged, ordered), ordered.design.n_inner).hex()
-    return book.register_release(table.data_set, shown, _entry(method), again=again)
+    claims = getattr(method, "claims", None)
+    risk = _SUBTRACTED if getattr(claims, "follows_truth", ()) else AVERAGED
+    return book.register_release(table.data_set, shown, _entry(method), again=again, risk=risk)
 
 
 def _entry(method: Method) -> dict[str, Any]:

@@ -7,7 +7,7 @@ values of their cells; and `remade(terms)`, the same release of another table of
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol
@@ -84,15 +84,15 @@ def zeros_stay() -> Sentence:
     return Sentence("zeros-stay", "True zeros are published as zeros.", holds=_zeros_stay)
 
 
-def never_published(values: Iterable[int]) -> Sentence:
+def never_published(values: Sequence[int]) -> Sentence:
     """Some values never appear."""
-    some = sorted(values)
+    some = values if isinstance(values, range) else sorted(values)
     shown = " and ".join(map(str, some)) if len(some) < 3 else f"{some[0]} to {some[-1]}"
     return Sentence(
         "never-published",
         f"Values of {shown} are never published.",
         f"Figures of {shown} are never shown.",
-        holds=partial(_never_published, tuple(some)),
+        holds=partial(_never_published, some[0], some[-1]),
     )
 
 
@@ -368,8 +368,7 @@ def _none_below(threshold: int, evidence: Any) -> bool:
     )
 
 
-def _never_published(values: tuple[int, ...], evidence: Any) -> bool:
-    lowest, highest = values[0], values[-1]
+def _never_published(lowest: int, highest: int, evidence: Any) -> bool:
     shown = np.concatenate([f.z[~f.hidden] for f in evidence.finals])
     inside = (shown > lowest - 1 + 1e-9) & (shown < highest + 1 - 1e-9)
     return not bool((inside & (shown > 1e-9)).any())

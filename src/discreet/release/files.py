@@ -30,6 +30,7 @@ from discreet.errors import ConfidentialError, DataError
 from discreet.files import PARQUET, ending_of, written_whole
 from discreet.release.formats.csv import csv_bytes
 from discreet.release.formats.inert import inert
+from discreet.release.inner_file import read_inner, write_inner
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -50,8 +51,9 @@ def save(release: Release, path: str | Path) -> Path:
 def write_csv(release: Release, path: str | Path) -> Path:
     """Write the published cells as CSV, and the statement beside them for people and programs.
 
-    Beside `release.csv` lie `release.statement.txt` and `release.statement.json`. With the latter
-    `read_csv` gives the release back, but for its inner cells, which Parquet alone keeps.
+    Beside `release.csv` lie `release.statement.txt` and `release.statement.json`, and
+    `release.inner.csv` where inner cells are part of the release. With them `read_csv` gives the
+    release back.
     """
     if not isinstance(release, Release):
         raise ConfidentialError("only a release may be exported; protect the table first.")
@@ -63,15 +65,16 @@ def write_csv(release: Release, path: str | Path) -> Path:
     for ending, text in beside.items():
         with written_whole(target.with_suffix(f".statement.{ending}")) as temporary:
             temporary.write_text(text, encoding="utf-8")
+    write_inner(release, target)
     with written_whole(target) as temporary:
         temporary.write_bytes(content)
     return target
 
 
 def read_csv(path: str | Path) -> Release:
-    """A release from its CSV file and the statement beside it, without inner cells.
+    """A release from its CSV file, and statement and inner cells beside it.
 
-    Rows may stand in any order.
+    Rows may stand in any order. Files of older versions have no inner cells.
     """
     target = Path(path)
     header = _read_header(target)
@@ -87,6 +90,9 @@ def read_csv(path: str | Path) -> Release:
     if quality in cells.column_names:
         given = cells.column(quality).fill_null(NO_QUALITY).to_numpy()
         parts["quality"] = given.astype(header["quality"])
+    if header.get("inner_file"):
+        kind = np.dtype(header["types"][1])
+        parts["y"] = read_inner(target, design, header["unit"], kind)
     z = cells.column(unit).fill_null(0).to_numpy().astype(header["types"][0])
     return Release(design, z, Statement.from_json(header["statement"]), header["unit"], **parts)
 
@@ -97,6 +103,7 @@ def _header(release: Release) -> dict[str, Any]:
     return {
         "format": FORMAT,
         **release_header(release),
+        "inner_file": release.y is not None,
         "design": design_to_json(release.design),
         "support": support and base64.b64encode(support).decode(),
         "quality": None if release.quality is None else str(release.quality.dtype),

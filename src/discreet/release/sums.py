@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from discreet.design.base import Design
 from discreet.design.codes import canonical
 from discreet.design.release import Protected
-from discreet.errors import DesignError, UnknownNameError
+from discreet.errors import DesignError, ParameterError, UnknownNameError
+from discreet.protect.suppress.sentences import SHOWN_IS_TRUE
 from discreet.solve.linear.elimination import spanned
 from discreet.solve.linear.projection import combination
 from discreet.solve.linear.unknowns import Unknowns, unknowns
@@ -25,15 +26,52 @@ def published_sum(release: Protected, cells: Cells) -> float | None:
     from scipy.sparse import csc_array
 
     target = csc_array(_members(release.design, cells).astype(np.int64)[:, None])
-    hidden = release.hidden | release.replaced
-    shown = np.flatnonzero(~hidden)
-    values = release.z[shown].astype(np.float64)
-    system = unknowns(release.design.matrix().tocsc()[:, shown], values)
-    open_part = csc_array(system.restrict(target).astype(np.int64))
-    if not spanned(csc_array(system.equations.astype(np.int64)), open_part)[0]:
+    if not has_true_cells(release):
+        raise DesignError(
+            "values of this release were changed, so that no sum of them is known to be true. "
+            "Further tables of released inner cells are made by `release.tabulate`."
+        )
+    system = _system(release)
+    open_part = system.restrict(target)
+    if not _follow(system, open_part)[0]:
         return None
     value = float(system.constant(target)[0]) + _open_value(system, open_part)
-    return float(round(value)) if (values == np.rint(values)).all() else value
+    return float(round(value)) if shows_whole_numbers(release) else value
+
+
+def has_true_cells(release: Protected) -> bool:
+    """Whether all cells of a release have their true values, but those that are not shown."""
+    return release.statement.says(SHOWN_IS_TRUE)
+
+
+def follow_from_shown(release: Protected, sums: Any) -> NDArray[np.bool_]:
+    """Which sums of inner cells, given as sparse columns, are combinations of shown cells."""
+    system = _system(release)
+    return _follow(system, system.restrict(sums))
+
+
+def shows_whole_numbers(release: Protected) -> bool:
+    """Whether all cells that are shown are whole numbers, as counts are."""
+    values = release.z[_shown(release)]
+    return bool((values == np.rint(values)).all())
+
+
+def _shown(release: Protected) -> NDArray[np.intp]:
+    return np.flatnonzero(~(release.hidden | release.replaced))
+
+
+def _system(release: Protected) -> Unknowns:
+    """What shown cells leave open of the inner cells."""
+    shown = _shown(release)
+    columns = release.design.matrix().tocsc()[:, shown]
+    return unknowns(columns, release.z[shown].astype(np.float64))
+
+
+def _follow(system: Unknowns, open_parts: Any) -> NDArray[np.bool_]:
+    from scipy.sparse import csc_array
+
+    whole = csc_array(system.equations.astype(np.int64))
+    return spanned(whole, csc_array(open_parts.astype(np.int64)))
 
 
 def _open_value(system: Unknowns, open_part: Any) -> float:
@@ -46,7 +84,12 @@ def _open_value(system: Unknowns, open_part: Any) -> float:
 
 def _members(design: Design, cells: Cells) -> NDArray[np.bool_]:
     """The inner cells of a sum."""
-    listed = [cells] if isinstance(cells, Mapping) else list(cells)
+    listed = [cells] if isinstance(cells, Mapping) else cells
+    if not isinstance(listed, Sequence) or not all(isinstance(c, Mapping) for c in listed):
+        raise ParameterError(
+            'a sum is given by the codes of its cells, such as {"sex": "f"} or a list of such, '
+            f"got {cells!r}."
+        )
     found = np.zeros(design.n_inner, dtype=np.int64)
     for cell in listed:
         found += _inside(design, cell)

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-import numpy as np
+from dataclasses import replace
+from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.design.base import Design
 from discreet.design.formula import Margins, parse, shown
-from discreet.design.release import Release
+from discreet.design.release import CellStatus, Release
 from discreet.design.statement import Step
 from discreet.errors import DesignError
+from discreet.protect.suppress.sentences import shown_is_true
+from discreet.release.sums import follow_from_shown, has_true_cells, shows_whole_numbers
 
 
 def tabulate(release: Release, margins: Margins) -> Release:
     """A public table of other margins of the released inner cells; see `Release.tabulate`.
 
     Promise: tables of one release agree with each other, and a further table tells nothing that
-    the released inner cells do not.
+    the released inner cells do not. Of a release with decimals in place of suppressed cells, a cell
+    is true where cells that are shown give it, and a decimal elsewhere.
     """
     if release.y is None:
         raise DesignError(
@@ -25,9 +33,29 @@ def tabulate(release: Release, margins: Margins) -> Release:
     design = release.design.structured("variables to tabulate by").with_margins(margins)
     terms = [shown(term) for term in parse(margins)]
     step = Step("tabulate", {"margins": terms})
+    z = design.aggregate(np.asarray(release.y))
+    if has_true_cells(release):
+        return _with_decimals(release, design, z, step)
     return release.with_parts(
         design=design,
-        z=design.aggregate(np.asarray(release.y)),
+        z=z,
         precision=None,
         statement=release.statement.then(step, changes_values=False),
+    )
+
+
+def _with_decimals(release: Release, design: Design, z: NDArray[Any], step: Step) -> Release:
+    """A further table in which cells are true where shown cells give them, else decimals.
+
+    What was said of intervals and small counts was said of the cells of the first table.
+    """
+    is_true = follow_from_shown(release, design.matrix())
+    status = np.where(is_true, CellStatus.published, CellStatus.decimal).astype(np.int8)
+    said = replace(step, sentences=(shown_is_true(has_decimals=True),))
+    return release.with_parts(
+        design=design,
+        z=np.where(is_true, np.rint(z), z) if shows_whole_numbers(release) else z,
+        precision=None,
+        status=status,
+        statement=release.statement.then(said, changes_values=True),
     )

@@ -78,6 +78,12 @@ class Certificate:
         return f"{largest}; {ratio}"
 
 
+def _read_only(values: Vector) -> Vector:
+    view = values.view()
+    view.flags.writeable = False
+    return view
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Fit:
     """Fitted inner cells `y` and published cells `z = X'y`.
@@ -102,9 +108,16 @@ class Fit:
     notes: dict[str, Any] = field(default_factory=dict)
     design: Design | None = None
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.cells, ModelTable):
+            object.__setattr__(self, "cells", _read_only(self.cells))
+
     @property
     def y(self) -> Vector:
-        """Fitted inner cells; those of a table that is never stored are computed for each call."""
+        """Fitted inner cells; those of a table that is never stored are computed for each call.
+
+        They cannot be written to: take a copy first.
+        """
         return self.cells.y if isinstance(self.cells, ModelTable) else self.cells
 
     def inner(self, codes: Mapping[str, Any]) -> Vector:

@@ -229,10 +229,11 @@ def _max_move(trial: _Trial) -> str:
 def _blocked(trial: _Trial) -> str:
     blocked = trial.method.claims.blocked
     z, shown = trial.drawn
-    seen = sorted(set(blocked) & set(np.unique(z[shown]).tolist()))
+    whole = np.unique(z[shown][z[shown] == np.rint(z[shown])]).astype(np.int64)
+    seen = [value for value in whole.tolist() if value in blocked]
     if seen:
         raise Broken(f"the blocked values {seen} were published.")
-    return f"blocked values absent: {list(blocked)}" if blocked else "not claimed"
+    return f"blocked values absent: {blocked[0]} to {blocked[-1]}" if blocked else "not claimed"
 
 
 def _unbiased(trial: _Trial) -> str:

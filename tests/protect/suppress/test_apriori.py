@@ -93,3 +93,20 @@ def test_lines_hold_for_cells_with_the_same_content_when_asked():
     assert file.cells(table.design).unsafe.sum() == 1
     both = np.flatnonzero(file.cells(table.design, expand=True).unsafe)
     assert {table.design.cell(int(k))["trade"] for k in both} == {"X", "x"}
+
+
+@pytest.mark.parametrize(("one", "two"), [("u", "s"), ("s", "u"), ("u", "p"), ("p", "u")])
+def test_a_cell_that_is_unsafe_and_safe_is_refused(table, tmp_path, one, two):
+    file = tmp_path / "cells.hst"
+    file.write_text(f"x,n,{one}\ny,n,{one}\nx,n,{two}\n")
+    with pytest.raises(DataError, match=f"line 3: cell 'x, n' has '{two}'.*opposite"):
+        with_apriori(table, PPercent(10), file)
+    file.write_text(f"x,n,{one}\nx,n,{one}\n")
+    assert with_apriori(table, PPercent(10), file)["rules"]
+
+
+def test_a_cost_of_nothing_is_refused(table, tmp_path):
+    file = tmp_path / "cells.hst"
+    file.write_text("x,n,c,0\n")
+    with pytest.raises(DataError, match="a cost of 0"):
+        with_apriori(table, PPercent(10), file)

@@ -72,16 +72,13 @@ def built_from(kind: str, given: Any) -> Any:
 
 
 def _values(text: str) -> dict[str, Any]:
-    """Parameters from ``A=1,B=[1, 2]``; values are read as JSON where they are."""
+    """Parameters from ``A=1,B=[1, 2]``; see `registry.plain_value`."""
     found: dict[str, Any] = {}
     for part in filter(None, _COMMA.split(text.strip())):
         name, separator, value = part.partition("=")
         if not separator or not value.strip():
             raise ParameterError(f"parameters are written NAME=VALUE,NAME=VALUE; got {part!r}.")
-        try:
-            found[name.strip().replace("-", "_")] = json.loads(value)
-        except json.JSONDecodeError:
-            found[name.strip().replace("-", "_")] = value.strip()
+        found[name.strip().replace("-", "_")] = registry.plain_value(value.strip())
     return found
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from discreet.design.formats.argus import APriori, AprioriCells, read_apriori
 from discreet.design.table import Table
-from discreet.errors import UnknownNameError
+from discreet.errors import DataError, UnknownNameError
 from discreet.noise.checks import positive
 from discreet.protect.suppress.pattern import published_values
 from discreet.protect.suppress.rules import Marks, Needs, Rule
@@ -138,6 +138,11 @@ def with_apriori(
 
 def _factors(table: Table, said: AprioriCells) -> list[tuple[dict[str, str], float]]:
     """What the costs of the file are of the cells' values; empty cells have no value to compare."""
+    for k in np.flatnonzero(said.cost == 0):
+        raise DataError(
+            f"the a-priori file gives cell {table.design.cell(int(k))} a cost of 0, and costs must "
+            "be positive. Give a small cost to a cell that is rather suppressed than others."
+        )
     values = np.abs(published_values(table)).astype(np.float64)
     priced = np.flatnonzero((said.cost > 0) & (values > 0))
     return [(table.design.cell(int(k)), float(said.cost[k] / values[k])) for k in priced]

@@ -9,7 +9,7 @@ import numpy as np
 from discreet.design.base import Cell, Design
 from discreet.design.release import CellStatus, Protected
 from discreet.design.table import Table
-from discreet.errors import DesignError
+from discreet.errors import DesignError, ParameterError
 from discreet.protect.suppress.suppress import Suppress
 
 _Name = frozenset[tuple[str, str]]
@@ -26,6 +26,8 @@ def consistent(method: Suppress, table: Table, earlier: Protected) -> Suppress:
       table: The new table; it has all cells that the earlier release shows.
       earlier: What was published, by suppression.
     """
+    if not isinstance(earlier, Protected):
+        raise ParameterError(f"an earlier release was expected, got {type(earlier).__name__}.")
     here = _cells(table.design)
     status = np.zeros(len(earlier.z), np.int8) if earlier.status is None else earlier.status
     was_shown = status == CellStatus.published

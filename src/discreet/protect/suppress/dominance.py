@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from discreet.design.magnitude import NOBODY, CellContributions, Contributions
 from discreet.design.table import Table
 from discreet.errors import ParameterError
-from discreet.noise.checks import positive, whole
+from discreet.noise.checks import is_number, positive, whole
 
 Needs = tuple[NDArray[np.float64], NDArray[np.float64]]
 """How far below and above its value the interval of each cell must reach."""
@@ -244,9 +244,12 @@ def _first(which: NDArray[np.bool_]) -> NDArray[np.int64]:
 def _identifiers(waivers: Any) -> tuple[str, ...]:
     from discreet.design.codes import canonical
 
-    return tuple(canonical(one) for one in ([waivers] if isinstance(waivers, str) else waivers))
+    several = [waivers] if isinstance(waivers, str) else waivers
+    if isinstance(several, Mapping) or not isinstance(several, Collection):
+        raise ParameterError(f"waivers is a list of contributors' identifiers, got {waivers!r}.")
+    return tuple(canonical(one) for one in several)
 
 
 def _percentage(name: str, value: float) -> None:
-    if not 0 < value <= 100:
+    if not is_number(value) or not 0 < value <= 100:
         raise ParameterError(f"{name} must be a percentage above 0 and at most 100, got {value!r}.")

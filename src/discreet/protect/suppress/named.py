@@ -9,7 +9,7 @@ from discreet import registry
 from discreet.errors import DiscreetError, ParameterError, UnknownNameError
 from discreet.protect.suppress.rules import Rule
 
-_NAME = re.compile(r"([a-z/%-]+)(?:\(([^()]*)\))?")
+_NAME = re.compile(r"([^\s()]+)\s*(?:\(([^()]*)\))?")
 
 
 def rule_named(name: str) -> Rule:

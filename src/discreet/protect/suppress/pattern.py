@@ -245,8 +245,13 @@ def _states(design: Design, labels: Mapping[Any, str] | Sequence[str] | str) -> 
     if not isinstance(labels, Mapping):
         return _from_letters(list(labels))
     state = np.full(design.n_published, PUBLISHED, dtype=np.int8)
+    names = [axis.name for axis in design.axes]
     for cell, letter in labels.items():
-        codes = dict(zip((axis.name for axis in design.axes), cell, strict=True))
+        if not isinstance(cell, tuple) or len(cell) != len(names):
+            raise ParameterError(
+                f"a cell is given by a code of each variable ({', '.join(names)}), got {cell!r}."
+            )
+        codes = dict(zip(names, cell, strict=True))
         state[design.position(codes)] = _from_letters([letter])[0]
     return state
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from discreet.design.base import Design
 from discreet.design.table import Table
 from discreet.errors import DesignError, ParameterError, UnknownNameError
-from discreet.noise.checks import is_number, whole
+from discreet.noise.checks import is_number, truth_value, whole
 from discreet.protect.suppress.lines import Lines, lines
 from discreet.protect.suppress.pattern import Difference
 
@@ -85,7 +85,7 @@ class Threshold(CountRule):
     width: int = 2
 
     def __post_init__(self) -> None:
-        whole("max", self.max, 0 if self.zeros else 1)
+        whole("max", self.max, 0 if truth_value("zeros", self.zeros) else 1)
         whole("width", self.width, 1)
 
     @property
@@ -239,7 +239,7 @@ class KDisclosure(CountRule):
     needs_zeros: bool = True
 
     def __post_init__(self) -> None:
-        whole("coalition", self.coalition, 0 if self.zeros else 1)
+        whole("coalition", self.coalition, 0 if truth_value("zeros", self.zeros) else 1)
 
     @property
     def name(self) -> str:

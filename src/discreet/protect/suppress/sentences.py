@@ -12,10 +12,15 @@ from discreet.design.statement import Sentence
 from discreet.protect.sentences import groups_not_hidden, limit, never_published, process
 from discreet.protect.suppress.rules import Rule, Threshold, told
 
+SHOWN_IS_TRUE = "shown-is-true"
+"""The kind of the sentence by which shown cells have their true values."""
+
 _ROUNDING = 1e-6
 
 
-def suppressed_cells(rules: Sequence[Rule], *, has_intervals: bool) -> list[Sentence]:
+def suppressed_cells(
+    rules: Sequence[Rule], *, has_intervals: bool, has_decimals: bool
+) -> list[Sentence]:
     """What was done, and what shown cells are."""
     why = "; ".join(told(rule)[1] for rule in rules)
     aim = (
@@ -30,13 +35,24 @@ def suppressed_cells(rules: Sequence[Rule], *, has_intervals: bool) -> list[Sent
             "Figures that say too much about single people are not shown. Some other figures are "
             "hidden as well, so that nobody can compute the first ones.",
         ),
-        Sentence(
-            "shown-is-true",
+        shown_is_true(has_decimals=has_decimals),
+    ]
+
+
+def shown_is_true(*, has_decimals: bool) -> Sentence:
+    """What cells are that are neither hidden nor replaced by decimals."""
+    text, plain = (
+        (
+            "Cells that hold no such decimal number have their true values.",
+            "All other figures are exact.",
+        )
+        if has_decimals
+        else (
             "Cells that are shown have their true values.",
             "All figures that are shown are exact.",
-            holds=_shown_is_true,
-        ),
-    ]
+        )
+    )
+    return Sentence(SHOWN_IS_TRUE, text, plain, holds=_shown_is_true)
 
 
 def thresholds(rules: Iterable[Rule], *, has_decimals: bool) -> list[Sentence]:

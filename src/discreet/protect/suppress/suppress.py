@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -16,14 +16,21 @@ from discreet.design.release import COUNT, VALUE, CellStatus, Protected
 from discreet.design.statement import Sentence, Statement
 from discreet.design.table import Table
 from discreet.errors import ParameterError, UnknownNameError
-from discreet.noise.checks import is_number
+from discreet.noise.checks import truth_value
 from discreet.protect.statements import statement_of
 from discreet.protect.suppress.decimals import Decimals
 from discreet.protect.suppress.doubt import with_doubted_cells
 from discreet.protect.suppress.gauss import Plan, suppress_by_gauss
 from discreet.protect.suppress.interval import suppress_by_interval
-from discreet.protect.suppress.named import rule_named
 from discreet.protect.suppress.optimal import lower_bound, suppress_by_optimum
+from discreet.protect.suppress.options import (
+    CellLike,
+    bounds_of,
+    cells_of,
+    decimals_of,
+    factors_of,
+    rules_of,
+)
 from discreet.protect.suppress.pattern import (
     PRIMARY,
     Difference,
@@ -36,7 +43,6 @@ from discreet.protect.suppress.room import least_counts, room_below
 from discreet.protect.suppress.rules import CountRule, Needs, Rule, Threshold, told
 from discreet.protect.suppress.sentences import limits, suppressed_cells, thresholds, widths
 
-CellLike = Mapping[str, object]
 _COSTS = ("value", "cells")
 _SECONDARY = {
     "gauss": suppress_by_gauss,
@@ -73,8 +79,8 @@ class Suppress:
       forbidden: Cells that are never shown, sensitive or not.
       cost: What is to be kept small: the `"value"` of suppressed cells, or the number of `"cells"`.
       priorities: Cells with a factor on their cost; above one they are rather shown.
-      decimals: Decimal numbers in place of suppressed cells, or the name of their residual; none
-        when absent.
+      decimals: Decimal numbers in place of suppressed cells; the name of their residual or plain
+        data, `{"residual": "rmse", "rmse": 2.0}`, will do. None when absent.
       bounds: Cells with what the public knows them to be at least and at most. Intervals are proven
         within these bounds; `"gauss"` does not look at them.
 
@@ -98,18 +104,18 @@ class Suppress:
     units: ClassVar[tuple[str, ...]] = (COUNT, VALUE)
 
     def __post_init__(self) -> None:
-        given: Any = self.rules
-        several = given if isinstance(given, Sequence) and not isinstance(given, str) else (given,)
-        rules = tuple(rule_named(each) if isinstance(each, str) else each for each in several)
-        if not rules or not all(hasattr(rule, "primaries") for rule in rules):
-            raise ParameterError(f"rules such as Threshold(3) were expected, got {given!r}.")
-        object.__setattr__(self, "rules", rules)
-        for option in ("forced", "frozen", "forbidden"):
-            object.__setattr__(self, option, _cells(option, getattr(self, option)))
-        object.__setattr__(self, "priorities", _factors(self.priorities))
-        if isinstance(self.decimals, str):
-            object.__setattr__(self, "decimals", Decimals(self.decimals))
-        object.__setattr__(self, "bounds", _limits(self.bounds))
+        given: dict[str, Any] = {
+            "rules": rules_of(self.rules),
+            "decimals": decimals_of(self.decimals),
+            "priorities": factors_of(self.priorities),
+            "bounds": bounds_of(self.bounds),
+        }
+        given |= {o: cells_of(o, getattr(self, o)) for o in ("forced", "frozen", "forbidden")}
+        for option, read in given.items():
+            object.__setattr__(self, option, read)
+        if self.zeros is not None:
+            truth_value("zeros", self.zeros)
+        truth_value("singletons", self.singletons)
         if self.secondary not in _SECONDARY:
             raise UnknownNameError("secondary suppression", self.secondary, _SECONDARY)
         if self.cost not in _COSTS:
@@ -126,7 +132,7 @@ class Suppress:
             unbiased=False,
             keeps_zeros=not has_decimals or self.zeros_are_public,
             max_move=math.inf if has_decimals else 0.0,
-            blocked=() if has_decimals else tuple(range(1, small + 1)),
+            blocked=() if has_decimals else range(1, small + 1),
             follows_truth=("neighbour",) if has_decimals else ("neighbour", "source"),
         )
 
@@ -303,9 +309,10 @@ class Suppress:
 
     def _said(self) -> list[Sentence]:
         has_intervals = self.secondary != "gauss"
-        said = suppressed_cells(self._rules, has_intervals=has_intervals)
+        has_decimals = self.decimals is not None
+        said = suppressed_cells(self._rules, has_intervals=has_intervals, has_decimals=has_decimals)
         if not self.forced:
-            said += thresholds(self._rules, has_decimals=self.decimals is not None)
+            said += thresholds(self._rules, has_decimals=has_decimals)
         if has_intervals and not self.forced:
             said += widths(self._rules, zeros_are_public=self._says_zeros)
         said += limits(
@@ -351,37 +358,6 @@ def _refuse_both(pattern: Pattern, both: NDArray[np.bool_]) -> None:
             f"cell {named} is forbidden, but also among the cells that must be shown (forced or "
             "frozen). Take it out of one of the lists."
         )
-
-
-def _cells(option: str, given: Any) -> tuple[dict[str, str], ...]:
-    if isinstance(given, Mapping) or not isinstance(given, Sequence):
-        raise ParameterError(f'{option} is a list of cells such as {{"sex": "f"}}, got {given!r}.')
-    for cell in given:
-        if not isinstance(cell, Mapping):
-            raise ParameterError(
-                f'cells of {option} are given by their codes, such as {{"sex": "f"}}, got {cell!r}.'
-            )
-    return tuple(dict(cell) for cell in given)
-
-
-def _factors(given: Any) -> tuple[tuple[dict[str, str], float], ...]:
-    cells = _cells("priorities", [cell for cell, _ in given])
-    factors = [factor for _, factor in given]
-    for factor in factors:
-        if not is_number(factor) or not 0 < factor < np.inf:
-            raise ParameterError(f"factors of priorities must be positive, got {factor!r}.")
-    return tuple(zip(cells, map(float, factors), strict=True))
-
-
-def _limits(given: Any) -> tuple[tuple[dict[str, str], float, float], ...]:
-    cells = _cells("bounds", [cell for cell, _, _ in given])
-    sides = [(low, high) for _, low, high in given]
-    for low, high in sides:
-        if not is_number(low) or not is_number(high) or low > high:
-            raise ParameterError(
-                f"bounds are a cell, a smallest and a largest value, got {low!r} and {high!r}."
-            )
-    return tuple((c, float(a), float(b)) for c, (a, b) in zip(cells, sides, strict=True))
 
 
 def _as_given(pattern: Pattern, table: Table, order: Arrangement) -> Pattern:

@@ -62,7 +62,8 @@ class APriori:
     """The lines of an a-priori file.
 
     Attributes:
-      entries: The lines in their order; a later one about the same cell holds.
+      entries: The lines in their order; a later one about the same cell holds, but none may call
+        unsafe what another calls safe or not to be suppressed.
       variables: The variables that the codes of a line belong to, in their order; those of the
         design when absent.
     """
@@ -91,7 +92,8 @@ class APriori:
             group with a single code below it.
 
         Raises:
-          DataError: A line is about no published cell; the message has its number.
+          DataError: A line is about no published cell, or contradicts an earlier one; the message
+            has its number.
         """
         n, same = design.n_published, design.duplicates() if expand else None
         marks = {word: np.zeros(n, dtype=bool) for word in ("u", "s", "p")}
@@ -106,6 +108,7 @@ class APriori:
             elif entry.word == "pl":
                 lower[where], upper[where] = entry.numbers
             else:
+                _check_agrees(entry, marks["u"][where], marks["s"][where] | marks["p"][where])
                 for word, mark in marks.items():
                     mark[where] = word == entry.word
         return AprioriCells(marks["u"], marks["s"], marks["p"], cost, lower, upper)
@@ -185,6 +188,17 @@ def _entry(cell: tuple[str, ...], word: str, numbers: Sequence[str], line: int) 
     if any(not number >= 0 for number in found):
         raise DataError(f"{place}costs and protection levels must not be negative.")
     return Entry(cell, word, found, line)
+
+
+def _check_agrees(entry: Entry, unsafe: NDArray[np.bool_], safe: NDArray[np.bool_]) -> None:
+    """Refuse a cell that is unsafe by one line and not by another."""
+    if not (safe if entry.word == "u" else unsafe).any():
+        return
+    place = f"line {entry.line}: " if entry.line else ""
+    raise DataError(
+        f"{place}cell {', '.join(entry.cell)!r} has {entry.word!r}, but an earlier line says the "
+        "opposite. A cell is either unsafe (u), or safe (s) or not to be suppressed (p)."
+    )
 
 
 def _quoted(code: str, separator: str) -> str:

@@ -1,0 +1,89 @@
+"""What `Suppress` is told: plain data is read, and wrong input is explained."""
+
+import re
+import resource
+
+import numpy as np
+import pytest
+
+import discreet as dc
+from discreet import registry
+from discreet.errors import DiscreetError, ParameterError, UnknownNameError
+
+COUNTS = np.array([3, 11, 32, 30, 1, 9, 13, 8, 12, 22, 2, 2, 18, 19, 16, 3])
+TABLE = dc.Table.from_inner(dc.Design.product({"row": 4, "col": 4}, "row*col"), COUNTS)
+
+
+class HalfARule:
+    name, why = "half", "because"
+
+    def primaries(self, table):
+        return table.z < 3
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"rules": dc.Threshold}, "rules such as Threshold"),
+        ({"rules": HalfARule()}, "rules such as Threshold"),
+        ({"priorities": [{"row": 1}]}, "each entry a cell and a factor; got {'row': 1}"),
+        ({"priorities": {"row": 1}}, "each entry a cell and a factor"),
+        ({"priorities": 5}, "each entry a cell and a factor; got 5"),
+        ({"priorities": [({"row": 1}, "2")]}, "must be positive"),
+        ({"bounds": [({"row": 1}, 0)]}, "each entry a cell, a smallest and a largest value"),
+        ({"bounds": 5}, "each entry a cell, a smallest and a largest value"),
+        ({"bounds": [({"row": 1}, float("nan"), 4)]}, "a smallest and a largest value"),
+        ({"decimals": True}, "decimals are Decimals()"),
+        ({"decimals": 3}, "decimals are Decimals()"),
+        ({"zeros": "no"}, "zeros must be True or False, got 'no'"),
+        ({"zeros": 0}, "zeros must be True or False"),
+        ({"singletons": "False"}, "singletons must be True or False"),
+        ({"singletons": None}, "singletons must be True or False"),
+    ],
+    ids=str,
+)
+def test_wrong_options_are_explained(options, message):
+    with pytest.raises(ParameterError, match=re.escape(message)):
+        dc.Suppress(**options)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: dc.PPercent("10"), "p must be a percentage"),
+        (lambda: dc.PPercent(None), "p must be a percentage"),
+        (lambda: dc.Dominance(1, "80"), "k must be a percentage"),
+        (lambda: dc.PPercent(10, waivers=5), "waivers is a list"),
+        (lambda: dc.Threshold(3, zeros="no"), "zeros must be True or False"),
+        (lambda: dc.KDisclosure(1, zeros="no"), "zeros must be True or False"),
+        (lambda: dc.Pattern.from_labels(TABLE, {("1",): "p"}), "a code of each variable"),
+        (lambda: dc.Pattern.from_labels(TABLE, {1: "p"}), "a code of each variable"),
+        (lambda: dc.consistent(dc.Suppress(), TABLE, None), "an earlier release was expected"),
+        (lambda: registry.build("methodd", "suppress"), "unknown kind 'methodd'"),
+        (lambda: registry.build("method", []), "method is given by its name"),
+        (lambda: registry.build("method", None), "method is given by its name"),
+    ],
+)
+def test_wrong_input_is_an_error_with_a_remedy(call, message):
+    with pytest.raises(DiscreetError, match=message):
+        call()
+
+
+def test_decimals_are_plain_data():
+    plain = {"name": "suppress", "max": 3, "decimals": {"residual": "rmse", "rmse": 2.0}}
+    assert registry.build("method", plain).decimals == dc.Decimals("rmse", rmse=2.0)
+    table = TABLE.with_secret(dc.Secret.demo())
+    made = table.protect("suppress", max=3, decimals={"rmse": 2.0})
+    same = table.protect(dc.Suppress(dc.Threshold(3), decimals=dc.Decimals(rmse=2.0)))
+    np.testing.assert_array_equal(made.z, same.z)
+    with pytest.raises(UnknownNameError, match="Did you mean 'residual'"):
+        dc.Suppress(decimals={"residul": "rmse"})
+
+
+def test_a_large_threshold_needs_no_memory():
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    method = dc.Suppress(dc.Threshold(10**9))
+    assert method.claims.blocked[-1] == 10**9
+    released = dc.Table.from_inner(TABLE.design, COUNTS * 10**8).protect(method)
+    assert "Values of 1 to 1000000000 are never published." in released.statement.text
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200_000
