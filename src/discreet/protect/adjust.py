@@ -22,7 +22,7 @@ from discreet.protect.sentences import claimed, groups_not_hidden, limit, proces
 from discreet.solve.integer.domain import LimitError
 
 if TYPE_CHECKING:
-    from discreet.solve.integer.found import Found
+    from discreet.solve.integer.problem import Found
 
 _SWEEPS = 4000  # over the cells of a small table
 MARGIN_FACTOR = 4.0  # how much more a cell weighs for each variable it has fewer

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 import discreet as dc
-from discreet.errors import InfeasibleError, NotConvergedError, ParameterError
+from discreet.errors import InfeasibleError
 from discreet.solve.integer.bound import box, dual_value, lower_bound
 from discreet.solve.integer.domain import Domain
-from discreet.solve.integer.exact import solve_exactly
 from discreet.solve.integer.problem import Problem
 from discreet.solve.integer.search import Search
+from tests.solve.integer.exact import solve_exactly
 from tests.solve.integer.problems import problem_on, small_design
 
 CASES = 240
@@ -146,22 +146,3 @@ def test_infeasible_limits_are_explained():
     problem = Problem(design, np.full(9, 4), domain, **limits)
     with pytest.raises(InfeasibleError, match="no whole numbers of the domain keep the limits"):
         solve_exactly(problem, np.zeros(4, dtype=int))
-
-
-def test_a_table_too_large_for_exactness_is_refused():
-    design = dc.Design.product({"a": 300, "b": 300}, "a*b")
-    y = np.full(design.n_inner, 500)
-    problem = Problem(design, design.aggregate(y) + 7, Domain.gapped(3, np.full(len(y), 10**6)))
-    with pytest.raises(ParameterError, match="use the search instead"):
-        solve_exactly(problem, y)
-
-
-def test_the_effort_is_counted_in_nodes_not_in_time():
-    """Cells of 0 or 7 under sums that no choice meets need more than one node."""
-    rng = np.random.default_rng(5)
-    design = dc.Design.from_matrix((rng.random((40, 16)) < 0.5).astype(int))
-    domain = Domain(0, np.full(40, 7), 7, False)
-    target = design.aggregate(rng.integers(0, 8, 40))
-    problem = Problem(design, target, domain, power=1.0)
-    with pytest.raises(NotConvergedError, match="was not reached"):
-        solve_exactly(problem, np.zeros(40, dtype=int), nodes=1)

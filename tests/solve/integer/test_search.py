@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 import discreet as dc
 from discreet.errors import InfeasibleError, ParameterError
 from discreet.progress import listening
+from discreet.solve.integer.anneal import Stage
 from discreet.solve.integer.domain import Domain
-from discreet.solve.integer.effort import Stage
 from discreet.solve.integer.problem import Problem
+from discreet.solve.integer.schedule import Schedule
 from discreet.solve.integer.search import Search
 from tests.solve.integer.problems import problem_on, small_design
 from tests.strategies import designs
@@ -89,7 +90,7 @@ def test_threads_and_cores_change_nothing(make, cores, monkeypatch):
     problem, start = make()
     search = Search(proposals=2e4, chains=4)
     serial = search(problem, start, rng=rng_of(1))
-    monkeypatch.setattr("discreet.solve.integer.search._SERIAL", 0)
+    monkeypatch.setattr("discreet.solve.integer.search.SCHEDULE", Schedule(serial=0))
     monkeypatch.setattr("os.sched_getaffinity", lambda _: set(range(cores)), raising=False)
     threaded = search(problem, start, rng=rng_of(1))
     np.testing.assert_array_equal(threaded.y, serial.y)

@@ -10,19 +10,17 @@ vertices are whole. The search chooses which cells are zero, the program does th
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.solve.integer.bound import box, weights_of
+from discreet.solve.integer.bound import box, least_absolute
 from discreet.solve.integer.domain import Whole
-from discreet.solve.integer.found import Found, describe
 from discreet.solve.integer.neighbourhood import repaired
-from discreet.solve.integer.problem import Problem, Real
+from discreet.solve.integer.problem import Found, Problem, Real, describe
+from discreet.solve.integer.schedule import SCHEDULE
 from discreet.solve.integer.search import Search
 
-_LARGEST_PROGRAM = 20_000  # inner cells up to which linear programs are solved without being asked
 _WHOLE = 1e-6
 
 
@@ -51,7 +49,7 @@ class Nearest:
         """The best table found."""
         if not len(start):
             return describe(problem, start, 0.0, is_optimal=True)
-        exact = is_network and len(start) <= _LARGEST_PROGRAM
+        exact = is_network and len(start) <= SCHEDULE.network_cells
         most = problem.loss(problem.deviation(start))
         bounded = exact if self.bounded is None else self.bounded
         relaxed = _relaxed(problem, most) if bounded else None
@@ -73,38 +71,6 @@ class Nearest:
         )
 
 
-def least_absolute(
-    problem: Problem, low: Real, high: Real, *, limited: bool = False
-) -> Real | None:
-    """A vertex of the linear program over `low <= y <= high`, if there is a point at all.
-
-    Cost: about 10 s for 20,000 inner cells in a three-way table (HiGHS, interior points).
-
-    Args:
-      problem: The problem; its power must be 1.
-      low: Lower bounds of the inner cells.
-      high: Upper bounds of the inner cells.
-      limited: Whether the limits of the published cells are kept.
-    """
-    from scipy import sparse
-    from scipy.optimize import linprog
-
-    weights, n = weights_of(problem), problem.design.n_inner
-    identity = sparse.identity(len(weights), format="csr")
-    X = problem.design.matrix().astype(np.float64)
-    under, over = problem.limits if limited else (np.full(len(weights), -np.inf),) * 2
-    most = np.concatenate([high, np.abs(over), np.abs(under)])
-    bounds: Any = np.column_stack([np.concatenate([low, np.zeros(2 * len(weights))]), most])
-    found = linprog(
-        np.concatenate([np.zeros(n), weights, weights]),
-        A_eq=sparse.hstack([X.T, -identity, identity], format="csc"),
-        b_eq=problem.target,
-        bounds=bounds,
-        method="highs-ipm",
-    )
-    return None if found.x is None else np.asarray(found.x[:n], dtype=np.float64)
-
-
 def _relaxed(problem: Problem, most: float) -> Real | None:
     """The best point without gaps, with the limits kept where that is possible.
 
@@ -112,7 +78,8 @@ def _relaxed(problem: Problem, most: float) -> Real | None:
     """
     low, high = box(problem, most)
     limited = least_absolute(problem, low, high, limited=True)
-    return least_absolute(problem, low, high) if limited is None else limited
+    solved = least_absolute(problem, low, high) if limited is None else limited
+    return None if solved is None else solved[0]
 
 
 def _whole(problem: Problem, y: Real) -> Whole | None:
@@ -128,8 +95,8 @@ def _polished(problem: Problem, y: Whole) -> Whole | None:
     low, high = box(problem, problem.loss(problem.deviation(y)))
     low = np.where(y > 0, np.maximum(low, problem.domain.first), 0.0)
     high = np.where(y > 0, high, 0.0)
-    vertex = least_absolute(problem, low, high, limited=True)
-    better = None if vertex is None else _whole(problem, vertex)
+    solved = least_absolute(problem, low, high, limited=True)
+    better = None if solved is None else _whole(problem, solved[0])
     if better is None or _rank(problem, better) >= _rank(problem, y):
         return None
     return better
