@@ -185,7 +185,7 @@ class Adjust:
             weights=self.weights,
         )
         effort = min(self.proposals, _SWEEPS * max(len(start), 1))
-        search = Search(effort, self.seconds, hot=0.25, cold=0.04, pairs=0.05, bounded=False)
+        search = Search(effort, self.seconds, hot=0.25, cold=0.04, pairs=0.05)
         nearest = Nearest(search, bounded)
         return nearest(problem, start, is_network=is_two_way(table.design), rng=rng)
 

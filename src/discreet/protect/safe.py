@@ -147,7 +147,6 @@ class Safe:
             high=bound,
             groups=groups if (groups >= 0).any() else None,
             goals=(0.0, 1.0),
-            relaxed=y,
         )
 
     def _bound_of(self, order: NDArray[np.int64]) -> NDArray[np.float64]:

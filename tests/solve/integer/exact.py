@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InfeasibleError, NotConvergedError
-from discreet.solve.integer.bound import box, weights_of
+from discreet.solve.integer.adjustment import box
 from discreet.solve.integer.problem import Found, Problem, Real, describe
 
 if TYPE_CHECKING:
@@ -160,7 +160,7 @@ def _chords(problem: Problem, program: Program, most: float) -> tuple[Any, Real]
     """Rows that keep each loss above the chords between neighbouring whole values."""
     from scipy import sparse
 
-    weights, p = weights_of(problem), problem.power
+    weights, p = problem.all_weights, problem.power
     heavy = np.flatnonzero(weights > 0)
     reach = np.minimum((most / weights[heavy]) ** (1 / p), 1e9)
     lowest = np.floor(problem.target[heavy] - reach).astype(np.int64) - 1

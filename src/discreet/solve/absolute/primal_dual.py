@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from copy import copy
 
 import numpy as np
 from numpy.typing import NDArray
@@ -136,11 +137,12 @@ class PrimalDual:
         self.ridge, self.steps = ridge, 0
         self._restart()
 
-    def move_to(self, other: PrimalDual) -> None:
-        """Go on from the point of another run, with the balance of its steps."""
-        self.y, self.u, self.omega = other.y.copy(), other.u.copy(), other.omega
-        self.steps, self._slopes = 0, None
-        self._restart()
+    def without_ridge(self) -> PrimalDual:
+        """Another run that begins at the current point and has no ridge."""
+        other = copy(self)
+        other.y, other.u = self.y.copy(), self.u.copy()
+        other.set_ridge(0.0)
+        return other
 
     def iterate(self, steps: int) -> int:
         """Take so many steps, restarting where it pays; `y` and `u` hold the result."""
@@ -205,9 +207,8 @@ class PrimalDual:
 
     def _restart(self) -> None:
         """Choose the inner cells to work on, and begin anew at the current point."""
-        wanted = (self.y > 0) | (
-            self.current_slopes > -SCHEDULE.inactive * self.weights.max(initial=0.0)
-        )
+        lowest = -SCHEDULE.inactive * self.weights.max(initial=0.0)
+        wanted = (self.y > 0) | (self.current_slopes > lowest)
         self._is_partial = np.count_nonzero(wanted) < SCHEDULE.worthwhile * len(wanted)
         self._lengths = self._step_lengths()
         self._take(np.flatnonzero(wanted) if self._is_partial else np.arange(len(wanted)))

@@ -31,6 +31,8 @@ class Schedule:
       last_ridge: The ridge at which the search gives up, in the units of the first one.
       bound_share: Steps without a ridge that follow each doubling of steps with one, as a share of
         them. They show what loss is possible, and so whether the ridge is to blame.
+      follows: Steps with one ridge up to which the run without goes on from there where that
+        has a smaller loss; later it knows more of the dual.
       blame: The ridge is to blame for a loss above the smallest one seen when that is more than
         so many times what unfinished steps cost; less is often due to these.
       own_count: Gap that a cell may have for itself, in counts.
@@ -52,8 +54,9 @@ class Schedule:
     first_ridge: float = 10.0
     ridge_falls: tuple[float, float] = (0.03, 0.3)
     last_ridge: float = 1e-8
-    bound_share: float = 0.5
-    blame: float = 3.0
+    bound_share: float = 1.0
+    follows: int = 1000
+    blame: float = 2.0
     own_count: float = 0.1
     own_share: float = 1e-4
     small_loss: float = 1e-4

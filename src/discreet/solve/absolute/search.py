@@ -66,14 +66,12 @@ class Search:
     ) -> None:
         self._z, self._weights, self._goal, self._max_steps = z, weights, goal, max_steps
         self._tolerance = goal.accuracy.tolerance
-        self._path, self._free = (
-            PrimalDual(members, z, weights, ABSOLUTE, goal.size) for _ in range(2)
-        )
+        self._path = PrimalDual(members, z, weights, ABSOLUTE, goal.size)
+        self._free = self._path.without_ridge()
         self.y = np.zeros(members.n_inner)
         self.dual = self.ridge_dual = np.zeros(len(z))
         self.ridge, self.steps, self.status = 0.0, 0, Status.stalled
         self._bound, self._least = 0.0, float(weights @ np.abs(z))
-        self._is_beside = False
         self._floor = SCHEDULE.small_loss * self._least or 1.0
 
     def run(self) -> None:
@@ -101,7 +99,7 @@ class Search:
 
     def _has_ended_with(self, ridge: float) -> bool:
         """Iterate with one ridge until the search has ended, or the ridge has to fall."""
-        next_look, self._is_beside = SCHEDULE.check_every, False
+        next_look = SCHEDULE.check_every
         while self._iterate(self._path, SCHEDULE.check_every):
             at = self._losses()
             if self._is_reached(at):
@@ -109,8 +107,8 @@ class Search:
                 if self._is_proven(at):
                     return True
             elif self._path.steps >= next_look:
-                if at.loss < self._loss_of(self._free):
-                    self._free.move_to(self._path)
+                if next_look <= SCHEDULE.follows and at.loss < self._loss_of(self._free):
+                    self._free = self._path.without_ridge()
                 if self._gap(self._least) > self._tolerance / 2:
                     self._prove(int(SCHEDULE.bound_share * self._path.steps))
                 next_look = 2 * self._path.steps
@@ -123,9 +121,6 @@ class Search:
         while (gap := self._gap(at.loss)) > self._tolerance or self._own_gap() > self._tolerance:
             if gap > self._tolerance and self._least - self._bound <= at.loss - self._least:
                 return False
-            if not self._is_beside:
-                self._free.move_to(self._path)
-                self._is_beside = True
             if not self._prove(SCHEDULE.check_every) or gap <= self._tolerance:
                 return False
         return True

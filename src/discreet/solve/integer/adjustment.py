@@ -10,11 +10,11 @@ vertices are whole. The search chooses which cells are zero, the program does th
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.solve.integer.bound import box, least_absolute
 from discreet.solve.integer.domain import Whole
 from discreet.solve.integer.neighbourhood import repaired
 from discreet.solve.integer.problem import Found, Problem, Real, describe
@@ -48,7 +48,7 @@ class Nearest:
     ) -> Found:
         """The best table found."""
         if not len(start):
-            return describe(problem, start, 0.0, is_optimal=True)
+            return describe(problem, start, is_optimal=True)
         exact = is_network and len(start) <= SCHEDULE.network_cells
         most = problem.loss(problem.deviation(start))
         bounded = exact if self.bounded is None else self.bounded
@@ -71,6 +71,52 @@ class Nearest:
         )
 
 
+def least_absolute(
+    problem: Problem, low: Real, high: Real, *, limited: bool = False
+) -> Real | None:
+    """A vertex of the linear program over `low <= y <= high`, if there is a point at all.
+
+    Cost: about 10 s for 20,000 inner cells in a three-way table (HiGHS, interior points).
+
+    Args:
+      problem: The problem; its power must be 1.
+      low: Lower bounds of the inner cells.
+      high: Upper bounds of the inner cells.
+      limited: Whether the limits of the published cells are kept.
+    """
+    from scipy import sparse
+    from scipy.optimize import linprog
+
+    weights, n = problem.all_weights, problem.design.n_inner
+    identity = sparse.identity(len(weights), format="csr")
+    X = problem.design.matrix().astype(np.float64)
+    under, over = problem.limits if limited else (np.full(len(weights), -np.inf),) * 2
+    most = np.concatenate([high, np.abs(over), np.abs(under)])
+    bounds: Any = np.column_stack([np.concatenate([low, np.zeros(2 * len(weights))]), most])
+    found = linprog(
+        np.concatenate([np.zeros(n), weights, weights]),
+        A_eq=sparse.hstack([X.T, -identity, identity], format="csc"),
+        b_eq=problem.target,
+        bounds=bounds,
+        method="highs-ipm",
+    )
+    return None if found.x is None else np.asarray(found.x[:n], dtype=np.float64)
+
+
+def box(problem: Problem, loss: float) -> tuple[Real, Real]:
+    """Bounds of the inner cells that every point with at most this loss keeps."""
+    weights = problem.all_weights
+    heavy = weights > 0
+    reach = np.full(problem.design.n_published, np.inf)
+    reach[heavy] = problem.target[heavy] + (loss / weights[heavy]) ** (1 / problem.power)
+    high = problem.domain.high.astype(np.float64)
+    for where, _ in problem.design.member_blocks():
+        inside = where >= 0
+        high[inside] = np.minimum(high[inside], reach[where[inside]])
+    low = problem.domain.low.astype(np.float64)
+    return low, np.maximum(high, low)
+
+
 def _relaxed(problem: Problem, most: float) -> Real | None:
     """The best point without gaps, with the limits kept where that is possible.
 
@@ -78,8 +124,7 @@ def _relaxed(problem: Problem, most: float) -> Real | None:
     """
     low, high = box(problem, most)
     limited = least_absolute(problem, low, high, limited=True)
-    solved = least_absolute(problem, low, high) if limited is None else limited
-    return None if solved is None else solved[0]
+    return least_absolute(problem, low, high) if limited is None else limited
 
 
 def _whole(problem: Problem, y: Real) -> Whole | None:
@@ -95,8 +140,8 @@ def _polished(problem: Problem, y: Whole) -> Whole | None:
     low, high = box(problem, problem.loss(problem.deviation(y)))
     low = np.where(y > 0, np.maximum(low, problem.domain.first), 0.0)
     high = np.where(y > 0, high, 0.0)
-    solved = least_absolute(problem, low, high, limited=True)
-    better = None if solved is None else _whole(problem, solved[0])
+    vertex = least_absolute(problem, low, high, limited=True)
+    better = None if vertex is None else _whole(problem, vertex)
     if better is None or _rank(problem, better) >= _rank(problem, y):
         return None
     return better

@@ -44,7 +44,6 @@ class Problem:
       blocked: Published values in 1..blocked-1 are forbidden (needs whole targets).
       base: What inner cells outside the design add to each published cell; only forbidden
         values depend on it.
-      relaxed: A point of the relaxed problem with loss zero, when one is known.
       price: What each inner cell above zero costs a search besides; no part of the loss.
     """
 
@@ -59,7 +58,6 @@ class Problem:
     goals: tuple[float, ...] = ()
     blocked: int = 0
     base: NDArray[np.int64] | None = None
-    relaxed: Vector | None = None
     price: float = 0.0
 
     def __post_init__(self) -> None:
@@ -119,6 +117,13 @@ class Problem:
         high = free if self.high is None else np.asarray(self.high, dtype=np.float64)
         return low, high
 
+    @property
+    def all_weights(self) -> Real:
+        """One weight for each published cell."""
+        if self.weights is None:
+            return np.ones(self.design.n_published)
+        return np.asarray(self.weights, dtype=np.float64)
+
     @cached_property
     def rows(self) -> NDArray[np.intp]:
         """The inner cells that have a choice."""
@@ -148,8 +153,7 @@ class Problem:
 
     def loss(self, deviation: Vector) -> float:
         """The loss of given deviations."""
-        size = np.abs(deviation).astype(np.float64) ** self.power
-        return float(size.sum() if self.weights is None else (self.weights * size).sum())
+        return float((self.all_weights * np.abs(deviation).astype(np.float64) ** self.power).sum())
 
     def violations(self, deviation: Vector) -> NDArray[np.bool_]:
         """Which published cells break their limits, or take a forbidden value."""
@@ -163,7 +167,7 @@ class Problem:
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """A feasible point, with its loss and a lower bound on the least loss there is.
+    """A feasible point and its loss.
 
     Attributes:
       y: Inner cells, every one in its domain.
@@ -172,7 +176,7 @@ class Found:
       loss: The loss reached.
       maximum: The largest deviation.
       violations: How many published cells break their limits.
-      lower_bound: No point of the domain has a smaller loss; from the continuous relaxation.
+      lower_bound: No point that keeps the limits has a smaller loss; zero unless it was asked for.
       proposals: Steps proposed by all chains together.
       seconds: Time taken.
       chain_losses: The loss each chain reached.
@@ -193,15 +197,8 @@ class Found:
     is_repeatable: bool = True
     is_optimal: bool = False
 
-    @property
-    def gap(self) -> float:
-        """How much of the loss may be due to the search: 0 when it is proven least."""
-        if self.is_optimal or self.loss <= self.lower_bound:
-            return 0.0
-        return (self.loss - self.lower_bound) / self.loss
 
-
-def describe(problem: Problem, y: Whole, lower_bound: float, **facts: Any) -> Found:
+def describe(problem: Problem, y: Whole, lower_bound: float = 0.0, **facts: Any) -> Found:
     """The facts about a point, computed from the point alone."""
     z = problem.design.aggregate(y)
     deviation = z - problem.target

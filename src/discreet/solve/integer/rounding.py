@@ -85,9 +85,9 @@ def _controlled(design: Design, left: Remainders, rng: np.random.Generator) -> F
     start = _cube(design, left, SCHEDULE.network_widths if two_way else SCHEDULE.widths[:1], rng)
     problem = _rounding_problem(design, left)
     if not problem.violations(problem.deviation(start)).any():
-        return describe(problem, start, 0.0)
+        return describe(problem, start)
     exact = _by_program(problem, left.fraction, rng) if two_way else None
-    return describe(problem, _mended(problem, start, rng) if exact is None else exact, 0.0)
+    return describe(problem, _mended(problem, start, rng) if exact is None else exact)
 
 
 def _mended(problem: Problem, start: Whole, rng: np.random.Generator) -> Whole:
@@ -97,9 +97,9 @@ def _mended(problem: Problem, start: Whole, rng: np.random.Generator) -> Whole:
 
     low, high = (problem.target + limit for limit in problem.limits)
     near = np.clip(problem.design.aggregate(start), np.rint(low), np.rint(high))
-    nearest = replace(problem, target=near, low=low - near, high=high - near, relaxed=None)
+    nearest = replace(problem, target=near, low=low - near, high=high - near)
     for proposals in SCHEDULE.rounding_efforts:
-        search = Search(proposals=proposals, hot=SCHEDULE.rounding_heat, bounded=False)
+        search = Search(proposals=proposals, hot=SCHEDULE.rounding_heat)
         found = search(nearest, start, rng=rng)
         if not found.violations:
             return found.y
@@ -115,7 +115,6 @@ def _rounding_problem(design: Design, left: Remainders) -> Problem:
         Domain.interval(np.zeros(design.n_inner, dtype=np.int64), (left.over > 0).astype(np.int64)),
         low=low - target,
         high=high - target,
-        relaxed=left.fraction,
     )
 
 

@@ -38,9 +38,6 @@ class Schedule:
       worthwhile: A size is gone through again when no more than this much excess is left.
       rise: Steps that a cell with a gap may rise in a program, besides the largest excess.
       reach: How often weight spreads from published to inner cells and back to find neighbours.
-      bounding_entries: Non-zero entries of X up to which bounds on absolute deviations are exact.
-      smoothing: Absolute deviations are rounded off by so much where bounds are approximate.
-      descents: Steps to an approximate bound.
       network_cells: Inner cells up to which networks are solved exactly without being asked.
       rounding_cells: Fractional cells up to which a two-way table is rounded exactly.
       cube_cells: Fractional cells up to which the cube method runs.
@@ -74,9 +71,6 @@ class Schedule:
     worthwhile: float = 0.9
     rise: int = 6
     reach: int = 3
-    bounding_entries: int = 400_000
-    smoothing: float = 0.05
-    descents: int = 300
     network_cells: int = 20_000
     rounding_cells: int = 200_000
     cube_cells: int = 2_000_000

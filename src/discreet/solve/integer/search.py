@@ -14,7 +14,6 @@ import numpy as np
 from discreet.errors import ParameterError
 from discreet.progress import report
 from discreet.solve.integer.anneal import Stage, anneal, overwrite
-from discreet.solve.integer.bound import lower_bound
 from discreet.solve.integer.chains import Compiled, compiled
 from discreet.solve.integer.domain import Whole
 from discreet.solve.integer.kernels import Chain
@@ -43,7 +42,6 @@ class Search:
       hot: First temperature, in losses of a typical smallest step.
       cold: Last temperature.
       pairs: Share of rejected steps that are tried again together with an opposite step.
-      bounded: Whether to compute a lower bound on the loss.
     """
 
     proposals: float = 2e8
@@ -52,7 +50,6 @@ class Search:
     hot: float = 1.5
     cold: float = 0.02
     pairs: float = 0.1
-    bounded: bool = True
 
     def __post_init__(self) -> None:
         if self.proposals < 1 or self.chains < 1:
@@ -68,9 +65,8 @@ class Search:
         """Search from a feasible start."""
         begin = time.monotonic()
         problem.domain.require(start)
-        bound = lower_bound(problem, start) if self.bounded else 0.0
         if not len(problem.rows):
-            return describe(problem, start, bound, is_optimal=True)
+            return describe(problem, start, is_optimal=True)
         form = compiled(problem)
         seeds = rng.integers(2**63, size=self.chains).astype(np.uint64)
         first = start[problem.rows].astype(np.int32)
@@ -81,7 +77,6 @@ class Search:
         return describe(
             problem,
             form.full(chains[best].y),
-            bound,
             proposals=made,
             seconds=time.monotonic() - begin,
             chain_losses=losses,
