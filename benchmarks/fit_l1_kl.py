@@ -1,4 +1,4 @@
-"""Log-linear, Poisson and least absolute fits: the five-way table and a hierarchical census table.
+"""Log-linear, Poisson and least absolute fits: a five-way, a hierarchical and a survey table.
 
 Run: python -m benchmarks.fit_l1_kl [--data ../shared/data] [CASE …]
 """
@@ -22,6 +22,7 @@ from discreet import registry
 
 FIVE_WAY = {"a": 7, "b": 19, "c": 12, "d": 52, "e": 6}
 CENSUS = ["region", "age", "occupation", "sex"]
+SURVEY = ["PUMA", "HISP", "RAC1P", "OWN_RENT", "INDP_CAT", "EDU"]
 HEADER = ["case", "inner", "published", "seconds", "CPU s", "peak GiB", "steps", "status"]
 QUALITY = ["max deviation", "gap", "peer s", "times faster", "peer"]
 
@@ -71,8 +72,26 @@ def census(margins: Any) -> Callable[[Path], tuple[Any, np.ndarray]]:
     return source
 
 
+def survey(order: int) -> Callable[[Path], tuple[Any, np.ndarray]]:
+    """All margins of one order of a survey of 27,253 persons, with cell-key noise up to 5."""
+
+    def source(data: Path) -> tuple[Any, np.ndarray]:
+        with gzip.open(data / "acs_nist_national2019.csv.gz", "rt") as lines:
+            rows = list(csv.DictReader(lines))
+        codes = [np.unique([row[v] for row in rows], return_inverse=True)[1] for v in SURVEY]
+        sizes = {v: int(code.max()) + 1 for v, code in zip(SURVEY, codes, strict=True)}
+        design = dc.Design.product(sizes, dc.margins(SURVEY, order, lower=False))
+        y, keys = (np.zeros(tuple(sizes.values()), dtype=np.int64) for _ in range(2))
+        np.add.at(y, tuple(codes), 1)
+        np.add.at(keys, tuple(codes), np.random.default_rng(1).integers(2**32, size=len(rows)))
+        z, key = design.aggregate(y.ravel()), design.aggregate(keys.ravel()) % 2**32
+        return design, z + dc.perturbation_table(D=5, V=3, js=2).noise(z, key, 2**32)
+
+    return source
+
+
 def exact(z: np.ndarray) -> np.ndarray:
-    """The true values."""
+    """The values as they are."""
     return z
 
 
@@ -106,6 +125,8 @@ CASES = {
     "least-absolute-3": Case(THREE, laplace, "least-absolute", 1e-3),
     "least-absolute-census-3": Case(LEVELS, laplace, "least-absolute", 1e-3),
     "least-absolute-census-all": Case(EVERYTHING, laplace, "least-absolute", 1e-3),
+    "least-absolute-survey-2": Case(survey(2), exact, "least-absolute", 1e-4),
+    "least-absolute-survey-3": Case(survey(3), exact, "least-absolute", 1e-4),
     "poisson-2": Case(TWO, small, "poisson", 1e-4),
     "poisson-3": Case(THREE, small, "poisson", 1e-4),
     "poisson-census-3": Case(LEVELS, small, "poisson", 1e-4),

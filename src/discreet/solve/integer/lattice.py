@@ -18,7 +18,6 @@ from discreet.design.base import Design
 from discreet.errors import DataError
 from discreet.solve.absolute.least_absolute import LeastAbsolute
 from discreet.solve.inputs import checked_values, checked_weights, name_of
-from discreet.solve.integer.bound import weights_of
 from discreet.solve.integer.domain import LARGEST, Domain, Whole, check_size
 from discreet.solve.integer.neighbourhood import repaired
 from discreet.solve.integer.problem import Problem, Real
@@ -149,12 +148,12 @@ class Lattice:
         """How much the loss changes when one is added to an inner cell; infinite where it stays."""
         problem, off = self.judged, self.judged.deviation(y)
         change = np.abs(off + 1.0) ** problem.power - np.abs(off) ** problem.power
-        gain: Real = problem.design.adjoint(weights_of(problem) * change)
+        gain: Real = problem.design.adjoint(problem.all_weights * change)
         return np.where(problem.domain.is_free, gain, np.inf)
 
     def _weights(self, draw: float) -> Real:
         """Weights of the search with inner cells drawn otherwise, where there is no ridge."""
-        weights, own = weights_of(self.sought), weights_of(self.judged)
+        weights, own = self.sought.all_weights, self.judged.all_weights
         return np.where(own == 0, np.minimum(weights, draw), weights)
 
 
@@ -166,7 +165,7 @@ def _search(
     heat: tuple[float, float] = _HEAT,
 ) -> Whole:
     effort = min(proposals, _SWEEPS * max(len(problem.rows), 1))
-    search = Search(effort, hot=heat[0], cold=heat[1], pairs=0.3, bounded=False)
+    search = Search(effort, hot=heat[0], cold=heat[1], pairs=0.3)
     found = search(problem, problem.domain.nearest(start), rng=rng)
     return repaired(problem, found.y) if found.violations else found.y
 
