@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import ExitStack
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -97,16 +98,13 @@ def run_site(holder: SiteHolder, server: Server, path: Path | None = None) -> No
     if path is not None and server.workers > 1:
         serve_by_workers(path, listening, server.workers, server.root_path)
         return
-    office = None if path is None else Office.open(holder.current.config)
-    app = make_app(holder, office)
-    watch = None if path is None else Watch(holder, path).start()
-    try:
-        serve_until_stopped(app, listening, server.root_path)
-    finally:
-        if watch is not None:
-            watch.stop()
-        if office is not None:
-            office.close()
+    with ExitStack() as at_the_end:
+        office = None
+        if path is not None:
+            office = Office.open(holder.current.config)
+            at_the_end.callback(office.close)
+            at_the_end.callback(Watch(holder, path).start().stop)
+        serve_until_stopped(make_app(holder, office), listening, server.root_path)
 
 
 def plan(data: Microdata, recipe: Path | None, by: str | None, grid: float | None = None) -> Recipe:

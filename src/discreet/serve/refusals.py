@@ -64,7 +64,16 @@ def one_of(name: str, value: str, allowed: Sequence[T]) -> T:
     raise Refusal("unknown_value", f"{name} cannot be {value!r}.", f"One of {shown}.")
 
 
-def unknown(what: str, name: str, known: Iterable[str], of: str = "", **more: Any) -> Refusal:
+def unknown(
+    what: str,
+    name: str,
+    known: Iterable[str],
+    of: str = "",
+    *,
+    code: str = "unknown_name",
+    allowed: str = "",
+    status: int = 400,
+) -> Refusal:
     """A name that there is not, with the one that was perhaps meant.
 
     Args:
@@ -72,12 +81,13 @@ def unknown(what: str, name: str, known: Iterable[str], of: str = "", **more: An
       name: The name.
       known: Those there are.
       of: What these are called, `"Variables"`.
-      **more: The code and status of the refusal, and what is allowed where that is not a list.
+      code: A short name for machines.
+      allowed: What would be allowed; the names there are if empty.
+      status: The HTTP status.
     """
     listed = list(known)
     message = f"There is no {what} {name!r}. {suggest(name, listed)}"
-    allowed = more.pop("allowed", f"{of}: {', '.join(listed)}.")
-    return Refusal(more.pop("code", "unknown_name"), message, allowed, **more)
+    return Refusal(code, message, allowed or f"{of}: {', '.join(listed)}.", status)
 
 
 def unreadable(errors: Iterable[Any], status: int) -> Refusal:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
+from dataclasses import astuple
 
 from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response, StreamingResponse
@@ -11,13 +11,13 @@ from starlette.concurrency import run_in_threadpool
 from discreet.serve.office import sign_in
 from discreet.serve.office.accounts.visitor import Role
 from discreet.serve.office.audit.entry import Entry, now
-from discreet.serve.office.audit.usage import Usage, exported, usage
-from discreet.serve.office.forms import form_mark, read_form
+from discreet.serve.office.audit.usage import exported, usage
+from discreet.serve.office.forms import form_page, read_form
 from discreet.serve.office.state import ask_for_reload, set_closed
 from discreet.serve.office.store.store import Store
 from discreet.serve.refusals import Refusal, refusal_of
 from discreet.serve.site.site import current_site
-from discreet.serve.web.frame import page, root_of, texts_for
+from discreet.serve.web.frame import root_of, texts_for
 from discreet.serve.web.texts import Texts
 
 router = APIRouter(include_in_schema=False)
@@ -45,7 +45,7 @@ async def switch(request: Request) -> Response:
     store, fields = _store(request), await read_form(request)
     dataset = current_site(request).dataset(fields.get("dataset", ""))
     is_closed = fields.get("closed") == "1"
-    await run_in_threadpool(set_closed, store, dataset.name, is_closed, _visitor(request))
+    await run_in_threadpool(set_closed, store, dataset.name, is_closed, request.state.visitor.id)
     outcome = "closed_now" if is_closed else "opened_now"
     await _carried_out(request, dataset.name, outcome)
     return RedirectResponse(f"{root_of(request)}/admin?said={outcome}&of={dataset.name}", 303)
@@ -61,24 +61,15 @@ async def reload(request: Request) -> Response:
         await _carried_out(request, "", "not_reloaded")
         said = texts_for(request).admin.failed.format(refusal_of(error).public())
         return await run_in_threadpool(_page, request, store, said, 422)
-    await run_in_threadpool(ask_for_reload, store, _visitor(request))
+    await run_in_threadpool(ask_for_reload, store, request.state.visitor.id)
     await _carried_out(request, "", "reloaded")
     return RedirectResponse(f"{root_of(request)}/admin?said=reloaded", 303)
 
 
 def _page(request: Request, store: Store, said: str, status: int = 200) -> Response:
-    response = page(
-        request,
-        "admin.html",
-        status,
-        rows=_rows(usage(store, DAYS), texts_for(request)),
-        days=DAYS,
-        said=said,
-        mark=form_mark(request),
-        visitor=request.state.visitor,
-    )
-    response.headers["Cache-Control"] = "no-store"
-    return response
+    found = usage(store, DAYS)
+    days = [astuple(day) for day in reversed(found.days)]
+    return form_page(request, "admin.html", status, usage=found, days=days, n=DAYS, said=said)
 
 
 def _store(request: Request) -> Store:
@@ -96,15 +87,10 @@ def _store(request: Request) -> Store:
 async def _carried_out(request: Request, dataset: str, outcome: str) -> None:
     """Write a step of the custodian down, and let it take effect here at once."""
     office = request.state.office
-    entry = Entry(now(), _visitor(request), dataset, "", "", "admin", outcome, 0, 0.0)
+    entry = Entry(now(), request.state.visitor.id, dataset, "", "", "admin", outcome, 0, 0.0)
     await office.audit.recorded(entry)
     await run_in_threadpool(office.refresh)
     office.carry_out(request.app.state.site.current)
-
-
-def _visitor(request: Request) -> str:
-    visitor: str = request.state.visitor.id
-    return visitor
 
 
 def _said(request: Request, texts: Texts) -> str:
@@ -115,17 +101,3 @@ def _said(request: Request, texts: Texts) -> str:
     found = current_site(request).datasets.get(request.query_params.get("of", ""))
     sentence: str = getattr(texts.admin, said)
     return sentence.format("" if found is None else found.title)
-
-
-def _rows(found: Usage, texts: Texts) -> SimpleNamespace:
-    """The figures as texts, the first of each row as its heading."""
-    written = texts.numbers.written
-    return SimpleNamespace(
-        days=[
-            (d.day, *map(written, (d.questions, d.refused, d.visitors, round(d.milliseconds))))
-            for d in reversed(found.days)
-        ],
-        refusals=[(d or "–", o, written(n)) for d, o, n in found.refusals],
-        slowest=[(d or "–", a, written(round(t))) for d, a, t in found.slowest],
-        tables=[(d or "–", a, written(n)) for d, a, n in found.tables],
-    )

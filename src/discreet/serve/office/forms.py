@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
 from urllib.parse import parse_qsl
 
 from starlette.requests import Request
+from starlette.responses import Response
 
 from discreet.serve.refusals import Refusal
+from discreet.serve.web.frame import page
 
 FIELD = "form"
 _HOURS = 8.0
@@ -18,6 +21,13 @@ def form_mark(request: Request) -> str:
     """What a form carries to prove that it was made for this visitor."""
     mark: str = request.state.office.forms.signed(request.state.visitor.id, _HOURS * 3600)
     return mark
+
+
+def form_page(request: Request, template: str, status: int = 200, **parts: Any) -> Response:
+    """A page with forms for this visitor alone, which nobody keeps."""
+    response = page(request, template, status, mark=form_mark(request), **parts)
+    response.headers["Cache-Control"] = "no-store"
+    return response
 
 
 async def read_form(request: Request) -> dict[str, str]:

@@ -9,9 +9,9 @@ from starlette.concurrency import run_in_threadpool
 from discreet.serve.cookies import SESSION
 from discreet.serve.office.accounts.tokens import holder_of
 from discreet.serve.office.accounts.visitor import Role
-from discreet.serve.office.forms import form_mark, read_form
+from discreet.serve.office.forms import form_page, read_form
 from discreet.serve.refusals import Refusal
-from discreet.serve.web.frame import page, root_of
+from discreet.serve.web.frame import root_of
 
 router = APIRouter(include_in_schema=False)
 
@@ -20,7 +20,7 @@ router = APIRouter(include_in_schema=False)
 def sign_in_page(request: Request) -> Response:
     """The form that takes a token."""
     _check_offered(request)
-    return _page(request, is_wrong=False)
+    return form_page(request, "sign_in.html", is_wrong=False)
 
 
 @router.post("/sign-in")
@@ -31,7 +31,7 @@ async def sign_in(request: Request) -> Response:
     state = await run_in_threadpool(office.refresh)
     token = holder_of(fields.get("token", "").strip(), state.tokens)
     if token is None:
-        return _page(request, is_wrong=True)
+        return form_page(request, "sign_in.html", 401, is_wrong=True)
     start = "/admin" if token.role is Role.custodian else "/"
     response = RedirectResponse(f"{root_of(request)}{start}", 303)
     seconds = office.config.accounts.session_hours * 3600
@@ -53,13 +53,6 @@ async def sign_out(request: Request) -> Response:
     await read_form(request)
     response = RedirectResponse(f"{root_of(request)}/", 303)
     response.delete_cookie(SESSION, path=root_of(request) or "/")
-    return response
-
-
-def _page(request: Request, is_wrong: bool) -> Response:
-    parts = {"visitor": request.state.visitor, "mark": form_mark(request), "is_wrong": is_wrong}
-    response = page(request, "sign_in.html", 401 if is_wrong else 200, **parts)
-    response.headers["Cache-Control"] = "no-store"
     return response
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from discreet.serve import moves
 from discreet.serve.answer import Answer
 from discreet.serve.api.reply import base_of
 from discreet.serve.api.snippets import snippets_of
+from discreet.serve.api.told import Teller
 from discreet.serve.cookies import LANGUAGE
 from discreet.serve.data.dataset import Dataset
 from discreet.serve.query import CHARTS, Query
@@ -28,10 +28,8 @@ from discreet.serve.web.grid import laid_out
 from discreet.serve.web.links import Addresses, address, parameters
 from discreet.serve.web.notes import budget_note, notes_of, statement_notes
 from discreet.serve.web.table import chart_of, sheet_for, tops_of
-from discreet.serve.web.texts import Texts
 from discreet.serve.web.wording import (
     caption_of,
-    citation_of,
     layers_of,
     populations_of,
     title_of,
@@ -178,6 +176,7 @@ def _table_page(request: Request, dataset: Dataset, query: Query, edit: str) -> 
 def _table_parts(request: Request, answer: Answer) -> dict[str, Any]:
     """What a page shows of an answer."""
     site, texts, sheet = current_site(request), texts_for(request), sheet_for(answer)
+    teller = Teller(site, base_of(request), texts)
     return {
         "title": title_of(answer, texts),
         "caption": caption_of(answer, texts),
@@ -190,16 +189,6 @@ def _table_parts(request: Request, answer: Answer) -> dict[str, Any]:
         "writers": writers(),
         "notes": notes_of(answer, texts),
         "statement": answer.cube.statement,
-        **_to_take_home(request, answer, texts),
-    }
-
-
-def _to_take_home(request: Request, answer: Answer, texts: Texts) -> dict[str, Any]:
-    """The citation of a table, and program texts that return it."""
-    base, day = base_of(request), datetime.now(UTC).date()
-    address = Addresses(base, answer.dataset.name).table(answer.query)
-    publisher = current_site(request).title
-    return {
-        "citation": citation_of(answer, publisher, address, day, texts),
-        "snippets": snippets_of(base, answer.dataset, answer.query),
+        "citation": teller.about(answer).citation,
+        "snippets": snippets_of(teller.base, answer.dataset, answer.query),
     }
