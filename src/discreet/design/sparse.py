@@ -13,11 +13,10 @@ from numpy.typing import NDArray
 
 from discreet.design.axis import OUTSIDE, Axis
 from discreet.design.base import Vector
-from discreet.design.blocks import Block
 from discreet.design.formula import Margins
 from discreet.design.product import LARGEST_DENSE, ProductDesign, first_of_equal
 from discreet.design.structured import StructuredDesign, ranked
-from discreet.design.support import Kind, Lift, Mask, product_masks
+from discreet.design.support import Kind, Lift, Mask, product_masks, spread
 from discreet.errors import DesignError
 
 if TYPE_CHECKING:
@@ -75,8 +74,7 @@ class SparseDesign(StructuredDesign):
         self._cells: list[NDArray[np.int64]] = [np.empty(0, np.int64)] * len(self.blocks)
         self._index: list[NDArray[np.int32]] = [np.empty(0, np.int32)] * len(self.blocks)
         for k, source in self.plan:
-            flat, inside = self._groups(self.blocks[k], source)
-            self._cells[k], self._index[k] = _compact(flat, inside, self.blocks[k].size)
+            self._cells[k], self._index[k] = self._reached(k, source)
         self.n_published = int(self.offsets[-1])
 
     def __repr__(self) -> str:
@@ -150,15 +148,18 @@ class SparseDesign(StructuredDesign):
         """Masks whose product are the inner cells; looked for where these were declared."""
         return None if self._occurring else product_masks(self.shape, self._codes)
 
-    def _groups(self, block: Block, source: int | None) -> tuple[Vector, Vector | None]:
-        """Where each cell of the source lies in the block's crossing, and which lie in it."""
-        if source is None:
-            fine, groups = self.inner_block, self._codes
-        else:
-            fine = self.blocks[source]
-            groups = list(np.unravel_index(self._cells[source], fine.shape))
+    def _reached(self, k: int, source: int | None) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        """The cells of a block that those of its source reach, and the rank of each among them."""
+        groups: Sequence[Vector] = self._codes
+        if source is not None:
+            groups = np.unravel_index(self._cells[source], self.blocks[source].shape)
         n = self.n_inner if source is None else len(self._cells[source])
-        return self.placed_in(block, fine, groups, n)
+        flat, inside = self.placed(k, groups, source)
+        flat = flat if flat.ndim else np.broadcast_to(flat, n)
+        if not inside.ndim:
+            return ranked(flat, self.blocks[k].size)
+        cells, rank = ranked(flat[inside], self.blocks[k].size)
+        return cells, spread(rank, inside, n, len(cells))
 
     def _block_length(self, k: int) -> int:
         return len(self._cells[k])
@@ -243,23 +244,6 @@ def scatter_sum(index: NDArray[np.int32], values: Vector, n: int) -> Vector:
     sums = np.zeros(n + 1, dtype=values.dtype)
     np.add.at(sums, index, values)
     return sums[:n]
-
-
-def _compact(
-    flat: NDArray[np.int64], inside: NDArray[np.bool_] | None, size: int
-) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """The different positions in increasing order, and the rank of each entry among them."""
-    cells, rank = ranked(flat if inside is None else flat[inside], size)
-    return cells, _placed(rank, inside, len(cells))
-
-
-def _placed(rank: NDArray[np.int32], inside: NDArray[np.bool_] | None, n: int) -> NDArray[np.int32]:
-    """Ranks of the entries inside; the others get `n`."""
-    if inside is None:
-        return rank
-    index = np.full(len(inside), n, dtype=np.int32)
-    index[inside] = rank
-    return index
 
 
 def _narrow(codes: NDArray[Any], axis: Axis) -> NDArray[np.integer[Any]]:

@@ -80,49 +80,36 @@ class StructuredDesign(Design):
         sources = self.lattice.sources(self.blocks, sizes)
         return [(k, sources[k]) for k in sorted(self._block_range, key=lambda k: (-sizes[k], k))]
 
-    def placed_in(
-        self, block: Block, fine: Block, groups: Sequence[NDArray[Any]], n: int
-    ) -> tuple[NDArray[np.int64], NDArray[np.bool_] | None]:
-        """Where `n` cells of a finer block lie in a block's crossing, and which lie in it.
-
-        The second is `None` where all do; the position of one that does not has no meaning.
-        """
-        flat, inside = np.zeros(n, dtype=np.int64), None
-        for from_level, to_level, group in zip(fine.levels, block.levels, groups, strict=True):
-            if to_level is None or from_level is None:
-                continue
-            if from_level is not to_level:
-                up = np.asarray(self.lattice.step(from_level, to_level))
-                group = up[group]
-                if (up == OUTSIDE).any():
-                    covered = group != OUTSIDE
-                    inside = covered if inside is None else inside & covered
-            flat *= len(to_level)
-            flat += group
-        return flat, inside
-
-    def placed(self, k: int, leaves: Sequence[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Where cells lie in block `k`'s crossing, and which lie in it; see `placed_in`.
+    def placed(
+        self, k: int, groups: Sequence[Any], source: int | None = None
+    ) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+        """Where cells lie in block `k`'s crossing, and which lie in it; others have no position.
 
         Args:
           k: The block.
-          leaves: For each axis leaf positions, arrays that NumPy can bring to one shape; those of
-            axes that the block sums over are not looked at.
+          groups: For each axis leaf positions, or groups of the source's level: arrays that NumPy
+            can bring to one shape. Those of axes that the block sums over are not looked at.
+          source: A block that refines it; that of the inner cells by default.
         """
+        fine = self.inner_block if source is None else self.blocks[source]
         flat, inside = np.zeros((), dtype=np.int64), np.ones((), dtype=bool)
-        for level, leaf in zip(self.blocks[k].levels, leaves, strict=True):
-            if level is not None:
-                group = level.group[leaf]
-                inside = inside & (group != OUTSIDE)
-                flat = flat * len(level) + group
+        for below, above, group in zip(fine.levels, self.blocks[k].levels, groups, strict=True):
+            if above is None or below is None:
+                continue
+            if below is not above:
+                up = np.asarray(self.lattice.step(below, above))
+                group = up[group]
+                if (up == OUTSIDE).any():
+                    inside = inside & (group != OUTSIDE)
+            flat = flat * len(above) + group
         return flat, inside
 
     def coarsened(self, source: int, target: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Cells of a block that lie in a coarser one, and the cells there that they add to."""
-        fine, cells = self.blocks[source], self.block_cells(source)
-        groups = np.unravel_index(cells, fine.shape) if self.axes else ()
-        flat, inside = self.placed_in(self.blocks[target], fine, groups, len(cells))
-        chosen = np.arange(len(cells)) if inside is None else np.flatnonzero(inside)
+        cells = self.block_cells(source)
+        groups = np.unravel_index(cells, self.blocks[source].shape) if self.axes else ()
+        flat, inside = (np.broadcast_to(v, len(cells)) for v in self.placed(target, groups, source))
+        chosen = np.flatnonzero(inside)
         return int(self.offsets[source]) + chosen, self.published_at(target, flat[chosen])
 
     def axis(self, name: str) -> Axis:
