@@ -2,6 +2,7 @@
 
 import itertools
 import tracemalloc
+from dataclasses import replace
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -27,7 +28,8 @@ def regions():
 
 @pytest.fixture
 def never_stored(monkeypatch):
-    monkeypatch.setattr(non_negative, "_NEVER_STORED", 0)
+    always = replace(non_negative.SCHEDULE, never_stored=0)
+    monkeypatch.setattr(non_negative, "SCHEDULE", always)
     monkeypatch.setattr(log_linear, "_NEVER_STORED", 0)
     monkeypatch.setattr(log_linear, "_MOST_PUBLISHED", np.inf)
 

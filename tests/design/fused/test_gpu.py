@@ -108,8 +108,9 @@ def fits_agree(monkeypatch, fitter, options):
 
     patient = replace(dual_non_negative.SCHEDULE, most_degenerate=10_000)
     monkeypatch.setattr(dual_non_negative, "SCHEDULE", patient)
-    for module in (log_linear, non_negative):
-        monkeypatch.setattr(module, "_NEVER_STORED", 0)
+    always = replace(non_negative.SCHEDULE, never_stored=0)
+    monkeypatch.setattr(non_negative, "SCHEDULE", always)
+    monkeypatch.setattr(log_linear, "_NEVER_STORED", 0)
     monkeypatch.setattr(log_linear, "_MOST_PUBLISHED", np.inf)
     design = dc.Design.product({"a": 2, "b": 3, "c": 11}, [("a", "b"), ("a", "c"), ("b", "c")])
     truth, z = noisy(design)
