@@ -135,7 +135,7 @@ class NonNegative(FitterBase):
       device: Where large complete tables are computed: `"cpu"`, `"gpu"` (an NVIDIA card, with the
         extra `[gpu]`), or `"auto"` for the card where there is one.
 
-    See Langsrud (2019b); Hintermüller, Ito & Kunisch (2003); Boyd et al. (2011); Dostál (2009).
+    See Langsrud (2019b); Hintermüller, Ito & Kunisch (2003); Dostál (2009).
     """
 
     ridge: float | None = None
