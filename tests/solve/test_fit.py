@@ -2,6 +2,7 @@
 
 import itertools
 import tracemalloc
+from dataclasses import replace
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -28,7 +29,8 @@ def regions():
 
 @pytest.fixture
 def never_stored(monkeypatch):
-    monkeypatch.setattr(non_negative, "_NEVER_STORED", 0)
+    stored = replace(non_negative.SCHEDULE, never_stored=0)
+    monkeypatch.setattr(non_negative, "SCHEDULE", stored)
     always = LogLinearSchedule(never_stored=0, most_published=np.inf)
     monkeypatch.setattr(log_linear, "LOG_LINEAR", always)
 

@@ -125,7 +125,8 @@ def fits_agree(monkeypatch, fitter, options):
 
     patient = replace(dual_non_negative.SCHEDULE, most_degenerate=10_000)
     monkeypatch.setattr(dual_non_negative, "SCHEDULE", patient)
-    monkeypatch.setattr(non_negative, "_NEVER_STORED", 0)
+    stored = replace(non_negative.SCHEDULE, never_stored=0)
+    monkeypatch.setattr(non_negative, "SCHEDULE", stored)
     always = LogLinearSchedule(never_stored=0, most_published=np.inf)
     monkeypatch.setattr(log_linear, "LOG_LINEAR", always)
     design = dc.Design.product({"a": 2, "b": 3, "c": 11}, [("a", "b"), ("a", "c"), ("b", "c")])

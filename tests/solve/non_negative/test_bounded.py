@@ -1,6 +1,7 @@
 """Non-negative fits by conjugate gradients within bounds, against active sets and references."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -25,7 +26,7 @@ METHOD = "conjugate gradients within bounds"
 @pytest.fixture
 def bounded(monkeypatch):
     """The method for tables of any size."""
-    monkeypatch.setattr(non_negative, "_LARGE", 0)
+    monkeypatch.setattr(non_negative, "SCHEDULE", replace(non_negative.SCHEDULE, large=0))
 
 
 def noisy(seed, scale=1.0):
@@ -52,7 +53,7 @@ def test_published_cells_are_those_of_active_sets(monkeypatch, case, seed):
     z = noisy(seed)
     expected = dc.NonNegative(**options)(BOTH, z, weights=weights).require()
     assert expected.notes["solver"] == "active sets along a ridge"
-    monkeypatch.setattr(non_negative, "_LARGE", 0)
+    monkeypatch.setattr(non_negative, "SCHEDULE", replace(non_negative.SCHEDULE, large=0))
     fit = dc.NonNegative(**options)(BOTH, z, weights=weights).require()
     assert fit.notes["solver"] == METHOD
     assert fit.y.min() >= 0
@@ -114,7 +115,7 @@ def test_the_norm_is_nearly_the_smallest(bounded, monkeypatch, seed):
     z = noisy(seed)
     fit = dc.NonNegative()(BOTH, z).require()
     assert fit.notes["solver"] == METHOD
-    monkeypatch.setattr(non_negative, "_LARGE", np.inf)
+    monkeypatch.setattr(non_negative, "SCHEDULE", replace(non_negative.SCHEDULE, large=np.inf))
     smallest = dc.NonNegative()(BOTH, z).require()
     assert np.linalg.norm(fit.y) <= (1 + EXCESS) * np.linalg.norm(smallest.y)
 

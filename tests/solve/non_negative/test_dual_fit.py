@@ -1,6 +1,7 @@
 """Non-negative fits by Newton's method on the dual, against active sets and the conditions."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -21,7 +22,8 @@ OPTIONS = {
 @pytest.fixture
 def by_dual(monkeypatch):
     """The dual for tables of any size, even where few cells are positive."""
-    monkeypatch.setattr(non_negative, "_NEVER_STORED", 0)
+    always = replace(non_negative.SCHEDULE, never_stored=0)
+    monkeypatch.setattr(non_negative, "SCHEDULE", always)
     monkeypatch.setattr(dual_fit, "_most", lambda design, newton, schedule: schedule.most_gradients)
 
 
@@ -57,7 +59,8 @@ def test_the_conditions_hold_and_the_fit_is_that_of_active_sets(by_dual, option,
         assert found.notes["solver"] == "Newton on the dual"
     independent_check(design, z, np.ones_like(z), found, fitter.ridge or 0.0, found.notes["held"])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(non_negative, "_NEVER_STORED", 10**9)
+        never = replace(non_negative.SCHEDULE, never_stored=10**9)
+        patch.setattr(non_negative, "SCHEDULE", never)
         other = fitter(design, z).require()
     np.testing.assert_allclose(found.z, other.z, atol=0.01)
     np.testing.assert_allclose(found.y, other.y, atol=0.5, rtol=1e-5)
@@ -91,7 +94,8 @@ def test_hierarchies_give_the_fit_of_active_sets(by_dual, monkeypatch):
     assert found.notes["solver"] == "Newton on the dual"
     independent_check(design, z, np.ones_like(z), found, 0.0, found.notes["held"])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(non_negative, "_NEVER_STORED", 10**9)
+        never = replace(non_negative.SCHEDULE, never_stored=10**9)
+        patch.setattr(non_negative, "SCHEDULE", never)
         other = dc.NonNegative()(design, z).require()
     np.testing.assert_allclose(found.z, other.z, atol=0.01)
 

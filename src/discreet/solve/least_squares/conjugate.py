@@ -22,11 +22,32 @@ from discreet.solve.non_negative.deflation import Deflate
 Vector = NDArray[np.float64]
 Operator = Callable[[Vector], Vector]
 
-_CHUNK, _SHORTEST = 250, 10  # steps between two looks at the keyboard; fewer for few cells
-_GAIN, _PATIENCE = 0.9, 10  # share of the best residual that is a gain; chunks without one
-_STUCK = 0.5  # share of the last residual that is no progress
-_DIGITS = 1e-9  # by how much residuals may fall before they are computed anew
-_LONGEST = 5_000  # steps before the residual is computed anew
+
+@dataclass(frozen=True)
+class ConjugateSchedule:
+    """The constants of conjugate gradients.
+
+    Attributes:
+      chunk: Steps between two looks at the keyboard and at the progress.
+      shortest: The same for few cells, which need few steps.
+      gain: Share of the best residual that is a gain.
+      patience: Chunks without a gain after which rounding is taken to forbid one.
+      stuck: Share of the last residual that is no progress, with stiff margins taken out.
+      digits: By how much residuals may fall there before they are computed anew: rounding hides
+        more than nine digits of stiff directions.
+      longest: Steps after which they are in any case.
+    """
+
+    chunk: int = 250
+    shortest: int = 10
+    gain: float = 0.9
+    patience: int = 10
+    stuck: float = 0.5
+    digits: float = 1e-9
+    longest: int = 5_000
+
+
+SCHEDULE = ConjugateSchedule()
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,9 +128,9 @@ def _plain(system: _System, x: Vector, nu: Vector, limits: Vector, max_steps: in
     """Improve a solution and its image in place; returns the steps taken."""
     r, s = system.residual(x, nu)
     vectors, images, done = (x, r, r.copy()), (nu, s, s.copy()), 0
-    best = _Best(_PATIENCE)
+    best = _Best(SCHEDULE.patience)
     while done < max_steps:
-        chunk = min(_CHUNK, max(len(x), _SHORTEST), max_steps - done)
+        chunk = min(SCHEDULE.chunk, max(len(x), SCHEDULE.shortest), max_steps - done)
         taken = conjugate_steps(
             system.incidence.sums,
             system.deviation,
@@ -140,7 +161,7 @@ class _Best:
     def is_out_of_reach(self, r: Vector, limits: Vector | float, *vectors: Vector) -> bool:
         """Whether nothing was gained for long; the vectors are then what they were at best."""
         left, self._since = float((np.abs(r) / limits).max(initial=0.0)), self._since + 1
-        if left < _GAIN * self._left:
+        if left < SCHEDULE.gain * self._left:
             self._left, self._since, self._kept = left, 0, [v.copy() for v in vectors]
         if self._since < self._patience:
             return False
@@ -165,10 +186,10 @@ def _deflated(
     while True:
         r, s = system.residual(x, nu)
         left = float((np.abs(r) / limits).max(initial=0.0))
-        if left <= 1.0 or left > _STUCK * before or done >= max_steps:
+        if left <= 1.0 or left > SCHEDULE.stuck * before or done >= max_steps:
             return done
-        steps = min(_LONGEST, max_steps - done)
-        enough = max(1.0, _DIGITS * left) * limits
+        steps = min(SCHEDULE.longest, max_steps - done)
+        enough = max(1.0, SCHEDULE.digits * left) * limits
         done += _deflated_run(system, (x, r), (nu, s), deflate, enough, steps)
         before = left
 
@@ -189,7 +210,7 @@ def _deflated_run(
         direction = system.down(image)
         size = float(np.abs(direction).max())
         first = size if step == 0 else first
-        if (np.abs(r) <= limits).all() or size <= _DIGITS * first:
+        if (np.abs(r) <= limits).all() or size <= SCHEDULE.digits * first:
             return step
         before, product = product, float(r @ direction)
         beta = product / before if step else 0.0
@@ -221,7 +242,7 @@ def preconditioned(
     """Conjugate gradients with a preconditioner; returns the solution and the steps taken."""
     r = rhs - apply(x)
     s = precondition(r)
-    p, product, best = s, float(r @ s), _Best(_CHUNK)
+    p, product, best = s, float(r @ s), _Best(SCHEDULE.chunk)
     for step in range(max_steps):
         if product <= 0.0 or (np.abs(r) <= limits).all() or best.is_out_of_reach(r, limits, x):
             return x, step

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,21 +34,57 @@ from discreet.solve.non_negative.deflation import Deflate, Deflation
 Vector = NDArray[np.float64]
 Marks = NDArray[np.bool_]
 
-_SHRINK = 0.4  # first factor between two ridges
-_FASTEST, _SLOWEST = 0.3, 0.7  # limits of that factor
-_QUICK, _LONG = 3, 10  # rounds below which the ridge shrinks faster, above which slower
-_LOOSE, _TIGHT, _TIGHTEST = 0.3, 0.02, 1e-3  # residuals, in units of the ridge times a typical cell
-_FRESH, _FLOOR = 5e-3, 5e-4  # of the first ridge: the lowest while weights rise, and after that
-_SHARE = 0.1  # of what a certificate allows, by which solves may be off
-_FEW = 0.01  # share of positive cells in doubt below which solves are tight
-_SETTLED = 2e-3  # share in doubt at which the next ridge is tried
-_WORSE = 1.5  # factor by which more cells in doubt are too many
-_PATIENCE = 3  # full steps without progress before a damped one
-_ROUNDS = 200
-_MOST_REPEATS = 1e3  # of a misfit, carried over at once
 
-_LOWER, _LEAST = 0.5, 1e-5  # factor of later ridges, and the lowest of them relative to the first
-_BISECTIONS = 40
+@dataclass(frozen=True)
+class RidgeSchedule:
+    """The constants of the path.
+
+    Attributes:
+      shrink: First factor between two ridges.
+      fastest: Smallest such factor; with a smaller one the last guess would be of no use.
+      slowest: Largest one.
+      quick: Rounds for one ridge up to which the ridge then shrinks faster.
+      long: Rounds beyond which it shrinks more slowly.
+      loose: First residual of solves, in units of the ridge times a typical cell.
+      tight: The same where few cells are in doubt.
+      tightest: The same where their number does not fall.
+      fresh: Lowest ridge while weights rise, relative to the first.
+      floor: Lowest ridge after that; below it systems are ill-conditioned, so misfits are carried.
+      share: Part of what a certificate allows by which solves may be off.
+      few: Share of positive cells in doubt below which solves are tight.
+      settled: Share in doubt at which the next ridge is tried.
+      worse: Factor by which more cells in doubt are too many where margins are taken out.
+      patience: Full steps without progress before a damped one.
+      rounds: Most rounds for one ridge.
+      most_repeats: Most times a misfit is carried over at once.
+      lower: Factor of later ridges.
+      least: Lowest of these, relative to the first.
+      bisections: Halvings of a line search: as many as a mantissa needs in practice.
+    """
+
+    shrink: float = 0.4
+    fastest: float = 0.3
+    slowest: float = 0.7
+    quick: int = 3
+    long: int = 10
+    loose: float = 0.3
+    tight: float = 0.02
+    tightest: float = 1e-3
+    fresh: float = 5e-3
+    floor: float = 5e-4
+    share: float = 0.1
+    few: float = 0.01
+    settled: float = 2e-3
+    worse: float = 1.5
+    patience: int = 3
+    rounds: int = 200
+    most_repeats: float = 1e3
+    lower: float = 0.5
+    least: float = 1e-5
+    bisections: int = 40
+
+
+SCHEDULE = RidgeSchedule()
 
 
 class RidgePath:
@@ -80,7 +117,7 @@ class RidgePath:
         self.dual = np.zeros(problem.design.n_published)
         self._carried = np.zeros(problem.design.n_published)
         self.ridge = self.first_ridge = typical_curvature(problem)
-        self.steps, self.share, self.ease = 0, _SHARE, 1.0
+        self.steps, self.share, self.ease = 0, SCHEDULE.share, 1.0
         self._deflation: Deflation | None = None
         self._typical = _mean(np.abs(problem.pull)) / self.ridge
 
@@ -98,7 +135,7 @@ class RidgePath:
           between: Called after every ridge; may `aim` at other targets.
           exactly: Whether the last ridge is solved until no cell is in doubt.
         """
-        shrink, goal = _SHRINK, last_ridge or _FLOOR * self.first_ridge
+        shrink, goal = SCHEDULE.shrink, last_ridge or SCHEDULE.floor * self.first_ridge
         self.ridge = max(self.ridge, goal)
         while True:
             is_last = self.ridge <= goal
@@ -130,28 +167,28 @@ class RidgePath:
         """The largest weight whose rounding errors the ridge keeps below the tolerance."""
         problem = self.problem
         largest = float(np.abs(problem.z[problem.held]).max(initial=0.0)) or 1.0
-        allowed = _SHARE * float(problem.goal.gradient.min(initial=np.inf))
+        allowed = SCHEDULE.share * float(problem.goal.gradient.min(initial=np.inf))
         return allowed / (np.finfo(float).eps * largest)
 
     def deflate(self, deflation: Deflation) -> None:
         """Take heavy margins out of the equations from now on."""
         self._deflation = deflation
 
-    def begin_afresh(self, share: float = _FRESH) -> None:
+    def begin_afresh(self, share: float = SCHEDULE.fresh) -> None:
         """Forget what was carried, because forces change, and take a ridge easier to solve.
 
         Args:
           share: How low the ridge may be, relative to the first one.
         """
         self._carried[:] = 0.0
-        self.ridge = max(_FASTEST * self.ridge, share * self.first_ridge)
+        self.ridge = max(SCHEDULE.fastest * self.ridge, share * self.first_ridge)
 
     def correct(self) -> None:
         """Carry the misfit over; with heavy margins taken out only from a low ridge on."""
-        if self.is_deflated and self.ridge > _FLOOR * self.first_ridge:
-            self.begin_afresh(_FLOOR)
+        if self.is_deflated and self.ridge > SCHEDULE.floor * self.first_ridge:
+            self.begin_afresh(SCHEDULE.floor)
         else:
-            lower = max(_LOWER * self.ridge, _LEAST * self.first_ridge)
+            lower = max(SCHEDULE.lower * self.ridge, SCHEDULE.least * self.first_ridge)
             self.carry(lower, self._repeats())
             self.ridge = lower
 
@@ -171,7 +208,7 @@ class RidgePath:
         if (np.abs(push) > problem.goal.gradient)[self.y > 0].any() or not pushed.any():
             return 1.0
         away = -problem.prior.per_variance(self.u)[pushed] * self.ridge / push[pushed]
-        return float(np.clip(np.median(away), 1.0, _MOST_REPEATS))
+        return float(np.clip(np.median(away), 1.0, SCHEDULE.most_repeats))
 
     def proof(self) -> Vector:
         r"""A vector :math:`\nu` with :math:`y = \max(0, s + qX\nu)`, as nearly as can be had.
@@ -185,7 +222,7 @@ class RidgePath:
         positive = self._movable & (y > 0)
         others = self._movable & ~positive
         low, high = 0.0, 1.0
-        for _ in range(_BISECTIONS):
+        for _ in range(SCHEDULE.bisections):
             t = (low + high) / 2
             wrong_sign = (near + t * (far - near))[others].max(initial=0.0)
             off = t * np.abs(far - near)[positive].max(initial=0.0)
@@ -195,15 +232,18 @@ class RidgePath:
     def settle(self, *, exactly: bool) -> int:
         """Solve for the present ridge, exactly or until few cells are in doubt; returns rounds."""
         in_doubt: list[int] = []
-        accuracy, is_fine = _TIGHT if exactly else _LOOSE, False
-        for rounds in range(1, _ROUNDS + 1):
+        accuracy, is_fine = SCHEDULE.tight if exactly else SCHEDULE.loose, False
+        for rounds in range(1, SCHEDULE.rounds + 1):
             positive = self.u > 0
             errors = self._errors(0.0 if is_fine else accuracy)
             y, u, fitted = self._solved_on(positive, errors)
             in_doubt.append(self._changes(positive, u, errors, is_fine=is_fine))
             n_positive = int(positive.sum())
-            few = in_doubt[-1] <= _FEW * n_positive
-            if in_doubt[-1] <= (0 if exactly else _SETTLED * n_positive) and is_fine == exactly:
+            few = in_doubt[-1] <= SCHEDULE.few * n_positive
+            if (
+                in_doubt[-1] <= (0 if exactly else SCHEDULE.settled * n_positive)
+                and is_fine == exactly
+            ):
                 self.u, self.y, self.fitted = u, y, fitted
                 return rounds
             full = _progress(in_doubt) and not (self.is_deflated and _worse(in_doubt))
@@ -215,14 +255,14 @@ class RidgePath:
             if self.steps >= self.max_steps:
                 return rounds
             is_fine = is_fine or (exactly and few)
-            accuracy = _next_accuracy(accuracy, _TIGHT if few else accuracy, in_doubt)
-        return _ROUNDS
+            accuracy = _next_accuracy(accuracy, SCHEDULE.tight if few else accuracy, in_doubt)
+        return SCHEDULE.rounds
 
     def _errors(self, accuracy: float) -> Vector:
         """Gradients that solves may leave: what moves typical cells by a share, or is allowed."""
         goal = self.problem.goal
         enough = np.minimum(self.share * goal.gradient, 0.1 * self.ridge * goal.inner)
-        tight = np.maximum(enough, _TIGHT * self.ridge * self._typical)
+        tight = np.maximum(enough, SCHEDULE.tight * self.ridge * self._typical)
         enough = np.minimum(self.ease * enough, tight)
         return np.maximum(accuracy * self.ridge * self._typical, enough)
 
@@ -280,7 +320,7 @@ class RidgePath:
         du, dy = u - self.u, y - self.y
         weight = self.problem.prior.per_variance(du)
         low, high = 0.0, 1.0
-        for _ in range(_BISECTIONS):
+        for _ in range(SCHEDULE.bisections):
             t = (low + high) / 2
             slope = weight @ (np.maximum(self.u + t * du, 0.0) - self.y - t * dy)
             low, high = (low, t) if slope > 0 else (t, high)
@@ -310,25 +350,25 @@ def _between(a: Vector, b: Vector, t: float) -> Vector:
 
 def _progress(in_doubt: list[int]) -> bool:
     """Whether fewer cells were in doubt lately than ever before."""
-    recent, earlier = in_doubt[-_PATIENCE:], in_doubt[:-_PATIENCE]
+    recent, earlier = in_doubt[-SCHEDULE.patience :], in_doubt[: -SCHEDULE.patience]
     return not earlier or min(recent) < min(earlier)
 
 
 def _worse(in_doubt: list[int]) -> bool:
-    return len(in_doubt) > 1 and in_doubt[-1] > _WORSE * in_doubt[-2]
+    return len(in_doubt) > 1 and in_doubt[-1] > SCHEDULE.worse * in_doubt[-2]
 
 
 def _next_accuracy(accuracy: float, goal: float, in_doubt: list[int]) -> float:
     """Tighter solves when few cells are left in doubt, or when their number does not fall."""
     accuracy = min(accuracy, goal)
     if len(in_doubt) > 1 and in_doubt[-1] > 0.6 * in_doubt[-2]:
-        accuracy = min(accuracy, max(0.2 * accuracy, _TIGHTEST))
+        accuracy = min(accuracy, max(0.2 * accuracy, SCHEDULE.tightest))
     return accuracy
 
 
 def _next_factor(shrink: float, rounds: int) -> float:
-    if rounds <= _QUICK:
+    if rounds <= SCHEDULE.quick:
         shrink = shrink**1.5
-    elif rounds > _LONG:
+    elif rounds > SCHEDULE.long:
         shrink = shrink**0.7
-    return min(max(shrink, _FASTEST), _SLOWEST)
+    return min(max(shrink, SCHEDULE.fastest), SCHEDULE.slowest)

@@ -43,6 +43,7 @@ class DualSchedule:
       most_degenerate: The same where fewer cells are positive than there are unknowns: Newton
         systems are nearly singular then, and conjugate gradients on these cells are faster.
       exact: Weight of exact margins, times the largest of the others.
+      safely: Part of what a certificate allows that the method may leave.
     """
 
     lower: float = 0.1
@@ -52,6 +53,7 @@ class DualSchedule:
     most_gradients: int = 1500
     most_degenerate: int = 100
     exact: float = 1e8
+    safely: float = 0.5
 
 
 SCHEDULE = DualSchedule()

@@ -25,7 +25,6 @@ from discreet.solve.non_negative.dual_fit import SCHEDULE, DualAnswer, fit_by_du
 
 Vector = NDArray[np.float64]
 
-_SAFELY = 0.5  # share of what a certificate allows that the solver leaves
 _PATIENT = replace(
     SCHEDULE, most_gradients=20_000, most_degenerate=20_000
 )  # where no other method could take over
@@ -59,7 +58,7 @@ class UnstoredFit:
             self.targets.z,
             self.targets.weights,
             exact,
-            within=_SAFELY * limit,
+            within=SCHEDULE.safely * limit,
             last_ridge=self.penalty or None,
             schedule=SCHEDULE if self.design.n_inner <= LARGEST_DENSE else _PATIENT,
         )

@@ -10,12 +10,11 @@ cell, and less where it has. A rank-one term has a square root of the same form,
           \sigma = \frac{(1 + v u^\top u)^{1/2} - 1}{u^\top u},
 
 so the sum over nested groups is :math:`BB^\top`, and the symmetric product of all variables,
-:math:`B_1 B_2 \cdots B_2^\top B_1^\top`, is the preconditioner. It is exact when all cells are zero.
+:math:`B_1 B_2 \cdots B_2^\top B_1^\top`, is the preconditioner. It is exact if all cells are zero.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -96,7 +95,8 @@ class Fibres:
             image = image.T.copy()
             first.multiply(image, transposed=False)
             turned = image.reshape([self._shape[a] for a in self._order])
-            return turned.transpose(np.argsort(self._order)).ravel()
+            found: Vector = turned.transpose(np.argsort(self._order)).ravel()
+            return found
 
         return multiply
 
@@ -125,7 +125,7 @@ class _Roots:
 
 
 @njit(cache=True)
-def _sum_parts(x: Vector, part: Whole, sums: Vector) -> None:
+def _sum_parts(x: Any, part: Whole, sums: Vector) -> None:
     """Sums over the parts of some fibres."""
     sums[:] = 0.0
     for b in range(x.shape[0]):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,19 +13,33 @@ from discreet.solve.non_negative.active_set import RidgePath
 
 Vector = NDArray[np.float64]
 
-_ACCURACY = 1e-5  # of the fit from which the proof is taken
-_TRIES = 10
-_ROUNDING = 1e-12
+
+@dataclass(frozen=True)
+class InfeasibilitySchedule:
+    """The constants of the proof.
+
+    Attributes:
+      accuracy: Of the fit from which the proof is taken.
+      tries: Misfits that are carried over before it is given up.
+      rounding: Share of the terms of a sum that may be a rounding error.
+    """
+
+    accuracy: float = 1e-5
+    tries: int = 10
+    rounding: float = 1e-12
+
+
+SCHEDULE = InfeasibilitySchedule()
 
 
 def is_infeasible(
     problem: Problem, exact: NDArray[np.int64], restrict: Restrictor, max_steps: int
 ) -> bool:
     """Whether it can be proven, by fitting these margins alone; `False` may also mean unknown."""
-    alone = problem.among(exact, 1.0, _ACCURACY)
+    alone = problem.among(exact, 1.0, SCHEDULE.accuracy)
     path = RidgePath(alone, restrict, problem.pull > 0, max_steps)
     path.follow(None)
-    for _ in range(_TRIES):
+    for _ in range(SCHEDULE.tries):
         if proves_infeasible(problem, alone.misfit(path.fitted)):
             return True
         path.carry(path.ridge)
@@ -42,4 +58,4 @@ def proves_infeasible(problem: Problem, f: Vector) -> bool:
     steepest = float(problem.design.adjoint(f)[movable].max(initial=0.0))
     most = float(np.maximum(problem.z[f != 0], 0.0).sum())
     slack = float(f @ problem.z) - steepest * most
-    return slack > _ROUNDING * float(np.abs(f * problem.z).sum())
+    return slack > SCHEDULE.rounding * float(np.abs(f * problem.z).sum())

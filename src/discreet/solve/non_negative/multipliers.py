@@ -60,7 +60,8 @@ class MultiplierFit:
     """The state of the method.
 
     Args:
-      problem: Targets and weights, on a complete design.
+      design: A complete design.
+      problem: Its targets and weights.
       inverse: The inverse of its sums of squares.
       outside: Cells that are zero in any case.
       held: Published positions of held margins.
@@ -74,6 +75,7 @@ class MultiplierFit:
 
     def __init__(
         self,
+        design: ProductDesign,
         problem: Problem,
         inverse: Operator,
         outside: Marks,
@@ -83,12 +85,12 @@ class MultiplierFit:
     ) -> None:
         self._problem, self._inverse, self._outside = problem, inverse, outside
         self._slack, self._schedule, self.steps = slack, schedule, 0
-        self._held = HeldMargins(problem.design, held)
+        self._held = HeldMargins(design, held)
         self._targets = problem.z[held]
-        self._fibres = Fibres(problem.design, problem.weights)
+        self._fibres = Fibres(design, problem.weights)
         self._scale = self._held.responses(inverse)
         self._free_fit = self._unbounded()
-        self.bounds, self.forces = np.zeros(problem.design.n_inner), np.zeros(len(held))
+        self.bounds, self.forces = np.zeros(design.n_inner), np.zeros(len(held))
         self.y = self._free_fit
         self._zero = outside | (self.y < 0)
 
@@ -212,7 +214,8 @@ class HeldMargins:
     def down(self, forces: Vector) -> Vector:
         """For each inner cell the sum over the margins it counts in."""
         padded = np.append(forces, 0.0)
-        return np.sum([padded[index] for index in self._index], axis=0)
+        found: Vector = np.sum([padded[index] for index in self._index], axis=0)
+        return found
 
     def responses(self, inverse: Operator) -> Vector:
         """How a margin answers to its own force, nearly: that of one cell of each block."""

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from discreet.design.base import Design
 from discreet.design.fused.devices import check_device
 from discreet.design.incidence import Restrictor
+from discreet.design.product import ProductDesign
 from discreet.errors import ParameterError
 from discreet.solve.fit import Certificate, Fit, FitterBase, Prepared, Status
 from discreet.solve.inputs import check_options
@@ -40,22 +41,56 @@ from discreet.solve.non_negative.stiff import StiffMargins
 
 Vector = NDArray[np.float64]
 
-_NEVER_STORED = 50_000  # inner cells from which passes that store nothing beat gathered cells
-_LARGE = 20_000  # inner cells from which other methods beat active sets
-_STARTS = 0.01, 0.001, 0.0001  # shares of the first ridge from which steps within bounds start
-_LIGHT_WEIGHT = 0.2  # of an exact margin, times that of others, in steps within bounds
-_WORKING_WEIGHT = 5.0  # the same in active sets
-_RAISE = 3.0  # by how much that is raised
-_HEAVIEST, _HEAVIEST_DEFLATED = 500.0, 1e4  # up to which; the second out of the equations
-_SHIFT_BELOW = 0.1  # share of the first ridge below which exact margins are shifted
-_GAIN = 0.9  # share of what was reached that is a gain
-_MOST_IN_VAIN = 50  # corrections without one before giving up
-_PATIENCE = 5  # such corrections before solves become tighter
-_SHARPER, _SHARPEST = 0.3, 1e-3  # by how much they do, and how far
-_FAR = 1e3  # times the tolerance: what makes taking margins out of the equations worth it
-_EASE = 0.1  # share of what a certificate falls short, by which solves may be off meanwhile
-_MOST_DEFLATED = 5_000  # stiff margins: more would make the dense part of the equations too large
-_ROUNDING = 1e-12
+
+@dataclass(frozen=True)
+class NonNegativeSchedule:
+    """When which method is used, and the constants of corrections.
+
+    Attributes:
+      never_stored: Inner cells from which passes that store nothing beat gathered cells.
+      large: Inner cells from which other methods beat active sets.
+      starts: Shares of the first ridge from which steps within bounds start: the next one where
+        the norm of what they led to is not proven to be small enough.
+      light: Weight of an exact margin, times that of others, in steps within bounds: a light one
+        keeps the equations easy, and shifts do the rest.
+      working: The same in active sets, where each shift costs a solve.
+      raised: By how much that is raised where shifts do not help.
+      heaviest: Up to which.
+      heaviest_deflated: The same for margins that are taken out of the equations.
+      shift_below: Share of the first ridge below which exact margins are shifted.
+      gain: Share of what was reached that is a gain.
+      most_in_vain: Corrections without one before giving up.
+      patience: Such corrections before solves become tighter.
+      sharper: By how much they do.
+      sharpest: How far.
+      far: Times the tolerance: what makes taking margins out of the equations worth it.
+      ease: Share of what a certificate falls short by which solves may be off meanwhile.
+      most_deflated: Margins taken out of the equations at most; more would make their dense part
+        too large.
+      rounding: Share of the largest cell below which a negative one is a rounding error.
+    """
+
+    never_stored: int = 50_000
+    large: float = 20_000
+    starts: tuple[float, ...] = (0.01, 0.001, 0.0001)
+    light: float = 0.2
+    working: float = 5.0
+    raised: float = 3.0
+    heaviest: float = 500.0
+    heaviest_deflated: float = 1e4
+    shift_below: float = 0.1
+    gain: float = 0.9
+    most_in_vain: int = 50
+    patience: int = 5
+    sharper: float = 0.3
+    sharpest: float = 1e-3
+    far: float = 1e3
+    ease: float = 0.1
+    most_deflated: int = 5_000
+    rounding: float = 1e-12
+
+
+SCHEDULE = NonNegativeSchedule()
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +135,7 @@ class NonNegative(FitterBase):
       device: Where large complete tables are computed: `"cpu"`, `"gpu"` (an NVIDIA card, with the
         extra `[gpu]`), or `"auto"` for the card where there is one.
 
-    See Langsrud (2019b); Hintermüller, Ito & Kunisch (2003); Boyd et al. (2011); Dostál (2009).
+    See Langsrud (2019b); Hintermüller, Ito & Kunisch (2003); Dostál (2009).
     """
 
     ridge: float | None = None
@@ -152,7 +187,7 @@ class _Prepared:
         """What an exact margin weighs; full crossings need equal weights to stay a product."""
         completed = self.structure.completed
         whole = self.structure if completed is None else completed[1]
-        return 1.0 if whole.kind is Kind.crossing else _WORKING_WEIGHT
+        return 1.0 if whole.kind is Kind.crossing else SCHEDULE.working
 
     @property
     def penalty(self) -> float:
@@ -244,7 +279,7 @@ def _closed_form(prepared: _Prepared, stiff: StiffMargins) -> _Answer | None:
     penalty = prepared.penalty
     inverse = basis.function(lambda eigenvalues: pseudo_inverse(eigenvalues + penalty))
     y = inverse(problem.pull)
-    if y.min(initial=0.0) < -_ROUNDING * np.abs(y).max(initial=0.0):
+    if y.min(initial=0.0) < -SCHEDULE.rounding * np.abs(y).max(initial=0.0):
         return None
     y = np.maximum(y, 0.0)
     dual = None if penalty else problem.weights * problem.design.aggregate(inverse(y))
@@ -256,7 +291,7 @@ def _by_dual(
 ) -> Fit | None:
     """Newton's method on the dual, for large complete tables of which margins are published."""
     design = prepared.structure.design
-    if design.n_inner < _NEVER_STORED or not prepared.prior.is_plain:
+    if design.n_inner < SCHEDULE.never_stored or not prepared.prior.is_plain:
         return None
     targets = Targets.of(design, z, weights, prepared.exact)
     if not suits(design, targets.weights):
@@ -269,22 +304,23 @@ def _by_dual(
 
 
 def _by_multipliers(prepared: _Prepared, stiff: StiffMargins) -> _Answer | None:
-    """Through multipliers of the bounds, for large tables all of whose inner cells are published."""
+    """Through multipliers of the bounds, for large tables that publish every inner cell."""
     problem, options = stiff.problem, prepared.options
-    if not problem.prior.is_plain or prepared.penalty or problem.design.n_inner < _LARGE:
+    if not problem.prior.is_plain or prepared.penalty or problem.design.n_inner < SCHEDULE.large:
         return None
     completion, whole = prepared.structure.completed or (None, prepared.structure)
     full = problem if completion is None else completion.problem(problem)
     basis = whole.basis(full.weights) if whole.is_exact_for(full.weights) else None
-    if basis is None or basis.smallest <= 0 or exact_zeros(stiff.given)[1].any():
+    if basis is None or basis.smallest <= 0 or not isinstance(full.design, ProductDesign):
         return None
-    if not prepared.structure.sees_every_cell(problem.weights):
+    is_seen = prepared.structure.sees_every_cell(problem.weights)
+    if not is_seen or exact_zeros(stiff.given)[1].any():
         return None
     at = stiff.at if completion is None else completion.published[stiff.at]
     inner = slice(None) if completion is None else completion.inner
     outside = np.ones(full.design.n_inner, dtype=bool)
     outside[inner] = False
-    fit = MultiplierFit(full, basis.inverse(), outside, at, stiff.residual_slack)
+    fit = MultiplierFit(full.design, full, basis.inverse(), outside, at, stiff.residual_slack)
     if not fit.run(options.max_steps):
         return None
     y = fit.x[inner]
@@ -294,11 +330,11 @@ def _by_multipliers(prepared: _Prepared, stiff: StiffMargins) -> _Answer | None:
 
 def _by_bounded_steps(prepared: _Prepared, problem: Problem) -> _Answer | None:
     """Conjugate gradients within bounds, for large tables; from the fit for some ridge on."""
-    if not problem.prior.is_plain or problem.design.n_inner < _LARGE:
+    if not problem.prior.is_plain or problem.design.n_inner < SCHEDULE.large:
         return None
-    stiff = StiffMargins(problem, _LIGHT_WEIGHT, partial(_projected, prepared))
+    stiff = StiffMargins(problem, SCHEDULE.light, partial(_projected, prepared))
     path = _ridge_path(prepared, stiff, exact_zeros(problem)[1])
-    for start in _STARTS:
+    for start in SCHEDULE.starts:
         path.aim(stiff.problem)
         shift = (lambda: path.aim(stiff.shift(path.fitted))) if stiff else None
         path.follow(max(start * path.first_ridge, prepared.penalty), shift, exactly=False)
@@ -331,7 +367,7 @@ def _by_active_sets(prepared: _Prepared, stiff: StiffMargins) -> _Answer:
     path = _ridge_path(prepared, stiff)
 
     def shift() -> None:
-        if path.ridge < _SHIFT_BELOW * path.first_ridge:
+        if path.ridge < SCHEDULE.shift_below * path.first_ridge:
             path.aim(stiff.shift(path.fitted))
 
     path.follow(prepared.penalty or None, shift if stiff else None)
@@ -342,22 +378,22 @@ def _corrected(prepared: _Prepared, path: RidgePath, stiff: StiffMargins) -> _An
     """What the path ends in, corrected until the certificate holds; else the best that was met."""
     best, reached, mark = _answer(prepared, path, stiff), np.inf, np.inf
     tolerance, in_vain = prepared.options.tolerance, 0
-    while in_vain < _MOST_IN_VAIN:
+    while in_vain < SCHEDULE.most_in_vain:
         answer = _answer(prepared, path, stiff)
         certificate = _certificate(prepared, stiff, answer)
         in_vain += 1
         if certificate.worst < reached:
             best, reached = answer, certificate.worst
-        if reached < _GAIN * mark:
+        if reached < SCHEDULE.gain * mark:
             mark, in_vain = reached, 0
         if certificate.holds or path.steps >= path.max_steps:
             break
         fits = max(certificate.stationarity, certificate.feasibility) <= tolerance
         if not fits:
             _correct(prepared, path, stiff, certificate)
-        if fits or in_vain > _PATIENCE:
-            path.share = max(_SHARPER * path.share, _SHARPEST)
-        path.ease = max(1.0, _EASE * certificate.worst / tolerance)
+        if fits or in_vain > SCHEDULE.patience:
+            path.share = max(SCHEDULE.sharper * path.share, SCHEDULE.sharpest)
+        path.ease = max(1.0, SCHEDULE.ease * certificate.worst / tolerance)
         path.settle(exactly=True)
     return best
 
@@ -368,7 +404,9 @@ def _correct(
     """Undo what the ridge does to the fit, and shift the targets of stiff margins."""
     weight, is_off = stiff.weight, certificate.feasibility > certificate.tolerance
     if path.is_deflated or (is_off and stiff.is_slow(path.fitted)):
-        _weigh_more(path, stiff, is_far=certificate.feasibility > _FAR * certificate.tolerance)
+        _weigh_more(
+            path, stiff, is_far=certificate.feasibility > SCHEDULE.far * certificate.tolerance
+        )
     if path.is_deflated and (stiff.weight > weight).any():
         path.begin_afresh()
     elif not prepared.penalty:
@@ -379,11 +417,15 @@ def _correct(
 
 def _weigh_more(path: RidgePath, stiff: StiffMargins, *, is_far: bool) -> None:
     """Raise the weight of stiff margins: by far, where they can be taken out of the equations."""
-    heaviest = min(_HEAVIEST_DEFLATED, path.heaviest / stiff.typical)
-    is_worth_it = is_far and heaviest >= _HEAVIEST and len(stiff.at) <= _MOST_DEFLATED
+    heaviest = min(SCHEDULE.heaviest_deflated, path.heaviest / stiff.typical)
+    is_worth_it = (
+        is_far and heaviest >= SCHEDULE.heaviest and len(stiff.at) <= SCHEDULE.most_deflated
+    )
     if is_worth_it and not path.is_deflated:
         path.deflate(Deflation(stiff.problem, stiff.at))
-    stiff.weigh_more(path.fitted, _RAISE, heaviest if path.is_deflated else _HEAVIEST)
+    stiff.weigh_more(
+        path.fitted, SCHEDULE.raised, heaviest if path.is_deflated else SCHEDULE.heaviest
+    )
 
 
 def _first_guess(prepared: _Prepared, problem: Problem) -> NDArray[np.bool_]:

@@ -14,7 +14,7 @@ Where the deviation does not become smaller, because cells at zero do not answer
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,9 +23,23 @@ from discreet.solve.least_squares.problem import Problem
 
 Vector = NDArray[np.float64]
 
-_SLOW = 0.8  # share of the last deviation that is too much of it
-_WORTHWHILE = 1.2  # factor by which a weight is raised at least, or not at all
-_PROJECTION = 1e-6  # tolerance at which contradictions among heavy margins are taken out
+
+@dataclass(frozen=True)
+class StiffSchedule:
+    """The constants of shifting.
+
+    Attributes:
+      slow: Share of the last deviation that is too much of it.
+      worthwhile: Factor by which a weight is raised at least, or not at all: it costs a solve.
+      projection: Tolerance at which contradictions among heavy margins are taken out.
+    """
+
+    slow: float = 0.8
+    worthwhile: float = 1.2
+    projection: float = 1e-6
+
+
+SCHEDULE = StiffSchedule()
 
 
 class StiffMargins:
@@ -89,7 +103,7 @@ class StiffMargins:
 
     def is_slow(self, fitted: Vector) -> bool:
         """Whether the last shift did not help."""
-        return self.deviation(fitted) > _SLOW * self._last
+        return self.deviation(fitted) > SCHEDULE.slow * self._last
 
     def shift(self, fitted: Vector, times: Vector | float = 1.0) -> Problem:
         """Shift the targets after a fit, by a multiple of what is missing."""
@@ -106,7 +120,7 @@ class StiffMargins:
         """
         weight = np.minimum(factor * self.weight.max(), heaviest * self.typical)
         weight = weight / np.maximum(1.0, weight * self.given.slack)
-        if weight.max() < _WORTHWHILE * self.weight.max():
+        if weight.max() < SCHEDULE.worthwhile * self.weight.max():
             return
         force = self._force(fitted[self.at], self.problem.z[self.at])
         self.weight = weight
@@ -115,12 +129,8 @@ class StiffMargins:
 
     def missing_in(self, fitted: Vector) -> Vector:
         """By how much the targets should be shifted after a fit."""
-        return self.missing(fitted[self.at], self.problem.z[self.at])
-
-    def missing(self, fitted: Vector, targets: Vector) -> Vector:
-        """By how much the targets of the stiff margins should be shifted, given their fit."""
-        force = self._force(fitted, targets)
-        return self.asked.z[self.at] - fitted - self.given.slack * force
+        force = self._force(fitted[self.at], self.problem.z[self.at])
+        return self.asked.z[self.at] - fitted[self.at] - self.given.slack * force
 
     def aim(self, targets: Vector) -> Problem:
         """Take shifted targets for the stiff margins."""
@@ -138,6 +148,6 @@ def _contradiction(problem: Problem, project: Callable[[Problem], Vector]) -> Ve
     heavy, apart = problem.held[problem.slack > 0], np.zeros_like(problem.z)
     if len(heavy):
         for left in (problem.z.copy(), apart):
-            alone = problem.aiming(left).among(heavy, problem.weights[heavy], _PROJECTION)
+            alone = problem.aiming(left).among(heavy, problem.weights[heavy], SCHEDULE.projection)
             apart[heavy] = (left - project(alone))[heavy]
     return apart
