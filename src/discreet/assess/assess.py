@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from discreet import registry
 from discreet.assess.compare.contestants import built_from
 from discreet.assess.listing import Framed, aligned, grouped
-from discreet.assess.measure import PARTS, Measure, NotApplicableError, Score
+from discreet.assess.measure import Measure, NotApplicableError, Score
 from discreet.design.table import Table
 from discreet.errors import UnknownNameError
 
@@ -123,7 +123,9 @@ def assess(
       UnknownNameError: No measure of this name, or none with this option.
     """
     kind = "measure" if isinstance(table, Table) else "measure of records"
-    chosen = _every(kind) if measures is None else [(built_from(kind, m), "") for m in measures]
+    chosen = (
+        every_measure(kind) if measures is None else [(built_from(kind, m), "") for m in measures]
+    )
     built = [(_with_options(measure, options), guest) for measure, guest in chosen]
     _check_options(options, [measure for measure, _ in built])
     scores, skipped = [], []
@@ -135,9 +137,9 @@ def assess(
     return Assessment(tuple(scores), tuple(skipped))
 
 
-def _every(kind: str) -> list[tuple[Measure, str]]:
-    """Every measure, with the plug-in that it is from."""
-    found = registry.each(kind, PARTS)
+def every_measure(kind: str) -> list[tuple[Measure, str]]:
+    """Every measure of tables or of records, with the plug-in that it is from."""
+    found = registry.each(kind, texts=("name", "kind"), calls=("__call__",))
     return [(measure, registry.guest(kind, name)) for name, measure in found.items()]
 
 
