@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -131,7 +131,7 @@ def assess(
     scores, skipped = [], []
     for measure, guest in built:
         try:
-            scores.append(_guarded(measure, guest)(table, release))
+            scores.append(_taken(measure, guest, table, release))
         except NotApplicableError as error:
             skipped.append(Skipped(measure.name, measure.kind, str(error)))
     return Assessment(tuple(scores), tuple(skipped))
@@ -143,23 +143,20 @@ def every_measure(kind: str) -> list[tuple[Measure, str]]:
     return [(measure, registry.guest(kind, name)) for name, measure in found.items()]
 
 
-def _guarded(measure: Measure, guest: str) -> Callable[..., Score]:
-    """A measure that does not apply where a plug-in fails that nobody asked for."""
-    if not guest:
-        return measure
-
-    def taken(table: Any, release: Any) -> Score:
-        try:
-            score: Any = measure(table, release)
-        except NotApplicableError:
+def _taken(measure: Measure, guest: str, table: Any, release: Any) -> Score:
+    """A score; where a plug-in fails that nobody asked for, its measure does not apply."""
+    try:
+        score: Any = measure(table, release)
+    except NotApplicableError:
+        raise
+    except Exception as error:  # whatever another package's code raises
+        if not guest:
             raise
-        except Exception as error:  # whatever another package's code raises
-            raise NotApplicableError(f"{guest} failed: {type(error).__name__}: {error}") from error
-        if not isinstance(score, Score):
-            raise NotApplicableError(f"{guest} gave no Score but {type(score).__name__}.")
-        return score
-
-    return taken
+        raise NotApplicableError(f"{guest} failed: {type(error).__name__}: {error}") from error
+    if guest and not isinstance(score, Score):
+        raise NotApplicableError(f"{guest} gave no Score but {type(score).__name__}.")
+    found: Score = score
+    return found
 
 
 def _options_of(measure: Measure) -> list[str]:
