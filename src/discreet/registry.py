@@ -11,7 +11,7 @@ import functools
 import importlib
 import inspect
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeGuard
 
 from discreet import plugins
@@ -201,22 +201,23 @@ def names(kind: str) -> list[str]:
     return [*built_in, *plugins.entries(kind, frozenset(built_in))]
 
 
-def each(kind: str, parts: Mapping[str, Any]) -> dict[str, Any]:
+def each(kind: str, *, texts: Sequence[str], calls: Sequence[str]) -> dict[str, Any]:
     """One of every name of a kind, made without parameters, by name.
 
     A plug-in of which none can be made, or that lacks a part, is named in a notice and left out.
 
     Args:
       kind: One of `KINDS`.
-      parts: What each must have, with the types.
+      texts: Attributes that each has, as texts.
+      calls: Attributes that each has, and that can be called.
     """
     found = {name: build(kind, name) for name in KINDS[kind]}
     for name, claims in plugins.entries(kind, frozenset(KINDS[kind])).items():
         try:
             made = build(kind, name)
-            if missing := [
-                p for p, t in parts.items() if not isinstance(getattr(made, p, None), t)
-            ]:
+            missing = [part for part in texts if not isinstance(getattr(made, part, None), str)]
+            missing += [part for part in calls if not callable(getattr(made, part, None))]
+            if missing:
                 raise plugins.fault(kind, claims, f"it has no {' and no '.join(missing)}")
         except PluginError as error:
             notice(str(error))

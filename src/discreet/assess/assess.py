@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from discreet import registry
 from discreet.assess.compare.contestants import built_from
 from discreet.assess.listing import Framed, aligned, grouped
-from discreet.assess.measure import PARTS, Measure, NotApplicableError, Score
+from discreet.assess.measure import Measure, NotApplicableError, Score
 from discreet.design.show import html_table
 from discreet.design.table import Table
 from discreet.errors import UnknownNameError
@@ -118,41 +118,40 @@ def assess(
       UnknownNameError: No measure of this name, or none with this option.
     """
     kind = "measure" if isinstance(table, Table) else "measure of records"
-    chosen = _every(kind) if measures is None else [(built_from(kind, m), "") for m in measures]
+    chosen = (
+        every_measure(kind) if measures is None else [(built_from(kind, m), "") for m in measures]
+    )
     built = [(_with_options(measure, options), guest) for measure, guest in chosen]
     _check_options(options, [measure for measure, _ in built])
     scores, skipped = [], []
     for measure, guest in built:
         try:
-            scores.append(_guarded(measure, guest)(table, release))
+            scores.append(_taken(measure, guest, table, release))
         except NotApplicableError as error:
             skipped.append(Skipped(measure.name, measure.kind, str(error)))
     return Assessment(tuple(scores), tuple(skipped))
 
 
-def _every(kind: str) -> list[tuple[Measure, str]]:
-    """Every measure, with the plug-in that it is from."""
-    found = registry.each(kind, PARTS)
+def every_measure(kind: str) -> list[tuple[Measure, str]]:
+    """Every measure of tables or of records, with the plug-in that it is from."""
+    found = registry.each(kind, texts=("name", "kind"), calls=("__call__",))
     return [(measure, registry.guest(kind, name)) for name, measure in found.items()]
 
 
-def _guarded(measure: Measure, guest: str) -> Callable[..., Score]:
-    """A measure that does not apply where a plug-in fails that nobody asked for."""
-    if not guest:
-        return measure
-
-    def taken(table: Any, release: Any) -> Score:
-        try:
-            score: Any = measure(table, release)
-        except NotApplicableError:
+def _taken(measure: Measure, guest: str, table: Any, release: Any) -> Score:
+    """A score; where a plug-in fails that nobody asked for, its measure does not apply."""
+    try:
+        score: Any = measure(table, release)
+    except NotApplicableError:
+        raise
+    except Exception as error:  # whatever another package's code raises
+        if not guest:
             raise
-        except Exception as error:  # whatever another package's code raises
-            raise NotApplicableError(f"{guest} failed: {type(error).__name__}: {error}") from error
-        if not isinstance(score, Score):
-            raise NotApplicableError(f"{guest} gave no Score but {type(score).__name__}.")
-        return score
-
-    return taken
+        raise NotApplicableError(f"{guest} failed: {type(error).__name__}: {error}") from error
+    if guest and not isinstance(score, Score):
+        raise NotApplicableError(f"{guest} gave no Score but {type(score).__name__}.")
+    found: Score = score
+    return found
 
 
 def _options_of(measure: Measure) -> list[str]:

@@ -7,7 +7,7 @@ the caller's decision.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, SupportsFloat
 
@@ -101,10 +101,6 @@ class Measure(Protocol):
 
     def __call__(self, table: Table, release: Protected) -> Score:
         """Take the measure, or raise `NotApplicableError` with the reason."""
-
-
-PARTS = {"name": str, "kind": str, "__call__": Callable}
-"""What every measure has."""
 
 
 class BaseMeasure:

@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from discreet import registry
-from discreet.assess.assess import Assessment, assess
+from discreet.assess.assess import Assessment, assess, every_measure
 from discreet.assess.compare.contestants import built_from, label_of, several
-from discreet.assess.measure import PARTS, Measure
+from discreet.assess.measure import Measure
 from discreet.design.base import Design
 from discreet.design.release import Trial
 from discreet.design.table import Table
@@ -130,7 +129,7 @@ def measures_from(given: str | Sequence[str | Measure] | None) -> tuple[Measure,
     if given is None:
         given = DEFAULT_MEASURES
     elif isinstance(given, str):
-        given = list(registry.each("measure", PARTS).values()) if given == "all" else [given]
+        given = [m for m, _ in every_measure("measure")] if given == "all" else [given]
     built = tuple(built_from("measure", m) for m in given)
     if not built:
         raise ParameterError("there is no measure to compare by.")

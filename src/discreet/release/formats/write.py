@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -34,12 +33,10 @@ class Writer(Protocol):
         """The file's content; what is not asked for is as it suits the format."""
 
 
-_PARTS = {**dict.fromkeys(("name", "title", "ending", "media_type"), str), "write": Callable}
-
-
 def writers() -> list[Writer]:
     """Every registered format."""
-    return [*registry.each("format", _PARTS).values()]
+    texts = ("name", "title", "ending", "media_type")
+    return [*registry.each("format", texts=texts, calls=("write",)).values()]
 
 
 def writer_named(name: str) -> Writer:
