@@ -33,6 +33,8 @@ class Schedule:
         them. They show what loss is possible, and so whether the ridge is to blame.
       follows: Steps with one ridge up to which the run without goes on from there where that
         has a smaller loss; later it knows more of the dual.
+      known: Gap, times the tolerance, between the smallest loss seen and its bound below which the
+        ridge can be judged without further steps of the other run.
       blame: The ridge is to blame for a loss above the smallest one seen when that is more than
         so many times what unfinished steps cost; less is often due to these.
       own_count: Gap that a cell may have for itself, in counts.
@@ -56,6 +58,7 @@ class Schedule:
     last_ridge: float = 1e-8
     bound_share: float = 1.0
     follows: int = 1000
+    known: float = 2.0
     blame: float = 2.0
     own_count: float = 0.1
     own_share: float = 1e-4

@@ -15,6 +15,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from discreet.solve.integer.schedule import SCHEDULE
+
 Random = NDArray[np.uint64]
 Members = NDArray[np.int32]
 Places = NDArray[np.int32]
@@ -22,8 +24,7 @@ Cells = NDArray[np.float32]
 
 FIRST, LAST, STEP, ZERO, WIDTH = range(5)  # columns of `Model.places`
 WEIGHT, LOW, HIGH, VALUE = range(4)  # columns of `Model.cells`
-_FAR = 30.0  # a rise of more than this many temperatures is never accepted
-_NEAR = 32  # partners of a pair are drawn this near in the order of the cells, or anywhere
+_FAR, _NEAR = SCHEDULE.far, SCHEDULE.near
 
 
 class Rule(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,9 @@ from discreet.solve.integer.domain import Domain, Whole
 from discreet.solve.integer.problem import Found, Problem, describe
 from discreet.solve.integer.remainders import Remainders
 from discreet.solve.integer.schedule import SCHEDULE
+
+if TYPE_CHECKING:
+    from discreet.solve.integer.cube_kernels import Cube
 
 Real = NDArray[np.float64]
 _OPEN = 1e-7  # fractions this far from 0 and 1 are still to be decided
@@ -178,7 +181,7 @@ def _cube(
     design: Design, left: Remainders, widths: Sequence[int], rng: np.random.Generator
 ) -> Whole:
     """One for the inner cells that the cube method rounds up, zero for the others."""
-    from discreet.solve.integer.cube_kernels import Cube, fly, land, window_of
+    from discreet.solve.integer.cube_kernels import Cube, fly, window_of
 
     rows = _nearby_first(design, np.flatnonzero(left.over))
     if len(rows) > SCHEDULE.cube_cells:
@@ -202,10 +205,19 @@ def _cube(
         while (waiting := _undecided(cube.part)).size < 0.9 * waiting_before:
             waiting_before = waiting.size
             fly(cube, window, waiting, random)
-    land(cube, window, _undecided(cube.part), random)
+    while (waiting := _undecided(cube.part)).size:
+        _let_go(cube, X[waiting].indices)
+        fly(cube, window, waiting, random)
     up = np.zeros(design.n_inner, dtype=np.int64)
     up[rows] = rng.random(len(rows)) < cube.part
     return up
+
+
+def _let_go(cube: Cube, cells: NDArray[Any]) -> None:
+    """Hold fewer of the sums of some cells, those of the fewest inner cells first."""
+    held = np.unique(cells[~cube.loose[cells]])
+    order = held[np.argsort(cube.size[held], kind="stable")]
+    cube.loose[order[: int(np.ceil(SCHEDULE.let_go * len(order)))]] = True
 
 
 def _undecided(part: Real) -> NDArray[np.int64]:

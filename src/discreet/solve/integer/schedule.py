@@ -26,6 +26,11 @@ class Schedule:
       polish_heat: First and last temperature of that end.
       polish_excess: What breaking a limit by one costs there: never worth it.
       serial: Look-ups per sweep below which threads cost more than they save.
+      far: A rise of more than this many temperatures is never accepted, so it need not be drawn.
+      near: Partners of a pair are drawn this near in the order of the cells, or anywhere; near
+        cells share more published ones.
+      tries: Member cells tried for each violated cell.
+      partners: Compensating cells tried for each of them.
       excess: Cost of breaking a limit by one while mending, in losses of one published cell.
       heat: Temperature while mending, in the same unit: the best of many steps is mostly taken.
       tenure: Steps of mending for which a moved cell is left alone.
@@ -45,6 +50,19 @@ class Schedule:
       rounding_heat: First temperature of that search, which must not leave the neighbourhood.
       widths: Independent cells that the cube method looks at together, more as fewer are left.
       network_widths: The same in two-way tables, where every sum can be kept.
+      let_go: Share of the sums that the cube method lets go at a time where no cell moves; all but
+        the first few are then still kept.
+      draw: Weight that draws an inner cell to its fit, beside a typical published cell.
+      loose_draw: The same where only ties are broken.
+      heaviest: Weight of a published cell in a search for a fit, beside a typical one; with more
+        nothing else would move.
+      near_heat: First and last temperature of a search near a fit.
+      downhill_heat: The same where it only goes downhill.
+      exchanged_share: Part of the filled cells that are exchanged at first, under a cap.
+      exchanges: Small cells that are exchanged one by one, under a cap.
+      prices: Prices of a filled cell that are tried, under a cap.
+      first_price: The first of them.
+      dearer: Factor of the next one, until few enough cells are filled.
     """
 
     fewest_sweeps: int = 10
@@ -59,6 +77,10 @@ class Schedule:
     polish_heat: tuple[float, float] = (0.08, 0.01)
     polish_excess: float = 1e3
     serial: int = 200_000
+    far: float = 30.0
+    near: int = 32
+    tries: int = 8
+    partners: int = 10
     excess: float = 1e5
     heat: float = 4e5
     tenure: int = 50
@@ -78,6 +100,17 @@ class Schedule:
     rounding_heat: float = 0.1
     widths: tuple[int, ...] = (60, 300)
     network_widths: tuple[int, ...] = (60, 200, 600)
+    let_go: float = 0.1
+    draw: float = 0.05
+    loose_draw: float = 1e-6
+    heaviest: float = 5.0
+    near_heat: tuple[float, float] = (0.1, 0.01)
+    downhill_heat: tuple[float, float] = (1e-3, 1e-3)
+    exchanged_share: float = 0.25
+    exchanges: int = 20
+    prices: int = 16
+    first_price: float = 0.1
+    dearer: float = 4.0
 
 
 SCHEDULE = Schedule()
