@@ -28,7 +28,7 @@ UNMOVED = 1e-7
 """Moves below this share of the goal are rounding errors."""
 
 _TRIALS, _SELDOM = 50, 0.05  # how often sums near a goal are tried, and must be enough
-_NEAR, _FAR = 1_000, 100  # inner cells that make as much effort in boxes as a sum in a program
+_NEAR, _FAR = 250, 25  # inner cells that make as much effort in boxes as a sum in a program
 _PAID = 1.0  # changes that cost less are made of sums that are free
 _EASY = 10_000  # sums from which on the effort of a program grows with their fourth power
 
