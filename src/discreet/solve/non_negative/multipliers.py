@@ -200,9 +200,8 @@ class HeldMargins:
         rank[at] = np.arange(len(at))
         codes = design.leaf_positions(np.arange(n)) if len(at) else []
         for k in np.unique(design.block_of_cell()[at]):
-            flat, inside = design.placed_in(design.blocks[k], design.inner_block, codes, n)
-            found = rank[design.offsets[k] + flat]
-            self._index.append(found if inside is None else np.where(inside, found, len(at)))
+            flat, inside = (np.broadcast_to(v, n) for v in design.placed(int(k), codes))
+            self._index.append(np.where(inside, rank[design.offsets[k] + flat], len(at)))
 
     def up(self, y: Vector) -> Vector:
         """The margins of a table."""
