@@ -11,7 +11,7 @@ from scipy.optimize import linprog
 import discreet as dc
 from discreet.protect.suppress.room import room_below
 
-FEW = settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
+FEW = settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck))
 GIVEN_AWAY = [[1, 1, 9], [0, 1, 1], [0, 9, 7], [8, 9, 9]]
 
 
@@ -48,7 +48,9 @@ def counted(draw):
     margins = (
         "row*col"
         if len(shape) == 2
-        else draw(st.sampled_from(["row*col*more", "row*col + col*more"]))
+        else draw(
+            st.sampled_from(["row*col*more", "row*col + col*more", "row*col + col*more + row*more"])
+        )
     )
     return table_of(np.reshape(listed, shape), margins)
 
@@ -57,10 +59,7 @@ def counted(draw):
 @given(counted(), st.integers(1, 3))
 def test_nobody_narrows_a_small_count_by_knowing_that_it_is_not_zero(table, most):
     method = dc.Suppress(dc.Threshold(most))
-    try:
-        release, pattern = table.protect(method), method.pattern(table)
-    except dc.InfeasibleError:
-        return
+    release, pattern = table.protect(method), method.pattern(table)
     found = widths(release)
     for k in np.flatnonzero(pattern.primary):
         assert found[int(k)] >= 2 - 1e-6

@@ -179,7 +179,30 @@ class Bank:
             self._open[item] = self._found_open(item)
         return self._open[item]
 
+    def rise(self, item: int) -> int | None:
+        """Ask above for what there is no room for below; the item that is asked for more, if any.
+
+        The proofs that it has and that do not reach as far are taken from it.
+        """
+        asked = self.asked
+        up = np.flatnonzero((asked.place == asked.place[item]) & (asked.sign > 0))
+        if asked.sign[item] > 0 or not len(up):
+            return None
+        above = int(up[0])
+        asked.need[above] += asked.need[item]
+        asked.need[item] = 0.0
+        asked.special.pop(item, None)
+        total, need = asked.total[above], asked.need[above] * _ENOUGH
+        changes = {k: self._proofs[k].change for k in self._of_item[above]}
+        far = [k for k, c in changes.items() if c.values[c.places == total].sum() >= need]
+        self._of_item[above] = far
+        self._open.pop(item, None)
+        self._open.pop(above, None)
+        return above
+
     def _found_open(self, item: int) -> Views:
+        if self.asked.need[item] == 0:
+            return _NOBODY
         alive = [self._proofs[k] for k in self._of_item[item] if not self._closed[k]]
         if not alive:
             return _ALL
@@ -285,7 +308,7 @@ class Bank:
     def _needed(self, item: int) -> list[int]:
         """Proofs of one item that together leave as little open as all do."""
         asked, found = self.asked, []
-        common: Views | None = None
+        common: Views | None = None if asked.need[item] > 0 else _NOBODY
         for number in self._of_item[item]:
             proof = self._proofs[number]
             if self._closed[number]:

@@ -30,11 +30,13 @@ class Plan:
       must: Positions of cells that are published in any case.
       order: Positions of the others that may be, most important first.
       zeros_are_public: Whether every empty published cell is published, as an empty one.
+      widths_rise: Whether an interval for which there is no room below may lie above instead.
     """
 
     must: NDArray[np.intp]
     order: NDArray[np.intp]
     zeros_are_public: bool
+    widths_rise: bool = False
 
 
 def suppress_by_gauss(pattern: Pattern, plan: Plan, *, singletons: bool = True) -> Pattern:

@@ -107,16 +107,22 @@ class Search:
     def repair(self) -> None:
         """Suppress further cells for what has no proof."""
         whole, _ = self._whole()
-        items = self._hardest_first()
-        for done, item in enumerate(items.tolist(), 1):
+        items = self._hardest_first().tolist()
+        for done, item in enumerate(items, 1):
             while views := sorted(self.bank.open_views(item)):
                 change = cheapest_for(self.bank, whole, item, views)
-                if change is None:
-                    raise self.infeasible(item, views)
-                open_for(change, self.bank, whole, self.is_open)
-                if not self.bank.add(change):
-                    raise self.infeasible(item, views)
+                if change is not None:
+                    open_for(change, self.bank, whole, self.is_open)
+                if change is None or not self.bank.add(change):
+                    items.append(self._risen(item, views))
             report("intervals", done / len(items))
+
+    def _risen(self, item: int, views: list[int]) -> int:
+        """What is asked above in place of something that no suppression gives below."""
+        above = self.bank.rise(item) if self.plan.widths_rise else None
+        if above is None:
+            raise self.infeasible(item, views)
+        return above
 
     def _changes(
         self,
@@ -172,7 +178,19 @@ class Search:
         hidden = (sums != NONE) & self.is_open[sums]
         state[self.cells.free[hidden]] = SECONDARY
         proofs = Proofs(_on_all_rows(self.bank, self.sums, self.start), self.singletons)
-        return replace(self.start, state=state, proofs=proofs)
+        lower, upper = self._needs()
+        return replace(self.start, state=state, proofs=proofs, lower=lower, upper=upper)
+
+    def _needs(self) -> tuple[Vector, Vector]:
+        """What the intervals need, with what was moved up."""
+        asked, n = self.bank.asked, len(self.start.z)
+        sides = []
+        for sign in (-1, 1):
+            need = np.zeros(n)
+            items = np.flatnonzero((asked.sign == sign) & (asked.place < n))
+            need[asked.place[items]] = asked.need[items]
+            sides.append(need)
+        return sides[0], sides[1]
 
     def infeasible(self, item: int, views: list[int]) -> InfeasibleError:
         """The error for something that no suppression gives."""

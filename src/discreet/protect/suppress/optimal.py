@@ -56,7 +56,8 @@ def suppress_by_optimum(pattern: Pattern, plan: Plan, *, singletons: bool = True
     """
     _check_size(pattern)
     known = suppress_by_interval(pattern, plan, singletons=singletons)
-    optimum = _Optimum(pattern, plan, singletons)
+    asked = replace(pattern, lower=known.lower, upper=known.upper)
+    optimum = _Optimum(asked, plan, singletons)
     optimum.relax()
     found = optimum.cheaper_than(known)
     return replace(found, bound=min(optimum.bound, found.cost))
@@ -71,7 +72,8 @@ def lower_bound(pattern: Pattern, plan: Plan, *, singletons: bool = True) -> flo
       singletons: Whether intervals are proven against lone contributors as well.
     """
     _check_size(pattern)
-    optimum = _Optimum(pattern, plan, singletons)
+    known = suppress_by_interval(pattern, plan, singletons=singletons)
+    optimum = _Optimum(replace(pattern, lower=known.lower, upper=known.upper), plan, singletons)
     optimum.relax()
     return optimum.bound
 

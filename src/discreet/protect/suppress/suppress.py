@@ -234,10 +234,15 @@ class Suppress:
     def _needs(self, rule: Rule, table: Table) -> Needs:
         """What a rule asks for; widths of counts move up as far as there is no room below."""
         below, above = rule.needs(table)
-        if getattr(rule, "needs_zeros", True) or not self._hidden_counts_are_positive(table):
+        if not self._asks_for_widths(rule, table):
             return below, above
         missing = np.maximum(below - room_below(table.design, table.z), 0.0)
         return below - missing, above + missing
+
+    def _asks_for_widths(self, rule: Rule, table: Table) -> bool:
+        """Whether a rule asks for widths of counts that are known not to be zero."""
+        needs_zeros = getattr(rule, "needs_zeros", True)
+        return not needs_zeros and self._hidden_counts_are_positive(table)
 
     def _hidden_counts_are_positive(self, table: Table) -> bool:
         return self.zeros_are_public and _published_unit(table) == COUNT
@@ -291,7 +296,12 @@ class Suppress:
         score = priority(pattern, np.ones(n) if costs is None else costs + _unit(pattern.z))
         free = np.flatnonzero(~must & ~never & ~pattern.primary)
         order = free[np.argsort(-score[free], kind="stable")]
-        return Plan(np.flatnonzero(must & ~pattern.primary), order, self.zeros_are_public)
+        return Plan(
+            np.flatnonzero(must & ~pattern.primary),
+            order,
+            self.zeros_are_public,
+            widths_rise=all(self._asks_for_widths(rule, table) for rule in self._rules),
+        )
 
     def _positions(self, table: Table, option: str) -> list[int]:
         return [table.design.position(cell) for cell in getattr(self, option)]
