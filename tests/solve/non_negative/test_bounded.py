@@ -13,7 +13,9 @@ from discreet.solve.least_squares.certificate import certify_non_negative, small
 from discreet.solve.least_squares.goal import EXCESS, Accuracy
 from discreet.solve.least_squares.problem import Prior, Problem
 from discreet.solve.non_negative import non_negative
+from discreet.solve.non_negative.bounded import BoundedFit
 from discreet.solve.non_negative.bounded_kernels import bounded_steps
+from discreet.solve.non_negative.stiff import StiffMargins
 
 SIZES = {"a": 5, "b": 6, "c": 4, "d": 3}
 PAIRS = list(itertools.combinations(SIZES, 2))
@@ -135,3 +137,16 @@ def test_a_table_with_the_same_margins_and_a_larger_norm_is_refused():
     )
     assert refused.stationarity <= 1e-9
     assert not refused.holds
+
+
+def test_cells_that_are_pushed_by_less_than_a_run_may_leave_stay_at_zero():
+    z = noisy(1, scale=1e6)
+    problem = Problem.of(BOTH, z, None, Prior(), Accuracy(1e-3), np.empty(0, dtype=np.int64))
+    stiff = StiffMargins(problem, 1.0, lambda alone: alone.z)
+    fit = BoundedFit(stiff, Restrictor(BOTH), np.zeros(BOTH.n_inner), 0.0)
+    force = problem.pull
+    share = float(np.median(force / problem.goal.gradient))
+    weak = force <= share * problem.goal.gradient
+    fit._improve(force, share)
+    assert not fit.y[weak].any()
+    assert fit.y[~weak].any()

@@ -34,7 +34,7 @@ Marks = NDArray[np.bool_]
 Places = NDArray[np.intp]
 
 _CHEAP = 1e-6  # what a magnitude of zero costs, as a share of the largest
-_LARGE = 12_000  # sums from which on costs are compared near a sensitive cell only
+_LARGE = 25_000  # sums from which on costs are compared near a sensitive cell only
 _NEAR_COST = 6_000  # sums near a sensitive cell among which further suppressions are chosen
 _NEAR = 2_000  # sums near a sensitive cell among which other proofs are looked for first
 _EFFORT = 20_000_000  # sums of all programs of thinning together, a minute or two

@@ -149,9 +149,9 @@ class BoundedFit:
         self.stiff.shift(self.fitted, self._times)
 
     def _improve(self, force: Vector, share: float) -> None:
-        """A run of steps on the cells that are positive or pushed up."""
+        """A run of steps on the cells that are positive, or pushed up by more than it may leave."""
         problem = self.stiff.problem
-        cells = np.flatnonzero((self.y > 0) | (force > 0))
+        cells = np.flatnonzero((self.y > 0) | (force > share * problem.goal.gradient))
         incidence = self._restrict(cells)
         at, x = incidence.position, self.y[cells]
         taken = bounded_steps(
