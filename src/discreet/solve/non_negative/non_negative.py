@@ -227,6 +227,7 @@ def _fit(prepared: _Prepared, z: NDArray[Any], *, weights: NDArray[Any] | None =
     stiff = StiffMargins(problem, prepared.working_weight, partial(_projected, prepared))
     answer = (
         _closed_form(prepared, stiff)
+        or _without_bounds(prepared, stiff)
         or _by_multipliers(prepared, stiff)
         or _by_bounded_steps(prepared, problem)
     )
@@ -284,6 +285,21 @@ def _closed_form(prepared: _Prepared, stiff: StiffMargins) -> _Answer | None:
     y = np.maximum(y, 0.0)
     dual = None if penalty else problem.weights * problem.design.aggregate(inverse(y))
     return _Answer(y, np.zeros(0), dual, 0, "closed form")
+
+
+def _without_bounds(prepared: _Prepared, stiff: StiffMargins) -> _Answer | None:
+    """The fit without bounds by other means, when it is the only one and non-negative."""
+    problem, structure = stiff.problem, prepared.structure
+    is_plain = problem.prior.is_plain and not stiff and not prepared.penalty
+    is_small = problem.design.n_inner < SCHEDULE.large
+    if not is_plain or not is_small or not structure.sees_every_cell(problem.weights):
+        return None
+    y, _, steps, solver = nearest_solution(
+        problem, structure, prepared.restrict, prepared.options.max_steps
+    )
+    if y.min(initial=0.0) < 0:
+        return None
+    return _Answer(y, np.zeros(0), None, steps, f"{solver}, without bounds")
 
 
 def _by_dual(
