@@ -48,8 +48,7 @@ class Teller:
 
     def about(self, answer: Answer) -> About:
         """What readers are told of a table beside its figures."""
-        dataset, day = answer.dataset, datetime.now(UTC).date()
-        address = Addresses(self.base, dataset.name).table(answer.query)
+        dataset = answer.dataset
         footnotes = self.texts.notes.footnotes
         notes = [n for n in notes_of(answer, self.texts) if n.title != footnotes]
         return About(
@@ -60,12 +59,21 @@ class Teller:
             contact=dataset.about.contact or self.site.config.contact,
             edition=dataset.edition,
             updated=dataset.about.day,
-            address=address,
-            citation=citation_of(answer, self.site.title, address, day, self.texts),
+            address=self.address(answer),
+            citation=self.citation(answer),
             notes=tuple(said.text for note in notes for said in note.sentences),
             footnotes=dataset.about.footnotes,
             language=self.texts.code,
         )
+
+    def address(self, answer: Answer) -> str:
+        """The page of a table."""
+        return Addresses(self.base, answer.dataset.name).table(answer.query)
+
+    def citation(self, answer: Answer) -> str:
+        """How a table is cited today."""
+        day = datetime.now(UTC).date()
+        return citation_of(answer, self.site.title, self.address(answer), day, self.texts)
 
 
 def written_cube(answer: Answer) -> Cube:

@@ -214,8 +214,8 @@ def opened(records: Records, folder: Path) -> Microdata:
     if records.keys is not None:
         given["keys"] = _placed(records.keys, folder)
     if records.ledger is not None:
-        budget = {"epsilon": records.epsilon, "delta": records.delta}
-        given["ledger"] = Ledger(folder / records.ledger, **budget)  # type: ignore[arg-type]
+        path, epsilon, delta = folder / records.ledger, records.epsilon, records.delta
+        given["ledger"] = Ledger(path, epsilon=epsilon, delta=delta)
     source = _placed(records.source, folder)
     data = open_records(source, **{k: v for k, v in given.items() if v is not None})
     data = data.with_structural_zeros(records.structural_zeros)

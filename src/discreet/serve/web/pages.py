@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ from fastapi import APIRouter, FastAPI, Request
 from fastapi.responses import FileResponse, RedirectResponse, Response
 from fastapi.staticfiles import StaticFiles
 
-from discreet.release.formats.write import writers
+from discreet.release.formats.write import Writer, writers
 from discreet.serve import moves
 from discreet.serve.answer import Answer
 from discreet.serve.api.reply import base_of
@@ -173,6 +174,11 @@ def _table_page(request: Request, dataset: Dataset, query: Query, edit: str) -> 
     return page(request, "builder.html", **parts, refusal=None, answer=answer)
 
 
+@cache
+def _formats() -> list[Writer]:
+    return writers()
+
+
 def _table_parts(request: Request, answer: Answer) -> dict[str, Any]:
     """What a page shows of an answer."""
     site, texts, sheet = current_site(request), texts_for(request), sheet_for(answer)
@@ -186,9 +192,9 @@ def _table_parts(request: Request, answer: Answer) -> dict[str, Any]:
         "chart": chart_of(answer, sheet, texts, site.config.accent),
         "charts": CHARTS,
         "tops": tops_of(answer),
-        "writers": writers(),
+        "writers": _formats(),
         "notes": notes_of(answer, texts),
         "statement": answer.cube.statement,
-        "citation": teller.about(answer).citation,
+        "citation": teller.citation(answer),
         "snippets": snippets_of(teller.base, answer.dataset, answer.query),
     }

@@ -257,9 +257,7 @@ def _cheapest(
             opposite, price = _opposite(x, last, table, others, room)
         for j in range(len(opposite)):
             y = opposite[j]
-            if least < goal[2]:
-                return best, best_moves
-            if own + price[j] >= least:
+            if least < goal[2] or own + price[j] >= least:
                 continue
             number = _jumps(table, x, y, jump)
             if ways.start[number] == ways.start[number + 1]:
