@@ -37,6 +37,8 @@ class Schedule:
         ridge can be judged without further steps of the other run.
       blame: The ridge is to blame for a loss above the smallest one seen when that is more than
         so many times what unfinished steps cost; less is often due to these.
+      settled: Share of the tolerance to which the problem with a ridge is solved before the ridge is
+        to blame for the gap of a single cell.
       own_count: Gap that a cell may have for itself, in counts.
       own_share: The same as a share of its residual, in counts.
       small_loss: A loss below this share of the weighted data is measured against that share.
@@ -60,6 +62,7 @@ class Schedule:
     follows: int = 1000
     known: float = 2.0
     blame: float = 2.0
+    settled: float = 0.1
     own_count: float = 0.1
     own_share: float = 1e-4
     small_loss: float = 1e-4

@@ -119,7 +119,7 @@ class Search:
     def _is_proven(self, at: _Losses) -> bool:
         """Raise the bound until the gap is narrow, or due to the table more than to the bound."""
         while (gap := self._gap(at.loss)) > self._tolerance or self._own_gap() > self._tolerance:
-            if gap > self._tolerance and self._least - self._bound <= at.loss - self._least:
+            if self._least - self._bound <= at.loss - self._least:
                 return False
             if not self._prove(SCHEDULE.check_every) or gap <= self._tolerance:
                 return False
@@ -160,8 +160,10 @@ class Search:
     def _is_to_blame(self, at: _Losses) -> bool:
         """Whether a smaller loss was seen than unfinished steps could lead to with this ridge."""
         above = at.loss - self._least
-        unfinished = SCHEDULE.blame * at.excess
-        return above > max(unfinished, self._tolerance / 2 * max(at.loss, self._floor))
+        if self._gap(at.loss) <= self._tolerance:  # so it is a single cell whose gap is too wide
+            return at.excess <= SCHEDULE.settled * self._tolerance * at.size
+        harmless = self._tolerance / 2 * max(at.loss, self._floor)
+        return above > max(SCHEDULE.blame * at.excess, harmless)
 
     def _own_gap(self) -> float:
         run, y = self._path, self.y
