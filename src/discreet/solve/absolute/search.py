@@ -109,8 +109,9 @@ class Search:
             elif self._path.steps >= next_look:
                 if next_look <= SCHEDULE.follows and at.loss < self._loss_of(self._free):
                     self._free = self._path.without_ridge()
-                if self._gap(self._least) > SCHEDULE.known * self._tolerance:
-                    self._prove(int(SCHEDULE.bound_share * self._path.steps))
+                for _ in range(int(SCHEDULE.bound_share * next_look / SCHEDULE.check_every)):
+                    if self._gap(self._least) > SCHEDULE.known * self._tolerance:
+                        self._prove(SCHEDULE.check_every)
                 next_look = 2 * self._path.steps
             if self._is_to_blame(at):
                 return False
