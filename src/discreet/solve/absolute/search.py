@@ -95,7 +95,7 @@ class Search:
             return highest
         power: float = math.log(gained) / math.log(fall)
         wanted = self._tolerance / 2 * max(self._least, self._floor) / above
-        return min(max(float(wanted ** (1.0 / power)), lowest), highest)
+        return min(max(math.exp(min(math.log(wanted) / power, 0.0)), lowest), highest)
 
     def _has_ended_with(self, ridge: float) -> bool:
         """Iterate with one ridge until the search has ended, or the ridge has to fall."""
