@@ -40,7 +40,7 @@ class HalfARule:
         ({"singletons": "False"}, "singletons must be True or False"),
         ({"singletons": None}, "singletons must be True or False"),
     ],
-    ids=str,
+    ids=lambda value: None if isinstance(value, dict) else str(value),
 )
 def test_wrong_options_are_explained(options, message):
     with pytest.raises(ParameterError, match=re.escape(message)):

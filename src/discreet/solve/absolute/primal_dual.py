@@ -63,6 +63,7 @@ class PrimalDual:
         self.y = mean * self._sizes
         self.u = np.zeros(len(z) + 1)
         self._slopes: Vector | None = None
+        self._places = np.empty((0, 0), dtype=np.uint32)
         self.ridge, self.steps = 0.0, 0
         self.omega = (float(weights.max(initial=0.0)) or 1.0) / (mean or 1.0)
         self._age, self._first, self._last = 0, 0.0, math.inf
@@ -256,7 +257,10 @@ class PrimalDual:
         keep = live | (self.z[:-1] != 0)
         self._cells, self._kept = cells, np.append(np.flatnonzero(keep), len(keep))
         self._members = members.compact(keep, live)
-        self._places = np.ascontiguousarray(self._members.index.T).astype(np.uint32)
+        if self._members is not self.members:
+            self._places = self._members.index.T.astype(np.uint32, order="C")
+        elif self._places.shape != self.members.index.shape[::-1]:
+            self._places = self.members.index.T.astype(np.uint32, order="C")
         self._rows = self.rows[cells] / lengths
         self._columns = np.where(reached > 0, reached, 1.0)[self._kept]
 

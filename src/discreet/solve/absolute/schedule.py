@@ -37,8 +37,8 @@ class Schedule:
         ridge can be judged without further steps of the other run.
       blame: The ridge is to blame for a loss above the smallest one seen when that is more than
         so many times what unfinished steps cost; less is often due to these.
-      settled: Share of the tolerance to which the problem with a ridge is solved before the ridge is
-        to blame for the gap of a single cell.
+      settled: Share of the tolerance to which the problem with a ridge is solved before the ridge
+        is to blame for the gap of a single cell.
       own_count: Gap that a cell may have for itself, in counts.
       own_share: The same as a share of its residual, in counts.
       small_loss: A loss below this share of the weighted data is measured against that share.

@@ -95,7 +95,7 @@ class Search:
             return highest
         power: float = math.log(gained) / math.log(fall)
         wanted = self._tolerance / 2 * max(self._least, self._floor) / above
-        return min(max(float(wanted ** (1.0 / power)), lowest), highest)
+        return min(max(math.exp(min(math.log(wanted) / power, 0.0)), lowest), highest)
 
     def _has_ended_with(self, ridge: float) -> bool:
         """Iterate with one ridge until the search has ended, or the ridge has to fall."""
@@ -109,8 +109,9 @@ class Search:
             elif self._path.steps >= next_look:
                 if next_look <= SCHEDULE.follows and at.loss < self._loss_of(self._free):
                     self._free = self._path.without_ridge()
-                if self._gap(self._least) > SCHEDULE.known * self._tolerance:
-                    self._prove(int(SCHEDULE.bound_share * self._path.steps))
+                for _ in range(int(SCHEDULE.bound_share * next_look / SCHEDULE.check_every)):
+                    if self._gap(self._least) > SCHEDULE.known * self._tolerance:
+                        self._prove(SCHEDULE.check_every)
                 next_look = 2 * self._path.steps
             if self._is_to_blame(at):
                 return False
