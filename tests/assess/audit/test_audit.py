@@ -224,6 +224,8 @@ def test_public_bounds_make_intervals_shorter():
         audit(pattern, lone="none", bounds=(np.array([3.0, 0, 0, 0]), np.inf))
     with pytest.raises(ParameterError, match="above the upper"):
         audit(pattern, bounds=(3, 2))
+    with pytest.raises(ParameterError, match="bounds are a pair"):
+        audit(pattern, bounds=5)
 
 
 def test_sensitive_differences_are_audited_too():

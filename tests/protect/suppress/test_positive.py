@@ -104,3 +104,12 @@ def test_room_below_is_what_programs_leave():
 def test_empty_cells_that_may_be_hidden_leave_the_count_open():
     pattern = dc.Suppress(dc.Threshold(2), zeros=True).pattern(table_of(GIVEN_AWAY))
     assert pattern.bounds is None
+
+
+def test_elimination_does_not_see_it_and_the_audit_says_so():
+    pattern = dc.Suppress(dc.Threshold(1), secondary="gauss").pattern(
+        table_of([[1, 1, 2], [3, 1, 3], [2, 5, 3], [6, 7, 8]])
+    )
+    found = dc.audit(pattern, workers=1)
+    assert len(found.disclosed_with_signs)
+    assert "disclosed further" in found.text

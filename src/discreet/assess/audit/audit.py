@@ -152,6 +152,10 @@ def _bounded(subject: Subject, bounds: tuple[Any, Any] | None) -> Subject:
     """The subject with further public bounds."""
     if bounds is None:
         return subject
+    if not isinstance(bounds, tuple | list) or len(bounds) != 2:
+        raise ParameterError(
+            f"bounds are a pair, smallest and largest values of published cells, got {bounds!r}."
+        )
     low, high = (np.broadcast_to(np.asarray(b, np.float64), subject.z.shape) for b in bounds)
     if (low > high).any():
         raise ParameterError("a public lower bound is above the upper one of the same cell.")
@@ -256,24 +260,13 @@ def _brackets(found: Audit, most: int) -> dict[int, Bracket]:
     is_large = len(subject.shown) > _MOST_BRACKETED
     if is_large or (known is not None and subject.y is not None and subject.y[known].any()):
         return {}
-    floor, targets = _floor(subject), subject.targets[:, chosen]
-    middle = (found.low[chosen] + found.high[chosen]) / 2
     brackets = bracketing_cells(
         subject.X,
         subject.shown,
-        subject.z - subject.X.T @ floor,
-        targets,
-        middle - targets.T @ floor,
+        subject.z,
+        subject.targets[:, chosen],
+        (found.low[chosen] + found.high[chosen]) / 2,
         known,
     )
-    return dict(zip((int(k) for k in chosen), brackets, strict=True))
-
-
-def _floor(subject: Subject) -> Vector:
-    """The smallest value of each inner cell that is public of it as a published cell."""
-    place = subject.design.inner_in_published()
-    if subject.bounds is None:
-        return np.zeros(len(place))
-    low = np.broadcast_to(subject.bounds[0], subject.z.shape)
-    is_bounded = (place >= 0) & subject.suppressed[place] & (low[place] > 0)
-    return np.where(is_bounded, low[place], 0.0)
+    pairs = zip((int(k) for k in chosen), brackets, strict=True)
+    return {k: bracket for k, bracket in pairs if bracket is not None}

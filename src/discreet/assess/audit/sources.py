@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.errors import InfeasibleError
 from discreet.progress import report
 from discreet.solve.linear.program import Program
 from discreet.solve.linear.unknowns import Marks
@@ -56,8 +57,10 @@ def disclosing_cells(
 
 def bracketing_cells(
     X: Any, published: NDArray[Any], z: Vector, targets: Any, values: Vector, known: Marks | None
-) -> list[Bracket]:
+) -> list[Bracket | None]:
     r"""For targets that follow from signs, published cells that bound them from both sides.
+
+    None do where a target follows from public bounds only.
 
     A combination :math:`X\lambda \ge t` bounds :math:`t^\top y \le \lambda^\top z` for all
     :math:`y \ge 0`; one whose value is that of the target, and one from below, prove it.
@@ -76,13 +79,18 @@ def bracketing_cells(
     size = max(1.0, float(np.abs(z[published]).max(initial=0.0)))
     cost = sparse.csr_array(np.concatenate([z[published], -z[published]])[:, None] / size)
     matrix = sparse.hstack([both, cost], format="csr")
-    found = []
+    found: list[Bracket | None] = []
     for k, (column, value) in enumerate(zip(wanted, values, strict=True), 1):
         near = (value + _NEAR * max(1.0, abs(value)) * np.array([-1.0, 1.0])) / size
         free = np.full(len(column), np.inf)
-        below = _terms(matrix, np.append(-free, near[0]), np.append(column, np.inf), published)
-        above = _terms(matrix, np.append(column, -np.inf), np.append(free, near[1]), published)
-        found.append(Bracket(below, above))
+        sides = (
+            (np.append(-free, near[0]), np.append(column, np.inf)),
+            (np.append(column, -np.inf), np.append(free, near[1])),
+        )
+        try:
+            found.append(Bracket(*(_terms(matrix, *side, published) for side in sides)))
+        except InfeasibleError:
+            found.append(None)
         report("sources", k / len(wanted))
     return found
 
