@@ -2,80 +2,35 @@
 
 from __future__ import annotations
 
-import time
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.progress import report
 from discreet.solve.integer.chains import Compiled
+from discreet.solve.integer.effort import Stage
 from discreet.solve.integer.kernels import Chain, sweep
-from discreet.solve.integer.schedule import SCHEDULE
 
-
-class Stage:
-    """A share of the effort. Its end depends on proposals made, or on the clock when asked for.
-
-    Counted in proposals the same seed gives the same result everywhere; counted in seconds it
-    depends on the machine.
-
-    Args:
-      cells: Inner cells of one sweep.
-      proposals: Effort.
-      seconds: Effort by the clock, instead.
-      span: The part of the whole search that the stage stands for, as it is reported.
-    """
-
-    def __init__(
-        self,
-        cells: int,
-        proposals: float,
-        seconds: float | None,
-        span: tuple[float, float] = (0.0, 1.0),
-    ) -> None:
-        self.cells = max(cells, 1)
-        most = max(SCHEDULE.most_sweeps, SCHEDULE.small // self.cells)
-        self.sweeps = int(min(max(proposals // self.cells, SCHEDULE.fewest_sweeps), most))
-        self.seconds, self.span = seconds, span
-        self.begin, self.done = time.monotonic(), 0
-
-    def spend(self, proposals: int) -> None:
-        """Note proposals that were made, and tell whoever listens how far the search is."""
-        self.done += proposals
-        low, high = self.span
-        report("search", low + (high - low) * self.fraction)
-
-    @property
-    def fraction(self) -> float:
-        """The part of the stage that is over, from 0 to 1."""
-        if self.seconds is not None:
-            return min((time.monotonic() - self.begin) / max(self.seconds, 1e-9), 1.0)
-        return min(self.done / (self.sweeps * self.cells), 1.0)
-
-    @property
-    def is_overdue(self) -> bool:
-        """Whether a stage that is timed has taken a tenth more than its time."""
-        return self.seconds is not None and time.monotonic() - self.begin > 1.1 * self.seconds
-
-    def chunk(self) -> int:
-        """How many sweeps to make before looking up again."""
-        fitting = max(SCHEDULE.sweep_at_once // self.cells, 1)
-        if self.seconds is not None:
-            return fitting
-        left = self.sweeps - self.done // self.cells
-        return max(min(fitting, left, self.sweeps // 20), 1)
+Map = Callable[[Callable[[Chain], Any], Sequence[Chain]], Any]
+_MOST_QUENCHES = 50
+_QUENCH_SHARE = 8  # at most this part of the sweeps goes downhill only, twice over
 
 
 def anneal(
-    form: Compiled, chain: Chain, stage: Stage, heat: tuple[float, float], pairs: float
+    form: Compiled,
+    chains: Sequence[Chain],
+    stage: Stage,
+    heat: tuple[float, float],
+    pairs: float,
+    run: Map,
 ) -> int:
     """Cool from `heat[0]` to `heat[1]` (in units of the loss's scale), then go downhill.
 
-    The chain ends at the best point it has seen.
+    Every chain ends at the best point it has seen.
 
     Returns:
-      How many proposals were made.
+      How many proposals each chain made.
     """
     hot, cold = (form.scale * h for h in heat)
     made, here, width = 0, 0.0, 0.0
@@ -85,26 +40,28 @@ def anneal(
             width = sweeps / stage.sweeps
         points = here + width * (np.arange(sweeps) + 0.5) / sweeps
         temperatures = hot * (cold / hot) ** np.minimum(points, 1.0)
-        sweep(form.model, chain, temperatures, pairs)
+        _sweep_all(form, chains, temperatures, pairs, run)
         stage.spend(sweeps * stage.cells)
         made += sweeps * stage.cells
         width, here = stage.fraction - here, stage.fraction
-    return made + _quench(form, chain, stage, pairs)
+    return made + quench(form, chains, stage, pairs, run)
 
 
-def _quench(form: Compiled, chain: Chain, stage: Stage, pairs: float) -> int:
+def quench(form: Compiled, chains: Sequence[Chain], stage: Stage, pairs: float, run: Map) -> int:
     """Sweep downhill until nothing gets better or it takes too long; go to the best point seen."""
+    cold = np.zeros(2)
     made = 0
-    for _ in range(min(SCHEDULE.quenches, max(stage.sweeps // SCHEDULE.quench_share, 2))):
+    for _ in range(min(_MOST_QUENCHES, max(stage.sweeps // _QUENCH_SHARE, 2))):
         if stage.is_overdue:
             break
-        before = float(chain.energy[1])
-        sweep(form.model, chain, np.zeros(2), pairs)
-        made += 2 * len(chain.y)
-        if chain.energy[1] >= before:
+        before = [float(chain.energy[1]) for chain in chains]
+        _sweep_all(form, chains, cold, pairs, run)
+        made += 2 * len(chains[0].y)
+        if all(chain.energy[1] >= b for chain, b in zip(chains, before, strict=True)):
             break
-    form.require_exact(chain)
-    restart(form, chain, chain.best)
+    for chain in chains:
+        form.require_exact(chain)
+        restart(form, chain, chain.best)
     return made
 
 
@@ -118,3 +75,13 @@ def overwrite(chain: Chain, other: Chain) -> None:
     pairs: Any = zip(chain, other, strict=True)
     for kept, new in pairs:
         kept[:] = new
+
+
+def _sweep_all(
+    form: Compiled,
+    chains: Sequence[Chain],
+    temperatures: NDArray[np.float64],
+    pairs: float,
+    run: Map,
+) -> None:
+    run(lambda chain: sweep(form.model, chain, temperatures, pairs), chains)

@@ -83,6 +83,74 @@ def fly(cube: Cube, window: Window, order: Index, random: Random) -> None:
 
 
 @njit(cache=True)
+def land(cube: Cube, window: Window, order: Index, random: Random) -> None:
+    """Make every cell whole: sums are let go, those of the fewest cells first, where none moves."""
+    for j in order:
+        while window.used[0] > 0 and _is_full(cube, window, j):
+            _let_go(cube, window, random)
+        if window.used[0] == 0:
+            _clear(window)
+        if _is_open(cube.part[j]):
+            _enter(cube, window, j, random)
+    while window.used[0] > 0:
+        _let_go(cube, window, random)
+
+
+@njit(cache=True)
+def _let_go(cube: Cube, window: Window, random: Random) -> None:
+    """Hold one sum less; the row that had it as pivot gets another one, or its cells move."""
+    rows, columns = window.used
+    least = -1
+    for q in range(columns):
+        k = window.touched[q]
+        if not cube.loose[k] and (least < 0 or cube.size[k] < cube.size[window.touched[least]]):
+            least = q
+    cube.loose[window.touched[least]] = True
+    bare = -1
+    for b in range(rows):
+        if window.pivot[b] == least:
+            bare = b
+    _drop_column(window, least)
+    if bare >= 0:
+        _last(window, bare)
+        window.used[0] -= 1
+        _place(cube, window, random)
+
+
+@njit(cache=True)
+def _drop_column(window: Window, q: int) -> None:
+    """Take a column out; the last one takes its place."""
+    rows, last = window.used[0], window.used[1] - 1
+    window.place[window.touched[q]] = -1
+    if q < last:
+        window.reduced[:rows, q] = window.reduced[:rows, last]
+        window.touched[q] = window.touched[last]
+        window.place[window.touched[q]] = q
+        for b in range(rows):
+            if window.pivot[b] == last:
+                window.pivot[b] = q
+    window.reduced[:rows, last] = 0.0
+    window.used[1] -= 1
+
+
+@njit(cache=True)
+def _last(window: Window, b: int) -> None:
+    """Bring a row to the end, reduced by those it passes."""
+    rows, columns = window.used
+    row, weights = window.reduced[b, :columns].copy(), window.combined[b].copy()
+    for c in range(b + 1, rows):
+        factor = row[window.pivot[c]]
+        if factor != 0.0:
+            row -= factor * window.reduced[c, :columns]
+            weights -= factor * window.combined[c]
+        window.reduced[c - 1, :columns] = window.reduced[c, :columns]
+        window.combined[c - 1] = window.combined[c]
+        window.pivot[c - 1] = window.pivot[c]
+    window.reduced[rows - 1, :columns] = row
+    window.combined[rows - 1] = weights
+
+
+@njit(cache=True)
 def _is_open(value: float) -> Any:
     return _EPS < value < 1 - _EPS
 
