@@ -126,13 +126,13 @@ def limits(
                 "Someone who is alone in a suppressed cell may compute other suppressed cells.",
             )
         )
-    if has_sums:
+    if has_sums and has_intervals:
+        also = " and for contributors who are alone in a cell" if singletons else ""
         said.append(
             limit(
                 "own-parts",
-                "Intervals hold for the public and for contributors who are alone in a cell. "
-                "Someone with a large part of another suppressed cell knows that it is not less "
-                "than that, and may narrow them.",
+                f"Intervals hold for the public{also}. Someone with a large part of another "
+                "suppressed cell knows that it is not less than that, and may narrow them.",
             )
         )
     if has_forced:
