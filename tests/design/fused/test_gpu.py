@@ -119,12 +119,13 @@ def noisy(design):
 
 
 def fits_agree(monkeypatch, fitter, options):
+    from discreet.solve.least_squares import unstored
     from discreet.solve.likelihood import log_linear
     from discreet.solve.likelihood.schedule import LogLinearSchedule
-    from discreet.solve.non_negative import dual_non_negative, non_negative
+    from discreet.solve.non_negative import non_negative
 
-    patient = replace(dual_non_negative.SCHEDULE, most_degenerate=10_000)
-    monkeypatch.setattr(dual_non_negative, "SCHEDULE", patient)
+    patient = replace(unstored.SCHEDULE, most_degenerate=10_000)
+    monkeypatch.setattr(unstored, "SCHEDULE", patient)
     stored = replace(non_negative.SCHEDULE, never_stored=0)
     monkeypatch.setattr(non_negative, "SCHEDULE", stored)
     always = LogLinearSchedule(never_stored=0, most_published=np.inf)

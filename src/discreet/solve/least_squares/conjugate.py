@@ -17,10 +17,11 @@ from numpy.typing import NDArray
 from discreet.design.incidence import Incidence
 from discreet.solve.least_squares.conjugate_kernels import conjugate_steps
 from discreet.solve.least_squares.problem import Problem
-from discreet.solve.non_negative.deflation import Deflate
 
 Vector = NDArray[np.float64]
 Operator = Callable[[Vector], Vector]
+Deflate = Callable[[Vector, Vector], Vector]
+r"""Makes :math:`s` with :math:`r = DXs` and :math:`X^\top D r` into :math:`P^{-1} r`."""
 
 
 @dataclass(frozen=True)

@@ -19,11 +19,11 @@ from discreet.solve.inputs import check_options
 from discreet.solve.least_squares.anova import pseudo_inverse
 from discreet.solve.least_squares.certificate import certify_least_squares
 from discreet.solve.least_squares.conjugate import Operator, preconditioned, solve_on_cells
+from discreet.solve.least_squares.dual_fit import suits
 from discreet.solve.least_squares.goal import Accuracy
 from discreet.solve.least_squares.problem import Prior, Problem, Targets
 from discreet.solve.least_squares.structure import Basis, Structure, analyse
-from discreet.solve.non_negative.dual_fit import suits
-from discreet.solve.non_negative.dual_non_negative import UnstoredFit
+from discreet.solve.least_squares.unstored import UnstoredFit
 
 Vector = NDArray[np.float64]
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from discreet.design.membership import Membership
 from discreet.design.membership_kernels import add_sums, spread
 from discreet.progress import report
-from discreet.solve.acceleration import Anderson
 from discreet.solve.fit import Status
+from discreet.solve.likelihood.acceleration import Anderson
 from discreet.solve.likelihood.ipf_kernels import sweep, tilt
 from discreet.solve.likelihood.schedule import SWEEPS
 

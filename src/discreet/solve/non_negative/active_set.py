@@ -27,9 +27,9 @@ from numpy.typing import NDArray
 
 from discreet.design.incidence import Incidence, Restrictor
 from discreet.progress import report
-from discreet.solve.least_squares.conjugate import Solved, solve_on_cells
+from discreet.solve.least_squares.conjugate import Deflate, Solved, solve_on_cells
 from discreet.solve.least_squares.problem import Problem
-from discreet.solve.non_negative.deflation import Deflate, Deflation
+from discreet.solve.non_negative.deflation import Deflation
 
 Vector = NDArray[np.float64]
 Marks = NDArray[np.bool_]

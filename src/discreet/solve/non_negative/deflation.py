@@ -14,8 +14,6 @@ with each other, so that block is diagonal and is eliminated first; the rest is 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
@@ -24,12 +22,11 @@ from scipy.linalg.lapack import dpotrf
 from scipy.sparse import csr_array
 
 from discreet.design.membership import Membership
+from discreet.solve.least_squares.conjugate import Deflate
 from discreet.solve.least_squares.problem import Problem
 
 Vector = NDArray[np.float64]
 Index = NDArray[np.int32]
-Deflate = Callable[[Vector, Vector], Vector]
-r"""Makes :math:`s` with :math:`r = DXs` and :math:`X^\top D r` into the image of P⁻¹r."""
 
 _NONE = -1
 _MORE = 10.0  # lifts the equations where rounding spoils their factor

@@ -19,6 +19,7 @@ from discreet.solve.fit import Certificate, Fit, FitterBase, Prepared, Status
 from discreet.solve.inputs import check_options
 from discreet.solve.least_squares.anova import pseudo_inverse
 from discreet.solve.least_squares.certificate import certify_non_negative
+from discreet.solve.least_squares.dual_fit import suits
 from discreet.solve.least_squares.goal import Accuracy
 from discreet.solve.least_squares.least_squares import nearest_solution
 from discreet.solve.least_squares.problem import (
@@ -30,11 +31,10 @@ from discreet.solve.least_squares.problem import (
     positions_of,
 )
 from discreet.solve.least_squares.structure import Kind, Structure, analyse
+from discreet.solve.least_squares.unstored import UnstoredFit
 from discreet.solve.non_negative.active_set import RidgePath, typical_curvature
 from discreet.solve.non_negative.bounded import BoundedFit, exact_zeros
 from discreet.solve.non_negative.deflation import Deflation
-from discreet.solve.non_negative.dual_fit import suits
-from discreet.solve.non_negative.dual_non_negative import UnstoredFit
 from discreet.solve.non_negative.infeasibility import is_infeasible
 from discreet.solve.non_negative.multipliers import MultiplierFit
 from discreet.solve.non_negative.stiff import StiffMargins

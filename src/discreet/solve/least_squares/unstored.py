@@ -19,9 +19,9 @@ from discreet.design.product import LARGEST_DENSE
 from discreet.design.structured import StructuredDesign
 from discreet.solve.dual_newton import Passes
 from discreet.solve.fit import Certificate, Fit, Status
+from discreet.solve.least_squares.dual_fit import SCHEDULE, DualAnswer, fit_by_dual
 from discreet.solve.least_squares.goal import RESOLVED, Accuracy
 from discreet.solve.least_squares.problem import Targets
-from discreet.solve.non_negative.dual_fit import SCHEDULE, DualAnswer, fit_by_dual
 
 Vector = NDArray[np.float64]
 

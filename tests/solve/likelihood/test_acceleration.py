@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from discreet.solve.acceleration import Anderson
+from discreet.solve.likelihood.acceleration import Anderson
 
 
 def iterate(memory, steps):

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 import discreet as dc
-from discreet.solve.non_negative import dual_fit, non_negative
-from discreet.solve.non_negative.dual_fit import suits
+from discreet.solve.least_squares import dual_fit
+from discreet.solve.least_squares.dual_fit import suits
+from discreet.solve.non_negative import non_negative
 
 SIZES = {"a": 4, "b": 5, "c": 6}
 PAIRS = list(itertools.combinations(SIZES, 2))
