@@ -110,6 +110,9 @@ def test_elimination_does_not_see_it_and_the_audit_says_so():
     pattern = dc.Suppress(dc.Threshold(1), secondary="gauss").pattern(
         table_of([[1, 1, 2], [3, 1, 3], [2, 5, 3], [6, 7, 8]])
     )
+    said = dc.Suppress(dc.Threshold(1), secondary="gauss")._statement()
+    assert "cannot be computed" not in said.plain
+    assert "may still bound them closely or give them" in said.text
     found = dc.audit(pattern, workers=1)
     assert len(found.disclosed_with_signs)
     assert "disclosed further" in found.text

@@ -98,3 +98,12 @@ def plain_sentences():
 @pytest.mark.parametrize("text", sorted(set(plain_sentences())))
 def test_every_plain_sentence_is_translated(text, language):
     assert texts(language).translated(text).language == language
+
+
+@pytest.mark.parametrize("language", OTHERS)
+@pytest.mark.parametrize("secondary", ["interval", "gauss"])
+@pytest.mark.parametrize("decimals", [None, "rmse"])
+def test_everything_plain_of_suppression_is_translated(language, secondary, decimals):
+    said = discreet.Suppress("threshold(3)", secondary, decimals=decimals)._said()
+    for text in filter(None, (sentence.plain for sentence in said)):
+        assert texts(language).translated(text).language == language

@@ -16,6 +16,10 @@ SHOWN_IS_TRUE = "shown-is-true"
 """The kind of the sentence by which shown cells have their true values."""
 
 _ROUNDING = 1e-6
+_HIDDEN = (
+    "Figures that say too much about single people are not shown. Some other figures are hidden as "
+    "well, so that"
+)
 
 
 def suppressed_cells(
@@ -23,17 +27,23 @@ def suppressed_cells(
 ) -> list[Sentence]:
     """What was done, and what shown cells are."""
     why = "; ".join(told(rule)[1] for rule in rules)
-    aim = (
-        "every sensitive cell keeps an interval of possible values that is as wide as its rule asks"
+    aim, plain = (
+        (
+            "every sensitive cell keeps an interval of possible values that is as wide as its rule "
+            "asks",
+            f"{_HIDDEN} the first ones cannot be computed from the figures that are shown.",
+        )
         if has_intervals
-        else "no sensitive cell is a linear combination of cells that are"
+        else (
+            "no sensitive cell is a linear combination of cells that are",
+            f"{_HIDDEN} the first ones are no sums or differences of figures that are shown.",
+        )
     )
     return [
         process(
             "suppress",
             f"Sensitive cells are not shown ({why}). Further cells are not shown, so that {aim}.",
-            "Figures that say too much about single people are not shown. Some other figures are "
-            "hidden as well, so that nobody can compute the first ones.",
+            plain,
         ),
         shown_is_true(has_decimals=has_decimals),
     ]
@@ -104,7 +114,7 @@ def limits(
     tight = limit(
         "intervals",
         "Suppressed values are protected against sums and differences. That values are not "
-        "negative may still bound them closely.",
+        "negative, or that a hidden one is not zero, may still bound them closely or give them.",
     )
     said = [
         limit(

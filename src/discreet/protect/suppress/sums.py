@@ -29,7 +29,7 @@ Places = NDArray[np.int64]
 NONE = -1
 """Stands for the sum of a published cell all of whose inner cells are known."""
 
-_MANY = 8  # inner cells for each published one from which representatives stand for them
+_MANY = 8  # inner cells for each published one up to which all are rows, since boxes need them
 
 
 @dataclass(frozen=True, eq=False)
