@@ -124,3 +124,13 @@ def test_a_statement_of_decimals_does_not_call_them_exact():
     assert "All figures that are shown are exact." in crosses.plain
     assert "All figures that are shown are exact." not in decimals.plain
     assert "They are not the true figures, but add up to the totals. All other" in decimals.plain
+
+
+def test_a_further_table_does_not_say_that_its_empty_cells_are_shown():
+    counts = np.array([0, 5, 6, 7, 9, 2, 8, 4])
+    design = dc.Design.product({"row": 4, "col": 2}, "row + col")
+    release = with_decimals(dc.Table.from_inner(design, counts))
+    assert release.statement.says("empty-cells")
+    further = release.tabulate("row*col")
+    assert further.replaced[further.design.position({"row": 1, "col": 1})]
+    assert not further.statement.says("empty-cells")

@@ -127,7 +127,11 @@ def limits(
     ]
     if zeros_are_public:
         said.append(
-            limit("empty-cells", "Empty cells are shown as empty, so that a hidden one is not.")
+            Sentence(
+                "empty-cells",
+                "Empty cells are shown as empty, so that a hidden one is not.",
+                holds=_empty_are_shown,
+            )
         )
     if not singletons:
         said.append(
@@ -154,6 +158,12 @@ def _shown_is_true(evidence: Any) -> bool:
     return all(
         bool((final.z == evidence.truth)[~final.hidden & ~final.replaced].all())
         for final in evidence.finals
+    )
+
+
+def _empty_are_shown(evidence: Any) -> bool:
+    return not any(
+        ((evidence.truth == 0) & (final.hidden | final.replaced)).any() for final in evidence.finals
     )
 
 
