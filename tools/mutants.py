@@ -276,7 +276,7 @@ MUTANTS = (
     ),
     Mutant(
         "scale between clusters",
-        "synthesize/hybrid.py",
+        "synthesize/hybrid/method.py",
         'between *= details["alpha"]',
         'between *= 0.5 * details["alpha"]',
         _REGRESSION,

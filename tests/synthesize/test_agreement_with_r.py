@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from discreet.synthesize.decompose import fit, scores
+from discreet.synthesize.algebra.decompose import fit, scores
 from discreet.synthesize.from_residuals import from_residuals
 from discreet.synthesize.ipso import ipso
 from discreet.synthesize.residual_correlation import residual_correlation

@@ -8,7 +8,7 @@ import pytest
 import discreet as dc
 from discreet.errors import ConfidentialError, ParameterError, UnknownNameError
 from discreet.synthesize.mixed import mixed, mixed_within
-from discreet.synthesize.mixed_sentences import MixedEvidence, cells_kept, model_kept
+from discreet.synthesize.publish.mixed_sentences import MixedEvidence, cells_kept, model_kept
 from discreet.synthesize.safety import UnsafeRowsError
 from tests.synthesize.people import SECRET, lonely, people
 

@@ -5,7 +5,7 @@ import pytest
 
 from discreet.errors import ParameterError
 from discreet.randomness import stream
-from discreet.synthesize.decompose import fit, scores
+from discreet.synthesize.algebra.decompose import fit, scores
 from discreet.synthesize.ipso import ipso
 from discreet.synthesize.romm import romm
 from tests.synthesize.cases import Recorded, correlation, plain

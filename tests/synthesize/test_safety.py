@@ -6,11 +6,12 @@ import pytest
 
 import discreet as dc
 from discreet.errors import PUBLIC_TEXT
-from discreet.synthesize.decompose import fit
-from discreet.synthesize.formula import parse
-from discreet.synthesize.model import build, read_columns
+from discreet.synthesize.algebra.decompose import fit
+from discreet.synthesize.model.formula import parse
+from discreet.synthesize.model.model import build, read_columns
 from discreet.synthesize.records import read_records
-from discreet.synthesize.safety import UnsafeRowsError, unsafe_sets
+from discreet.synthesize.safety import UnsafeRowsError
+from discreet.synthesize.safety.sets import unsafe_sets
 from tests.synthesize.people import lonely, people
 
 

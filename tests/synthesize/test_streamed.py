@@ -8,9 +8,9 @@ import pytest
 import discreet as dc
 from discreet.errors import ConfidentialError, DataError, ParameterError, UnknownNameError
 from discreet.randomness import stream
-from discreet.synthesize import streamed
-from discreet.synthesize.row_draws import UNIT, RowDraws
+from discreet.synthesize.streamed import ipso as streamed
 from discreet.synthesize.streamed import streamed_ipso
+from discreet.synthesize.streamed.row_draws import UNIT, RowDraws
 from tests.synthesize.cases import assert_preserved
 
 

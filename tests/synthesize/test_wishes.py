@@ -5,11 +5,11 @@ import pytest
 
 from discreet.errors import InfeasibleError, ParameterError
 from discreet.randomness import stream
-from discreet.synthesize.decompose import fit, scores
+from discreet.synthesize.algebra.decompose import fit, scores
+from discreet.synthesize.algebra.rotation import rotated, varimax
 from discreet.synthesize.from_residuals import from_residuals
 from discreet.synthesize.ipso import ipso
 from discreet.synthesize.residual_correlation import residual_correlation
-from discreet.synthesize.rotation import rotated, varimax
 from discreet.synthesize.score_correlation import score_correlation
 from tests.synthesize.cases import Recorded, assert_preserved, collinear_y, correlation, plain
 

@@ -8,8 +8,8 @@ from typing import Any, Literal
 import numpy as np
 
 from discreet.errors import InfeasibleError, ParameterError
-from discreet.synthesize.addition import Alpha, Root, addition
-from discreet.synthesize.decompose import (
+from discreet.synthesize.algebra.addition import Alpha, Root, addition
+from discreet.synthesize.algebra.decompose import (
     DEPENDENT_RESIDUALS,
     Fitted,
     How,
@@ -19,8 +19,8 @@ from discreet.synthesize.decompose import (
     scores,
     with_scores,
 )
-from discreet.synthesize.matrices import Matrix, as_matrix, lengths, same_rows
-from discreet.synthesize.orthonormal import echelon
+from discreet.synthesize.algebra.matrices import Matrix, as_matrix, lengths, same_rows
+from discreet.synthesize.algebra.orthonormal import echelon
 from discreet.synthesize.residual_correlation import in_unit_interval
 from discreet.synthesize.synthesis import Synthesis
 

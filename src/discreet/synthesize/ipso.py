@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.synthesize.decompose import fit, loadings, random_scores, with_scores
+from discreet.synthesize.algebra.decompose import fit, loadings, random_scores, with_scores
 from discreet.synthesize.synthesis import Synthesis
 
 

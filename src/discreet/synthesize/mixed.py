@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import ConfidentialError
-from discreet.synthesize.decompose import fit, loadings, random_scores, with_scores
-from discreet.synthesize.matrices import Matrix, as_matrix
+from discreet.synthesize.algebra.decompose import fit, loadings, random_scores, with_scores
+from discreet.synthesize.algebra.matrices import Matrix, as_matrix
 from discreet.synthesize.synthesis import Synthesis
 
 _ESTIMABLE = 1e-8

@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 from discreet.design import show
 from discreet.design.frames import to_arrow
 from discreet.errors import DataError
-from discreet.synthesize.columns import numbers_of
-from discreet.synthesize.formula import parse
-from discreet.synthesize.matrices import Matrix
-from discreet.synthesize.model import Model, read_columns
+from discreet.synthesize.algebra.matrices import Matrix
+from discreet.synthesize.model.columns import numbers_of
+from discreet.synthesize.model.formula import parse
+from discreet.synthesize.model.model import Model, read_columns
+from discreet.synthesize.model.rows import Rows
 from discreet.synthesize.records import read_records
 from discreet.synthesize.result import Synthesized
-from discreet.synthesize.rows import Rows
-from discreet.synthesize.safe_model import merged_model
+from discreet.synthesize.safety.safe_model import merged_model
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from discreet.errors import InfeasibleError, ParameterError
-from discreet.synthesize.addition import Alpha, Root, addition
-from discreet.synthesize.decompose import fit, random_scores, scores, with_scores
-from discreet.synthesize.matrices import Matrix
+from discreet.synthesize.algebra.addition import Alpha, Root, addition
+from discreet.synthesize.algebra.decompose import fit, random_scores, scores, with_scores
+from discreet.synthesize.algebra.matrices import Matrix
 from discreet.synthesize.synthesis import Synthesis
 
 

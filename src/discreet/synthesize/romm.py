@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from discreet.errors import ParameterError
-from discreet.synthesize.decompose import How, fit, residuals_from, scores, with_scores
-from discreet.synthesize.orthonormal import orthonormal
+from discreet.synthesize.algebra.decompose import How, fit, residuals_from, scores, with_scores
+from discreet.synthesize.algebra.orthonormal import orthonormal
 from discreet.synthesize.synthesis import Synthesis
 
 

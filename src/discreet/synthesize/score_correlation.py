@@ -8,10 +8,10 @@ from typing import Any, Literal
 import numpy as np
 
 from discreet.errors import ParameterError
-from discreet.synthesize.decompose import How, fit, random_scores, scores, with_scores
-from discreet.synthesize.matrices import Matrix
+from discreet.synthesize.algebra.decompose import How, fit, random_scores, scores, with_scores
+from discreet.synthesize.algebra.matrices import Matrix
+from discreet.synthesize.algebra.rotation import rotated
 from discreet.synthesize.residual_correlation import in_unit_interval
-from discreet.synthesize.rotation import rotated
 from discreet.synthesize.synthesis import Synthesis
 
 Wish = float | Literal["keep", "redraw"]

@@ -16,18 +16,18 @@ from discreet.errors import ConfidentialError
 from discreet.ledger import Ledger
 from discreet.microdata.secret import Secret
 from discreet.protect.sentences import data_step
-from discreet.synthesize import draws
-from discreet.synthesize.clusters import mdav
-from discreet.synthesize.columns import Missing
-from discreet.synthesize.mixed_records import MIXED, check_mixed, synthesize_mixed
-from discreet.synthesize.model import Model, read_columns
+from discreet.synthesize.clusters.microaggregation import mdav
+from discreet.synthesize.model.columns import Missing
+from discreet.synthesize.model.model import Model, read_columns
+from discreet.synthesize.model.rows import Rows, other_values, with_labels
+from discreet.synthesize.publish import draws
+from discreet.synthesize.publish.mixed_records import MIXED, check_mixed, synthesize_mixed
+from discreet.synthesize.publish.request import CORRELATION, HYBRID, Merge, Request, request_of
+from discreet.synthesize.publish.sentences import Said, sentences_of
 from discreet.synthesize.records import Records, read_records
-from discreet.synthesize.request import CORRELATION, HYBRID, Merge, Request, request_of
 from discreet.synthesize.result import Synthetic, SyntheticTrial
-from discreet.synthesize.rows import Rows, other_values, with_labels
-from discreet.synthesize.safe_model import hybrid_arguments, safe_clusters, safe_model
-from discreet.synthesize.safety import UnsafeRowsError, refuse_one_direction
-from discreet.synthesize.sentences import Said, sentences_of
+from discreet.synthesize.safety.safe_model import hybrid_arguments, safe_clusters, safe_model
+from discreet.synthesize.safety.sets import UnsafeRowsError, refuse_one_direction
 from discreet.synthesize.synthesis import Synthesis
 
 UNCHANGED = 1e-9

@@ -17,7 +17,11 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from discreet.errors import InfeasibleError, ParameterError
-from discreet.synthesize.block_kernels import (
+from discreet.synthesize.algebra.decompose import DEPENDENT_RESIDUALS, ZERO, scores
+from discreet.synthesize.algebra.matrices import Matrix, as_matrix
+from discreet.synthesize.hybrid.blocks import Blocks, Index
+from discreet.synthesize.hybrid.covariance import largest_alpha, local_factors
+from discreet.synthesize.hybrid.kernels import (
     clear_rounding,
     lengths_within,
     orthonormal_within,
@@ -25,10 +29,7 @@ from discreet.synthesize.block_kernels import (
     scatter,
     spread_within,
 )
-from discreet.synthesize.blocks import Blocks, Index
-from discreet.synthesize.decompose import DEPENDENT_RESIDUALS, ZERO, scores
-from discreet.synthesize.hybrid_covariance import largest_alpha, local_factors
-from discreet.synthesize.hybrid_model import (
+from discreet.synthesize.hybrid.levels import (
     Levels,
     ModelPart,
     Scaled,
@@ -37,7 +38,6 @@ from discreet.synthesize.hybrid_model import (
     scaled,
     subtract,
 )
-from discreet.synthesize.matrices import Matrix, as_matrix
 from discreet.synthesize.synthesis import Synthesis
 
 Variant = Literal["main", "a", "b", "c"]

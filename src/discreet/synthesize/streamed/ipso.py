@@ -23,9 +23,9 @@ from discreet.errors import ConfidentialError, DataError, ParameterError
 from discreet.files import OWNER_ONLY, PARQUET, ending_of, written_whole
 from discreet.microdata.backend import attempt
 from discreet.microdata.microdata import Microdata
-from discreet.synthesize.matrices import Matrix, cross, product
-from discreet.synthesize.row_draws import RowDraws
-from discreet.synthesize.streamed_model import Model, model_of
+from discreet.synthesize.algebra.matrices import Matrix, cross, product
+from discreet.synthesize.streamed.model import Model, model_of
+from discreet.synthesize.streamed.row_draws import RowDraws
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -18,20 +18,20 @@ from discreet.microdata.microdata import Microdata
 from discreet.microdata.open import open as open_records
 from discreet.microdata.secret import Secret
 from discreet.protect.publish import built
-from discreet.synthesize import draws
-from discreet.synthesize.columns import Column, Factor, Missing
-from discreet.synthesize.formula import ModelFormula, parse
-from discreet.synthesize.matrices import Matrix
+from discreet.synthesize.algebra.matrices import Matrix
 from discreet.synthesize.mixed import mixed, mixed_within
-from discreet.synthesize.mixed_sentences import mixed_sentences
-from discreet.synthesize.model import Model, build, read_columns
+from discreet.synthesize.model.columns import Column, Factor, Missing
+from discreet.synthesize.model.formula import ModelFormula, parse
+from discreet.synthesize.model.model import Model, build, read_columns
+from discreet.synthesize.model.rows import Rows
+from discreet.synthesize.publish import draws
+from discreet.synthesize.publish.mixed_sentences import mixed_sentences
+from discreet.synthesize.publish.request import Merge
+from discreet.synthesize.publish.sentences import Said
 from discreet.synthesize.records import Records, read_records
-from discreet.synthesize.request import Merge
 from discreet.synthesize.result import Synthetic, SyntheticTrial
-from discreet.synthesize.rows import Rows
-from discreet.synthesize.safe_model import safe_model
-from discreet.synthesize.safety import LEAST_FREEDOM, Unsafe, cells_of, refuse
-from discreet.synthesize.sentences import Said
+from discreet.synthesize.safety.safe_model import safe_model
+from discreet.synthesize.safety.sets import LEAST_FREEDOM, Unsafe, cells_of, refuse
 from discreet.synthesize.synthesis import Synthesis
 
 MIXED = "mixed"

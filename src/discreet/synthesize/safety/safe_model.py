@@ -9,17 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from discreet.synthesize.decompose import Fitted, fit
-from discreet.synthesize.formula import GROUPS, PIECES, SHARED, ModelFormula
-from discreet.synthesize.hybrid_model import levels
-from discreet.synthesize.hybrid_model import model as hybrid_model
-from discreet.synthesize.hybrid_safety import UnsafeClusters, is_known_between, unsafe_clusters
-from discreet.synthesize.matrices import Matrix
-from discreet.synthesize.merge import Codes, merged_columns, merged_labels
-from discreet.synthesize.model import Model, build
-from discreet.synthesize.request import Merge
-from discreet.synthesize.rows import Rows
-from discreet.synthesize.safety import (
+from discreet.synthesize.algebra.decompose import Fitted, fit
+from discreet.synthesize.algebra.matrices import Matrix
+from discreet.synthesize.hybrid.levels import levels
+from discreet.synthesize.hybrid.levels import model as hybrid_model
+from discreet.synthesize.model.formula import GROUPS, PIECES, SHARED, ModelFormula
+from discreet.synthesize.model.model import Model, build
+from discreet.synthesize.model.rows import Rows
+from discreet.synthesize.publish.request import Merge
+from discreet.synthesize.safety.clusters import UnsafeClusters, is_known_between, unsafe_clusters
+from discreet.synthesize.safety.merge import Codes, merged_columns, merged_labels
+from discreet.synthesize.safety.sets import (
     Unsafe,
     refuse,
     refuse_fixed_columns,

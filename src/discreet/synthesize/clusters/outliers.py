@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from discreet.errors import ParameterError
-from discreet.synthesize.blocks import Index
-from discreet.synthesize.matrices import Matrix, as_matrix
+from discreet.synthesize.algebra.matrices import Matrix, as_matrix
+from discreet.synthesize.hybrid.blocks import Index
 
 _NORMAL = float(1 / stats.norm.ppf(0.75))  # median deviation of a normal variable to its sd
 

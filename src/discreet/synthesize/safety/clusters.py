@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.synthesize.block_kernels import products_within
-from discreet.synthesize.blocks import Index
-from discreet.synthesize.hybrid_model import Levels, levels, model
+from discreet.synthesize.hybrid.blocks import Index
+from discreet.synthesize.hybrid.kernels import products_within
+from discreet.synthesize.hybrid.levels import Levels, levels, model
 
 _ONE = 1 - 1e-9  # leverages and squared singular values from here on are one
 _LEAST = 2

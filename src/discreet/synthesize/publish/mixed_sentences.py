@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from discreet.design.statement import Sentence
 from discreet.protect.sentences import limit, process
-from discreet.synthesize.matrices import Matrix
-from discreet.synthesize.sentences import EXACT, Said, fresh_draws, repeatable
+from discreet.synthesize.algebra.matrices import Matrix
+from discreet.synthesize.publish.sentences import EXACT, Said, fresh_draws, repeatable
 
 
 @dataclass(frozen=True, eq=False)

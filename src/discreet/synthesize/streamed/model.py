@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from discreet.errors import InfeasibleError
 from discreet.microdata.microdata import Microdata
-from discreet.synthesize.engine_moments import Term, products, terms_of
-from discreet.synthesize.matrices import Matrix
+from discreet.synthesize.algebra.matrices import Matrix
+from discreet.synthesize.streamed.terms import Term, products, terms_of
 
 if TYPE_CHECKING:
     import pyarrow as pa

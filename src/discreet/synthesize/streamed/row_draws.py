@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from discreet.synthesize.matrices import Matrix
+from discreet.synthesize.algebra.matrices import Matrix
 
 UNIT = 4096
 """Rows that are drawn together."""

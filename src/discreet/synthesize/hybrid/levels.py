@@ -15,16 +15,16 @@ from typing import Any
 
 import numpy as np
 
-from discreet.synthesize.block_kernels import (
+from discreet.synthesize.algebra.decompose import DEPENDENT_X, ZERO
+from discreet.synthesize.algebra.matrices import Matrix, as_matrix, binary_scales, same_rows
+from discreet.synthesize.hybrid.blocks import Blocks, Index, arrange
+from discreet.synthesize.hybrid.kernels import (
     clear_rounding,
     gather,
     lengths_within,
     orthonormal_within,
     subtract_within,
 )
-from discreet.synthesize.blocks import Blocks, Index, arrange
-from discreet.synthesize.decompose import DEPENDENT_X, ZERO
-from discreet.synthesize.matrices import Matrix, as_matrix, binary_scales, same_rows
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import ParameterError
-from discreet.synthesize.cluster_kernels import cut_one, cut_pairs, cut_variable, shells
-from discreet.synthesize.matrices import Matrix, as_matrix
-from discreet.synthesize.neighbour_tree import plant
+from discreet.synthesize.algebra.matrices import Matrix, as_matrix
+from discreet.synthesize.clusters.kernels import cut_one, cut_pairs, cut_variable, shells
+from discreet.synthesize.clusters.tree import plant
 
 Labels = NDArray[np.int64]
 

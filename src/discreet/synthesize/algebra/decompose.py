@@ -16,7 +16,7 @@ from typing import Any, Literal
 import numpy as np
 
 from discreet.errors import DataError, InfeasibleError, ParameterError
-from discreet.synthesize.matrices import (
+from discreet.synthesize.algebra.matrices import (
     Matrix,
     as_matrix,
     cross,
@@ -24,7 +24,7 @@ from discreet.synthesize.matrices import (
     row_blocks,
     same_rows,
 )
-from discreet.synthesize.orthonormal import orthonormal, triangle
+from discreet.synthesize.algebra.orthonormal import orthonormal, triangle
 
 DEPENDENT_X = 1e-12
 """Share of a column of X below which it depends on the columns before it: rounding alone, since a

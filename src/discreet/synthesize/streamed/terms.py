@@ -12,7 +12,7 @@ import numpy as np
 from discreet.errors import ConfidentialError, DataError, ParameterError, UnknownNameError
 from discreet.microdata.backend import fetch
 from discreet.microdata.microdata import Microdata
-from discreet.synthesize.matrices import Matrix
+from discreet.synthesize.algebra.matrices import Matrix
 
 if TYPE_CHECKING:
     import pyarrow as pa

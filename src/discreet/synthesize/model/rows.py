@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from discreet.design.frames import open_frame
 from discreet.errors import DataError, ParameterError, UnknownNameError
-from discreet.synthesize.columns import Column, Factor
-from discreet.synthesize.formula import ModelFormula
-from discreet.synthesize.matrices import Matrix, as_matrix
+from discreet.synthesize.algebra.matrices import Matrix, as_matrix
+from discreet.synthesize.model.columns import Column, Factor
+from discreet.synthesize.model.formula import ModelFormula
 from discreet.synthesize.records import Records
 
 
@@ -63,7 +63,7 @@ class Rows:
         Args:
           quantile: Share of rows of normal data that are not outlying.
         """
-        from discreet.synthesize.outliers import outlying, split_off
+        from discreet.synthesize.clusters.outliers import outlying, split_off
 
         clusters, apart = split_off(self.clusters, outlying(self.Y, quantile=quantile))
         groups = apart if self.groups is None else 2 * self.groups + apart
@@ -114,7 +114,7 @@ def with_labels(rows: Rows, records: Records, formula: ModelFormula, **labels: A
 
 def other_values(other: Any, formula: ModelFormula, n: int) -> Matrix:
     """Data to be corrected: a matrix, or a frame with the confidential columns."""
-    from discreet.synthesize.columns import numbers_of
+    from discreet.synthesize.model.columns import numbers_of
 
     if isinstance(other, np.ndarray):
         matrix = as_matrix(other, "the other data")

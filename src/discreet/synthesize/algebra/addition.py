@@ -21,9 +21,9 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from discreet.errors import InfeasibleError, ParameterError
-from discreet.synthesize.decompose import DEPENDENT_RESIDUALS
-from discreet.synthesize.matrices import Matrix, lengths
-from discreet.synthesize.orthonormal import echelon
+from discreet.synthesize.algebra.decompose import DEPENDENT_RESIDUALS
+from discreet.synthesize.algebra.matrices import Matrix, lengths
+from discreet.synthesize.algebra.orthonormal import echelon
 
 MARGIN = 1e-7
 """The largest multiplier is made smaller by this share, so that the root stays well defined."""

@@ -22,9 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import ConfidentialError
-from discreet.synthesize.columns import Column, Factor
-from discreet.synthesize.matrices import Matrix
-from discreet.synthesize.model import Model
+from discreet.synthesize.algebra.matrices import Matrix
+from discreet.synthesize.model.columns import Column, Factor
+from discreet.synthesize.model.model import Model
 
 LEAST_FREEDOM = 2
 """Residual degrees of freedom that a set of rows needs."""

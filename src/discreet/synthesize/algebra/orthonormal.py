@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from discreet.synthesize.matrices import Matrix, binary_scales, in_range, row_blocks
+from discreet.synthesize.algebra.matrices import Matrix, binary_scales, in_range, row_blocks
 
 SAFE_PIVOT = 1e-6
 """Squared sine between a column and those before it from which the Cholesky route is trusted."""

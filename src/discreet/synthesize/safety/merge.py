@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.design.frames import fresh_name
-from discreet.synthesize.columns import Column, Factor
-from discreet.synthesize.safety import Unsafe
+from discreet.synthesize.model.columns import Column, Factor
+from discreet.synthesize.safety.sets import Unsafe
 
 OTHER = "(other)"
 Codes = NDArray[np.int64]

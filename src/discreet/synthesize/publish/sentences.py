@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from discreet.design.statement import Sentence
 from discreet.protect.sentences import limit, process
-from discreet.synthesize.decompose import fit, scores
-from discreet.synthesize.matrices import Matrix
-from discreet.synthesize.rotation import rotated
+from discreet.synthesize.algebra.decompose import fit, scores
+from discreet.synthesize.algebra.matrices import Matrix
+from discreet.synthesize.algebra.rotation import rotated
 
 EXACT = 1e-8
 """Relative difference up to which a predicate takes two moments for equal."""

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from discreet.synthesize.neighbour_tree import Index, Real, Tree, farthest, nearest, take
+from discreet.synthesize.clusters.tree import Index, Real, Tree, farthest, nearest, take
 
 _SLACK = 1 + 1e-9  # bounds of distances are this much wider than rounding can make them
 

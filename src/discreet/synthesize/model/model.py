@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from discreet.design.frames import without_values
 from discreet.errors import DataError, ParameterError
-from discreet.synthesize.columns import (
+from discreet.synthesize.algebra.matrices import Matrix
+from discreet.synthesize.model.columns import (
     Column,
     Factor,
     Missing,
@@ -20,7 +21,7 @@ from discreet.synthesize.columns import (
     column_of,
     numbers_of,
 )
-from discreet.synthesize.formula import (
+from discreet.synthesize.model.formula import (
     CONSTANT,
     LOCAL,
     NUMBER,
@@ -30,7 +31,6 @@ from discreet.synthesize.formula import (
     names_in,
     names_of,
 )
-from discreet.synthesize.matrices import Matrix
 from discreet.synthesize.records import Records
 
 LARGEST = 2**30

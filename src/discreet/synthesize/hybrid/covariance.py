@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InfeasibleError
-from discreet.synthesize.block_kernels import products_within, triangular_roots
-from discreet.synthesize.blocks import Blocks, Index
-from discreet.synthesize.matrices import Matrix
+from discreet.synthesize.algebra.matrices import Matrix
+from discreet.synthesize.hybrid.blocks import Blocks, Index
+from discreet.synthesize.hybrid.kernels import products_within, triangular_roots
 
 _MARGIN = 1e-7  # α stays this far below its limit, where C would be singular
 _ROUNDING = 1e-12  # eigenvalues this near to zero are zero, on a scale where the largest are 1

@@ -12,8 +12,8 @@ import numpy as np
 
 from discreet import registry
 from discreet.errors import ParameterError, UnknownNameError
-from discreet.synthesize.columns import MISSING_RULES, Missing
-from discreet.synthesize.formula import CONSTANT, GROUPS, PIECES, PLAIN, ModelFormula, parse
+from discreet.synthesize.model.columns import MISSING_RULES, Missing
+from discreet.synthesize.model.formula import CONSTANT, GROUPS, PIECES, PLAIN, ModelFormula, parse
 
 HYBRID, CORRECTION, CORRELATION = "hybrid", "from-residuals", "residual-correlation"
 Merge = Literal["pool"]

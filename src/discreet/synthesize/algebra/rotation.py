@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from discreet.errors import NotConvergedError, ParameterError
-from discreet.synthesize.decompose import Scores
-from discreet.synthesize.matrices import Matrix, as_matrix, lengths
+from discreet.synthesize.algebra.decompose import Scores
+from discreet.synthesize.algebra.matrices import Matrix, as_matrix, lengths
 
 ORTHOGONAL = 1e-8
 """Largest deviation of a given rotation from orthogonality."""

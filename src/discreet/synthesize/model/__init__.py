@@ -1,0 +1,1 @@
+"""From formulas and records to the matrices of a regression."""

@@ -1,0 +1,1 @@
+"""What is asked for, where chance comes from, and what is said of the result."""
