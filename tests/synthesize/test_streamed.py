@@ -1,5 +1,7 @@
 """Synthesis of records that are streamed: the laws of the function in memory, and its limits."""
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -110,10 +112,10 @@ def test_rows_in_another_order_in_the_second_pass_are_noticed(tmp_path, monkeypa
     data = written(tmp_path, records(rng))
     straight = streamed._second_pass
 
-    def shuffled(data, *others):
+    def shuffled(stream, *others):
         table = data.backend.to_pyarrow(data.table)
         turned = dc.open(table.take(pa.array(rng.permutation(len(table)))))
-        return straight(turned, *others)
+        return straight(replace(stream, data=turned), *others)
 
     monkeypatch.setattr(streamed, "_second_pass", shuffled)
     with pytest.raises(DataError, match="came in another order, or changed"):

@@ -182,7 +182,15 @@ def random_scores(
 
     The bases are orthonormal and orthogonal to each other. `what` names them in an error.
     """
-    taken = sum(basis.shape[1] for basis in orthogonal_to)
+    check_room(n, r, sum(basis.shape[1] for basis in orthogonal_to), what)
+    draws = rng.standard_normal((n, r))
+    draws = residuals_from(draws, *orthogonal_to, overwrite=True)
+    T, _ = orthonormal(draws, 0.0, overwrite=True)
+    return T
+
+
+def check_room(n: int, r: int, taken: int, what: str) -> None:
+    """Refuse `r` new columns where `taken` dimensions of `n` are those of `what`."""
     if n - taken < r:
         msg = (
             f"{r} new score columns need n ≥ rank of {what} + {r} = {taken + r} rows, "
@@ -190,7 +198,3 @@ def random_scores(
             "Use fewer columns in X, fewer variables in Y, or more rows."
         )
         raise InfeasibleError(msg)
-    draws = rng.standard_normal((n, r))
-    draws = residuals_from(draws, *orthogonal_to, overwrite=True)
-    T, _ = orthonormal(draws, 0.0, overwrite=True)
-    return T

@@ -70,7 +70,7 @@ def triangle(A: Matrix, tolerance: float) -> Triangle:
     root = _cholesky(gram)
     if root is not None:
         return Triangle(root, np.arange(A.shape[1]), is_safe=True)
-    return echelon(_householder(A), tolerance)
+    return echelon(householder(A), tolerance)
 
 
 def echelon(A: Matrix, tolerance: float) -> Triangle:
@@ -106,13 +106,13 @@ def _cholesky(gram: Matrix) -> Matrix | None:
     return np.asarray(root * length, dtype=np.float64) if is_safe else None
 
 
-def _householder(A: Matrix) -> Matrix:
-    """The triangular factor by reflections, one block of rows after another."""
+def householder(A: Matrix) -> Matrix:
+    """The triangular factor by reflections: of blocks of rows, then of the factors of all blocks."""
     scales = binary_scales(A)
-    R = np.zeros((0, A.shape[1]))
-    for rows in row_blocks(len(A), 2 * A.shape[1]):
-        R = np.asarray(np.linalg.qr(np.vstack([R, A[rows] / scales]), mode="r"))
-    return R * scales
+    factors = [
+        np.linalg.qr(A[rows] / scales, mode="r") for rows in row_blocks(len(A), 2 * A.shape[1])
+    ]
+    return np.asarray(np.linalg.qr(np.vstack(factors), mode="r")) * scales
 
 
 def _divide(A: Matrix, R: Matrix, is_safe: bool, *, out: Matrix) -> Matrix:

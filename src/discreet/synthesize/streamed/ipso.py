@@ -1,13 +1,13 @@
-r"""IPSO for records that do not fit into memory: moments in the engine, and two passes of rows.
+r"""IPSO for records that do not fit into memory, in two passes of rows.
 
-The engine makes the sums of products of centred and scaled columns, from which follow the
-coefficients B. The first pass corrects B by the residuals it leaves and sums the products of
-residuals and draws. The second pass writes
+The first pass makes triangular factors of :math:`(X, Y, Z)`, block of rows by block of rows, with
+standard normal draws Z. All products of columns are in these few rows, so that `ipso` on them is
+`ipso` on the records. The second pass writes
 
 .. math:: Y^* = X B + (Z - X B_s)\, W_s^{-1} W
 
-where the draws Z are made again from a counter-based generator, block by block. Nothing of the
-length of the data is held.
+where the draws Z are made again from a counter-based generator. Nothing of the length of the data
+is held.
 """
 
 from __future__ import annotations
@@ -18,14 +18,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.linalg import solve_triangular
 
 from discreet.errors import ConfidentialError, DataError, ParameterError
 from discreet.files import OWNER_ONLY, PARQUET, ending_of, written_whole
 from discreet.microdata.backend import attempt
 from discreet.microdata.microdata import Microdata
+from discreet.synthesize.algebra.decompose import DEPENDENT_X, check_room, fit, loadings
 from discreet.synthesize.algebra.matrices import Matrix, cross, product
-from discreet.synthesize.streamed.model import Model, model_of
+from discreet.synthesize.algebra.orthonormal import householder, orthonormal, triangle
 from discreet.synthesize.streamed.row_draws import RowDraws
+from discreet.synthesize.streamed.terms import Term, terms_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -72,8 +75,8 @@ def streamed_ipso(
     in the same order each time, as from files; if they do not, nothing is written.
 
     Promise: that of `ipso`, with the constant and the covariates as X, up to the reported error.
-    Cost: the engine reads the records twice, and they are streamed twice; memory for blocks of
-    rows alone.
+    Cost: the engine reads means, spreads and levels, and the records are streamed twice; memory
+    for blocks of rows alone.
 
     Args:
       data: The records, as `discreet.open` gives them.
@@ -85,11 +88,12 @@ def streamed_ipso(
     target = Path(target)
     ending_of(target, PARQUET)
     _check_names(confidential, covariates)
-    model = model_of(data, confidential, covariates)
+    X = terms_of(data, covariates, factors=True)
+    records = Stream(data, X, terms_of(data, confidential, factors=False))
     draws = RowDraws(rng, len(confidential))
-    plan = _first_pass(data, model, draws)
+    plan = _first_pass(records, draws)
     with written_whole(target, OWNER_ONLY) as temporary:
-        error = _second_pass(data, model, draws, plan, temporary)
+        error = _second_pass(records, draws, plan, temporary)
         if not error < SAME_ROWS:
             msg = (
                 f"moments of the written rows differ by {error:.2g} of their size, so the records "
@@ -97,8 +101,42 @@ def streamed_ipso(
                 "first."
             )
             raise DataError(msg)
-    rows = int(model.gram[0, 0])
-    return Streamed(target, rows, model.rank, plan.rank_residuals, error)
+    return Streamed(target, plan.rows, len(plan.root), plan.rank_residuals, error)
+
+
+@dataclass(frozen=True)
+class Stream:
+    """The records with the columns of their model, as often as they are asked for.
+
+    Attributes:
+      data: The records.
+      X: Terms of the model beside the constant.
+      Y: Terms of the confidential variables.
+    """
+
+    data: Microdata
+    X: list[Term]
+    Y: list[Term]
+
+    def batches(self) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """The records in order, each batch with the number of its first row."""
+        start, data = 0, self.data
+        table = data.table.select(*dict.fromkeys(term.name for term in (*self.X, *self.Y)))
+        stream = attempt(
+            lambda: data.backend.to_pyarrow_batches(table, chunk_size=BATCH), data.origin
+        )
+        while (batch := attempt(lambda: next(stream, None), data.origin)) is not None:
+            yield start, batch
+            start += len(batch)
+
+    def design(self, batch: pa.RecordBatch) -> Matrix:
+        """The constant and X for some rows."""
+        ones = np.ones(len(batch))
+        return np.column_stack([ones, *(term.values(batch) for term in self.X)])
+
+    def confidential(self, batch: pa.RecordBatch) -> Matrix:
+        """Centred and scaled Y for some rows."""
+        return np.column_stack([term.values(batch) for term in self.Y])
 
 
 @dataclass(frozen=True)
@@ -108,11 +146,19 @@ class Plan:
     Attributes:
       F: Coefficients of the constant and X: :math:`B - B_s C`.
       C: :math:`W_s^{-1} W`.
+      kept: Columns of X that do not depend on those before them.
+      root: Their triangular factor.
+      lengths: Lengths of all columns of X.
+      rows: Number of rows.
       rank_residuals: Rank of W.
     """
 
     F: Matrix
     C: Matrix
+    kept: np.ndarray
+    root: Matrix
+    lengths: Matrix
+    rows: int
     rank_residuals: int
 
 
@@ -126,43 +172,58 @@ def _check_names(confidential: Sequence[str], covariates: Sequence[str]) -> None
         raise ParameterError(msg)
 
 
-def _batches(data: Microdata, names: Sequence[str]) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """The records in order, each batch with the number of its first row."""
-    start = 0
-    table = data.table.select(*names)
-    stream = attempt(lambda: data.backend.to_pyarrow_batches(table, chunk_size=BATCH), data.origin)
-    while (batch := attempt(lambda: next(stream, None), data.origin)) is not None:
-        yield start, batch
-        start += len(batch)
-
-
-def _names(model: Model) -> list[str]:
-    return list(dict.fromkeys(term.name for term in (*model.X, *model.Y)))
-
-
-def _first_pass(data: Microdata, model: Model, draws: RowDraws) -> Plan:
-    """Correct the coefficients, and make ready what turns draws into residuals."""
-    m, k = len(model.gram), len(model.Y)
-    with_X, own = np.zeros((m, 2 * k)), np.zeros((2, k, k))
-    for start, batch in _batches(data, _names(model)):
-        A, Z = model.design(batch), draws.rows(start, start + len(batch))
-        _refuse_leverage(A, model.inverse)
-        E = model.confidential(batch) - product(A, model.B)
-        with_X += cross(A, np.hstack([E, Z]))
-        own += np.stack([cross(E, E), cross(Z, Z)])
-    coefficients = model.inverse @ with_X
-    taken = coefficients.T @ with_X
-    residual = own - np.stack([taken[:k, :k], taken[k:, k:]])
-    W = _root(residual[0], model.gram[0, 0])
+def _first_pass(records: Stream, draws: RowDraws) -> Plan:
+    """Reduce rows and draws to a small matrix with the same products, and solve on that one."""
+    m, k = len(records.X) + 1, len(records.Y)
+    small, rows = np.zeros((0, m + 2 * k)), 0
+    for start, batch in records.batches():
+        rows = start + len(batch)
+        parts = records.design(batch), records.confidential(batch), draws.rows(start, rows)
+        small = np.vstack([small, householder(np.hstack(parts))])
+        small = small if len(small) < BATCH else householder(small)
+    X, YZ = small[:, :m], small[:, m:]
+    kept = triangle(X, DEPENDENT_X).kept
+    check_room(rows, k, len(kept), "X")
+    left = fit(YZ, X).residuals
+    W = loadings(left[:, :k])
     r = len(W)
     C = np.zeros((k, k))
-    C[:r] = np.linalg.solve(np.linalg.cholesky(residual[1][:r, :r]).T, W) if r else 0.0
-    B = model.B + coefficients[:, :k]
-    return Plan(B - coefficients[:, k:] @ C, C, r)
+    C[:r] = solve_triangular(loadings(left[:, k : k + r]), W) if r else 0.0
+    Q, root = orthonormal(X[:, kept], 0.0)
+    B = np.zeros((m, 2 * k))
+    B[kept] = solve_triangular(root, Q.T @ YZ)
+    lengths = np.linalg.norm(X, axis=0)
+    return Plan(B[:, :k] - B[:, k:] @ C, C, kept, root, lengths, rows, r)
 
 
-def _refuse_leverage(A: Matrix, inverse: Matrix) -> None:
-    if (np.einsum("ij,ij->i", product(A, inverse), A) > 1 - 1e-9).any():
+def _second_pass(records: Stream, draws: RowDraws, plan: Plan, path: Path) -> float:
+    """Write the rows, and return the largest deviation of a moment."""
+    import pyarrow.parquet as pq
+
+    k, texts = len(plan.C), [term.name for term in records.X if term.level is not None]
+    with_X, own = np.zeros((len(plan.F), k)), np.zeros((k, k))
+    writer: Any = None
+    try:
+        for start, batch in records.batches():
+            A, Z = records.design(batch), draws.rows(start, start + len(batch))
+            _refuse_leverage(A[:, plan.kept], plan.root)
+            made = _with_values(batch, records.Y, product(A, plan.F) + product(Z, plan.C))
+            old, new = records.confidential(batch), records.confidential(made)
+            with_X += cross(A, new - old)
+            own += cross(new, new) - cross(old, old)
+            writer = writer or pq.ParquetWriter(path, made.schema, use_dictionary=texts)
+            writer.write_batch(made)
+    finally:
+        if writer is not None:
+            writer.close()
+    length = np.maximum(plan.lengths, np.finfo(np.float64).tiny)
+    fits = np.abs(with_X).max(axis=1) / length / np.sqrt(plan.rows)
+    return float(max(fits.max(), np.abs(own).max() / plan.rows))
+
+
+def _refuse_leverage(A: Matrix, root: Matrix) -> None:
+    Q = product(A, solve_triangular(root, np.eye(len(root))))
+    if (np.einsum("ij,ij->i", Q, Q) > 1 - 1e-9).any():
         msg = (
             "there are records of leverage 1: their values would come out as they went in. Use "
             "coarser codes, or leave out terms."
@@ -170,49 +231,11 @@ def _refuse_leverage(A: Matrix, inverse: Matrix) -> None:
         raise ConfidentialError(msg)
 
 
-def _root(S: Matrix, n: float) -> Matrix:
-    r"""A matrix W with :math:`W^\top W = S`; variables without residuals have zeros."""
-    length = np.sqrt(np.where(np.diag(S) > 1e-20 * n, np.diag(S), np.inf))
-    sizes, axes = np.linalg.eigh(S / np.outer(length, length))
-    kept = sizes > 1e-13
-    shown = np.where(np.isinf(length), 0.0, length)
-    return np.asarray(np.sqrt(sizes[kept])[:, None] * axes[:, kept].T * shown)
-
-
-def _second_pass(data: Microdata, model: Model, draws: RowDraws, plan: Plan, path: Path) -> float:
-    """Write the rows, and return the largest deviation of a moment."""
-    import pyarrow.parquet as pq
-
-    m, k = len(model.gram), len(model.Y)
-    with_X, own = np.zeros((m, k)), np.zeros((k, k))
-    writer: Any = None
-    try:
-        for start, batch in _batches(data, _names(model)):
-            A, Z = model.design(batch), draws.rows(start, start + len(batch))
-            made = _with_values(batch, model, product(A, plan.F) + product(Z, plan.C))
-            old, new = model.confidential(batch), model.confidential(made)
-            with_X += cross(A, new - old)
-            own += cross(new, new) - cross(old, old)
-            writer = writer or pq.ParquetWriter(path, made.schema, use_dictionary=_texts(model))
-            writer.write_batch(made)
-    finally:
-        if writer is not None:
-            writer.close()
-    n = model.gram[0, 0]
-    length = np.sqrt(np.maximum(np.diag(model.gram), np.finfo(np.float64).tiny))
-    fits = np.abs(with_X).max(axis=1) / length / np.sqrt(n)
-    return float(max(fits.max(), np.abs(own).max() / n))
-
-
-def _with_values(batch: pa.RecordBatch, model: Model, scaled: Matrix) -> pa.RecordBatch:
+def _with_values(batch: pa.RecordBatch, terms: list[Term], scaled: Matrix) -> pa.RecordBatch:
     import pyarrow as pa
 
-    for column, term in zip(scaled.T, model.Y, strict=True):
+    for column, term in zip(scaled.T, terms, strict=True):
         place = batch.schema.get_field_index(term.name)
         field = pa.field(term.name, pa.float64())
         batch = batch.set_column(place, field, pa.array(term.centre + term.scale * column))
     return batch
-
-
-def _texts(model: Model) -> list[str]:
-    return list(dict.fromkeys(term.name for term in model.X if term.level is not None))

@@ -1,10 +1,9 @@
-"""Moments of columns, made by the engine that holds the records."""
+"""Columns of a streamed model: the engine tells their means, spreads and levels."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations_with_replacement
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +11,6 @@ import numpy as np
 from discreet.errors import ConfidentialError, DataError, ParameterError, UnknownNameError
 from discreet.microdata.backend import fetch
 from discreet.microdata.microdata import Microdata
-from discreet.synthesize.algebra.matrices import Matrix
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -36,14 +34,6 @@ class Term:
     level: Any = None
     centre: float = 0.0
     scale: float = 1.0
-
-    def expression(self, table: Any) -> Any:
-        """The column in the engine."""
-        import ibis
-
-        if self.level is not None:
-            return ibis.ifelse(table[self.name] == self.level, 1.0, 0.0)
-        return (table[self.name].cast("float64") - self.centre) / self.scale
 
     def values(self, batch: pa.RecordBatch) -> np.ndarray:
         """The column of some rows in memory."""
@@ -78,21 +68,6 @@ def terms_of(data: Microdata, names: Sequence[str], *, factors: bool) -> list[Te
     return [
         t for name in names for t in ([spread[name]] if name in spread else _levels(data, name))
     ]
-
-
-def products(data: Microdata, terms: Sequence[Term]) -> Matrix:
-    """Sums of products of all terms and the constant, which comes first."""
-    import ibis
-
-    columns = {f"v{i}": term.expression(data.table) for i, term in enumerate(terms, 1)}
-    scaled = data.table.select(v0=ibis.literal(1.0), **columns)
-    pairs = list(combinations_with_replacement(range(len(terms) + 1), 2))
-    sums = {f"p{i}_{j}": (scaled[f"v{i}"] * scaled[f"v{j}"]).sum() for i, j in pairs}
-    answer = fetch(data.backend, scaled.aggregate(**sums), data.origin)
-    gram = np.zeros((len(terms) + 1, len(terms) + 1))
-    for i, j in pairs:
-        gram[i, j] = gram[j, i] = answer.column(f"p{i}_{j}")[0].as_py()
-    return gram
 
 
 def _spread(data: Microdata, names: Sequence[str]) -> dict[str, Term]:
