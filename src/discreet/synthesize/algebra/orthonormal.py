@@ -107,7 +107,7 @@ def _cholesky(gram: Matrix) -> Matrix | None:
 
 
 def householder(A: Matrix) -> Matrix:
-    """The triangular factor by reflections: of blocks of rows, then of the factors of all blocks."""
+    """The triangular factor by reflections: of blocks of rows, then of their factors."""
     scales = binary_scales(A)
     factors = [
         np.linalg.qr(A[rows] / scales, mode="r") for rows in row_blocks(len(A), 2 * A.shape[1])

@@ -30,8 +30,9 @@ class Shells(NamedTuple):
     distances: Real
 
 
-def shells(values: Real, centre: Real) -> Shells:
-    """All rows, from the outside in."""
+def shells(values: Real) -> Shells:
+    """All rows from the outside in, round their centroid."""
+    centre = values.mean(axis=0)
     distances = np.sqrt(((values - centre) ** 2).sum(axis=1))
     rows = np.argsort(-distances, kind="stable")
     return Shells(centre, rows, distances[rows])
@@ -64,75 +65,64 @@ def _outermost(
 
 
 @njit(cache=True)
-def cut_pairs(
-    tree: Tree, around: Shells, size: Any, group: Any, stop: Any, labels: Index
-) -> tuple[int, int]:
+def cut_fixed(tree: Tree, around: Shells, size: Any, labels: Index) -> int:
     """MDAV: two groups at a time, round the row farthest from the centroid and its opposite.
 
-    Stops when at most `stop` rows are left, or fewer than two groups and a rest can be made.
-    Returns the number of the next group and how many rows are left.
+    One more group is cut where two times its size is left. Returns the number of groups.
     """
-    left, head = tree.left.sum(), 0
-    near, apart = np.empty(size, dtype=np.int64), np.empty(size)
-    while left >= 3 * size and left > stop:
+    left, head, group = len(labels), 0, 0
+    while left >= 2 * size:
         row, head = _outermost(tree, around, tree.sums[0] / left, labels, head)
-        point = tree.points[:, tree.place[row]].copy()
-        nearest(tree, point, -1, near, apart)
-        other = farthest(tree, point)
-        opposite = tree.points[:, tree.place[other]].copy()
-        _close(tree, near, group, labels)
-        nearest(tree, opposite, -1, near, apart)
-        _close(tree, near, group + 1, labels)
+        point = _point(tree, row)
+        opposite = _point(tree, farthest(tree, point))
+        _cut(tree, point, size, group, labels)
+        if left < 3 * size:
+            return group + 1
+        _cut(tree, opposite, size, group + 1, labels)
         group, left = group + 2, left - 2 * size
-    return group, left
+    return group
 
 
 @njit(cache=True)
-def cut_one(tree: Tree, size: Any, group: Any, labels: Index) -> None:
-    """One group round the row farthest from the centroid."""
-    row = farthest(tree, tree.sums[0] / tree.left.sum())
-    near, apart = np.empty(size, dtype=np.int64), np.empty(size)
-    nearest(tree, tree.points[:, tree.place[row]].copy(), -1, near, apart)
-    _close(tree, near, group, labels)
-
-
-@njit(cache=True)
-def _close(tree: Tree, rows: Index, group: Any, labels: Index) -> None:
+def _cut(tree: Tree, point: Real, size: Any, group: Any, labels: Index) -> Index:
+    """Make a group of the rows nearest to a point."""
+    rows, apart = np.empty(size, dtype=np.int64), np.empty(size)
+    nearest(tree, point, -1, rows, apart)
     for row in rows:
-        labels[row] = group
-        take(tree, row)
+        _put(tree, row, group, labels)
+    return rows
 
 
 @njit(cache=True)
-def cut_variable(
-    tree: Tree, around: Shells, size: Any, gain: Any, group: Any, stop: Any, labels: Index
-) -> tuple[int, int]:
+def _point(tree: Tree, row: Any) -> Real:
+    return tree.points[:, tree.place[row]].copy()
+
+
+@njit(cache=True)
+def _put(tree: Tree, row: Any, group: Any, labels: Index) -> None:
+    """Move a row from the tree into a group."""
+    labels[row] = group
+    take(tree, row)
+
+
+@njit(cache=True)
+def cut_variable(tree: Tree, around: Shells, size: Any, gain: Any, labels: Index) -> int:
     """V-MDAV: groups round the row farthest from the centre, grown while neighbours are close.
 
-    Stops when at most `stop` rows are left, or fewer than one group. Returns the number of the
-    next group and how many rows are left.
+    Returns the number of groups; fewer rows than make a group are left.
     """
-    left, head = tree.left.sum(), 0
+    left, head, group = len(labels), 0, 0
     members = np.empty(2 * size - 1, dtype=np.int64)
-    apart = np.empty(size)
-    while left >= size and left > stop:
+    while left >= size:
         row, head = _outermost(tree, around, around.centre, labels, head)
-        nearest(tree, tree.points[:, tree.place[row]].copy(), -1, members[:size], apart)
-        _close(tree, members[:size], group, labels)
-        count = _grow(tree, members, size, left - size, gain)
-        _mark(members[size:count], group, labels)
-        group, left = group + 1, left - count
-    return group, left
+        members[:size] = _cut(tree, _point(tree, row), size, group, labels)
+        left -= _grow(tree, members, size, left, gain, labels)
+        group += 1
+    return group
 
 
 @njit(cache=True)
-def _mark(rows: Index, group: Any, labels: Index) -> None:
-    for row in rows:
-        labels[row] = group
-
-
-@njit(cache=True)
-def _grow(tree: Tree, members: Index, count: Any, left: Any, gain: Any) -> Any:
+def _grow(tree: Tree, members: Index, size: Any, left: Any, gain: Any, labels: Index) -> Any:
     """Take in neighbours nearer to the group than `gain` times to the rows outside it.
 
     Returns the number of members, at most as many as there is room for.
@@ -140,23 +130,23 @@ def _grow(tree: Tree, members: Index, count: Any, left: Any, gain: Any) -> Any:
     neighbour = np.full(len(members), -1, dtype=np.int64)
     gap = np.empty(len(members))
     one, distance = np.empty(1, dtype=np.int64), np.empty(1)
-    while count < len(members) and left > 0:
+    count = size
+    while count < min(len(members), left):
         best = 0
         for i in range(count):
             if neighbour[i] < 0:
-                point = tree.points[:, tree.place[members[i]]].copy()
-                nearest(tree, point, -1, one, distance)
+                nearest(tree, _point(tree, members[i]), -1, one, distance)
                 neighbour[i], gap[i] = one[0], distance[0]
             closer = gap[i] == gap[best] and neighbour[i] < neighbour[best]
             if gap[i] < gap[best] or closer:
                 best = i
         row = neighbour[best]
-        found = nearest(tree, tree.points[:, tree.place[row]].copy(), row, one, distance)
+        found = nearest(tree, _point(tree, row), row, one, distance)
         if found and gap[best] >= gain * gain * distance[0]:
             break
-        take(tree, row)
+        _put(tree, row, labels[members[0]], labels)
         members[count] = row
-        count, left = count + 1, left - 1
+        count += 1
         for i in range(count):
             if neighbour[i] == row:
                 neighbour[i] = -1

@@ -2,8 +2,7 @@
 
 The loops are those of Domingo-Ferrer and Torra (2005) and of Solanas and Martínez-Ballesté (2006).
 What they look for is found exactly: the row farthest from the centroid among the outermost rows,
-the row farthest from another and the nearest ones in a k-d tree of the rows that are left. Both
-are made anew whenever half of the rows are gone.
+the row farthest from another and the nearest ones in a k-d tree of the rows that are left.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import ParameterError
 from discreet.synthesize.algebra.matrices import Matrix, as_matrix
-from discreet.synthesize.clusters.kernels import cut_one, cut_pairs, cut_variable, shells
+from discreet.synthesize.clusters.kernels import cut_fixed, cut_variable, shells
 from discreet.synthesize.clusters.tree import plant
 
 Labels = NDArray[np.int64]
@@ -37,7 +36,15 @@ def mdav(values: Any, size: int, *, gain: float | None = None, standardise: bool
     if standardise:
         spread = values.std(axis=0)
         values = (values - values.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
-    return _fixed(values, size) if gain is None else _variable(values, size, gain)
+    labels = np.full(len(values), -1, dtype=np.int64)
+    tree, around = plant(values), shells(values)
+    if gain is None:
+        rest: int | Labels = cut_fixed(tree, around, size, labels)
+    else:
+        groups = cut_variable(tree, around, size, gain, labels)
+        rest = _nearest_clusters(values, labels, np.flatnonzero(labels < 0), groups)
+    labels[labels < 0] = rest
+    return labels
 
 
 def _checked(values: Matrix, size: int, gain: float | None) -> Matrix:
@@ -51,38 +58,6 @@ def _checked(values: Matrix, size: int, gain: float | None) -> Matrix:
         msg = "rows cannot be clustered without any column of values."
         raise ParameterError(msg)
     return values
-
-
-def _fixed(values: Matrix, size: int) -> Labels:
-    labels = np.full(len(values), -1, dtype=np.int64)
-    group, rows = 0, np.arange(len(values))
-    while len(rows) >= 3 * size:
-        inside = np.full(len(rows), -1, dtype=np.int64)
-        tree, around = plant(values[rows]), shells(values[rows], values[rows].mean(axis=0))
-        group, _ = cut_pairs(tree, around, size, group, len(rows) // 2, inside)
-        labels[rows] = inside
-        rows = rows[inside < 0]
-    if len(rows) >= 2 * size:
-        inside = np.full(len(rows), -1, dtype=np.int64)
-        cut_one(plant(values[rows]), size, group, inside)
-        labels[rows] = inside
-        group, rows = group + 1, rows[inside < 0]
-    labels[rows] = group
-    return labels
-
-
-def _variable(values: Matrix, size: int, gain: float) -> Labels:
-    labels = np.full(len(values), -1, dtype=np.int64)
-    centre = values.mean(axis=0)
-    group, rows = 0, np.arange(len(values))
-    while len(rows) >= size:
-        inside = np.full(len(rows), -1, dtype=np.int64)
-        tree, around = plant(values[rows]), shells(values[rows], centre)
-        group, _ = cut_variable(tree, around, size, gain, group, len(rows) // 2, inside)
-        labels[rows] = inside
-        rows = rows[inside < 0]
-    labels[rows] = _nearest_clusters(values, labels, rows, group)
-    return labels
 
 
 def _nearest_clusters(values: Matrix, labels: Labels, rows: Labels, count: int) -> Labels:

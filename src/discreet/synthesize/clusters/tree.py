@@ -133,14 +133,9 @@ def _join(tree: Tree, node: Any) -> None:
 
 @njit(cache=True)
 def take(tree: Tree, row: Any) -> None:
-    """Take one row away."""
-    n, leaves = len(tree.rows), len(tree.left)
+    """Take one row away: it changes places with the last one left in its leaf."""
     place = tree.place[row]
-    leaf = place * leaves // n
-    while tree.starts[leaf + 1] <= place:
-        leaf += 1
-    while tree.starts[leaf] > place:
-        leaf -= 1
+    leaf = np.searchsorted(tree.starts, place, side="right") - 1
     tree.left[leaf] -= 1
     last = tree.starts[leaf] + tree.left[leaf]
     other = tree.rows[last]
@@ -150,7 +145,7 @@ def take(tree: Tree, row: Any) -> None:
         value = tree.points[j, place]
         tree.points[j, place] = tree.points[j, last]
         tree.points[j, last] = value
-    node = leaves - 1 + leaf
+    node = len(tree.left) - 1 + leaf
     _look_at_leaf(tree, leaf, node)
     while node > 0:
         node = (node - 1) // 2
@@ -158,78 +153,28 @@ def take(tree: Tree, row: Any) -> None:
 
 
 @njit(cache=True)
-def _measure(tree: Tree, leaf: Any, point: Real, apart: Real) -> None:
-    """Squared distances of the points left in a leaf, one coordinate after another."""
-    start, count = tree.starts[leaf], tree.left[leaf]
-    apart[:count] = 0.0
-    for j in range(len(point)):
-        value, column = point[j], tree.points[j, start : start + count]
-        for i in range(count):
-            apart[i] += (column[i] - value) ** 2
-
-
-@njit(cache=True)
-def _most(tree: Tree, node: Any, point: Real) -> float:
-    """No point below the node is farther away than this."""
-    total = 0.0
-    for j in range(len(point)):
-        apart = max(point[j] - tree.low[node, j], tree.high[node, j] - point[j])
-        total += apart * apart
-    return total
-
-
-@njit(cache=True)
-def _least(tree: Tree, node: Any, point: Real) -> float:
-    """No point below the node is nearer than this."""
-    total = 0.0
-    for j in range(len(point)):
-        apart = max(tree.low[node, j] - point[j], point[j] - tree.high[node, j], 0.0)
-        total += apart * apart
-    return total
-
-
-@njit(cache=True)
-def farthest(tree: Tree, point: Real) -> int:
+def farthest(tree: Tree, point: Real) -> Any:
     """The row that is left farthest from the point; the first one of several."""
-    inner = len(tree.left) - 1
-    nodes, bounds = np.empty(_DEPTH, dtype=np.int64), np.empty(_DEPTH)
-    nodes[0], bounds[0], waiting = 0, _most(tree, 0, point), 1
-    best, found = -1.0, np.iinfo(np.int64).max
-    apart = np.empty(tree.points.shape[1] // len(tree.left) + 1)
-    while waiting > 0:
-        waiting -= 1
-        node, bound = nodes[waiting], bounds[waiting]
-        if bound < best or (bound == best and tree.first[node] > found):
-            continue
-        if node >= inner:
-            _measure(tree, node - inner, point, apart)
-            for i in range(tree.left[node - inner]):
-                if apart[i] >= best:
-                    row = tree.rows[tree.starts[node - inner] + i]
-                    if apart[i] > best or row < found:
-                        best, found = apart[i], row
-            continue
-        near, far = 2 * node + 1, 2 * node + 2
-        less = _most(tree, near, point) if tree.low[near, 0] < np.inf else -1.0
-        more = _most(tree, far, point) if tree.low[far, 0] < np.inf else -1.0
-        if less > more:
-            near, far, less, more = far, near, more, less
-        for child, limit in ((near, less), (far, more)):
-            if limit >= max(best, 0.0):
-                nodes[waiting], bounds[waiting] = child, limit
-                waiting += 1
-    return found
+    rows, apart = np.empty(1, dtype=np.int64), np.empty(1)
+    _search(tree, point, -1.0, -1, rows, apart)
+    return rows[0]
 
 
 @njit(cache=True)
-def nearest(tree: Tree, point: Real, omit: Any, rows: Index, apart: Real) -> int:
+def nearest(tree: Tree, point: Real, omit: Any, rows: Index, apart: Real) -> Any:
     """Fill `rows` with the rows left nearest to the point, in order; return how many there are.
 
     `apart` receives their squared distances; the row `omit` is passed over.
     """
+    return _search(tree, point, 1.0, omit, rows, apart)
+
+
+@njit(cache=True)
+def _search(tree: Tree, point: Real, sign: Any, omit: Any, rows: Index, apart: Real) -> Any:
+    """The rows with the smallest squared distances times a sign: -1 finds the farthest."""
     wanted, count, inner = len(rows), 0, len(tree.left) - 1
     nodes, bounds = np.empty(_DEPTH, dtype=np.int64), np.empty(_DEPTH)
-    nodes[0], bounds[0], waiting = 0, _least(tree, 0, point), 1
+    nodes[0], bounds[0], waiting = 0, _bound(tree, 0, point, sign), 1
     inside = np.empty(tree.points.shape[1] // len(tree.left) + 1)
     while waiting > 0:
         waiting -= 1
@@ -237,11 +182,11 @@ def nearest(tree: Tree, point: Real, omit: Any, rows: Index, apart: Real) -> int
         if count == wanted and _is_after(bound, tree.first[node], apart, rows, count):
             continue
         if node >= inner:
-            _measure(tree, node - inner, point, inside)
+            _measure(tree, node - inner, point, sign, inside)
             count = _sift(tree, node - inner, omit, inside, rows, apart, count)
             continue
         near, far = 2 * node + 1, 2 * node + 2
-        less, more = _least(tree, near, point), _least(tree, far, point)
+        less, more = _bound(tree, near, point, sign), _bound(tree, far, point, sign)
         if less > more:
             near, far, less, more = far, near, more, less
         for child, limit in ((far, more), (near, less)):
@@ -249,6 +194,30 @@ def nearest(tree: Tree, point: Real, omit: Any, rows: Index, apart: Real) -> int
                 nodes[waiting], bounds[waiting] = child, limit
                 waiting += 1
     return count
+
+
+@njit(cache=True)
+def _bound(tree: Tree, node: Any, point: Real, sign: Any) -> Any:
+    """No signed squared distance of a point left below the node is smaller than this."""
+    if tree.low[node, 0] == np.inf:
+        return np.inf
+    total = 0.0
+    for j in range(len(point)):
+        below, above = tree.low[node, j] - point[j], point[j] - tree.high[node, j]
+        apart = max(below, above, 0.0) if sign > 0 else min(below, above)
+        total += apart * apart
+    return sign * total
+
+
+@njit(cache=True)
+def _measure(tree: Tree, leaf: Any, point: Real, sign: Any, apart: Real) -> None:
+    """Signed squared distances of the points left in a leaf, one coordinate after another."""
+    start, count = tree.starts[leaf], tree.left[leaf]
+    apart[:count] = 0.0
+    for j in range(len(point)):
+        value, column = point[j], tree.points[j, start : start + count]
+        for i in range(count):
+            apart[i] += sign * (column[i] - value) ** 2
 
 
 @njit(cache=True)
