@@ -8,7 +8,7 @@ import pytest
 import discreet as dc
 from discreet.errors import ConfidentialError, ParameterError, UnknownNameError
 from discreet.synthesize.mixed import mixed, mixed_within
-from discreet.synthesize.publish.mixed_sentences import MixedEvidence, cells_kept, model_kept
+from discreet.synthesize.publish.mixed_sentences import CELLS_KEPT, MODEL_KEPT, MixedEvidence
 from discreet.synthesize.safety import UnsafeRowsError
 from tests.synthesize.people import SECRET, lonely, people
 
@@ -126,8 +126,10 @@ def test_cells_of_their_own_keep_their_means():
 def test_small_cells_are_refused_or_merged():
     frame = lonely(60, size=2)
     ask = ("income ~ region", "mixed")
-    with pytest.raises(UnsafeRowsError):
-        dc.synthesize(frame, *ask, counts=ROUNDED, **NAMED)
+    for within in ("model", "cells"):
+        with pytest.raises(UnsafeRowsError) as refused:
+            dc.synthesize(frame, *ask, counts=ROUNDED, within=within, **NAMED)
+        assert frame["region"].iloc[refused.value.rows].tolist() == ["island", "island"]
     made = dc.synthesize(frame, *ask, counts=ROUNDED, merge="pool", within="cells", **NAMED)
     assert made.statement.says("mixed-merged")
     means = made.to_pandas().groupby("region")["income"].mean()
@@ -191,7 +193,7 @@ def test_the_statement_says_where_randomness_comes_from():
     assert kept.statement.says("repeatable")
 
 
-@pytest.mark.parametrize(("sentence", "within"), [(model_kept(), False), (cells_kept(), True)])
+@pytest.mark.parametrize(("sentence", "within"), [(MODEL_KEPT, False), (CELLS_KEPT, True)])
 def test_a_true_sentence_holds_and_a_false_one_is_caught(sentence, within):
     rng = np.random.default_rng(1)
     cells, new = rng.integers(0, 3, 90), rng.integers(0, 3, 70)

@@ -75,14 +75,21 @@ class Records:
         ]
         return self.frame.with_columns(*made).select(shown).to_native()
 
+    def frame_of(self, columns: Mapping[str, Any]) -> Any:
+        """New records with some of the columns, in their order and in the same frame library."""
+        import narwhals as nw
+
+        ordered = {name: columns[name] for name in self.columns if name in columns}
+        return nw.from_dict(ordered, backend=self.frame.implementation).to_native()
+
 
 def read_records(
     data: Any,
     *,
-    secret: Secret | str | Path | None,
-    name: str | None,
-    edition: str | None,
-    ledger: Ledger | str | Path | None,
+    secret: Secret | str | Path | None = None,
+    name: str | None = None,
+    edition: str | None = None,
+    ledger: Ledger | str | Path | None = None,
 ) -> Records:
     """The records of any source that `discreet.synthesize` takes."""
     book = Ledger(ledger) if isinstance(ledger, (str, Path)) else ledger

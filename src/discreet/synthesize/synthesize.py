@@ -18,13 +18,21 @@ from discreet.microdata.secret import Secret
 from discreet.protect.sentences import data_step
 from discreet.synthesize.clusters.microaggregation import mdav
 from discreet.synthesize.model.columns import Missing
-from discreet.synthesize.model.model import Model, read_columns
-from discreet.synthesize.model.rows import Rows, other_values, with_labels
-from discreet.synthesize.publish import draws
-from discreet.synthesize.publish.mixed_records import MIXED, check_mixed, synthesize_mixed
-from discreet.synthesize.publish.request import CORRELATION, HYBRID, Merge, Request, request_of
+from discreet.synthesize.model.model import Model
+from discreet.synthesize.model.rows import Rows
+from discreet.synthesize.publish.draws import Chance, check_seed
+from discreet.synthesize.publish.mixed_records import check_cells, check_codes, mixed_records
+from discreet.synthesize.publish.reading import read_rows
+from discreet.synthesize.publish.request import (
+    CORRELATION,
+    HYBRID,
+    MIXED,
+    Merge,
+    Request,
+    request_of,
+)
 from discreet.synthesize.publish.sentences import Said, sentences_of
-from discreet.synthesize.records import Records, read_records
+from discreet.synthesize.records import read_records
 from discreet.synthesize.result import Synthetic, SyntheticTrial
 from discreet.synthesize.safety.safe_model import hybrid_arguments, safe_clusters, safe_model
 from discreet.synthesize.safety.sets import UnsafeRowsError, refuse_one_direction
@@ -110,59 +118,40 @@ def synthesize(
     Raises:
       UnsafeRowsError: Records would come out as they went in, or mirrored.
     """
-    draws.check_seed(simulate, seed)
-    if method == MIXED:
-        only = {"clusters": clusters, "gain": gain, "outliers": outliers, "groups": groups}
-        check_mixed(parameters, **only, pieces=pieces, other=other, keep=keep)
-        return synthesize_mixed(
-            data,
-            formula,
-            missing=missing,
-            merge=merge,
-            secret=secret,
-            name=name,
-            edition=edition,
-            ledger=ledger,
-            again=again,
-            seed=seed,
-            **parameters,
-        )
-    options = {"clusters": clusters, "gain": gain, "outliers": outliers, "groups": groups}
-    chosen = {"pieces": pieces, "other": other, "missing": missing, "merge": merge}
-    request = request_of(formula, method, parameters, **options, **chosen)
+    check_seed(simulate, seed)
+    request = request_of(
+        formula,
+        method,
+        parameters,
+        clusters=clusters,
+        gain=gain,
+        outliers=outliers,
+        groups=groups,
+        pieces=pieces,
+        other=other,
+        missing=missing,
+        merge=merge,
+        keep=keep,
+    )
     records = read_records(data, secret=secret, name=name, edition=edition, ledger=ledger)
-    rows = _read_rows(records, request)
+    rows = read_rows(records, request)
+    if method == MIXED:
+        check_codes(rows.columns)
     order = rows.canonical_order()
     rows = rows.in_order(order)
-    shown = draws.release_digest(records, method, request.public, rows.contents())
+    chance = Chance(records, request, rows.contents(), again, seed)
     model, rows = _prepared(request, rows, order)
-    if seed is not None:
-        made = _made(request, model, rows, draws.experiment(seed, method))
-        return SyntheticTrial(**_parts(request, records, made, order, keep), details=made.details)
-    made = _made(request, model, rows, draws.publication(records, shown))
-    parts = _parts(request, records, made, order, keep)
-    step = {"method": f"synthesize {method}", "model": request.formula.text}
-    number = draws.registered(records, shown, step, again=again)
-    counted = records.ledger is not None
-    first = data_step(records, TableWise(), is_counted=counted, number=number)
-    return Synthetic(**{**parts, "statement": parts["statement"].preceded(first)})
-
-
-def _read_rows(records: Records, request: Request) -> Rows:
-    """What the method needs of each record."""
-    Y, columns, weights = read_columns(records, request.formula, request.missing)
-    rows = Rows(Y, columns, weights)
-    if request.other is not None:
-        rows = replace(rows, other=other_values(request.other, request.formula, len(Y)))
-    given = None if request.size is not None else request.clusters
-    labels = {"clusters": given, "groups": request.groups, "pieces": request.pieces}
-    return with_labels(rows, records, request.formula, **labels)
+    if method == MIXED:
+        return mixed_records(data, chance, model, rows)
+    return _records(chance, model, rows, order)
 
 
 def _prepared(request: Request, rows: Rows, order: np.ndarray) -> tuple[Model, Rows]:
     """The model's matrices, and the rows with their clusters; unsafe records are refused."""
     try:
         model = safe_model(request.formula, rows, request.merge)
+        if request.method == MIXED:
+            check_cells(model, request)
         if request.size is not None:
             rows = replace(rows, clusters=mdav(rows.Y, request.size, gain=request.gain))
         if request.outliers is not None:
@@ -172,13 +161,31 @@ def _prepared(request: Request, rows: Rows, order: np.ndarray) -> tuple[Model, R
         raise UnsafeRowsError(str(error), np.sort(order[error.rows])) from None
 
 
+def _records(
+    chance: Chance, model: Model, rows: Rows, order: np.ndarray
+) -> Synthetic | SyntheticTrial:
+    """The records in their own order with synthetic values, and what is said of them."""
+    request, records = chance.request, chance.records
+    made = _made(request, model, rows, chance.generator())
+    values = np.empty_like(made.Y)
+    values[order] = made.Y
+    names = request.formula.confidential
+    frame = records.with_values(dict(zip(names, values.T, strict=True)), request.keep)
+    statement = _statement(request, frame, made, records.secret is not None)
+    about = names, request.formula.text, request.method
+    if chance.seed is not None:
+        return SyntheticTrial(frame, statement, *about, details=made.details)
+    number, counted = chance.register(), records.ledger is not None
+    first = data_step(records, TableWise(), is_counted=counted, number=number)
+    return Synthetic(frame, statement.preceded(first), *about)
+
+
 def _made(request: Request, model: Model, rows: Rows, rng: np.random.Generator) -> Synthesis:
     """The method's values; a method that changes nothing is refused."""
     run = registry.load("synthesizer", request.method)
     scaled, parameters = model.scaled, dict(request.parameters)
     if request.method == HYBRID:
-        parameters |= hybrid_arguments(scaled, rows)
-        made = run(scaled.Y, rng=rng, **parameters)
+        made = run(scaled.Y, rng=rng, **parameters, **hybrid_arguments(scaled, rows))
     else:
         if rows.other is not None:
             parameters["other"] = replace(model, Y=rows.other).scaled.Y
@@ -193,49 +200,13 @@ def _made(request: Request, model: Model, rows: Rows, rng: np.random.Generator) 
     return Synthesis(values, made.details)
 
 
-def _parts(
-    request: Request,
-    records: Records,
-    made: Synthesis,
-    order: np.ndarray,
-    keep: Sequence[str] | None,
-) -> dict[str, Any]:
-    """The contents of a result: the records in their order, and what is said of them."""
-    values = np.empty_like(made.Y)
-    values[order] = made.Y
-    names = request.formula.confidential
-    frame = records.with_values(dict(zip(names, values.T, strict=True)), keep)
-    return {
-        "frame": frame,
-        "statement": _statement(request, frame, _public(request, made), records.secret is not None),
-        "confidential": names,
-        "model": request.formula.text,
-        "method": request.method,
-    }
-
-
-def _public(request: Request, made: Synthesis) -> dict[str, Any]:
-    """What was asked for; the multiplier as it was used, which follows from what is preserved."""
-    reached = {"alpha": made.details["alpha"]} if request.method == CORRELATION else {}
-    return {**request.public, **reached}
-
-
-def _statement(
-    request: Request, frame: Any, parameters: dict[str, Any], has_secret: bool
-) -> Statement:
-    formula = request.formula
-    columns = open_frame(frame).columns
-    said = Said(
-        method=request.method,
-        confidential=formula.confidential,
-        published=tuple(c for c in columns if c not in formula.confidential),
-        model=formula.text,
-        weights=formula.weights,
-        parameters=parameters,
-        has_secret=has_secret,
-        has_missing=request.missing == "category",
-        has_merged=request.merge is not None,
-    )
+def _statement(request: Request, frame: Any, made: Synthesis, has_secret: bool) -> Statement:
+    """What is said; the multiplier as it was used, which follows from what is preserved."""
+    parameters = request.public
+    if request.method == CORRELATION:
+        parameters["alpha"] = made.details["alpha"]
+    others = (c for c in open_frame(frame).columns if c not in request.formula.confidential)
+    said = Said(request, parameters, tuple(others), has_secret)
     public = {name.rstrip("_"): value for name, value in parameters.items()}
     step = step_of(f"synthesize:{request.method}", public, sentences_of(said))
     return Statement((step,), version=__version__)

@@ -9,12 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.design.frames import open_frame
-from discreet.errors import DataError, ParameterError, UnknownNameError
-from discreet.synthesize.algebra.matrices import Matrix, as_matrix
+from discreet.synthesize.algebra.matrices import Matrix
 from discreet.synthesize.model.columns import Column, Factor
-from discreet.synthesize.model.formula import ModelFormula
-from discreet.synthesize.records import Records
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +49,7 @@ class Rows:
         for count in (1, 3, len(keys)):
             used = keys[:count]
             order = np.lexsort(used[::-1])
-            if all_differ([key[order] for key in used]):
+            if _all_differ([key[order] for key in used]):
                 break
         return np.asarray(order, dtype=np.int64)
 
@@ -86,67 +82,12 @@ class Rows:
         return [*self.Y.T, *sources, *(part for part in labels if part is not None), *other]
 
 
-def with_labels(rows: Rows, records: Records, formula: ModelFormula, **labels: Any) -> Rows:
-    """The rows with clusters, groups and pieces: a column's name, or a label for each row.
-
-    Args:
-      rows: The rows.
-      records: The records.
-      formula: The model, whose confidential columns make no labels.
-      **labels: By role.
-    """
-    found: dict[str, Any] = {}
-    for role, given in labels.items():
-        if given is None:
-            continue
-        if isinstance(given, str):
-            if given not in records.columns:
-                raise UnknownNameError(f"column of {role}", given, records.columns)
-            if given in formula.confidential:
-                raise ParameterError(
-                    f"{role}= names the confidential column {given!r}. Use a column that may be "
-                    "published, or clusters of a size: clusters=5."
-                )
-            given = records.table.column(given)
-        found[role] = _numbered(role, given, len(rows.Y))
-    return replace(rows, **found)
-
-
-def other_values(other: Any, formula: ModelFormula, n: int) -> Matrix:
-    """Data to be corrected: a matrix, or a frame with the confidential columns."""
-    from discreet.synthesize.model.columns import numbers_of
-
-    if isinstance(other, np.ndarray):
-        matrix = as_matrix(other, "the other data")
-    else:
-        table = open_frame(other).to_arrow()
-        for name in formula.confidential:
-            if name not in table.column_names:
-                raise UnknownNameError("column of the other data", name, table.column_names)
-        matrix = np.column_stack(
-            [numbers_of(c, table.column(c), "in the other data") for c in formula.confidential]
-        )
-    if matrix.shape != (n, len(formula.confidential)):
-        raise DataError(
-            f"the other data have {matrix.shape[0]:,} rows and {matrix.shape[1]} columns; the "
-            f"records have {n:,} and the model {len(formula.confidential)}."
-        )
-    return matrix
-
-
-def all_differ(keys: list[NDArray[Any]]) -> bool:
+def _all_differ(keys: list[NDArray[Any]]) -> bool:
     """Whether no two neighbouring rows are equal in all keys."""
     same = np.ones(len(keys[0]) - 1, dtype=bool)
     for key in keys:
         same &= key[1:] == key[:-1]
     return not same.any()
-
-
-def _numbered(role: str, given: Any, n: int) -> NDArray[np.int64]:
-    labels = Factor.of(given).codes
-    if len(labels) != n:
-        raise DataError(f"there are {len(labels):,} labels for {role}, but {n:,} records.")
-    return labels
 
 
 def _ordered(part: Any, order: NDArray[np.int64]) -> Any:

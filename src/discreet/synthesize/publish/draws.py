@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from discreet.design.data_set import UNNAMED
 from discreet.digests import digest
 from discreet.errors import ParameterError
 from discreet.randomness import stream, system_generator
+from discreet.synthesize.publish.request import Request
 from discreet.synthesize.records import Records
 
 
@@ -25,43 +27,56 @@ def check_seed(simulate: bool, seed: int | None) -> None:
         raise ParameterError("simulate=True needs a seed, e.g. seed=1.")
 
 
-def release_digest(records: Records, *request: Any) -> bytes:
-    """What tells synthetic records from others: data set, edition, request and contents.
+@dataclass(frozen=True, eq=False)
+class Chance:
+    """One draw of synthetic records: a release, or with a seed an experiment.
 
-    Args:
+    Attributes:
       records: The records.
-      *request: Method, parameters, model, and the rows in canonical order. Columns that the model
-        does not use are no part of it, so that leaving one out draws nothing anew.
+      request: What is asked for.
+      contents: The rows in canonical order. Columns that the model does not use are no part of
+        them, so that leaving one out draws nothing anew.
+      again: Allow a second, different release of this edition.
+      seed: Seed of a trial.
     """
-    identity = (records.data_set.name, records.data_set.edition, "synthesize")
-    return digest(identity, *request)
 
+    records: Records
+    request: Request
+    contents: Any
+    again: bool
+    seed: int | None
 
-def registered(records: Records, shown: bytes, step: dict[str, Any], *, again: bool) -> int | None:
-    """Enter the release in the ledger, before anybody gets it; returns its number.
+    def generator(self) -> np.random.Generator:
+        """From a trial's seed, a release's secret, or the operating system."""
+        if self.seed is not None:
+            return stream(self.seed, f"synthesize:{self.request.method}")
+        secret = self.records.secret
+        return system_generator() if secret is None else secret.generator(self._digest())
 
-    Without a secret no two draws are the same, so each is a release of its own.
-    """
-    book = records.ledger
-    if book is None:
-        return None
-    if records.data_set.name == UNNAMED:
-        raise ParameterError(
-            "a ledger counts by the name of the data set, and these records have none. Name them "
-            "with name='survey-2026'."
-        )
-    mark = None if records.secret is None else records.secret.mark
-    book.register_edition(records.data_set, None, mark)
-    if records.secret is None:
-        shown = digest(shown, system_generator().bytes(32))
-    return book.register_release(records.data_set, shown.hex(), step, again=again)
+    def register(self) -> int | None:
+        """Enter a release in the ledger, before anybody gets it; returns its number.
 
+        Without a secret no two draws are the same, so each is a release of its own.
+        """
+        records, book = self.records, self.records.ledger
+        if book is None or self.seed is not None:
+            return None
+        if records.data_set.name == UNNAMED:
+            raise ParameterError(
+                "a ledger counts by the name of the data set, and these records have none. Name "
+                "them with name='survey-2026'."
+            )
+        shown, secret = self._digest(), records.secret
+        book.register_edition(records.data_set, None, None if secret is None else secret.mark)
+        if secret is None:
+            shown = digest(shown, system_generator().bytes(32))
+        method, model = f"synthesize {self.request.method}", self.request.formula.text
+        step = {"method": method, "model": model}
+        return book.register_release(records.data_set, shown.hex(), step, again=self.again)
 
-def publication(records: Records, shown: bytes) -> np.random.Generator:
-    """The generator of a release: from the secret, or from the operating system."""
-    return system_generator() if records.secret is None else records.secret.generator(shown)
-
-
-def experiment(seed: int, method: str) -> np.random.Generator:
-    """The generator of a trial."""
-    return stream(seed, f"synthesize:{method}")
+    def _digest(self) -> bytes:
+        """What tells this release from others: data set, edition, request and contents."""
+        request, named = self.request, self.records.data_set
+        counts = [request.parameters["counts"]] if "counts" in request.parameters else []
+        identity = (named.name, named.edition, "synthesize")
+        return digest(identity, request.method, request.public, *counts, self.contents)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from discreet.design.statement import Sentence
 from discreet.protect.sentences import limit, process
 from discreet.synthesize.algebra.matrices import Matrix
-from discreet.synthesize.publish.sentences import EXACT, Said, fresh_draws, repeatable
+from discreet.synthesize.publish.sentences import EXACT, Said, randomness
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,54 +36,34 @@ class MixedEvidence:
 
 def mixed_sentences(said: Said) -> list[Sentence]:
     """Everything that is said of mixed records, beside what is said of their counts."""
-    amounts = ", ".join(said.confidential)
-    merged = process(
-        "mixed-merged", "For the amounts, codes of small cells were merged; not for the counts."
+    request = said.request
+    amounts = ", ".join(request.formula.confidential)
+    new = process(
+        "mixed-records",
+        f"The records are new: codes follow the protected counts, and {amounts} were drawn by "
+        f"method {request.method!r} for the model {request.formula.text!r}.",
+        "The rows are not people. They were made so that tables and averages are about right.",
     )
-    return [
-        process(
-            "mixed-records",
-            f"The records are new: codes follow the protected counts, and {amounts} were drawn by "
-            f"method {said.method!r} for the model {said.model!r}.",
-            "The rows are not people. They were made so that tables and averages are about right.",
-        ),
-        cells_kept() if said.parameters["within"] == "cells" else model_kept(),
-        *([merged] if said.has_merged else []),
-        limit(
-            "mixed-disclosed",
-            "What is preserved is disclosed: coefficients, means of groups that are terms of the "
-            "model, and covariances are the true ones. What is said of the counts protects the "
-            "counts alone; amounts have no differential privacy.",
-        ),
-        limit(
-            "mixed-beyond",
-            "Totals of amounts follow the protected counts and are not those of the original. "
-            "Relations that the model does not hold, and the shape of distributions, are not "
-            "preserved. Synthetic values have decimals and may be negative or beyond what is "
-            "possible.",
-        ),
-        repeatable() if said.has_secret else fresh_draws(said),
-    ]
+    kept = CELLS_KEPT if said.parameters["within"] == "cells" else MODEL_KEPT
+    merged = [] if request.merge is None else [MERGED]
+    return [new, kept, *merged, DISCLOSED, BEYOND, randomness(said)]
 
 
-def model_kept() -> Sentence:
-    """The regression is that of the original."""
-    return Sentence(
-        "mixed-model-kept",
-        "The regression on the codes has exactly the coefficients and the estimated covariance of "
-        "residuals of the original records.",
-        holds=_model_kept,
-    )
-
-
-def cells_kept() -> Sentence:
-    """Cells have the moments of the original."""
-    return Sentence(
-        "mixed-cells-kept",
-        "Each combination of codes that has more records than amounts has exactly the means and "
-        "the estimated covariances of the original; smaller ones have them on average.",
-        holds=_cells_kept,
-    )
+MERGED = process(
+    "mixed-merged", "For the amounts, codes of small cells were merged; not for the counts."
+)
+DISCLOSED = limit(
+    "mixed-disclosed",
+    "What is preserved is disclosed: coefficients, means of groups that are terms of the model, "
+    "and covariances are the true ones. What is said of the counts protects the counts alone; "
+    "amounts have no differential privacy.",
+)
+BEYOND = limit(
+    "mixed-beyond",
+    "Totals of amounts follow the protected counts and are not those of the original. Relations "
+    "that the model does not hold, and the shape of distributions, are not preserved. Synthetic "
+    "values have decimals and may be negative or beyond what is possible.",
+)
 
 
 def _model_kept(evidence: MixedEvidence) -> bool:
@@ -112,3 +92,17 @@ def _same(Y: Matrix, X: Matrix, made: Matrix, X_new: Matrix) -> bool:
     ]
     gaps = np.abs(X_new @ (before - after)).max(), np.abs(covariances[0] - covariances[1]).max()
     return bool(max(gaps) <= EXACT)
+
+
+MODEL_KEPT = Sentence(
+    "mixed-model-kept",
+    "The regression on the codes has exactly the coefficients and the estimated covariance of "
+    "residuals of the original records.",
+    holds=_model_kept,
+)
+CELLS_KEPT = Sentence(
+    "mixed-cells-kept",
+    "Each combination of codes that has more records than amounts has exactly the means and the "
+    "estimated covariances of the original; smaller ones have them on average.",
+    holds=_cells_kept,
+)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import keyword
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -12,10 +12,12 @@ import numpy as np
 
 from discreet import registry
 from discreet.errors import ParameterError, UnknownNameError
+from discreet.protect.publish import built
 from discreet.synthesize.model.columns import MISSING_RULES, Missing
 from discreet.synthesize.model.formula import CONSTANT, GROUPS, PIECES, PLAIN, ModelFormula, parse
 
 HYBRID, CORRECTION, CORRELATION = "hybrid", "from-residuals", "residual-correlation"
+MIXED = "mixed"
 Merge = Literal["pool"]
 _FROM_RECORDS = {"Y", "X", "X_local", "X_shared", "clusters", "groups", "pieces", "other", "rng"}
 
@@ -24,18 +26,11 @@ _FROM_RECORDS = {"Y", "X", "X_local", "X_shared", "clusters", "groups", "pieces"
 class Request:
     """A model, a method with its parameters, and what happens to difficult records.
 
+    The options are those of `discreet.synthesize`.
+
     Attributes:
-      formula: The model.
-      method: The synthesizer's name in the registry.
-      parameters: Its parameters as plain public data.
-      clusters: A column's name, a size for clusters of similar records, or a label for each record.
-      gain: Makes the size of such clusters variable.
-      outliers: Records farther out than this share of a normal law have clusters of their own.
-      groups: Groups of clusters: a column's name, or a label for each record.
-      pieces: Pieces of clusters, likewise.
-      other: Data to be corrected.
-      missing: What happens to missing values.
-      merge: What happens to small cells and clusters.
+      parameters: Parameters of the method as plain public data; of mixed records `counts`, the
+        method that protects the counts of codes, and `within`.
     """
 
     formula: ModelFormula
@@ -49,6 +44,7 @@ class Request:
     other: Any = field(default=None, repr=False)
     missing: Missing = "refuse"
     merge: Merge | None = None
+    keep: Sequence[str] | None = None
 
     @property
     def size(self) -> int | None:
@@ -59,12 +55,15 @@ class Request:
     @property
     def public(self) -> dict[str, Any]:
         """The request as a statement and a ledger show it; labels are said to be given, no more."""
+        chosen = {"missing": self.missing, "merge": self.merge}
+        if self.method == MIXED:
+            counts = self.parameters["counts"].name
+            return {"model": self.formula.text, **self.parameters, "counts": counts, **chosen}
         clusters = _named(self.clusters)
         if self.size is not None:
             clusters = f"at least {self.size} similar records each"
         named = {role: _named(getattr(self, role)) for role in ("groups", "pieces")}
         options = {"clusters": clusters, "gain": self.gain, "outliers": self.outliers, **named}
-        chosen = {"missing": self.missing, "merge": self.merge}
         return {"model": self.formula.text, **self.parameters, **options, **chosen}
 
 
@@ -75,14 +74,20 @@ def request_of(formula: str, method: str, parameters: Mapping[str, Any], **optio
       UnknownNameError: There is no such method, or it has no such parameter.
       ParameterError: Method, model and options do not go together.
     """
-    request = Request(parse(formula), method, _checked(method, parameters), **options)
+    own = _mixed_parameters(parameters) if method == MIXED else _checked(method, parameters)
+    request = Request(parse(formula), method, own, **options)
     if request.missing not in MISSING_RULES:
         raise ParameterError(f"missing must be 'refuse' or 'category', got {request.missing!r}.")
     if request.merge not in (None, "pool"):
         raise ParameterError(f"merge must be 'pool' or None, got {request.merge!r}.")
-    _check_hybrid(request)
+    if method == HYBRID:
+        _check_hybrid(request)
+    else:
+        _refuse_hybrid(request)
     if request.other is not None and method != CORRECTION:
         raise ParameterError(f"other= goes with method={CORRECTION!r}.")
+    if method == MIXED and (request.formula.weights or request.keep is not None):
+        raise ParameterError(f"weights(…) and keep= do not go with method={MIXED!r}.")
     return request
 
 
@@ -91,26 +96,44 @@ def _checked(method: str, given: Mapping[str, Any]) -> dict[str, Any]:
     known = inspect.signature(registry.load("synthesizer", method)).parameters
     own = {name: p for name, p in known.items() if name not in _FROM_RECORDS}
     found = {f"{n}_" if keyword.iskeyword(n) else n: _plain(value) for n, value in given.items()}
-    for name in found:
-        if name not in own:
-            raise UnknownNameError(f"parameter of synthesizer {method!r}", name, own)
+    _refuse_unknown(method, found, own)
     needed = [name for name, p in own.items() if p.default is p.empty and name not in found]
     if needed:
         raise ParameterError(f"synthesizer {method!r} needs a value of {' and '.join(needed)}.")
     return found
 
 
+def _mixed_parameters(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The method that protects counts, and whether the model or each cell is preserved."""
+    _refuse_unknown(MIXED, given, ("counts", "within"))
+    if "counts" not in given:
+        raise ParameterError(
+            "mixed records need a method that protects their counts, e.g. counts=dc.Safe()."
+        )
+    within = given.get("within", "model")
+    if within not in ("model", "cells"):
+        raise ParameterError(f"within must be 'model' or 'cells', got {within!r}.")
+    return {"counts": built(given["counts"], {}), "within": within}
+
+
+def _refuse_unknown(method: str, given: Mapping[str, Any], known: Any) -> None:
+    for name in given:
+        if name not in known:
+            raise UnknownNameError(f"parameter of synthesizer {method!r}", name, known)
+
+
+def _refuse_hybrid(request: Request) -> None:
+    for name in ("clusters", "groups", "pieces", "gain", "outliers"):
+        if getattr(request, name) is not None:
+            raise ParameterError(f"{name}= goes with method={HYBRID!r}.")
+    if request.formula.is_hybrid:
+        raise ParameterError(
+            f"terms in local(…), shared(…), groups(…) and pieces(…) go with method={HYBRID!r}; "
+            "write the terms as they are."
+        )
+
+
 def _check_hybrid(request: Request) -> None:
-    if request.method != HYBRID:
-        for name in ("clusters", "groups", "pieces", "gain", "outliers"):
-            if getattr(request, name) is not None:
-                raise ParameterError(f"{name}= goes with method={HYBRID!r}.")
-        if request.formula.is_hybrid:
-            raise ParameterError(
-                f"terms in local(…), shared(…), groups(…) and pieces(…) go with method={HYBRID!r}; "
-                "write the terms as they are."
-            )
-        return
     if request.clusters is None:
         raise ParameterError(
             "hybrid records need clusters: the name of a column, clusters='region'; a size, "
@@ -134,6 +157,4 @@ def _plain(value: Any) -> Any:
 
 
 def _named(labels: Any) -> str | None:
-    if labels is None or isinstance(labels, str):
-        return labels
-    return "given"
+    return labels if labels is None or isinstance(labels, str) else "given"

@@ -18,6 +18,7 @@ from discreet.protect.sentences import limit, process
 from discreet.synthesize.algebra.decompose import fit, scores
 from discreet.synthesize.algebra.matrices import Matrix
 from discreet.synthesize.algebra.rotation import rotated
+from discreet.synthesize.publish.request import Request
 
 EXACT = 1e-8
 """Relative difference up to which a predicate takes two moments for equal."""
@@ -50,183 +51,92 @@ class Said:
     """What a statement is made from; all of it is public.
 
     Attributes:
-      method: The method's name.
-      confidential: Columns with synthetic values.
+      request: What was asked for.
+      parameters: The same as it is shown, with the multiplier that was used.
       published: Columns that are published as they are.
-      model: The model in one spelling.
-      weights: Column of weights.
-      parameters: Parameters of the method.
       has_secret: Whether randomness comes from a secret.
-      has_missing: Whether missing values are a category.
-      has_merged: Whether small cells and clusters are merged.
     """
 
-    method: str
-    confidential: tuple[str, ...]
-    published: tuple[str, ...]
-    model: str
-    weights: str | None
+    request: Request
     parameters: dict[str, Any]
+    published: tuple[str, ...]
     has_secret: bool
-    has_missing: bool
-    has_merged: bool
+
+    @property
+    def names(self) -> str:
+        """The columns with synthetic values."""
+        return _listed(self.request.formula.confidential)
 
 
 def sentences_of(said: Said) -> list[Sentence]:
     """Everything that is said of synthetic records."""
-    found = [synthetic_columns(said), fits_kept(said)]
-    if said.parameters.get("residuals") != "zero":
-        found.append(moments_kept(said))
-    found += [*declared(said), *_choices(said), disclosed(said), published_columns(said)]
-    found += [beyond_model(said), out_of_range(said)]
-    if said.method in NEAR:
-        found.append(near_original(said))
-    if "keep" in _wish_list(said) or 1.0 in _wish_list(said):
-        found.append(kept_components())
-    found.append(repeatable() if said.has_secret else fresh_draws(said))
-    return found
+    request, given = said.request, said.parameters
+    found = [_synthetic_columns(said), _fits_kept(said)]
+    if given.get("residuals") != "zero":
+        found.append(_moments_kept(said))
+    found += _declared(said)
+    if request.missing == "category":
+        found.append(MISSING_CATEGORY)
+    if request.merge is not None:
+        found.append(MERGED_CELLS)
+    found += [DISCLOSED, _published_columns(said.published), BEYOND_MODEL, OUT_OF_RANGE]
+    if request.method in NEAR:
+        found.append(NEAR_ORIGINAL)
+    if {"keep", 1.0} & set(_several(given.get("correlations", ()))):
+        found.append(KEPT_COMPONENTS)
+    return [*found, randomness(said)]
 
 
-def synthetic_columns(said: Said) -> Sentence:
-    """Which columns are synthetic."""
-    return process(
-        "synthetic-columns",
-        f"{_listed(said.confidential)} {_are(said.confidential)} synthetic, made by method "
-        f"{said.method!r} for the model {said.model!r}.",
-        f"The values of {_listed(said.confidential)} are not those of the people in the records; "
-        "they were made so that totals and relations between columns stay as they were.",
-    )
+MISSING_CATEGORY = process(
+    "missing-category",
+    "In the model, missing codes are a category, and missing numbers are the mean of the others "
+    "with an effect of their own.",
+)
+MERGED_CELLS = process(
+    "merged-cells",
+    "Cells and clusters with fewer than two residual degrees of freedom, if there were any, are "
+    "merged with others in the model; what is said of cells and clusters holds for the merged "
+    "ones.",
+)
+DISCLOSED = limit(
+    "disclosed",
+    "What is preserved is disclosed: coefficients, sums and covariances computed from these "
+    "records are the true ones, and so are those of every group that the model or the clusters "
+    "tell apart.",
+)
+BEYOND_MODEL = limit(
+    "beyond-model",
+    "Relations that the model does not hold, such as curves and interactions without a term, and "
+    "the shape of distributions are not preserved exactly.",
+    "Results that were not planned for may differ from those of the original records.",
+)
+OUT_OF_RANGE = limit(
+    "out-of-range",
+    "Synthetic values have decimals and may be negative or beyond what is possible.",
+)
+NEAR_ORIGINAL = limit(
+    "near-original",
+    "Synthetic values lie nearer to the original ones than the model alone would place them, as "
+    "the method's parameters say, so a person's values can be estimated from them.",
+)
+KEPT_COMPONENTS = limit(
+    "kept-components",
+    "Components that are kept are those of the original records, not protected at all; with QR "
+    "the first ones are the first confidential columns themselves.",
+)
+REPEATABLE = process(
+    "repeatable",
+    "Randomness comes from a secret: the same records, model and method always give the same "
+    "synthetic records.",
+)
 
 
-def fits_kept(said: Said) -> Sentence:
-    """Fits are the original ones."""
-    how = f"The regression of {_listed(said.confidential)} on the model's columns"
-    weighted = f", weighted by {said.weights}," if said.weights else ""
-    means = "weighted means" if said.weights else "means"
-    return Sentence(
-        "fits-kept",
-        f"{how}{weighted} has exactly the coefficients of the original records; {means} and the "
-        "means of groups that are terms of the model are kept with them.",
-        holds=_fits_kept,
-    )
-
-
-def moments_kept(said: Said) -> Sentence:
-    """Second moments are the original ones."""
-    kind = "weighted variances and covariances" if said.weights else "variances and covariances"
-    return Sentence(
-        "moments-kept",
-        f"The {kind} of {_listed(said.confidential)} are exactly those of the original records.",
-        holds=_moments_kept,
-    )
-
-
-def declared(said: Said) -> list[Sentence]:
-    """What single methods promise beyond fits and covariances."""
-    given = said.parameters
-    if said.method == "score-correlation":
-        return [
-            Sentence(
-                "component-correlations",
-                "The components of the residuals correlate with those of the original as declared: "
-                f"{_wishes(given['correlations'])}.",
-                holds=partial(_components_correlate, given),
-            )
-        ]
-    if said.method == "residual-correlation":
-        wish, alpha = given["correlations"], given["alpha"]
-        return [
-            Sentence(
-                "residual-correlations",
-                "The residuals correlate with those of the original as declared: "
-                f"{_wishes(wish)} times {alpha:.6g}.",
-                holds=partial(_correlate, np.multiply(wish, alpha)),
-            )
-        ]
-    if said.method == "hybrid":
-        return [
-            Sentence(
-                "clusters-kept",
-                f"Within every cluster ({given['clusters']}) sums are exactly those of the "
-                "original records.",
-                holds=_sums_within_clusters,
-            )
-        ]
-    return []
-
-
-def disclosed(said: Said) -> Sentence:
-    """What is preserved is known."""
-    return limit(
-        "disclosed",
-        "What is preserved is disclosed: coefficients, sums and covariances computed from these "
-        "records are the true ones, and so are those of every group that the model or the clusters "
-        "tell apart.",
-    )
-
-
-def published_columns(said: Said) -> Sentence:
-    """Other columns are not protected."""
-    if not said.published:
-        return limit("published-columns", "No other column is published.")
-    return limit(
-        "published-columns",
-        f"{_listed(said.published)} {_are(said.published)} published as in the original, record by "
-        "record, and protected by nothing: whoever recognises a person there knows all of these "
-        "columns.",
-        f"{_listed(said.published)} {_are(said.published)} unchanged.",
-    )
-
-
-def beyond_model(said: Said) -> Sentence:
-    """What is not preserved."""
-    return limit(
-        "beyond-model",
-        "Relations that the model does not hold, such as curves and interactions without a term, "
-        "and the shape of distributions are not preserved exactly.",
-        "Results that were not planned for may differ from those of the original records.",
-    )
-
-
-def out_of_range(said: Said) -> Sentence:
-    """Values have no bounds."""
-    return limit(
-        "out-of-range",
-        "Synthetic values have decimals and may be negative or beyond what is possible.",
-    )
-
-
-def near_original(said: Said) -> Sentence:
-    """Values tell more than the model does."""
-    return limit(
-        "near-original",
-        "Synthetic values lie nearer to the original ones than the model alone would place them, "
-        "as the method's parameters say, so a person's values can be estimated from them.",
-    )
-
-
-def kept_components() -> Sentence:
-    """Some residuals are the original ones."""
-    return limit(
-        "kept-components",
-        "Components that are kept are those of the original records, not protected at all; with QR "
-        "the first ones are the first confidential columns themselves.",
-    )
-
-
-def repeatable() -> Sentence:
-    """The same request has the same result."""
-    return process(
-        "repeatable",
-        "Randomness comes from a secret: the same records, model and method always give the same "
-        "synthetic records.",
-    )
-
-
-def fresh_draws(said: Said) -> Sentence:
-    """Several releases undo each other."""
+def randomness(said: Said) -> Sentence:
+    """Whether the same request has the same result, or several releases undo each other."""
+    if said.has_secret:
+        return REPEATABLE
     target = "the fitted values"
-    if said.method in NEAR:
+    if said.request.method in NEAR:
         target = "a known mixture of fitted and original values, which is solved for the original"
     return limit(
         "fresh-draws",
@@ -236,34 +146,83 @@ def fresh_draws(said: Said) -> Sentence:
     )
 
 
-def _choices(said: Said) -> list[Sentence]:
-    """What was done on request to missing values and small cells."""
-    found = []
-    if said.has_missing:
-        found.append(
-            process(
-                "missing-category",
-                "In the model, missing codes are a category, and missing numbers are the mean of "
-                "the others with an effect of their own.",
-            )
-        )
-    if said.has_merged:
-        found.append(
-            process(
-                "merged-cells",
-                "Cells and clusters with fewer than two residual degrees of freedom, if there were "
-                "any, are merged with others in the model; what is said of cells and clusters "
-                "holds for the merged ones.",
-            )
-        )
-    return found
+def _synthetic_columns(said: Said) -> Sentence:
+    method, model = said.request.method, said.request.formula.text
+    return process(
+        "synthetic-columns",
+        f"{said.names} {_are(said.request.formula.confidential)} synthetic, made by method "
+        f"{method!r} for the model {model!r}.",
+        f"The values of {said.names} are not those of the people in the records; they were made so "
+        "that totals and relations between columns stay as they were.",
+    )
 
 
-def _fits_kept(evidence: Evidence) -> bool:
+def _fits_kept(said: Said) -> Sentence:
+    weights = said.request.formula.weights
+    weighted = f", weighted by {weights}," if weights else ""
+    means = "weighted means" if weights else "means"
+    return Sentence(
+        "fits-kept",
+        f"The regression of {said.names} on the model's columns{weighted} has exactly the "
+        f"coefficients of the original records; {means} and the means of groups that are terms of "
+        "the model are kept with them.",
+        holds=_same_fits,
+    )
+
+
+def _moments_kept(said: Said) -> Sentence:
+    weighted = "weighted " if said.request.formula.weights else ""
+    return Sentence(
+        "moments-kept",
+        f"The {weighted}variances and covariances of {said.names} are exactly those of the "
+        "original records.",
+        holds=_same_moments,
+    )
+
+
+def _published_columns(names: tuple[str, ...]) -> Sentence:
+    if not names:
+        return limit("published-columns", "No other column is published.")
+    return limit(
+        "published-columns",
+        f"{_listed(names)} {_are(names)} published as in the original, record by record, and "
+        "protected by nothing: whoever recognises a person there knows all of these columns.",
+        f"{_listed(names)} {_are(names)} unchanged.",
+    )
+
+
+def _declared(said: Said) -> list[Sentence]:
+    """What single methods promise beyond fits and covariances."""
+    given = said.parameters
+    if said.request.method == "score-correlation":
+        kind = "component-correlations"
+        text = (
+            "The components of the residuals correlate with those of the original as declared: "
+            f"{_wishes(given['correlations'])}."
+        )
+        return [Sentence(kind, text, holds=partial(_components_correlate, given))]
+    if said.request.method == "residual-correlation":
+        wish, alpha = given["correlations"], given["alpha"]
+        kind = "residual-correlations"
+        text = (
+            "The residuals correlate with those of the original as declared: "
+            f"{_wishes(wish)} times {alpha:.6g}."
+        )
+        return [Sentence(kind, text, holds=partial(_correlate, np.multiply(wish, alpha)))]
+    if said.request.method == "hybrid":
+        text = (
+            f"Within every cluster ({given['clusters']}) sums are exactly those of the original "
+            "records."
+        )
+        return [Sentence("clusters-kept", text, holds=_sums_within_clusters)]
+    return []
+
+
+def _same_fits(evidence: Evidence) -> bool:
     return _equal(_weighted(evidence.X, evidence), evidence)
 
 
-def _moments_kept(evidence: Evidence) -> bool:
+def _same_moments(evidence: Evidence) -> bool:
     w = evidence.weights[:, None]
     before, after = ((A * w).T @ A for A in (evidence.Y, evidence.synthetic))
     size = np.sqrt(np.outer(np.diag(before), np.diag(before)))
@@ -288,8 +247,8 @@ def _components_correlate(given: Mapping[str, Any], evidence: Evidence) -> bool:
     if given.get("rotation") is not None:
         old = rotated(old, given["rotation"])
     found = np.einsum("ij,ij->j", old.T, after @ np.linalg.pinv(old.W))
-    wish = given["correlations"]
-    wishes = wish if isinstance(wish, (list, tuple)) else [wish] * old.rank
+    wishes = _several(given["correlations"])
+    wishes = wishes * old.rank if len(wishes) == 1 else wishes
     numbers = [1.0 if each == "keep" else each for each in wishes]
     return all(
         each == "redraw" or abs(r - each) <= EXACT for r, each in zip(found, numbers, strict=True)
@@ -322,10 +281,8 @@ def _are(names: Sequence[str]) -> str:
 
 
 def _wishes(wish: Any) -> str:
-    several = wish if isinstance(wish, (list, tuple)) else [wish]
-    return ", ".join(each if isinstance(each, str) else f"{each:g}" for each in several)
+    return ", ".join(each if isinstance(each, str) else f"{each:g}" for each in _several(wish))
 
 
-def _wish_list(said: Said) -> list[Any]:
-    wish = said.parameters.get("correlations", [])
+def _several(wish: Any) -> list[Any]:
     return list(wish) if isinstance(wish, (list, tuple)) else [wish]
