@@ -47,6 +47,57 @@ class Scaled:
 
 
 @dataclass(frozen=True)
+class Level:
+    """Orthonormal bases of regressors, one for each block of rows.
+
+    Attributes:
+      starts: Where the blocks begin.
+      Q: The bases, columns as rows; zeros where a block has fewer columns than others.
+      ranks: How many columns each block has.
+    """
+
+    starts: Index
+    Q: Matrix
+    ranks: Index
+
+
+@dataclass(frozen=True)
+class Levels:
+    """All regressors of some blocks as bases that are orthogonal to each other, but for `within`.
+
+    Attributes:
+      blocks: The blocks.
+      local: X_1: what is crossed with pieces of clusters, and with clusters.
+      above: X_2: what is crossed with groups of clusters, and with nothing.
+      within: X_2 crossed with clusters; its span holds that of `above`.
+    """
+
+    blocks: Blocks
+    local: list[Level]
+    above: list[Level]
+    within: Level | None
+
+    @property
+    def leverage(self) -> Matrix:
+        """What each row weighs in the fit on X_1 and X_2."""
+        bases = [level.Q for level in (*self.local, *self.above)]
+        return sum((np.einsum("jn,jn->n", Q, Q) for Q in bases), np.zeros(bases[0].shape[1]))
+
+    @property
+    def local_degrees(self) -> Index:
+        """Number of rows less the rank of X_1, within each cluster."""
+        degrees = np.diff(self.blocks.clusters) - self.local[-1].ranks
+        if len(self.local) > 1:
+            np.subtract.at(degrees, self.blocks.cluster_of_piece, self.local[0].ranks)
+        return degrees
+
+    @property
+    def rank_above(self) -> int:
+        """The rank of X_2."""
+        return sum(int(level.ranks.sum()) for level in self.above)
+
+
+@dataclass(frozen=True)
 class HybridModel:
     """Regressors by the level at which they are crossed, rows in the order of the data.
 
@@ -64,81 +115,47 @@ class HybridModel:
     grouped: Scaled
     shared: Scaled
 
-    def parts(self) -> Iterator[ModelPart]:
-        """Sets of clusters that can be worked on by themselves: all, if they share anything."""
+    def parts(self) -> Iterator[Levels]:
+        """The levels of sets of clusters that can be worked on by themselves.
+
+        These are all clusters together, if they share anything.
+        """
         shares = self.grouped.matrix.shape[1] + self.shared.matrix.shape[1]
         for blocks in [self.blocks] if shares else self.blocks.batches():
-            yield self.part(blocks)
+            yield self.levels(blocks)
 
-    def part(self, blocks: Blocks) -> ModelPart:
-        """The regressors of some blocks."""
-        found = (self.pieces, self.local, self.grouped, self.shared)
-        return ModelPart(blocks, *(each.columns(blocks.order) for each in found))
-
-
-@dataclass(frozen=True)
-class ModelPart:
-    """Regressors of some clusters, columns as rows, in order of blocks; fields as in the model."""
-
-    blocks: Blocks
-    pieces: Matrix
-    local: Matrix
-    grouped: Matrix
-    shared: Matrix
-
-
-@dataclass(frozen=True)
-class Level:
-    """Orthonormal bases of regressors, one for each block of rows.
-
-    Attributes:
-      starts: Where the blocks begin.
-      Q: The bases, columns as rows; zeros where a block has fewer columns than others.
-      ranks: How many columns each block has.
-    """
-
-    starts: Index
-    Q: Matrix
-    ranks: Index
-
-
-@dataclass(frozen=True)
-class Levels:
-    """All regressors as bases that are orthogonal to each other, but for `within`.
-
-    Attributes:
-      local: X_1: what is crossed with pieces of clusters, and with clusters.
-      above: X_2: what is crossed with groups of clusters, and with nothing.
-      within: X_2 crossed with clusters; its span holds that of `above`.
-    """
-
-    local: list[Level]
-    above: list[Level]
-    within: Level | None
-
-    @property
-    def leverage(self) -> Matrix:
-        """What each row weighs in the fit on X_1 and X_2."""
-        bases = [level.Q for level in (*self.local, *self.above)]
-        return sum((np.einsum("jn,jn->n", Q, Q) for Q in bases), np.zeros(bases[0].shape[1]))
-
-    def local_ranks(self, blocks: Blocks) -> Index:
-        """The rank of X_1 within each cluster."""
-        ranks = self.local[-1].ranks.copy()
-        if len(self.local) > 1:
-            np.add.at(ranks, blocks.cluster_of_piece, self.local[0].ranks)
-        return ranks
+    def levels(self, blocks: Blocks) -> Levels:
+        """Bases from the smallest blocks to the largest, each adjusted for those before it."""
+        order, local = blocks.order, []
+        pieces, own = self.pieces.columns(order), self.local.columns(order)
+        if len(pieces):
+            local.append(_level(blocks.pieces, pieces, pieces, []))
+        columns = own.copy()
+        subtract(local, columns)
+        local.append(_level(blocks.clusters, own, columns, local))
+        grouped = self.grouped.columns(order)
+        given = np.concatenate([grouped, self.shared.columns(order)])
+        if not len(given):
+            return Levels(blocks, local, [], None)
+        adjusted, g = given.copy(), len(grouped)
+        subtract(local, adjusted)
+        clear_rounding(blocks.clusters, adjusted, lengths_within(blocks.clusters, given), ZERO)
+        within = _level(blocks.clusters, given, adjusted, local)
+        above = [_inside(within, _level(blocks.groups, given[:g], adjusted[:g], local))]
+        subtract(above, adjusted[g:])
+        shared = _level(blocks.whole, given[g:], adjusted[g:], [*local, *above])
+        return Levels(blocks, local, [*above, _inside(within, shared)], within)
 
 
 def model(
     n: int,
     X_local: Any,
-    X_shared: Any,
-    clusters: Any,
-    groups: Any,
-    X_groups: Any,
-    pieces: Any,
-    X_pieces: Any,
+    X_shared: Any = None,
+    clusters: Any = None,
+    groups: Any = None,
+    X_groups: Any = None,
+    pieces: Any = None,
+    X_pieces: Any = None,
 ) -> HybridModel:
     """Put regressors and labels into the order of blocks, with the defaults that `hybrid` names."""
     blocks = arrange(n, clusters, groups, pieces)
@@ -147,12 +164,7 @@ def model(
     if pieces is not None and X_pieces is None:
         X_pieces = np.ones(n)
     X_local = np.ones(n) if X_local is None else X_local
-    given = {
-        "X_pieces": X_pieces,
-        "X_local": X_local,
-        "X_groups": X_groups,
-        "X_shared": X_shared,
-    }
+    given = {"X_pieces": X_pieces, "X_local": X_local, "X_groups": X_groups, "X_shared": X_shared}
     return HybridModel(blocks, *(_checked(name, X, n) for name, X in given.items()))
 
 
@@ -165,28 +177,6 @@ def _checked(name: str, values: Any, n: int) -> Scaled:
 def scaled(matrix: Matrix) -> Scaled:
     """A matrix with the scales of its columns."""
     return Scaled(matrix, binary_scales(matrix))
-
-
-def levels(own: ModelPart) -> Levels:
-    """Bases from the smallest blocks to the largest, each adjusted for those before it."""
-    blocks, g = own.blocks, len(own.grouped)
-    local = []
-    if len(own.pieces):
-        local.append(_level(blocks.pieces, own.pieces, own.pieces, []))
-    columns = own.local.copy()
-    subtract(local, columns)
-    local.append(_level(blocks.clusters, own.local, columns, local))
-    given = np.concatenate([own.grouped, own.shared])
-    if not len(given):
-        return Levels(local, [], None)
-    adjusted = given.copy()
-    subtract(local, adjusted)
-    clear_rounding(blocks.clusters, adjusted, lengths_within(blocks.clusters, given), ZERO)
-    within = _level(blocks.clusters, given, adjusted, local)
-    above = [_inside(within, _level(blocks.groups, given[:g], adjusted[:g], local))]
-    subtract(above, adjusted[g:])
-    shared = _level(blocks.whole, given[g:], adjusted[g:], [*local, *above])
-    return Levels(local, [*above, _inside(within, shared)], within)
 
 
 def subtract(found: list[Level], columns: Matrix) -> None:

@@ -29,15 +29,7 @@ from discreet.synthesize.hybrid.kernels import (
     scatter,
     spread_within,
 )
-from discreet.synthesize.hybrid.levels import (
-    Levels,
-    ModelPart,
-    Scaled,
-    levels,
-    model,
-    scaled,
-    subtract,
-)
+from discreet.synthesize.hybrid.levels import Levels, Scaled, model, scaled, subtract
 from discreet.synthesize.synthesis import Synthesis
 
 Variant = Literal["main", "a", "b", "c"]
@@ -107,15 +99,15 @@ def hybrid(
     own = model(len(Y), X_local, X_shared, clusters, groups, X_groups, pieces, X_pieces)
     values, synthetic = scaled(Y), residuals == "synthetic"
     out = np.asarray(rng.standard_normal(Y.shape)) if synthetic else np.empty_like(Y, order="C")
-    found = []
-    for part in own.parts():
-        order = part.blocks.order
-        columns, details = _made(part, values.columns(order), out, synthetic, variant)
-        scatter(columns, order, values.scales, out)
-        found.append(details)
-    degrees = np.concatenate([np.asarray(details["residual_degrees"]) for details in found])
-    merged = {"clusters": own.blocks.names, "residual_degrees": degrees}
-    return Synthesis(out, {**found[-1], **merged, "rank_X": sum(d["rank_X"] for d in found)})
+    details: dict[str, Any] = {"clusters": own.blocks.names, "rank_X": 0}
+    degrees = []
+    for found in own.parts():
+        order, free = found.blocks.order, found.local_degrees
+        columns = values.columns(order)
+        scatter(_made(found, columns, out, synthetic, variant, details), order, values.scales, out)
+        details["rank_X"] += len(order) - int(free.sum()) + found.rank_above
+        degrees.append(free if found.within is None else free - found.within.ranks)
+    return Synthesis(out, {**details, "residual_degrees": np.concatenate(degrees)})
 
 
 def _check(variant: str, residuals: str) -> None:
@@ -128,25 +120,28 @@ def _check(variant: str, residuals: str) -> None:
 
 
 def _made(
-    own: ModelPart, columns: Matrix, draws: Matrix, synthetic: bool, variant: str
-) -> tuple[Matrix, dict[str, Any]]:
-    """The columns as they are published, and what was found on the way."""
-    found, k = levels(own), len(columns)
+    found: Levels,
+    columns: Matrix,
+    draws: Matrix,
+    synthetic: bool,
+    variant: str,
+    details: dict[str, Any],
+) -> Matrix:
+    """The columns as they are published; what is found on the way goes into the details."""
+    k = len(columns)
     if not synthetic:
-        left = _residuals(own, found, columns)
-        return columns - left.both, _details(own, found)
-    unscaled = Scaled(draws, np.ones(k))
-    both = _residuals(own, found, np.concatenate([columns, unscaled.columns(own.blocks.order)]))
-    left, drawn = both.some(slice(None, k)), both.some(slice(k, None))
+        return np.asarray(columns - _residuals(found, columns).both)
+    drawn = Scaled(draws, np.ones(k)).columns(found.blocks.order)
+    both = _residuals(found, np.concatenate([columns, drawn]))
+    left, new = both.some(slice(None, k)), both.some(slice(k, None))
     columns -= left.both
-    details = _details(own, found)
-    columns += _synthetic(own.blocks, left, drawn, variant, details)
-    return columns, details
+    columns += _synthetic(found.blocks, left, new, variant, details)
+    return columns
 
 
-def _residuals(own: ModelPart, found: Levels, A: Matrix) -> Parts:
+def _residuals(found: Levels, A: Matrix) -> Parts:
     """The two kinds of residuals of columns."""
-    blocks = own.blocks
+    blocks = found.blocks
     lengths = lengths_within(blocks.clusters, A)
     within = A.copy()
     subtract(found.local, within)
@@ -160,15 +155,6 @@ def _residuals(own: ModelPart, found: Levels, A: Matrix) -> Parts:
     subtract(found.above, between)
     clear_rounding(blocks.whole, between, lengths_within(blocks.whole, A), ZERO)
     return Parts(within, between)
-
-
-def _details(own: ModelPart, found: Levels) -> dict[str, Any]:
-    """Ranks and degrees of freedom."""
-    ranks = found.local_ranks(own.blocks)
-    rank = int(ranks.sum()) + sum(int(level.ranks.sum()) for level in found.above)
-    if found.within is not None:
-        ranks += found.within.ranks
-    return {"residual_degrees": np.diff(own.blocks.clusters) - ranks, "rank_X": rank}
 
 
 def _synthetic(

@@ -33,6 +33,9 @@ from discreet.synthesize.model.formula import (
 )
 from discreet.synthesize.records import Records
 
+Names = tuple[str, ...]
+Crossings = tuple[tuple[str, ...], ...]
+
 LARGEST = 2**30
 """Entries of a model matrix that are held at most, 8 GiB of them."""
 
@@ -60,8 +63,8 @@ class Model:
     others: Mapping[str, Matrix]
     weights: NDArray[np.float64] | None
     columns: Mapping[str, Column]
-    crossings: tuple[tuple[str, ...], ...]
-    names: tuple[str, ...]
+    crossings: Crossings
+    names: Names
 
     @property
     def all_columns(self) -> Matrix:
@@ -139,63 +142,25 @@ def build(
     return Model(formula, Y, X, others, weights, columns, tuple(dict.fromkeys(crossings)), names)
 
 
-def _matrix(
-    part: str, columns: Mapping[str, Column], n: int
-) -> tuple[Matrix, tuple[str, ...], tuple[tuple[str, ...], ...]]:
+def _matrix(part: str, columns: Mapping[str, Column], n: int) -> tuple[Matrix, Names, Crossings]:
     """Columns of a sum of terms, the constant first; their names, and the factors that cross."""
     from formulaic import Formula
 
     parsed: Any = Formula(part or CONSTANT)
-    used = set(names_in(parsed))
+    used = names_in(parsed)
     marks = [name for name in columns if name.startswith("missing(") and name[8:-1] in used]
     _check_size(len(marks) + sum(_width(term, columns) for term in parsed), n)
-    if plain := _plain(parsed, columns, n):
-        return _with_marks(np.column_stack(plain), tuple(map(str, parsed)), columns, marks, ())
     found = _evaluated(parsed, columns, n)
     _check_size(len(marks) + found.shape[1], n)
-    names = ("constant", *map(str, found.model_spec.column_names[1:]))
-    crossings = _crossings(parsed, found.model_spec, columns)
-    matrix = np.array(found, dtype=np.float64)
-    if not np.isfinite(matrix).all():
-        wrong = [
-            name
-            for name, column in zip(names, matrix.T, strict=True)
-            if not np.isfinite(column).all()
-        ]
-        raise DataError(
-            f"term {wrong[0]!r} has no finite value for some records; a logarithm of zero, say."
-        )
-    return _with_marks(matrix, names, columns, marks, crossings)
-
-
-def _with_marks(
-    matrix: Matrix,
-    names: tuple[str, ...],
-    columns: Mapping[str, Column],
-    marks: list[str],
-    crossings: tuple[tuple[str, ...], ...],
-) -> tuple[Matrix, tuple[str, ...], tuple[tuple[str, ...], ...]]:
-    """The matrix with the columns that mark missing numbers."""
-    names = ("constant", *names[1:])
-    if not marks:
-        return matrix, names, crossings
+    names = ("constant", *map(str, found.model_spec.column_names[1:]), *marks)
     marked = [column for m in marks if isinstance(column := columns[m], np.ndarray)]
-    return np.column_stack([matrix, *marked]), (*names, *marks), crossings
-
-
-def _plain(parsed: Any, columns: Mapping[str, Column], n: int) -> list[NDArray[np.float64]]:
-    """The columns of a sum of plain numbers, which needs no evaluation; empty otherwise."""
-    found: list[NDArray[np.float64]] = []
-    for term in parsed:
-        name = str(term)
-        column = columns.get(name)
-        if name == CONSTANT:
-            found.append(np.ones(n))
-        elif isinstance(column, np.ndarray):
-            found.append(column)
-        else:
-            return []
-    return found
+    matrix = np.column_stack([np.asarray(found, dtype=np.float64), *marked])
+    for name, column in zip(names, matrix.T, strict=True):
+        if not np.isfinite(column).all():
+            raise DataError(
+                f"term {name!r} has no finite value for some records; a logarithm of zero, say."
+            )
+    return matrix, names, _crossings(parsed, found.model_spec, columns)
 
 
 def _evaluated(parsed: Any, columns: Mapping[str, Column], n: int) -> Any:
@@ -240,9 +205,7 @@ def _width(term: Any, columns: Mapping[str, Column]) -> int:
     return prod(max(len(f.levels) - 1, 1) for f in factors if isinstance(f, Factor))
 
 
-def _crossings(
-    parsed: Any, spec: Any, columns: Mapping[str, Column]
-) -> tuple[tuple[str, ...], ...]:
+def _crossings(parsed: Any, spec: Any, columns: Mapping[str, Column]) -> Crossings:
     """For each term the columns of its factors, those that are codes and those made so by C(…)."""
     found = []
     for term in parsed:
@@ -252,7 +215,7 @@ def _crossings(
             if kind is not None and kind.value == "categorical":
                 crossed |= names_of(factor) & set(columns)
         found.append(tuple(sorted(crossed)))
-    return tuple(crossed for crossed in found if crossed)
+    return tuple(filter(None, found))
 
 
 def _weights(records: Records, name: str | None) -> NDArray[np.float64] | None:

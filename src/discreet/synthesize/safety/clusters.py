@@ -18,10 +18,8 @@ from numpy.typing import NDArray
 
 from discreet.synthesize.hybrid.blocks import Index
 from discreet.synthesize.hybrid.kernels import products_within
-from discreet.synthesize.hybrid.levels import Levels, levels, model
-
-_ONE = 1 - 1e-9  # leverages and squared singular values from here on are one
-_LEAST = 2
+from discreet.synthesize.hybrid.levels import Levels, model
+from discreet.synthesize.safety.sets import LEAST_FREEDOM, ROUNDING
 
 
 @dataclass(frozen=True)
@@ -60,16 +58,16 @@ def unsafe_clusters(
     given = (clusters, X_local, pieces, X_shared, X_groups)
     n = len(next(values for values in given if values is not None))
     own = model(n, X_local, X_shared, clusters, groups, X_groups, pieces, X_pieces)
-    found, size = levels(own.part(own.blocks)), np.diff(own.blocks.clusters)
-    local = size - found.local_ranks(own.blocks)
-    degrees = local - _lost_ranks(own.blocks.clusters, found)
+    found = own.levels(own.blocks)
+    degrees = found.local_degrees - _lost_ranks(found)
     leverage = found.leverage
     if found.within is not None and is_known_between(found):
-        degrees = np.minimum(degrees, local - found.within.ranks)
+        degrees = np.minimum(degrees, found.local_degrees - found.within.ranks)
         leverage = np.maximum(leverage, replace(found, above=[found.within]).leverage)
-    unsafe = degrees < _LEAST
+    unsafe = degrees < LEAST_FREEDOM
     rows = np.empty(n, dtype=np.bool_)
-    rows[own.blocks.order] = np.repeat(unsafe, size) | (leverage >= _ONE)
+    in_unsafe = np.repeat(unsafe, np.diff(own.blocks.clusters))
+    rows[own.blocks.order] = in_unsafe | (leverage >= 1 - ROUNDING)
     return UnsafeClusters(own.blocks.names[unsafe], degrees[unsafe], rows)
 
 
@@ -77,13 +75,13 @@ def is_known_between(found: Levels) -> bool:
     """Whether what X_B would explain within clusters has too few directions to be drawn anew."""
     if found.within is None:
         return False
-    rank_above = sum(int(level.ranks.sum()) for level in found.above)
-    return bool(found.within.ranks.sum() - rank_above < _LEAST)
+    return bool(found.within.ranks.sum() - found.rank_above < LEAST_FREEDOM)
 
 
-def _lost_ranks(starts: Index, found: Levels) -> Index:
+def _lost_ranks(found: Levels) -> Index:
     """For each cluster, the rank of X_2 that would be lost without it."""
     if found.within is None:
-        return np.zeros(len(starts) - 1, dtype=np.int64)
+        return np.zeros_like(found.local_degrees)
     basis = np.concatenate([level.Q for level in found.above])
-    return np.asarray((np.linalg.eigvalsh(products_within(starts, basis)) >= _ONE).sum(axis=1))
+    sizes = np.linalg.eigvalsh(products_within(found.blocks.clusters, basis))
+    return np.asarray((sizes >= 1 - ROUNDING).sum(axis=1))

@@ -11,7 +11,6 @@ import numpy as np
 
 from discreet.synthesize.algebra.decompose import Fitted, fit
 from discreet.synthesize.algebra.matrices import Matrix
-from discreet.synthesize.hybrid.levels import levels
 from discreet.synthesize.hybrid.levels import model as hybrid_model
 from discreet.synthesize.model.formula import GROUPS, PIECES, SHARED, ModelFormula
 from discreet.synthesize.model.model import Model, build
@@ -131,7 +130,7 @@ def _refuse_cells_within(scaled: Model, rows: Rows) -> None:
     levels_of = [(rows.clusters, scaled.X), (rows.pieces, _in_pieces(scaled))]
     levels_of.append((rows.groups, np.hstack([constant, others.get(GROUPS, constant[:, :0])])))
     own = hybrid_model(n, **hybrid_arguments(scaled, rows))
-    if is_known_between(levels(own.part(own.blocks))):
+    if is_known_between(own.levels(own.blocks)):
         levels_of.append((rows.clusters, scaled.all_columns))
     for labels, X in levels_of:
         if labels is not None:
@@ -141,8 +140,8 @@ def _refuse_cells_within(scaled: Model, rows: Rows) -> None:
 
 def _basis_within(labels: Codes, X: Matrix) -> Matrix:
     """Orthonormal bases of some columns within each set of rows, in the order of the rows."""
-    own = hybrid_model(len(X), X, None, labels, None, None, None, None)
-    Q = levels(own.part(own.blocks)).local[-1].Q
+    own = hybrid_model(len(X), X, clusters=labels)
+    Q = own.levels(own.blocks).local[-1].Q
     basis = np.empty(Q.shape[::-1])
     basis[own.blocks.order] = Q.T
     return basis
