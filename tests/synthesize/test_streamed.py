@@ -12,7 +12,8 @@ from discreet.errors import ConfidentialError, DataError, ParameterError, Unknow
 from discreet.randomness import stream
 from discreet.synthesize.streamed import ipso as streamed
 from discreet.synthesize.streamed import streamed_ipso
-from discreet.synthesize.streamed.row_draws import UNIT, RowDraws
+from discreet.synthesize.streamed.row_draws import DRAWN_ROWS as UNIT
+from discreet.synthesize.streamed.row_draws import RowDraws
 from tests.synthesize.cases import assert_preserved
 
 
@@ -52,7 +53,7 @@ COVARIATES = ["region", "age", "wealth", "age2"]
 
 @pytest.mark.parametrize("batch", [65_536, 500])
 def test_streamed_records_keep_fits_and_second_moments(tmp_path, monkeypatch, batch):
-    monkeypatch.setattr(streamed, "BATCH", batch)
+    monkeypatch.setattr(streamed, "STREAMED_ROWS", batch)
     rng = stream(1, "streamed")
     table = records(rng)
     done = streamed_ipso(
@@ -89,7 +90,7 @@ def test_the_size_of_batches_does_not_change_the_values(tmp_path, monkeypatch):
     data = written(tmp_path, records(stream(3, "streamed"), 9000))
     made = []
     for batch in (65_536, 2048):
-        monkeypatch.setattr(streamed, "BATCH", batch)
+        monkeypatch.setattr(streamed, "STREAMED_ROWS", batch)
         path = tmp_path / f"{batch}.parquet"
         streamed_ipso(data, path, ["income"], ["age"], rng=stream(4, "draws"))
         made.append(pq.read_table(path)["income"].to_numpy())
@@ -99,11 +100,17 @@ def test_the_size_of_batches_does_not_change_the_values(tmp_path, monkeypatch):
 def test_draws_belong_to_row_numbers():
     whole = RowDraws(stream(5, "draws"), 3).rows(0, 3 * UNIT)
     again = RowDraws(stream(5, "draws"), 3)
-    for start, stop in [(2 * UNIT + 5, 2 * UNIT + 6), (0, 10), (UNIT - 3, 2 * UNIT + 9)]:
+    for start, stop in [
+        (2 * UNIT + 5, 2 * UNIT + 6),
+        (0, 10),
+        (UNIT - 3, 2 * UNIT + 9),
+    ]:
         assert (again.rows(start, stop) == whole[start:stop]).all()
     assert abs(whole.mean()) < 0.03
     assert abs(whole.std() - 1) < 0.03
-    assert abs(np.corrcoef(whole[:UNIT, 0], whole[UNIT : 2 * UNIT, 0])[0, 1]) < 0.08
+    assert (
+        abs(np.corrcoef(whole[:UNIT, 0], whole[UNIT : 2 * UNIT, 0])[0, 1]) < 0.08
+    )
     assert (RowDraws(stream(6, "draws"), 3).rows(0, 5) != whole[:5]).all()
 
 

@@ -10,7 +10,6 @@ import numpy as np
 from discreet.errors import InfeasibleError, ParameterError
 from discreet.synthesize.algebra.addition import Alpha, Root, addition
 from discreet.synthesize.algebra.decompose import (
-    DEPENDENT_RESIDUALS,
     Fitted,
     How,
     fit,
@@ -23,6 +22,7 @@ from discreet.synthesize.algebra.matrices import Matrix, as_matrix, lengths, sam
 from discreet.synthesize.algebra.orthonormal import echelon
 from discreet.synthesize.residual_correlation import in_unit_interval
 from discreet.synthesize.synthesis import Synthesis
+from discreet.synthesize.tolerances import DEPENDENT_RESIDUALS
 
 By = Literal["scores", "addition"]
 
@@ -78,21 +78,22 @@ def from_residuals(
         return _by_scores(model, Eg, how)
     if by == "addition":
         return _by_addition(model, Eg, alpha, root, rng)
-    msg = f"by must be 'scores' or 'addition', got {by!r}."
-    raise ParameterError(msg)
+    raise ParameterError(f"by must be 'scores' or 'addition', got {by!r}.")
 
 
 def _other(model: Fitted, other: Any, share: Any, rng: np.random.Generator) -> Matrix:
     if (other is None) == (share is None):
-        msg = "give either the data to be corrected, or the share of the original in a mixture."
-        raise ParameterError(msg)
+        raise ParameterError(
+            "give either the data to be corrected, or the share of the original in a mixture."
+        )
     if other is None:
         return _mixture(model.Y, in_unit_interval(share, model.Y.shape[1], "variables"), rng)
     Yg = as_matrix(other, "the other data")
     same_rows(Y=model.Y, other=Yg)
     if Yg.shape != model.Y.shape:
-        msg = f"the other data have {Yg.shape[1]} columns, expected {model.Y.shape[1]} as in Y."
-        raise ParameterError(msg)
+        raise ParameterError(
+            f"the other data have {Yg.shape[1]} columns, expected {model.Y.shape[1]} as in Y."
+        )
     return Yg
 
 
@@ -111,12 +112,11 @@ def _by_scores(model: Fitted, Eg: Matrix, how: How) -> Synthesis:
         Eg = Eg if len(kept) == Eg.shape[1] else Eg[:, kept]
     new = scores(Eg, how)
     if new.rank < old.rank:
-        msg = (
+        raise InfeasibleError(
             f"the residuals of the other data have {new.rank} independent components, but "
             f"{old.rank} are needed for the covariances of Y. Use by='addition', or other data "
             "whose residuals do not depend on each other."
         )
-        raise InfeasibleError(msg)
     details = {"rank_X": model.rank, "rank_residuals": old.rank}
     return Synthesis(with_scores(model, (new.T[:, : old.rank], old.W)), details)
 

@@ -13,10 +13,10 @@ from discreet.protect.sentences import adds_up, not_negative, process, whole_num
 from discreet.randomness import stream
 from discreet.release.microdata import to_microdata
 from discreet.synthesize.result import Synthetic
+from discreet.synthesize.tolerances import LARGEST_DRAW
 
 Draw = Literal["multinomial", "unbiased", "total", "margins", "cube"]
 METHOD = "from-tables"
-_LARGEST = 500_000_000
 
 
 def records_from(
@@ -73,10 +73,10 @@ def _multinomial(release: Release, n: int | None, rng: np.random.Generator) -> R
         raise DesignError("inner cells are negative; fit them without negative values first.")
     total = float(y.sum())
     size = round(total) if n is None else n
-    if not total > 0 or not 0 <= size <= _LARGEST:
+    if not total > 0 or not 0 <= size <= LARGEST_DRAW:
         raise ParameterError(
-            f"a draw needs a positive total and at most {_LARGEST:,} records, got {total:g} and "
-            f"{size:,}."
+            f"a draw needs a positive total and at most {LARGEST_DRAW:,} records, got {total:g} "
+            f"and {size:,}."
         )
     counts = rng.multinomial(size, y / total).astype(np.int64)
     text = (

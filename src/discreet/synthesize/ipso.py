@@ -25,11 +25,6 @@ def ipso(Y: Any, X: Any, *, rng: np.random.Generator) -> Synthesis:
     Promise: :math:`X^\top Y^* = X^\top Y` and :math:`Y^{*\top} Y^* = Y^\top Y`. Beyond these
     moments the result says nothing about the original.
     Cost: :math:`O(n(m + k)^2)`; memory for :math:`X`, twice :math:`Y` and blocks of rows.
-
-    Args:
-      Y: Confidential variables, n×k.
-      X: Variables whose fits are preserved, n×m, with the constant.
-      rng: Source of the standard normal draws.
     """
     model = fit(Y, X)
     W = loadings(model.residuals)

@@ -11,8 +11,7 @@ from discreet.errors import ConfidentialError
 from discreet.synthesize.algebra.decompose import fit, loadings, random_scores, with_scores
 from discreet.synthesize.algebra.matrices import Matrix, as_matrix
 from discreet.synthesize.synthesis import Synthesis
-
-_ESTIMABLE = 1e-8
+from discreet.synthesize.tolerances import ESTIMABLE
 
 Codes = NDArray[np.int64]
 
@@ -80,10 +79,10 @@ def _check_estimable(X: Matrix, X_new: Matrix) -> None:
     """Refuse new rows whose expected values do not follow from the original records."""
     top = np.abs(X).max(axis=0, initial=1.0)
     _, size, Vt = np.linalg.svd(np.unique(X, axis=0) / top, full_matrices=False)
-    V = Vt[size > _ESTIMABLE * size[0]].T
+    V = Vt[size > ESTIMABLE * size[0]].T
     rows = np.unique(X_new, axis=0) / top
     rest = np.linalg.norm(rows - rows @ V @ V.T, axis=1)
-    if (rest > _ESTIMABLE * np.linalg.norm(rows, axis=1)).any():
+    if (rest > ESTIMABLE * np.linalg.norm(rows, axis=1)).any():
         raise _no_records()
 
 

@@ -37,8 +37,9 @@ def romm(Y: Any, X: Any, lambda_: float, *, rng: np.random.Generator, how: How =
         components of noisy scores are unstable.
     """
     if not 0 <= lambda_ < np.inf:
-        msg = f"lambda must be a number of at least 0, got {lambda_}. 0 returns the original."
-        raise ParameterError(msg)
+        raise ParameterError(
+            f"lambda must be a number of at least 0, got {lambda_}. 0 returns the original."
+        )
     model = fit(Y, X)
     old = scores(model.residuals, how)
     Yg = residuals_from(rng.standard_normal(old.T.shape), model.basis, overwrite=True)

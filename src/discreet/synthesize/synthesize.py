@@ -37,9 +37,7 @@ from discreet.synthesize.result import Synthetic, SyntheticTrial
 from discreet.synthesize.safety.safe_model import hybrid_arguments, safe_clusters, safe_model
 from discreet.synthesize.safety.sets import UnsafeRowsError, refuse_one_direction
 from discreet.synthesize.synthesis import Synthesis
-
-UNCHANGED = 1e-9
-"""Values that move by at most this share of their column's spread are unchanged."""
+from discreet.synthesize.tolerances import UNCHANGED
 
 Labels = str | Sequence[Any] | np.ndarray
 

@@ -21,15 +21,9 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from discreet.errors import InfeasibleError, ParameterError
-from discreet.synthesize.algebra.decompose import DEPENDENT_RESIDUALS
 from discreet.synthesize.algebra.matrices import Matrix, lengths
 from discreet.synthesize.algebra.orthonormal import echelon
-
-MARGIN = 1e-7
-"""The largest multiplier is made smaller by this share, so that the root stays well defined."""
-
-ROUNDING = 1e-12
-"""Excess of a singular value over one that is taken for rounding."""
+from discreet.synthesize.tolerances import DEPENDENT_RESIDUALS, MARGIN, ROUNDING
 
 Root = Literal["cholesky", "eigen"]
 Alpha = float | Literal["largest"]
@@ -61,11 +55,11 @@ def addition(W: Matrix, Wg: Matrix, alpha: Alpha, root: Root) -> Addition:
         original scores.
     """
     if root not in ("cholesky", "eigen"):
-        msg = f"root must be 'cholesky' or 'eigen', got {root!r}."
-        raise ParameterError(msg)
+        raise ParameterError(f"root must be 'cholesky' or 'eigen', got {root!r}.")
     K, exists = _in_scores(W, Wg)
     _, sizes, axes = np.linalg.svd(K)
-    largest = _largest(sizes) if exists else 0.0
+    top = float(sizes.max(initial=0.0)) if exists else np.inf
+    largest = 1.0 / top if top > 0 else np.inf
     chosen = _choose(alpha, largest)
     left = np.ones(len(W))
     left[: len(sizes)] -= (chosen * sizes) ** 2
@@ -82,18 +76,12 @@ def _in_scores(W: Matrix, Wg: Matrix) -> tuple[Matrix, bool]:
     return K, not (lengths(Wg - K @ W) > DEPENDENT_RESIDUALS * size).any()
 
 
-def _largest(sizes: Matrix) -> float:
-    top = float(sizes.max(initial=0.0))
-    return 1.0 / top if top > 0 else np.inf
-
-
 def _choose(alpha: Alpha, largest: float) -> float:
     feasible = 1.0 if largest >= 1 - ROUNDING else largest / (1 + MARGIN)
     if alpha == "largest":
         return feasible
     if isinstance(alpha, str) or not 0 <= alpha <= 1:
-        msg = f"alpha must lie in [0, 1] or be 'largest', got {alpha!r}."
-        raise ParameterError(msg)
+        raise ParameterError(f"alpha must lie in [0, 1] or be 'largest', got {alpha!r}.")
     if alpha > max(largest * (1 + ROUNDING), feasible):
         raise InfeasibleError(_refusal(float(alpha), largest, feasible))
     return float(alpha)

@@ -21,20 +21,12 @@ from discreet.synthesize.algebra.matrices import (
     as_matrix,
     cross,
     lengths,
+    product,
     row_blocks,
     same_rows,
 )
 from discreet.synthesize.algebra.orthonormal import orthonormal, triangle
-
-DEPENDENT_X = 1e-12
-"""Share of a column of X below which it depends on the columns before it: rounding alone, since a
-column that is left out is no longer preserved."""
-
-DEPENDENT_RESIDUALS = 1e-7
-"""The same for residuals, where leaving out a share s changes products by s² alone."""
-
-ZERO = 1e-12
-"""Residuals of at most this share of their variable are rounding, and are set to zero."""
+from discreet.synthesize.tolerances import DEPENDENT_RESIDUALS, DEPENDENT_X, ZERO
 
 How = Literal["qr", "svd"]
 
@@ -130,9 +122,8 @@ def _take_off(left: Matrix, bases: tuple[Matrix, ...]) -> list[Matrix]:
 
 def _largest(matrices: list[Matrix]) -> tuple[int, int]:
     """Rows and columns of small matrices, at most."""
-    return max((len(M) for M in matrices), default=1), max(
-        (M.shape[1] for M in matrices), default=1
-    )
+    shapes = np.array([M.shape for M in matrices] or [(1, 1)])
+    return int(shapes[:, 0].max()), int(shapes[:, 1].max())
 
 
 def scores(E: Matrix, how: How = "qr") -> Scores:
@@ -146,12 +137,10 @@ def scores(E: Matrix, how: How = "qr") -> Scores:
     if how == "qr":
         return Scores(T, W)
     if how != "svd":
-        msg = f"how must be 'qr' or 'svd', got {how!r}."
-        raise ParameterError(msg)
-    U = principal_axes(W)
-    for rows in row_blocks(len(T), *U.shape):
-        T[rows] = T[rows] @ U
-    return Scores(T, U.T @ W)
+        raise ParameterError(f"how must be 'qr' or 'svd', got {how!r}.")
+    U, _, V = np.linalg.svd(W, full_matrices=False)
+    U = np.asarray(U * np.where(V.sum(axis=1) < 0, -1.0, 1.0))
+    return Scores(product(T, U, out=T), U.T @ W)
 
 
 def loadings(E: Matrix) -> Matrix:
@@ -169,12 +158,6 @@ def with_scores(model: Fitted, *parts: tuple[Matrix, Matrix]) -> Matrix:
     return out
 
 
-def principal_axes(W: Matrix) -> Matrix:
-    """The rotation U that turns QR scores into principal component scores."""
-    U, _, V = np.linalg.svd(W, full_matrices=False)
-    return np.asarray(U * np.where(V.sum(axis=1) < 0, -1.0, 1.0))
-
-
 def random_scores(
     rng: np.random.Generator, n: int, r: int, *orthogonal_to: Matrix, what: str = "X"
 ) -> Matrix:
@@ -183,18 +166,15 @@ def random_scores(
     The bases are orthonormal and orthogonal to each other. `what` names them in an error.
     """
     check_room(n, r, sum(basis.shape[1] for basis in orthogonal_to), what)
-    draws = rng.standard_normal((n, r))
-    draws = residuals_from(draws, *orthogonal_to, overwrite=True)
-    T, _ = orthonormal(draws, 0.0, overwrite=True)
-    return T
+    draws = residuals_from(rng.standard_normal((n, r)), *orthogonal_to, overwrite=True)
+    return orthonormal(draws, 0.0, overwrite=True)[0]
 
 
 def check_room(n: int, r: int, taken: int, what: str) -> None:
     """Refuse `r` new columns where `taken` dimensions of `n` are those of `what`."""
     if n - taken < r:
-        msg = (
-            f"{r} new score columns need n ≥ rank of {what} + {r} = {taken + r} rows, "
-            f"but there are n = {n} rows and the rank of {what} is {taken}. "
-            "Use fewer columns in X, fewer variables in Y, or more rows."
+        raise InfeasibleError(
+            f"{r} new score columns need n ≥ rank of {what} + {r} = {taken + r} rows, but there "
+            f"are n = {n} rows and the rank of {what} is {taken}. Use fewer columns in X, fewer "
+            "variables in Y, or more rows."
         )
-        raise InfeasibleError(msg)

@@ -9,18 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import DataError, ParameterError
+from discreet.synthesize.tolerances import ROWS, SINGLE_THREAD, SINGLE_THREAD_VECTOR
 
 Matrix = NDArray[np.float64]
-
-ROWS = 1024
-"""Rows handled at a time, so that a block of a few dozen columns stays in the processor's cache."""
-
-SINGLE_THREAD = 2**18
-"""Multiplications up to which BLAS does not divide a product among threads. Products of few columns
-stay below it: dividing them costs more than the product itself, above all on a busy machine."""
-
-SINGLE_THREAD_VECTOR = 2**13
-"""The same for products with a vector."""
 
 
 def as_matrix(values: Any, name: str) -> Matrix:
@@ -29,23 +20,18 @@ def as_matrix(values: Any, name: str) -> Matrix:
     if matrix.ndim == 1:
         matrix = matrix[:, None]
     if matrix.ndim != 2:
-        msg = f"{name} has {matrix.ndim} dimensions, expected rows and columns."
-        raise ParameterError(msg)
+        raise ParameterError(f"{name} has {matrix.ndim} dimensions, expected rows and columns.")
     with np.errstate(over="ignore", invalid="ignore"):
-        suspicious = [rows for rows in row_blocks(len(matrix)) if not _finite_sum(matrix[rows])]
-    for rows in suspicious:
-        finite = np.isfinite(matrix[rows]).all(axis=0)
-        if not finite.all():
-            msg = (
-                f"column {int(np.argmin(finite))} of {name} holds missing or infinite values. "
-                "Leave such rows out, or fill them in first."
-            )
-            raise DataError(msg)
+        for rows in row_blocks(len(matrix)):
+            if np.isfinite(matrix[rows].sum()):  # so are all its terms
+                continue
+            finite = np.isfinite(matrix[rows]).all(axis=0)
+            if not finite.all():
+                raise DataError(
+                    f"column {int(np.argmin(finite))} of {name} holds missing or infinite values. "
+                    "Leave such rows out, or fill them in first."
+                )
     return matrix
-
-
-def _finite_sum(block: Matrix) -> bool:
-    return bool(np.isfinite(block.sum()))
 
 
 def same_rows(**matrices: Matrix) -> None:
@@ -53,8 +39,7 @@ def same_rows(**matrices: Matrix) -> None:
     lengths = {name: len(matrix) for name, matrix in matrices.items()}
     if len(set(lengths.values())) > 1:
         shown = ", ".join(f"{name} has {n}" for name, n in lengths.items())
-        msg = f"all matrices need the same rows, but {shown}."
-        raise ParameterError(msg)
+        raise ParameterError(f"all matrices need the same rows, but {shown}.")
 
 
 def row_blocks(n: int, a: int = 1, b: int = 1) -> Iterator[slice]:
@@ -75,11 +60,11 @@ def binary_scales(A: Matrix) -> Matrix:
 
 def lengths(A: Matrix) -> Matrix:
     """Euclidean length of each column, also where squares leave the range of floats."""
-    squares = _squares(A, np.ones(A.shape[1]))
+    squares = _squares(A)
     if in_range(squares):
         return np.asarray(np.sqrt(squares))
     scales = binary_scales(A)
-    return np.asarray(np.sqrt(_squares(A, scales)) * scales)
+    return np.asarray(np.sqrt(_squares(A / scales)) * scales)
 
 
 def in_range(squares: Matrix) -> bool:
@@ -87,13 +72,11 @@ def in_range(squares: Matrix) -> bool:
     return bool(((squares > 1e-280) & (squares < 1e280)).all())
 
 
-def _squares(A: Matrix, scales: Matrix) -> Matrix:
-    total = np.zeros(A.shape[1])
+def _squares(A: Matrix) -> Matrix:
     with np.errstate(over="ignore", under="ignore"):
-        for rows in row_blocks(len(A)):
-            block = A[rows] if (scales == 1).all() else A[rows] / scales
-            total += np.einsum("ij,ij->j", block, block)
-    return total
+        blocks = (A[rows] for rows in row_blocks(len(A)))
+        squares = (np.einsum("ij,ij->j", block, block) for block in blocks)
+        return sum(squares, np.zeros(A.shape[1]))
 
 
 def cross(A: Matrix, B: Matrix) -> Matrix:
@@ -104,9 +87,9 @@ def cross(A: Matrix, B: Matrix) -> Matrix:
     return total
 
 
-def product(A: Matrix, B: Matrix) -> Matrix:
-    """A tall matrix times a small one, block by block."""
-    out = np.empty((len(A), B.shape[1]))
+def product(A: Matrix, B: Matrix, *, out: Matrix | None = None) -> Matrix:
+    """A tall matrix times a small one, block by block; `out` may be the tall one itself."""
+    out = np.empty((len(A), B.shape[1])) if out is None else out
     for rows in row_blocks(len(A), *B.shape):
-        np.matmul(A[rows], B, out=out[rows])
+        out[rows] = A[rows] @ B
     return out

@@ -18,12 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from discreet.synthesize.algebra.matrices import Matrix, binary_scales, in_range, row_blocks
-
-SAFE_PIVOT = 1e-6
-"""Squared sine between a column and those before it from which the Cholesky route is trusted."""
-
-ORTHONORMAL = 1e-13
-"""Largest deviation of products from the identity at which the second division is left out."""
+from discreet.synthesize.tolerances import ORTHONORMAL, SAFE_PIVOT
 
 
 @dataclass(frozen=True)

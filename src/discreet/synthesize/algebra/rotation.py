@@ -9,9 +9,7 @@ import numpy as np
 from discreet.errors import NotConvergedError, ParameterError
 from discreet.synthesize.algebra.decompose import Scores
 from discreet.synthesize.algebra.matrices import Matrix, as_matrix, lengths
-
-ORTHOGONAL = 1e-8
-"""Largest deviation of a given rotation from orthogonality."""
+from discreet.synthesize.tolerances import ORTHOGONAL
 
 
 def rotated(old: Scores, rotation: Any) -> Scores:
@@ -21,17 +19,17 @@ def rotated(old: Scores, rotation: Any) -> Scores:
       old: Scores and loadings of r components.
       rotation: An orthogonal r×r matrix, or `"varimax"`.
     """
-    U = varimax(old.W.T) if isinstance(rotation, str) else as_matrix(rotation, "the rotation")
     if isinstance(rotation, str) and rotation != "varimax":
-        msg = f"rotation must be 'varimax' or an orthogonal matrix, got {rotation!r}."
-        raise ParameterError(msg)
+        raise ParameterError(
+            f"rotation must be 'varimax' or an orthogonal matrix, got {rotation!r}."
+        )
+    U = varimax(old.W.T) if isinstance(rotation, str) else as_matrix(rotation, "the rotation")
     r = old.rank
     if U.shape != (r, r) or np.abs(U.T @ U - np.eye(r)).max(initial=0.0) > ORTHOGONAL:
-        msg = (
+        raise ParameterError(
             f"the rotation must be an orthogonal matrix with {r} rows and columns, since there "
             f"are {r} components; got {U.shape[0]} rows and {U.shape[1]} columns."
         )
-        raise ParameterError(msg)
     U = _nearest_orthogonal(U)
     return Scores(old.T @ U, U.T @ old.W)
 
@@ -54,8 +52,9 @@ def varimax(L: Matrix, *, tolerance: float = 1e-12, max_steps: int = 10_000) -> 
         before, reached = reached, float(np.linalg.norm(gradient, "nuc"))
         if reached - before <= tolerance * reached:
             return U
-    msg = f"varimax did not settle in {max_steps} steps. Give a rotation matrix instead."
-    raise NotConvergedError(msg)
+    raise NotConvergedError(
+        f"varimax did not settle in {max_steps} steps. Give a rotation matrix instead."
+    )
 
 
 def _nearest_orthogonal(A: Matrix) -> Matrix:

@@ -49,14 +49,13 @@ def mdav(values: Any, size: int, *, gain: float | None = None, standardise: bool
 
 def _checked(values: Matrix, size: int, gain: float | None) -> Matrix:
     if not 1 <= size <= len(values):
-        msg = f"size must lie between 1 and the number of rows, {len(values)}, got {size}."
-        raise ParameterError(msg)
+        raise ParameterError(
+            f"size must lie between 1 and the number of rows, {len(values)}, got {size}."
+        )
     if gain is not None and gain < 0:
-        msg = f"gain must not be negative, got {gain}."
-        raise ParameterError(msg)
+        raise ParameterError(f"gain must not be negative, got {gain}.")
     if not values.shape[1]:
-        msg = "rows cannot be clustered without any column of values."
-        raise ParameterError(msg)
+        raise ParameterError("rows cannot be clustered without any column of values.")
     return values
 
 

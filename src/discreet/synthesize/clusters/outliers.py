@@ -20,15 +20,9 @@ _NORMAL = float(1 / stats.norm.ppf(0.75))  # median deviation of a normal variab
 
 
 def outlying(values: Any, *, quantile: float = 0.999) -> NDArray[np.bool_]:
-    """For each row, whether it lies farther out than this share of a normal distribution.
-
-    Args:
-      values: The variables, n×d.
-      quantile: Share of rows of normal data that are not outlying.
-    """
+    """For each row (of n×d values), whether it lies farther out than this share of normal ones."""
     if not 0 < quantile < 1:
-        msg = f"quantile must lie between 0 and 1, got {quantile}."
-        raise ParameterError(msg)
+        raise ParameterError(f"quantile must lie between 0 and 1, got {quantile}.")
     scores = _robust_scores(as_matrix(values, "values"))
     apart = (scores**2).sum(axis=1)
     law = stats.chi2(max(scores.shape[1], 1))

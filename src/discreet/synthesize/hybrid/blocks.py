@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import DataError, ParameterError
+from discreet.synthesize.tolerances import CLUSTERED_ROWS
 
 Index = NDArray[np.int64]
-
-_BATCH = 8192  # rows; thirty columns of so many stay in the processor's cache
 
 
 @dataclass(frozen=True)
@@ -37,7 +36,7 @@ class Blocks:
 
     def batches(self) -> Iterator[Blocks]:
         """Runs of whole clusters, about as many rows each as the processor's cache holds."""
-        wanted = np.arange(1, len(self.order) // _BATCH + 1) * _BATCH
+        wanted = np.arange(1, len(self.order) // CLUSTERED_ROWS + 1) * CLUSTERED_ROWS
         cuts = np.unique([0, *np.searchsorted(self.clusters, wanted), len(self.names)])
         for first, last in itertools.pairwise(cuts):
             start, end = self.clusters[first], self.clusters[last]
@@ -71,8 +70,9 @@ def arrange(n: int, clusters: Any = None, groups: Any = None, pieces: Any = None
     group_of[cluster] = group
     if (group_of[cluster] != group).any():
         torn = names[cluster[np.argmax(group_of[cluster] != group)]]
-        msg = f"cluster {torn} lies in several groups, but groups are made of whole clusters."
-        raise ParameterError(msg)
+        raise ParameterError(
+            f"cluster {torn} lies in several groups, but groups are made of whole clusters."
+        )
     place = np.empty(len(names), dtype=np.int64)
     by_group = np.argsort(group_of, kind="stable")
     place[by_group] = np.arange(len(names))
@@ -95,8 +95,9 @@ def _codes(labels: Any, n: int, what: str) -> tuple[NDArray[Any], Index]:
         return np.zeros(1, dtype=np.int64), np.zeros(n, dtype=np.int64)
     labels = np.asarray(labels)
     if labels.shape != (n,):
-        msg = f"{what} need one label for each of the {n} rows, got shape {labels.shape}."
-        raise ParameterError(msg)
+        raise ParameterError(
+            f"{what} need one label for each of the {n} rows, got shape {labels.shape}."
+        )
     if labels.dtype.kind in "iu" and labels.min() > -(2**62) and labels.max() < 2**62:
         shifted = labels.astype(np.int64) - int(labels.min())
         if shifted.max() < 2 * n:  # dense numbers need no sorting

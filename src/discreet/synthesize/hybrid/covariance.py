@@ -15,10 +15,7 @@ from discreet.errors import InfeasibleError
 from discreet.synthesize.algebra.matrices import Matrix
 from discreet.synthesize.hybrid.blocks import Blocks, Index
 from discreet.synthesize.hybrid.kernels import products_within, triangular_roots
-
-_MARGIN = 1e-7  # α stays this far below its limit, where C would be singular
-_ROUNDING = 1e-12  # eigenvalues this near to zero are zero, on a scale where the largest are 1
-_PIVOT = 1e-14
+from discreet.synthesize.tolerances import MARGIN, PIVOT, ROUNDING
 
 Stack = NDArray[np.float64]
 
@@ -31,9 +28,9 @@ def local_factors(blocks: Blocks, E: Matrix, between: Matrix) -> tuple[Stack, In
     whole, part, lengths = _products(blocks, E, between)
     rest = whole - part
     smallest = np.asarray(np.linalg.eigvalsh(rest)[:, 0], dtype=np.float64)
-    if (smallest < -_ROUNDING).any():
+    if (smallest < -ROUNDING).any():
         raise _infeasible(blocks, smallest, _largest(whole, part))
-    rows = triangular_roots(rest, _PIVOT)
+    rows = triangular_roots(rest, PIVOT)
     return rest * lengths[:, None, :], rows
 
 
@@ -57,18 +54,18 @@ def _products(blocks: Blocks, E: Matrix, between: Matrix) -> tuple[Stack, Stack,
 def _largest(whole: Stack, part: Stack) -> float:
     r"""The smallest over clusters of :math:`1/\sqrt{\lambda_{max}(whole^{-1} part)}`, at most 1."""
     values, vectors = np.linalg.eigh(whole)
-    used = values > _ROUNDING * np.maximum(values[:, -1:], 1.0)
+    used = values > ROUNDING * np.maximum(values[:, -1:], 1.0)
     outside = np.where(used[:, None, :], 0.0, vectors)
-    if np.einsum("bij,bik,bkj->bj", outside, part, outside).max(initial=0.0) > _ROUNDING:
+    if np.einsum("bij,bik,bkj->bj", outside, part, outside).max(initial=0.0) > ROUNDING:
         return 0.0
     root = np.where(used, 1 / np.sqrt(np.where(used, values, 1.0)), 0.0)[:, None, :] * vectors
     ratio = np.linalg.eigvalsh(root.swapaxes(1, 2) @ part @ root)[:, -1].max(initial=0.0)
-    return 1.0 if ratio <= 0 else min(1.0, 1 / np.sqrt(ratio) / (1 + _MARGIN))
+    return 1.0 if ratio <= 0 else min(1.0, 1 / np.sqrt(ratio) / (1 + MARGIN))
 
 
 def _infeasible(blocks: Blocks, smallest: Stack, alpha: float) -> InfeasibleError:
     worst = int(np.argmin(smallest))
-    count = int((smallest < -_ROUNDING).sum())
+    count = int((smallest < -ROUNDING).sum())
     return InfeasibleError(
         f"variant 'b' is not possible in {count} of {len(smallest)} clusters: in cluster "
         f"{blocks.names[worst]} the products that are left for the residuals within the cluster "

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from discreet.synthesize.algebra.decompose import DEPENDENT_X, ZERO
 from discreet.synthesize.algebra.matrices import Matrix, as_matrix, binary_scales, same_rows
 from discreet.synthesize.hybrid.blocks import Blocks, Index, arrange
 from discreet.synthesize.hybrid.kernels import (
@@ -25,6 +24,7 @@ from discreet.synthesize.hybrid.kernels import (
     orthonormal_within,
     subtract_within,
 )
+from discreet.synthesize.tolerances import DEPENDENT_X, ZERO
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from discreet.errors import InfeasibleError, ParameterError
-from discreet.synthesize.algebra.decompose import DEPENDENT_RESIDUALS, ZERO, scores
+from discreet.synthesize.algebra.decompose import scores
 from discreet.synthesize.algebra.matrices import Matrix, as_matrix
 from discreet.synthesize.hybrid.blocks import Blocks, Index
 from discreet.synthesize.hybrid.covariance import largest_alpha, local_factors
@@ -31,6 +31,7 @@ from discreet.synthesize.hybrid.kernels import (
 )
 from discreet.synthesize.hybrid.levels import Levels, Scaled, model, scaled, subtract
 from discreet.synthesize.synthesis import Synthesis
+from discreet.synthesize.tolerances import DEPENDENT_RESIDUALS, ZERO
 
 Variant = Literal["main", "a", "b", "c"]
 Residuals = Literal["synthetic", "zero"]
@@ -112,11 +113,10 @@ def hybrid(
 
 def _check(variant: str, residuals: str) -> None:
     if variant not in get_args(Variant):
-        msg = f"variant must be one of {', '.join(get_args(Variant))}, got {variant!r}."
-        raise ParameterError(msg)
+        known = ", ".join(get_args(Variant))
+        raise ParameterError(f"variant must be one of {known}, got {variant!r}.")
     if residuals not in get_args(Residuals):
-        msg = f"residuals must be 'synthetic' or 'zero', got {residuals!r}."
-        raise ParameterError(msg)
+        raise ParameterError(f"residuals must be 'synthetic' or 'zero', got {residuals!r}.")
 
 
 def _made(
@@ -198,10 +198,9 @@ def _check_room(needed: Index, room: Index, names: Any, variant: str) -> None:
     if not short.any():
         return
     worst = int(np.argmax(needed - room))
-    msg = (
+    raise InfeasibleError(
         f"variant {variant!r} is not possible in {int(short.sum())} of {len(names)} clusters: in "
         f"cluster {names[worst]} the residuals have rank {int(needed[worst])}, but X_local and "
         f"X_shared leave only {int(room[worst])} dimensions free. Use variant 'main', larger "
         "clusters, or fewer columns in X_shared."
     )
-    raise InfeasibleError(msg)

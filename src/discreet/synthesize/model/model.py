@@ -32,12 +32,10 @@ from discreet.synthesize.model.formula import (
     names_of,
 )
 from discreet.synthesize.records import Records
+from discreet.synthesize.tolerances import LARGEST_MODEL
 
 Names = tuple[str, ...]
 Crossings = tuple[tuple[str, ...], ...]
-
-LARGEST = 2**30
-"""Entries of a model matrix that are held at most, 8 GiB of them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,7 +190,7 @@ def _check_size(m: int, n: int) -> None:
             f"the model has {m:,} parameters or more, but there are {n:,} rows. Leave out terms, "
             "use coarser codes, or read codes that are numbers as numbers: number(age)."
         )
-    if m * n > LARGEST:
+    if m * n > LARGEST_MODEL:
         raise ParameterError(
             f"the model matrix would have {n:,} rows and {m:,} columns. Use coarser codes, or "
             "make the cells clusters: method='hybrid' with clusters='cell'."

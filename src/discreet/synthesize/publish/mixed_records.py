@@ -24,8 +24,9 @@ from discreet.synthesize.publish.mixed_sentences import mixed_sentences
 from discreet.synthesize.publish.request import Request
 from discreet.synthesize.publish.sentences import Said
 from discreet.synthesize.result import Synthetic, SyntheticTrial
-from discreet.synthesize.safety.sets import LEAST_FREEDOM, Unsafe, cells_of, refuse
+from discreet.synthesize.safety.sets import Unsafe, cells_of, refuse
 from discreet.synthesize.synthesis import Synthesis
+from discreet.synthesize.tolerances import LEAST_FREEDOM
 
 _SEEDS = 2**31
 

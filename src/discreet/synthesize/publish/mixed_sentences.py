@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from discreet.design.statement import Sentence
 from discreet.protect.sentences import limit, process
 from discreet.synthesize.algebra.matrices import Matrix
-from discreet.synthesize.publish.sentences import EXACT, Said, randomness
+from discreet.synthesize.publish.sentences import Said, randomness
+from discreet.synthesize.tolerances import EXACT
 
 
 @dataclass(frozen=True, eq=False)

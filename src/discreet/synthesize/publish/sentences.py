@@ -19,9 +19,7 @@ from discreet.synthesize.algebra.decompose import fit, scores
 from discreet.synthesize.algebra.matrices import Matrix
 from discreet.synthesize.algebra.rotation import rotated
 from discreet.synthesize.publish.request import Request
-
-EXACT = 1e-8
-"""Relative difference up to which a predicate takes two moments for equal."""
+from discreet.synthesize.tolerances import EXACT
 
 NEAR = ("residual-correlation", "score-correlation", "from-residuals", "romm", "hybrid")
 """Methods whose values lie near the original ones."""

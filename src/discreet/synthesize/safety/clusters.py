@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from discreet.synthesize.hybrid.blocks import Index
 from discreet.synthesize.hybrid.kernels import products_within
 from discreet.synthesize.hybrid.levels import Levels, model
-from discreet.synthesize.safety.sets import LEAST_FREEDOM, ROUNDING
+from discreet.synthesize.tolerances import LEAST_FREEDOM, ONE
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def unsafe_clusters(
     unsafe = degrees < LEAST_FREEDOM
     rows = np.empty(n, dtype=np.bool_)
     in_unsafe = np.repeat(unsafe, np.diff(own.blocks.clusters))
-    rows[own.blocks.order] = in_unsafe | (leverage >= 1 - ROUNDING)
+    rows[own.blocks.order] = in_unsafe | (leverage >= ONE)
     return UnsafeClusters(own.blocks.names[unsafe], degrees[unsafe], rows)
 
 
@@ -84,4 +84,4 @@ def _lost_ranks(found: Levels) -> Index:
         return np.zeros_like(found.local_degrees)
     basis = np.concatenate([level.Q for level in found.above])
     sizes = np.linalg.eigvalsh(products_within(found.blocks.clusters, basis))
-    return np.asarray((sizes >= 1 - ROUNDING).sum(axis=1))
+    return np.asarray((sizes >= ONE).sum(axis=1))

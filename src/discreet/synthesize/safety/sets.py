@@ -25,15 +25,7 @@ from discreet.errors import ConfidentialError
 from discreet.synthesize.algebra.matrices import Matrix
 from discreet.synthesize.model.columns import Column, Factor
 from discreet.synthesize.model.model import Model
-
-LEAST_FREEDOM = 2
-"""Residual degrees of freedom that a set of rows needs."""
-
-ROUNDING = 1e-9
-"""A leverage or squared singular value within this of one is one."""
-
-NO_RESIDUAL = 1e-7
-"""Residuals of at most this share of a column's spread are none."""
+from discreet.synthesize.tolerances import LEAST_FREEDOM, NO_RESIDUAL, ONE
 
 Codes = NDArray[np.int64]
 
@@ -81,7 +73,7 @@ def unsafe_sets(model: Model, basis: Matrix) -> list[Unsafe]:
     for name, codes in _supports(model):
         where = f"records that alone determine the effect of {name}"
         found += [Unsafe(where, s) for s in _unsafe(codes, basis, leverage)]
-    single = np.flatnonzero(leverage >= 1 - ROUNDING)
+    single = np.flatnonzero(leverage >= ONE)
     if len(single) and not found:
         found.append(Unsafe("records of leverage 1", single))
     return found
@@ -188,13 +180,13 @@ def _unsafe(codes: Codes, basis: Matrix, leverage: Matrix) -> Iterator[NDArray[n
     sizes = np.bincount(codes[inside])
     sums = np.bincount(codes[inside], weights=leverage[inside])
     least = np.maximum(sizes - (LEAST_FREEDOM - 1), 1)  # singular values of one that it takes
-    suspect = (sizes > 0) & (sums >= least - ROUNDING * sizes)
+    suspect = (sizes > 0) & (sums >= least - (1 - ONE) * sizes)
     if not suspect.any():
         return
     rows = inside[suspect[codes[inside]]]
     rows = rows[np.argsort(codes[rows], kind="stable")]
     for cell in np.split(rows, np.flatnonzero(np.diff(codes[rows])) + 1):
-        lost = int((np.linalg.svd(basis[cell], compute_uv=False) ** 2 >= 1 - ROUNDING).sum())
+        lost = int((np.linalg.svd(basis[cell], compute_uv=False) ** 2 >= ONE).sum())
         if lost and len(cell) - lost < LEAST_FREEDOM:
             yield cell
 

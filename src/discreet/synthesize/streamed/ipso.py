@@ -24,20 +24,15 @@ from discreet.errors import ConfidentialError, DataError, ParameterError
 from discreet.files import OWNER_ONLY, PARQUET, ending_of, written_whole
 from discreet.microdata.backend import attempt
 from discreet.microdata.microdata import Microdata
-from discreet.synthesize.algebra.decompose import DEPENDENT_X, check_room, fit, loadings
+from discreet.synthesize.algebra.decompose import check_room, fit, loadings
 from discreet.synthesize.algebra.matrices import Matrix, cross, product
 from discreet.synthesize.algebra.orthonormal import householder, orthonormal, triangle
 from discreet.synthesize.streamed.row_draws import RowDraws
 from discreet.synthesize.streamed.terms import Term, terms_of
+from discreet.synthesize.tolerances import DEPENDENT_X, ONE, SAME_ROWS, STREAMED_ROWS
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-BATCH = 65_536
-"""Rows handled at a time."""
-
-SAME_ROWS = 1e-6
-"""Error from which the rows of the two passes cannot have been the same."""
 
 
 @dataclass(frozen=True)
@@ -95,12 +90,11 @@ def streamed_ipso(
     with written_whole(target, OWNER_ONLY) as temporary:
         error = _second_pass(records, draws, plan, temporary)
         if not error < SAME_ROWS:
-            msg = (
+            raise DataError(
                 f"moments of the written rows differ by {error:.2g} of their size, so the records "
                 "came in another order, or changed, while they were read. Put them into a file "
                 "first."
             )
-            raise DataError(msg)
     return Streamed(target, plan.rows, len(plan.root), plan.rank_residuals, error)
 
 
@@ -123,7 +117,7 @@ class Stream:
         start, data = 0, self.data
         table = data.table.select(*dict.fromkeys(term.name for term in (*self.X, *self.Y)))
         stream = attempt(
-            lambda: data.backend.to_pyarrow_batches(table, chunk_size=BATCH), data.origin
+            lambda: data.backend.to_pyarrow_batches(table, chunk_size=STREAMED_ROWS), data.origin
         )
         while (batch := attempt(lambda: next(stream, None), data.origin)) is not None:
             yield start, batch
@@ -165,11 +159,10 @@ class Plan:
 def _check_names(confidential: Sequence[str], covariates: Sequence[str]) -> None:
     both = [name for name in confidential if name in covariates]
     if both or not confidential or isinstance(confidential, str) or isinstance(covariates, str):
-        msg = (
+        raise ParameterError(
             "expected lists of column names, at least one of them confidential and none in both "
             f"lists; got {confidential!r} and {covariates!r}."
         )
-        raise ParameterError(msg)
 
 
 def _first_pass(records: Stream, draws: RowDraws) -> Plan:
@@ -180,7 +173,7 @@ def _first_pass(records: Stream, draws: RowDraws) -> Plan:
         rows = start + len(batch)
         parts = records.design(batch), records.confidential(batch), draws.rows(start, rows)
         small = np.vstack([small, householder(np.hstack(parts))])
-        small = small if len(small) < BATCH else householder(small)
+        small = small if len(small) < STREAMED_ROWS else householder(small)
     X, YZ = small[:, :m], small[:, m:]
     kept = triangle(X, DEPENDENT_X).kept
     check_room(rows, k, len(kept), "X")
@@ -223,12 +216,11 @@ def _second_pass(records: Stream, draws: RowDraws, plan: Plan, path: Path) -> fl
 
 def _refuse_leverage(A: Matrix, root: Matrix) -> None:
     Q = product(A, solve_triangular(root, np.eye(len(root))))
-    if (np.einsum("ij,ij->i", Q, Q) > 1 - 1e-9).any():
-        msg = (
+    if (np.einsum("ij,ij->i", Q, Q) >= ONE).any():
+        raise ConfidentialError(
             "there are records of leverage 1: their values would come out as they went in. Use "
             "coarser codes, or leave out terms."
         )
-        raise ConfidentialError(msg)
 
 
 def _with_values(batch: pa.RecordBatch, terms: list[Term], scaled: Matrix) -> pa.RecordBatch:

@@ -5,9 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from discreet.synthesize.algebra.matrices import Matrix
-
-UNIT = 4096
-"""Rows that are drawn together."""
+from discreet.synthesize.tolerances import DRAWN_ROWS
 
 
 class RowDraws:
@@ -29,15 +27,15 @@ class RowDraws:
     def rows(self, start: int, stop: int) -> Matrix:
         """The draws of the rows from `start` up to, and without, `stop`."""
         out = np.empty((stop - start, self.columns))
-        for unit in range(start // UNIT, -(-stop // UNIT)):
-            first = unit * UNIT
-            low, high = max(start, first), min(stop, first + UNIT)
+        for unit in range(start // DRAWN_ROWS, -(-stop // DRAWN_ROWS)):
+            first = unit * DRAWN_ROWS
+            low, high = max(start, first), min(stop, first + DRAWN_ROWS)
             out[low - start : high - start] = self._unit(unit)[low - first : high - first]
         return out
 
     def _unit(self, unit: int) -> Matrix:
         if self._last is None or self._last[0] != unit:
             bits = np.random.Philox(key=self._key, counter=[0, 0, 0, unit])
-            drawn = np.random.Generator(bits).standard_normal((UNIT, self.columns))
+            drawn = np.random.Generator(bits).standard_normal((DRAWN_ROWS, self.columns))
             self._last = unit, drawn
         return self._last[1]

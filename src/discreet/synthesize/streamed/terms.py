@@ -11,12 +11,10 @@ import numpy as np
 from discreet.errors import ConfidentialError, DataError, ParameterError, UnknownNameError
 from discreet.microdata.backend import fetch
 from discreet.microdata.microdata import Microdata
+from discreet.synthesize.tolerances import LEAST_FREEDOM
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-FEWEST = 3
-"""Rows that a level of a factor needs: two of them would come out mirrored."""
 
 
 @dataclass(frozen=True)
@@ -62,8 +60,7 @@ def terms_of(data: Microdata, names: Sequence[str], *, factors: bool) -> list[Te
     for name in names:
         if name not in numbers and not (factors and schema[name].is_string()):
             expected = "numbers or text" if factors else "numbers"
-            msg = f"column {name!r} holds {schema[name]}, expected {expected}."
-            raise ParameterError(msg)
+            raise ParameterError(f"column {name!r} holds {schema[name]}, expected {expected}.")
     spread = _spread(data, numbers) if numbers else {}
     return [
         t for name in names for t in ([spread[name]] if name in spread else _levels(data, name))
@@ -86,11 +83,10 @@ def _spread(data: Microdata, names: Sequence[str]) -> dict[str, Term]:
     for i, name in enumerate(names):
         mean, spread = answer[f"mean{i}"], answer[f"sd{i}"]
         if not answer["rows"] or answer[f"n{i}"] < answer["rows"] or not np.isfinite(mean):
-            msg = (
+            raise DataError(
                 f"column {name!r} holds missing or infinite values, or no rows. Leave such rows "
                 "out first; streamed records are not filled in."
             )
-            raise DataError(msg)
         made[name] = Term(name, centre=mean, scale=spread if spread > 0 else 1.0)
     return made
 
@@ -99,12 +95,13 @@ def _levels(data: Microdata, name: str) -> list[Term]:
     counted = data.table.group_by(name).aggregate(rows=data.table.count())
     found = fetch(data.backend, counted.order_by(name), data.origin).to_pylist()
     if any(row[name] is None for row in found):
-        msg = f"column {name!r} holds missing values. Make them a level of their own first."
-        raise DataError(msg)
-    if min(row["rows"] for row in found) < FEWEST:
-        msg = (
-            f"levels of {name!r} with fewer than {FEWEST} rows would come out as they went in, or "
+        raise DataError(
+            f"column {name!r} holds missing values. Make them a level of their own first."
+        )
+    fewest = 1 + LEAST_FREEDOM
+    if min(row["rows"] for row in found) < fewest:
+        raise ConfidentialError(
+            f"levels of {name!r} with fewer than {fewest} rows would come out as they went in, or "
             "mirrored. Use coarser codes."
         )
-        raise ConfidentialError(msg)
     return [Term(name, level=row[name]) for row in found[1:]]
