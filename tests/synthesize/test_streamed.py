@@ -108,9 +108,7 @@ def test_draws_belong_to_row_numbers():
         assert (again.rows(start, stop) == whole[start:stop]).all()
     assert abs(whole.mean()) < 0.03
     assert abs(whole.std() - 1) < 0.03
-    assert (
-        abs(np.corrcoef(whole[:UNIT, 0], whole[UNIT : 2 * UNIT, 0])[0, 1]) < 0.08
-    )
+    assert abs(np.corrcoef(whole[:UNIT, 0], whole[UNIT : 2 * UNIT, 0])[0, 1]) < 0.08
     assert (RowDraws(stream(6, "draws"), 3).rows(0, 5) != whole[:5]).all()
 
 

@@ -58,9 +58,7 @@ class Records:
     ) -> Any:
         """The records with other values in some columns, in the frame library they came in.
 
-        Args:
-          values: The new values by column.
-          keep: Which of the other columns stay; by default all that are not withheld.
+        The columns in `keep` stay as they are; by default all that are not withheld.
         """
         import narwhals as nw
 

@@ -76,10 +76,7 @@ def column_of(name: str, values: pa.ChunkedArray, missing: Missing) -> dict[str,
 def numbers_of(name: str, values: pa.ChunkedArray, role: str) -> NDArray[np.float64]:
     """A column that must hold a number in every row; texts are read as numbers.
 
-    Args:
-      name: The column.
-      values: Its values.
-      role: What the column is for, said in errors.
+    Errors say its role, what it is for.
     """
     import pyarrow as pa
     import pyarrow.compute as pc

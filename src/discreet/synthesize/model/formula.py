@@ -54,10 +54,7 @@ class ModelFormula:
         return PLAIN not in self.parts
 
     def sources(self, known: Iterable[str]) -> tuple[str, ...]:
-        """The columns that the right side is made from, weights left out.
-
-        Args:
-          known: The columns of the records.
+        """The known columns that the right side is made from, weights left out.
 
         Raises:
           UnknownNameError: A name is neither a column nor one of the functions.

@@ -54,11 +54,7 @@ class Rows:
         return np.asarray(order, dtype=np.int64)
 
     def with_outliers_apart(self, quantile: float) -> Rows:
-        """The rows with outlying ones in clusters and in a group of their own.
-
-        Args:
-          quantile: Share of rows of normal data that are not outlying.
-        """
+        """The rows with outlying ones, beyond a quantile, in clusters and a group of their own."""
         from discreet.synthesize.clusters.outliers import outlying, split_off
 
         clusters, apart = split_off(self.clusters, outlying(self.Y, quantile=quantile))

@@ -36,11 +36,7 @@ def mixed_records(
 ) -> Synthetic | SyntheticTrial:
     """New records with protected counts of codes, and amounts by the model of the original.
 
-    Args:
-      data: `Microdata`, or a frame.
-      chance: What is asked for, and where chance comes from.
-      model: The model, in which codes may be merged.
-      rows: The original rows.
+    Codes may be merged in the model; the rows are the original ones.
     """
     request, records = chance.request, chance.records
     chance.register()

@@ -27,8 +27,7 @@ class UnsafeClusters:
     """What would come out as it went in, or mirrored.
 
     Attributes:
-      names: Labels of the clusters with too few residual degrees of freedom.
-      degrees: How many each of these has.
+      names: Labels of the clusters with too few residual degrees of freedom, `degrees` each.
       rows: For each row whether it lies in such a cluster or has leverage one.
     """
 

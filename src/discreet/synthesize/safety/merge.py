@@ -40,11 +40,7 @@ def merged_labels(labels: Codes, within: Codes, find_small: Callable[[Codes], Co
     """Labels of which the small ones are one, as often as needed.
 
     Small ones that stay alone, or small together, take the smallest of the others with them.
-
-    Args:
-      labels: Numbered from 0.
-      within: Labels are merged within these sets only.
-      find_small: Tells which labels are too small.
+    Labels are numbered from 0, and merged `within` sets only.
     """
     while len(small := find_small(labels)):
         before = len(np.unique(labels))

@@ -30,13 +30,8 @@ from discreet.synthesize.safety.sets import (
 def safe_model(formula: ModelFormula, rows: Rows, merge: Merge | None) -> Model:
     """The matrices of a model in which all records have residuals to draw.
 
-    Args:
-      formula: The model.
-      rows: The rows.
-      merge: Whether levels of small cells are merged; they are refused otherwise.
-
     Raises:
-      UnsafeRowsError: There are such records, or a column without residuals.
+      UnsafeRowsError: There are others, and they are not to be merged; or a column has none.
     """
     model = merged_model(formula, rows, merge)
     fitted = _fitted(model)
@@ -58,12 +53,7 @@ def merged_model(formula: ModelFormula, rows: Rows, merge: Merge | None) -> Mode
 
 
 def hybrid_arguments(scaled: Model, rows: Rows) -> dict[str, Any]:
-    """What a hybrid method takes beside the confidential values.
-
-    Args:
-      scaled: The model, its rows multiplied by the roots of the weights.
-      rows: The rows with their clusters.
-    """
+    """What a hybrid method takes beside the confidential values of a `scaled` model."""
     return {
         "X_local": scaled.X,
         "X_shared": scaled.others.get(SHARED),
@@ -84,25 +74,20 @@ def _in_pieces(scaled: Model) -> Matrix:
 def safe_clusters(model: Model, rows: Rows, merge: Merge | None) -> Rows:
     """Rows whose clusters, and pieces of clusters, leave residuals to draw.
 
-    Args:
-      model: The model.
-      rows: The rows with their clusters.
-      merge: Whether small ones are merged, pieces within clusters and clusters within groups; they
-        are refused otherwise.
+    Small pieces are merged within clusters and small clusters within groups, or they are refused.
     """
     clusters, scaled = rows.clusters, model.scaled
     if clusters is None:
         return rows
     if rows.pieces is not None:
-        cells = _crossed(clusters, rows.pieces)
+        cells = np.unique(clusters * (rows.pieces.max() + 1) + rows.pieces, return_inverse=True)[1]
         find = partial(unsafe_clusters, _in_pieces(scaled), None)
         rows = replace(rows, pieces=_safe_labels("pieces", cells, clusters, find, merge))
 
     def unsafe(labels: Codes) -> UnsafeClusters:
         return unsafe_clusters(**hybrid_arguments(scaled, replace(rows, clusters=labels)))
 
-    clusters = _safe_labels("clusters", clusters, rows.groups, unsafe, merge)
-    rows = replace(rows, clusters=clusters)
+    rows = replace(rows, clusters=_safe_labels("clusters", clusters, rows.groups, unsafe, merge))
     _refuse_cells_within(scaled, rows)
     return rows
 
@@ -151,8 +136,3 @@ def _fitted(model: Model) -> Fitted:
     """The regression on all columns, crossed with nothing."""
     scaled = model.scaled
     return fit(scaled.Y, scaled.all_columns)
-
-
-def _crossed(clusters: Codes, pieces: Codes) -> Codes:
-    both = np.unique(np.column_stack([clusters, pieces]), axis=0, return_inverse=True)[1]
-    return both.astype(np.int64)

@@ -60,15 +60,12 @@ class Unsafe:
 def unsafe_sets(model: Model, basis: Matrix) -> list[Unsafe]:
     """All sets of rows with too few residual degrees of freedom: cells, supports, single rows.
 
-    Args:
-      model: The model.
-      basis: Orthonormal basis of its columns.
+    `basis` is an orthonormal basis of the model's columns.
     """
     leverage = np.einsum("ij,ij->i", basis, basis)
     found = []
     for crossing in model.crossings:
-        codes = cells_of(crossing, model.columns)
-        where = f"cells of {' × '.join(crossing)}"
+        codes, where = cells_of(crossing, model.columns), f"cells of {' × '.join(crossing)}"
         found += [Unsafe(where, s, crossing) for s in _unsafe(codes, basis, leverage)]
     for name, codes in _supports(model):
         where = f"records that alone determine the effect of {name}"
@@ -80,13 +77,7 @@ def unsafe_sets(model: Model, basis: Matrix) -> list[Unsafe]:
 
 
 def refuse(found: list[Unsafe], n: int, rank: int) -> None:
-    """Raise an error that says what is wrong and what to do, if anything is.
-
-    Args:
-      found: Sets with too few residual degrees of freedom.
-      n: Number of rows.
-      rank: Rank of the model.
-    """
+    """Refuse sets of rows with too few degrees of freedom, and a model of n rows with too few."""
     if n - rank < LEAST_FREEDOM:
         raise UnsafeRowsError(
             "the model leaves fewer than two residual degrees of freedom, so that the records "
@@ -111,9 +102,7 @@ def refuse_fixed_columns(names: tuple[str, ...], Y: Matrix, residuals: Matrix) -
     spread = np.linalg.norm(Y - Y.mean(axis=0), axis=0)
     fixed = np.linalg.norm(residuals, axis=0) <= NO_RESIDUAL * spread
     if fixed.any():
-        named = " and ".join(
-            repr(name) for name, is_fixed in zip(names, fixed, strict=True) if is_fixed
-        )
+        named = " and ".join(repr(names[j]) for j in np.flatnonzero(fixed))
         raise UnsafeRowsError(
             f"the model determines {named} without any residual, so that its values would come out "
             "as they went in. Leave the column out of the release, or terms out of the model.",
@@ -125,11 +114,7 @@ def refuse_one_direction(n: int, details: Mapping[str, Any]) -> None:
     r"""Refuse declared correlations where new residuals have a single direction to lie in.
 
     The synthetic residual is then :math:`d T ± \sqrt{1 - d^2}\, T^*` in a plane, and whoever knows
-    d has two candidates for the original.
-
-    Args:
-      n: Number of rows.
-      details: What the method found out: ranks, and the correlations that it used.
+    d has two candidates for the original. The details are what the method found out.
     """
     if "correlations" not in details:
         return
@@ -147,10 +132,7 @@ def refuse_one_direction(n: int, details: Mapping[str, Any]) -> None:
 def unsafe_cells_within(model: Model, labels: Codes, basis: Matrix) -> list[Unsafe]:
     """Cells of the model's factors within clusters, with too few residual degrees of freedom.
 
-    Args:
-      model: The model.
-      labels: The cluster of each row, numbered from 0.
-      basis: Orthonormal bases of what is preserved within clusters, one for each, side by side.
+    `basis` holds orthonormal bases of what is preserved within each cluster.
     """
     leverage = np.einsum("ij,ij->i", basis, basis)
     found = []

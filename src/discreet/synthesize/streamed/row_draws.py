@@ -13,10 +13,6 @@ class RowDraws:
 
     Rows come from a counter-based generator (Philox, 128 bits of key): those of one unit of rows
     have a counter of their own, so that any rows can be drawn in any order, and again.
-
-    Args:
-      rng: Gives the key.
-      columns: Number of columns k.
     """
 
     def __init__(self, rng: np.random.Generator, columns: int) -> None:

@@ -45,13 +45,7 @@ class Term:
 
 
 def terms_of(data: Microdata, names: Sequence[str], *, factors: bool) -> list[Term]:
-    """The terms of some columns: numbers, or all levels but one of a factor.
-
-    Args:
-      data: The records.
-      names: The columns.
-      factors: Whether columns of text are factors; otherwise they are refused.
-    """
+    """The terms of some columns: numbers, or all levels but one of `factors`, columns of text."""
     for name in names:
         if name not in data.columns:
             raise UnknownNameError("column", name, data.columns)
