@@ -11,7 +11,6 @@ columns, :math:`\hat E_3` over all rows and :math:`\hat E_4` within each cluster
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -19,7 +18,7 @@ import numpy as np
 from discreet.errors import InfeasibleError, ParameterError
 from discreet.synthesize.algebra.decompose import scores
 from discreet.synthesize.algebra.matrices import Matrix, as_matrix
-from discreet.synthesize.hybrid.blocks import Blocks, Index
+from discreet.synthesize.hybrid.blocks import Index
 from discreet.synthesize.hybrid.covariance import largest_alpha, local_factors
 from discreet.synthesize.hybrid.kernels import (
     clear_rounding,
@@ -35,29 +34,6 @@ from discreet.synthesize.tolerances import DEPENDENT_RESIDUALS, ZERO
 
 Variant = Literal["main", "a", "b", "c"]
 Residuals = Literal["synthetic", "zero"]
-
-
-@dataclass(frozen=True)
-class Parts:
-    """Residuals of one set of columns, as rows, in order of blocks.
-
-    Attributes:
-      within: E_4, what is left within clusters when X_B is crossed with them too.
-      between: E_3, what that crossing explains, or None when there is no X_B.
-    """
-
-    within: Matrix
-    between: Matrix | None
-
-    def some(self, columns: slice) -> Parts:
-        """The parts of some of the columns."""
-        between = None if self.between is None else self.between[columns]
-        return Parts(self.within[columns], between)
-
-    @property
-    def both(self) -> Matrix:
-        """E_3 + E_4, the residuals of the model."""
-        return self.within if self.between is None else self.within + self.between
 
 
 def hybrid(
@@ -128,61 +104,52 @@ def _made(
     details: dict[str, Any],
 ) -> Matrix:
     """The columns as they are published; what is found on the way goes into the details."""
-    k = len(columns)
+    k, order = len(columns), found.blocks.order
+    drawn = Scaled(draws, np.ones(k)).columns(order) if synthetic else columns[:0]
+    E4, E3 = _residuals(found, np.concatenate([columns, drawn]))
+    E = E4[:k] if E3 is None else E4[:k] + E3[:k]
+    columns -= E
     if not synthetic:
-        return np.asarray(columns - _residuals(found, columns).both)
-    drawn = Scaled(draws, np.ones(k)).columns(found.blocks.order)
-    both = _residuals(found, np.concatenate([columns, drawn]))
-    left, new = both.some(slice(None, k)), both.some(slice(k, None))
-    columns -= left.both
-    columns += _synthetic(found.blocks, left, new, variant, details)
+        return columns
+    clusters, T = found.blocks.clusters, E4[k:]
+    room = orthonormal_within(clusters, T, lengths_within(clusters, T), DEPENDENT_RESIDUALS)
+    if E3 is None:
+        replace_within(clusters, E, DEPENDENT_RESIDUALS, T)
+    elif variant == "main":
+        replace_within(clusters, E4[:k], DEPENDENT_RESIDUALS, T)
+        columns += _replaced(E3[:k], E3[k:])
+    elif variant == "a":
+        needed = replace_within(clusters, E, DEPENDENT_RESIDUALS, T)
+        _check_room(needed, room, found.blocks.names, variant)
+    else:
+        between = _replaced(E3[:k], E3[k:])
+        if variant == "c":
+            details["alpha"] = largest_alpha(found.blocks, E, between)
+            between *= details["alpha"]
+        C, needed = local_factors(found.blocks, E, between)
+        _check_room(needed, room, found.blocks.names, variant)
+        spread_within(clusters, T, C)
+        columns += between
+    columns += T
     return columns
 
 
-def _residuals(found: Levels, A: Matrix) -> Parts:
-    """The two kinds of residuals of columns."""
+def _residuals(found: Levels, A: Matrix) -> tuple[Matrix, Matrix | None]:
+    """The two kinds of residuals of columns, E_4 and E_3; the second only if there is an X_B."""
     blocks = found.blocks
     lengths = lengths_within(blocks.clusters, A)
     within = A.copy()
     subtract(found.local, within)
     clear_rounding(blocks.clusters, within, lengths, ZERO)
     if found.within is None:
-        return Parts(within, None)
+        return within, None
     between = within.copy()
     subtract([found.within], within)
     clear_rounding(blocks.clusters, within, lengths, ZERO)
     between -= within
     subtract(found.above, between)
     clear_rounding(blocks.whole, between, lengths_within(blocks.whole, A), ZERO)
-    return Parts(within, between)
-
-
-def _synthetic(
-    blocks: Blocks, left: Parts, drawn: Parts, variant: str, details: dict[str, Any]
-) -> Matrix:
-    """New residuals: scores of the drawn values with the loadings of the original ones."""
-    T = drawn.within
-    lengths = lengths_within(blocks.clusters, T)
-    room = orthonormal_within(blocks.clusters, T, lengths, DEPENDENT_RESIDUALS)
-    if left.between is None or drawn.between is None:
-        replace_within(blocks.clusters, left.within, DEPENDENT_RESIDUALS, T)
-        return T
-    if variant == "a":
-        needed = replace_within(blocks.clusters, left.both, DEPENDENT_RESIDUALS, T)
-        _check_room(needed, room, blocks.names, variant)
-        return T
-    between = _replaced(left.between, drawn.between)
-    if variant == "main":
-        replace_within(blocks.clusters, left.within, DEPENDENT_RESIDUALS, T)
-    else:
-        if variant == "c":
-            details["alpha"] = largest_alpha(blocks, left.both, between)
-            between *= details["alpha"]
-        C, needed = local_factors(blocks, left.both, between)
-        _check_room(needed, room, blocks.names, variant)
-        spread_within(blocks.clusters, T, C)
-    T += between
-    return T
+    return within, between
 
 
 def _replaced(E: Matrix, drawn: Matrix) -> Matrix:

@@ -40,23 +40,15 @@ class UnsafeClusters:
         return bool(self.rows.any())
 
 
-def unsafe_clusters(
-    X_local: Any,
-    X_shared: Any,
-    clusters: Any,
-    *,
-    groups: Any = None,
-    X_groups: Any = None,
-    pieces: Any = None,
-    X_pieces: Any = None,
-) -> UnsafeClusters:
+def unsafe_clusters(X_local: Any, X_shared: Any, clusters: Any, **crossed: Any) -> UnsafeClusters:
     """Clusters with fewer than two residual degrees of freedom, and rows of leverage one.
 
-    The arguments are those of `hybrid`. It does not look at the confidential variables.
+    The arguments are those of `hybrid`, with groups and pieces and what is crossed with them. It
+    does not look at the confidential variables.
     """
-    given = (clusters, X_local, pieces, X_shared, X_groups)
+    given = (clusters, X_local, X_shared, *crossed.values())
     n = len(next(values for values in given if values is not None))
-    own = model(n, X_local, X_shared, clusters, groups, X_groups, pieces, X_pieces)
+    own = model(n, X_local, X_shared, clusters, **crossed)
     found = own.levels(own.blocks)
     degrees = found.local_degrees - _lost_ranks(found)
     leverage = found.leverage
