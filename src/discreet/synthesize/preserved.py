@@ -28,8 +28,7 @@ Verdict = Literal["equal", "close", "different"]
 EQUAL, CLOSE = 1e-9, 0.1
 """Largest differences that are called equal and close, in standard deviations or correlations."""
 
-_QUANTILES = {"minimum": 0.0, "lower quartile": 0.25, "median": 0.5, "upper quartile": 0.75}
-_QUANTILES["maximum"] = 1.0
+_QUANTILES = ("minimum", "lower quartile", "median", "upper quartile", "maximum")
 
 
 @dataclass(frozen=True)
@@ -86,7 +85,7 @@ class Preserved(show.Frames):
           result: What `discreet.synthesize` made of them.
         """
         formula = parse(result.model)
-        records = read_records(data, secret=None, name=None, edition=None, ledger=None)
+        records = read_records(data)
         used = result.statement.steps[-1].parameters
         rows = Rows(*read_columns(records, formula, used["missing"]))
         model = merged_model(formula, rows, used.get("merge"))
@@ -108,7 +107,7 @@ class Preserved(show.Frames):
     @property
     def unchanged(self) -> float:
         """Share of records whose confidential values are all as they were."""
-        same = np.abs(self.synthetic - self.original) <= EQUAL * _spread(self.original)
+        same = np.abs(self.synthetic - self.original) <= EQUAL * self.original.std(axis=0)
         return float(same.all(axis=1).mean())
 
     def to_arrow(self) -> pa.Table:
@@ -148,18 +147,18 @@ def _figures(model: Model, synthetic: Matrix) -> Iterator[Figure]:
     """Everything that is compared, what the model promises first."""
     names = model.formula.confidential
     Y, w = model.Y, np.ones(len(model.Y)) if model.weights is None else model.weights
-    spread = _spread(Y)
-    both = Y, synthetic
+    both, spread = (Y, synthetic), Y.std(axis=0)
     for j, name in enumerate(names):
         yield _figure("mean", name, [np.average(A[:, j], weights=w) for A in both], spread[j])
     for j, name in enumerate(names):
-        sizes = [_deviation(A[:, j], w) for A in both]
+        sizes = [np.sqrt(np.cov(A[:, j], aweights=w, ddof=0)) for A in both]
         yield _figure("standard deviation", name, sizes, sizes[0])
     yield from _correlations(model, both, w)
-    yield from _coefficients(model, synthetic, spread)
-    for kind, share in _QUANTILES.items():
+    yield from _coefficients(model, synthetic, w)
+    for quarter, kind in enumerate(_QUANTILES):
         for j, name in enumerate(names):
-            yield _figure(kind, name, [np.quantile(A[:, j], share) for A in both], spread[j])
+            values = [np.quantile(A[:, j], quarter / 4) for A in both]
+            yield _figure(kind, name, values, spread[j])
     for j, name in enumerate(names):
         yield _figure("skewness", name, [_skewness(A[:, j]) for A in both], 1.0)
 
@@ -178,11 +177,11 @@ def _correlations(
             yield _figure("correlation", about, [before[i, j], after[i, j]], 1.0)
 
 
-def _coefficients(model: Model, synthetic: Matrix, spread: NDArray[np.float64]) -> Iterator[Figure]:
+def _coefficients(model: Model, synthetic: Matrix, w: NDArray[np.float64]) -> Iterator[Figure]:
     """Coefficients of the model, compared for columns of the spread one."""
     X = model.all_columns
     size = np.where((moves := X.std(axis=0)) > 0, moves, np.abs(X).max(axis=0, initial=1.0))
-    root = np.ones((len(X), 1)) if model.weights is None else np.sqrt(model.weights)[:, None]
+    root, spread = np.sqrt(w)[:, None], model.Y.std(axis=0)
     before, after = (
         np.linalg.lstsq(X / size * root, A * root, rcond=None)[0] for A in (model.Y, synthetic)
     )
@@ -197,15 +196,6 @@ def _coefficients(model: Model, synthetic: Matrix, spread: NDArray[np.float64]) 
 def _figure(kind: str, about: str, values: Sequence[Any], scale: Any) -> Figure:
     before, after = map(float, values)
     return Figure(kind, about, before, after, abs(after - before) / (float(scale) or 1.0))
-
-
-def _spread(Y: Matrix) -> NDArray[np.float64]:
-    spread: NDArray[np.float64] = Y.std(axis=0)
-    return spread
-
-
-def _deviation(y: NDArray[np.float64], w: NDArray[np.float64]) -> float:
-    return float(np.sqrt(np.average((y - np.average(y, weights=w)) ** 2, weights=w)))
 
 
 def _skewness(y: NDArray[np.float64]) -> float:

@@ -49,7 +49,12 @@ def residual_correlation(
     try:
         added = addition(old.W, old.W * d, alpha, root)
     except InfeasibleError as error:
-        raise _with_nearest_wish(error, old.W, d) from None
+        nearest = addition(old.W, old.W * d, "largest", "eigen").alpha * d
+        raise InfeasibleError(
+            f"correlations {_shown(d)} cannot be reached: {error} With it the correlations are "
+            f"{_shown(nearest)}. Component-wise correlations (`score_correlation`) are always "
+            "feasible."
+        ) from None
     T = random_scores(rng, len(model.Y), len(added.C), model.basis, old.T, what="X and Y together")
     details = {
         "rank_X": model.rank,
@@ -71,14 +76,6 @@ def in_unit_interval(values: Any, length: int, what: str) -> Matrix:
         msg = f"numbers must lie in [0, 1], got {d.tolist()}."
         raise ParameterError(msg)
     return np.array(np.broadcast_to(d, length))
-
-
-def _with_nearest_wish(error: InfeasibleError, W: Matrix, d: Matrix) -> InfeasibleError:
-    nearest = addition(W, W * d, "largest", "eigen").alpha * d
-    return InfeasibleError(
-        f"correlations {_shown(d)} cannot be reached: {error} With it the correlations are "
-        f"{_shown(nearest)}. Component-wise correlations (`score_correlation`) are always feasible."
-    )
 
 
 def _shown(numbers: Matrix) -> str:

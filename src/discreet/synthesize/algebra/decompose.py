@@ -46,11 +46,6 @@ class Fitted:
     basis: Matrix
 
     @property
-    def fitted(self) -> Matrix:
-        r""":math:`\hat Y`, n×k."""
-        return self.Y - self.residuals
-
-    @property
     def rank(self) -> int:
         """Rank of :math:`X`."""
         return int(self.basis.shape[1])

@@ -130,20 +130,13 @@ def replace_within(starts: Index, E: Columns, tolerance: Any, T: Columns) -> Ind
     Returns how many scores E has within each block.
     """
     ranks = np.zeros(len(starts) - 1, dtype=np.int64)
-    W, lengths = np.empty((len(E), len(E))), np.empty(len(E))
+    W, lengths = np.empty((len(E), len(E))), lengths_within(starts, E)
     for b in range(len(ranks)):
         block = E[:, starts[b] : starts[b + 1]].copy()
-        _column_lengths(block, lengths)
-        ranks[b] = _orthonormal(block, lengths, tolerance, W)
+        ranks[b] = _orthonormal(block, lengths[b], tolerance, W)
         scores = T[:, starts[b] : starts[b + 1]].copy()
         T[:, starts[b] : starts[b + 1]] = np.dot(W.T, scores)
     return ranks
-
-
-@njit(cache=True)
-def _column_lengths(A: Columns, out: Columns) -> None:
-    for j in range(len(A)):
-        out[j] = math.sqrt(_dot(A[j], A[j]))
 
 
 @njit(cache=True)

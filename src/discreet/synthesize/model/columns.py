@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -41,6 +40,12 @@ class Factor:
         rank = np.zeros(len(texts), dtype=np.int64)
         rank[order] = np.arange(len(order))
         return cls(tuple(texts[k] for k in order), rank[places])
+
+    def as_pandas(self) -> Any:
+        """The factor as a categorical column of pandas."""
+        import pandas as pd
+
+        return pd.Categorical.from_codes(self.codes, pd.Index(self.levels, dtype=object))
 
     def in_order(self, order: NDArray[np.int64]) -> Factor:
         """The same factor of rows in another order."""
@@ -92,20 +97,6 @@ def numbers_of(name: str, values: pa.ChunkedArray, role: str) -> NDArray[np.floa
     if np.isnan(numbers).any():
         raise _missing_values(name, "or fill them in first")
     return numbers
-
-
-def as_frame(columns: Mapping[str, Column]) -> Any:
-    """Columns as formulaic takes them, a pandas frame."""
-    import pandas as pd
-
-    return pd.DataFrame(
-        {
-            name: pd.Categorical.from_codes(column.codes, pd.Index(column.levels, dtype=object))
-            if isinstance(column, Factor)
-            else column
-            for name, column in columns.items()
-        }
-    )
 
 
 def _missing_values(name: str, remedy: str) -> DataError:

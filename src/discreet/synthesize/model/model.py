@@ -17,7 +17,6 @@ from discreet.synthesize.model.columns import (
     Column,
     Factor,
     Missing,
-    as_frame,
     column_of,
     numbers_of,
 )
@@ -165,7 +164,8 @@ def _evaluated(parsed: Any, columns: Mapping[str, Column], n: int) -> Any:
     """The model matrix by formulaic; what went wrong is said without quoting a record."""
     import pandas as pd
 
-    frame = as_frame(columns) if columns else pd.DataFrame(index=range(n))
+    values = {k: c.as_pandas() if isinstance(c, Factor) else c for k, c in columns.items()}
+    frame = pd.DataFrame(values, index=range(n))
     try:
         return parsed.get_model_matrix(frame, context=_OWN, output="numpy")
     except Exception as error:  # formulaic passes on whatever a transformation raises
