@@ -81,11 +81,7 @@ def arrange(n: int, clusters: Any = None, groups: Any = None, pieces: Any = None
     short = np.min_scalar_type(int(cell.max(initial=0)))  # short numbers are sorted by digits
     order = np.argsort(cell.astype(short), kind="stable")
     return Blocks(
-        order,
-        _starts(cell[order]),
-        _starts(cluster[order]),
-        _starts(group[order]),
-        names[by_group],
+        order, _starts(cell[order]), _starts(cluster[order]), _starts(group[order]), names[by_group]
     )
 
 

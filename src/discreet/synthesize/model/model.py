@@ -13,13 +13,7 @@ from numpy.typing import NDArray
 from discreet.design.frames import without_values
 from discreet.errors import DataError, ParameterError
 from discreet.synthesize.algebra.matrices import Matrix
-from discreet.synthesize.model.columns import (
-    Column,
-    Factor,
-    Missing,
-    column_of,
-    numbers_of,
-)
+from discreet.synthesize.model.columns import Column, Factor, Missing, column_of, numbers_of
 from discreet.synthesize.model.formula import (
     CONSTANT,
     LOCAL,

@@ -109,8 +109,7 @@ BEYOND_MODEL = limit(
     "Results that were not planned for may differ from those of the original records.",
 )
 OUT_OF_RANGE = limit(
-    "out-of-range",
-    "Synthetic values have decimals and may be negative or beyond what is possible.",
+    "out-of-range", "Synthetic values have decimals and may be negative or beyond what is possible."
 )
 NEAR_ORIGINAL = limit(
     "near-original",
