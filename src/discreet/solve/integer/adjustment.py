@@ -15,14 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.solve.integer.bound import box, weights_of
 from discreet.solve.integer.domain import Whole
-from discreet.solve.integer.found import Found, describe
 from discreet.solve.integer.neighbourhood import repaired
-from discreet.solve.integer.problem import Problem, Real
+from discreet.solve.integer.problem import Found, Problem, Real, describe
+from discreet.solve.integer.schedule import SCHEDULE
 from discreet.solve.integer.search import Search
 
-_LARGEST_PROGRAM = 20_000  # inner cells up to which linear programs are solved without being asked
 _WHOLE = 1e-6
 
 
@@ -50,8 +48,8 @@ class Nearest:
     ) -> Found:
         """The best table found."""
         if not len(start):
-            return describe(problem, start, 0.0, is_optimal=True)
-        exact = is_network and len(start) <= _LARGEST_PROGRAM
+            return describe(problem, start, is_optimal=True)
+        exact = is_network and len(start) <= SCHEDULE.network_cells
         most = problem.loss(problem.deviation(start))
         bounded = exact if self.bounded is None else self.bounded
         relaxed = _relaxed(problem, most) if bounded else None
@@ -67,7 +65,6 @@ class Nearest:
             best,
             bound,
             proposals=found.proposals,
-            seconds=found.seconds,
             chain_losses=found.chain_losses,
             is_repeatable=found.is_repeatable,
         )
@@ -89,7 +86,7 @@ def least_absolute(
     from scipy import sparse
     from scipy.optimize import linprog
 
-    weights, n = weights_of(problem), problem.design.n_inner
+    weights, n = problem.all_weights, problem.design.n_inner
     identity = sparse.identity(len(weights), format="csr")
     X = problem.design.matrix().astype(np.float64)
     under, over = problem.limits if limited else (np.full(len(weights), -np.inf),) * 2
@@ -103,6 +100,20 @@ def least_absolute(
         method="highs-ipm",
     )
     return None if found.x is None else np.asarray(found.x[:n], dtype=np.float64)
+
+
+def box(problem: Problem, loss: float) -> tuple[Real, Real]:
+    """Bounds of the inner cells that every point with at most this loss keeps."""
+    weights = problem.all_weights
+    heavy = weights > 0
+    reach = np.full(problem.design.n_published, np.inf)
+    reach[heavy] = problem.target[heavy] + (loss / weights[heavy]) ** (1 / problem.power)
+    high = problem.domain.high.astype(np.float64)
+    for where, _ in problem.design.member_blocks():
+        inside = where >= 0
+        high[inside] = np.minimum(high[inside], reach[where[inside]])
+    low = problem.domain.low.astype(np.float64)
+    return low, np.maximum(high, low)
 
 
 def _relaxed(problem: Problem, most: float) -> Real | None:

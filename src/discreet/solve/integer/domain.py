@@ -87,11 +87,6 @@ class Domain:
         apart = np.maximum(np.asarray(high) - np.asarray(low), 1)
         return cls(*_arrays(low, high, apart, False))
 
-    @classmethod
-    def fixed(cls, values: ArrayLike) -> Domain:
-        """The values as they are."""
-        return cls.interval(values, values)
-
     def __len__(self) -> int:
         return len(self.first)
 

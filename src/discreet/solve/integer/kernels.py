@@ -15,6 +15,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from discreet.solve.integer.schedule import SCHEDULE
+
 Random = NDArray[np.uint64]
 Members = NDArray[np.int32]
 Places = NDArray[np.int32]
@@ -22,8 +24,7 @@ Cells = NDArray[np.float32]
 
 FIRST, LAST, STEP, ZERO, WIDTH = range(5)  # columns of `Model.places`
 WEIGHT, LOW, HIGH, VALUE = range(4)  # columns of `Model.cells`
-_FAR = 30.0  # a rise of more than this many temperatures is never accepted
-_NEAR = 32  # partners of a pair are drawn this near in the order of the cells, or anywhere
+_FAR, _NEAR = SCHEDULE.far, SCHEDULE.near
 
 
 class Rule(NamedTuple):
@@ -157,13 +158,17 @@ def change(
     places: Places,
     cells: Cells,
     rule: Rule,
+    y: NDArray[np.int32],
     deviation: NDArray[Any],
     j: int,
     s: int,
 ) -> Any:
-    """The change of the loss when `s` is added to inner cell `j`."""
+    """The change of the loss and of the price of filled cells when `s` is added to cell `j`."""
+    paid = 0.0
+    if rule.price > 0.0:
+        paid = rule.price * (np.float64(y[j] + s > 0) - np.float64(y[j] > 0))
     if rule.plain:
-        return change_of_squares(members, places, deviation, j, s)
+        return paid + change_of_squares(members, places, deviation, j, s)
     loss, breaches = 0.0, 0.0
     for t in range(members.shape[1]):
         k = members[j, t]
@@ -174,25 +179,7 @@ def change(
         )
         if rule.excess > 0.0:
             breaches += breach(cells, rule, k, after) - breach(cells, rule, k, before)
-    return loss + rule.excess * breaches
-
-
-@njit(cache=True, inline="always")
-def rise_of(
-    members: Members,
-    places: Places,
-    cells: Cells,
-    rule: Rule,
-    y: NDArray[np.int32],
-    deviation: NDArray[Any],
-    j: int,
-    s: int,
-) -> Any:
-    """The change of the loss and of what filled cells cost when `s` is added to inner cell `j`."""
-    rise = change(members, places, cells, rule, deviation, j, s)
-    if rule.price > 0.0:
-        rise += rule.price * (np.float64(y[j] + s > 0) - np.float64(y[j] > 0))
-    return rise
+    return paid + loss + rule.excess * breaches
 
 
 @njit(cache=True, inline="always")
@@ -257,7 +244,7 @@ def sweep(model: Model, chain: Chain, temperatures: NDArray[np.float64], pairs: 
                 squares = change_of_squares(members, places, deviation, j, s)
                 if squares > _FAR * temperature:
                     continue
-            rise = rise_of(members, places, cells, rule, y, deviation, j, s)
+            rise = change(members, places, cells, rule, y, deviation, j, s)
             if accepts(rise, temperature, random):
                 move(members, y, deviation, j, s)
                 energy[0] += rise
@@ -269,7 +256,7 @@ def sweep(model: Model, chain: Chain, temperatures: NDArray[np.float64], pairs: 
             if i == j or not is_allowed(places, i, y[i] - s):
                 continue
             move(members, y, deviation, j, s)
-            rise += rise_of(members, places, cells, rule, y, deviation, i, -s)
+            rise += change(members, places, cells, rule, y, deviation, i, -s)
             if accepts(rise, temperature, random):
                 move(members, y, deviation, i, -s)
                 energy[0] += rise

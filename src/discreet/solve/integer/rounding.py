@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,16 +12,14 @@ from numpy.typing import NDArray
 from discreet.design.base import Design
 from discreet.errors import DataError
 from discreet.solve.integer.domain import Domain, Whole
-from discreet.solve.integer.found import Found, describe
-from discreet.solve.integer.problem import Problem
+from discreet.solve.integer.problem import Found, Problem, describe
 from discreet.solve.integer.remainders import Remainders
+from discreet.solve.integer.schedule import SCHEDULE
+
+if TYPE_CHECKING:
+    from discreet.solve.integer.cube_kernels import Cube
 
 Real = NDArray[np.float64]
-_LARGEST_PROGRAM = 200_000  # fractional cells up to which a two-way table is rounded exactly
-_LARGEST_CUBE = 2_000_000
-_EFFORT = (1e6, 1e7)  # proposals, more only where limits are still broken
-_WIDTHS = (60, 300)  # independent cells looked at together, more as fewer are left
-_NETWORK_WIDTHS = (60, 200, 600)
 _OPEN = 1e-7  # fractions this far from 0 and 1 are still to be decided
 
 
@@ -86,12 +84,12 @@ def controlled_multiples(design: Design, y: Whole, base: int, *, rng: np.random.
 def _controlled(design: Design, left: Remainders, rng: np.random.Generator) -> Found:
     """Which inner cells go up: `y` of the result is 1 for those, 0 for the others."""
     two_way = is_two_way(design)
-    start = _cube(design, left, _NETWORK_WIDTHS if two_way else _WIDTHS[:1], rng)
+    start = _cube(design, left, SCHEDULE.network_widths if two_way else SCHEDULE.widths[:1], rng)
     problem = _rounding_problem(design, left)
     if not problem.violations(problem.deviation(start)).any():
-        return describe(problem, start, 0.0)
+        return describe(problem, start)
     exact = _by_program(problem, left.fraction, rng) if two_way else None
-    return describe(problem, _mended(problem, start, rng) if exact is None else exact, 0.0)
+    return describe(problem, _mended(problem, start, rng) if exact is None else exact)
 
 
 def _mended(problem: Problem, start: Whole, rng: np.random.Generator) -> Whole:
@@ -101,9 +99,9 @@ def _mended(problem: Problem, start: Whole, rng: np.random.Generator) -> Whole:
 
     low, high = (problem.target + limit for limit in problem.limits)
     near = np.clip(problem.design.aggregate(start), np.rint(low), np.rint(high))
-    nearest = replace(problem, target=near, low=low - near, high=high - near, relaxed=None)
-    for proposals in _EFFORT:
-        search = Search(proposals=proposals, hot=0.1, bounded=False)
+    nearest = replace(problem, target=near, low=low - near, high=high - near)
+    for proposals in SCHEDULE.rounding_efforts:
+        search = Search(proposals=proposals, hot=SCHEDULE.rounding_heat)
         found = search(nearest, start, rng=rng)
         if not found.violations:
             return found.y
@@ -119,7 +117,6 @@ def _rounding_problem(design: Design, left: Remainders) -> Problem:
         Domain.interval(np.zeros(design.n_inner, dtype=np.int64), (left.over > 0).astype(np.int64)),
         low=low - target,
         high=high - target,
-        relaxed=left.fraction,
     )
 
 
@@ -137,7 +134,7 @@ def _by_program(problem: Problem, fraction: Real, rng: np.random.Generator) -> W
     """
     from scipy.optimize import Bounds, LinearConstraint, milp
 
-    if len(problem.rows) > _LARGEST_PROGRAM:
+    if len(problem.rows) > SCHEDULE.rounding_cells:
         return None
     X = problem.design.matrix()[problem.rows].astype(np.float64).T.tocsr()
     low, high = (np.rint(problem.target + limit) for limit in problem.limits)
@@ -176,7 +173,7 @@ def balanced(
     See Deville & Tillé (2004).
     """
     left = Remainders.of_reals(y)
-    chosen = widths or (_NETWORK_WIDTHS if is_two_way(design) else _WIDTHS)
+    chosen = widths or (SCHEDULE.network_widths if is_two_way(design) else SCHEDULE.widths)
     return left.whole + _cube(design, left, chosen, rng)
 
 
@@ -184,13 +181,13 @@ def _cube(
     design: Design, left: Remainders, widths: Sequence[int], rng: np.random.Generator
 ) -> Whole:
     """One for the inner cells that the cube method rounds up, zero for the others."""
-    from discreet.solve.integer.cube_kernels import Cube, fly, land, window_of
+    from discreet.solve.integer.cube_kernels import Cube, fly, window_of
 
     rows = _nearby_first(design, np.flatnonzero(left.over))
-    if len(rows) > _LARGEST_CUBE:
+    if len(rows) > SCHEDULE.cube_cells:
         raise DataError(
-            f"the cube method holds up to {_LARGEST_CUBE:,} fractional cells, got {len(rows):,}. "
-            "Round with method='margins' or 'total'."
+            f"the cube method holds up to {SCHEDULE.cube_cells:,} fractional cells, got "
+            f"{len(rows):,}. Round with method='margins' or 'total'."
         )
     X = design.matrix()[rows]
     low, _, sums = left.sums(design)
@@ -208,10 +205,19 @@ def _cube(
         while (waiting := _undecided(cube.part)).size < 0.9 * waiting_before:
             waiting_before = waiting.size
             fly(cube, window, waiting, random)
-    land(cube, window, _undecided(cube.part), random)
+    while (waiting := _undecided(cube.part)).size:
+        _let_go(cube, X[waiting].indices)
+        fly(cube, window, waiting, random)
     up = np.zeros(design.n_inner, dtype=np.int64)
     up[rows] = rng.random(len(rows)) < cube.part
     return up
+
+
+def _let_go(cube: Cube, cells: NDArray[Any]) -> None:
+    """Hold fewer of the sums of some cells, those of the fewest inner cells first."""
+    held = np.unique(cells[~cube.loose[cells]])
+    order = held[np.argsort(cube.size[held], kind="stable")]
+    cube.loose[order[: int(np.ceil(SCHEDULE.let_go * len(order)))]] = True
 
 
 def _undecided(part: Real) -> NDArray[np.int64]:
