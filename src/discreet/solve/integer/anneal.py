@@ -106,9 +106,7 @@ def anneal(
     return made + _quench(form, chains, stage, pairs, each)
 
 
-def _quench(
-    form: Compiled, chains: Sequence[Chain], stage: Stage, pairs: float, each: Each
-) -> int:
+def _quench(form: Compiled, chains: Sequence[Chain], stage: Stage, pairs: float, each: Each) -> int:
     """Sweep downhill until nothing gets better or it takes too long; go to the best point seen."""
     made = 0
     for _ in range(min(SCHEDULE.quenches, max(stage.sweeps // SCHEDULE.quench_share, 2))):

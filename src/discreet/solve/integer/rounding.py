@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.design.base import Design
-from discreet.errors import DataError
 from discreet.solve.integer.domain import Domain, Whole
 from discreet.solve.integer.problem import Found, Problem, describe
 from discreet.solve.integer.remainders import Remainders
 from discreet.solve.integer.schedule import SCHEDULE
 
-if TYPE_CHECKING:
-    from discreet.solve.integer.cube_kernels import Cube
-
 Real = NDArray[np.float64]
-_OPEN = 1e-7  # fractions this far from 0 and 1 are still to be decided
 
 
 def independent(probability: Real, rng: np.random.Generator) -> NDArray[np.bool_]:
@@ -83,8 +77,10 @@ def controlled_multiples(design: Design, y: Whole, base: int, *, rng: np.random.
 
 def _controlled(design: Design, left: Remainders, rng: np.random.Generator) -> Found:
     """Which inner cells go up: `y` of the result is 1 for those, 0 for the others."""
+    from discreet.solve.integer.cube import rounded_up
+
     two_way = is_two_way(design)
-    start = _cube(design, left, SCHEDULE.network_widths if two_way else SCHEDULE.widths[:1], rng)
+    start = rounded_up(design, left, SCHEDULE.blocks if two_way else SCHEDULE.blocks[:1], rng)
     problem = _rounding_problem(design, left)
     if not problem.violations(problem.deviation(start)).any():
         return describe(problem, start)
@@ -147,89 +143,20 @@ def _by_program(problem: Problem, fraction: Real, rng: np.random.Generator) -> W
     return up
 
 
-def balanced(
-    design: Design,
-    y: NDArray[Any],
-    *,
-    rng: np.random.Generator,
-    widths: Sequence[int] | None = None,
-) -> Whole:
+def balanced(design: Design, y: NDArray[Any], *, rng: np.random.Generator) -> Whole:
     """Round every inner cell down or up at random, without bias and with sums kept (cube method).
 
     Cells are moved together so that no sum leaves the whole numbers around it; where no group of
-    cells can be moved any more, sums are let go one by one, those of the fewest cells first.
+    cells can be moved any more, sums are let go little by little, those of the fewest cells first.
 
     Promise: the expected value of every cell, inner or published, is its real value; in a two-way
     table every published cell is rounded down or up (with up to 600 rows and columns). In other
     tables sums stay near, but not always within one.
     Cost: 24,000 cells under three two-way margins take a few seconds.
 
-    Args:
-      design: The design.
-      y: Inner cells, none negative.
-      rng: Source of randomness.
-      widths: How many independent cells are looked at together, in one pass after another.
-
     See Deville & Tillé (2004).
     """
+    from discreet.solve.integer.cube import rounded_up
+
     left = Remainders.of_reals(y)
-    chosen = widths or (SCHEDULE.network_widths if is_two_way(design) else SCHEDULE.widths)
-    return left.whole + _cube(design, left, chosen, rng)
-
-
-def _cube(
-    design: Design, left: Remainders, widths: Sequence[int], rng: np.random.Generator
-) -> Whole:
-    """One for the inner cells that the cube method rounds up, zero for the others."""
-    from discreet.solve.integer.cube_kernels import Cube, fly, window_of
-
-    rows = _nearby_first(design, np.flatnonzero(left.over))
-    if len(rows) > SCHEDULE.cube_cells:
-        raise DataError(
-            f"the cube method holds up to {SCHEDULE.cube_cells:,} fractional cells, got "
-            f"{len(rows):,}. Round with method='margins' or 'total'."
-        )
-    X = design.matrix()[rows]
-    low, _, sums = left.sums(design)
-    cube = Cube(
-        X.indptr.astype(np.int64),
-        X.indices.astype(np.int64),
-        left.fraction[rows],
-        sums - low,
-        np.zeros(design.n_published, dtype=np.bool_),
-        np.bincount(X.indices, minlength=design.n_published),
-    )
-    random = rng.integers(2**63, size=1).astype(np.uint64)
-    for width in widths:
-        window, waiting_before = window_of(width, design.n_published), 2 * len(rows)
-        while (waiting := _undecided(cube.part)).size < 0.9 * waiting_before:
-            waiting_before = waiting.size
-            fly(cube, window, waiting, random)
-    while (waiting := _undecided(cube.part)).size:
-        _let_go(cube, X[waiting].indices)
-        fly(cube, window, waiting, random)
-    up = np.zeros(design.n_inner, dtype=np.int64)
-    up[rows] = rng.random(len(rows)) < cube.part
-    return up
-
-
-def _let_go(cube: Cube, cells: NDArray[Any]) -> None:
-    """Hold fewer of the sums of some cells, those of the fewest inner cells first."""
-    held = np.unique(cells[~cube.loose[cells]])
-    order = held[np.argsort(cube.size[held], kind="stable")]
-    cube.loose[order[: int(np.ceil(SCHEDULE.let_go * len(order)))]] = True
-
-
-def _undecided(part: Real) -> NDArray[np.int64]:
-    return np.flatnonzero((part > _OPEN) & (part < 1 - _OPEN)).astype(np.int64)
-
-
-def _nearby_first(design: Design, rows: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Inner cells in an order in which neighbours share many sums.
-
-    The binary digits of the codes are interleaved, so that blocks of cells in a row are cubes.
-    """
-    codes = [code[rows].astype(np.int64) for code in design.inner_codes()]
-    digits = max((int(code.max(initial=0)).bit_length() for code in codes), default=0)
-    keys = [code >> bit & 1 for bit in range(digits) for code in codes]
-    return rows[np.lexsort(keys)] if keys else rows
+    return left.whole + rounded_up(design, left, SCHEDULE.blocks, rng)

@@ -42,14 +42,15 @@ class Schedule:
       program_effort: Simplex iterations times columns, of all programs together: about a minute.
       worthwhile: A size is gone through again when no more than this much excess is left.
       rise: Steps that a cell with a gap may rise in a program, besides the largest excess.
+      gap_steps: Steps up to which a cell may also be zero in a program, which holds gaps up to 10⁵.
       reach: How often weight spreads from published to inner cells and back to find neighbours.
       network_cells: Inner cells up to which networks are solved exactly without being asked.
       rounding_cells: Fractional cells up to which a two-way table is rounded exactly.
       cube_cells: Fractional cells up to which the cube method runs.
       rounding_efforts: Proposals to mend a rounding, more only where limits are still broken.
       rounding_heat: First temperature of that search, which must not leave the neighbourhood.
-      widths: Independent cells that the cube method looks at together, more as fewer are left.
-      network_widths: The same in two-way tables, where every sum can be kept.
+      blocks: Cells that the cube method moves together: few at first, which is fast, then as many
+        as two-way tables of 600 rows and columns need to keep every sum.
       let_go: Share of the sums that the cube method lets go at a time where no cell moves; all but
         the first few are then still kept.
       draw: Weight that draws an inner cell to its fit, beside a typical published cell.
@@ -92,14 +93,14 @@ class Schedule:
     program_effort: float = 2e8
     worthwhile: float = 0.9
     rise: int = 6
+    gap_steps: int = 50_000
     reach: int = 3
     network_cells: int = 20_000
     rounding_cells: int = 200_000
     cube_cells: int = 2_000_000
     rounding_efforts: tuple[float, ...] = (1e6, 1e7)
     rounding_heat: float = 0.1
-    widths: tuple[int, ...] = (60, 300)
-    network_widths: tuple[int, ...] = (60, 200, 600)
+    blocks: tuple[int, ...] = (64, 1000)
     let_go: float = 0.1
     draw: float = 0.05
     loose_draw: float = 1e-6
