@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InfeasibleError, NotConvergedError
-from discreet.solve.integer.adjustment import box
 from discreet.solve.integer.problem import Found, Problem, Real, describe
 
 if TYPE_CHECKING:
@@ -222,6 +221,20 @@ def _read(problem: Problem, program: Program, found: Any) -> NDArray[np.int64] |
     y: NDArray[np.int64] = np.rint(program.inner @ whole + program.offset).astype(np.int64)
     problem.domain.require(y)
     return y
+
+
+def box(problem: Problem, loss: float) -> tuple[Real, Real]:
+    """Bounds of the inner cells that every point with at most this loss keeps."""
+    weights = problem.all_weights
+    heavy = weights > 0
+    reach = np.full(problem.design.n_published, np.inf)
+    reach[heavy] = problem.target[heavy] + (loss / weights[heavy]) ** (1 / problem.power)
+    high = problem.domain.high.astype(np.float64)
+    for where, _ in problem.design.member_blocks():
+        inside = where >= 0
+        high[inside] = np.minimum(high[inside], reach[where[inside]])
+    low = problem.domain.low.astype(np.float64)
+    return low, np.maximum(high, low)
 
 
 def _padded(matrix: Any, width: int) -> Any:

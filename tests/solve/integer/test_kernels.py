@@ -69,7 +69,7 @@ def test_the_change_of_one_step_is_the_difference_of_two_energies(seed):
         for step in (step_up, step_down):
             s = step(places, j, chain.y[j])
             before = energy_of(cells, rule, chain.deviation)
-            rise = change(members, places, cells, rule, chain.y, chain.deviation, j, s)
+            rise = change(members, places, cells, rule, chain.deviation, j, s)
             move(members, chain.y, chain.deviation, j, s)
             np.testing.assert_allclose(energy_of(cells, rule, chain.deviation) - before, rise)
             assert is_allowed(places, j, chain.y[j])

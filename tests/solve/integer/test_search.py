@@ -188,7 +188,6 @@ def test_without_a_choice_the_start_is_the_optimum():
     problem = Problem(design, design.aggregate(y) + 1, Domain.interval(y, y))
     found = QUICK(problem, y, rng=rng_of(1))
     assert found.is_optimal
-    assert found.is_optimal
     assert found.loss == design.n_published
 
 
@@ -225,18 +224,3 @@ def test_a_stage_ends_by_proposals_or_by_the_clock():
     assert timed.fraction < 1.0
     time.sleep(0.03)
     assert timed.fraction == 1.0
-
-
-def test_a_price_of_filled_cells_leaves_fewer_of_them_and_is_no_part_of_the_loss():
-    design = dc.Design.product({"a": 6, "b": 5}, "a + b")
-    target = design.aggregate(np.full(30, 2))
-    domain = Domain.interval(np.zeros(30, dtype=int), np.full(30, 60))
-    filled = []
-    for price in (0.0, 3.0):
-        problem = Problem(design, target, domain, price=price)
-        found = Search(proposals=1e5)(problem, np.full(30, 2), rng=np.random.default_rng(1))
-        assert found.loss == problem.loss(found.z - target)
-        filled.append(np.count_nonzero(found.y))
-    assert filled[1] <= 12 < filled[0]
-    with pytest.raises(ParameterError, match="price"):
-        Problem(design, target, domain, price=-1.0)

@@ -92,7 +92,7 @@ def compiled(problem: Problem) -> Compiled:
     members = problem.design.members(rows)
     plain = problem.power == 2 and (problem.weights is None or bool((problem.weights == 1).all()))
     plain = plain and not problem.blocked
-    rule = Rule(float(problem.power), 0.0, problem.blocked, plain, False, float(problem.price))
+    rule = Rule(float(problem.power), 0.0, problem.blocked, plain, False)
     model = Model(members, _places(problem, members), _cells(problem), rule)
     scale, unit = _scales(model)
     if problem.blocked:

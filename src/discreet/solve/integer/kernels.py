@@ -33,7 +33,7 @@ class Rule(NamedTuple):
     `plain` is the sum of squares without weights and limits. Breaking a limit by one, or being
     one away from an allowed value, costs `excess`; values in 1..blocked-1 are forbidden.
     `screened` is the sum of squares with limits that are kept at the start: what the squares
-    alone refuse need not be looked at closely. An inner cell that is not zero costs `price`.
+    alone refuse need not be looked at closely.
     """
 
     power: float
@@ -41,7 +41,6 @@ class Rule(NamedTuple):
     blocked: int
     plain: bool
     screened: bool
-    price: float
 
 
 class Model(NamedTuple):
@@ -158,17 +157,13 @@ def change(
     places: Places,
     cells: Cells,
     rule: Rule,
-    y: NDArray[np.int32],
     deviation: NDArray[Any],
     j: int,
     s: int,
 ) -> Any:
-    """The change of the loss and of the price of filled cells when `s` is added to cell `j`."""
-    paid = 0.0
-    if rule.price > 0.0:
-        paid = rule.price * (np.float64(y[j] + s > 0) - np.float64(y[j] > 0))
+    """The change of the loss when `s` is added to inner cell `j`."""
     if rule.plain:
-        return paid + change_of_squares(members, places, deviation, j, s)
+        return change_of_squares(members, places, deviation, j, s)
     loss, breaches = 0.0, 0.0
     for t in range(members.shape[1]):
         k = members[j, t]
@@ -179,7 +174,7 @@ def change(
         )
         if rule.excess > 0.0:
             breaches += breach(cells, rule, k, after) - breach(cells, rule, k, before)
-    return paid + loss + rule.excess * breaches
+    return loss + rule.excess * breaches
 
 
 @njit(cache=True, inline="always")
@@ -244,7 +239,7 @@ def sweep(model: Model, chain: Chain, temperatures: NDArray[np.float64], pairs: 
                 squares = change_of_squares(members, places, deviation, j, s)
                 if squares > _FAR * temperature:
                     continue
-            rise = change(members, places, cells, rule, y, deviation, j, s)
+            rise = change(members, places, cells, rule, deviation, j, s)
             if accepts(rise, temperature, random):
                 move(members, y, deviation, j, s)
                 energy[0] += rise
@@ -256,7 +251,7 @@ def sweep(model: Model, chain: Chain, temperatures: NDArray[np.float64], pairs: 
             if i == j or not is_allowed(places, i, y[i] - s):
                 continue
             move(members, y, deviation, j, s)
-            rise += change(members, places, cells, rule, y, deviation, i, -s)
+            rise += change(members, places, cells, rule, deviation, i, -s)
             if accepts(rise, temperature, random):
                 move(members, y, deviation, i, -s)
                 energy[0] += rise

@@ -102,8 +102,7 @@ class Lattice:
         def within(table: Whole, chosen: Marks) -> Whole:
             return _search(_among(loose, chosen), np.where(chosen, table, 0), effort, rng)
 
-        found = _pruned(loose, y, most, effort, rng)
-        y = self.best([within(table, self._chosen(table, most)) for table in found])
+        y = within(y, self._chosen(y, most))
         count = int(np.ceil(SCHEDULE.exchanged_share * most))
         while count:
             wide = within(y, self._chosen(y, most + count))
@@ -160,21 +159,6 @@ def _search(
     search = Search(effort, hot=heat[0], cold=heat[1], pairs=0.3)
     found = search(problem, problem.domain.nearest(start), rng=rng)
     return repaired(problem, found.y) if found.violations else found.y
-
-
-def _pruned(
-    problem: Problem, y: Whole, most: int, proposals: float, rng: np.random.Generator
-) -> list[Whole]:
-    """Tables with few filled cells: each costs a price, which is raised, then lowered a little."""
-    low, price, found = 0.0, SCHEDULE.first_price, [y]
-    for _ in range(SCHEDULE.prices):
-        y = _search(replace(problem, price=price), y, proposals, rng)
-        if np.count_nonzero(y) > most:
-            low, price = price, price * SCHEDULE.dearer
-        else:
-            found.append(y)
-            y, price = found[0], (low + price) / 2
-    return found
 
 
 def _among(problem: Problem, chosen: Marks) -> Problem:

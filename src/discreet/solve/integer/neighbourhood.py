@@ -18,14 +18,12 @@ from discreet.solve.integer.domain import Whole
 from discreet.solve.integer.problem import Problem, Real
 from discreet.solve.integer.schedule import SCHEDULE
 
-Marks = NDArray[np.bool_]
-
 
 def repaired(problem: Problem, y: Whole) -> Whole:
     """A point that keeps the limits, or breaks them less, near a point of the domain.
 
     Neighbourhoods grow until all limits are kept or a program over all cells has ended. Cells
-    with a gap above zero are emptied and filled, and rise by a few steps at most.
+    with a gap above zero are switched on and off, and rise by a few steps at most.
 
     Promise: the result lies in the domain and breaks limits by no more in sum; the same input
     gives the same result whatever the number of threads and the speed of the machine.
@@ -56,20 +54,16 @@ def _sweep(state: _State, size: int) -> bool:
 class _State:
     """The point, its published cells, and what the program needs to know of the problem.
 
-    `rows` are the inner cells that may move: an inner cell is `base` and whole steps, whose number
-    lies between `low` and `high`, or is zero where the cell is `gapped`. `members` are their
-    published cells (a step adds an entry of its row), `cells` the same by published cell.
+    `rows` are the inner cells that may move, `members` their published cells (a step of an inner
+    cell adds an entry of its row), `cells` the same by published cell.
     """
 
     def __init__(self, problem: Problem, y: Whole) -> None:
-        part = problem.domain.take(problem.rows)
-        steps_to_zero = ~part.zero | (part.first % part.step == 0)  # the others are held
-        self.rows, part = problem.rows[steps_to_zero], part.take(steps_to_zero)
-        self.gapped = part.zero & (part.first > 0)
-        self.step = part.step.astype(np.int64)
-        self.base = np.where(self.gapped, 0, part.first)
-        self.low = (part.first - self.base) // self.step
-        self.high = (part.high - self.base) // self.step
+        self.rows = problem.rows
+        part = problem.domain.take(self.rows)
+        self.first, self.step = part.first.astype(np.int64), part.step.astype(np.int64)
+        self.most = (part.high - self.first) // self.step
+        self.gapped = part.zero & (self.first > 0)
         self.y = y.copy()
         self.z = problem.design.aggregate(y).astype(np.float64)
         X = problem.design.matrix()[self.rows].astype(np.float64)
@@ -77,37 +71,79 @@ class _State:
         self.cells = self.members.T.tocsr()
         self.size = np.maximum(np.diff(self.cells.indptr), 1)
         low, high = problem.limits
-        self.least = np.ceil(problem.target + low - 1e-9)
-        self.most = np.floor(problem.target + high + 1e-9)
-        self.excess = _excess(self.z, self.least, self.most)
+        self.low = np.ceil(problem.target + low - 1e-9)
+        self.high = np.floor(problem.target + high + 1e-9)
+        self.excess = _excess(self.z, self.low, self.high)
         self.spent = 0.0
 
     def improve(self, places: NDArray[np.intp]) -> None:
         """Move some of the rows so that limits are broken least."""
-        chosen = self.rows[places]
-        A = self.members[places].T.tocsr()
+        chosen, switch = self.rows[places], _Switches(self, places)
+        A = switch.columns(self.members[places]).T.tocsr()
         touched = np.flatnonzero(np.diff(A.indptr))
-        A, least, most = A[touched], self.least[touched], self.most[touched]
-        now = (self.y[chosen] - self.base[places]) // self.step[places]
+        A, low, high = A[touched], self.low[touched], self.high[touched]
+        now = switch.point(self.y[chosen])
         rest = self.z[touched] - A @ now
-        columns = self._columns(places, now)
-        found, effort = _program(A, (least - rest, most - rest), columns, self.excess[touched], now)
+        limits = low - rest, high - rest
+        found, effort = _program(A, limits, switch, self.excess[touched], now)
         self.spent += effort
         z = rest + A @ found
-        excess = _excess(z, least, most)
+        excess = _excess(z, low, high)
         if np.abs(excess).sum() < np.abs(self.excess[touched]).sum():
-            self.y[chosen] = self.base[places] + self.step[places] * found
+            self.y[chosen] = switch.inner(found)
             self.z[touched], self.excess[touched] = z, excess
 
-    def _columns(self, places: NDArray[np.intp], now: Whole) -> tuple[Whole, Whole, Marks]:
-        """Fewest and most steps of some rows, and which may be zero besides.
 
-        Programs hold no wide gaps, so cells rise by little, and large ones stay above the gap.
-        """
-        low, high = self.low[places], self.high[places]
-        room = np.maximum(now, low) + int(np.abs(self.excess).max()) + SCHEDULE.rise
-        gapped = self.gapped[places] & (room <= SCHEDULE.gap_steps)
-        return low, np.where(gapped, np.minimum(high, room), high), gapped
+class _Switches:
+    """Some of the rows as columns of a program: their steps, and a switch for those with a gap.
+
+    An inner cell without a gap is its first value and whole steps. One with a gap is zero while
+    its switch is off, and then takes no steps.
+    """
+
+    def __init__(self, state: _State, places: NDArray[np.intp]) -> None:
+        self.first, self.step = state.first[places], state.step[places]
+        gapped = state.gapped[places]
+        self.at = np.flatnonzero(gapped)
+        present = (state.y[state.rows[places]] - self.first) // self.step
+        room = np.maximum(present, 0) + int(np.abs(state.excess).max()) + SCHEDULE.rise
+        self.most = np.where(gapped, np.minimum(state.most[places], room), state.most[places])
+
+    @property
+    def high(self) -> Whole:
+        """The largest value of each column."""
+        return np.append(self.most, np.ones(len(self.at), dtype=np.int64))
+
+    def columns(self, members: Any) -> Any:
+        """Rows of members for steps, followed by those for switches."""
+        from scipy import sparse
+
+        lifted = members[self.at].multiply((self.first / self.step)[self.at, None])
+        return sparse.vstack([members, lifted], format="csr")
+
+    def links(self) -> Any:
+        """A row for each switch: steps less what the switch allows, which is zero at most."""
+        from scipy import sparse
+
+        n, m = len(self.first), len(self.at)
+        row, ones = np.arange(m), np.ones(m)
+        steps = sparse.csr_array((ones, (row, self.at)), shape=(m, n))
+        allowed = sparse.diags_array(-self.most[self.at].astype(np.float64), shape=(m, m))
+        return sparse.hstack([steps, allowed], format="csr")
+
+    def point(self, y: Whole) -> Whole:
+        """The columns of a point."""
+        on = y[self.at] > 0
+        steps = (y - self.first) // self.step
+        steps[self.at] = np.where(on, steps[self.at], 0)
+        return np.append(steps, on.astype(np.int64))
+
+    def inner(self, point: Whole) -> Whole:
+        """The point of columns."""
+        n = len(self.first)
+        lowest = self.first.copy()
+        lowest[self.at] *= point[n:]
+        return lowest + self.step * point[:n]
 
 
 def _excess(z: Real, low: Real, high: Real) -> Real:
@@ -127,11 +163,7 @@ def _around(state: _State, k: int, size: int) -> NDArray[np.intp]:
 
 
 def _program(
-    A: Any,
-    limits: tuple[Real, Real],
-    columns: tuple[Whole, Whole, Marks],
-    excess: Real,
-    point: Whole,
+    A: Any, limits: tuple[Real, Real], switch: _Switches, excess: Real, point: Whole
 ) -> tuple[Whole, float]:
     """A point with less excess than the given one, and the effort; kept limits stay kept."""
     import highspy
@@ -140,20 +172,20 @@ def _program(
     broken, n = np.flatnonzero(excess), A.shape[1]
     signs = (-np.sign(excess[broken]), (broken, np.arange(len(broken))))
     relief = sparse.csc_array(signs, shape=(len(excess), len(broken)))
-    matrix = sparse.hstack([A, relief], format="csc")
-    low, high, gapped = columns
+    links = sparse.hstack([switch.links(), sparse.csr_array((len(switch.at), len(broken)))])
+    matrix = sparse.vstack([sparse.hstack([A, relief]), links], format="csc")
     lp = highspy.HighsLp()
     lp.num_row_, lp.num_col_ = matrix.shape
     lp.col_cost_ = np.repeat([0.0, 1.0], [n, len(broken)])
-    lp.col_lower_ = np.append(low, np.zeros(len(broken))).astype(np.float64)
-    lp.col_upper_ = np.append(high, np.abs(excess[broken])).astype(np.float64)
-    lp.row_lower_, lp.row_upper_ = limits
+    lp.col_lower_ = np.zeros(lp.num_col_)
+    lp.col_upper_ = np.concatenate([switch.high, np.abs(excess[broken])]).astype(np.float64)
+    lp.row_lower_ = np.append(limits[0], np.full(len(switch.at), -np.inf))
+    lp.row_upper_ = np.append(limits[1], np.zeros(len(switch.at)))
     lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
     lp.a_matrix_.start_, lp.a_matrix_.index_ = matrix.indptr, matrix.indices
     lp.a_matrix_.value_ = matrix.data
     kinds = highspy.HighsVarType
-    steps = [kinds.kSemiInteger if gap else kinds.kInteger for gap in gapped]
-    lp.integrality_ = steps + [kinds.kContinuous] * len(broken)
+    lp.integrality_ = [kinds.kInteger] * n + [kinds.kContinuous] * len(broken)
     start = np.concatenate([point, np.abs(excess[broken])])
     found, iterations = _solved(lp, start, SCHEDULE.nodes // max(n, 1) + 1)
     return np.rint(found[:n]).astype(np.int64), float(iterations + 1) * lp.num_col_

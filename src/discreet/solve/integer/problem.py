@@ -44,7 +44,6 @@ class Problem:
       blocked: Published values in 1..blocked-1 are forbidden (needs whole targets).
       base: What inner cells outside the design add to each published cell; only forbidden
         values depend on it.
-      price: What each inner cell above zero costs a search besides; no part of the loss.
     """
 
     design: Design
@@ -58,7 +57,6 @@ class Problem:
     goals: tuple[float, ...] = ()
     blocked: int = 0
     base: NDArray[np.int64] | None = None
-    price: float = 0.0
 
     def __post_init__(self) -> None:
         if not self.power >= 1:
@@ -72,8 +70,6 @@ class Problem:
             self._check_length(name)
         if self.weights is not None and not (self.weights >= 0).all():
             raise ParameterError("weights must not be negative.")
-        if not self.price >= 0:
-            raise ParameterError(f"price must not be negative, got {self.price}.")
         if not np.isfinite(self.target).all():
             raise ParameterError("targets must be finite numbers.")
         if self.blocked and not (self.target == np.rint(self.target)).all():

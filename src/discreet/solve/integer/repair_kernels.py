@@ -150,7 +150,7 @@ def _best_step(
         s = _toward(places, j, y[j], sign, random)
         if s == 0 or tabu[j] > now:
             continue
-        alone = change(members, places, cells, rule, y, deviation, j, s)
+        alone = change(members, places, cells, rule, deviation, j, s)
         if alone < best:
             best, best_j, best_s, best_i, best_r = alone, j, s, -1, 0
         move(members, y, deviation, j, s)
@@ -161,7 +161,7 @@ def _best_step(
             r = -s if is_allowed(places, i, y[i] - s) else _toward(places, i, y[i], -sign, random)
             if r == 0:
                 continue
-            both = alone + change(members, places, cells, rule, y, deviation, i, r)
+            both = alone + change(members, places, cells, rule, deviation, i, r)
             if both < best:
                 best, best_j, best_s, best_i, best_r = both, j, s, i, r
         move(members, y, deviation, j, -s)

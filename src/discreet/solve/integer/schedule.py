@@ -42,7 +42,6 @@ class Schedule:
       program_effort: Simplex iterations times columns, of all programs together: about a minute.
       worthwhile: A size is gone through again when no more than this much excess is left.
       rise: Steps that a cell with a gap may rise in a program, besides the largest excess.
-      gap_steps: Steps up to which a cell may also be zero in a program, which holds gaps up to 10⁵.
       reach: How often weight spreads from published to inner cells and back to find neighbours.
       network_cells: Inner cells up to which networks are solved exactly without being asked.
       rounding_cells: Fractional cells up to which a two-way table is rounded exactly.
@@ -61,9 +60,6 @@ class Schedule:
       downhill_heat: The same where it only goes downhill.
       exchanged_share: Part of the filled cells that are exchanged at first, under a cap.
       exchanges: Small cells that are exchanged one by one, under a cap.
-      prices: Prices of a filled cell that are tried, under a cap.
-      first_price: The first of them.
-      dearer: Factor of the next one, until few enough cells are filled.
     """
 
     fewest_sweeps: int = 10
@@ -93,7 +89,6 @@ class Schedule:
     program_effort: float = 2e8
     worthwhile: float = 0.9
     rise: int = 6
-    gap_steps: int = 50_000
     reach: int = 3
     network_cells: int = 20_000
     rounding_cells: int = 200_000
@@ -109,9 +104,6 @@ class Schedule:
     downhill_heat: tuple[float, float] = (1e-3, 1e-3)
     exchanged_share: float = 0.25
     exchanges: int = 20
-    prices: int = 16
-    first_price: float = 0.1
-    dearer: float = 4.0
 
 
 SCHEDULE = Schedule()
