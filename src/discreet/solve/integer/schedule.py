@@ -52,6 +52,8 @@ class Schedule:
         as two-way tables of 600 rows and columns need to keep every sum.
       let_go: Share of the sums that the cube method lets go at a time where no cell moves; all but
         the first few are then still kept.
+      extra_rounds: Rounds of exchanging cells in a greedy choice, besides one for each chosen cell.
+      leverage_cells: Inner cells up to which leverages are computed from a dense matrix.
       draw: Weight that draws an inner cell to its fit, beside a typical published cell.
       loose_draw: The same where only ties are broken.
       heaviest: Weight of a published cell in a search for a fit, beside a typical one; with more
@@ -97,6 +99,8 @@ class Schedule:
     rounding_heat: float = 0.1
     blocks: tuple[int, ...] = (64, 1000)
     let_go: float = 0.1
+    extra_rounds: int = 100
+    leverage_cells: int = 4000
     draw: float = 0.05
     loose_draw: float = 1e-6
     heaviest: float = 5.0
