@@ -21,7 +21,7 @@ from discreet.protect.sentences import claimed, groups_not_hidden, limit, proces
 from discreet.solve.integer.domain import LimitError
 
 if TYPE_CHECKING:
-    from discreet.solve.integer.found import Found
+    from discreet.solve.integer.problem import Found
 
 _SWEEPS = 4000  # over the cells of a small table
 MARGIN_FACTOR = 4.0  # how much more a cell weighs for each variable it has fewer
@@ -184,7 +184,7 @@ class Adjust:
             weights=self.weights,
         )
         effort = min(self.proposals, _SWEEPS * max(len(start), 1))
-        search = Search(effort, self.seconds, hot=0.25, cold=0.04, pairs=0.05, bounded=False)
+        search = Search(effort, self.seconds, hot=0.25, cold=0.04, pairs=0.05)
         nearest = Nearest(search, bounded)
         return nearest(problem, start, is_network=is_two_way(table.design), rng=rng)
 

@@ -16,7 +16,7 @@ from discreet.protect.sentences import claimed, groups_not_hidden, multiples_of,
 from discreet.protect.statements import statement_of
 
 if TYPE_CHECKING:
-    from discreet.solve.integer.found import Found
+    from discreet.solve.integer.problem import Found
 
 
 @dataclass(frozen=True)

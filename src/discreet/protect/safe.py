@@ -25,8 +25,7 @@ from discreet.protect.sentences import claimed, groups_not_hidden, limit, proces
 from discreet.protect.statements import statement_of
 
 if TYPE_CHECKING:
-    from discreet.solve.integer.found import Found
-    from discreet.solve.integer.problem import Problem
+    from discreet.solve.integer.problem import Found, Problem
 
 Whole = NDArray[np.int64]
 _AMONG = {1: "in cells of at most one variable", 2: "in cells of more variables"}
@@ -148,7 +147,6 @@ class Safe:
             high=bound,
             groups=groups if (groups >= 0).any() else None,
             goals=(0.0, 1.0),
-            relaxed=y,
         )
 
     def _bound_of(self, order: NDArray[np.int64]) -> NDArray[np.float64]:

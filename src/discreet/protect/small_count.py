@@ -280,7 +280,6 @@ class SmallCountRounding:
             proposals=effort if is_first else effort / 10,
             chains=1,
             hot=0.3 if is_first else 0.05,
-            bounded=False,
         )
         start[rows] = search(self._problem(table, start, rows, plan), start[rows], rng=rng).y
         return start

@@ -6,12 +6,12 @@ import pytest
 import discreet as dc
 from discreet.solve.integer.adjustment import Nearest, least_absolute
 from discreet.solve.integer.domain import Domain
-from discreet.solve.integer.exact import solve_exactly
 from discreet.solve.integer.problem import Problem
 from discreet.solve.integer.search import Search
 from tests.assess import party
+from tests.solve.integer.exact import solve_exactly
 
-SEARCH = Search(proposals=1e5, hot=0.25, cold=0.04, pairs=0.05, bounded=False)
+SEARCH = Search(proposals=1e5, hot=0.25, cold=0.04, pairs=0.05)
 SHAPES = [{"a": 4, "b": 5}, {"a": 3, "b": 3, "c": 2}, {"a": 2, "b": 2, "c": 3}]
 
 
@@ -70,7 +70,7 @@ def test_without_gaps_a_two_way_table_is_solved_by_the_network_alone(seed):
 @pytest.mark.parametrize("seed", range(12))
 def test_the_network_mends_what_a_poor_search_leaves(seed):
     problem, start = noisy({"a": 9, "b": 9}, seed)
-    poor = Search(proposals=1, chains=1, hot=1.0, cold=1.0, bounded=False)
+    poor = Search(proposals=1, chains=1, hot=1.0, cold=1.0)
     rng = np.random.default_rng(1)
     alone = poor(problem, start, rng=np.random.default_rng(1))
     found = Nearest(poor)(problem, start, is_network=True, rng=rng)

@@ -6,9 +6,10 @@ import pytest
 import discreet as dc
 from discreet.errors import DataError
 from discreet.protect.sentences import mean_p
-from discreet.solve.integer import rounding
+from discreet.solve.integer import cube
 from discreet.solve.integer.remainders import parts
 from discreet.solve.integer.rounding import balanced, systematic
+from discreet.solve.integer.schedule import Schedule
 
 SHAPES = {
     "two-way": ({"a": 4, "b": 5}, "a*b"),
@@ -76,7 +77,7 @@ def test_a_general_matrix_is_rounded_too():
 
 
 def test_too_many_cells_are_refused(monkeypatch):
-    monkeypatch.setattr(rounding, "_LARGEST_CUBE", 5)
+    monkeypatch.setattr(cube, "SCHEDULE", Schedule(cube_cells=5))
     design = dc.Design.product({"a": 3, "b": 3}, "a*b")
     with pytest.raises(DataError, match="holds up to 5"):
         balanced(design, np.full(9, 0.5), rng=np.random.default_rng(1))

@@ -26,7 +26,7 @@ def values_of(domain, j):
         (Domain(0, [HIGH], 4, False), [0, 4, 8, 12]),
         (Domain.pair([3], [6]), [3, 6]),
         (Domain.pair([3], [3]), [3]),
-        (Domain.fixed([7]), [7]),
+        (Domain.interval([7], [7]), [7]),
         (Domain.gapped(3, [2]), [0]),
     ],
 )

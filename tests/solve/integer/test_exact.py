@@ -1,18 +1,16 @@
-"""The search against the exact optimum of small problems; bounds against both."""
+"""The search against the exact optimum of small problems, and that against all points."""
 
 import itertools
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import discreet as dc
-from discreet.errors import InfeasibleError, NotConvergedError, ParameterError
-from discreet.solve.integer.bound import box, dual_value, lower_bound
+from discreet.errors import InfeasibleError
 from discreet.solve.integer.domain import Domain
-from discreet.solve.integer.exact import solve_exactly
 from discreet.solve.integer.problem import Problem
 from discreet.solve.integer.search import Search
+from tests.solve.integer.exact import solve_exactly
 from tests.solve.integer.problems import problem_on, small_design
 
 CASES = 240
@@ -80,9 +78,8 @@ def test_the_search_reaches_the_optimum_in_nearly_all_small_problems(record_prop
     for seed in range(CASES):
         problem, start, rng = case(seed)
         exact = solve_exactly(problem, start)
-        found = Search(proposals=1e5, bounded=seed % 4 == 0)(problem, start, rng=rng)
+        found = Search(proposals=1e5)(problem, start, rng=rng)
         assert found.loss >= exact.loss - 1e-6
-        assert found.lower_bound <= exact.loss + 1e-6
         gaps.append((found.loss - exact.loss) / max(exact.loss, 1.0))
     gaps = np.array(gaps)
     record_property("largest gaps", np.sort(gaps)[-10:].round(3).tolist())
@@ -107,38 +104,6 @@ def test_the_least_maximum_is_found_by_both(seed):
     assert (found.maximum, found.loss) == (exact.maximum, exact.loss)
 
 
-@pytest.mark.parametrize("seed", range(40))
-def test_any_multipliers_prove_a_true_bound(seed):
-    problem, start, rng = case(seed)
-    loss = problem.loss(problem.deviation(start))
-    low, high = box(problem, loss)
-    best = Search(proposals=2e4, bounded=False)(problem, start, rng=rng)
-    for scale in (0.1, 1.0, 10.0):
-        multipliers = rng.normal(0, scale, problem.design.n_published)
-        assert dual_value(problem, multipliers, low, high) <= best.loss + 1e-6
-    assert ((best.y >= low - 1e-9) & (best.y <= high + 1e-9)).all()
-
-
-def test_the_bound_is_tight_where_the_relaxation_is():
-    """Real targets of a two-way table: the relaxed loss is that of the normal equations."""
-    design = dc.Design.product({"a": 3, "b": 4}, "a + b")
-    rng = np.random.default_rng(1)
-    target = rng.uniform(50, 90, design.n_published)
-    X = design.matrix().toarray()
-    y = np.linalg.lstsq(X.T, target, rcond=None)[0]
-    least = ((X.T @ y - target) ** 2).sum()
-    problem = Problem(design, target, Domain.interval(np.zeros(12, dtype=int), np.full(12, 500)))
-    start = problem.domain.nearest(np.maximum(y, 0))
-    np.testing.assert_allclose(lower_bound(problem, start), least, rtol=1e-3)
-
-
-def test_a_known_relaxed_solution_needs_no_solver():
-    problem, start = tiny(1)
-    true = np.array([1, 2, 3, 4])
-    known = replace(problem, target=problem.design.aggregate(true), relaxed=true)
-    assert lower_bound(known, start) == 0.0
-
-
 def test_infeasible_limits_are_explained():
     design = dc.Design.product({"a": 2, "b": 2}, "a*b")
     domain = Domain.pair(np.zeros(4, dtype=int), np.full(4, 3))
@@ -146,22 +111,3 @@ def test_infeasible_limits_are_explained():
     problem = Problem(design, np.full(9, 4), domain, **limits)
     with pytest.raises(InfeasibleError, match="no whole numbers of the domain keep the limits"):
         solve_exactly(problem, np.zeros(4, dtype=int))
-
-
-def test_a_table_too_large_for_exactness_is_refused():
-    design = dc.Design.product({"a": 300, "b": 300}, "a*b")
-    y = np.full(design.n_inner, 500)
-    problem = Problem(design, design.aggregate(y) + 7, Domain.gapped(3, np.full(len(y), 10**6)))
-    with pytest.raises(ParameterError, match="use the search instead"):
-        solve_exactly(problem, y)
-
-
-def test_the_effort_is_counted_in_nodes_not_in_time():
-    """Cells of 0 or 7 under sums that no choice meets need more than one node."""
-    rng = np.random.default_rng(5)
-    design = dc.Design.from_matrix((rng.random((40, 16)) < 0.5).astype(int))
-    domain = Domain(0, np.full(40, 7), 7, False)
-    target = design.aggregate(rng.integers(0, 8, 40))
-    problem = Problem(design, target, domain, power=1.0)
-    with pytest.raises(NotConvergedError, match="was not reached"):
-        solve_exactly(problem, np.zeros(40, dtype=int), nodes=1)

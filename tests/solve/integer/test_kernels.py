@@ -6,9 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.errors import DesignError
-from discreet.solve.integer.anneal import restart
+from discreet.solve.integer.anneal import Stage, restart
 from discreet.solve.integer.chains import compiled
-from discreet.solve.integer.effort import Stage
 from discreet.solve.integer.kernels import (
     below,
     change,
@@ -20,7 +19,7 @@ from discreet.solve.integer.kernels import (
     step_up,
     sweep,
 )
-from discreet.solve.integer.tighten import Limits, keep_limits
+from discreet.solve.integer.limits import keep_limits
 from tests.solve.integer.problems import problem_on, small_design
 from tests.strategies import designs
 
@@ -93,7 +92,7 @@ def test_repair_stays_exact_and_never_adds_violations(seed):
     problem, start = problem_on(small_design(rng), rng)
     form, chain = chain_of(problem, start)
     m = problem.design.n_published
-    limits = Limits(np.full(m, -2.0), np.full(m, 2.0))
+    limits = np.full(m, -2.0), np.full(m, 2.0)
     before = int((np.abs(chain.deviation[:-1]) > 2).sum())
     left = keep_limits(form, chain, limits, Stage(len(chain.y), 1e5, None))
     form.require_exact(chain)

@@ -15,6 +15,7 @@ from discreet.solve.integer.domain import Domain
 from discreet.solve.integer.neighbourhood import repaired
 from discreet.solve.integer.problem import Problem
 from discreet.solve.integer.rounding import controlled_multiples
+from discreet.solve.integer.schedule import Schedule
 from tests.solve.integer.problems import KINDS, domain_of, small_design
 
 
@@ -87,7 +88,7 @@ def test_domains_are_kept_and_nothing_gets_worse(kind, seed):
 
 @pytest.mark.parametrize("sizes", [(20, 60, 20_000), (20_000,)])
 def test_neighbourhoods_grow_until_every_limit_is_kept(sizes, monkeypatch):
-    monkeypatch.setattr(neighbourhood, "_SIZES", sizes)
+    monkeypatch.setattr(neighbourhood, "SCHEDULE", Schedule(program_sizes=sizes))
     design = dc.Design.product({"a": 9, "b": 8, "c": 7}, "a*b + b*c + a*c")
     problem, start = rounding_problem(design, 5)
     assert problem.violations(problem.deviation(start)).sum() > 50
@@ -96,8 +97,8 @@ def test_neighbourhoods_grow_until_every_limit_is_kept(sizes, monkeypatch):
 
 
 def test_the_effort_is_bounded(monkeypatch):
-    monkeypatch.setattr(neighbourhood, "_SIZES", (60,))
-    monkeypatch.setattr(neighbourhood, "_EFFORT", 300)
+    short = Schedule(program_sizes=(60,), program_effort=300)
+    monkeypatch.setattr(neighbourhood, "SCHEDULE", short)
     design = dc.Design.product({"a": 9, "b": 8, "c": 7}, "a*b + b*c + a*c")
     problem, start = rounding_problem(design, 5)
     y = repaired(problem, start)

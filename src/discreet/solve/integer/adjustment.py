@@ -9,20 +9,17 @@ vertices are whole. The search chooses which cells are zero, the program does th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from discreet.solve.integer.bound import box, weights_of
-from discreet.solve.integer.domain import Whole
-from discreet.solve.integer.found import Found, describe
+from discreet.solve.integer.domain import LARGEST, Whole
 from discreet.solve.integer.neighbourhood import repaired
-from discreet.solve.integer.problem import Problem, Real
+from discreet.solve.integer.problem import Found, Problem, Real, describe
+from discreet.solve.integer.schedule import SCHEDULE
 from discreet.solve.integer.search import Search
 
-_LARGEST_PROGRAM = 20_000  # inner cells up to which linear programs are solved without being asked
 _WHOLE = 1e-6
 
 
@@ -50,27 +47,18 @@ class Nearest:
     ) -> Found:
         """The best table found."""
         if not len(start):
-            return describe(problem, start, 0.0, is_optimal=True)
-        exact = is_network and len(start) <= _LARGEST_PROGRAM
-        most = problem.loss(problem.deviation(start))
+            return describe(problem, start, is_optimal=True)
+        exact = is_network and len(start) <= SCHEDULE.network_cells
         bounded = exact if self.bounded is None else self.bounded
-        relaxed = _relaxed(problem, most) if bounded else None
-        bound = 0.0 if relaxed is None else min(problem.loss(problem.deviation(relaxed)), most)
+        relaxed = _relaxed(problem) if bounded else None
+        bound = 0.0 if relaxed is None else problem.loss(problem.deviation(relaxed))
         if relaxed is not None and (y := _whole(problem, relaxed)) is not None:
-            return describe(problem, y, bound, is_optimal=bound < most or not most)
+            return describe(problem, y, bound, is_optimal=True)
         found = self.search(problem, start, rng=rng)
         best = repaired(problem, found.y) if found.violations else found.y
-        polished = _polished(problem, best) if exact else None
-        best = best if polished is None else polished
-        return describe(
-            problem,
-            best,
-            bound,
-            proposals=found.proposals,
-            seconds=found.seconds,
-            chain_losses=found.chain_losses,
-            is_repeatable=found.is_repeatable,
-        )
+        best = _polished(problem, best) if exact else best
+        again = describe(problem, best, bound)
+        return replace(again, proposals=found.proposals, is_repeatable=found.is_repeatable)
 
 
 def least_absolute(
@@ -89,7 +77,7 @@ def least_absolute(
     from scipy import sparse
     from scipy.optimize import linprog
 
-    weights, n = weights_of(problem), problem.design.n_inner
+    weights, n = problem.all_weights, problem.design.n_inner
     identity = sparse.identity(len(weights), format="csr")
     X = problem.design.matrix().astype(np.float64)
     under, over = problem.limits if limited else (np.full(len(weights), -np.inf),) * 2
@@ -105,14 +93,18 @@ def least_absolute(
     return None if found.x is None else np.asarray(found.x[:n], dtype=np.float64)
 
 
-def _relaxed(problem: Problem, most: float) -> Real | None:
-    """The best point without gaps, with the limits kept where that is possible.
-
-    Points with more than the given loss are left out.
-    """
-    low, high = box(problem, most)
+def _relaxed(problem: Problem) -> Real | None:
+    """The best point without gaps, with the limits kept where that is possible."""
+    low, high = _range(problem)
     limited = least_absolute(problem, low, high, limited=True)
     return least_absolute(problem, low, high) if limited is None else limited
+
+
+def _range(problem: Problem) -> tuple[Real, Real]:
+    """Bounds of the inner cells, without gaps."""
+    domain = problem.domain
+    high = np.where(domain.last == LARGEST, np.inf, domain.high)
+    return domain.low.astype(np.float64), high
 
 
 def _whole(problem: Problem, y: Real) -> Whole | None:
@@ -120,24 +112,18 @@ def _whole(problem: Problem, y: Real) -> Whole | None:
     rounded: Whole = np.rint(y).astype(np.int64)
     if np.abs(y - rounded).max(initial=0) > _WHOLE or not problem.domain.contains(rounded).all():
         return None
-    return None if _breaches(problem, rounded) else rounded
+    return None if _rank(problem, rounded)[0] else rounded
 
 
-def _polished(problem: Problem, y: Whole) -> Whole | None:
+def _polished(problem: Problem, y: Whole) -> Whole:
     """The best table with the same cells at zero, when it is better than the given one."""
-    low, high = box(problem, problem.loss(problem.deviation(y)))
-    low = np.where(y > 0, np.maximum(low, problem.domain.first), 0.0)
-    high = np.where(y > 0, high, 0.0)
+    low = np.where(y > 0, problem.domain.first, 0.0)
+    high = np.where(y > 0, _range(problem)[1], 0.0)
     vertex = least_absolute(problem, low, high, limited=True)
     better = None if vertex is None else _whole(problem, vertex)
-    if better is None or _rank(problem, better) >= _rank(problem, y):
-        return None
-    return better
+    return y if better is None else min(y, better, key=lambda table: _rank(problem, table))
 
 
-def _breaches(problem: Problem, y: Whole) -> int:
-    return int(problem.violations(problem.deviation(y)).sum())
-
-
-def _rank(problem: Problem, y: NDArray[np.int64]) -> tuple[int, float]:
-    return _breaches(problem, y), problem.loss(problem.deviation(y))
+def _rank(problem: Problem, y: Whole) -> tuple[int, float]:
+    deviation = problem.deviation(y)
+    return int(problem.violations(deviation).sum()), problem.loss(deviation)

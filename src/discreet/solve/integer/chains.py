@@ -26,11 +26,11 @@ from discreet.solve.integer.kernels import (
     energy_of,
 )
 from discreet.solve.integer.problem import Problem
+from discreet.solve.integer.schedule import SCHEDULE
 
 _SLACK = 1e-3  # limits are held in single precision; whole steps are far larger
 _GRID = 2.0**20  # real targets are held on this grid, so that whole steps stay exact
 _LARGEST_EXACT = 2**30
-_BLOCKED_COST = 10.0  # what a forbidden published value costs, in losses of one published cell
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,11 +92,11 @@ def compiled(problem: Problem) -> Compiled:
     members = problem.design.members(rows)
     plain = problem.power == 2 and (problem.weights is None or bool((problem.weights == 1).all()))
     plain = plain and not problem.blocked
-    rule = Rule(float(problem.power), 0.0, problem.blocked, plain, False, float(problem.price))
+    rule = Rule(float(problem.power), 0.0, problem.blocked, plain, False)
     model = Model(members, _places(problem, members), _cells(problem), rule)
     scale, unit = _scales(model)
     if problem.blocked:
-        model = model._replace(rule=rule._replace(excess=_BLOCKED_COST * unit))
+        model = model._replace(rule=rule._replace(excess=SCHEDULE.blocked_cost * unit))
     rest = problem.domain.low.astype(np.int64)
     rest[rows] = 0
     return Compiled(problem, model, _grid_target(problem), rest, scale, unit)

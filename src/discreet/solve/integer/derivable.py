@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 
 from discreet.design.base import Design
 from discreet.errors import ParameterError
+from discreet.solve.integer.schedule import SCHEDULE
 
 Whole = NDArray[np.int64]
-_LARGEST_DENSE = 4000
 _DETERMINED = 1 - 1e-6
 
 
@@ -65,9 +65,9 @@ def by_leverage(design: Design, z: Whole) -> NDArray[np.bool_]:
     """
     known = by_elimination(design, z)
     rest = np.flatnonzero(~known)
-    if len(rest) > _LARGEST_DENSE:
+    if len(rest) > SCHEDULE.leverage_cells:
         raise ParameterError(
-            f"the leverage check holds up to {_LARGEST_DENSE:,} inner cells in memory, "
+            f"the leverage check holds up to {SCHEDULE.leverage_cells:,} inner cells in memory, "
             f"but {len(rest):,} are in question. Use easy_check alone."
         )
     if len(rest):

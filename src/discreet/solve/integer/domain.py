@@ -27,7 +27,7 @@ class LimitError(InfeasibleError):
         return "The limits on cells cannot all be kept. Widen them."
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, init=False)
 class Domain:
     r"""For each inner cell an arithmetic progression, with zero besides where that is allowed.
 
@@ -48,14 +48,20 @@ class Domain:
     step: Small
     zero: NDArray[np.bool_]
 
-    def __post_init__(self) -> None:
-        shape = np.broadcast_shapes(*(np.shape(a) for a in self._parts()))
-        for name, kind in (("first", np.int32), ("last", np.int32), ("step", np.int32)):
-            object.__setattr__(self, name, _fitted(getattr(self, name), shape, kind, name))
-        zero = np.ascontiguousarray(np.broadcast_to(np.asarray(self.zero, dtype=bool), shape))
-        object.__setattr__(self, "zero", zero)
+    def __init__(
+        self, first: ArrayLike, last: ArrayLike, step: ArrayLike = 1, zero: ArrayLike = False
+    ) -> None:
+        numbers = {"first": first, "last": last, "step": step}
+        given = {name: _whole(name, values) for name, values in numbers.items()}
+        given["zero"] = np.asarray(zero, dtype=bool)
+        shape = np.broadcast_shapes(*(values.shape for values in given.values()))
         if len(shape) != 1:
             raise ParameterError(f"a domain is given cell by cell, got shape {shape}.")
+        for name, values in given.items():
+            object.__setattr__(self, name, np.ascontiguousarray(np.broadcast_to(values, shape)))
+        self._check()
+
+    def _check(self) -> None:
         if (self.step < 1).any():
             raise ParameterError("the values of a domain must be at least 1 apart.")
         if (self.first < 0).any():
@@ -68,29 +74,20 @@ class Domain:
                 f"above its upper bound {self.last[j]}. Widen the bounds."
             )
 
-    def _parts(self) -> tuple[Any, Any, Any, Any]:
-        return self.first, self.last, self.step, self.zero
-
     @classmethod
     def interval(cls, low: ArrayLike, high: ArrayLike) -> Domain:
         """Every whole number from `low` to `high`."""
-        return cls(*_arrays(low, high, 1, False))
+        return cls(low, high)
 
     @classmethod
     def gapped(cls, smallest: int, high: ArrayLike) -> Domain:
         """Zero, and every whole number from `smallest` to `high`."""
-        return cls(*_arrays(smallest, high, 1, True))
+        return cls(smallest, high, zero=True)
 
     @classmethod
     def pair(cls, low: ArrayLike, high: ArrayLike) -> Domain:
         """One of two values, `low` or `high`."""
-        apart = np.maximum(np.asarray(high) - np.asarray(low), 1)
-        return cls(*_arrays(low, high, apart, False))
-
-    @classmethod
-    def fixed(cls, values: ArrayLike) -> Domain:
-        """The values as they are."""
-        return cls.interval(values, values)
+        return cls(low, high, np.maximum(np.subtract(high, low), 1))
 
     def __len__(self) -> int:
         return len(self.first)
@@ -149,10 +146,6 @@ class Domain:
         return np.where(nearer_zero, 0, y).astype(np.int64)
 
 
-def _arrays(first: ArrayLike, last: ArrayLike, step: ArrayLike, zero: bool) -> tuple[Any, ...]:
-    return np.asarray(first), np.asarray(last), np.asarray(step), np.asarray(zero)
-
-
 def check_size(values: NDArray[Any]) -> None:
     """Refuse counts of inner cells that the search, which holds 32 bits of each, cannot hold."""
     if (values > LARGEST).any():
@@ -162,9 +155,9 @@ def check_size(values: NDArray[Any]) -> None:
         )
 
 
-def _fitted(values: Any, shape: tuple[int, ...], kind: type, name: str) -> Small:
+def _whole(name: str, values: ArrayLike) -> Small:
     given = np.asarray(values)
     if given.dtype.kind not in "iu":
         raise ParameterError(f"`{name}` of a domain must be whole numbers, got {given.dtype}.")
     check_size(given)
-    return np.ascontiguousarray(np.broadcast_to(given, shape).astype(kind))
+    return given.astype(np.int32)

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.solve.integer.schedule import SCHEDULE
+
 Real = NDArray[np.float64]
-_EXTRA_ROUNDS = 100
 
 
 def choose_cells(
@@ -45,7 +46,7 @@ def choose_cells(
     gain = rows @ residual[(inside > 0) & (inside < X.shape[0])]
     shared = height * (rows @ rows.T).toarray()
     picked = _forward(gain, shared, count, step)
-    _exchange(gain, shared, picked, max(step, 1), count + _EXTRA_ROUNDS)
+    _exchange(gain, shared, picked, max(step, 1), count + SCHEDULE.extra_rounds)
     chosen = np.zeros(X.shape[0], dtype=bool)
     chosen[order[picked]] = True
     return chosen

@@ -15,6 +15,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from discreet.solve.integer.schedule import SCHEDULE
+
 Random = NDArray[np.uint64]
 Members = NDArray[np.int32]
 Places = NDArray[np.int32]
@@ -22,8 +24,7 @@ Cells = NDArray[np.float32]
 
 FIRST, LAST, STEP, ZERO, WIDTH = range(5)  # columns of `Model.places`
 WEIGHT, LOW, HIGH, VALUE = range(4)  # columns of `Model.cells`
-_FAR = 30.0  # a rise of more than this many temperatures is never accepted
-_NEAR = 32  # partners of a pair are drawn this near in the order of the cells, or anywhere
+_FAR, _NEAR = SCHEDULE.far, SCHEDULE.near
 
 
 class Rule(NamedTuple):
@@ -32,7 +33,7 @@ class Rule(NamedTuple):
     `plain` is the sum of squares without weights and limits. Breaking a limit by one, or being
     one away from an allowed value, costs `excess`; values in 1..blocked-1 are forbidden.
     `screened` is the sum of squares with limits that are kept at the start: what the squares
-    alone refuse need not be looked at closely. An inner cell that is not zero costs `price`.
+    alone refuse need not be looked at closely.
     """
 
     power: float
@@ -40,7 +41,6 @@ class Rule(NamedTuple):
     blocked: int
     plain: bool
     screened: bool
-    price: float
 
 
 class Model(NamedTuple):
@@ -178,24 +178,6 @@ def change(
 
 
 @njit(cache=True, inline="always")
-def rise_of(
-    members: Members,
-    places: Places,
-    cells: Cells,
-    rule: Rule,
-    y: NDArray[np.int32],
-    deviation: NDArray[Any],
-    j: int,
-    s: int,
-) -> Any:
-    """The change of the loss and of what filled cells cost when `s` is added to inner cell `j`."""
-    rise = change(members, places, cells, rule, deviation, j, s)
-    if rule.price > 0.0:
-        rise += rule.price * (np.float64(y[j] + s > 0) - np.float64(y[j] > 0))
-    return rise
-
-
-@njit(cache=True, inline="always")
 def move(members: Members, y: NDArray[np.int32], deviation: NDArray[Any], j: int, s: int) -> None:
     """Add `s` to inner cell `j` and carry it into the deviations."""
     y[j] += s
@@ -257,7 +239,7 @@ def sweep(model: Model, chain: Chain, temperatures: NDArray[np.float64], pairs: 
                 squares = change_of_squares(members, places, deviation, j, s)
                 if squares > _FAR * temperature:
                     continue
-            rise = rise_of(members, places, cells, rule, y, deviation, j, s)
+            rise = change(members, places, cells, rule, deviation, j, s)
             if accepts(rise, temperature, random):
                 move(members, y, deviation, j, s)
                 energy[0] += rise
@@ -269,7 +251,7 @@ def sweep(model: Model, chain: Chain, temperatures: NDArray[np.float64], pairs: 
             if i == j or not is_allowed(places, i, y[i] - s):
                 continue
             move(members, y, deviation, j, s)
-            rise += rise_of(members, places, cells, rule, y, deviation, i, -s)
+            rise += change(members, places, cells, rule, deviation, i, -s)
             if accepts(rise, temperature, random):
                 move(members, y, deviation, i, -s)
                 energy[0] += rise

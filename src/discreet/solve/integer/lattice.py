@@ -18,25 +18,14 @@ from discreet.design.base import Design
 from discreet.errors import DataError
 from discreet.solve.absolute.least_absolute import LeastAbsolute
 from discreet.solve.inputs import checked_values, checked_weights, name_of
-from discreet.solve.integer.bound import weights_of
 from discreet.solve.integer.domain import LARGEST, Domain, Whole, check_size
 from discreet.solve.integer.neighbourhood import repaired
 from discreet.solve.integer.problem import Problem, Real
+from discreet.solve.integer.schedule import SCHEDULE
 from discreet.solve.integer.search import Search
 from discreet.solve.least_squares.problem import Prior, positions_of
 
 Marks = NDArray[np.bool_]
-
-_DRAW = 0.05  # weight that draws an inner cell, beside a typical published cell
-_HEAVIEST = 5.0  # weight of a published cell in the search, beside a typical one
-_SWEEPS = 4000  # over the cells of a small table
-_LOOSE = 1e-6  # the same where only ties are broken
-_HEAT = (0.1, 0.01)  # first and last temperature, in losses of a small step
-_COLD = (1e-3, 1e-3)  # temperatures of a search that goes downhill
-_SHARE = 0.25  # of the filled cells that are exchanged at first
-_EXCHANGES = 20  # small cells that are tried one by one
-_PRICES = 16  # prices of a filled cell that are tried
-_FIRST_PRICE, _DEARER = 0.1, 4.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,19 +92,18 @@ class Lattice:
     def searched(self, start: Whole, proposals: float, rng: np.random.Generator) -> Whole:
         """A table of small loss near the fit."""
         near = _search(self.sought, start, proposals, rng)
-        loose = replace(self.sought, weights=self._weights(_LOOSE))
-        return self.best([start, near, _search(loose, near, proposals, rng, heat=_COLD)])
+        nearer = _search(self._loose, near, proposals, rng, heat=SCHEDULE.downhill_heat)
+        return self.best([start, near, nearer])
 
     def filled(self, y: Whole, most: int, proposals: float, rng: np.random.Generator) -> Whole:
         """A table with at most so many filled cells, which are exchanged while that helps."""
-        effort, loose = proposals / 4, replace(self.sought, weights=self._weights(_LOOSE))
+        effort, loose = proposals / 4, self._loose
 
         def within(table: Whole, chosen: Marks) -> Whole:
             return _search(_among(loose, chosen), np.where(chosen, table, 0), effort, rng)
 
-        found = _pruned(loose, y, most, effort, rng)
-        y = self.best([within(table, self._chosen(table, most)) for table in found])
-        count = int(np.ceil(_SHARE * most))
+        y = within(y, self._chosen(y, most))
+        count = int(np.ceil(SCHEDULE.exchanged_share * most))
         while count:
             wide = within(y, self._chosen(y, most + count))
             y, before = self.best([y, within(wide, self._chosen(wide, most))]), y
@@ -129,7 +117,7 @@ class Lattice:
     ) -> Whole | None:
         """A better table in which another cell takes the place of a small one, if there is one."""
         filled = np.flatnonzero(y)
-        for i in filled[np.argsort(y[filled], kind="stable")][:_EXCHANGES].tolist():
+        for i in filled[np.argsort(y[filled], kind="stable")][: SCHEDULE.exchanges].tolist():
             without = y.copy()
             without[i] = 0
             other = within(without, self._chosen(without, most, but=i))
@@ -149,13 +137,15 @@ class Lattice:
         """How much the loss changes when one is added to an inner cell; infinite where it stays."""
         problem, off = self.judged, self.judged.deviation(y)
         change = np.abs(off + 1.0) ** problem.power - np.abs(off) ** problem.power
-        gain: Real = problem.design.adjoint(weights_of(problem) * change)
+        gain: Real = problem.design.adjoint(problem.all_weights * change)
         return np.where(problem.domain.is_free, gain, np.inf)
 
-    def _weights(self, draw: float) -> Real:
-        """Weights of the search with inner cells drawn otherwise, where there is no ridge."""
-        weights, own = weights_of(self.sought), weights_of(self.judged)
-        return np.where(own == 0, np.minimum(weights, draw), weights)
+    @property
+    def _loose(self) -> Problem:
+        """The search with inner cells drawn to break ties only, where there is no ridge."""
+        weights, own = self.sought.all_weights, self.judged.all_weights
+        drawn = np.where(own == 0, np.minimum(weights, SCHEDULE.loose_draw), weights)
+        return replace(self.sought, weights=drawn)
 
 
 def _search(
@@ -163,27 +153,12 @@ def _search(
     start: Whole,
     proposals: float,
     rng: np.random.Generator,
-    heat: tuple[float, float] = _HEAT,
+    heat: tuple[float, float] = SCHEDULE.near_heat,
 ) -> Whole:
-    effort = min(proposals, _SWEEPS * max(len(problem.rows), 1))
-    search = Search(effort, hot=heat[0], cold=heat[1], pairs=0.3, bounded=False)
+    effort = min(proposals, SCHEDULE.most_sweeps * max(len(problem.rows), 1))
+    search = Search(effort, hot=heat[0], cold=heat[1], pairs=0.3)
     found = search(problem, problem.domain.nearest(start), rng=rng)
     return repaired(problem, found.y) if found.violations else found.y
-
-
-def _pruned(
-    problem: Problem, y: Whole, most: int, proposals: float, rng: np.random.Generator
-) -> list[Whole]:
-    """Tables with few filled cells: each costs a price, which is raised, then lowered a little."""
-    low, price, found = 0.0, _FIRST_PRICE, [y]
-    for _ in range(_PRICES):
-        y = _search(replace(problem, price=price), y, proposals, rng)
-        if np.count_nonzero(y) > most:
-            low, price = price, price * _DEARER
-        else:
-            found.append(y)
-            y, price = found[0], (low + price) / 2
-    return found
 
 
 def _among(problem: Problem, chosen: Marks) -> Problem:
@@ -243,8 +218,8 @@ def _lighter(weights: Real, held: NDArray[np.int64], design: Design) -> Real:
     """Weights in the search: in units of a typical one, none far above it, inner cells drawn."""
     given = weights[: design.n_published]
     typical = float(np.median(given[given > 0])) if (given > 0).any() else 1.0
-    light = np.minimum(weights / typical, _HEAVIEST)
-    light[held] = _HEAVIEST
+    light = np.minimum(weights / typical, SCHEDULE.heaviest)
+    light[held] = SCHEDULE.heaviest
     drawn = light[design.n_published :]
-    drawn[:] = np.where(drawn > 0, drawn, _DRAW)
+    drawn[:] = np.where(drawn > 0, drawn, SCHEDULE.draw)
     return light

@@ -16,13 +16,7 @@ from discreet.errors import NotConvergedError
 from discreet.progress import report
 from discreet.solve.integer.domain import Whole
 from discreet.solve.integer.problem import Problem, Real
-
-_SIZES = (200, 600, 2000, 6000, 20_000)  # inner cells that a program may move
-_NODES = 40_000  # branch-and-bound nodes of one program, times the inner cells it may move
-_EFFORT = 2e8  # simplex iterations times columns, of all programs together: about a minute
-_WORTHWHILE = 0.9  # a size is gone through again when no more than this much excess is left
-_RISE = 6  # steps that a cell with a gap may rise, besides the largest excess
-_REACH = 3  # how often weight spreads from published to inner cells and back
+from discreet.solve.integer.schedule import SCHEDULE
 
 
 def repaired(problem: Problem, y: Whole) -> Whole:
@@ -37,8 +31,8 @@ def repaired(problem: Problem, y: Whole) -> Whole:
     worth of simplex iterations.
     """
     state = _State(problem, y)
-    for size in _SIZES:
-        while state.excess.any() and state.spent < _EFFORT and _sweep(state, size):
+    for size in SCHEDULE.program_sizes:
+        while state.excess.any() and state.spent < SCHEDULE.program_effort and _sweep(state, size):
             pass
         if size >= len(state.rows):
             break
@@ -49,12 +43,12 @@ def _sweep(state: _State, size: int) -> bool:
     """Repair around each violated cell in turn; says whether to do it once more."""
     before = np.abs(state.excess).sum()
     for k in np.flatnonzero(state.excess).tolist():
-        if state.excess[k] and state.spent < _EFFORT:
+        if state.excess[k] and state.spent < SCHEDULE.program_effort:
             state.improve(_around(state, k, size))
         if size >= len(state.rows):
             return False
-    report("repair", state.spent / _EFFORT)
-    return bool(np.abs(state.excess).sum() <= _WORTHWHILE * before)
+    report("repair", state.spent / SCHEDULE.program_effort)
+    return bool(np.abs(state.excess).sum() <= SCHEDULE.worthwhile * before)
 
 
 class _State:
@@ -112,7 +106,7 @@ class _Switches:
         gapped = state.gapped[places]
         self.at = np.flatnonzero(gapped)
         present = (state.y[state.rows[places]] - self.first) // self.step
-        room = np.maximum(present, 0) + int(np.abs(state.excess).max()) + _RISE
+        room = np.maximum(present, 0) + int(np.abs(state.excess).max()) + SCHEDULE.rise
         self.most = np.where(gapped, np.minimum(state.most[places], room), state.most[places])
 
     @property
@@ -162,7 +156,7 @@ def _around(state: _State, k: int, size: int) -> NDArray[np.intp]:
     """The rows nearest to a published cell: weight spreads from it, thinly through large cells."""
     weight, near = np.zeros(len(state.size)), np.zeros(len(state.rows))
     weight[k] = 1.0
-    for _ in range(_REACH):
+    for _ in range(SCHEDULE.reach):
         near += state.members @ (weight / state.size)
         weight = state.cells @ near / state.size
     return np.sort(np.argsort(-near, kind="stable")[:size])
@@ -193,7 +187,7 @@ def _program(
     kinds = highspy.HighsVarType
     lp.integrality_ = [kinds.kInteger] * n + [kinds.kContinuous] * len(broken)
     start = np.concatenate([point, np.abs(excess[broken])])
-    found, iterations = _solved(lp, start, _NODES // max(n, 1) + 1)
+    found, iterations = _solved(lp, start, SCHEDULE.nodes // max(n, 1) + 1)
     return np.rint(found[:n]).astype(np.int64), float(iterations + 1) * lp.num_col_
 
 

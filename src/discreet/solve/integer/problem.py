@@ -1,4 +1,4 @@
-"""What is asked of a search over whole numbers: a loss, a target, domains, limits."""
+"""What is asked of a search over whole numbers, and what it found."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from discreet.design.base import Design
 from discreet.errors import ParameterError
-from discreet.solve.integer.domain import Domain, LimitError
+from discreet.solve.integer.domain import Domain, LimitError, Whole
 
 Vector = NDArray[Any]
 Real = NDArray[np.float64]
@@ -44,8 +44,6 @@ class Problem:
       blocked: Published values in 1..blocked-1 are forbidden (needs whole targets).
       base: What inner cells outside the design add to each published cell; only forbidden
         values depend on it.
-      relaxed: A point of the relaxed problem with loss zero, when one is known.
-      price: What each inner cell above zero costs a search besides; no part of the loss.
     """
 
     design: Design
@@ -59,8 +57,6 @@ class Problem:
     goals: tuple[float, ...] = ()
     blocked: int = 0
     base: NDArray[np.int64] | None = None
-    relaxed: Vector | None = None
-    price: float = 0.0
 
     def __post_init__(self) -> None:
         if not self.power >= 1:
@@ -74,8 +70,6 @@ class Problem:
             self._check_length(name)
         if self.weights is not None and not (self.weights >= 0).all():
             raise ParameterError("weights must not be negative.")
-        if not self.price >= 0:
-            raise ParameterError(f"price must not be negative, got {self.price}.")
         if not np.isfinite(self.target).all():
             raise ParameterError("targets must be finite numbers.")
         if self.blocked and not (self.target == np.rint(self.target)).all():
@@ -119,6 +113,13 @@ class Problem:
         high = free if self.high is None else np.asarray(self.high, dtype=np.float64)
         return low, high
 
+    @property
+    def all_weights(self) -> Real:
+        """One weight for each published cell."""
+        if self.weights is None:
+            return np.ones(self.design.n_published)
+        return np.asarray(self.weights, dtype=np.float64)
+
     @cached_property
     def rows(self) -> NDArray[np.intp]:
         """The inner cells that have a choice."""
@@ -148,8 +149,7 @@ class Problem:
 
     def loss(self, deviation: Vector) -> float:
         """The loss of given deviations."""
-        size = np.abs(deviation).astype(np.float64) ** self.power
-        return float(size.sum() if self.weights is None else (self.weights * size).sum())
+        return float((self.all_weights * np.abs(deviation).astype(np.float64) ** self.power).sum())
 
     def violations(self, deviation: Vector) -> NDArray[np.bool_]:
         """Which published cells break their limits, or take a forbidden value."""
@@ -159,6 +159,54 @@ class Problem:
             value = deviation + self.full_target
             broken |= (value > 0) & (value < self.blocked)
         return broken
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """A feasible point and its loss.
+
+    Attributes:
+      y: Inner cells, every one in its domain.
+      z: Their published cells.
+      deviation: Published cells less their targets.
+      loss: The loss reached.
+      maximum: The largest deviation.
+      violations: How many published cells break their limits.
+      lower_bound: No point that keeps the limits has a smaller loss; zero unless it was asked for.
+      proposals: Steps proposed by all chains together.
+      chain_losses: The loss each chain reached.
+      is_repeatable: Whether the effort was counted in proposals, so that the seed alone decides.
+      is_optimal: Whether the point is proven to be a best one.
+    """
+
+    y: Whole
+    z: Whole
+    deviation: NDArray[Any]
+    loss: float
+    maximum: float
+    violations: int
+    lower_bound: float
+    proposals: int = 0
+    chain_losses: tuple[float, ...] = ()
+    is_repeatable: bool = True
+    is_optimal: bool = False
+
+
+def describe(problem: Problem, y: Whole, lower_bound: float = 0.0, **facts: Any) -> Found:
+    """The facts about a point, computed from the point alone."""
+    z = problem.design.aggregate(y)
+    deviation = z - problem.target
+    loss = problem.loss(deviation)
+    return Found(
+        y=y,
+        z=z,
+        deviation=deviation,
+        loss=loss,
+        maximum=float(np.abs(deviation).max(initial=0)),
+        violations=int(problem.violations(deviation).sum()),
+        lower_bound=min(lower_bound, loss),
+        **facts,
+    )
 
 
 def part_of(design: Design, rows: NDArray[np.intp]) -> tuple[Design, NDArray[np.int64]]:

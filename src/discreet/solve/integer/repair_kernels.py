@@ -32,9 +32,9 @@ from discreet.solve.integer.kernels import (
     uniform,
     word,
 )
+from discreet.solve.integer.schedule import SCHEDULE
 
-_TRIES = 8  # member cells tried for each violated cell
-_PARTNERS = 10  # compensating cells tried for each of them
+_TRIES, _PARTNERS = SCHEDULE.tries, SCHEDULE.partners
 EVALUATIONS = _TRIES * (1 + _PARTNERS)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,19 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.design.base import Design
-from discreet.errors import DataError
 from discreet.solve.integer.domain import Domain, Whole
-from discreet.solve.integer.found import Found, describe
-from discreet.solve.integer.problem import Problem
+from discreet.solve.integer.problem import Found, Problem, describe
 from discreet.solve.integer.remainders import Remainders
+from discreet.solve.integer.schedule import SCHEDULE
 
 Real = NDArray[np.float64]
-_LARGEST_PROGRAM = 200_000  # fractional cells up to which a two-way table is rounded exactly
-_LARGEST_CUBE = 2_000_000
-_EFFORT = (1e6, 1e7)  # proposals, more only where limits are still broken
-_WIDTHS = (60, 300)  # independent cells looked at together, more as fewer are left
-_NETWORK_WIDTHS = (60, 200, 600)
-_OPEN = 1e-7  # fractions this far from 0 and 1 are still to be decided
 
 
 def independent(probability: Real, rng: np.random.Generator) -> NDArray[np.bool_]:
@@ -85,13 +77,15 @@ def controlled_multiples(design: Design, y: Whole, base: int, *, rng: np.random.
 
 def _controlled(design: Design, left: Remainders, rng: np.random.Generator) -> Found:
     """Which inner cells go up: `y` of the result is 1 for those, 0 for the others."""
+    from discreet.solve.integer.cube import rounded_up
+
     two_way = is_two_way(design)
-    start = _cube(design, left, _NETWORK_WIDTHS if two_way else _WIDTHS[:1], rng)
+    start = rounded_up(design, left, SCHEDULE.blocks if two_way else SCHEDULE.blocks[:1], rng)
     problem = _rounding_problem(design, left)
     if not problem.violations(problem.deviation(start)).any():
-        return describe(problem, start, 0.0)
+        return describe(problem, start)
     exact = _by_program(problem, left.fraction, rng) if two_way else None
-    return describe(problem, _mended(problem, start, rng) if exact is None else exact, 0.0)
+    return describe(problem, _mended(problem, start, rng) if exact is None else exact)
 
 
 def _mended(problem: Problem, start: Whole, rng: np.random.Generator) -> Whole:
@@ -101,9 +95,9 @@ def _mended(problem: Problem, start: Whole, rng: np.random.Generator) -> Whole:
 
     low, high = (problem.target + limit for limit in problem.limits)
     near = np.clip(problem.design.aggregate(start), np.rint(low), np.rint(high))
-    nearest = replace(problem, target=near, low=low - near, high=high - near, relaxed=None)
-    for proposals in _EFFORT:
-        search = Search(proposals=proposals, hot=0.1, bounded=False)
+    nearest = replace(problem, target=near, low=low - near, high=high - near)
+    for proposals in SCHEDULE.rounding_efforts:
+        search = Search(proposals=proposals, hot=SCHEDULE.rounding_heat)
         found = search(nearest, start, rng=rng)
         if not found.violations:
             return found.y
@@ -119,7 +113,6 @@ def _rounding_problem(design: Design, left: Remainders) -> Problem:
         Domain.interval(np.zeros(design.n_inner, dtype=np.int64), (left.over > 0).astype(np.int64)),
         low=low - target,
         high=high - target,
-        relaxed=left.fraction,
     )
 
 
@@ -137,7 +130,7 @@ def _by_program(problem: Problem, fraction: Real, rng: np.random.Generator) -> W
     """
     from scipy.optimize import Bounds, LinearConstraint, milp
 
-    if len(problem.rows) > _LARGEST_PROGRAM:
+    if len(problem.rows) > SCHEDULE.rounding_cells:
         return None
     X = problem.design.matrix()[problem.rows].astype(np.float64).T.tocsr()
     low, high = (np.rint(problem.target + limit) for limit in problem.limits)
@@ -150,80 +143,20 @@ def _by_program(problem: Problem, fraction: Real, rng: np.random.Generator) -> W
     return up
 
 
-def balanced(
-    design: Design,
-    y: NDArray[Any],
-    *,
-    rng: np.random.Generator,
-    widths: Sequence[int] | None = None,
-) -> Whole:
+def balanced(design: Design, y: NDArray[Any], *, rng: np.random.Generator) -> Whole:
     """Round every inner cell down or up at random, without bias and with sums kept (cube method).
 
     Cells are moved together so that no sum leaves the whole numbers around it; where no group of
-    cells can be moved any more, sums are let go one by one, those of the fewest cells first.
+    cells can be moved any more, sums are let go little by little, those of the fewest cells first.
 
     Promise: the expected value of every cell, inner or published, is its real value; in a two-way
     table every published cell is rounded down or up (with up to 600 rows and columns). In other
     tables sums stay near, but not always within one.
     Cost: 24,000 cells under three two-way margins take a few seconds.
 
-    Args:
-      design: The design.
-      y: Inner cells, none negative.
-      rng: Source of randomness.
-      widths: How many independent cells are looked at together, in one pass after another.
-
     See Deville & Tillé (2004).
     """
+    from discreet.solve.integer.cube import rounded_up
+
     left = Remainders.of_reals(y)
-    chosen = widths or (_NETWORK_WIDTHS if is_two_way(design) else _WIDTHS)
-    return left.whole + _cube(design, left, chosen, rng)
-
-
-def _cube(
-    design: Design, left: Remainders, widths: Sequence[int], rng: np.random.Generator
-) -> Whole:
-    """One for the inner cells that the cube method rounds up, zero for the others."""
-    from discreet.solve.integer.cube_kernels import Cube, fly, land, window_of
-
-    rows = _nearby_first(design, np.flatnonzero(left.over))
-    if len(rows) > _LARGEST_CUBE:
-        raise DataError(
-            f"the cube method holds up to {_LARGEST_CUBE:,} fractional cells, got {len(rows):,}. "
-            "Round with method='margins' or 'total'."
-        )
-    X = design.matrix()[rows]
-    low, _, sums = left.sums(design)
-    cube = Cube(
-        X.indptr.astype(np.int64),
-        X.indices.astype(np.int64),
-        left.fraction[rows],
-        sums - low,
-        np.zeros(design.n_published, dtype=np.bool_),
-        np.bincount(X.indices, minlength=design.n_published),
-    )
-    random = rng.integers(2**63, size=1).astype(np.uint64)
-    for width in widths:
-        window, waiting_before = window_of(width, design.n_published), 2 * len(rows)
-        while (waiting := _undecided(cube.part)).size < 0.9 * waiting_before:
-            waiting_before = waiting.size
-            fly(cube, window, waiting, random)
-    land(cube, window, _undecided(cube.part), random)
-    up = np.zeros(design.n_inner, dtype=np.int64)
-    up[rows] = rng.random(len(rows)) < cube.part
-    return up
-
-
-def _undecided(part: Real) -> NDArray[np.int64]:
-    return np.flatnonzero((part > _OPEN) & (part < 1 - _OPEN)).astype(np.int64)
-
-
-def _nearby_first(design: Design, rows: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Inner cells in an order in which neighbours share many sums.
-
-    The binary digits of the codes are interleaved, so that blocks of cells in a row are cubes.
-    """
-    codes = [code[rows].astype(np.int64) for code in design.inner_codes()]
-    digits = max((int(code.max(initial=0)).bit_length() for code in codes), default=0)
-    keys = [code >> bit & 1 for bit in range(digits) for code in codes]
-    return rows[np.lexsort(keys)] if keys else rows
+    return left.whole + rounded_up(design, left, SCHEDULE.blocks, rng)

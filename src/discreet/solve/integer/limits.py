@@ -1,33 +1,26 @@
-"""Repair of the largest deviations: lower the limits step by step and mend what breaks them."""
+"""Limits of published cells: mend what breaks them, and lower them step by step."""
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.solve.integer.anneal import restart
+from discreet.solve.integer.anneal import Stage, restart
 from discreet.solve.integer.chains import Compiled
-from discreet.solve.integer.effort import Stage
 from discreet.solve.integer.kernels import Chain
 from discreet.solve.integer.problem import Problem, Real
 from discreet.solve.integer.repair_kernels import EVALUATIONS, collect, repair, violated_cells
+from discreet.solve.integer.schedule import SCHEDULE
 
-_EXCESS = 1e5  # cost of breaking a limit by one, in losses of one published cell
-_HEAT = 4e5  # temperature of the repair in the same unit: the best of many steps is mostly taken
-_TENURE = 50
-_ROOM = 2000  # members listed for each violated cell
-_SLOTS = 2000  # violated cells treated at a time
-_PATIENCE = 400  # rounds without fewer violations before giving up
+Limits = tuple[Real, Real]
 
 
-@dataclass(frozen=True, eq=False)
-class Limits:
-    """Limits of the deviations, cell by cell."""
-
-    low: Real
-    high: Real
+def mended(form: Compiled, chain: Chain, stage: Stage) -> Limits:
+    """Lower and upper limits of the deviations that a chain keeps, or nearly, after repair."""
+    problem = form.problem
+    if problem.groups is None or is_violated(problem, chain):
+        keep_limits(form, chain, problem.limits, stage)
+    return problem.limits if problem.groups is None else _lowered(form, chain, stage)
 
 
 def keep_limits(
@@ -45,7 +38,7 @@ def keep_limits(
     Returns:
       How many violations are left.
     """
-    strict = form.with_limits(limits.low, limits.high, _EXCESS)
+    strict = form.with_limits(*limits, SCHEDULE.excess)
     tabu = np.zeros(len(chain.y), dtype=np.int64)
     best, fewest, waited, clock = chain.y.copy(), -1, 0, 0
     while stage.fraction < until or fewest < 0:
@@ -53,9 +46,9 @@ def keep_limits(
         waited += 1
         if fewest < 0 or len(violated) < fewest:
             best, fewest, waited = chain.y.copy(), len(violated), 0
-        if fewest == 0 or waited > _PATIENCE:
+        if fewest == 0 or waited > SCHEDULE.patience:
             break
-        clock = _round(strict, chain, violated[:_SLOTS], tabu, clock, stage)
+        clock = _round(strict, chain, violated[: SCHEDULE.slots], tabu, clock, stage)
     restart(form, chain, best)
     return max(fewest, 0)
 
@@ -71,7 +64,7 @@ def _round(
     """List the members of the violated cells and mend for a while."""
     slot = np.full(len(chain.deviation), -1, dtype=np.int32)
     slot[violated] = np.arange(len(violated), dtype=np.int32)
-    lists = np.empty((len(violated), _ROOM), dtype=np.int32)
+    lists = np.empty((len(violated), SCHEDULE.room), dtype=np.int32)
     counts = np.zeros(len(violated), dtype=np.int64)
     collect(form.model.members, slot, lists, counts, chain.random)
     reachable = counts > 0
@@ -88,22 +81,20 @@ def _round(
         tabu,
         clock,
         iterations,
-        _HEAT * form.unit,
-        _TENURE,
+        SCHEDULE.heat * form.unit,
+        SCHEDULE.tenure,
     )
     stage.spend(EVALUATIONS * iterations)
     return after
 
 
-def lower_limits(form: Compiled, chain: Chain, stage: Stage) -> Limits:
+def _lowered(form: Compiled, chain: Chain, stage: Stage) -> Limits:
     """Lower the largest deviation of each group in turn, as far as the repair can follow.
 
     While one group is lowered those after it may grow by one; their turn comes. Limits that the
     problem gives are kept throughout.
     """
     problem = form.problem
-    if problem.violations(chain.deviation[:-1]).any():
-        keep_limits(form, chain, Limits(*problem.limits), stage)
     count = len(problem.largest(chain.deviation[:-1]))
     for group in range(count):
         until = (group + 1) / count
@@ -131,4 +122,9 @@ def _limits(problem: Problem, largest: Real) -> Limits:
     """One limit for the cells of each group, and the limits that were given."""
     low, high = problem.limits
     own = np.append(largest, np.inf)[problem.groups]
-    return Limits(np.maximum(low, -own), np.minimum(high, own))
+    return np.maximum(low, -own), np.minimum(high, own)
+
+
+def is_violated(problem: Problem, chain: Chain) -> bool:
+    """Whether a chain breaks limits, or takes forbidden values."""
+    return bool(problem.violations(chain.deviation[:-1]).any())

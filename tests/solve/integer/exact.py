@@ -1,7 +1,6 @@
-"""The exact mode: a proven optimum of small problems, by mixed integer programming (HiGHS).
+"""A proven optimum of small problems by mixed integer programming (HiGHS).
 
-Methods use the search, which takes tables of any size. This is what its results are measured
-against, and a way to the optimum for whoever states a small `Problem` of their own.
+This is what the results of the search are measured against.
 """
 
 from __future__ import annotations
@@ -12,15 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.errors import InfeasibleError, NotConvergedError, ParameterError
-from discreet.solve.integer.bound import box, weights_of
-from discreet.solve.integer.found import Found, describe
-from discreet.solve.integer.problem import Problem, Real
+from discreet.errors import InfeasibleError, NotConvergedError
+from discreet.solve.integer.problem import Found, Problem, Real, describe
 
 if TYPE_CHECKING:
     from scipy import sparse
 
-_MOST_KNOTS = 200_000
 _GENEROUS = 10.0  # how much more loss is allowed where limits leave no point with less
 _HOPELESS = 1e7
 
@@ -163,17 +159,13 @@ def _chords(problem: Problem, program: Program, most: float) -> tuple[Any, Real]
     """Rows that keep each loss above the chords between neighbouring whole values."""
     from scipy import sparse
 
-    weights, p = weights_of(problem), problem.power
+    weights, p = problem.all_weights, problem.power
     heavy = np.flatnonzero(weights > 0)
     reach = np.minimum((most / weights[heavy]) ** (1 / p), 1e9)
     lowest = np.floor(problem.target[heavy] - reach).astype(np.int64) - 1
     knots = np.ceil(2 * reach).astype(np.int64) + 4 if p != 1 else np.full(len(heavy), 4)
     if p == 1:
         lowest = np.floor(problem.target[heavy]).astype(np.int64) - 2
-    if knots.sum() > _MOST_KNOTS:
-        raise ParameterError(
-            f"an exact solution would need {int(knots.sum()):,} chords; use the search instead."
-        )
     cell = np.repeat(heavy, knots)
     left = (
         np.repeat(lowest, knots) + np.arange(len(cell)) - np.repeat(np.cumsum(knots) - knots, knots)
@@ -229,6 +221,20 @@ def _read(problem: Problem, program: Program, found: Any) -> NDArray[np.int64] |
     y: NDArray[np.int64] = np.rint(program.inner @ whole + program.offset).astype(np.int64)
     problem.domain.require(y)
     return y
+
+
+def box(problem: Problem, loss: float) -> tuple[Real, Real]:
+    """Bounds of the inner cells that every point with at most this loss keeps."""
+    weights = problem.all_weights
+    heavy = weights > 0
+    reach = np.full(problem.design.n_published, np.inf)
+    reach[heavy] = problem.target[heavy] + (loss / weights[heavy]) ** (1 / problem.power)
+    high = problem.domain.high.astype(np.float64)
+    for where, _ in problem.design.member_blocks():
+        inside = where >= 0
+        high[inside] = np.minimum(high[inside], reach[where[inside]])
+    low = problem.domain.low.astype(np.float64)
+    return low, np.maximum(high, low)
 
 
 def _padded(matrix: Any, width: int) -> Any:
