@@ -118,15 +118,6 @@ def test_rows_are_known_one_after_another():
     assert open_rows(columns).tolist() == [False, False, False, True]
 
 
-def test_a_copy_goes_its_own_way():
-    columns = csc_array(np.array([[1, 1, 0], [0, 1, 1]]))
-    first = Elimination(columns, np.full(3, CANDIDATE))
-    second = first.copy()
-    first.take(first.undecided)
-    assert len(second.undecided) == 3
-    second.take(second.undecided)
-    assert (first.decisions() == second.decisions()).all()
-
 
 def test_memory_grows_as_columns_fill_up():
     rng = np.random.default_rng(1)

@@ -86,7 +86,7 @@ def select(choice: Choice) -> Chosen | Conflict:
     safe = _largest_safe_part(choice, safe)
     safe.take_possible(safe.undecided)
     n = choice.columns.shape[1]
-    return Chosen(safe.decisions()[:n] == REJECTED, safe)
+    return Chosen(safe.system.decision[:n] == REJECTED, safe)
 
 
 def _largest_safe_part(choice: Choice, safe: Elimination) -> Elimination:
