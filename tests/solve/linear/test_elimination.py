@@ -10,7 +10,8 @@ from scipy.sparse import csc_array
 
 from discreet.solve.linear.elimination import Elimination, EliminationError, rank, spanned
 from discreet.solve.linear.elimination_kernels import CANDIDATE
-from discreet.solve.linear.selection import Choice, Chosen, Conflict, open_rows, select
+from discreet.solve.linear.selection import Choice, Chosen, Conflict, select
+from discreet.solve.linear.unknowns import solved_cells
 
 
 def slow_rank(matrix):
@@ -115,7 +116,9 @@ def test_a_conflict_names_the_column_that_follows_and_what_makes_it_follow():
 
 def test_rows_are_known_one_after_another():
     columns = csc_array(np.array([[1, 1, 0, 0], [0, 1, 1, 0], [0, 0, 1, 1], [0, 0, 0, 1]])[:, :3])
-    assert open_rows(columns).tolist() == [False, False, False, True]
+    nothing = np.zeros(4)
+    is_open, _ = solved_cells(columns, np.zeros(3), nothing > 0, nothing)
+    assert is_open.tolist() == [False, False, False, True]
 
 
 

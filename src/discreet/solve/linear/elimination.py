@@ -33,6 +33,7 @@ from discreet.solve.linear.elimination_kernels import (
     empty_meta,
     install,
 )
+from discreet.solve.linear.schedule import ELIMINATION
 
 if TYPE_CHECKING:
     from scipy.sparse import csc_array
@@ -51,8 +52,6 @@ __all__ = [
     "rank",
     "spanned",
 ]
-_ROOM = 3  # space for this many times the columns at first
-_GROWTH = 2
 
 
 class EliminationError(DiscreetError):
@@ -83,7 +82,7 @@ class Elimination:
         nobody = np.full(n, NOBODY, dtype=np.int64)
         classes = 1 << max(4, int(2 * n).bit_length())
         words = stream(0, "elimination").integers(2**63, size=n_rows, dtype=np.uint64)
-        nodes = _ROOM * (columns.nnz + n) + 1000
+        nodes = ELIMINATION.room * (columns.nnz + n) + 1000
         self.system = System(
             rows=_spacious(columns.indices.astype(np.int32)),
             values=_spacious(columns.data.astype(np.int64)),
@@ -148,7 +147,7 @@ class Elimination:
 
     def _grow(self) -> None:
         names = ("rows", "values", "node_column", "node_after")
-        longer = {name: _spacious(getattr(self.system, name), _GROWTH) for name in names}
+        longer = {name: _spacious(getattr(self.system, name), ELIMINATION.growth) for name in names}
         self.system = self.system._replace(**longer)
 
 
@@ -177,7 +176,7 @@ def _short_first(columns: csc_array) -> NDArray[np.intp]:
     return np.argsort(np.diff(columns.indptr), kind="stable")
 
 
-def _spacious(values: NDArray[Any], factor: int = _ROOM) -> NDArray[Any]:
+def _spacious(values: NDArray[Any], factor: int = ELIMINATION.room) -> NDArray[Any]:
     wide = np.empty(factor * len(values) + 1000, dtype=values.dtype)
     wide[: len(values)] = values
     return wide

@@ -23,12 +23,11 @@ from discreet.solve.linear.elimination import (
     REJECTED,
     Elimination,
 )
+from discreet.solve.linear.schedule import ELIMINATION
+from discreet.solve.linear.unknowns import solved_cells
 
 if TYPE_CHECKING:
     from scipy.sparse import csc_array
-
-_FINEST = 64  # the safe part is found to within this fraction of the columns
-_SMALL = 200  # fewer columns are taken one by one at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +91,7 @@ def select(choice: Choice) -> Chosen | Conflict:
 def _largest_safe_part(choice: Choice, safe: Elimination) -> Elimination:
     """The elimination of a first part of the candidates that is safe as a whole, by bisection."""
     low, high = choice.n_must, choice.columns.shape[1] + 1
-    while high - low > max(_SMALL, high // _FINEST):
+    while high - low > max(ELIMINATION.small, high // ELIMINATION.finest):
         middle = (low + high) // 2
         found = _attempt(choice, middle)
         if found is None:
@@ -117,7 +116,10 @@ def _eliminated(choice: Choice, n: int) -> Elimination:
     """The columns without the rows that the first `n` candidates give one after another."""
     from scipy.sparse import csc_array, hstack
 
-    rows = np.flatnonzero(open_rows(choice.columns[:, :n]))
+    nothing = np.zeros(choice.columns.shape[0])
+    taken = choice.columns[:, :n]
+    is_open, _ = solved_cells(taken, np.zeros(n), nothing > 0, nothing)
+    rows = np.flatnonzero(is_open)
     parts = [choice.columns, choice.protected, choice.lone]
     columns = csc_array(hstack([part.tocsr()[rows] for part in parts], format="csc"))
     sizes = [part.shape[1] for part in parts]
@@ -128,18 +130,6 @@ def _eliminated(choice: Choice, n: int) -> Elimination:
         np.concatenate([nobody[0], choice.owner, nobody[2]]),
         np.concatenate([nobody[0], nobody[1], choice.attacker]),
     )
-
-
-def open_rows(columns: csc_array) -> NDArray[np.bool_]:
-    """Rows that do not follow from columns with a single row, once known rows are taken out."""
-    by_column = columns.T.tocsr()
-    is_open = np.ones(columns.shape[0], dtype=np.int64)
-    while True:
-        single = by_column[np.flatnonzero(by_column @ is_open == 1)].indices
-        found = single[is_open[single] == 1]
-        if not len(found):
-            return is_open.astype(bool)
-        is_open[found] = 0
 
 
 def _explained(choice: Choice) -> Conflict:
