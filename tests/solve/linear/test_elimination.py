@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csc_array
 
-from discreet.solve.linear.elimination import Elimination, EliminationError, rank, spanned
-from discreet.solve.linear.elimination_kernels import CANDIDATE
+from discreet.solve.linear.elimination import EliminationError, rank, spanned
 from discreet.solve.linear.selection import Choice, Chosen, Conflict, select
 from discreet.solve.linear.unknowns import solved_cells
 
@@ -119,7 +118,6 @@ def test_rows_are_known_one_after_another():
     nothing = np.zeros(4)
     is_open, _ = solved_cells(columns, np.zeros(3), nothing > 0, nothing)
     assert is_open.tolist() == [False, False, False, True]
-
 
 
 def test_memory_grows_as_columns_fill_up():

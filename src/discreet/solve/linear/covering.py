@@ -6,8 +6,8 @@ moves down by its room at most, so if the target moves by `r`,
 
 .. math:: \sum_{w_j<0} |w_j|\, d_j\, x_j + \sum_{w_j>0} \infty\, x_j \ge r,
 
-with `x` one for open sums. Coefficients above `r` are as good as `r` itself. A choice of what to open
-meets all covers found so far: coefficients of what is chosen add up to at least one.
+with `x` one for open sums. Coefficients above `r` are as good as `r` itself. The cheapest choice of
+what to open meets all covers found so far: its coefficients add up to one or more in each.
 
 See Fischetti & Salazar-González (2000).
 """

@@ -8,24 +8,21 @@ number that would leave 31 bits is an error, never a wrong answer.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.design.magnitude import NOBODY
 from discreet.errors import DiscreetError
 from discreet.randomness import stream
 from discreet.solve.linear.elimination_kernels import (
     ACCEPTED,
     CANDIDATE,
     DONE,
-    IMPLIED,
     LONE,
     MEMORY,
-    NOBODY,
     OVERFLOW,
-    PRIMARY,
-    REJECTED,
     UNDECIDED,
     System,
     advance,
@@ -37,21 +34,6 @@ from discreet.solve.linear.schedule import ELIMINATION
 
 if TYPE_CHECKING:
     from scipy.sparse import csc_array
-
-__all__ = [
-    "ACCEPTED",
-    "CANDIDATE",
-    "IMPLIED",
-    "LONE",
-    "NOBODY",
-    "PRIMARY",
-    "REJECTED",
-    "UNDECIDED",
-    "Elimination",
-    "EliminationError",
-    "rank",
-    "spanned",
-]
 
 
 class EliminationError(DiscreetError):

@@ -28,7 +28,6 @@ UNDECIDED, ACCEPTED, IMPLIED, REJECTED = 0, 1, 2, 3
 DONE, MEMORY, UNSAFE, OVERFLOW = 0, 1, 2, 3
 """Why the compiled part came back."""
 
-NOBODY = -1
 _LARGEST = 1 << 30  # products of two such numbers, and their differences, fit into 64 bits
 _END, _NODES, _FREE, _STAMP = 0, 1, 2, 3
 _NONE = -1

@@ -251,8 +251,12 @@ def _in_parallel(
         for each in in_processes(_solved, parts, cores):
             found.append(each)
             progress.add(len(each.low))
-    sides = (np.concatenate(s) for s in zip(*((f.low, f.high, f.is_proven) for f in found), strict=True))
-    return Intervals(*sides, sum(f.programs for f in found))
+    return Intervals(
+        np.concatenate([each.low for each in found]),
+        np.concatenate([each.high for each in found]),
+        np.concatenate([each.is_proven for each in found]),
+        sum(each.programs for each in found),
+    )
 
 
 def _solved(task: _Task) -> Intervals:

@@ -54,8 +54,8 @@ def combination(equations: Any, target: Vector) -> Vector:
 def _combination(scaled: Any, target: Vector) -> Vector:
     from scipy.sparse.linalg import lsmr
 
-    tight = {"atol": PROJECTION.precision, "btol": PROJECTION.precision, "conlim": 0}
-    found: Vector = lsmr(scaled, target, maxiter=PROJECTION.most_steps, **tight)[0]
+    tight, most = PROJECTION.precision, PROJECTION.most_steps
+    found: Vector = lsmr(scaled, target, atol=tight, btol=tight, conlim=0, maxiter=most)[0]
     return found
 
 
@@ -63,5 +63,5 @@ def _unit_columns(equations: Any) -> tuple[Any, Vector]:
     """Columns of unit length, and the lengths they had."""
     from scipy import sparse
 
-    lengths = sparse.linalg.norm(equations, axis=0)
+    lengths: Vector = np.asarray(sparse.linalg.norm(equations, axis=0), dtype=np.float64)
     return (equations @ sparse.diags_array(1 / lengths)).tocsr(), lengths

@@ -7,20 +7,15 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class EliminationSchedule:
-    """The constants of exact elimination and of selections by it.
+    """The constants of exact elimination.
 
     Attributes:
       room: Space at first, as a multiple of what the columns fill; they grow as they are combined.
       growth: Factor by which it grows when it is full.
-      finest: A first part of the columns that is safe as a whole is found to within this fraction
-        of them: further bisection costs as much as taking the rest one by one.
-      small: Fewer columns are taken one by one at once.
     """
 
     room: int = 3
     growth: int = 2
-    finest: int = 64
-    small: int = 200
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,8 @@
 """As many columns as possible, by priority, whose span avoids protected columns.
 
 Columns are taken one after another; one that would put a protected column into the span, or would
-let a protected column follow from what one person knows, is left out. The result depends on the
-order of priority alone, so whatever is safe as a whole may be taken in an order that keeps the
-elimination sparse: a first part of the columns is found that is safe as a whole, and only the rest
-is taken one by one.
+let a protected column follow from what one person knows, is left out. Columns that must be taken
+are taken in an order that keeps the elimination sparse.
 """
 
 from __future__ import annotations
@@ -15,16 +13,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.solve.linear.elimination import (
-    CANDIDATE,
-    LONE,
-    NOBODY,
-    PRIMARY,
-    REJECTED,
-    Elimination,
-)
-from discreet.solve.linear.schedule import ELIMINATION
-from discreet.solve.linear.unknowns import solved_cells
+from discreet.design.magnitude import NOBODY
+from discreet.solve.linear.elimination import Elimination
+from discreet.solve.linear.elimination_kernels import CANDIDATE, LONE, PRIMARY, REJECTED
 
 if TYPE_CHECKING:
     from scipy.sparse import csc_array
@@ -82,28 +73,14 @@ def select(choice: Choice) -> Chosen | Conflict:
     safe = _attempt(choice, choice.n_must)
     if safe is None:
         return _explained(choice)
-    safe = _largest_safe_part(choice, safe)
     safe.take_possible(safe.undecided)
     n = choice.columns.shape[1]
     return Chosen(safe.system.decision[:n] == REJECTED, safe)
 
 
-def _largest_safe_part(choice: Choice, safe: Elimination) -> Elimination:
-    """The elimination of a first part of the candidates that is safe as a whole, by bisection."""
-    low, high = choice.n_must, choice.columns.shape[1] + 1
-    while high - low > max(ELIMINATION.small, high // ELIMINATION.finest):
-        middle = (low + high) // 2
-        found = _attempt(choice, middle)
-        if found is None:
-            high = middle
-        else:
-            low, safe = middle, found
-    return safe
-
-
 def _attempt(choice: Choice, n: int) -> Elimination | None:
     """Take the first `n` candidates in a sparse order; `None` when they are not safe."""
-    elimination = _eliminated(choice, n)
+    elimination = _started(choice)
     if elimination.first_conflict() is not None:
         return None
     waiting = elimination.undecided
@@ -112,16 +89,12 @@ def _attempt(choice: Choice, n: int) -> Elimination | None:
     return elimination if elimination.take(short_first) else None
 
 
-def _eliminated(choice: Choice, n: int) -> Elimination:
-    """The columns without the rows that the first `n` candidates give one after another."""
+def _started(choice: Choice) -> Elimination:
+    """The elimination before anything is taken."""
     from scipy.sparse import csc_array, hstack
 
-    nothing = np.zeros(choice.columns.shape[0])
-    taken = choice.columns[:, :n]
-    is_open, _ = solved_cells(taken, np.zeros(n), nothing > 0, nothing)
-    rows = np.flatnonzero(is_open)
     parts = [choice.columns, choice.protected, choice.lone]
-    columns = csc_array(hstack([part.tocsr()[rows] for part in parts], format="csc"))
+    columns = csc_array(hstack(parts, format="csc"))
     sizes = [part.shape[1] for part in parts]
     nobody = [np.full(size, NOBODY) for size in sizes]
     return Elimination(
@@ -134,8 +107,7 @@ def _eliminated(choice: Choice, n: int) -> Elimination:
 
 def _explained(choice: Choice) -> Conflict:
     """Which protected column follows, and which candidate first makes it follow."""
-    elimination = _eliminated(choice, 0)
-    found = elimination.first_conflict()
+    found = _started(choice).first_conflict()
     n = choice.columns.shape[1]
     if found is not None:
         return Conflict(found - n, None)
