@@ -181,15 +181,17 @@ class _PartProgram:
     """The program of some sums, moves up and then moves down, solved anew for each goal."""
 
     def __init__(self, equations: Any, sums: Places, room: Room) -> None:
-        from scipy import sparse
+        from scipy.sparse import csr_array
 
         part = equations[sums]
+        used, number = np.unique(part.indices, return_inverse=True)
+        part = csr_array((part.data, number, part.indptr), shape=(len(sums), len(used)))
         moves = movable(part, np.ones(len(sums), dtype=bool))
-        self._sums = sums[moves]
-        part = part[moves].tocsc()
-        matrix = part[:, np.diff(part.indptr) > 0]
-        none, ceiling = np.zeros(matrix.shape[1]), self._ceiling(room)
-        both = sparse.vstack([matrix, -matrix], format="csc")
+        self._sums, part = sums[moves], part[moves]
+        none, ceiling = np.zeros(len(used)), self._ceiling(room)
+        signs = np.concatenate([part.data, -part.data])
+        start = np.concatenate([part.indptr, part.indptr[1:] + part.nnz])
+        both = csr_array((signs, np.tile(part.indices, 2), start), shape=(len(ceiling), len(used)))
         floor = np.zeros(len(ceiling))
         self._program = Program(both, none, none, floor, ceiling, changing="bounds")
 
