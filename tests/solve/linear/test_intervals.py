@@ -125,6 +125,15 @@ def test_a_bound_of_a_sum_ties_components_together():
     assert (found.low[0], found.high[0]) == (5, 6)
 
 
+def test_differences_of_cells_reach_below_zero():
+    design = Design.product({"a": 3}, "a")
+    total = design.matrix()[:, [design.position({})]]
+    targets = sparse.csc_array(np.array([[1, -1], [-1, 1], [0, 0]]))
+    found = feasible_intervals(total, np.array([10]), targets)
+    assert found.low.tolist() == [-10, -10]
+    assert found.high.tolist() == [10, 10]
+
+
 def test_what_is_enough_is_not_followed_further():
     X, targets, y = problem(1, largest=30)
     middle = targets.T @ y
