@@ -241,10 +241,10 @@ MUTANTS = (
     ),
     Mutant(
         "nearest controlled rounding",
-        "solve/linear/transport.py",
+        "noise/transport.py",
         "milp(1 - 2 * fraction",
         "milp(2 * fraction - 1",
-        "tests/solve/linear/test_transport.py",
+        "tests/noise/test_transport.py",
     ),
     Mutant(
         "systematic rounding",

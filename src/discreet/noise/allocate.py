@@ -13,7 +13,7 @@ from discreet.errors import DataError, DesignError, ParameterError
 from discreet.noise.checks import IntArray
 from discreet.noise.invariant import tridiagonal, two_stage
 from discreet.noise.lookup import whole_counts
-from discreet.solve.linear.transport import round_transport
+from discreet.noise.transport import round_transport
 
 
 def controlled_flows(R: npt.ArrayLike, t: npt.ArrayLike) -> IntArray:

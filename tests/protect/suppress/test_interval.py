@@ -217,7 +217,7 @@ def test_bounds_that_do_not_hold_are_refused():
 def test_boxes_prove_intervals_where_programs_would_be_too_large(monkeypatch, rule):
     monkeypatch.setattr("discreet.protect.suppress.interval._LARGE", 0)
     monkeypatch.setattr("discreet.protect.suppress.interval._NEAR_COST", 2)
-    monkeypatch.setattr("discreet.solve.linear.changes._Whole.cheapest", lambda *_: None)
+    monkeypatch.setattr("discreet.solve.linear.changes._PartProgram.cheapest", lambda *_: None)
     pattern = suppressed(party("party*age + age*sex + party*sex"), rule)
     assert clean(pattern)
     assert pattern.n_secondary

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 from scipy.sparse import csc_array
 
-from discreet.solve.linear.changes import Changes, Goal, movable
-from discreet.solve.linear.parts import Ties
+from discreet.solve.linear.changes import Changes, Goal
+from discreet.solve.linear.parts import Ties, movable
 
 
 @st.composite
@@ -27,6 +27,13 @@ def systems(draw):
     is_open = np.array(draw(st.lists(st.booleans(), min_size=n, max_size=n)))
     cost = np.array(draw(st.lists(st.integers(1, 9), min_size=n, max_size=n)), float)
     return csc_array(equations), value, is_open, cost
+
+
+def on_all(change, n):
+    """The moves of all sums."""
+    full = np.zeros(n)
+    full[change.places] = change.values
+    return full
 
 
 def written_out(equations, value, is_open, cost, goal, held):
@@ -59,7 +66,7 @@ def test_the_cheapest_change_costs_what_a_program_written_out_says(system, data)
         if expected is None:
             assert change is None
             continue
-        change = change.on(len(value))
+        change = on_all(change, len(value))
         assert change[goal.total] == goal.sign * goal.reach
         assert np.abs(change) @ cost == np.round(expected, 6)
         assert np.allclose(equations.T @ change, 0)
@@ -86,12 +93,12 @@ def test_a_sum_that_is_closed_moves_again_when_it_is_opened():
     equations = csc_array(np.array([[1.0], [-1.0], [-1.0]]))
     changes = Changes(equations, np.ones(3, dtype=bool), np.array([5.0, 2.0, 3.0]))
     goal, held = Goal(0, 1.0, 2.0), np.array([2])
-    assert changes.cheapest(goal, held).on(3).tolist() == [2.0, 2.0, 0.0]
+    assert on_all(changes.cheapest(goal, held), 3).tolist() == [2.0, 2.0, 0.0]
     changes.close(1)
     assert changes.cheapest(goal, held) is None
     changes.close(1, closed=False)
     changes.price(np.array([1]), 9.0)
-    assert changes.cheapest(goal, held[:0]).on(3).tolist() == [2.0, 0.0, 2.0]
+    assert on_all(changes.cheapest(goal, held[:0]), 3).tolist() == [2.0, 0.0, 2.0]
 
 
 @settings(max_examples=80, deadline=None)
@@ -106,7 +113,7 @@ def test_sums_near_a_goal_lead_to_a_change_that_holds_everywhere(system, near, d
     found = changes.cheapest(goal, none)
     assert (found is None) == (everywhere.cheapest(goal, none) is None)
     if found is not None:
-        change = found.on(len(value))
+        change = on_all(found, len(value))
         assert change[goal.total] == 1.0
         assert np.allclose(equations.T @ change, 0)
         assert (value + change >= -1e-9).all()
@@ -123,12 +130,12 @@ def test_a_part_holds_the_sums_with_which_a_change_closes():
         equations[n * n + k, k] = 1
         equations[cells, k] = -1
     cost = np.arange(len(equations), dtype=float) + 1
-    ties = Ties(csc_array(equations), cost)
+    ties = Ties(csc_array(equations), cost, 90)
     inner = np.arange(len(equations)) < n * n
-    part = ties.near(5 * n + 5, 90, inner, np.zeros(len(equations), dtype=bool))
-    assert len(part.sums) <= 90
-    assert not part.is_whole
-    rows, columns = part.sums // n, part.sums % n
+    sums, is_all = ties.around(5 * n + 5, inner, np.zeros(len(equations), dtype=bool))
+    assert len(sums) <= 90
+    assert not is_all
+    rows, columns = sums // n, sums % n
     assert {(5, 5), (5, 0), (0, 5), (0, 0)} <= set(
         zip(rows.tolist(), columns.tolist(), strict=True)
     )

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csc_array
 
-from discreet.solve.linear.elimination import Elimination, EliminationError, rank, spanned
-from discreet.solve.linear.elimination_kernels import CANDIDATE
-from discreet.solve.linear.selection import Choice, Chosen, Conflict, open_rows, select
+from discreet.solve.linear.elimination import EliminationError, rank, spanned
+from discreet.solve.linear.selection import Choice, Chosen, Conflict, select
+from discreet.solve.linear.unknowns import solved_cells
 
 
 def slow_rank(matrix):
@@ -115,17 +115,9 @@ def test_a_conflict_names_the_column_that_follows_and_what_makes_it_follow():
 
 def test_rows_are_known_one_after_another():
     columns = csc_array(np.array([[1, 1, 0, 0], [0, 1, 1, 0], [0, 0, 1, 1], [0, 0, 0, 1]])[:, :3])
-    assert open_rows(columns).tolist() == [False, False, False, True]
-
-
-def test_a_copy_goes_its_own_way():
-    columns = csc_array(np.array([[1, 1, 0], [0, 1, 1]]))
-    first = Elimination(columns, np.full(3, CANDIDATE))
-    second = first.copy()
-    first.take(first.undecided)
-    assert len(second.undecided) == 3
-    second.take(second.undecided)
-    assert (first.decisions() == second.decisions()).all()
+    nothing = np.zeros(4)
+    is_open, _ = solved_cells(columns, np.zeros(3), nothing > 0, nothing)
+    assert is_open.tolist() == [False, False, False, True]
 
 
 def test_memory_grows_as_columns_fill_up():

@@ -10,12 +10,12 @@ from scipy.optimize import linprog
 from discreet.design.base import Design
 from discreet.errors import InfeasibleError
 from discreet.progress import listening
-from discreet.solve.linear import intervals as module
 from discreet.solve.linear.elimination import spanned
 from discreet.solve.linear.intervals import Limits, feasible_intervals
 from discreet.solve.linear.program import Program
 from discreet.solve.linear.projection import combination, free_part
-from discreet.solve.linear.unknowns import unknowns
+from discreet.solve.linear.schedule import IntervalSchedule
+from discreet.solve.linear.unknowns import connected, unknowns
 
 LINKED = [
     ({"a": 3, "b": 4}, "a*b"),
@@ -90,14 +90,14 @@ def test_long_chains_are_taken_out_one_by_one():
     y = np.arange(n)
     X = sparse.hstack([chain, first], format="csr")
     assert len(unknowns(X, X.T @ y).cells) == 0
-    assert unknowns(chain[:, 1:], chain[:, 1:].T @ y).n_components == 1
+    assert len(connected(unknowns(chain[:, 1:], chain[:, 1:].T @ y).equations)) == 1
 
 
 def test_cells_that_share_no_equation_are_different_components():
     design = Design.product({"a": 4, "b": 2}, "a*b")
     shown = [design.position({"a": a}) for a in range(1, 5)]
     system = unknowns(design.matrix()[:, shown], np.array([3, 4, 5, 6]))
-    assert system.n_components == 4
+    assert len(connected(system.equations)) == 4
     total = design.matrix()[:, [design.position({"b": 1})]].tocsc()
     found = feasible_intervals(design.matrix()[:, shown], np.array([3, 4, 5, 6]), total)
     assert (found.low[0], found.high[0]) == (0, 18)
@@ -123,6 +123,15 @@ def test_a_bound_of_a_sum_ties_components_together():
     bound = Limits(X[:, [design.position({"b": 1})]].tocsc(), np.array([9.0]), np.array([np.inf]))
     found = feasible_intervals(X[:, rows], np.array([6, 4]), target, limits=bound)
     assert (found.low[0], found.high[0]) == (5, 6)
+
+
+def test_differences_of_cells_reach_below_zero():
+    design = Design.product({"a": 3}, "a")
+    total = design.matrix()[:, [design.position({})]]
+    targets = sparse.csc_array(np.array([[1, -1], [-1, 1], [0, 0]]))
+    found = feasible_intervals(total, np.array([10]), targets)
+    assert found.low.tolist() == [-10, -10]
+    assert found.high.tolist() == [10, 10]
 
 
 def test_what_is_enough_is_not_followed_further():
@@ -169,15 +178,17 @@ def test_magnitudes_with_rounding_errors_are_feasible():
     assert (found.high >= truth - 1e-3).all()
 
 
-def test_several_processes_find_the_same_and_report_progress(monkeypatch):
-    monkeypatch.setattr(module, "_FIRST", 2)
+def test_several_processes_find_the_same_and_report_progress():
+    two_first = IntervalSchedule(first=2)
     design = Design.product({"a": 5, "b": 5}, "a*b")
     X, y = design.matrix(), np.random.default_rng(5).integers(0, 9, design.n_inner)
     inner = np.flatnonzero(design.column_sizes == 1)
     shown = np.setdiff1d(np.arange(design.n_published), inner)
     heard = []
     with listening(lambda task, share: heard.append((task, share))):
-        both = feasible_intervals(X[:, shown], X[:, shown].T @ y, X[:, inner].tocsc(), workers=2)
+        both = feasible_intervals(
+            X[:, shown], X[:, shown].T @ y, X[:, inner].tocsc(), workers=2, schedule=two_first
+        )
     alone = feasible_intervals(X[:, shown], X[:, shown].T @ y, X[:, inner].tocsc(), workers=1)
     np.testing.assert_allclose(both.low, alone.low, atol=1e-6)
     np.testing.assert_allclose(both.high, alone.high, atol=1e-6)

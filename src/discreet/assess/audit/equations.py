@@ -19,7 +19,7 @@ from discreet.errors import DiscreetError
 from discreet.solve.linear.elimination import spanned
 from discreet.solve.linear.program import Program
 from discreet.solve.linear.projection import free_part
-from discreet.solve.linear.unknowns import Marks, Unknowns
+from discreet.solve.linear.unknowns import Marks, Unknowns, connected
 
 Vector = NDArray[np.float64]
 
@@ -90,12 +90,11 @@ def by_programs(system: Unknowns, targets: Any, rng: np.random.Generator) -> Mar
     changes are open; when the largest combination is zero, none of the others can change.
     """
     found = np.ones(targets.shape[1], dtype=bool)
-    for label in range(system.n_components):
-        cells = np.flatnonzero(system.component == label)
-        rows = np.flatnonzero(system.component_of_equation == label)
-        part = targets.tocsr()[cells].tocsc()
+    by_cell, equations_of = targets.tocsr(), system.equations.tocsr()
+    for cells, rows in connected(system.equations):
+        part = by_cell[cells].tocsc()
         chosen = np.flatnonzero(np.diff(part.indptr))
-        equations = system.equations.tocsr()[cells].tocsc()[:, rows]
+        equations = equations_of[cells].tocsc()[:, rows]
         found[chosen] &= _unchangeable(equations, part[:, chosen], rng)
     return found
 
@@ -107,10 +106,10 @@ def _unchangeable(equations: Any, targets: Any, rng: np.random.Generator) -> Mar
     still, steps = np.arange(targets.shape[1]), _STEPS
     while len(still):
         weights = rng.uniform(0.5, 1.5, len(still))
-        solution, is_best = program.improve(-(targets[:, still] @ weights), steps)
+        solution = program.minimise(-(targets[:, still] @ weights), steps=steps)
         moves = np.abs(targets[:, still].T @ solution)
         unmoved = moves <= _UNMOVED_BY_PROGRAM
-        if unmoved.all() and is_best:
+        if unmoved.all() and program.is_best:
             break
         steps = 2 * steps if unmoved.all() else steps
         still = still[unmoved]

@@ -110,7 +110,7 @@ def _prepared(
 def _terms(matrix: Any, low: Vector, high: Vector, published: NDArray[Any]) -> tuple[Term, ...]:
     """The smallest coefficients of published cells with sums between the given ones."""
     n = matrix.shape[0]
-    program = Program(matrix, low, high, np.zeros(n), np.full(n, np.inf), presolve=True)
+    program = Program(matrix, low, high, np.zeros(n), np.full(n, np.inf), changing="nothing")
     solution = program.minimise(np.ones(n))
     if solution is None:
         return ()

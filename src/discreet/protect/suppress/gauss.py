@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.design.base import Design
+from discreet.design.magnitude import NOBODY
 from discreet.errors import InfeasibleError
 from discreet.protect.suppress.pattern import PRIMARY, PUBLISHED, SECONDARY, Pattern
 from discreet.protect.suppress.rows import incidence
 from discreet.protect.suppress.singletons import lone_columns, owners, told_sums
-from discreet.solve.linear.elimination import NOBODY
 from discreet.solve.linear.selection import Choice, Chosen, Conflict, select
 
 if TYPE_CHECKING:

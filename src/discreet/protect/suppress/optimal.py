@@ -23,8 +23,7 @@ from discreet.protect.suppress.gauss import Plan
 from discreet.protect.suppress.interval import Search, started, suppress_by_interval
 from discreet.protect.suppress.pattern import Pattern
 from discreet.solve.linear.changes import Change, Changes
-from discreet.solve.linear.covering import Covering
-from discreet.solve.linear.cuts import Cuts
+from discreet.solve.linear.covering import Covering, Cuts
 
 Vector = NDArray[np.float64]
 Marks = NDArray[np.bool_]

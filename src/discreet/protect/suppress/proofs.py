@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.solve.linear.elimination import NOBODY
+from discreet.design.magnitude import NOBODY
 
 if TYPE_CHECKING:
     from scipy.sparse import csc_array

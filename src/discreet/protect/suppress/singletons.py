@@ -18,10 +18,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.design.magnitude import NOBODY
 from discreet.protect.suppress.pattern import Pattern
 from discreet.protect.suppress.rows import Incidence
 from discreet.randomness import stream
-from discreet.solve.linear.elimination import NOBODY, Elimination
+from discreet.solve.linear.elimination import Elimination
 
 if TYPE_CHECKING:
     from scipy.sparse import csc_array

@@ -9,32 +9,18 @@ that tells the two sides of some group not apart stays as it is.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from discreet.solve.linear.schedule import BOX
+
 Vector = NDArray[np.float64]
 Marks = NDArray[np.bool_]
 Whole = NDArray[np.int64]
-
-_MOST_AXES = 5  # variables in which two cells may differ, at most
-_MOST_CELLS = 20_000_000  # of the crossing of all variables, for which places are listed
-_MOST_ROWS = (32, 8)  # inner cells of a sum from which boxes start: near ones, and others
-
-
-class Box(NamedTuple):
-    """A change along a box.
-
-    Attributes:
-      sums: The sums that move.
-      moves: By how much.
-    """
-
-    sums: Whole
-    moves: Vector
 
 
 class _Groupings(NamedTuple):
@@ -75,12 +61,14 @@ class _Table(NamedTuple):
     Attributes:
       codes: Inner cells × variables.
       steps: How far apart neighbours along each variable are in the full crossing.
+      place: The place of each inner cell in it.
       row_at: The inner cell at each place of the full crossing, or −1.
       of_row: The sum that is each inner cell.
     """
 
     codes: Whole
     steps: Whole
+    place: Whole
     row_at: NDArray[np.int32]
     of_row: Whole
 
@@ -124,8 +112,9 @@ class Boxes:
     ) -> None:
         steps = np.array([math.prod(shape[a + 1 :]) for a in range(len(shape))])
         row_at = np.full(math.prod(shape), -1, dtype=np.int32)
-        row_at[codes @ steps] = np.arange(len(codes))
-        self._table = _Table(np.ascontiguousarray(codes), steps, row_at, of_row)
+        place = codes @ steps
+        row_at[place] = np.arange(len(codes))
+        self._table = _Table(np.ascontiguousarray(codes), steps, place, row_at, of_row)
         self._of_block = np.column_stack([of_block, of_row])
         self._crossed = np.vstack([crossed, np.ones(len(shape), dtype=bool)])
         by_row, self._by_sum = members.tocsr(), members.tocsc()
@@ -139,14 +128,15 @@ class Boxes:
     @classmethod
     def fits(cls, shape: tuple[int, ...]) -> bool:
         """Whether a table is small enough, and has few enough variables."""
-        return len(shape) <= _MOST_AXES and math.prod(shape) <= _MOST_CELLS
+        return len(shape) <= BOX.most_axes and math.prod(shape) <= BOX.most_cells
 
     def cheapest(
         self, total: int, amount: float, room: Room, *, enough: float = 0.0, far: bool = True
-    ) -> Box | None:
-        """The cheapest box that moves a sum, of those with as many groups as possible.
+    ) -> tuple[Whole, Vector] | None:
+        """The sums that move along the cheapest box that moves one of them, and how far.
 
-        The more groups, the fewer sums move. Boxes along the variables of the sum come first.
+        It is the cheapest of those with as many groups as possible: the more groups, the fewer sums
+        move. Boxes along the variables of the sum come first.
 
         Args:
           total: The sum.
@@ -160,13 +150,14 @@ class Boxes:
         if not len(found):
             return None
         block = int(found[np.argmax(self._crossed[found].sum(axis=1))])
+        searches = [*zip(self._others_of(block), (BOX.near_rows, BOX.far_rows), strict=False)]
         for groups in range(int(self._crossed[block].sum()), 0, -1):
             ways, goal = self._groupings[groups], (total, amount, enough)
-            for others, most in zip(self._others_of(block)[: 1 + far], _MOST_ROWS, strict=False):
+            for others, most in searches[: 1 + far]:
                 some = (rows[:most], amounts[:most])
                 sums, moves = _cheapest(*some, self._table, others, self._by_row, ways, goal, room)
                 if len(sums):
-                    return Box(sums, moves)
+                    return sums, moves
         return None
 
     def _rows(self, total: int, amount: float, room: Room) -> tuple[NDArray[Any], Vector]:
@@ -202,35 +193,18 @@ def _groupings(axes: int, groups: int) -> _Groupings:
     """All ways with a number of groups, for each number of variables."""
     start, even, odd = [0], [], []
     for number in range(axes + 1):
-        for labels in _labels(number):
-            if max(labels, default=-1) + 1 == groups:
-                sides = _corners(labels)
-                even.append(sum(1 << s for s, is_odd in sides if not is_odd))
-                odd.append(sum(1 << s for s, is_odd in sides if is_odd))
+        for labels in product(range(groups), repeat=number):
+            if [*dict.fromkeys(labels)] == [*range(groups)]:  # other orders are the same groups
+                sides = [0, 0]
+                for some in range(1 << groups):
+                    exchanged = sum(1 << v for v, g in enumerate(labels) if some >> g & 1)
+                    sides[some.bit_count() % 2] |= 1 << exchanged
+                even.append(sides[0])
+                odd.append(sides[1])
         start.append(len(even))
     return _Groupings(
         np.array(start), np.array(even, np.int64), np.array(odd, np.int64), bool(groups % 2)
     )
-
-
-def _labels(number: int) -> Iterator[tuple[int, ...]]:
-    """The groups of some things, in all ways."""
-    if not number:
-        yield ()
-        return
-    for before in _labels(number - 1):
-        for group in range(max(before, default=-1) + 2):
-            yield (*before, group)
-
-
-def _corners(labels: tuple[int, ...]) -> list[tuple[int, bool]]:
-    """Sets of variables that are exchanged together, as bits, and whether their groups are odd."""
-    groups = max(labels, default=-1) + 1
-    found = []
-    for some in range(1 << groups):
-        chosen = sum(1 << v for v, group in enumerate(labels) if some >> group & 1)
-        found.append((chosen, bool(some.bit_count() % 2)))
-    return found
 
 
 @njit(cache=True)
@@ -247,7 +221,8 @@ def _cheapest(
     """The sums that move along the cheapest box from any of some rows, and how far."""
     n = len(room.cost)
     moved, seen, touched = np.zeros(n), np.zeros(n, np.bool_), np.empty(n, np.int64)
-    corner, jump = np.empty(1 << _MOST_AXES, np.int64), np.empty(_MOST_AXES, np.int64)
+    axes = table.codes.shape[1]
+    corner, jump = np.empty(1 << axes, np.int64), np.empty(axes, np.int64)
     least, best, best_moves = np.inf, np.empty(0, np.int64), np.empty(0)
     for k in range(len(rows)):
         x, amount = rows[k], amounts[k]
@@ -326,12 +301,9 @@ def _reached(
     room: Room,
 ) -> tuple[int, int]:
     """Sets of steps that lead to cells which can go the way of the first, and the other way."""
-    place = 0
-    for a in range(table.codes.shape[1]):
-        place += table.codes[x, a] * table.steps[a]
     alike = against = 0
     for some in range(1 << len(jump)):
-        there = place
+        there = table.place[x]
         for j in range(len(jump)):
             there += jump[j] * (some >> j & 1)
         row = table.row_at[there]

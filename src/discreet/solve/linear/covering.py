@@ -1,29 +1,99 @@
-"""Choices of least cost that meet covers: sums of coefficients of what is chosen, at least one."""
+r"""Covers: what must be open so that sums can move as far as they should, and cheapest choices.
+
+A change :math:`\Delta` of sums satisfies their equations, and no sum that is not open moves. Prices
+of the equations give weights `w` with :math:`w^\top\Delta = \pm\Delta_t` for every change. A sum
+moves down by its room at most, so if the target moves by `r`,
+
+.. math:: \sum_{w_j<0} |w_j|\, d_j\, x_j + \sum_{w_j>0} \infty\, x_j \ge r,
+
+with `x` one for open sums. Coefficients above `r` are as good as `r` itself. The cheapest choice of
+what to open meets all covers found so far: its coefficients add up to one or more in each.
+
+See Fischetti & Salazar-González (2000).
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import NotConvergedError
+from discreet.solve.linear.changes import Goal
+from discreet.solve.linear.program import Program
+from discreet.solve.linear.schedule import COVER
 
 Vector = NDArray[np.float64]
+Marks = NDArray[np.bool_]
+Places = NDArray[np.intp]
 
-EFFORT = 60_000
-"""Covers times nodes of trees of choices, all choices together: about ten seconds.
-
-A limit in seconds would depend on the machine.
-"""
-
-_ROOT = 10  # nodes that the first of a tree counts for
 _SOLVED, _LIMIT, _OTHER = 0, 1, 4  # SciPy has no number of its own for a limit of nodes
 
 
-@dataclass(frozen=True, eq=False)
-class Chosen:
+class Cuts:
+    """Covers that follow from the equations.
+
+    Args:
+      equations: Sums × equations, sparse.
+      always: Sums that are open in any case.
+      choice: Sums that may be opened.
+      down: How far each sum can go down; infinite where nothing is known.
+    """
+
+    def __init__(self, equations: Any, always: Marks, choice: Places, down: Vector) -> None:
+        self._equations, self._choice, self._down = equations, choice, down
+        self._always = always
+        none, up = np.zeros(equations.shape[1]), np.full(len(down), np.inf)
+        self._program = Program(equations, none, none, -down, up, changing="bounds")
+
+    def cut(self, goal: Goal, held: Places, share: Vector) -> Vector | None:
+        """Coefficients of the choice that add up to one in every pattern with the goal reached.
+
+        Args:
+          goal: A sum that is to move.
+          held: Sums that must not.
+          share: How far each sum of the choice is open, zero to one. Only a cover that it misses
+            is given.
+        """
+        weights = self._weights(goal, held, share)
+        gain = np.where(weights > 0, np.inf, 0.0)
+        falls = weights < 0
+        gain[falls] = -weights[falls] * self._down[falls]
+        missing = goal.reach - float(gain[self._always].sum())
+        if missing <= COVER.missing * goal.reach:
+            return None
+        coefficients = np.minimum(gain[self._choice] / missing, 1.0)
+        return coefficients if coefficients @ share < 1 - COVER.missing else None
+
+    def _weights(self, goal: Goal, held: Places, share: Vector) -> Vector:
+        """Weights from the prices of equations where the sum goes as far as it can."""
+        up, down = self._room(goal, held, share)
+        cost = np.zeros(len(up))
+        cost[goal.total] = -goal.sign
+        self._program.afresh(cost, -down, up)
+        weights = np.asarray(self._equations @ self._program.prices()) - cost
+        weights[np.abs(weights) < COVER.nothing] = 0.0
+        weights[held] = 0.0
+        return weights
+
+    def _room(self, goal: Goal, held: Places, share: Vector) -> tuple[Vector, Vector]:
+        """How far sums may go up and down; those that are open in part, no further than the goal.
+
+        The limits of the latter decide which prices are found, not whether their cover holds.
+        """
+        opened = self._always.astype(np.float64)
+        opened[self._choice] = share
+        wide = opened >= 1
+        up = np.where(wide, np.inf, goal.reach * opened)
+        down = np.where(wide, self._down, np.minimum(self._down, goal.reach) * opened)
+        up[held] = down[held] = 0.0
+        ahead = up if goal.sign > 0 else down
+        ahead[goal.total] = min(ahead[goal.total], goal.reach)
+        return up, down
+
+
+class Chosen(NamedTuple):
     """The outcome of a choice.
 
     Attributes:
@@ -43,7 +113,7 @@ class Covering:
       effort: Limit of covers times nodes of trees of choices, all choices together.
     """
 
-    def __init__(self, cost: Vector, *, effort: int = EFFORT) -> None:
+    def __init__(self, cost: Vector, *, effort: int = COVER.effort) -> None:
         self._cost, self._effort = cost, effort
         self._scale = float(cost.max(initial=0.0)) or 1.0
         self._rows: list[Vector] = []
@@ -54,7 +124,10 @@ class Covering:
 
     def relaxed(self) -> Chosen:
         """The cheapest choice where parts of things can be chosen."""
-        return self._solved(whole=False, gap=0.0)
+        if not self._rows or not len(self._cost):
+            return Chosen(np.zeros(len(self._cost)), 0.0)
+        found = self._solved({})
+        return Chosen(found.x, float(found.fun) * self._scale)
 
     def whole(self, gap: float = 0.0) -> Chosen:
         """The cheapest choice of whole things, with the bound that was reached.
@@ -62,21 +135,22 @@ class Covering:
         Args:
           gap: By what share a choice may be dearer than the bound.
         """
-        return self._solved(whole=True, gap=gap)
+        if not self._rows or not len(self._cost):
+            return Chosen(np.zeros(len(self._cost)), 0.0)
+        nodes = self._effort // len(self._rows) - COVER.root
+        if nodes <= 0:
+            return Chosen(None, 0.0)
+        found = self._solved({"mip_rel_gap": gap, "node_limit": nodes}, whole=True)
+        self._effort -= len(self._rows) * (COVER.root + (found.mip_node_count or 0))
+        share = None if found.x is None else np.round(found.x)
+        return Chosen(share, float(found.mip_dual_bound or 0.0) * self._scale)
 
-    def _solved(self, *, whole: bool, gap: float) -> Chosen:
+    def _solved(self, options: Any, *, whole: bool = False) -> Any:
         from scipy.optimize import Bounds, LinearConstraint, milp
 
-        n = len(self._cost)
-        if not self._rows or not n:
-            return Chosen(np.zeros(n), 0.0)
-        nodes = self._effort // len(self._rows) - _ROOT
-        if whole and nodes <= 0:
-            return Chosen(None, 0.0)
-        options: Any = {"mip_rel_gap": gap, "node_limit": max(nodes, 1)}
         found = milp(
             self._cost / self._scale,
-            integrality=np.full(n, int(whole)),
+            integrality=np.full(len(self._cost), int(whole)),
             bounds=Bounds(0.0, 1.0),
             constraints=LinearConstraint(np.array(self._rows), lb=1.0),
             options=options,
@@ -84,10 +158,4 @@ class Covering:
         is_limited = found.status == _OTHER and found.mip_dual_bound is not None
         if found.status not in (_SOLVED, _LIMIT) and not is_limited:
             raise NotConvergedError(f"a choice of least cost was not found: {found.message}")
-        if whole:
-            self._effort -= len(self._rows) * (_ROOT + (found.mip_node_count or 0))
-        bound = found.mip_dual_bound if whole else found.fun
-        share = found.x
-        if share is not None and whole:
-            share = np.round(share)
-        return Chosen(share, 0.0 if bound is None else float(bound) * self._scale)
+        return found

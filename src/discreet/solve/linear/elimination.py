@@ -8,25 +8,21 @@ number that would leave 31 bits is an error, never a wrong answer.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.design.magnitude import NOBODY
 from discreet.errors import DiscreetError
 from discreet.randomness import stream
 from discreet.solve.linear.elimination_kernels import (
     ACCEPTED,
-    ALIAS,
     CANDIDATE,
     DONE,
-    IMPLIED,
     LONE,
     MEMORY,
-    NOBODY,
     OVERFLOW,
-    PRIMARY,
-    REJECTED,
     UNDECIDED,
     System,
     advance,
@@ -34,26 +30,10 @@ from discreet.solve.linear.elimination_kernels import (
     empty_meta,
     install,
 )
+from discreet.solve.linear.schedule import ELIMINATION
 
 if TYPE_CHECKING:
     from scipy.sparse import csc_array
-
-__all__ = [
-    "ACCEPTED",
-    "CANDIDATE",
-    "IMPLIED",
-    "LONE",
-    "NOBODY",
-    "PRIMARY",
-    "REJECTED",
-    "UNDECIDED",
-    "Elimination",
-    "EliminationError",
-    "rank",
-    "spanned",
-]
-_ROOM = 3  # space for this many times the columns at first
-_GROWTH = 2
 
 
 class EliminationError(DiscreetError):
@@ -82,39 +62,29 @@ class Elimination:
         columns.sort_indices()
         n_rows, n = (int(k) for k in columns.shape)
         nobody = np.full(n, NOBODY, dtype=np.int64)
-        chains = 1 << max(4, int(2 * n).bit_length())
+        classes = 1 << max(4, int(2 * n).bit_length())
         words = stream(0, "elimination").integers(2**63, size=n_rows, dtype=np.uint64)
+        nodes = ELIMINATION.room * (columns.nnz + n) + 1000
         self.system = System(
             rows=_spacious(columns.indices.astype(np.int32)),
             values=_spacious(columns.data.astype(np.int64)),
             start=columns.indptr[:-1].astype(np.int64),
             size=np.diff(columns.indptr).astype(np.int64),
             kind=np.array(kind, dtype=np.uint8),
-            owner=nobody.copy() if owner is None else np.array(owner, dtype=np.int64),
-            attacker=nobody.copy() if attacker is None else np.array(attacker, dtype=np.int64),
+            owner=nobody if owner is None else np.array(owner, dtype=np.int64),
+            attacker=nobody if attacker is None else np.array(attacker, dtype=np.int64),
             key=np.zeros(n, dtype=np.uint64),
             decision=np.full(n, UNDECIDED, dtype=np.int8),
-            same_as=np.arange(n),
-            head=np.full(chains, -1),
-            after=np.full(n, -1),
-            before=np.full(n, -1),
-            row_head=np.full(n_rows, -1),
-            row_count=np.zeros(n_rows, dtype=np.int64),
-            node_column=np.empty(_ROOM * columns.nnz + 1000, dtype=np.int32),
-            node_after=np.empty(_ROOM * columns.nnz + 1000, dtype=np.int64),
             weight=2 * words + np.uint64(1),
+            row_count=np.zeros(n_rows, dtype=np.int64),
+            head=np.full(n_rows + classes, -1),
+            node_column=np.empty(nodes, dtype=np.int32),
+            node_after=np.empty(nodes, dtype=np.int64),
             seen=np.zeros(n, dtype=np.int64),
             old=np.zeros((n, 3), dtype=np.int64),
             meta=empty_meta(columns.nnz),
         )
         install(self.system)
-
-    def copy(self) -> Self:
-        """An independent copy, for a trial."""
-        twin = object.__new__(type(self))
-        copied = {name: part.copy() for name, part in self.system._asdict().items()}
-        twin.system = System(**copied)
-        return twin
 
     def take(self, order: NDArray[Any]) -> bool:
         """Take all of these candidates, or stop where that would span or tell a primary."""
@@ -139,27 +109,10 @@ class Elimination:
         from scipy.sparse import csc_array
 
         s = self.system
-        parts = [slice(int(s.start[c]), int(s.start[c] + s.size[c])) for c in columns]
-        rows = [s.rows[part] for part in parts]
-        values = [s.values[part] for part in parts]
-        ends = np.cumsum([0, *map(len, rows)])
-        shape = (len(s.weight), len(parts))
-        joined = [
-            np.concatenate([np.empty(0, each[0].dtype), *each]) if each else np.empty(0, int)
-            for each in (values, rows)
-        ]
-        return csc_array((joined[0], joined[1], ends), shape=shape)
-
-    def decisions(self) -> NDArray[np.int8]:
-        """What became of each column; those that came to mean the same share a decision."""
-        decision = self.system.decision.copy()
-        root = self.system.same_as.copy()
-        while (decision[root] == ALIAS).any():
-            root = self.system.same_as[root]
-        aliases = decision == ALIAS
-        told = decision[root[aliases]]
-        decision[aliases] = np.where(told == ACCEPTED, IMPLIED, told)
-        return decision
+        ends = np.concatenate([[0], np.cumsum(s.size[columns])])
+        inside = np.repeat(s.start[columns] - ends[:-1], s.size[columns]) + np.arange(ends[-1])
+        shape = (len(s.weight), len(columns))
+        return csc_array((s.values[inside], s.rows[inside], ends), shape=shape)
 
     def _run(self, order: NDArray[Any], *, strict: bool) -> bool:
         order, begin = np.asarray(order, dtype=np.int64), 0
@@ -176,7 +129,7 @@ class Elimination:
 
     def _grow(self) -> None:
         names = ("rows", "values", "node_column", "node_after")
-        longer = {name: _spacious(getattr(self.system, name), _GROWTH) for name in names}
+        longer = {name: _spacious(getattr(self.system, name), ELIMINATION.growth) for name in names}
         self.system = self.system._replace(**longer)
 
 
@@ -205,7 +158,7 @@ def _short_first(columns: csc_array) -> NDArray[np.intp]:
     return np.argsort(np.diff(columns.indptr), kind="stable")
 
 
-def _spacious(values: NDArray[Any], factor: int = _ROOM) -> NDArray[Any]:
+def _spacious(values: NDArray[Any], factor: int = ELIMINATION.room) -> NDArray[Any]:
     wide = np.empty(factor * len(values) + 1000, dtype=values.dtype)
     wide[: len(values)] = values
     return wide

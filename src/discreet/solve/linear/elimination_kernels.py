@@ -3,6 +3,10 @@
 A column is a sorted list of rows with whole numbers. It is kept primitive (its numbers have no
 common divisor, the first is positive), so two columns are proportional exactly when they are equal;
 a random sum of each column finds equal ones quickly, and every find is compared number by number.
+
+Lists say which columns have a row, and which of those to be watched have a random sum of some
+class. A column that has lost the row, or changed, stays in the list; whoever reads a list looks at
+the column itself.
 """
 
 from __future__ import annotations
@@ -13,23 +17,24 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+Whole = NDArray[np.int64]
+
 CANDIDATE, PRIMARY, LONE = 1, 2, 4
 """What a column is for: to be accepted if possible; never to be spanned; what one person knows."""
 
-UNDECIDED, ACCEPTED, IMPLIED, REJECTED, ALIAS = 0, 1, 2, 3, 4
-"""What became of a column; an alias shares the decision of another one."""
+UNDECIDED, ACCEPTED, IMPLIED, REJECTED = 0, 1, 2, 3
+"""What became of a column."""
 
 DONE, MEMORY, UNSAFE, OVERFLOW = 0, 1, 2, 3
 """Why the compiled part came back."""
 
-NOBODY = -1
 _LARGEST = 1 << 30  # products of two such numbers, and their differences, fit into 64 bits
 _END, _NODES, _FREE, _STAMP = 0, 1, 2, 3
 _NONE = -1
 
 
 class System(NamedTuple):
-    """Columns, where their rows are, and chains of columns by their random sum.
+    """Columns, and lists of those with each row and of those with equal random sums.
 
     Attributes:
       rows: Rows of all columns, one column after another, with gaps.
@@ -41,60 +46,55 @@ class System(NamedTuple):
       attacker: Who knows a lone column.
       key: Random sum of each column.
       decision: What became of it.
-      same_as: The column an alias shares the decision of.
-      head: First column of each chain.
-      after: Next column of the chain.
-      before: Previous column of the chain.
-      row_head: First node of each row's list of columns.
-      row_count: Number of columns with this row.
-      node_column: Column of each node; the column may have lost the row meanwhile.
-      node_after: Next node of the row.
       weight: Random weight of each row.
+      row_count: Number of columns with each row.
+      head: First node of the list of each row, then of each class of random sums.
+      node_column: Column of each node.
+      node_after: Next node of the list.
       seen: Stamp of the last visit to each column.
       old: Previous start, size and key of columns under change.
       meta: Ends of the used parts, the first free node, and the current stamp.
     """
 
     rows: NDArray[np.int32]
-    values: NDArray[np.int64]
-    start: NDArray[np.int64]
-    size: NDArray[np.int64]
+    values: Whole
+    start: Whole
+    size: Whole
     kind: NDArray[np.uint8]
-    owner: NDArray[np.int64]
-    attacker: NDArray[np.int64]
+    owner: Whole
+    attacker: Whole
     key: NDArray[np.uint64]
     decision: NDArray[np.int8]
-    same_as: NDArray[np.int64]
-    head: NDArray[np.int64]
-    after: NDArray[np.int64]
-    before: NDArray[np.int64]
-    row_head: NDArray[np.int64]
-    row_count: NDArray[np.int64]
-    node_column: NDArray[np.int32]
-    node_after: NDArray[np.int64]
     weight: NDArray[np.uint64]
-    seen: NDArray[np.int64]
-    old: NDArray[np.int64]
-    meta: NDArray[np.int64]
+    row_count: Whole
+    head: Whole
+    node_column: NDArray[np.int32]
+    node_after: Whole
+    seen: Whole
+    old: Whole
+    meta: Whole
+
+
+def empty_meta(entries: int) -> NDArray[Any]:
+    """The bookkeeping of a system whose columns fill this many entries."""
+    return np.array([entries, 0, _NONE, 0], dtype=np.int64)
 
 
 @njit(cache=True)
 def install(s: System) -> None:
-    """Make every column primitive, enter it into its chain and its rows' lists."""
+    """Make every column primitive and list it."""
     for c in range(len(s.kind)):
-        if s.kind[c] != 0:
-            _normalise(s, c)
-            _enter(s, c)
-            for k in range(s.start[c], s.start[c] + s.size[c]):
-                s.row_count[s.rows[k]] += 1
-                _push(s, s.rows[k], c)
-    for c in range(len(s.kind)):
-        if s.kind[c] & CANDIDATE:
-            _settle(s, c)
+        _normalise(s, c)
+        for k in range(s.start[c], s.start[c] + s.size[c]):
+            s.row_count[s.rows[k]] += 1
+            _push(s, s.rows[k], c)
+        _list_watched(s, c)
+        if s.kind[c] & CANDIDATE and s.size[c] == 0:
+            _decide(s, c, IMPLIED)
 
 
 @njit(cache=True)
-def advance(s: System, order: NDArray[np.int64], begin: int, strict: bool) -> tuple[int, int]:
+def advance(s: System, order: Whole, begin: int, strict: bool) -> tuple[int, int]:
     """Accept columns in the given order; returns where it stopped, and why.
 
     Args:
@@ -112,8 +112,7 @@ def advance(s: System, order: NDArray[np.int64], begin: int, strict: bool) -> tu
             continue
         status = _accept(s, c, hit)
         if status == UNSAFE and not strict:
-            s.decision[c] = REJECTED
-            _remove(s, c)
+            _decide(s, c, REJECTED)
         elif status != DONE:
             return k, status
     return len(order), DONE
@@ -123,28 +122,28 @@ def advance(s: System, order: NDArray[np.int64], begin: int, strict: bool) -> tu
 def conflicts(s: System) -> int:
     """A primary that is spanned, or known to somebody who must not know it; −1 if there is none."""
     for c in range(len(s.kind)):
-        if s.kind[c] & PRIMARY and (s.size[c] == 0 or _conflict(s, c)):
+        if s.kind[c] & PRIMARY and _is_told(s, c):
             return c
     return -1
 
 
 @njit(cache=True)
-def _accept(s: System, a: int, hit: NDArray[np.int64]) -> int:
+def _accept(s: System, a: int, hit: Whole) -> int:
     """Take a column into the span and eliminate one of its rows from all others."""
     r = _pivot(s, a)
-    n_watched, n, room = _columns_of(s, r, a, hit)
-    watched, candidates = hit[:n_watched], hit[len(hit) - n :]
-    if not _has_room(s, room, (n_watched + n) * s.size[a]):
+    watched, candidates = _columns_with(s, r, a, hit)
+    if not _has_room(s, a, watched, candidates):
         return MEMORY
-    status = _try_watched(s, a, r, watched)
+    status = _change_watched(s, a, r, watched)
     if status != DONE:
         return status
-    s.decision[a] = ACCEPTED
-    _keep_watched(s, watched, candidates)
-    status = _change_candidates(s, a, r, candidates)
-    _remove(s, a)
+    for c in candidates:
+        if not _combine(s, c, a, r):
+            return OVERFLOW
+        _recount(s, c, a)
+    _decide(s, a, ACCEPTED)
     _free_row(s, r)
-    return status
+    return DONE
 
 
 @njit(cache=True)
@@ -161,159 +160,81 @@ def _pivot(s: System, a: int) -> int:
 
 
 @njit(cache=True)
-def _columns_of(s: System, r: int, a: int, hit: NDArray[np.int64]) -> tuple[int, int, int]:
-    """Columns with row `r` other than `a`: watched ones in front, candidates at the end.
-
-    Returns the numbers of both, and how much room they need once changed.
-    """
+def _columns_with(s: System, r: int, a: int, hit: Whole) -> tuple[Whole, Whole]:
+    """Columns with row `r` other than `a`: primary and lone ones, and candidates."""
     s.meta[_STAMP] += 1
-    watched, candidates, room, node = 0, 0, 0, s.row_head[r]
+    s.seen[a] = s.meta[_STAMP]
+    watched, candidates, node = 0, len(hit), s.head[r]
     while node != _NONE:
         c = s.node_column[node]
-        if s.kind[c] != 0 and c != a and s.seen[c] != s.meta[_STAMP] and _at(s, c, r) != 0:
+        if s.kind[c] != 0 and s.seen[c] != s.meta[_STAMP] and _at(s, s.start[c], s.size[c], r):
             s.seen[c] = s.meta[_STAMP]
-            room += s.size[c] + s.size[a]
             if s.kind[c] & CANDIDATE:
-                candidates += 1
-                hit[len(hit) - candidates] = c
+                candidates -= 1
+                hit[candidates] = c
             else:
                 hit[watched] = c
                 watched += 1
         node = s.node_after[node]
-    return watched, candidates, room
+    return hit[:watched], hit[candidates:]
 
 
 @njit(cache=True)
-def _try_watched(s: System, a: int, r: int, watched: NDArray[np.int64]) -> int:
+def _change_watched(s: System, a: int, r: int, watched: Whole) -> int:
     """Change primary and lone columns, or leave all as they are when that gives one away."""
     end = s.meta[_END]
-    for c in watched:
-        _leave(s, c)
     for i, c in enumerate(watched):
         if not _combine(s, c, a, r):
             return OVERFLOW
-        if (s.size[c] == 0 and s.kind[c] & PRIMARY) or _conflict(s, c):
-            _restore(s, watched, i)
+        if _is_told(s, c):
+            for d in watched[: i + 1]:
+                s.start[d], s.size[d], s.key[d] = s.old[d, 0], s.old[d, 1], np.uint64(s.old[d, 2])
             s.meta[_END] = end
             return UNSAFE
-        _enter(s, c)
+    for c in watched:
+        _recount(s, c, a)
     return DONE
 
 
 @njit(cache=True)
-def _restore(s: System, watched: NDArray[np.int64], last: int) -> None:
-    """Undo changes of watched columns up to the last changed one, which is in no chain yet."""
-    for i in range(last + 1):
-        c = watched[i]
-        if i < last:
-            _leave(s, c)
-        s.start[c], s.size[c], s.key[c] = s.old[c, 0], s.old[c, 1], np.uint64(s.old[c, 2])
-    for c in watched:
-        _enter(s, c)
-
-
-@njit(cache=True)
-def _keep_watched(s: System, watched: NDArray[np.int64], candidates: NDArray[np.int64]) -> None:
-    """Make the changes of watched columns known, and reject what would give a primary away."""
-    for c in candidates:
-        _leave(s, c)
-    for c in watched:
-        _recount(s, c)
-        if s.size[c] == 0:
-            s.decision[c] = IMPLIED
-            _remove(s, c)
-        elif s.kind[c] & PRIMARY:
-            _reject_equal(s, c)
-
-
-@njit(cache=True)
-def _change_candidates(s: System, a: int, r: int, candidates: NDArray[np.int64]) -> int:
-    for c in candidates:
-        if not _combine(s, c, a, r):
-            return OVERFLOW
-        _recount(s, c)
-        _enter(s, c)
-        _settle(s, c)
-    return DONE
-
-
-@njit(cache=True)
-def _settle(s: System, c: int) -> None:
-    """Decide a candidate that is implied, that would give a primary away, or that is another's."""
+def _is_told(s: System, c: int) -> bool:
+    """Whether a primary is spanned, or follows from a lone column for one who does not own it."""
     if s.size[c] == 0:
-        s.decision[c] = IMPLIED
-        _remove(s, c)
-        return
-    d = s.head[s.key[c] & np.uint64(len(s.head) - 1)]
-    while d != _NONE:
-        following = s.after[d]
-        if d != c and s.key[d] == s.key[c] and _equal(s, c, d):
-            if s.kind[d] & PRIMARY:
-                s.decision[c] = REJECTED
-                _remove(s, c)
-                return
-            if s.kind[d] & CANDIDATE:
-                late, early = max(c, d), min(c, d)
-                s.decision[late], s.same_as[late] = ALIAS, early
-                _remove(s, late)
-                if late == c:
-                    return
-        d = following
-
-
-@njit(cache=True)
-def _reject_equal(s: System, c: int) -> None:
-    """Reject the candidates that are proportional to a primary column."""
-    d = s.head[s.key[c] & np.uint64(len(s.head) - 1)]
-    while d != _NONE:
-        following = s.after[d]
-        if s.kind[d] & CANDIDATE and s.key[d] == s.key[c] and _equal(s, c, d):
-            s.decision[d] = REJECTED
-            _remove(s, d)
-        d = following
-
-
-@njit(cache=True)
-def _conflict(s: System, c: int) -> bool:
-    """Whether a primary column follows from a lone one for somebody it does not belong to."""
-    d = s.head[s.key[c] & np.uint64(len(s.head) - 1)]
-    while d != _NONE:
-        if d != c and s.key[d] == s.key[c] and s.size[c] > 0:
+        return bool(s.kind[c] & PRIMARY)
+    node = s.head[_class(s, c)]
+    while node != _NONE:
+        d = s.node_column[node]
+        if s.key[d] == s.key[c]:
             told = s.kind[c] & PRIMARY and s.kind[d] & LONE and s.owner[c] != s.attacker[d]
             tells = s.kind[c] & LONE and s.kind[d] & PRIMARY and s.owner[d] != s.attacker[c]
             if (told or tells) and _equal(s, c, d):
                 return True
-        d = s.after[d]
+        node = s.node_after[node]
     return False
 
 
 @njit(cache=True)
 def _combine(s: System, b: int, a: int, r: int) -> bool:
     """Replace `b` by its combination with `a` that lacks row `r`; false when numbers get large."""
-    p, q = _at(s, a, r), _at(s, b, r)
+    p, q = _at(s, s.start[a], s.size[a], r), _at(s, s.start[b], s.size[b], r)
     g = _gcd(p, q)
     p, q = p // g, q // g
     i, i_end = s.start[b], s.start[b] + s.size[b]
     j, j_end = s.start[a], s.start[a] + s.size[a]
     begin = out = s.meta[_END]
     while i < i_end or j < j_end:
-        if j == j_end or (i < i_end and s.rows[i] < s.rows[j]):
-            row, value = s.rows[i], p * s.values[i]
-            i += 1
-        elif i == i_end or s.rows[j] < s.rows[i]:
-            row, value = s.rows[j], -q * s.values[j]
-            j += 1
-        else:
-            row, value = s.rows[i], p * s.values[i] - q * s.values[j]
-            i += 1
-            j += 1
-        if value != 0:
-            s.rows[out], s.values[out] = row, value
-            out += 1
+        has_i = i < i_end and (j == j_end or s.rows[i] <= s.rows[j])
+        has_j = j < j_end and (i == i_end or s.rows[j] <= s.rows[i])
+        s.rows[out] = s.rows[i] if has_i else s.rows[j]
+        s.values[out] = (p * s.values[i] if has_i else 0) - (q * s.values[j] if has_j else 0)
+        i, j = i + has_i, j + has_j
+        out += s.values[out] != 0
     s.old[b, 0], s.old[b, 1], s.old[b, 2] = s.start[b], s.size[b], np.int64(s.key[b])
     s.start[b], s.size[b] = begin, out - begin
     s.meta[_END] = out
-    return _normalise(s, b) <= _LARGEST
+    is_small = _normalise(s, b) <= _LARGEST
+    _list_watched(s, b)
+    return is_small
 
 
 @njit(cache=True)
@@ -338,30 +259,26 @@ def _normalise(s: System, c: int) -> int:
 
 
 @njit(cache=True)
-def _recount(s: System, c: int) -> None:
-    """Tell the rows which of them a changed column has now."""
-    i, i_end = s.old[c, 0], s.old[c, 0] + s.old[c, 1]
-    j, j_end = s.start[c], s.start[c] + s.size[c]
-    while i < i_end or j < j_end:
-        if j == j_end or (i < i_end and s.rows[i] < s.rows[j]):
-            s.row_count[s.rows[i]] -= 1
-            i += 1
-        elif i == i_end or s.rows[j] < s.rows[i]:
-            s.row_count[s.rows[j]] += 1
-            _push(s, s.rows[j], c)
-            j += 1
-        else:
-            i += 1
-            j += 1
+def _recount(s: System, c: int, a: int) -> None:
+    """Tell the rows of `a` which of them `c` has once combined with it; nothing left is implied."""
+    for k in range(s.start[a], s.start[a] + s.size[a]):
+        r = s.rows[k]
+        had = _at(s, s.old[c, 0], s.old[c, 1], r) != 0
+        has = _at(s, s.start[c], s.size[c], r) != 0
+        s.row_count[r] += int(has) - int(had)
+        if has and not had:
+            _push(s, r, c)
+    if s.size[c] == 0:
+        _decide(s, c, IMPLIED)
 
 
 @njit(cache=True)
-def _remove(s: System, c: int) -> None:
-    """Take a column out of the system."""
+def _decide(s: System, c: int, decision: int) -> None:
+    """Say what became of a column, and take it out of the system."""
+    s.decision[c] = decision
+    s.kind[c] = 0
     for k in range(s.start[c], s.start[c] + s.size[c]):
         s.row_count[s.rows[k]] -= 1
-    _leave(s, c)
-    s.kind[c] = 0
 
 
 @njit(cache=True)
@@ -376,18 +293,16 @@ def _equal(s: System, c: int, d: int) -> bool:
 
 
 @njit(cache=True)
-def _at(s: System, c: int, r: int) -> int:
-    """The number of column `c` in row `r`."""
-    low, high = s.start[c], s.start[c] + s.size[c]
+def _at(s: System, start: int, size: int, r: int) -> int:
+    """The number in row `r` of the column with a place and a size."""
+    low, high = start, start + size
     while low < high:
         middle = (low + high) // 2
         if s.rows[middle] < r:
             low = middle + 1
         else:
             high = middle
-    if low < s.start[c] + s.size[c] and s.rows[low] == r:
-        return int(s.values[low])
-    return 0
+    return int(s.values[low]) if low < start + size and s.rows[low] == r else 0
 
 
 @njit(cache=True)
@@ -399,56 +314,48 @@ def _gcd(a: int, b: int) -> int:
 
 
 @njit(cache=True)
-def _enter(s: System, c: int) -> None:
-    place = s.key[c] & np.uint64(len(s.head) - 1)
-    first = s.head[place]
-    s.after[c], s.before[c] = first, _NONE
-    if first != _NONE:
-        s.before[first] = c
-    s.head[place] = c
+def _class(s: System, c: int) -> int:
+    """The list of columns whose random sum is like that of `c`."""
+    classes = len(s.head) - len(s.weight)
+    return len(s.weight) + int(s.key[c] & np.uint64(classes - 1))
 
 
 @njit(cache=True)
-def _leave(s: System, c: int) -> None:
-    """Take a column out of its chain; nothing happens when it is in none."""
-    place = s.key[c] & np.uint64(len(s.head) - 1)
-    if s.before[c] == _NONE and s.head[place] != c:
-        return
-    if s.before[c] == _NONE:
-        s.head[place] = s.after[c]
-    else:
-        s.after[s.before[c]] = s.after[c]
-    if s.after[c] != _NONE:
-        s.before[s.after[c]] = s.before[c]
-    s.before[c] = s.after[c] = _NONE
+def _list_watched(s: System, c: int) -> None:
+    """List a primary or lone column by its random sum."""
+    if not s.kind[c] & CANDIDATE:
+        _push(s, _class(s, c), c)
 
 
 @njit(cache=True)
-def _push(s: System, r: int, c: int) -> None:
+def _push(s: System, place: int, c: int) -> None:
     node = s.meta[_FREE]
     if node != _NONE:
         s.meta[_FREE] = s.node_after[node]
     else:
         node = s.meta[_NODES]
         s.meta[_NODES] += 1
-    s.node_column[node], s.node_after[node] = c, s.row_head[r]
-    s.row_head[r] = node
+    s.node_column[node], s.node_after[node] = c, s.head[place]
+    s.head[place] = node
 
 
 @njit(cache=True)
 def _free_row(s: System, r: int) -> None:
-    node = s.row_head[r]
+    node = s.head[r]
     while node != _NONE:
         following = s.node_after[node]
         s.node_after[node] = s.meta[_FREE]
         s.meta[_FREE] = node
         node = following
-    s.row_head[r] = _NONE
+    s.head[r] = _NONE
 
 
 @njit(cache=True)
-def _has_room(s: System, entries: int, nodes: int) -> bool:
-    if s.meta[_NODES] + nodes > len(s.node_column):
+def _has_room(s: System, a: int, watched: Whole, candidates: Whole) -> bool:
+    """Whether columns can be changed by `a` and listed anew; makes room where that is enough."""
+    n = len(watched) + len(candidates)
+    entries = n * s.size[a] + s.size[watched].sum() + s.size[candidates].sum()
+    if s.meta[_NODES] + n * (s.size[a] + 1) > len(s.node_column):
         return False
     if s.meta[_END] + entries > len(s.rows):
         _compact(s)
@@ -458,20 +365,13 @@ def _has_room(s: System, entries: int, nodes: int) -> bool:
 @njit(cache=True)
 def _compact(s: System) -> None:
     """Close the gaps between columns."""
-    order = np.argsort(s.start)
     end = 0
-    for c in order:
-        if s.kind[c] == 0 or s.size[c] == 0:
+    for c in np.argsort(s.start):
+        if s.kind[c] == 0:
             s.size[c] = 0
-            continue
-        begin, size = s.start[c], s.size[c]
-        for k in range(size):
-            s.rows[end + k], s.values[end + k] = s.rows[begin + k], s.values[begin + k]
+        for k in range(s.size[c]):
+            s.rows[end + k] = s.rows[s.start[c] + k]
+            s.values[end + k] = s.values[s.start[c] + k]
         s.start[c] = end
-        end += size
+        end += s.size[c]
     s.meta[_END] = end
-
-
-def empty_meta(entries: int) -> NDArray[Any]:
-    """The bookkeeping of a system whose columns fill this many entries."""
-    return np.array([entries, 0, _NONE, 0], dtype=np.int64)

@@ -2,43 +2,42 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InfeasibleError, NotConvergedError
+from discreet.solve.linear.schedule import PROGRAM
 
 Vector = NDArray[np.float64]
+Changing = Literal["objective", "bounds", "nothing"]
 
-FEASIBLE = 1e-9
-"""How far a solution may violate a row or a bound."""
-
-LARGEST = 1e4
-"""Values above this are scaled down, so that the tolerance stays above rounding errors."""
-
-_ONCE: dict[str, Any] = {"presolve": "on", "simplex_strategy": 1}
-_DUAL: dict[str, Any] = {"simplex_strategy": 1}
 _NO_LIMIT = 2**31 - 1
-_OTHER_WAYS: tuple[dict[str, Any], ...] = (
-    {"simplex_strategy": 1},
-    {"presolve": "on"},
-    {"solver": "ipm"},
-)
-"""What is tried, from the start, where the simplex method gets stuck."""
 _OPTIONS: dict[str, Any] = {
     "output_flag": False,
     "threads": 1,
     "presolve": "off",
     "solver": "simplex",
-    "simplex_strategy": 4,  # primal: the last solution stays feasible when the objective changes
-    "primal_feasibility_tolerance": FEASIBLE,
-    "dual_feasibility_tolerance": FEASIBLE,
+    "primal_feasibility_tolerance": PROGRAM.feasible,
+    "dual_feasibility_tolerance": PROGRAM.feasible,
 }
+_DUAL, _PRIMAL = {"simplex_strategy": 1}, {"simplex_strategy": 4}
+_ALGORITHM: dict[Changing, dict[str, Any]] = {
+    "objective": _PRIMAL,  # the last solution stays feasible
+    "bounds": _DUAL,  # the last solution stays best
+    "nothing": {"presolve": "on", **_DUAL},
+}
+_OTHER_WAYS: tuple[dict[str, Any], ...] = (_DUAL, {"presolve": "on"}, {"solver": "ipm"})
+"""What is tried, from the start, where the simplex method gets stuck."""
 
 
 class Program:
     """Variables within bounds, and rows within theirs.
+
+    Attributes:
+      solved: How often it was solved.
+      is_best: Whether the last solution is optimal, not only what a number of steps led to.
 
     Args:
       matrix: Variables × rows, sparse.
@@ -46,9 +45,7 @@ class Program:
       high: Largest value of each row.
       floor: Smallest value of each variable.
       ceiling: Largest value of each variable.
-      presolve: Whether the program is simplified first, for one that has a single objective.
-      dual: Whether bounds change rather than the objective, so that the last solution stays best
-        but not feasible.
+      changing: What changes from one solution to the next.
     """
 
     def __init__(
@@ -59,18 +56,16 @@ class Program:
         floor: Vector,
         ceiling: Vector,
         *,
-        presolve: bool = False,
-        dual: bool = False,
+        changing: Changing = "objective",
     ) -> None:
         import highspy
 
         self._highs: Any = highspy.Highs()  # type: ignore[no-untyped-call]
-        self._options = _OPTIONS | (_ONCE if presolve else {}) | (_DUAL if dual else {})
-        for name, value in self._options.items():
-            self._highs.setOptionValue(name, value)
+        self._status, self._options = highspy.HighsModelStatus, _OPTIONS | _ALGORITHM[changing]
+        self._set(self._options)
         by_variable = matrix.T.tocsc()
         model = highspy.HighsLp()
-        self._scale = max(1.0, _largest(low, high, floor, ceiling) / LARGEST)
+        self._scale = max(1.0, _largest(low, high, floor, ceiling) / PROGRAM.largest)
         model.num_row_, model.num_col_ = by_variable.shape
         model.col_cost_ = np.zeros(model.num_col_)
         model.col_lower_, model.col_upper_ = floor / self._scale, ceiling / self._scale
@@ -80,76 +75,72 @@ class Program:
         model.a_matrix_.index_ = by_variable.indices
         model.a_matrix_.value_ = by_variable.data.astype(np.float64)
         self._highs.passModel(model)
-        self._status = highspy.HighsModelStatus
-        self._all = np.arange(model.num_col_, dtype=np.int32)
         self._cost, self._floor, self._ceiling = np.zeros(model.num_col_), floor, ceiling
-        self.solved = 0
+        self.solved, self.is_best = 0, False
 
-    def minimise(self, cost: Vector) -> Vector | None:
-        """A solution with the smallest cost; `None` when the cost has no lower limit."""
-        self._highs.changeColsCost(len(self._all), self._all, cost)
+    def minimise(self, cost: Vector, *, steps: int = _NO_LIMIT) -> Vector | None:
+        """A solution with the smallest cost; `None` when the cost has no lower limit.
+
+        Args:
+          cost: What a unit of each variable costs.
+          steps: Steps of the simplex method after which the solution is taken as it is.
+        """
+        self._price(cost)
+        self._set({"simplex_iteration_limit": steps})
         return self._run()
 
     def afresh(self, cost: Vector, floor: Vector, ceiling: Vector) -> Vector | None:
         """A solution with the smallest cost within bounds, from where all variables are zero."""
         self._highs.setBasis()
-        changed = np.flatnonzero((floor != self._floor) | (ceiling != self._ceiling))
-        self.bound(changed, floor[changed], ceiling[changed])
+        changed = _different(floor, self._floor, ceiling, self._ceiling)
+        bounds = floor[changed] / self._scale, ceiling[changed] / self._scale
+        self._highs.changeColsBounds(len(changed), changed, *bounds)
         self._floor, self._ceiling = floor, ceiling
-        other = np.flatnonzero(cost != self._cost).astype(np.int32)
-        self._highs.changeColsCost(len(other), other, cost[other])
-        self._cost = cost
+        self._price(cost)
         return self._run()
-
-    def improve(self, cost: Vector, steps: int) -> tuple[Vector | None, bool]:
-        """A solution after some steps towards a smaller cost, and whether it is the smallest."""
-        self._highs.setOptionValue("simplex_iteration_limit", steps)
-        solution = self.minimise(cost)
-        self._highs.setOptionValue("simplex_iteration_limit", _NO_LIMIT)
-        return solution, self._highs.getModelStatus() != self._status.kIterationLimit
 
     def prices(self) -> Vector:
         """The price of each row in the last solution: costs less priced rows are reduced costs."""
         return np.asarray(self._highs.getSolution().row_dual)
 
-    def bound(self, variables: NDArray[Any], floor: Vector, ceiling: Vector) -> None:
-        """Change the bounds of some variables."""
-        chosen = np.asarray(variables, dtype=np.int32)
-        self._highs.changeColsBounds(
-            len(chosen), chosen, floor / self._scale, ceiling / self._scale
-        )
+    def _price(self, cost: Vector) -> None:
+        changed = _different(cost, self._cost)
+        self._highs.changeColsCost(len(changed), changed, cost[changed])
+        self._cost = cost
+
+    def _set(self, options: dict[str, Any]) -> None:
+        for name, value in options.items():
+            self._highs.setOptionValue(name, value)
 
     def _run(self) -> Vector | None:
         self._highs.run()
         self.solved += 1
-        status = self._highs.getModelStatus()
-        if status == self._status.kUnknown:
-            status = self._run_otherwise()
-        if status == self._status.kUnbounded:
+        known, status = self._status, self._highs.getModelStatus()
+        for change in _OTHER_WAYS:
+            if status == known.kUnknown:
+                self._highs.clearSolver()
+                self._set(change)
+                self._highs.run()
+                self._set({name: self._options[name] for name in change})
+                status = self._highs.getModelStatus()
+        self.is_best = status == known.kOptimal
+        if status == known.kUnbounded:
             return None
-        if status in (self._status.kInfeasible, self._status.kUnboundedOrInfeasible):
+        if status in (known.kInfeasible, known.kUnboundedOrInfeasible):
             raise InfeasibleError(
                 "no table has these published values within the bounds; they contradict each other."
             )
-        if status not in (self._status.kOptimal, self._status.kIterationLimit):
+        if status not in (known.kOptimal, known.kIterationLimit):
             raise NotConvergedError(
                 f"a linear program was not solved: {self._highs.modelStatusToString(status)}."
             )
         return np.asarray(self._highs.getSolution().col_value) * self._scale
 
-    def _run_otherwise(self) -> Any:
-        status = self._status.kUnknown
-        for change in _OTHER_WAYS:
-            self._highs.clearSolver()
-            for name, value in change.items():
-                self._highs.setOptionValue(name, value)
-            self._highs.run()
-            for name in change:
-                self._highs.setOptionValue(name, self._options[name])
-            status = self._highs.getModelStatus()
-            if status != self._status.kUnknown:
-                break
-        return status
+
+def _different(*pairs: Vector) -> NDArray[np.int32]:
+    """Where one of some vectors differs from the one behind it."""
+    differ = [one != other for one, other in zip(pairs[::2], pairs[1::2], strict=True)]
+    return np.flatnonzero(np.any(differ, axis=0)).astype(np.int32)
 
 
 def _largest(*parts: Vector) -> float:

@@ -1,10 +1,8 @@
 """As many columns as possible, by priority, whose span avoids protected columns.
 
 Columns are taken one after another; one that would put a protected column into the span, or would
-let a protected column follow from what one person knows, is left out. The result depends on the
-order of priority alone, so whatever is safe as a whole may be taken in an order that keeps the
-elimination sparse: a first part of the columns is found that is safe as a whole, and only the rest
-is taken one by one.
+let a protected column follow from what one person knows, is left out. Columns that must be taken
+are taken in an order that keeps the elimination sparse.
 """
 
 from __future__ import annotations
@@ -15,20 +13,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.solve.linear.elimination import (
-    CANDIDATE,
-    LONE,
-    NOBODY,
-    PRIMARY,
-    REJECTED,
-    Elimination,
-)
+from discreet.design.magnitude import NOBODY
+from discreet.solve.linear.elimination import Elimination
+from discreet.solve.linear.elimination_kernels import CANDIDATE, LONE, PRIMARY, REJECTED
 
 if TYPE_CHECKING:
     from scipy.sparse import csc_array
-
-_FINEST = 64  # the safe part is found to within this fraction of the columns
-_SMALL = 200  # fewer columns are taken one by one at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,28 +73,14 @@ def select(choice: Choice) -> Chosen | Conflict:
     safe = _attempt(choice, choice.n_must)
     if safe is None:
         return _explained(choice)
-    safe = _largest_safe_part(choice, safe)
     safe.take_possible(safe.undecided)
     n = choice.columns.shape[1]
-    return Chosen(safe.decisions()[:n] == REJECTED, safe)
-
-
-def _largest_safe_part(choice: Choice, safe: Elimination) -> Elimination:
-    """The elimination of a first part of the candidates that is safe as a whole, by bisection."""
-    low, high = choice.n_must, choice.columns.shape[1] + 1
-    while high - low > max(_SMALL, high // _FINEST):
-        middle = (low + high) // 2
-        found = _attempt(choice, middle)
-        if found is None:
-            high = middle
-        else:
-            low, safe = middle, found
-    return safe
+    return Chosen(safe.system.decision[:n] == REJECTED, safe)
 
 
 def _attempt(choice: Choice, n: int) -> Elimination | None:
     """Take the first `n` candidates in a sparse order; `None` when they are not safe."""
-    elimination = _eliminated(choice, n)
+    elimination = _started(choice)
     if elimination.first_conflict() is not None:
         return None
     waiting = elimination.undecided
@@ -113,13 +89,12 @@ def _attempt(choice: Choice, n: int) -> Elimination | None:
     return elimination if elimination.take(short_first) else None
 
 
-def _eliminated(choice: Choice, n: int) -> Elimination:
-    """The columns without the rows that the first `n` candidates give one after another."""
+def _started(choice: Choice) -> Elimination:
+    """The elimination before anything is taken."""
     from scipy.sparse import csc_array, hstack
 
-    rows = np.flatnonzero(open_rows(choice.columns[:, :n]))
     parts = [choice.columns, choice.protected, choice.lone]
-    columns = csc_array(hstack([part.tocsr()[rows] for part in parts], format="csc"))
+    columns = csc_array(hstack(parts, format="csc"))
     sizes = [part.shape[1] for part in parts]
     nobody = [np.full(size, NOBODY) for size in sizes]
     return Elimination(
@@ -130,22 +105,9 @@ def _eliminated(choice: Choice, n: int) -> Elimination:
     )
 
 
-def open_rows(columns: csc_array) -> NDArray[np.bool_]:
-    """Rows that do not follow from columns with a single row, once known rows are taken out."""
-    by_column = columns.T.tocsr()
-    is_open = np.ones(columns.shape[0], dtype=np.int64)
-    while True:
-        single = by_column[np.flatnonzero(by_column @ is_open == 1)].indices
-        found = single[is_open[single] == 1]
-        if not len(found):
-            return is_open.astype(bool)
-        is_open[found] = 0
-
-
 def _explained(choice: Choice) -> Conflict:
     """Which protected column follows, and which candidate first makes it follow."""
-    elimination = _eliminated(choice, 0)
-    found = elimination.first_conflict()
+    found = _started(choice).first_conflict()
     n = choice.columns.shape[1]
     if found is not None:
         return Conflict(found - n, None)

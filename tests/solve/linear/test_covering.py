@@ -10,8 +10,7 @@ from scipy.sparse import csc_array
 
 from discreet.errors import NotConvergedError
 from discreet.solve.linear.changes import Changes, Goal
-from discreet.solve.linear.covering import Covering
-from discreet.solve.linear.cuts import Cuts
+from discreet.solve.linear.covering import Covering, Cuts
 
 GRID = np.array([[1, 1, 0, 0], [0, 0, 1, 1], [1, 0, 1, 0], [0, 1, 0, 1]])
 """Two rows and two columns of four cells; a sum and its parts."""
