@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 import discreet as dc
 from discreet import registry
 from discreet.errors import DataError, DesignError, ParameterError
-from discreet.solve.absolute.least_absolute import certify
+from discreet.solve.absolute.certificate import Answer, certify
 from discreet.solve.fit import Status
-from discreet.solve.least_squares.goal import Accuracy
+from discreet.solve.least_squares.goal import Accuracy, Goal
 from tests.solve.slow import (
     HARD,
     counts,
@@ -127,13 +127,18 @@ def test_the_certificate_proves_the_optimum_and_refuses_others():
     u, rho, v = (fit.notes[n] for n in ("dual", "ridge", "ridge_dual"))
     assert (np.abs(u) <= 1).all()
     assert (design.adjoint(u) <= 1e-12).all()
-    assert certify(design, z, w, fit.y, u, rho, v, Accuracy(1e-6)).holds
-    assert certify(design, z, w, fit.y + 0.1, u, rho, v, Accuracy(1e-6)).gap > 1e-3
-    assert certify(design, z, w, fit.y, u, 0.0, v, Accuracy(1e-6)).selection == 1.0
-    assert certify(design, z, w, fit.y, 1.1 * u, rho, v, Accuracy(1e-6)).feasibility > 1e-3
+    goal = Goal.of(design, z, w, np.empty(0, dtype=np.int64), Accuracy(1e-6))
+
+    def certificate(*answer):
+        return certify(design, z, w, Answer(*answer), goal)
+
+    assert certificate(fit.y, u, rho, v).holds
+    assert certificate(fit.y + 0.1, u, rho, v).gap > 1e-3
+    assert certificate(fit.y, u, 0.0, v).selection == 1.0
+    assert certificate(fit.y, 1.1 * u, rho, v).feasibility > 1e-3
     vertex = smallest_minimiser(dense(design), z, w)
     moved = vertex + np.where(np.arange(len(vertex)) % 2, 1e-2, 0.0)
-    assert certify(design, z, w, moved, u, rho, v, Accuracy(1e-6)).selection > 1e-6
+    assert certificate(moved, u, rho, v).selection > 1e-6
 
 
 def test_few_steps_are_reported():
