@@ -1,10 +1,10 @@
 r"""Duality gaps of least absolute deviation, cell by cell, and the certificate made of them.
 
-The loss plus :math:`\tfrac{\rho}{2}\|y\|^2`, less the value of a dual vector `u` within the weights,
-is the sum of :math:`w_k|r_k| - u_kr_k` over the published cells, `r` their residuals, and of
-:math:`\tfrac{\rho}{2}(y_i - p_i)^2 - y_i\min(0, (Xu)_i)`, :math:`p = \max(0, Xu)/\rho`, over the
-inner cells. None of them is negative. Without a ridge the slopes `Xu` must not be positive, and the
-second part is :math:`-y_i(Xu)_i`.
+The loss plus :math:`\tfrac{\rho}{2}\|y\|^2`, less the value of a dual vector `u` within the
+weights, is the sum of :math:`w_k|r_k| - u_kr_k` over the published cells, `r` their residuals, and
+of :math:`\tfrac{\rho}{2}(y_i - p_i)^2 - y_i\min(0, (Xu)_i)`, :math:`p = \max(0, Xu)/\rho`, over
+the inner cells. None of them is negative. Without a ridge no slope :math:`(Xu)_i` may be positive,
+and the second part is :math:`-y_i(Xu)_i`.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ class Gaps:
 
     Attributes:
       published: What each published cell has of it, divided by its weight.
-      inner: What each inner cell has of it.
+      inner: What each of some inner cells has of it; the others have none.
+      cells: Which ones.
       total: The whole gap.
       loss: The loss of the table.
       residual: Published values less those of the table.
@@ -57,6 +58,7 @@ class Gaps:
 
     published: Vector
     inner: Vector
+    cells: NDArray[np.int64]
     total: float
     loss: float
     residual: Vector
@@ -75,18 +77,21 @@ class Gaps:
         size = np.abs(residual)
         share = np.divide(u, weights, out=np.sign(residual), where=weights > 0)
         published = size - share * residual
+        cells = np.flatnonzero((y > 0) | (slopes > 0) if ridge else y > 0)
+        y, slopes = y[cells], slopes[cells]
         inner = -y * np.minimum(slopes, 0.0)
         if ridge:
             inner += 0.5 * ridge * (y - np.maximum(slopes, 0.0) / ridge) ** 2
         total = float(weights @ published) + float(inner.sum())
-        return cls(published, inner, total, float(weights @ size), residual)
+        return cls(published, inner, cells, total, float(weights @ size), residual)
 
     def own(self, goal: Goal) -> float:
         """The largest part that one cell has, in units of which the tolerance is allowed."""
         unit = np.maximum(goal.accuracy.count, SCHEDULE.own_share * np.abs(self.residual))
         published = float((self.published / unit).max(initial=0.0))
-        inner = goal.accuracy.tolerance * float((self.inner / goal.gradient).max(initial=0.0))
-        return goal.accuracy.tolerance * max(published, inner) / SCHEDULE.own_count
+        inner = float((self.inner / goal.gradient[self.cells]).max(initial=0.0))
+        tolerance = goal.accuracy.tolerance
+        return tolerance * max(published, tolerance * inner) / SCHEDULE.own_count
 
 
 def certify(design: Design, z: Vector, weights: Vector, answer: Answer, goal: Goal) -> Certificate:

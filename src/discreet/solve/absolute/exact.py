@@ -39,22 +39,21 @@ def solve_exactly(design: Design, z: Vector, weights: Vector, max_steps: int) ->
     """The smallest table of the least loss; nothing where steps do not suffice for the program."""
     matrix = design.matrix().tocsr().astype(np.float64)
     unit, top = largest(z), largest(weights)
-    dual = _prices(matrix, LARGEST / unit * z, weights / top, max_steps)
-    if dual is None:
+    prices = _prices(matrix, LARGEST / unit * z, weights / top, max_steps)
+    if prices is None:
         return None
-    dual = np.clip(top * dual, -weights, weights)
+    dual = np.clip(top * prices, -weights, weights)
     slopes = matrix @ dual
     cells = np.flatnonzero(slopes >= -SCHEDULE.same * top)
     is_met = np.abs(dual) < (1.0 - SCHEDULE.same) * weights
     low = np.where(is_met | (dual > 0), -np.inf, 0.0)
     high = np.where(is_met | (dual < 0), np.inf, 0.0)
-    high[weights == 0] = low[weights == 0] = 0.0
     nu, steps = _smallest(matrix[cells], z / unit, low, high)
-    y, nu = np.zeros(len(slopes)), unit * nu
-    y[cells] = np.maximum(matrix[cells] @ nu, 0.0)
-    rising = matrix @ nu
-    rising[cells] = 0.0
-    ridge = min(_room(weights - dual, nu), _room(weights + dual, -nu), _room(-slopes, rising))
+    pull, y = unit * (matrix @ nu), np.zeros(len(slopes))
+    y[cells] = np.maximum(pull[cells], 0.0)
+    pull[cells] = 0.0
+    nu *= unit
+    ridge = min(_room(weights - dual, nu), _room(weights + dual, -nu), _room(-slopes, pull))
     return Answer(y, dual, ridge, dual + ridge * nu, steps)
 
 
@@ -102,12 +101,11 @@ def _direction(positive: Any, gradient: Vector, at_low: Marks, at_high: Marks) -
     force = float(np.abs(gradient[~held]).max(initial=0.0))
     if force <= SCHEDULE.resolved:
         return None
+    damping = max(SCHEDULE.damping * force, SCHEDULE.least_damping)
     while True:
         part = positive[:, np.flatnonzero(~held)]
         hessian = (part.T @ part).toarray()
-        hessian[np.diag_indices(len(hessian))] += max(
-            SCHEDULE.damping * force, SCHEDULE.least_damping
-        )
+        hessian[np.diag_indices(len(hessian))] += damping
         direction = np.zeros(len(gradient))
         direction[~held] = -np.linalg.solve(hessian, gradient[~held])
         leaving = (at_low & (direction < 0)) | (at_high & (direction > 0))

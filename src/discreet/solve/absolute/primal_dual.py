@@ -114,10 +114,12 @@ class PrimalDual:
         slopes, lowered = self.current_slopes[bad], np.zeros(len(u))
         lowest, cost = self._lowest(), self._cost()
         for limit in _levels(cost):
+            down_to = np.where(cost <= limit, lowest, np.inf)
             for row in rows:
-                repair(row, np.where(cost <= limit, lowest, np.inf), lowered, slopes, u)
+                repair(row, down_to, lowered, slopes, u)
+        unbounded = np.full(len(u), -np.inf)
         for row in rows[:n_groups]:
-            repair(row, np.full(len(u), -np.inf), lowered, slopes, u)
+            repair(row, unbounded, lowered, slopes, u)
         return _shrunk(u[:-1], self.weights[:-1], upper)
 
     def _lowest(self) -> Vector:
@@ -131,7 +133,7 @@ class PrimalDual:
         if self.loss == POISSON:
             total = np.maximum(self.weights + self.u, np.finfo(float).tiny)
             cost *= np.divide(self.weights, total, out=np.zeros_like(cost), where=cost > 0)
-        return cost
+        return np.asarray(cost)
 
     def set_ridge(self, ridge: float) -> None:
         """Go on from the current point with another ridge."""
@@ -257,10 +259,9 @@ class PrimalDual:
         keep = live | (self.z[:-1] != 0)
         self._cells, self._kept = cells, np.append(np.flatnonzero(keep), len(keep))
         self._members = members.compact(keep, live)
-        if self._members is not self.members:
+        is_whole = self._members is self.members
+        if not is_whole or self._places.shape != self.members.index.shape[::-1]:
             self._places = self._members.index.T.astype(np.uint32, order="C")
-        elif self._places.shape != self.members.index.shape[::-1]:
-            self._places = self.members.index.T.astype(np.uint32, order="C")
         self._rows = self.rows[cells] / lengths
         self._columns = np.where(reached > 0, reached, 1.0)[self._kept]
 

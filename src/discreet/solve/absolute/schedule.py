@@ -1,4 +1,4 @@
-"""The constants of the primal-dual method and of the search that uses it."""
+"""The constants of least absolute deviation and of the primal-dual method, with their reasons."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Schedule:
-    """When to restart, which cells to work on, and how the ridge falls.
+    """When to restart, which cells to work on, how the ridge falls, and which tables are small.
 
     Attributes:
       step: Share of the largest step at which the iteration is stable.
@@ -23,25 +23,35 @@ class Schedule:
       worthwhile: Share of cells above which leaving some out saves nothing.
       shortest: Step of an empty cell under a Poisson loss, as a share of the mean positive one's.
       far_below: Share of the mean size below which cells take shorter steps.
+      cost_levels: Classes of published cells by what they cost, when a dual vector is made feasible
+        at the least cost; a class takes one pass over the cells that make it infeasible.
       check_every: Steps after which losses and gaps are computed.
       first_ridge: The first ridge, times the largest weight over the largest inner cell; more
         leaves the table nearly empty.
-      ridge_falls: Smallest and largest factor by which the ridge falls. Below the ridge that is
-        small enough steps become many and dear; above it they are wasted.
+      ridge_fall: Factor by which the ridge falls. Below the ridge that is small enough steps
+        become many and dear; above it they are wasted.
       last_ridge: The ridge at which the search gives up, in the units of the first one.
-      bound_share: Steps without a ridge that follow each doubling of steps with one, as a share of
-        them. They show what loss is possible, and so whether the ridge is to blame.
       follows: Steps with one ridge up to which the run without goes on from there where that
         has a smaller loss; later it knows more of the dual.
       known: Gap, times the tolerance, between the smallest loss seen and its bound below which the
         ridge can be judged without further steps of the other run.
       blame: The ridge is to blame for a loss above the smallest one seen when that is more than
         so many times what unfinished steps cost; less is often due to these.
-      settled: Share of the tolerance to which the problem with a ridge is solved before the ridge
-        is to blame for the gap of a single cell.
+      settled: Share of the widest gap of a single cell that unfinished steps of either run may have
+        for the ridge to be to blame for it.
       own_count: Gap that a cell may have for itself, in counts.
       own_share: The same as a share of its residual, in counts.
       small_loss: A loss below this share of the weighted data is measured against that share.
+      most_entries: Inner times published cells up to which a table is small. A linear program and
+        the Newton steps after it take some tenths of a second there; where noise is tiny beside
+        the counts, hundreds of Newton steps take up to ten.
+      same: Prices and slopes this near their bounds, relative to the weights, are at them.
+      spare: Share of the largest ridge that proves the choice, lest rounding errors spoil it.
+      newton_steps: Newton steps at most.
+      resolved: Gradient, relative to the largest published value, that rounding errors leave.
+      damping: Share of the gradient on the diagonal of Newton's systems.
+      least_damping: The least on that diagonal, as dependent margins make it singular.
+      bisections: Halvings of a Newton step; the next one corrects what they leave.
     """
 
     step: float = 0.998
@@ -54,20 +64,18 @@ class Schedule:
     worthwhile: float = 0.7
     shortest: float = 0.01
     far_below: float = 1e-3
+    cost_levels: int = 16
     check_every: int = 200
     first_ridge: float = 10.0
-    ridge_falls: tuple[float, float] = (0.03, 0.3)
+    ridge_fall: float = 0.1
     last_ridge: float = 1e-8
-    bound_share: float = 1.0
     follows: int = 1000
     known: float = 2.0
     blame: float = 2.0
-    settled: float = 0.1
+    settled: float = 0.5
     own_count: float = 0.1
     own_share: float = 1e-4
     small_loss: float = 1e-4
-    cost_levels: int = 16
-    ridge_fall: float = 0.1
     most_entries: int = 1_000_000
     same: float = 1e-9
     spare: float = 0.5
