@@ -151,6 +151,7 @@ def test_few_steps_are_reported():
     fit = dc.LeastAbsolute(max_steps=2)(design, noisy(design, 7))
     assert fit.status is Status.max_steps
     assert not fit.certificate.holds
+    assert fit.y.any()
 
 
 def test_one_preparation_serves_many_right_hand_sides():

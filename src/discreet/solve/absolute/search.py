@@ -32,6 +32,8 @@ def search(members: Membership, z: Vector, weights: Vector, goal: Goal, max_step
     groups = members if used.all() else members.using(used, none)
     state = _Search(groups, z, weights, goal, max_steps)
     state.run()
+    if not state.ridge:
+        state.keep()
     return Answer(state.y, state.dual, state.ridge, state.ridge_dual, state.steps, state.status)
 
 
@@ -44,7 +46,7 @@ class _Search:
         self._z, self._weights, self._goal, self._max_steps = z, weights, goal, max_steps
         self._tolerance = goal.accuracy.tolerance
         self._path = PrimalDual(members, z, weights, ABSOLUTE, goal.size)
-        self._free = self._path.without_ridge()
+        self._free = self._path  # until it goes its own way, from a table that is sparse already
         self.y, self._slopes = np.zeros((2, members.n_inner))
         self.dual = self.ridge_dual = np.zeros(len(z))
         self.ridge, self.steps, self.status = 0.0, 0, Status.stalled
@@ -57,19 +59,18 @@ class _Search:
         ridge = SCHEDULE.first_ridge * unit
         while ridge >= SCHEDULE.last_ridge * unit:
             self._path.set_ridge(ridge)
-            if self._has_ended_with(ridge):
+            if self._has_ended():
                 return
             ridge *= SCHEDULE.ridge_fall
 
-    def _has_ended_with(self, ridge: float) -> bool:
+    def _has_ended(self) -> bool:
         """Iterate with one ridge until the search has ended, or the ridge has to fall."""
         next_look = SCHEDULE.check_every
         while self._iterate(self._path):
             at = self._ridge_gaps()
             self._least = min(self._least, at.loss)
             if self._is_reached(at):
-                self.y, self.ridge = self._path.y.copy(), ridge
-                self.ridge_dual = self._path.u[:-1].copy()
+                self.keep()
                 if self._is_proven(at.loss):
                     return True
             elif self._path.steps >= next_look:
@@ -79,9 +80,14 @@ class _Search:
                 return False
         return True
 
+    def keep(self) -> None:
+        """Keep the table with the present ridge, and the dual vector that goes with it."""
+        run = self._path
+        self.y, self.ridge, self.ridge_dual = run.y.copy(), run.ridge, run.u[:-1].copy()
+
     def _look(self, loss: float, steps: int) -> None:
         """Let the run without a ridge show how small the loss can be."""
-        if steps <= SCHEDULE.follows and loss < self._loss_of(self._free):
+        if steps <= SCHEDULE.follows and loss <= self._loss_of(self._free):
             self._free = self._path.without_ridge()
         for _ in range(0, steps, SCHEDULE.check_every):
             if self._gap(self._least) > SCHEDULE.known * self._tolerance:
@@ -115,6 +121,8 @@ class _Search:
 
     def _prove(self) -> bool:
         """Raise the bound and look for a smaller loss, unless there are no steps left."""
+        if self._free is self._path:
+            self._free = self._path.without_ridge()
         if not self._iterate(self._free):
             return False
         self._least = min(self._least, self._loss_of(self._free))
