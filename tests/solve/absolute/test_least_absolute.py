@@ -7,10 +7,15 @@ from hypothesis import strategies as st
 
 import discreet as dc
 from discreet import registry
+from discreet.design.membership import Membership
 from discreet.errors import DataError, DesignError, ParameterError
-from discreet.solve.absolute.least_absolute import certify
+from discreet.solve.absolute.certificate import Answer, certify
+from discreet.solve.absolute.exact import solve_exactly
+from discreet.solve.absolute.kernels import ABSOLUTE
+from discreet.solve.absolute.primal_dual import PrimalDual
+from discreet.solve.absolute.search import search
 from discreet.solve.fit import Status
-from discreet.solve.least_squares.goal import Accuracy
+from discreet.solve.least_squares.goal import Accuracy, Goal
 from tests.solve.slow import (
     HARD,
     counts,
@@ -127,13 +132,18 @@ def test_the_certificate_proves_the_optimum_and_refuses_others():
     u, rho, v = (fit.notes[n] for n in ("dual", "ridge", "ridge_dual"))
     assert (np.abs(u) <= 1).all()
     assert (design.adjoint(u) <= 1e-12).all()
-    assert certify(design, z, w, fit.y, u, rho, v, Accuracy(1e-6)).holds
-    assert certify(design, z, w, fit.y + 0.1, u, rho, v, Accuracy(1e-6)).gap > 1e-3
-    assert certify(design, z, w, fit.y, u, 0.0, v, Accuracy(1e-6)).selection == 1.0
-    assert certify(design, z, w, fit.y, 1.1 * u, rho, v, Accuracy(1e-6)).feasibility > 1e-3
+    goal = Goal.of(design, z, w, np.empty(0, dtype=np.int64), Accuracy(1e-6))
+
+    def certificate(*answer):
+        return certify(design, z, w, Answer(*answer), goal)
+
+    assert certificate(fit.y, u, rho, v).holds
+    assert certificate(fit.y + 0.1, u, rho, v).gap > 1e-3
+    assert certificate(fit.y, u, 0.0, v).selection == 1.0
+    assert certificate(fit.y, 1.1 * u, rho, v).feasibility > 1e-3
     vertex = smallest_minimiser(dense(design), z, w)
     moved = vertex + np.where(np.arange(len(vertex)) % 2, 1e-2, 0.0)
-    assert certify(design, z, w, moved, u, rho, v, Accuracy(1e-6)).selection > 1e-6
+    assert certificate(moved, u, rho, v).selection > 1e-6
 
 
 def test_few_steps_are_reported():
@@ -141,6 +151,7 @@ def test_few_steps_are_reported():
     fit = dc.LeastAbsolute(max_steps=2)(design, noisy(design, 7))
     assert fit.status is Status.max_steps
     assert not fit.certificate.holds
+    assert fit.y.any()
 
 
 def test_one_preparation_serves_many_right_hand_sides():
@@ -165,3 +176,60 @@ def test_wrong_input_is_refused():
 
 def test_it_is_in_the_registry():
     assert registry.build("fitter", "least-absolute", {"tolerance": 1e-3}).name == "least-absolute"
+
+
+def searched(design, z, tolerance=1e-4):
+    """What the search for large tables finds, and its certificate."""
+    w = np.ones(design.n_published)
+    goal = Goal.of(design, z, w, np.empty(0, dtype=np.int64), Accuracy(tolerance))
+    answer = search(Membership.of(design), z, w, goal, 100_000)
+    return answer, certify(design, z, w, answer, goal)
+
+
+@pytest.mark.parametrize("name", ["all pairs", "tree linked", "structural zeros", "general matrix"])
+def test_both_ways_lead_to_the_same_table(name):
+    design = HARD[name]()
+    z = noisy(design, 4).astype(float)
+    exact = solve_exactly(design, z, np.ones(design.n_published), 1000)
+    answer, certificate = searched(design, z, 1e-9)
+    assert certificate.holds
+    np.testing.assert_allclose(answer.y, exact.y, atol=1e-4)
+
+
+@pytest.mark.parametrize("digits", [3, 6, 9])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_search_settles_each_block_on_its_own_scale(seed, digits):
+    X = dense(dc.Design.product({"a": 3, "b": 4}, "a + b"))
+    rng = np.random.default_rng(seed)
+    small, large = (X.T @ rng.poisson(5, 12) + rng.laplace(0, 3, X.shape[1]) for _ in range(2))
+    both = np.kron(np.eye(2), X).astype(int)
+    z = np.append(small, 10.0**digits * large)
+    answer, certificate = searched(dc.Design.from_matrix(both), z)
+    assert certificate.holds
+    loss = np.abs(X.T @ answer.y[:12] - small).sum()
+    assert loss <= least_absolute_loss(X, small, np.ones(X.shape[1])) + 0.5
+
+
+@pytest.mark.parametrize("margins", ["a*b*c", "a*b + a*c + b*c"])
+@pytest.mark.parametrize("seed", range(4))
+def test_noise_of_some_counts_on_a_billion_is_fitted(margins, seed):
+    rng = np.random.default_rng(seed)
+    design = dc.Design.product({"a": 4, "b": 3, "c": 4}, margins)
+    truth = design.aggregate(np.floor(rng.gamma(0.5, 1, design.n_inner) * 4e7)).astype(float)
+    noise = 5 * np.round(rng.laplace(size=len(truth)))
+    fit = dc.LeastAbsolute()(design, truth + noise).require()
+    w = np.ones(len(truth))
+    best = least_absolute_loss(dense(design), noise + truth, w)
+    assert loss_of(design, fit, truth + noise, w) <= min(best + 1, np.abs(noise).sum() + 1e-3)
+
+
+@pytest.mark.parametrize("name", HARD)
+def test_dual_vectors_are_made_feasible(name):
+    design = HARD[name]()
+    z, w = noisy(design, 2).astype(float), some_weights(design, 2)
+    run = PrimalDual(Membership.of(design), z, w, ABSOLUTE)
+    for _ in range(3):
+        run.iterate(7)
+        u = run.feasible_dual(w)
+        assert (np.abs(u) <= w).all()
+        assert (design.adjoint(u) <= 1e-12 * w.max()).all()

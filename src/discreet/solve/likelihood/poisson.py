@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from discreet.design.base import Design
 from discreet.design.membership import Membership
 from discreet.progress import report
-from discreet.solve.absolute.saddle import SaddlePoint
-from discreet.solve.absolute.saddle_kernels import POISSON
+from discreet.solve.absolute.kernels import POISSON
+from discreet.solve.absolute.primal_dual import PrimalDual
 from discreet.solve.fit import Certificate, Fit, FitterBase, Prepared, Status
 from discreet.solve.inputs import (
     check_tolerance,
@@ -60,7 +60,7 @@ class Poisson(FitterBase):
       max_steps: Steps after which the fit gives up.
       start: Starting table `s`; zeros stay zero. Ones by default.
 
-    See Csiszár & Tusnády (1984) on the loss; `SaddlePoint` for the iteration.
+    See Csiszár & Tusnády (1984) on the loss; `PrimalDual` for the iteration.
     """
 
     tolerance: float = 1e-6
@@ -138,7 +138,7 @@ class _Search:
         self._z, self._weights, self._start = z, weights, start
         self._cells, used = np.flatnonzero(start > 0), weights > 0
         groups = members if used.all() else members.using(used, np.zeros(len(members.nested), bool))
-        self._state = SaddlePoint(groups.restricted(self._cells), z, weights, POISSON)
+        self._state = PrimalDual(groups.restricted(self._cells), z, weights, POISSON)
         self._top = float(weights.max(initial=0.0)) or 1.0
         self._bound, self.dual = 0.0, np.zeros(len(z))
         self._slopes = np.zeros(len(self._cells))
@@ -168,9 +168,9 @@ class _Search:
 
     def _raise_bound(self) -> None:
         """Keep the best dual vector met that is feasible."""
-        for dual in self._state.feasible_duals(np.full(len(self._z), np.inf)):
-            if (value := dual_value(self._z, dual, self._weights)) > self._bound:
-                self._bound, self.dual = value, dual
+        dual = self._state.feasible_dual(np.full(len(self._z), np.inf))
+        if (value := dual_value(self._z, dual, self._weights)) > self._bound:
+            self._bound, self.dual = value, dual
 
     def _distance(self) -> float:
         """The larger of the relative gap and the uncertainty of the slopes.

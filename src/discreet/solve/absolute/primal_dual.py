@@ -19,28 +19,22 @@ restarts.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from copy import copy
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.design.membership import Membership
 from discreet.design.membership_kernels import add_sums, lift, lower, spread
-from discreet.solve.absolute.saddle_kernels import POISSON, advance, repair
-from discreet.solve.absolute.saddle_waking import Waking
+from discreet.solve.absolute.empty_margins import fill_empty_margins
+from discreet.solve.absolute.kernels import POISSON, advance, repair
+from discreet.solve.absolute.schedule import SCHEDULE
 
 Vector = NDArray[np.float64]
 Positions = NDArray[np.int64]
 
-_LOOK_EVERY = 50
-_MARGIN = 0.005  # slopes below minus this share of the largest weight keep a zero cell out
-_SHORTEST = 0.01  # step of an empty cell, as a share of the mean positive one's
-_LARGEST_TURN = 2.0  # factor by which the balance of the steps may change at a restart
-_FAR_BELOW = 1e-3  # share of the mean size below which cells take shorter steps
-_WORTHWHILE = 0.7  # share of cells above which leaving some out saves nothing
 
-
-class SaddlePoint:
+class PrimalDual:
     """The state of one run.
 
     Args:
@@ -67,6 +61,8 @@ class SaddlePoint:
         self._sizes = np.ones(members.n_inner) if sizes is None else _far_below(sizes)
         self.y = mean * self._sizes
         self.u = np.zeros(len(z) + 1)
+        self._slopes: Vector | None = None
+        self._places = np.empty((0, 0), dtype=np.uint32)
         self.ridge, self.steps = 0.0, 0
         self.omega = (float(weights.max(initial=0.0)) or 1.0) / (mean or 1.0)
         self._age, self._first, self._last = 0, 0.0, math.inf
@@ -88,51 +84,78 @@ class SaddlePoint:
         lift(*self.members.edges, sums)
         return sums[:-1]
 
-    def feasible_duals(self, upper: Vector) -> Iterator[Vector]:
-        r"""Vectors near `u` with :math:`Xu \le 0` and :math:`-w \le u \le` `upper`.
+    @property
+    def current_slopes(self) -> Vector:
+        """The slopes at the current point; kept until it moves."""
+        if self._slopes is None:
+            self._slopes = self.slopes(self.u)
+        return self._slopes
 
-        Positive slopes are taken off the published cells of one group as far as its bounds allow,
-        then off those of the next, coarser blocks last; what is left is taken off regardless, and
-        the result shrunk into the bounds. Each group has its turn to be first, with and without
-        regard to its bounds.
+    def current_margins(self) -> Vector:
+        """The published cells of the current point, from the cells that are worked on alone."""
+        sums, y = np.zeros(len(self._kept)), self.y[self._cells]
+        for row in self._members.index:
+            add_sums(row, y, sums)
+        lift(*self._members.edges, sums)
+        margins = np.zeros(len(self.z))
+        margins[self._kept] = sums
+        return margins[:-1]
+
+    def feasible_dual(self, upper: Vector) -> Vector:
+        r"""A vector near `u` with :math:`Xu \le 0` and :math:`-w \le u \le` `upper`.
+
+        Positive slopes are taken off the published cells as far as these bounds allow, those first
+        that cost least of the dual value; what is left is taken off regardless, and the result
+        shrunk into the bounds.
         """
-        u, all_slopes = self.u, self.slopes(self.u)
-        bad = np.flatnonzero(all_slopes > 0.0)
-        groups = range(len(self.members.cells))
-        blocks = range(len(groups), len(groups) + len(self.members.nested))
-        rows = [self.members.row(g, bad) for g in (*groups, *blocks)]
-        lowest, unbounded = self._lowest(u), np.full(len(u), -np.inf)
-        lowered = np.zeros(len(u))
-        for first in groups:
-            order = [(first + g) % len(groups) for g in groups]
-            for careful in ([], [*order, *blocks]):
-                slopes, v = all_slopes[bad], u.copy()
-                for g in careful:
-                    repair(rows[g], lowest, lowered, slopes, v)
-                for g in order:
-                    repair(rows[g], unbounded, lowered, slopes, v)
-                if slopes.max(initial=0.0) <= 0.0:
-                    yield _shrunk(v[:-1], self.weights[:-1], upper)
+        n_groups, u = len(self.members.cells), self.u.copy()
+        bad = np.flatnonzero(self.current_slopes > 0.0)
+        rows = [self.members.row(g, bad) for g in range(n_groups + len(self.members.nested))]
+        slopes, lowered = self.current_slopes[bad], np.zeros(len(u))
+        lowest, cost = self._lowest(), self._cost()
+        for limit in _levels(cost):
+            down_to = np.where(cost <= limit, lowest, np.inf)
+            for row in rows:
+                repair(row, down_to, lowered, slopes, u)
+        unbounded = np.full(len(u), -np.inf)
+        for row in rows[:n_groups]:
+            repair(row, unbounded, lowered, slopes, u)
+        return _shrunk(u[:-1], self.weights[:-1], upper)
 
-    def _lowest(self, u: Vector) -> Vector:
+    def _lowest(self) -> Vector:
         """How low dual values may go; only halfway there where the bound itself is worthless."""
         halfway = (self.z > 0) & (self.loss == POISSON)
-        return np.where(halfway, 0.5 * (u - self.weights), -self.weights)
+        return np.where(halfway, 0.5 * (self.u - self.weights), -self.weights)
+
+    def _cost(self) -> Vector:
+        """By how much the dual value falls with each entry."""
+        cost = np.maximum(self.z, 0.0)
+        if self.loss == POISSON:
+            total = np.maximum(self.weights + self.u, np.finfo(float).tiny)
+            cost *= np.divide(self.weights, total, out=np.zeros_like(cost), where=cost > 0)
+        return np.asarray(cost)
 
     def set_ridge(self, ridge: float) -> None:
         """Go on from the current point with another ridge."""
         self.ridge, self.steps = ridge, 0
         self._restart()
 
+    def without_ridge(self) -> PrimalDual:
+        """Another run that begins at the current point and has no ridge."""
+        other = copy(self)
+        other.y, other.u = self.y.copy(), self.u.copy()
+        other.set_ridge(0.0)
+        return other
+
     def iterate(self, steps: int) -> int:
         """Take so many steps, restarting where it pays; `y` and `u` hold the result."""
         end = self.steps + steps
         while self.steps < end:
-            due = self._advance(min(_LOOK_EVERY, end - self.steps))
+            due = self._advance(min(SCHEDULE.look_every, end - self.steps))
             self._store()
             if due:
                 self._tune()
-                self._wake()
+                self._fill_empty_margins()
                 self._restart()
             elif self._is_partial:
                 self._let_in()
@@ -141,7 +164,7 @@ class SaddlePoint:
     def _advance(self, limit: int) -> bool:
         before = self._age
         self._age, self._first, self._last, due = advance(
-            self._members.index,
+            self._places,
             *self._members.edges,
             self.loss,
             self.z[self._kept],
@@ -165,6 +188,7 @@ class SaddlePoint:
         """Copy the current point to `y` and `u`."""
         self.y[self._cells] = self._primal[2]
         self.u[self._kept] = self._dual[2]
+        self._slopes = None
 
     def _tune(self) -> None:
         """Balance the step sizes by how far each side has moved since the last restart."""
@@ -174,20 +198,21 @@ class SaddlePoint:
         moved_u = math.sqrt(float(((u - u0) ** 2 * self._columns).sum()))
         if moved_y > 0 and moved_u > 0:
             wanted = math.sqrt(moved_u / moved_y / self.omega)
-            self.omega *= min(max(wanted, 1 / _LARGEST_TURN), _LARGEST_TURN)
+            self.omega *= min(max(wanted, 1 / SCHEDULE.largest_turn), SCHEDULE.largest_turn)
 
-    def _wake(self) -> None:
+    def _fill_empty_margins(self) -> None:
         """Leave no positive count without an inner cell, if that costs an infinite loss."""
         if self.loss == POISSON:
-            counts, slopes = self.weights * self.z, self.slopes(self.u)
-            point = Waking(self.members, counts, self.weights, self.y, self.u, slopes)
-            point.wake(self.margins(self.y))
+            counts, margins = self.weights * self.z, self.margins(self.y)
+            fill_empty_margins(
+                self.members, counts, self.weights, margins, self.y, self.u, self.current_slopes
+            )
 
     def _restart(self) -> None:
         """Choose the inner cells to work on, and begin anew at the current point."""
-        slopes = self.slopes(self.u)
-        wanted = (self.y > 0) | (slopes > -_MARGIN * self.weights.max(initial=0.0))
-        self._is_partial = np.count_nonzero(wanted) < _WORTHWHILE * len(wanted)
+        lowest = -SCHEDULE.inactive * self.weights.max(initial=0.0)
+        wanted = (self.y > 0) | (self.current_slopes > lowest)
+        self._is_partial = np.count_nonzero(wanted) < SCHEDULE.worthwhile * len(wanted)
         self._lengths = self._step_lengths()
         self._take(np.flatnonzero(wanted) if self._is_partial else np.arange(len(wanted)))
         y, u = self.y[self._cells], self.u[self._kept]
@@ -197,9 +222,9 @@ class SaddlePoint:
 
     def _let_in(self) -> None:
         """Let in the cells whose slope has become positive; they begin at zero."""
-        slopes = self.slopes(self.u)
-        slopes[self._cells] = 0.0
-        new = np.flatnonzero(slopes > 0)
+        is_new = self.current_slopes > 0
+        is_new[self._cells] = False
+        new = np.flatnonzero(is_new)
         if len(new):
             before = self._kept
             self._take(np.concatenate([self._cells, new]))
@@ -221,7 +246,7 @@ class SaddlePoint:
             return self._sizes
         if not mean:
             return np.ones(len(self.y))
-        return np.asarray(np.maximum(self.y, _SHORTEST * mean) / self._unit)
+        return np.asarray(np.maximum(self.y, SCHEDULE.shortest * mean) / self._unit)
 
     def _take(self, cells: Positions) -> None:
         """Work on some of the inner cells, and on the published cells that they can change."""
@@ -234,6 +259,9 @@ class SaddlePoint:
         keep = live | (self.z[:-1] != 0)
         self._cells, self._kept = cells, np.append(np.flatnonzero(keep), len(keep))
         self._members = members.compact(keep, live)
+        is_whole = self._members is self.members
+        if not is_whole or self._places.shape != self.members.index.shape[::-1]:
+            self._places = self._members.index.T.astype(np.uint32, order="C")
         self._rows = self.rows[cells] / lengths
         self._columns = np.where(reached > 0, reached, 1.0)[self._kept]
 
@@ -245,10 +273,18 @@ def _shrunk(v: Vector, lower: Vector, upper: Vector) -> Vector:
     return np.asarray(by * v)
 
 
+def _levels(cost: Vector) -> Vector:
+    """Zero, and values between which there are equally many positive costs."""
+    positive = cost[cost > 0]
+    if not len(positive):
+        return np.zeros(1)
+    return np.append(0.0, np.quantile(positive, np.linspace(0.0, 1.0, SCHEDULE.cost_levels)))
+
+
 def _far_below(sizes: Vector) -> Vector:
     """Ones, less for cells far smaller than others; cells of size zero are not seen at all."""
     seen = sizes > 0
-    mean = _FAR_BELOW * (float(sizes[seen].mean()) if seen.any() else 1.0)
+    mean = SCHEDULE.far_below * (float(sizes[seen].mean()) if seen.any() else 1.0)
     return np.where(seen, np.minimum(1.0, sizes / mean), 1.0)
 
 

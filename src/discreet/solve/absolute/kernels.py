@@ -9,22 +9,24 @@ from numba import njit
 from numpy.typing import NDArray
 
 from discreet.design.membership_kernels import lift, lower
+from discreet.solve.absolute.schedule import SCHEDULE
 
 Index = NDArray[np.int32]
+Places = NDArray[np.uint32]
 Vector = NDArray[np.float64]
 
 ABSOLUTE = 0
 POISSON = 1
 
-_STEP = 0.998  # share of the largest step at which the iteration is stable
-_ENOUGH = 0.2  # fall of the fixed-point error after which a restart pays in any case
-_SOME = 0.8  # fall after which it pays once the error grows again
-_LONG = 0.36  # share of all steps after which a restart is due
+_STEP = SCHEDULE.step
+_ENOUGH = SCHEDULE.restart_enough
+_SOME = SCHEDULE.restart_some
+_LATE = SCHEDULE.restart_late
 
 
 @njit(cache=True)
-def _primal(
-    index: Index,
+def _primal_step(
+    places: Places,
     v: Vector,
     rows: Vector,
     omega: float,
@@ -38,11 +40,12 @@ def _primal(
     """Step of the inner cells; `sums` receives the margins of the reflected point."""
     sums[:] = 0.0
     moved = 0.0
-    n_groups = index.shape[0]
-    for i in range(index.shape[1]):
+    n_groups = places.shape[1]
+    for i in range(places.shape[0]):
+        published = places[i]
         slope = 0.0
         for g in range(n_groups):
-            slope += v[index[g, i]]
+            slope += v[published[g]]
         old = y[i]
         step = _STEP / (omega * rows[i])
         value = max((old + step * slope) / (1.0 + step * ridge), 0.0)
@@ -51,13 +54,13 @@ def _primal(
         reflected = 2.0 * value - old
         if reflected != 0.0:
             for g in range(n_groups):
-                sums[index[g, i]] += reflected
+                sums[published[g]] += reflected
         y[i] = mix * reflected + (1.0 - mix) * anchor[i]
     return moved
 
 
 @njit(cache=True)
-def _dual(
+def _dual_step(
     loss: int,
     z: Vector,
     weights: Vector,
@@ -90,7 +93,7 @@ def _dual(
 
 @njit(cache=True)
 def advance(
-    index: Index,
+    places: Places,
     fine: Index,
     coarse: Index,
     loss: int,
@@ -123,16 +126,16 @@ def advance(
         v[:] = u
         lower(fine, coarse, v)
         mix = (age + 1.0) / (age + 2.0)
-        moved = _primal(index, v, rows, omega, ridge, mix, y, y_anchor, y_new, sums)
+        moved = _primal_step(places, v, rows, omega, ridge, mix, y, y_anchor, y_new, sums)
         lift(fine, coarse, sums)
-        moved += _dual(loss, z, weights, columns, omega, mix, sums, u, u_anchor, u_new)
+        moved += _dual_step(loss, z, weights, columns, omega, mix, sums, u, u_anchor, u_new)
         error = math.sqrt(moved)
         if age == 0:
             first = error
         due = age > 0 and (
             error <= _ENOUGH * first
             or (error <= _SOME * first and error > last)
-            or age >= _LONG * (total + step)
+            or age >= _LATE * (total + step)
         )
         last = error
         age += 1

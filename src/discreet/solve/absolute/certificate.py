@@ -1,0 +1,132 @@
+r"""Duality gaps of least absolute deviation, cell by cell, and the certificate made of them.
+
+The loss plus :math:`\tfrac{\rho}{2}\|y\|^2`, less the value of a dual vector `u` within the
+weights, is the sum of :math:`w_k|r_k| - u_kr_k` over the published cells, `r` their residuals, and
+of :math:`\tfrac{\rho}{2}(y_i - p_i)^2 - y_i\min(0, (Xu)_i)`, :math:`p = \max(0, Xu)/\rho`, over
+the inner cells. None of them is negative. Without a ridge no slope :math:`(Xu)_i` may be positive,
+and the second part is :math:`-y_i(Xu)_i`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.design.base import Design
+from discreet.solve.absolute.schedule import SCHEDULE
+from discreet.solve.fit import Certificate, Status
+from discreet.solve.least_squares.goal import Goal
+
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """A table with its proofs.
+
+    Attributes:
+      y: Inner cells.
+      dual: A dual vector of the loss.
+      ridge: The ridge that singles out the table; zero where there is none.
+      ridge_dual: A dual vector of the loss with that ridge.
+      steps: Steps taken.
+      status: Why the search has ended, unless the certificate holds.
+    """
+
+    y: Vector
+    dual: Vector
+    ridge: float
+    ridge_dual: Vector
+    steps: int = 0
+    status: Status = Status.stalled
+
+
+@dataclass(frozen=True, eq=False)
+class Gaps:
+    """The gap of a table and a dual vector.
+
+    Attributes:
+      published: What each published cell has of it, divided by its weight.
+      inner: What each of some inner cells has of it; the others have none.
+      cells: Which ones.
+      total: The whole gap.
+      loss: The loss of the table.
+      residual: Published values less those of the table.
+    """
+
+    published: Vector
+    inner: Vector
+    cells: NDArray[np.int64]
+    total: float
+    loss: float
+    residual: Vector
+
+    @classmethod
+    def of(
+        cls,
+        weights: Vector,
+        residual: Vector,
+        y: Vector,
+        u: Vector,
+        slopes: Vector,
+        ridge: float = 0.0,
+    ) -> Gaps:
+        """The gap with a ridge, or without if it is zero."""
+        size = np.abs(residual)
+        share = np.divide(u, weights, out=np.sign(residual), where=weights > 0)
+        published = size - share * residual
+        cells = np.flatnonzero((y > 0) | (slopes > 0) if ridge else y > 0)
+        y, slopes = y[cells], slopes[cells]
+        inner = -y * np.minimum(slopes, 0.0)
+        if ridge:
+            inner += 0.5 * ridge * (y - np.maximum(slopes, 0.0) / ridge) ** 2
+        total = float(weights @ published) + float(inner.sum())
+        return cls(published, inner, cells, total, float(weights @ size), residual)
+
+    def own(self, goal: Goal) -> float:
+        """The largest part that one cell has, in units of which the tolerance is allowed."""
+        unit = np.maximum(goal.accuracy.count, SCHEDULE.own_share * np.abs(self.residual))
+        published = float((self.published / unit).max(initial=0.0))
+        inner = float((self.inner / goal.gradient[self.cells]).max(initial=0.0))
+        tolerance = goal.accuracy.tolerance
+        return tolerance * max(published, tolerance * inner) / SCHEDULE.own_count
+
+
+def certify(design: Design, z: Vector, weights: Vector, answer: Answer, goal: Goal) -> Certificate:
+    """Both duality gaps and all bounds, with the design alone; `stationarity` is cell by cell.
+
+    `gap` is that of the loss, `selection` that of the loss with the ridge (one if there is
+    none); both are relative. `feasibility` covers the inner cells and both dual vectors.
+    """
+    y, dual, ridge = answer.y, answer.dual, answer.ridge
+    residual, slopes = z - design.aggregate(y), design.adjoint(dual)
+    gaps = Gaps.of(weights, residual, y, dual, slopes)
+    over = [np.abs(v) - weights for v in (dual, answer.ridge_dual)]
+    infeasible = max(float(v.max(initial=0.0)) for v in (*over, slopes))
+    size = max(gaps.loss, SCHEDULE.small_loss * float(weights @ np.abs(z))) or 1.0
+    selection = 1.0
+    if ridge > 0:
+        slopes = design.adjoint(answer.ridge_dual)
+        excess = Gaps.of(weights, residual, y, answer.ridge_dual, slopes, ridge).total
+        selection = excess / ridge_size(gaps.loss, ridge, y)
+    return Certificate(
+        feasibility=max(infeasible / largest(weights), -float(y.min(initial=0.0)), 0.0),
+        stationarity=gaps.own(goal),
+        gap=max((gaps.loss - float(z @ dual)) / size, 0.0),
+        tolerance=goal.accuracy.tolerance,
+        selection=max(selection, 0.0),
+        deviation=float(gaps.published.max(initial=0.0)),
+        cell=int(gaps.published.argmax()) if len(z) else None,
+    )
+
+
+def ridge_size(loss: float, ridge: float, y: Vector) -> float:
+    """The loss with the ridge, which its gap is relative to."""
+    return max(loss + 0.5 * ridge * float(y @ y), np.finfo(float).tiny)
+
+
+def largest(values: Vector) -> float:
+    """The largest size, one where there is none."""
+    return float(np.abs(values).max(initial=0.0)) or 1.0

@@ -1,0 +1,54 @@
+r"""Published counts that have lost all their inner cells get one back.
+
+A Poisson loss is infinite where a positive count has an empty margin. Its dual value would rise by
+a little in every step until an inner cell pays; here it rises at once, to where the largest slope
+of its cells is zero, and that inner cell takes the value that goes with it, :math:`wz/(w + u)`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.design.membership import Membership
+
+Vector = NDArray[np.float64]
+
+
+def fill_empty_margins(
+    members: Membership,
+    counts: Vector,
+    weights: Vector,
+    margins: Vector,
+    y: Vector,
+    u: Vector,
+    slopes: Vector,
+) -> None:
+    """Change `y`, `u` and `slopes` in place, going through the published cells block by block.
+
+    Args:
+      members: Published cells of the inner cells.
+      counts: Weights times published values, zero for "no cell" at the end.
+      weights: Weights, with the same end.
+      margins: Published cells of the table, without that end.
+      y: Inner cells.
+      u: Dual values, with the same end as the weights.
+      slopes: The slopes `Xu`.
+    """
+    is_empty = np.append((counts[:-1] > 0) & (margins <= 0), False)
+    if not is_empty.any():
+        return
+    for block in range(len(members.cells) + len(members.nested)):
+        row = members.row(block)
+        inside = np.flatnonzero(is_empty[row])
+        if not len(inside):
+            continue
+        inside = inside[np.lexsort((-slopes[inside], row[inside]))]
+        k, first, place = np.unique(row[inside], return_index=True, return_inverse=True)
+        steepest = inside[first]
+        still_empty = np.bincount(place, weights=y[inside]) <= 0
+        raised = np.where(still_empty, np.maximum(-slopes[steepest], 0.0), 0.0)
+        u[k] += raised
+        slopes[inside] += raised[place]
+        k = k[still_empty]
+        y[steepest[still_empty]] = counts[k] / (weights[k] + u[k])
