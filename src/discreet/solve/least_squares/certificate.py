@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.solve.fit import Certificate
-from discreet.solve.least_squares.goal import EXCESS
 from discreet.solve.least_squares.problem import Problem
+from discreet.solve.least_squares.schedule import GOAL
 
 Vector = NDArray[np.float64]
 
@@ -105,7 +105,7 @@ def _certificate(
     return Certificate(
         stationarity=tolerance * _largest(gradient),
         feasibility=tolerance * _largest(margin),
-        selection=tolerance * max(_largest(apart / goal.inner), excess / EXCESS),
+        selection=tolerance * max(_largest(apart / goal.inner), excess / GOAL.excess),
         tolerance=tolerance,
         deviation=deviation,
         cell=cell,
