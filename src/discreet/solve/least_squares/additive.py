@@ -75,8 +75,9 @@ def _fit(
     *,
     weights: NDArray[Any] | None = None,
 ) -> Fit:
-    began, now = time.perf_counter(), first_round(z, weights=weights)
-    w = checked_weights(design, weights)
+    began, w = time.perf_counter(), checked_weights(design, weights)
+    now = first_round(z, weights=w)
+    notes = {"structure": now.notes["structure"]}
     targets = checked_values(design, z, w > 0)
     low, rounds, steps = now.z < limit, 1, now.iterations
     while low.any() and now.is_converged:
@@ -87,7 +88,7 @@ def _fit(
         if more.sum() == low.sum():
             break
         low = more
-    notes = {**now.notes, "rounds": rounds, "zeros": int(low.sum())}
+    notes |= {"solver": now.notes["solver"], "rounds": rounds, "zeros": int(low.sum())}
     return replace(now, iterations=steps, seconds=time.perf_counter() - began, notes=notes)
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg.blas import daxpy
 
 from discreet.design.incidence import Incidence
 from discreet.solve.least_squares.problem import Problem
@@ -33,6 +34,7 @@ def conjugate_gradients(
     x: Vector,
     limits: Vector,
     max_steps: int,
+    digits: float = 0.0,
 ) -> int:
     """Improve `x` in place until its residual is within its limits; returns the steps taken.
 
@@ -45,21 +47,29 @@ def conjugate_gradients(
       x: The solution. Entries beyond the limits are images, which follow the others.
       limits: Largest residuals.
       max_steps: Steps after which to give up.
+      digits: By how much residuals may fall in a run: where some directions are stiff, more hides.
     """
     done, before = 0, np.inf
     while True:
         r = residual(x)
         left = float((np.abs(r[: len(limits)]) / limits).max(initial=0.0))
-        if left <= 1.0 or left > CONJUGATE.stuck * before or done >= max_steps:
+        is_reached = left <= (CONJUGATE.near if done else 1.0)
+        if is_reached or left > CONJUGATE.stuck * before or done >= max_steps:
             return done
-        enough = max(1.0, CONJUGATE.digits * left) * limits
+        enough = max(1.0, digits * left) * limits
         steps = min(CONJUGATE.longest, max_steps - done)
-        done += _run(apply, precondition, x, r, enough, steps)
+        done += _run(apply, precondition, x, r, enough, steps, digits)
         before = left
 
 
 def _run(
-    apply: Operator, precondition: Operator, x: Vector, r: Vector, limits: Vector, max_steps: int
+    apply: Operator,
+    precondition: Operator,
+    x: Vector,
+    r: Vector,
+    limits: Vector,
+    max_steps: int,
+    digits: float,
 ) -> int:
     """Steps until the residual is small, or so much smaller that rounding may hide it."""
     n, p, product, first = len(limits), np.zeros_like(x), 1.0, 0.0
@@ -69,7 +79,7 @@ def _run(
         s = precondition(r)
         before, product = product, float(r[:n] @ s[:n])
         first = product if step == 0 else first
-        if product <= CONJUGATE.digits**2 * first:
+        if product <= digits**2 * first:
             return step
         p *= product / before if step else 0.0
         p += s
@@ -77,9 +87,8 @@ def _run(
         curvature = float(p[:n] @ q[:n])
         if not curvature > 0:
             return step
-        x += (product / curvature) * p
-        q *= product / curvature
-        r -= q
+        daxpy(p, x, a=product / curvature)
+        daxpy(q, r, a=-product / curvature)
     return max_steps
 
 
@@ -116,12 +125,15 @@ def solve_on_cells(
     Cost: each step is one pass over the cells' incidence there and one back; with stiff margins
     taken out, two of each and a triangular solve.
     """
-    at, prior, n = incidence.position, problem.prior, len(cells)
+    at, prior, n = incidence.position, problem.prior, incidence.n_cells
     deviation, start = prior.deviations(cells), prior.starts(cells)
     weights, targets = problem.weights[at], problem.z[at] - incidence.aggregate(start)
 
     def beside(image: Vector) -> Vector:
-        return np.concatenate([deviation * incidence.adjoint(image), image])
+        """The vector of cells that an image stands for, and the image."""
+        x = incidence.adjoint(image)
+        x *= deviation
+        return np.concatenate([x, image])
 
     def up(x: Vector) -> Vector:
         return incidence.aggregate(deviation * x[:n])
@@ -134,6 +146,7 @@ def solve_on_cells(
         x,
         deviation * limits,
         max_steps,
+        0.0 if deflate is None else CONJUGATE.digits,
     )
     dual[at] = x[n:]
     y = start + deviation * x[:n]

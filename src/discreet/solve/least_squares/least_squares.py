@@ -108,12 +108,17 @@ def _unstored(
 ) -> Fit | None:
     """The fit by fused passes, where there is no closed form: large tables with zeros, or huge."""
     design = structure.design
-    if design.n_inner < (LARGEST_DENSE if design.is_complete else LEAST_SQUARES.never_stored):
+    is_large = design.n_inner >= LEAST_SQUARES.never_stored and not design.is_complete
+    are_few = design.n_published <= LEAST_SQUARES.few_published * design.n_inner
+    if not (is_large and are_few) and design.n_inner < LARGEST_DENSE:
         return None
     targets = Targets.checked(design, z, weights, np.zeros(0, dtype=np.int64))
     if not suits(design, targets.weights):
         return None
-    return UnstoredFit(design, design.fused("linear"), targets, accuracy, 0.0)()
+    fit = UnstoredFit(design, design.fused("linear"), targets, accuracy, 0.0)()
+    if fit is not None:
+        fit.notes["structure"] = structure.kind.value
+    return fit
 
 
 def nearest_solution(
@@ -121,12 +126,11 @@ def nearest_solution(
 ) -> tuple[Vector, Vector, int, str]:
     """The fit, its row space form for the certificate, the steps taken, and how it was found."""
     basis = structure.basis(problem.weights) if problem.prior.is_plain else None
-    if basis is not None and structure.is_exact_for(problem.weights):
+    is_exact = structure.is_exact_for(problem.weights)
+    if basis is not None and (is_exact or (problem.weights > 0).all()):
         y, steps = _preconditioned(problem, basis.function(pseudo_inverse), max_steps)
-        return y, row_space_part(basis, y), steps, "closed form"
-    if basis is not None and (problem.weights > 0).all():
-        y, steps = _preconditioned(problem, basis.function(pseudo_inverse), max_steps)
-        return y, row_space_part(basis, y), steps, "preconditioned conjugate gradients"
+        how = "closed form" if is_exact else "preconditioned conjugate gradients"
+        return y, _row_space_part(basis, y), steps, how
     inverse = _inverse_on_chosen_cells(problem, structure)
     if inverse is not None:
         y, steps = _preconditioned(problem, inverse, max_steps)
@@ -152,7 +156,7 @@ def _preconditioned(problem: Problem, inverse: Operator, max_steps: int) -> tupl
     return y, conjugate_gradients(residual, apply, inverse, y, limits, max_steps)
 
 
-def row_space_part(basis: Basis, y: Vector) -> Vector:
+def _row_space_part(basis: Basis, y: Vector) -> Vector:
     """The projection of a table on the row space of the design."""
     if basis.smallest > 0:
         return y

@@ -11,6 +11,8 @@ class LeastSquaresSchedule:
 
     Attributes:
       never_stored: Inner cells from which passes that store nothing beat gathered cells.
+      few_published: Share of the inner cells up to which published ones are few enough for them;
+        with more, their vectors are long and their systems hard.
       most_variables: Flat variables of which an analysis of variance is made at most; the effects
         of twelve are 4,096.
       longest_axis: Categories of an axis whose eigenvectors are computed, some seconds at most.
@@ -20,9 +22,11 @@ class LeastSquaresSchedule:
       safely: Part of what a certificate allows that a fit may leave.
       gap: Factor between one weight and the next from which the upper ones are held.
       dense: Inner cells of designs whose variances are computed by dense algebra: a second.
+      rank: Share of the largest singular value of a design below which another is a rounding error.
     """
 
     never_stored: int = 50_000
+    few_published: float = 0.125
     most_variables: int = 12
     longest_axis: int = 2_000
     zero: float = 1e-12
@@ -31,6 +35,7 @@ class LeastSquaresSchedule:
     safely: float = 0.1
     gap: float = 30.0
     dense: int = 1_000
+    rank: float = 1e-9
 
 
 @dataclass(frozen=True)
@@ -55,14 +60,17 @@ class ConjugateSchedule:
     """The constants of conjugate gradients.
 
     Attributes:
-      digits: By how much residuals may fall before they are computed anew: rounding hides more than
-        nine digits.
+      digits: By how much residuals may fall before they are computed anew where stiff margins are
+        taken out: rounding hides more than nine digits of stiff directions.
       longest: Steps after which they are in any case.
+      near: Times its limit: what a residual that seemed to be within may be; another run would
+        take many steps to gain so little.
       stuck: Share of the last residual that is no progress: rounding forbids more.
     """
 
     digits: float = 1e-9
     longest: int = 5_000
+    near: float = 2.0
     stuck: float = 0.5
 
 

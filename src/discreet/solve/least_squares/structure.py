@@ -70,14 +70,9 @@ class Structure:
         return self._bases[key]
 
     def is_exact_for(self, weights: Vector) -> bool:
-        r"""Whether the basis diagonalises :math:`XWX^\top` itself."""
-        basis = self.basis(weights)
-        return basis is not None and basis.is_exact and self.constant_within_blocks(weights)
-
-    def constant_within_blocks(self, weights: Vector) -> bool:
-        """Whether every block has one weight."""
-        design = self.design.over_variables
-        if design is None:
+        r"""Whether the basis diagonalises :math:`XWX^\top` itself; blocks have one weight then."""
+        basis, design = self.basis(weights), self.design.over_variables
+        if basis is None or design is None or not basis.is_exact:
             return False
         return bool((weights == weights[design.offsets[:-1]][design.block_of_cell()]).all())
 
@@ -99,14 +94,8 @@ class Structure:
 
     def sees_every_cell(self, weights: Vector) -> bool:
         """Whether every inner cell is published, so that a fit is unique."""
-        seen = np.where(self.single, weights, 0.0)
+        seen = np.where(self.design.column_sizes == 1, weights, 0.0)
         return bool(self.design.adjoint(seen).min(initial=1.0) > 0)
-
-    @cached_property
-    def single(self) -> NDArray[np.bool_]:
-        """Which published cells consist of one inner cell."""
-        single: NDArray[np.bool_] = self.design.column_sizes == 1
-        return single
 
 
 def analyse(design: Design) -> Structure:

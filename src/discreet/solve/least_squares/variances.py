@@ -75,7 +75,7 @@ def _of_blocks(design: ProductDesign, values: Real) -> Real | None:
 def _dense(design: Design, weights: Real, variances: Real) -> Real:
     X = np.asarray(design.matrix().toarray(), dtype=np.float64)
     left, size, _ = np.linalg.svd(X, full_matrices=False)
-    Q = left[:, size > LEAST_SQUARES.same * size.max(initial=0.0)]
+    Q = left[:, size > LEAST_SQUARES.rank * size.max(initial=0.0)]
     X = Q.T @ X
     M = (X * weights) @ X.T
     same = np.zeros((len(X), design.n_published))
