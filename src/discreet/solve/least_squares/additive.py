@@ -82,7 +82,7 @@ def _fit(
     low, rounds, steps = now.z < limit, 1, now.iterations
     while low.any() and now.is_converged:
         report("fit", 1.0 - 1.0 / rounds)
-        now = _without(low | ((targets == 0) & (w > 0)), design, least_squares, targets, w)
+        now = _without(low | ((targets == 0) & (w > 0)), now, design, least_squares, targets, w)
         rounds, steps = rounds + 1, steps + now.iterations
         more = low | (now.z < limit)
         if more.sum() == low.sum():
@@ -93,17 +93,25 @@ def _fit(
 
 
 def _without(
-    zero: NDArray[np.bool_], design: Design, least_squares: LeastSquares, z: Vector, weights: Vector
+    zero: NDArray[np.bool_],
+    last: Fit,
+    design: Design,
+    least_squares: LeastSquares,
+    z: Vector,
+    weights: Vector,
 ) -> Fit:
     """The fit without zero cells, whether they were set or given, and without their members.
 
-    A cell of weight zero has no given value, but can be set to zero as any other.
+    A cell of weight zero has no given value, but can be set to zero as any other. What is left of
+    the last fit has the form of the smallest norm still, so that its correction is fitted.
     """
     cells = np.flatnonzero(design.adjoint(zero.astype(np.float64)) == 0)
-    y, fitted = np.zeros(design.n_inner), np.zeros(design.n_published)
     rest, at = design.restricted(cells)
-    fit = least_squares(rest, z[at], weights=weights[at])
-    y[cells], fitted[at] = fit.y, fit.z
+    left = last.y[cells]
+    fit = least_squares(rest, z[at] - rest.aggregate(left), weights=weights[at])
+    y, fitted = np.zeros(design.n_inner), np.zeros(design.n_published)
+    y[cells] = left + fit.y
+    fitted[at] = rest.aggregate(y[cells])
     cell = fit.certificate.cell
     certificate = replace(fit.certificate, cell=None if cell is None else int(at[cell]))
     return replace(fit, cells=y, z=fitted, certificate=certificate, design=design)
