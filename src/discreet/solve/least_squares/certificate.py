@@ -19,10 +19,7 @@ Vector = NDArray[np.float64]
 def certify_least_squares(problem: Problem, y: Vector, row_space: Vector) -> Certificate:
     r"""The normal equations :math:`XW(X^\top y - z) = 0`, and :math:`y = s + qX\nu`.
 
-    Args:
-      problem: Targets, weights, and what was asked for.
-      y: Fitted inner cells.
-      row_space: The same cells in the form :math:`s + qX\nu`, which makes them the nearest to `s`.
+    `row_space` are the cells `y` in the latter form, which makes them the nearest to `s`.
     """
     movable, fitted = problem.prior.movable(len(y)), problem.design.aggregate(y)
     g = np.where(movable, -problem.design.adjoint(problem.misfit(fitted)), 0.0)
