@@ -13,44 +13,17 @@ the values that no table has, where :math:`X` vanishes, and diagonal on the rest
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.design.fused.gpu import GpuPass
 from discreet.design.fused.null_space import NullSpace
-from discreet.design.fused.passes import Sums
-from discreet.design.fused.source import Link
+from discreet.design.fused.passes import FusedPass, Sums
 
 Vector = NDArray[np.float64]
-
-
-class Passes(Protocol):
-    """Passes over a table, on any device; see `FusedPass`."""
-
-    link: Link
-    device: str
-
-    def to_device(self, values: Any) -> Any:
-        """An array or a projection where the passes compute."""
-
-    def to_host(self, values: Any) -> Vector:
-        """The same as an array of NumPy."""
-
-    def dot(self, a: Vector, b: Vector) -> float:
-        """A scalar product."""
-
-    def table(self, nu: Vector) -> Sums:
-        """Margins, potential and largest cell."""
-
-    def slope(self, nu: Vector) -> Vector:
-        """Margins of the derivative."""
-
-    def change(self, nu: Vector, direction: Vector) -> Vector:
-        """Margins of the change along a direction."""
-
-    def pull(self, nu: Vector, forces: Vector) -> float:
-        """Largest force that would still move the table."""
+Passes = FusedPass | GpuPass
 
 
 @dataclass(frozen=True)
@@ -66,6 +39,7 @@ class NewtonSchedule:
       shortest: Steps that are cut below this length make no progress.
       flat: Curvature of a direction, relative to that by the diagonal, below which no table
         answers to it; where there is no ridge, the targets then contradict each other.
+      rounding: Of the terms of the objective: what double precision leaves of their sum.
       look_every: Steps of conjugate gradients after which that is looked at.
       most_in_all: Conjugate gradient steps after which the method gives up.
     """
@@ -76,6 +50,7 @@ class NewtonSchedule:
     sufficient: float = 1e-4
     shortest: float = 1e-6
     flat: float = 1e-11
+    rounding: float = 1e-14
     look_every: int = 10
     most_in_all: int = 1_000_000
 
@@ -92,7 +67,6 @@ class DualNewton:
       nu: The point.
       centre: The point :math:`\nu_0` that the ridge draws to.
       schedule: Constants.
-      steps: Newton steps taken.
       gradients: Conjugate gradient steps taken.
     """
 
@@ -103,7 +77,6 @@ class DualNewton:
     nu: Vector
     centre: Vector = field(init=False)
     schedule: NewtonSchedule = NewtonSchedule()
-    steps: int = 0
     gradients: int = 0
 
     def __post_init__(self) -> None:
@@ -129,19 +102,14 @@ class DualNewton:
         direction = self._direction(ridge, gradient)
         if direction is None:
             return False
-        slope, before, size = (
-            self.passes.dot(gradient, direction),
-            self._objective(ridge, self.nu, self.at),
-            1.0,
-        )
-        self.steps += 1
-        sizes = self.at.potential + self.passes.dot(np.abs(self.z), np.abs(self.nu))
-        rounding = _ROUNDING * sizes
+        terms = self.at.potential + self.passes.dot(np.abs(self.z), np.abs(self.nu))
+        before = self._objective(ridge, self.nu, self.at) + self.schedule.rounding * terms
+        slope = self.schedule.sufficient * self.passes.dot(gradient, direction)
+        size = 1.0
         while size > self.schedule.shortest:
             point = self.nu + size * direction
             at = self.passes.table(point)
-            allowed = self.schedule.sufficient * size * slope + rounding
-            if self._objective(ridge, point, at) <= before + allowed:
+            if self._objective(ridge, point, at) <= before + size * slope:
                 self.nu, self.at = point, at
                 return True
             size /= 2
@@ -199,6 +167,3 @@ class DualNewton:
         if self.null is None:
             return inverse * residual
         return self.null.preconditioned(residual, inverse, ridge)
-
-
-_ROUNDING = 1e-14  # of the terms of the objective: what double precision leaves of their sum

@@ -63,7 +63,7 @@ def test_errors_agree_with_pseudo_inverses(margins, plan):
 @pytest.mark.parametrize("plan", PLANS, ids=lambda p: p.label)
 def test_the_closed_form_agrees_with_dense_matrices(plan, monkeypatch):
     quick = select_margins(table(), [plan], epsilon=1.0).plans[0]
-    monkeypatch.setattr(Workload, "spectrum", None)
+    monkeypatch.setattr(Workload, "effects", None)
     dense = select_margins(table(), [plan], epsilon=1.0).plans[0]
     assert quick.error.noise == pytest.approx(dense.error.noise)
     assert quick.error.bias == pytest.approx(dense.error.bias)

@@ -119,13 +119,13 @@ def noisy(design):
 
 
 def fits_agree(monkeypatch, fitter, options):
-    from discreet.solve.least_squares import unstored
+    from discreet.solve.least_squares import dual_fit
     from discreet.solve.likelihood import log_linear
     from discreet.solve.likelihood.schedule import LogLinearSchedule
     from discreet.solve.non_negative import non_negative
 
-    patient = replace(unstored.SCHEDULE, most_degenerate=10_000)
-    monkeypatch.setattr(unstored, "SCHEDULE", patient)
+    patient = replace(dual_fit.DUAL, most_degenerate=10_000)
+    monkeypatch.setattr(dual_fit, "DUAL", patient)
     stored = replace(non_negative.SCHEDULE, never_stored=0)
     monkeypatch.setattr(non_negative, "SCHEDULE", stored)
     always = LogLinearSchedule(never_stored=0, most_published=np.inf)

@@ -1,5 +1,7 @@
 """Clamp and refit against its definition and the party example of Langsrud & Lupp (2021)."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -7,6 +9,7 @@ from hypothesis import strategies as st
 
 import discreet as dc
 from discreet.errors import ParameterError
+from discreet.solve.least_squares import least_squares
 from tests.strategies import designs
 
 PARTY = {"party": ["A", "B", "C"], "age": ["young", "middle", "old"], "sex": ["male", "female"]}
@@ -98,6 +101,21 @@ def test_tables_7_and_8_follow_by_the_chain():
     fit = dc.Chain(["additive", "log-linear"])(design, in_order(design, PERTURBED)).require()
     np.testing.assert_allclose(fit.y.reshape(3, 3, 2), TABLE_7, atol=6e-5)
     assert [link["fitter"] for link in fit.notes["links"]] == ["additive", "log-linear"]
+
+
+def test_rounds_that_store_nothing_give_the_same_fit(monkeypatch):
+    rng = np.random.default_rng(3)
+    design = dc.Design.product({"a": 6, "b": 7, "c": 8}, "a*b + a*c + b*c")
+    z = design.aggregate(rng.poisson(0.5, design.n_inner)) + rng.laplace(0, 2, design.n_published)
+    stored = dc.Additive()(design, z).require()
+    always = replace(least_squares.LEAST_SQUARES, never_stored=0, few_published=np.inf)
+    monkeypatch.setattr(least_squares, "LEAST_SQUARES", always)
+    found = dc.Additive()(design, z).require()
+    assert stored.notes["rounds"] == found.notes["rounds"] > 1
+    assert found.notes["solver"] == "Newton on the dual"
+    assert stored.notes["solver"] == "conjugate gradients"
+    np.testing.assert_allclose(found.z, stored.z, atol=1e-5)
+    np.testing.assert_allclose(found.y, stored.y, atol=1e-4)
 
 
 def test_without_a_negative_cell_it_is_least_squares():

@@ -25,7 +25,8 @@ def by_dual(monkeypatch):
     """The dual for tables of any size, even where few cells are positive."""
     always = replace(non_negative.SCHEDULE, never_stored=0)
     monkeypatch.setattr(non_negative, "SCHEDULE", always)
-    monkeypatch.setattr(dual_fit, "_most", lambda design, newton, schedule: schedule.most_gradients)
+    patient = replace(dual_fit.DUAL, most_degenerate=dual_fit.DUAL.most_gradients)
+    monkeypatch.setattr(dual_fit, "DUAL", patient)
 
 
 def noisy(scale, exact=()):
@@ -83,7 +84,7 @@ def test_exact_margins_are_met(by_dual):
 
 
 def test_hierarchies_give_the_fit_of_active_sets(by_dual, monkeypatch):
-    monkeypatch.setattr(dual_fit, "MOST_WITH_LEVELS", np.inf)
+    monkeypatch.setattr(dual_fit, "DUAL", replace(dual_fit.DUAL, most_with_levels=np.inf))
     tree = dc.Hierarchy.from_dict({"All": {"north": ["n1", "n2", "n3"], "south": ["s1", "s2"]}})
     axes = [dc.Axis.from_hierarchies("region", [tree])]
     axes += [dc.Axis.flat("sex", ["f", "m"]), dc.Axis.flat("age", ["0", "1", "2", "3"])]

@@ -10,8 +10,9 @@ from scipy.optimize import nnls
 import discreet as dc
 from discreet.design.incidence import Restrictor
 from discreet.solve.least_squares.certificate import certify_non_negative, smallest_norm
-from discreet.solve.least_squares.goal import EXCESS, Accuracy
+from discreet.solve.least_squares.goal import Accuracy
 from discreet.solve.least_squares.problem import Prior, Problem
+from discreet.solve.least_squares.schedule import GOAL
 from discreet.solve.non_negative import non_negative
 from discreet.solve.non_negative.bounded import BoundedFit
 from discreet.solve.non_negative.bounded_kernels import bounded_steps
@@ -119,7 +120,7 @@ def test_the_norm_is_nearly_the_smallest(bounded, monkeypatch, seed):
     assert fit.notes["solver"] == METHOD
     monkeypatch.setattr(non_negative, "SCHEDULE", replace(non_negative.SCHEDULE, large=np.inf))
     smallest = dc.NonNegative()(BOTH, z).require()
-    assert np.linalg.norm(fit.y) <= (1 + EXCESS) * np.linalg.norm(smallest.y)
+    assert np.linalg.norm(fit.y) <= (1 + GOAL.excess) * np.linalg.norm(smallest.y)
 
 
 def test_a_table_with_the_same_margins_and_a_larger_norm_is_refused():

@@ -24,8 +24,7 @@ from discreet.design.blocks import resolve
 from discreet.design.formula import Term
 from discreet.design.structured import StructuredDesign
 from discreet.errors import DesignError
-from discreet.solve.least_squares.anova import AnovaBasis, Chains, chains_of
-from discreet.solve.least_squares.variances import spectrum
+from discreet.solve.least_squares.basis import Effects
 
 Real = NDArray[np.float64]
 LARGEST_DENSE = 3_000
@@ -74,26 +73,10 @@ class Workload:
         return self.wide.duplicates()
 
     @cached_property
-    def chains(self) -> Chains | None:
-        """The nested levels of every axis, where all margins share eigenvectors."""
+    def effects(self) -> Effects | None:
+        """The analysis of variance, where all margins share eigenvectors."""
         product = self.wide.product_form
-        chains = None if product is None else chains_of(product)
-        return chains if chains is not None and chains.equal_groups else None
-
-    @cached_property
-    def spectrum(self) -> tuple[Real, Real] | None:
-        """Eigenvalues by block and effect and ranks of the effects, where margins share them."""
-        product = self.wide.product_form
-        if self.chains is None or product is None:
-            return None
-        return spectrum(product, self.chains)
-
-    def basis(self, block_weights: Real) -> AnovaBasis | None:
-        """The common eigenvectors of all margins, if they have any."""
-        product = self.wide.product_form
-        if self.chains is None or product is None:
-            return None
-        return AnovaBasis(product, self.chains, block_weights)
+        return None if product is None else Effects.of(product)
 
     @cached_property
     def matrix(self) -> Real:
@@ -138,12 +121,11 @@ class Strategy:
         """Expected error with noise of this variance; the bias needs the inner counts `y`."""
         if not len(self.noisy):
             variance = 1.0  # nothing has noise, so its variance does not matter
-        spectrum = self.workload.spectrum
-        weights = self._block_weights()
-        if spectrum is None or weights is None:
+        effects, weights = self.workload.effects, self._block_weights()
+        if effects is None or weights is None:
             return self._dense_error(variance, y)
         noisy, exact = weights
-        gains, ranks = spectrum
+        gains, ranks = effects.gains, effects.ranks.ravel()
         strength = noisy @ gains / variance
         known = exact @ gains > 0
         target = self._target_blocks @ gains
@@ -174,10 +156,10 @@ class Strategy:
 
     def _lost_part(self, weights: Real, y: Real | None) -> Real | None:
         """What no chosen margin tells of the inner cells."""
-        basis = self.workload.basis(weights)
-        if y is None or basis is None:
+        effects = self.workload.effects
+        if y is None or effects is None:
             return None
-        return basis.function(lambda v: (v <= 0).astype(np.float64))(y)
+        return effects.basis(weights).function(lambda v: (v <= 0).astype(np.float64))(y)
 
     def _dense_error(self, variance: float, y: Real | None) -> Error:
         X = self.workload.matrix

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -12,19 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.design.base import Design
-from discreet.design.incidence import Restrictor
 from discreet.errors import ParameterError
 from discreet.progress import report
-from discreet.solve.fit import Certificate, Fit, FitterBase, Prepared, Status
-from discreet.solve.inputs import check_options
-from discreet.solve.least_squares.certificate import certify_least_squares
-from discreet.solve.least_squares.goal import Accuracy
-from discreet.solve.least_squares.least_squares import nearest_solution
-from discreet.solve.least_squares.problem import Prior, Problem
-from discreet.solve.least_squares.structure import Structure, analyse
+from discreet.solve.fit import Fit, FitterBase, Prepared
+from discreet.solve.inputs import check_options, checked_values, checked_weights
+from discreet.solve.least_squares.least_squares import LeastSquares
 
 Vector = NDArray[np.float64]
-Marks = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,66 +62,56 @@ class Additive(FitterBase):
 
     def prepare(self, design: Design) -> Prepared:
         """Find the structure of the design once for many right-hand sides."""
-        return partial(_fit, self, analyse(design), Restrictor(design))
-
-
-@dataclass(frozen=True, eq=False)
-class _Round:
-    """One projection: its result and the proof that it is one."""
-
-    y: Vector
-    fitted: Vector
-    certificate: Certificate
-    steps: int
+        rounds = LeastSquares(tolerance=self.tolerance, max_steps=self.max_steps, count=self.count)
+        return partial(_fit, self.limit, design, rounds, rounds.prepare(design))
 
 
 def _fit(
-    options: Additive,
-    structure: Structure,
-    restrict: Restrictor,
+    limit: float,
+    design: Design,
+    least_squares: LeastSquares,
+    first_round: Prepared,
     z: NDArray[Any],
     *,
     weights: NDArray[Any] | None = None,
 ) -> Fit:
-    began = time.perf_counter()
-    accuracy = Accuracy(options.tolerance, options.count)
-    problem = Problem.of(structure.design, z, weights, Prior(), accuracy)
-    now = _project(options, structure, restrict, problem)
-    low, rounds, steps = now.fitted < options.limit, 1, now.steps
-    while low.any() and now.certificate.holds:
+    began, w = time.perf_counter(), checked_weights(design, weights)
+    now = first_round(z, weights=w)
+    notes = {"structure": now.notes["structure"]}
+    targets = checked_values(design, z, w > 0)
+    low, rounds, steps = now.z < limit, 1, now.iterations
+    while low.any() and now.is_converged:
         report("fit", 1.0 - 1.0 / rounds)
-        now = _project(options, structure, restrict, _without(problem, low))
-        rounds, steps = rounds + 1, steps + now.steps
-        more = low | (now.fitted < options.limit)
+        now = _without(low | ((targets == 0) & (w > 0)), now, design, least_squares, targets, w)
+        rounds, steps = rounds + 1, steps + now.iterations
+        more = low | (now.z < limit)
         if more.sum() == low.sum():
             break
         low = more
-    status = Status.converged if now.certificate.holds else Status.max_steps
-    notes = {"structure": structure.kind.value, "rounds": rounds, "zeros": int(low.sum())}
-    seconds = time.perf_counter() - began
-    return Fit(now.y, now.fitted, status, now.certificate, steps, seconds, notes, structure.design)
+    notes |= {"solver": now.notes["solver"], "rounds": rounds, "zeros": int(low.sum())}
+    return replace(now, iterations=steps, seconds=time.perf_counter() - began, notes=notes)
 
 
-def _project(
-    options: Additive, structure: Structure, restrict: Restrictor, problem: Problem
-) -> _Round:
-    y, row_space, steps, _ = nearest_solution(problem, structure, restrict, options.max_steps)
-    certificate = certify_least_squares(problem, y, row_space)
-    return _Round(y, structure.design.aggregate(y), certificate, steps)
+def _without(
+    zero: NDArray[np.bool_],
+    last: Fit,
+    design: Design,
+    least_squares: LeastSquares,
+    z: Vector,
+    weights: Vector,
+) -> Fit:
+    """The fit without zero cells, whether they were set or given, and without their members.
 
-
-def _without(problem: Problem, low: Marks) -> Problem:
-    """The problem without zero cells, whether they were set or given, and without their members.
-
-    A cell of weight zero has no given value, but can be set to zero as any other.
+    A cell of weight zero has no given value, but can be set to zero as any other. What is left of
+    the last fit has the form of the smallest norm still, so that its correction is fitted.
     """
-    design = problem.design
-    zero = low | ((problem.z == 0) & (problem.weights > 0))
-    members = design.adjoint(zero.astype(np.float64)) > 0
-    return Problem.of(
-        design,
-        np.where(zero, 0.0, problem.z),
-        np.where(zero, 0.0, problem.weights),
-        Prior(variance=(~members).astype(np.float64)),
-        problem.goal.accuracy,
-    )
+    cells = np.flatnonzero(design.adjoint(zero.astype(np.float64)) == 0)
+    rest, at = design.restricted(cells)
+    left = last.y[cells]
+    fit = least_squares(rest, z[at] - rest.aggregate(left), weights=weights[at])
+    y, fitted = np.zeros(design.n_inner), np.zeros(design.n_published)
+    y[cells] = left + fit.y
+    fitted[at] = rest.aggregate(y[cells])
+    cell = fit.certificate.cell
+    certificate = replace(fit.certificate, cell=None if cell is None else int(at[cell]))
+    return replace(fit, cells=y, z=fitted, certificate=certificate, design=design)

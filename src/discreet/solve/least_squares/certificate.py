@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.solve.fit import Certificate
-from discreet.solve.least_squares.goal import EXCESS
 from discreet.solve.least_squares.problem import Problem
+from discreet.solve.least_squares.schedule import GOAL
 
 Vector = NDArray[np.float64]
 
@@ -19,10 +19,7 @@ Vector = NDArray[np.float64]
 def certify_least_squares(problem: Problem, y: Vector, row_space: Vector) -> Certificate:
     r"""The normal equations :math:`XW(X^\top y - z) = 0`, and :math:`y = s + qX\nu`.
 
-    Args:
-      problem: Targets, weights, and what was asked for.
-      y: Fitted inner cells.
-      row_space: The same cells in the form :math:`s + qX\nu`, which makes them the nearest to `s`.
+    `row_space` are the cells `y` in the latter form, which makes them the nearest to `s`.
     """
     movable, fitted = problem.prior.movable(len(y)), problem.design.aggregate(y)
     g = np.where(movable, -problem.design.adjoint(problem.misfit(fitted)), 0.0)
@@ -105,7 +102,7 @@ def _certificate(
     return Certificate(
         stationarity=tolerance * _largest(gradient),
         feasibility=tolerance * _largest(margin),
-        selection=tolerance * max(_largest(apart / goal.inner), excess / EXCESS),
+        selection=tolerance * max(_largest(apart / goal.inner), excess / GOAL.excess),
         tolerance=tolerance,
         deviation=deviation,
         cell=cell,

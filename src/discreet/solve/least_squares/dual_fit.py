@@ -1,10 +1,12 @@
-r"""Non-negative least squares through its dual, on complete designs.
+r"""Least squares fits of tables that are never stored, through their dual.
 
-For a ridge :math:`\rho` the optimum is :math:`y = \max(0, X\nu)`, and :math:`\nu` is found by
-Newton's method. The ridge is lowered until its systems would become ill-conditioned; then its bias
-is taken out by moving its centre to the last point, again and again (the proximal point method on
-the dual, which is Bregman iteration on the fit). Every iterate keeps the form
-:math:`\max(0, X\nu)`, so that of all tables that fit equally well the smallest is approached.
+For a ridge :math:`\rho` the optimum is :math:`y = \max(0, X\nu)`, or :math:`X\nu` where it may be
+negative, with one value of :math:`\nu` for each published cell, found by Newton's method. The ridge
+is lowered until its systems would become ill-conditioned; then its bias is taken out by moving its
+centre to the last point, again and again (the proximal point method on the dual, which is Bregman
+iteration on the fit). Every iterate keeps its form, so that of all tables that fit equally well the
+smallest is approached. The form needs no proof, its margins take one pass, and the largest force on
+an inner cell that would still move it takes another.
 
 Exact margins are margins of a very large weight: what is left of their deviation is that weight's
 inverse times a force, below any count.
@@ -12,8 +14,9 @@ inverse times a force, below any count.
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
-from typing import TypeGuard
+from typing import NamedTuple, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,57 +24,42 @@ from numpy.typing import NDArray
 from discreet.design.base import Design
 from discreet.design.fused.contradictions import Contradictions
 from discreet.design.fused.null_space import NullSpace
-from discreet.design.product import ProductDesign
+from discreet.design.inner import ModelTable
+from discreet.design.product import LARGEST_DENSE
 from discreet.design.structured import StructuredDesign
 from discreet.progress import report
 from discreet.solve.dual_newton import DualNewton, Passes
+from discreet.solve.fit import Certificate, Fit, Status
+from discreet.solve.least_squares.basis import pseudo_inverse
+from discreet.solve.least_squares.goal import Accuracy
+from discreet.solve.least_squares.problem import Targets
+from discreet.solve.least_squares.schedule import DUAL, GOAL
 
 Vector = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class DualSchedule:
-    """The constants of the method.
+def suits(design: Design, weights: Vector) -> TypeGuard[StructuredDesign]:
+    """Whether the method applies: passes, margins alone, and all cells weighted."""
+    if not isinstance(design, StructuredDesign) or not (weights > 0).all():
+        return False
+    publishes_inner_cells = any(block.order == len(design.axes) for block in design.blocks)
+    if publishes_inner_cells or not design.has_passes:
+        return False
+    full = design.crossing.design
+    is_flat = len(Contradictions.flat_blocks(full)) == len(full.blocks)
+    are_few = design.n_published <= DUAL.most_with_levels * design.n_inner
+    return NullSpace.is_known(full) and (is_flat or are_few)
+
+
+class _Answer(NamedTuple):
+    """Where the method ended.
 
     Attributes:
-      lower: Factor by which the ridge falls; each stage starts near its end with a tenth.
-      floor: Lowest ridge, relative to the typical weight of all margins of a cell together: below
-        it conjugate gradients slow down, and moving the centre is cheaper.
-      loose: A stage may leave this part of the gradient that the last one ended with.
-      stages: Stages after which the fit gives up.
-      most_gradients: Conjugate gradient steps after which it does; then another method takes over.
-      most_degenerate: The same where fewer cells are positive than there are unknowns: Newton
-        systems are nearly singular then, and conjugate gradients on these cells are faster.
-      exact: Weight of exact margins, times the largest of the others.
-      safely: Part of what a certificate allows that the method may leave.
-    """
-
-    lower: float = 0.1
-    floor: float = 1e-3
-    loose: float = 0.002
-    stages: int = 60
-    most_gradients: int = 1500
-    most_degenerate: int = 100
-    exact: float = 1e8
-    safely: float = 0.5
-
-
-SCHEDULE = DualSchedule()
-MOST_WITH_LEVELS = 0.125
-"""Share of the inner cells that hierarchies may publish; with more, active sets are faster."""
-
-
-@dataclass(frozen=True, eq=False)
-class DualAnswer:
-    r"""Where the method ended.
-
-    Attributes:
-      nu: The point; the fit is :math:`\max(0, X\nu)`.
+      nu: The point.
       margins: Published cells of the fit.
       forces: Weighted residuals; those of exact margins are their multipliers.
       pull: The largest force on an inner cell that would still move it.
       gradients: Conjugate gradient steps.
-      is_reached: Whether the pull is as small as asked for.
     """
 
     nu: Vector
@@ -79,103 +67,123 @@ class DualAnswer:
     forces: Vector
     pull: float
     gradients: int
-    is_reached: bool
 
 
-def suits(design: Design, weights: Vector) -> TypeGuard[StructuredDesign]:
-    """Whether the method applies: passes, the finest margins, and all cells weighted."""
-    return (
-        isinstance(design, StructuredDesign)
-        and not any(block.order == len(design.axes) for block in design.blocks)
-        and design.has_passes
-        and NullSpace.is_known(design.crossing.design)
-        and (
-            _is_flat(design.crossing.design)
-            or design.n_published <= MOST_WITH_LEVELS * design.n_inner
-        )
-        and bool((weights > 0).all())
-    )
+@dataclass(frozen=True, eq=False)
+class UnstoredFit:
+    """One fit.
 
-
-def _is_flat(design: ProductDesign) -> bool:
-    return len(Contradictions.flat_blocks(design)) == len(design.blocks)
-
-
-def fit_by_dual(
-    design: StructuredDesign,
-    passes: Passes,
-    z: Vector,
-    weights: Vector,
-    exact: NDArray[np.int64],
-    *,
-    within: float,
-    last_ridge: float | None = None,
-    schedule: DualSchedule = SCHEDULE,
-) -> DualAnswer:
-    """Lower the ridge, then move its centre, until no force moves a cell.
-
-    Args:
-      design: The design.
-      passes: Passes over its table with link `"positive"`.
-      z: Targets.
-      weights: Their weights, all positive.
-      exact: Positions of the targets that must be met.
-      within: Largest force that may be left on an inner cell.
-      last_ridge: A ridge that is part of the objective; none when absent.
-      schedule: Constants.
+    Attributes:
+      design: A complete design, or one whose structural zeros are masks.
+      passes: Passes over its table with link `"positive"` or `"linear"`.
+      targets: Targets and weights, all positive.
+      accuracy: What was asked for.
+      penalty: Factor of the ridge that is part of the objective, zero without.
     """
-    soft = np.delete(weights, exact)
-    largest = float(soft.max(initial=0.0)) or 1.0
-    held = weights.copy()
-    held[exact] = schedule.exact * largest
-    newton = _newton(design, passes, z, held)
-    ridge = float((design.column_sizes * np.minimum(held, largest)).mean())
-    typical = float(np.exp(np.log(soft if len(soft) else held).mean()))
-    floor = last_ridge or schedule.floor * len(design.blocks) * typical
-    bound, pull = np.inf, np.inf
-    largest_target = float(np.abs(z).max(initial=1.0))
-    z, weights, exact = (passes.to_device(values) for values in (z, weights, exact))
-    for stage in range(schedule.stages):
-        newton.solve(ridge, bound / weights if stage else largest_target / 10)
-        forces = weights * (z - newton.at.margins)
-        forces[exact] = ridge * (newton.nu - newton.centre)[exact]
-        bias = 0.0 if last_ridge is None else last_ridge
-        pull = (
-            passes.pull(newton.nu, forces - bias * newton.nu)
-            if ridge <= floor
-            else ridge * newton.at.largest
+
+    design: StructuredDesign
+    passes: Passes
+    targets: Targets
+    accuracy: Accuracy
+    penalty: float
+
+    def __call__(self) -> Fit | None:
+        """The fit; `None` where it was not reached and the table can be stored."""
+        began, limit, held = time.perf_counter(), self._limit(), self.targets.held
+        answer = self._answer(DUAL.safely * limit)
+        certificate = self._certificate(answer, limit)
+        if not certificate.holds and self.design.n_inner <= LARGEST_DENSE:
+            return None
+        notes = {
+            "solver": "Newton on the dual",
+            "device": self.passes.device,
+            "dual": None if self.penalty else answer.nu,
+            "held": held,
+            "multipliers": answer.forces[held],
+        }
+        return Fit(
+            ModelTable(self.design, self.passes.link, answer.nu),
+            answer.margins,
+            Status.converged if certificate.holds else Status.stalled,
+            certificate,
+            answer.gradients,
+            time.perf_counter() - began,
+            notes,
+            self.design,
         )
-        report("fit", stage / schedule.stages)
-        ended = ridge <= floor and pull <= within
-        if ended or newton.gradients > _most(design, newton, schedule):
-            break
-        if ridge > floor:
-            ridge = max(schedule.lower * ridge, floor)
-        elif last_ridge is None:
-            newton.centre = newton.nu
-        bound = max(schedule.loose * pull, within / 4) / len(design.blocks)
-    reached = ridge <= floor and pull <= within
-    nu, margins, forces = map(passes.to_host, (newton.nu, newton.at.margins, forces))
-    return DualAnswer(nu, margins, forces, pull, newton.gradients, reached)
+
+    def _answer(self, within: float) -> _Answer:
+        """Lower the ridge, then move its centre, until no force above a limit moves a cell."""
+        passes, n = self.passes, len(self.design.blocks)
+        newton, ridge, floor = self._newton()
+        given = (self.targets.z, self.targets.weights, self.targets.exact)
+        z, weights, exact = map(passes.to_device, given)
+        bound = float(np.abs(self.targets.z).max(initial=1.0)) / 10
+        for stage in range(DUAL.stages):
+            newton.solve(ridge, bound if stage == 0 else bound / weights)
+            forces = weights * (z - newton.at.margins)
+            forces[exact] = ridge * (newton.nu - newton.centre)[exact]
+            is_lowest, pull = ridge <= floor, ridge * newton.at.largest
+            if is_lowest:
+                pull = passes.pull(newton.nu, forces - self.penalty * newton.nu)
+            report("fit", stage / DUAL.stages)
+            if (is_lowest and pull <= within) or newton.gradients > self._most_gradients(newton):
+                break
+            if not is_lowest:
+                ridge = max(DUAL.lower * ridge, floor)
+            elif not self.penalty:
+                newton.centre = newton.nu
+            bound = max(DUAL.loose * pull, within / 4) / n
+        nu, margins, forces = map(passes.to_host, (newton.nu, newton.at.margins, forces))
+        return _Answer(nu, margins, forces, pull, newton.gradients)
+
+    def _newton(self) -> tuple[DualNewton, float, float]:
+        """Newton's method from an even table, to whose first step all cells answer; ridges."""
+        design, z, weights = self.design, self.targets.z, self.targets.weights.copy()
+        soft = np.delete(weights, self.targets.exact)
+        largest = float(soft.max(initial=0.0)) or 1.0
+        weights[self.targets.exact] = DUAL.exact * largest
+        by_block = [_typical(weights[design.slice_of(k)]) for k in range(len(design.blocks))]
+        even, first = np.zeros_like(z), design.slice_of(0)
+        even[first] = max(float(z[first].sum()), 1.0) / design.n_inner
+        vectors = (z, 1.0 / weights, NullSpace(design.crossing, tuple(by_block)), even)
+        newton = DualNewton(self.passes, *map(self.passes.to_device, vectors))
+        ridge = float((design.column_sizes * np.minimum(weights, largest)).mean())
+        typical = _typical(soft if len(soft) else weights)
+        return newton, ridge, self.penalty or DUAL.floor * len(design.blocks) * typical
+
+    def _most_gradients(self, newton: DualNewton) -> int:
+        """Conjugate gradient steps that may be taken, given how many cells are positive."""
+        if self.design.n_inner > LARGEST_DENSE:
+            return DUAL.most_unstored
+        positive = self.passes.slope(newton.nu)[self.design.slice_of(0)].sum()
+        is_degenerate = positive < self.design.n_published
+        return DUAL.most_degenerate if is_degenerate else DUAL.most_gradients
+
+    def _certificate(self, answer: _Answer, limit: float) -> Certificate:
+        """The conditions of an optimum; the limit of the cell with the strictest one serves all."""
+        targets, tolerance = self.targets, self.accuracy.tolerance
+        z, forces = targets.z[targets.held], answer.forces[targets.held]
+        off = np.abs(z - answer.margins[targets.held] - targets.slack * forces)
+        margin = np.maximum(self.accuracy.deviation(targets.z), GOAL.resolved * np.abs(z))
+        return Certificate(
+            stationarity=tolerance * answer.pull / limit,
+            feasibility=tolerance * float((off / margin).max(initial=0.0)),
+            tolerance=tolerance,
+        )
+
+    def _limit(self) -> float:
+        """A force that no inner cell may exceed: the lowest of the limits of `Goal`, or less."""
+        soft, deviation = self.targets.weights.copy(), self.accuracy.deviation(self.targets.z)
+        soft[self.targets.held] = 0.0
+        starts = self.design.offsets[:-1]
+        total = float(np.minimum.reduceat(soft, starts).sum())
+        spread = float(np.maximum.reduceat(pseudo_inverse(soft), starts).sum())
+        if total > 0:
+            return deviation * float(np.sqrt(total / spread))
+        return deviation * (float(soft[soft > 0].min()) if soft.any() else 1.0)
 
 
-def _most(design: StructuredDesign, newton: DualNewton, schedule: DualSchedule) -> int:
-    """Conjugate gradient steps that may be taken, given how many cells are positive."""
-    positive = newton.passes.slope(newton.nu)[design.slice_of(0)].sum()
-    is_degenerate = positive < design.n_published
-    return schedule.most_degenerate if is_degenerate else schedule.most_gradients
-
-
-def _newton(design: StructuredDesign, passes: Passes, z: Vector, weights: Vector) -> DualNewton:
-    by_block = tuple(
-        float(np.exp(np.log(weights[design.slice_of(k)]).mean())) for k in range(len(design.blocks))
-    )
-    vectors = (z, 1.0 / weights, NullSpace(design.crossing, by_block), _even(design, z))
-    return DualNewton(passes, *map(passes.to_device, vectors))
-
-
-def _even(design: StructuredDesign, z: Vector) -> Vector:
-    """The point of an even table: all its cells answer, so that the first step is a fair one."""
-    nu, first = np.zeros_like(z), design.slice_of(0)
-    nu[first] = max(float(z[first].sum()), 1.0) / design.n_inner
-    return nu
+def _typical(weights: Vector) -> float:
+    """The geometric mean."""
+    return float(np.exp(np.log(weights).mean()))

@@ -15,13 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.design.base import Design
+from discreet.solve.least_squares.basis import pseudo_inverse
+from discreet.solve.least_squares.schedule import GOAL
 
 Vector = NDArray[np.float64]
-
-CHOICE = 100.0  # times the tolerance: what the choice among equal fits may be off
-EXCESS = 0.05  # of the smallest norm: what a norm may exceed it by where cells are not judged
-RESOLVED = 1e-12  # share of its size to which a margin that is held can be told from another
-ROUNDING = 1e-13  # of the forces on a cell: what double precision leaves
 
 
 @dataclass(frozen=True)
@@ -36,13 +33,17 @@ class Accuracy:
     tolerance: float
     count: float = 1.0
 
+    def deviation(self, z: Vector) -> float:
+        """The deviation in the units of the data; less where all targets are below one count."""
+        return self.tolerance * min(self.count, float(np.abs(z).max(initial=0.0)) or np.inf)
+
 
 @dataclass(frozen=True, eq=False)
 class Goal:
     """Limits that make a certificate hold.
 
     Attributes:
-      tolerance: What was asked for.
+      accuracy: What was asked for.
       gradient: For every inner cell the largest gradient.
       curvature: For every inner cell the gradient that a count too many causes.
       margin: For every published cell the largest deviation where it is held.
@@ -67,27 +68,22 @@ class Goal:
         accuracy: Accuracy,
     ) -> Goal:
         """The limits of a problem; held margins have forces of their own, whatever their weight."""
-        size, soft = np.abs(z), weights.copy()
+        size, soft, deviation = np.abs(z), weights.copy(), accuracy.deviation(z)
         soft[held] = 0.0
-        deviation = accuracy.tolerance * min(accuracy.count, size.max(initial=0.0) or np.inf)
-        smallest = _inverse(design.adjoint((weights > 0) / np.maximum(size, accuracy.count)))
-        total, spread = design.adjoint(soft), design.adjoint(_inverse(soft))
+        smallest = pseudo_inverse(design.adjoint((weights > 0) / np.maximum(size, accuracy.count)))
+        total, spread = design.adjoint(soft), design.adjoint(pseudo_inverse(soft))
         seen = total > 0
-        elsewhere = _unit(soft.sum(), _inverse(soft).sum())
+        elsewhere = _unit(soft.sum(), pseudo_inverse(soft).sum())
         unit = np.where(seen, _unit(total, spread), elsewhere)
         return cls(
             accuracy,
-            np.maximum(deviation * unit, ROUNDING * design.adjoint(soft * size)),
+            np.maximum(deviation * unit, GOAL.rounding * design.adjoint(soft * size)),
             np.where(seen, total, elsewhere),
-            np.maximum(deviation, RESOLVED * size),
-            CHOICE * np.maximum(deviation, RESOLVED * smallest),
+            np.maximum(deviation, GOAL.resolved * size),
+            GOAL.choice * np.maximum(deviation, GOAL.resolved * smallest),
             smallest,
         )
 
 
 def _unit(total: Vector, spread: Vector) -> Vector:
     return np.sqrt(np.divide(total, spread, out=np.ones_like(total), where=spread > 0))
-
-
-def _inverse(values: Vector) -> Vector:
-    return np.divide(1.0, values, out=np.zeros_like(values), where=values > 0)

@@ -2,6 +2,7 @@ r"""Minimum-norm least squares (Method A of Langsrud 2019b)."""
 
 from __future__ import annotations
 
+import itertools
 import time
 from dataclasses import dataclass
 from functools import partial
@@ -16,19 +17,16 @@ from discreet.design.product import LARGEST_DENSE
 from discreet.progress import report
 from discreet.solve.fit import Fit, FitterBase, Prepared, Status
 from discreet.solve.inputs import check_options
-from discreet.solve.least_squares.anova import pseudo_inverse
+from discreet.solve.least_squares.basis import Basis, Operator, pseudo_inverse
 from discreet.solve.least_squares.certificate import certify_least_squares
-from discreet.solve.least_squares.conjugate import Operator, preconditioned, solve_on_cells
-from discreet.solve.least_squares.dual_fit import suits
+from discreet.solve.least_squares.conjugate import conjugate_gradients, solve_on_cells
+from discreet.solve.least_squares.dual_fit import UnstoredFit, suits
 from discreet.solve.least_squares.goal import Accuracy
 from discreet.solve.least_squares.problem import Prior, Problem, Targets
-from discreet.solve.least_squares.structure import Basis, Structure, analyse
-from discreet.solve.least_squares.unstored import UnstoredFit
+from discreet.solve.least_squares.schedule import LEAST_SQUARES
+from discreet.solve.least_squares.structure import Structure, analyse
 
 Vector = NDArray[np.float64]
-
-_MARGIN = 0.1  # residuals are brought this far below the tolerance
-_NEVER_STORED = 50_000  # inner cells from which passes that store nothing beat gathered cells
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,23 +91,16 @@ def _fit(
     began, accuracy = time.perf_counter(), Accuracy(options.tolerance, options.count)
     if prior.is_plain and (unstored := _unstored(structure, z, weights, accuracy)) is not None:
         return unstored
-    problem = Problem.of(structure.design, z, weights, prior, accuracy)
+    design = structure.design
+    problem = Problem.of(design, z, weights, prior, accuracy)
     y, row_space, steps, how = nearest_solution(problem, structure, restrict, options.max_steps)
     certificate = certify_least_squares(problem, y, row_space)
-    status = _status(certificate.holds, steps, options.max_steps)
+    status = Status.max_steps if steps >= options.max_steps else Status.stalled
+    status = Status.converged if certificate.holds else status
     notes = {"structure": structure.kind.value, "solver": how}
     y = problem.complete(y)
-    seconds = time.perf_counter() - began
-    return Fit(
-        y,
-        structure.design.aggregate(y),
-        status,
-        certificate,
-        steps,
-        seconds,
-        notes,
-        structure.design,
-    )
+    fitted, seconds = design.aggregate(y), time.perf_counter() - began
+    return Fit(y, fitted, status, certificate, steps, seconds, notes, design)
 
 
 def _unstored(
@@ -117,18 +108,17 @@ def _unstored(
 ) -> Fit | None:
     """The fit by fused passes, where there is no closed form: large tables with zeros, or huge."""
     design = structure.design
-    if design.n_inner < (LARGEST_DENSE if design.is_complete else _NEVER_STORED):
+    is_large = design.n_inner >= LEAST_SQUARES.never_stored and not design.is_complete
+    are_few = design.n_published <= LEAST_SQUARES.few_published * design.n_inner
+    if not (is_large and are_few) and design.n_inner < LARGEST_DENSE:
         return None
-    targets = Targets.of(design, z, weights, np.zeros(0, dtype=np.int64))
+    targets = Targets.checked(design, z, weights, np.zeros(0, dtype=np.int64))
     if not suits(design, targets.weights):
         return None
-    return UnstoredFit(design, design.fused("linear"), targets, accuracy, 0.0)()
-
-
-def _status(holds: bool, steps: int, max_steps: int) -> Status:
-    if holds:
-        return Status.converged
-    return Status.max_steps if steps >= max_steps else Status.stalled
+    fit = UnstoredFit(design, design.fused("linear"), targets, accuracy, 0.0)()
+    if fit is not None:
+        fit.notes["structure"] = structure.kind.value
+    return fit
 
 
 def nearest_solution(
@@ -136,91 +126,70 @@ def nearest_solution(
 ) -> tuple[Vector, Vector, int, str]:
     """The fit, its row space form for the certificate, the steps taken, and how it was found."""
     basis = structure.basis(problem.weights) if problem.prior.is_plain else None
-    if basis is not None and structure.is_exact_for(problem.weights):
-        y = _in_closed_form(problem, basis.function(pseudo_inverse))
-        return y, row_space_part(basis, y), 0, "closed form"
-    if basis is not None and (problem.weights > 0).all():
-        y, steps = _by_preconditioning(problem, basis.function(pseudo_inverse), max_steps)
-        return y, row_space_part(basis, y), steps, "preconditioned conjugate gradients"
-    found = _by_completion(problem, structure, max_steps)
-    if found is not None:
-        return found[0], found[0], found[1], "preconditioned by the complete table"
-    cells = np.flatnonzero(problem.prior.movable(problem.design.n_inner))
-    dual = np.zeros(problem.design.n_published)
-    y, steps = _on_support(problem, restrict, cells, dual, max_steps)
-    row_space = problem.prior.moved(problem.design.adjoint(dual))
-    return y, row_space, steps, "conjugate gradients"
+    is_exact = structure.is_exact_for(problem.weights)
+    if basis is not None and (is_exact or (problem.weights > 0).all()):
+        y, steps = _preconditioned(problem, basis.function(pseudo_inverse), max_steps)
+        how = "closed form" if is_exact else "preconditioned conjugate gradients"
+        return y, _row_space_part(basis, y), steps, how
+    inverse = _inverse_on_chosen_cells(problem, structure)
+    if inverse is not None:
+        y, steps = _preconditioned(problem, inverse, max_steps)
+        return y, y, steps, "preconditioned by the complete table"
+    return _on_movable_cells(problem, restrict, max_steps)
 
 
-def _in_closed_form(problem: Problem, inverse: Operator) -> Vector:
-    """The pseudo-inverse applied, and once more to what rounding errors left over."""
+def _preconditioned(problem: Problem, inverse: Operator, max_steps: int) -> tuple[Vector, int]:
+    """Conjugate gradients from an approximate solution, which a true inverse leaves no work."""
+    design, steps = problem.design, itertools.count(1)
     y = inverse(problem.pull)
-    left = problem.design.adjoint(problem.misfit(problem.design.aggregate(y)))
-    if (np.abs(left) > _MARGIN * problem.goal.gradient).any():
-        y += inverse(left)
-    return y
+
+    def residual(y: Vector) -> Vector:
+        left: Vector = design.adjoint(problem.misfit(design.aggregate(y)))
+        return left
+
+    def apply(y: Vector) -> Vector:
+        report("fit", 1.0 - 20.0 / (20.0 + next(steps)))
+        product: Vector = design.adjoint(problem.weights * design.aggregate(y))
+        return product
+
+    limits = LEAST_SQUARES.safely * problem.goal.gradient
+    return y, conjugate_gradients(residual, apply, inverse, y, limits, max_steps)
 
 
-def _on_support(
-    problem: Problem,
-    restrict: Restrictor,
-    cells: NDArray[np.int64],
-    dual: Vector,
-    max_steps: int,
-) -> tuple[Vector, int]:
-    """The nearest least squares solution in which only some cells move; `dual` is updated."""
-    y = np.zeros(problem.design.n_inner)
-    if len(cells) == 0:
-        return y, 0
+def _row_space_part(basis: Basis, y: Vector) -> Vector:
+    """The projection of a table on the row space of the design."""
+    if basis.smallest > 0:
+        return y
+    return basis.function(lambda eigenvalues: (eigenvalues > 0).astype(np.float64))(y)
+
+
+def _inverse_on_chosen_cells(problem: Problem, structure: Structure) -> Operator | None:
+    """The inverse for the full crossing, on chosen cells all of which are published."""
+    if not problem.prior.is_plain or structure.completed is None:
+        return None
+    lift, whole = structure.completed
+    basis = whole.basis(problem.lifted(lift).weights)
+    if basis is None or basis.smallest <= 0 or not structure.sees_every_cell(problem.weights):
+        return None
+    inverse = basis.function(pseudo_inverse)
+    return lambda r: inverse(lift.lift(r))[lift.inner]
+
+
+def _on_movable_cells(
+    problem: Problem, restrict: Restrictor, max_steps: int
+) -> tuple[Vector, Vector, int, str]:
+    """Conjugate gradients on index arrays."""
+    cells = np.flatnonzero(problem.prior.movable(problem.design.n_inner))
+    y, dual = np.zeros(problem.design.n_inner), np.zeros(problem.design.n_published)
     solved = solve_on_cells(
         problem,
         restrict(cells),
         cells,
         dual,
         ridge=0.0,
-        limits=_MARGIN * problem.goal.gradient[cells],
+        limits=LEAST_SQUARES.safely * problem.goal.gradient[cells],
         max_steps=max_steps,
     )
     y[cells] = solved.y
-    return y, solved.steps
-
-
-def row_space_part(basis: Basis, y: Vector) -> Vector:
-    """The projection of a table on the row space of the design."""
-    return basis.function(lambda eigenvalues: (eigenvalues > 0).astype(np.float64))(y)
-
-
-def _by_preconditioning(problem: Problem, inverse: Operator, max_steps: int) -> tuple[Vector, int]:
-    design, weights = problem.design, problem.weights
-
-    def apply(y: Vector) -> Vector:
-        product: Vector = design.adjoint(weights * design.aggregate(y))
-        return product
-
-    return preconditioned(
-        apply,
-        problem.pull,
-        np.zeros(design.n_inner),
-        inverse,
-        limits=_MARGIN * problem.goal.gradient,
-        max_steps=max_steps,
-        watch=lambda step: report("fit", step / (step + 20)),
-    )
-
-
-def _by_completion(
-    problem: Problem, structure: Structure, max_steps: int
-) -> tuple[Vector, int] | None:
-    """Conjugate gradients on chosen cells all of which are published."""
-    if not problem.prior.is_plain or structure.completed is None:
-        return None
-    completion, whole = structure.completed
-    basis = whole.basis(completion.problem(problem).weights)
-    if basis is None or basis.smallest <= 0 or not structure.sees_every_cell(problem.weights):
-        return None
-    inverse = basis.function(pseudo_inverse)
-
-    def on_chosen(r: Vector) -> Vector:
-        return inverse(completion.embedded(r))[completion.inner]
-
-    return _by_preconditioning(problem, on_chosen, max_steps)
+    row_space = problem.prior.moved(problem.design.adjoint(dual))
+    return y, row_space, solved.steps, "conjugate gradients"

@@ -19,16 +19,18 @@ from numpy.typing import ArrayLike, NDArray
 from discreet.design.base import Design
 from discreet.design.blocks import resolve
 from discreet.design.formula import TOTAL, parse
+from discreet.design.product import ProductDesign
 from discreet.design.structured import StructuredDesign
+from discreet.design.support import Lift
 from discreet.errors import DesignError, ParameterError
 from discreet.solve.inputs import checked_start, checked_values, checked_weights
 from discreet.solve.least_squares.goal import Accuracy, Goal
+from discreet.solve.least_squares.schedule import LEAST_SQUARES
 
 Vector = NDArray[np.float64]
 Marks = NDArray[np.bool_]
 Exact = str | int | Sequence[str | int | Sequence[str]]
 
-_GAP = 30.0  # factor between one weight and the next from which the upper ones are held
 _NOTHING = np.empty(0, dtype=np.int64)
 
 
@@ -104,9 +106,8 @@ class Targets:
     held: NDArray[np.int64]
     slack: Vector
 
-    @classmethod
-    def of(
-        cls,
+    @staticmethod
+    def checked(
         design: Design,
         z: ArrayLike,
         weights: ArrayLike | None,
@@ -116,7 +117,7 @@ class Targets:
         w = checked_weights(design, weights).copy()
         own = w if exact is None else _with_exact(w, exact)
         held = _NOTHING if exact is None else np.flatnonzero(own >= _first_stiff(own))
-        return cls(checked_values(design, z, w > 0), w, held, 1.0 / own[held])
+        return Targets(checked_values(design, z, w > 0), w, held, 1.0 / own[held])
 
     @property
     def exact(self) -> NDArray[np.int64]:
@@ -125,25 +126,17 @@ class Targets:
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
-    r"""A design with checked targets, weights and a prior; cells that may not move are taken out.
+class Problem(Targets):
+    r"""Targets with a design and a prior; what cells that may not move contribute is taken out.
 
     Attributes:
       design: The design.
-      z: Targets, less what the cells that may not move contribute; zero where the weight is.
-      weights: Precisions.
       prior: Where the inner cells are drawn to.
-      held: Published positions of exact margins and of those whose weight exceeds others by far.
-      slack: Deviation that a unit of force allows there: one over the weight, zero if exact.
       goal: What is asked for, on the scale of each cell.
     """
 
     design: Design
-    z: Vector
-    weights: Vector
     prior: Prior
-    held: NDArray[np.int64]
-    slack: Vector
     goal: Goal
 
     @classmethod
@@ -160,12 +153,12 @@ class Problem:
 
         Without `exact`, not even an empty one, no margin is held.
         """
-        given = Targets.of(design, z, weights, exact)
+        given = Targets.checked(design, z, weights, exact)
         values, w = given.z, given.weights
         if prior.given is not None:
             values = np.where(w > 0, values - design.aggregate(prior.given), 0.0)
         goal = Goal.of(design, values, w, given.held, accuracy)
-        return cls(design, values, w, prior, given.held, given.slack, goal)
+        return cls(values, w, given.held, given.slack, design, prior, goal)
 
     def among(
         self, chosen: NDArray[np.int64], weights: Vector | float, tolerance: float
@@ -176,6 +169,15 @@ class Problem:
         accuracy = replace(self.goal.accuracy, tolerance=tolerance)
         goal = Goal.of(self.design, self.z, w, _NOTHING, accuracy)
         return replace(self, weights=w, held=_NOTHING, slack=np.zeros(0), goal=goal)
+
+    def lifted(self, lift: Lift[ProductDesign]) -> Problem:
+        """The same problem on the full crossing; cells out of reach are zero in any case."""
+        means = block_means(self.design, self.weights)
+        weights = np.repeat(means, np.diff(lift.design.offsets))
+        weights[lift.published] = self.weights
+        z, held = lift.publish(self.z), lift.published[self.held]
+        goal = Goal.of(lift.design, z, weights, held, self.goal.accuracy)
+        return replace(self, design=lift.design, z=z, weights=weights, goal=goal)
 
     def aiming(self, z: Vector) -> Problem:
         """The same problem with other targets, judged on the same scales."""
@@ -207,9 +209,18 @@ def _first_stiff(weights: Vector) -> float:
     """The smallest weight above the widest gap between weights."""
     different = np.unique(weights[(weights > 0) & np.isfinite(weights)])
     ratios = different[1:] / different[:-1]
-    if len(ratios) and ratios.max() >= _GAP:
+    if len(ratios) and ratios.max() >= LEAST_SQUARES.gap:
         return float(different[ratios.argmax() + 1])
     return np.inf
+
+
+def block_means(design: Design, weights: Vector) -> Vector:
+    """Mean weight of each block; one for a block without cells."""
+    design = design.structured("blocks")
+    n, block = len(design.blocks), design.block_of_cell()
+    size = np.bincount(block, minlength=n)
+    sums = np.bincount(block, weights=weights, minlength=n)
+    return np.divide(sums, size, out=np.ones(n), where=size > 0)
 
 
 def positions_of(design: Design, margins: Exact) -> NDArray[np.int64]:
@@ -218,14 +229,12 @@ def positions_of(design: Design, margins: Exact) -> NDArray[np.int64]:
         return _named(design, str(margins))
     numbers = [m for m in margins if isinstance(m, (int, np.integer))]
     names = [m for m in margins if not isinstance(m, (int, np.integer))]
-    found = [np.array(numbers, dtype=np.int64)]
     if any(not 0 <= k < design.n_published for k in numbers):
         raise ParameterError(
             f"published cells are numbered 0 to {design.n_published - 1}, got {numbers}."
         )
-    if names:
-        found.append(_named(design, names))
-    return np.unique(np.concatenate(found))
+    found = _named(design, names) if names else _NOTHING
+    return np.unique(np.concatenate([np.array(numbers, dtype=np.int64), found]))
 
 
 def _named(design: Design, margins: str | Sequence[str | Sequence[str]]) -> NDArray[np.int64]:
@@ -242,12 +251,8 @@ def _named(design: Design, margins: str | Sequence[str | Sequence[str]]) -> NDAr
             f"margin {tuple(names)} is not published by this design, so it has no value to meet. "
             "Name margins of the design."
         )
-    return np.concatenate([_range(design, of_levels[block.levels]) for block in wanted])
-
-
-def _range(design: StructuredDesign, k: int) -> NDArray[np.int64]:
-    place = design.slice_of(k)
-    return np.arange(place.start, place.stop)
+    every = np.arange(design.n_published)
+    return np.concatenate([every[design.slice_of(of_levels[block.levels])] for block in wanted])
 
 
 def frozen_margins(exact: Exact) -> str | tuple[str | int | tuple[str, ...], ...]:

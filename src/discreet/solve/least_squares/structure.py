@@ -1,26 +1,28 @@
 r"""What kind of design this is, found once and handed to the fitters.
 
 The fitters need functions of :math:`XWX^\top`. On complete designs these are cheap in a basis that
-follows the axes; which basis there is depends on the levels that are published, and is decided
-here.
+follows the axes; which one there is depends on the levels that are published.
 """
 
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable
+import math
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.design.base import Design, Vector
+from discreet.design.base import Design
 from discreet.design.product import LARGEST_DENSE, ProductDesign
-from discreet.solve.least_squares.anova import AnovaBasis, Chains, Spectrum, chains_of
-from discreet.solve.least_squares.completion import Completion, block_means
-from discreet.solve.least_squares.crossing import CrossingBasis, level_weights_of
+from discreet.design.sparse import SparseDesign
+from discreet.design.support import Lift
+from discreet.solve.least_squares.basis import Basis, Effects, crossing_basis, is_crossing
+from discreet.solve.least_squares.problem import block_means
+from discreet.solve.least_squares.schedule import LEAST_SQUARES
+
+Vector = NDArray[np.float64]
 
 
 class Kind(enum.Enum):
@@ -28,26 +30,9 @@ class Kind(enum.Enum):
 
     anova = "complete, levels of equal groups: solved by axis means"
     crossing = "complete, every combination of levels published: solved axis by axis"
-    nested = "complete, nested levels: axis means as a preconditioner"
-    complete = "complete, levels that are not nested: conjugate gradients on axis sums"
+    complete = "complete, other levels: conjugate gradients on index arrays"
     sparse = "chosen inner cells: conjugate gradients on index arrays"
     general = "a general matrix: conjugate gradients on its rows"
-
-
-class Basis(Protocol):
-    r"""A basis in which :math:`XWX^\top` is diagonal, or nearly so."""
-
-    is_exact: bool
-
-    @property
-    def smallest(self) -> float:
-        """Smallest eigenvalue."""
-
-    def function(self, f: Spectrum) -> Callable[[Vector], Vector]:
-        r"""The operator :math:`f(XWX^\top)`."""
-
-    def inverse(self) -> Callable[[Vector], Vector]:
-        r"""The inverse of :math:`XWX^\top` where it has one, in the precision of its argument."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,15 +42,15 @@ class Structure:
     Attributes:
       design: The design.
       kind: What it is.
-      chains: Nested levels of each axis, coarse to fine, where the design is complete and has them.
+      effects: Its analysis of variance, where it has one.
     """
 
     design: Design
     kind: Kind
-    chains: Chains | None = None
+    effects: Effects | None = None
     _bases: dict[bytes, Basis | None] = field(default_factory=dict, repr=False)
 
-    def basis(self, weights: NDArray[np.float64]) -> Basis | None:
+    def basis(self, weights: Vector) -> Basis | None:
         r"""The basis for :math:`XWX^\top`; where weights vary within blocks, for their means.
 
         The last one is kept, so many right-hand sides with the same weights share it.
@@ -77,44 +62,40 @@ class Structure:
         key = of_block.tobytes()
         if key not in self._bases:
             self._bases.clear()
-            self._bases[key] = self._make_basis(product, of_block)
+            self._bases[key] = (
+                crossing_basis(product, of_block)
+                if self.effects is None
+                else self.effects.basis(of_block)
+            )
         return self._bases[key]
 
-    def _make_basis(self, design: ProductDesign, of_block: NDArray[np.float64]) -> Basis | None:
-        if self.kind is Kind.crossing:
-            level_weights = level_weights_of(design, of_block)
-            if level_weights is not None:
-                return CrossingBasis(design, level_weights)
-        return None if self.chains is None else AnovaBasis(design, self.chains, of_block)
-
-    def is_exact_for(self, weights: NDArray[np.float64]) -> bool:
-        r"""Whether the basis diagonalises :math:`XWX^\top` itself."""
-        basis = self.basis(weights)
-        return basis is not None and basis.is_exact and self.constant_within_blocks(weights)
-
-    def constant_within_blocks(self, weights: NDArray[np.float64]) -> bool:
-        """Whether every block has one weight."""
-        design = self.design.over_variables
-        if design is None:
+    def is_exact_for(self, weights: Vector) -> bool:
+        r"""Whether the basis diagonalises :math:`XWX^\top` itself; blocks have one weight then."""
+        basis, design = self.basis(weights), self.design.over_variables
+        if basis is None or design is None or not basis.is_exact:
             return False
         return bool((weights == weights[design.offsets[:-1]][design.block_of_cell()]).all())
 
     @cached_property
-    def completed(self) -> tuple[Completion, Structure] | None:
-        """The complete design around chosen inner cells, and its structure."""
-        completion = Completion.of(self.design)
-        return None if completion is None else (completion, analyse(completion.full))
+    def completed(self) -> tuple[Lift[ProductDesign], Structure] | None:
+        """The full crossing around chosen cells that are a good part of it, and its structure.
 
-    def sees_every_cell(self, weights: NDArray[np.float64]) -> bool:
+        Structural zeros leave most of a table in place, and held against the basis of the full
+        crossing they are only bounds.
+        """
+        design = self.design
+        if not isinstance(design, SparseDesign):
+            return None
+        n = math.prod(design.shape)
+        if n > LARGEST_DENSE or design.n_inner < LEAST_SQUARES.chosen * n:
+            return None
+        lift = design.completed()
+        return lift, analyse(lift.design)
+
+    def sees_every_cell(self, weights: Vector) -> bool:
         """Whether every inner cell is published, so that a fit is unique."""
-        seen = np.where(self.single, weights, 0.0)
+        seen = np.where(self.design.column_sizes == 1, weights, 0.0)
         return bool(self.design.adjoint(seen).min(initial=1.0) > 0)
-
-    @cached_property
-    def single(self) -> NDArray[np.bool_]:
-        """Which published cells consist of one inner cell."""
-        single: NDArray[np.bool_] = self.design.column_sizes == 1
-        return single
 
 
 def analyse(design: Design) -> Structure:
@@ -127,9 +108,7 @@ def analyse(design: Design) -> Structure:
         return Structure(design, Kind.sparse if design.axes else Kind.general)
     if design.n_inner > LARGEST_DENSE:
         return Structure(design, Kind.complete)
-    chains = chains_of(product)
-    if chains is not None and chains.equal_groups:
-        return Structure(design, Kind.anova, chains)
-    if level_weights_of(product, np.ones(len(design.blocks))) is not None:
-        return Structure(design, Kind.crossing, chains)
-    return Structure(design, Kind.complete if chains is None else Kind.nested, chains)
+    effects = Effects.of(product)
+    if effects is not None:
+        return Structure(design, Kind.anova, effects)
+    return Structure(design, Kind.crossing if is_crossing(product) else Kind.complete)

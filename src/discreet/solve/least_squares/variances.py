@@ -17,18 +17,15 @@ one of :math:`n_t`, has variance
 
 from __future__ import annotations
 
-from functools import reduce
-
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.design.base import Design
 from discreet.design.product import ProductDesign
-from discreet.solve.least_squares.anova import AnovaBasis, Chains, chains_of
+from discreet.solve.least_squares.basis import Effects
+from discreet.solve.least_squares.schedule import LEAST_SQUARES
 
 Real = NDArray[np.float64]
-LARGEST_DENSE = 1_000
-_RANK = 1e-9
 
 
 def fitted_variances(design: Design, weights: Real, variances: Real) -> Real | None:
@@ -45,30 +42,22 @@ def fitted_variances(design: Design, weights: Real, variances: Real) -> Real | N
       algebra.
     """
     found = _by_blocks(design, weights, variances)
-    if found is None and design.n_inner <= LARGEST_DENSE:
+    if found is None and design.n_inner <= LEAST_SQUARES.dense:
         found = _dense(design, weights, variances)
     return found
-
-
-def spectrum(design: ProductDesign, chains: Chains) -> tuple[Real, Real]:
-    """Eigenvalues by block and effect, and the ranks of the effects, where margins share them."""
-    bases = [AnovaBasis(design, chains, one) for one in np.eye(len(design.blocks))]
-    sizes = [[1 if v is None else len(v) for v in chain] for chain in chains.of_axis]
-    ranks = reduce(np.multiply.outer, [np.diff(s, prepend=0) for s in sizes], np.ones(()))
-    return np.array([basis.eigenvalues.ravel() for basis in bases]), ranks.ravel()
 
 
 def _by_blocks(design: Design, weights: Real, variances: Real) -> Real | None:
     """The closed form; `None` where margins have no common eigenvectors."""
     if not isinstance(design, ProductDesign) or not design.axes:
         return None
-    chains = chains_of(design)
-    if chains is None or not chains.equal_groups or _has_duplicates(design):
+    effects = Effects.of(design)
+    if effects is None or (design.duplicates() != np.arange(design.n_published)).any():
         return None
     w, v = _of_blocks(design, weights), _of_blocks(design, variances)
     if w is None or v is None:
         return None
-    gains, ranks = spectrum(design, chains)
+    gains, ranks = effects.gains, effects.ranks.ravel()
     strength = w @ gains
     seen = strength > 0
     error = np.where(seen, (w**2 * v) @ gains, 0.0) / np.where(seen, strength, 1.0) ** 2
@@ -76,21 +65,17 @@ def _by_blocks(design: Design, weights: Real, variances: Real) -> Real | None:
     return np.asarray(of_block[design.block_of_cell()])
 
 
-def _has_duplicates(design: Design) -> bool:
-    return bool((design.duplicates() != np.arange(design.n_published)).any())
-
-
 def _of_blocks(design: ProductDesign, values: Real) -> Real | None:
     """Values by block, if they are the same in all cells of each."""
     first = values[design.offsets[:-1]]
-    same = np.allclose(values, first[design.block_of_cell()], rtol=1e-12, atol=0.0)
+    same = np.allclose(values, first[design.block_of_cell()], rtol=LEAST_SQUARES.same, atol=0.0)
     return first if same else None
 
 
 def _dense(design: Design, weights: Real, variances: Real) -> Real:
     X = np.asarray(design.matrix().toarray(), dtype=np.float64)
     left, size, _ = np.linalg.svd(X, full_matrices=False)
-    Q = left[:, size > _RANK * size.max(initial=0.0)]
+    Q = left[:, size > LEAST_SQUARES.rank * size.max(initial=0.0)]
     X = Q.T @ X
     M = (X * weights) @ X.T
     same = np.zeros((len(X), design.n_published))

@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 
 from discreet.design.axis import OUTSIDE, Level
 from discreet.design.product import ProductDesign
-from discreet.solve.least_squares.completion import block_means
 from discreet.solve.least_squares.conjugate import Operator
+from discreet.solve.least_squares.problem import block_means
 
 Vector = NDArray[np.float64]
 Marks = NDArray[np.bool_]

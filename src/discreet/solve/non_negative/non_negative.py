@@ -17,9 +17,9 @@ from discreet.design.product import ProductDesign
 from discreet.errors import ParameterError
 from discreet.solve.fit import Certificate, Fit, FitterBase, Prepared, Status
 from discreet.solve.inputs import check_options
-from discreet.solve.least_squares.anova import pseudo_inverse
+from discreet.solve.least_squares.basis import pseudo_inverse
 from discreet.solve.least_squares.certificate import certify_non_negative
-from discreet.solve.least_squares.dual_fit import suits
+from discreet.solve.least_squares.dual_fit import UnstoredFit, suits
 from discreet.solve.least_squares.goal import Accuracy
 from discreet.solve.least_squares.least_squares import nearest_solution
 from discreet.solve.least_squares.problem import (
@@ -31,7 +31,6 @@ from discreet.solve.least_squares.problem import (
     positions_of,
 )
 from discreet.solve.least_squares.structure import Kind, Structure, analyse
-from discreet.solve.least_squares.unstored import UnstoredFit
 from discreet.solve.non_negative.active_set import RidgePath, typical_curvature
 from discreet.solve.non_negative.bounded import BoundedFit, exact_zeros
 from discreet.solve.non_negative.deflation import Deflation
@@ -309,7 +308,7 @@ def _by_dual(
     design = prepared.structure.design
     if design.n_inner < SCHEDULE.never_stored or not prepared.prior.is_plain:
         return None
-    targets = Targets.of(design, z, weights, prepared.exact)
+    targets = Targets.checked(design, z, weights, prepared.exact)
     if not suits(design, targets.weights):
         return None
     passes = design.fused("positive", device=prepared.options.device)
@@ -325,7 +324,7 @@ def _by_multipliers(prepared: _Prepared, stiff: StiffMargins) -> _Answer | None:
     if not problem.prior.is_plain or prepared.penalty or problem.design.n_inner < SCHEDULE.large:
         return None
     completion, whole = prepared.structure.completed or (None, prepared.structure)
-    full = problem if completion is None else completion.problem(problem)
+    full = problem if completion is None else problem.lifted(completion)
     basis = whole.basis(full.weights) if whole.is_exact_for(full.weights) else None
     if basis is None or basis.smallest <= 0 or not isinstance(full.design, ProductDesign):
         return None

@@ -1,0 +1,246 @@
+r"""Bases in which the sums of a complete design are diagonal.
+
+With :math:`G_{a,l}`, which has a one for each pair of categories of axis `a` in the same group of
+level `l`, the sums of squares of a complete design are
+
+.. math:: XWX^\top = \sum_b w_b \bigotimes_a G_{a,b_a}.
+
+A product of orthonormal vectors of each axis makes this diagonal in two cases. Where the levels of
+each axis are nested and have groups of equal size, as those of flat variables do, every :math:`G`
+is made of means (`Effects`, the analysis of variance). Where every combination of levels is
+published and weights are products, :math:`XWX^\top = \bigotimes_a K_a` with
+:math:`K_a = \sum_l w_{a,l} G_{a,l}`, whatever the groups, and the eigenvectors of the small
+matrices :math:`K_a` are enough (`crossing_basis`).
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, reduce
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.design.axis import OUTSIDE, Axis, Level
+from discreet.design.product import ProductDesign
+from discreet.solve.least_squares.schedule import LEAST_SQUARES
+
+Vector = NDArray[np.float64]
+Operator = Callable[[Vector], Vector]
+Levels = list[Level | None]
+
+
+def pseudo_inverse(eigenvalues: Vector) -> Vector:
+    """One over what is not zero."""
+    return np.divide(1.0, eigenvalues, out=np.zeros_like(eigenvalues), where=eigenvalues > 0)
+
+
+@dataclass(frozen=True, eq=False)
+class Basis:
+    r"""Vectors of each axis, and the eigenvalues of their products.
+
+    Attributes:
+      shape: Categories of the axes.
+      vectors: For each axis its vectors as columns; `None` for the mean and what is left of it.
+      eigenvalues: An array over the axes, with two entries, for the mean and for all others, where
+        there are no vectors.
+      is_exact: Whether :math:`XWX^\top` is diagonal, or nearly so.
+      of_axes: Eigenvalues of each axis, where those of the table are products of them.
+    """
+
+    shape: tuple[int, ...]
+    vectors: tuple[Vector | None, ...]
+    eigenvalues: Vector
+    is_exact: bool
+    of_axes: tuple[Vector, ...] = ()
+
+    @property
+    def smallest(self) -> float:
+        """Smallest eigenvalue; zero when the published cells do not determine the inner ones."""
+        return float(self.eigenvalues.min())
+
+    def function(self, f: Callable[[Vector], Vector]) -> Operator:
+        r"""The operator :math:`f(XWX^\top)`, in the precision of what it is applied to.
+
+        Cost: two passes along each axis and use; memory one table.
+        """
+        pairs = zip(self.shape, self.eigenvalues.shape, strict=True)
+        kinds = [np.minimum(np.arange(length), n - 1) for length, n in pairs]
+        factors = f(self.eigenvalues)[np.ix_(*kinds)]
+
+        def apply(r: Vector) -> Vector:
+            x = self._turned(r.reshape(self.shape), back=False)
+            x = np.multiply(x, factors, dtype=r.dtype, casting="same_kind")
+            return self._turned(x, back=True).ravel()
+
+        return apply
+
+    def inverse(self) -> Operator:
+        """The inverse, where there is one; for products with one matrix instead of two."""
+        if not self.of_axes:
+            return self.function(pseudo_inverse)
+        pairs = zip(self.vectors, self.of_axes, strict=True)
+        matrices = [(v / values) @ v.T for v, values in pairs if v is not None]
+
+        def apply(r: Vector) -> Vector:
+            x = r.reshape(self.shape)
+            for a, matrix in enumerate(matrices):
+                x = _along(x, a, matrix)
+            return x.ravel()
+
+        return apply
+
+    def _turned(self, x: Vector, *, back: bool) -> Vector:
+        """Every axis multiplied by its vectors, transposed on the way there."""
+        for a, vectors in enumerate(self.vectors):
+            if vectors is None:
+                x = _reflected(x, a)
+            else:
+                x = _along(x, a, vectors if back else vectors.T)
+        return x
+
+
+def _reflected(x: Vector, a: int) -> Vector:
+    """Reflect an axis so that the mean becomes its first vector; the same there and back."""
+    root, first = math.sqrt(x.shape[a]), (slice(None),) * a + (slice(0, 1),)
+    mean = x.sum(axis=a, keepdims=True) / root
+    x = x - (mean - x[first]) / (root - 1.0)
+    x[first] = mean
+    return x
+
+
+def _along(x: Vector, a: int, matrix: Vector) -> Vector:
+    """An axis multiplied by a matrix, in the precision of the table."""
+    flat = x.reshape(math.prod(x.shape[:a]), x.shape[a], -1)
+    matrix = matrix.astype(x.dtype, copy=False)
+    product = matrix @ flat if flat.shape[2] > 1 else flat[:, :, 0] @ matrix.T
+    return product.reshape(x.shape)
+
+
+@dataclass(frozen=True, eq=False)
+class Effects:
+    r"""The analysis of variance of a complete design whose levels have groups of equal size.
+
+    An axis with nested levels of equal groups is a product of flat variables, one for each level.
+    A block keeps some of all these variables and sums over the others. An effect is a set of them
+    too: what differs between their categories, and is the mean of the others. On it the sums of a
+    block have the eigenvalue :math:`\prod r`, over the categories `r` of the variables that it sums
+    over, or zero when the effect has one of these.
+
+    Attributes:
+      sizes: Categories of the flat variables.
+      kept: For each block which of them it keeps.
+    """
+
+    sizes: tuple[int, ...]
+    kept: tuple[tuple[bool, ...], ...]
+
+    @classmethod
+    def of(cls, design: ProductDesign) -> Effects | None:
+        """The effects of a design; `None` where groups are unequal or levels are not nested."""
+        sizes: list[int] = []
+        kept: list[list[bool]] = [[] for _ in design.blocks]
+        for a, levels in enumerate(levels_in_use(design)):
+            lengths = _nested_lengths(design.axes[a], levels)
+            if lengths is None:
+                return None
+            for coarse, fine in itertools.pairwise(lengths):
+                sizes.append(fine // coarse)
+                for of_block, block in zip(kept, design.blocks, strict=True):
+                    of_block.append(_length(block.levels[a]) >= fine)
+        if len(sizes) > LEAST_SQUARES.most_variables:
+            return None
+        return cls(tuple(sizes), tuple(map(tuple, kept)))
+
+    @cached_property
+    def ranks(self) -> Vector:
+        """The dimension of each effect, an array with two entries for each variable."""
+        return _outer([(1.0, r - 1.0) for r in self.sizes])
+
+    @cached_property
+    def gains(self) -> Vector:
+        """Eigenvalues of each block's sums, blocks × effects."""
+        shape = (len(self.kept), self.ranks.size)
+        return np.array([self._gain(kept).ravel() for kept in self.kept]).reshape(shape)
+
+    def basis(self, block_weights: Vector) -> Basis:
+        """The effects as a basis, when blocks have these weights."""
+        eigenvalues = np.zeros_like(self.ranks)
+        for kept, w in zip(self.kept, block_weights, strict=True):
+            eigenvalues += w * self._gain(kept)
+        return Basis(self.sizes, (None,) * len(self.sizes), eigenvalues, is_exact=True)
+
+    def _gain(self, kept: tuple[bool, ...]) -> Vector:
+        pairs = zip(self.sizes, kept, strict=True)
+        return _outer([(1.0, 1.0) if is_kept else (r, 0.0) for r, is_kept in pairs])
+
+
+def is_crossing(design: ProductDesign) -> bool:
+    """Whether all combinations of levels are published, and axes are short enough for a basis."""
+    combinations = math.prod(len(levels) for levels in levels_in_use(design))
+    is_short = max(design.shape, default=1) <= LEAST_SQUARES.longest_axis
+    return is_short and len(design.blocks) == combinations
+
+
+def crossing_basis(design: ProductDesign, block_weights: Vector) -> Basis | None:
+    r"""The eigenvectors of every :math:`K_a`; `None` where blocks have no weight.
+
+    Weights that are no products are replaced by the nearest that are, and the basis is not exact.
+    """
+    if not (block_weights > 0).all():
+        return None
+    used, n = levels_in_use(design), range(len(design.axes))
+    place = [[used[a].index(block.levels[a]) for block in design.blocks] for a in n]
+    logarithms = np.empty([len(levels) for levels in used])
+    logarithms[tuple(place)] = np.log(block_weights)
+    mean = logarithms.mean()
+    means = [logarithms.mean(axis=tuple(b for b in n if b != a)) - mean for a in n]
+    nearest = reduce(np.add.outer, means, mean)
+    is_exact = np.allclose(nearest, logarithms, rtol=0.0, atol=LEAST_SQUARES.same)
+    vectors, values = [], []
+    for axis, levels, of_level in zip(design.axes, used, means, strict=True):
+        found, columns = np.linalg.eigh(_same_group(axis, levels, np.exp(of_level)))
+        values.append(np.where(found > LEAST_SQUARES.zero * found[-1], found, 0.0))
+        vectors.append(columns)
+    values[0] *= np.exp(mean)
+    return Basis(design.shape, tuple(vectors), _outer(values), is_exact, tuple(values))
+
+
+def levels_in_use(design: ProductDesign) -> list[Levels]:
+    """For each axis the levels that some block has."""
+    axes = range(len(design.axes))
+    return [list(dict.fromkeys(block.levels[a] for block in design.blocks)) for a in axes]
+
+
+def _length(level: Level | None) -> int:
+    return 1 if level is None else len(level)
+
+
+def _nested_lengths(axis: Axis, levels: Levels) -> list[int] | None:
+    """Numbers of groups, coarse to fine, from the total to the leaves; `None` if not nested.
+
+    Groups of equal size that follow each other are nested when their numbers divide each other.
+    """
+    n = len(axis)
+    lengths = sorted({1, n, *map(_length, levels)})
+    if any(fine % coarse for coarse, fine in itertools.pairwise(lengths)):
+        return None
+    even = (lv is None or np.array_equal(lv.group, np.arange(n) * len(lv) // n) for lv in levels)
+    return lengths if all(even) else None
+
+
+def _same_group(axis: Axis, levels: Levels, weights: Vector) -> Vector:
+    """The weighted number of levels at which two leaves lie in one group."""
+    K = np.zeros((len(axis), len(axis)))
+    for level, w in zip(levels, weights, strict=True):
+        group = np.zeros(len(axis)) if level is None else level.group
+        K += w * ((group[:, None] == group) & (group != OUTSIDE))
+    return K
+
+
+def _outer(factors: Iterable[Sequence[float] | Vector]) -> Vector:
+    product: Vector = reduce(np.multiply.outer, factors, np.ones(()))
+    return product
