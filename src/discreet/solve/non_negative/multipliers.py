@@ -57,7 +57,7 @@ class MultiplierFit:
     ) -> None:
         self._problem, self._inverse, self._outside = problem, inverse, outside
         self._slack, self.steps = slack, 0
-        self._held = HeldMargins(design, held)
+        self._held = MarginSums(design, held)
         self._targets = problem.z[held]
         self._fibres = Fibres(design, problem.weights)
         self._scale = self._held.responses(inverse)
@@ -157,7 +157,7 @@ class MultiplierFit:
         return bool(max(worst, off) <= SCHEDULE.safely)
 
 
-class HeldMargins:
+class MarginSums:
     """Sums of the margins that are held, without those of all others.
 
     Args:

@@ -314,7 +314,7 @@ def _within_bounds(prepared: _Prepared, held: HeldMargins) -> _Answer | None:
     is_unique = penalty > 0 or prepared.structure.sees_every_cell(held.given.weights)
     path = RidgePath(held.consistent, prepared.restrict, most, penalty, held.zeros()[1])
     for start in SCHEDULE.starts:
-        path.follow(start * path.first_ridge)
+        path.follow(start)
         held.exert(path.forces[held.at], path.fitted)
         fit = BoundedFit(held, prepared.restrict, path.y.copy(), penalty)
         fit.run(most - path.steps)

@@ -72,11 +72,10 @@ class RidgePath:
             self._movable = self._movable & ~zero
         unknowns = min(int(self._used.sum()), int(self._movable.sum()))
         self._is_direct = unknowns <= SCHEDULE.most_direct
+        self._systems = SCHEDULE.direct if self._is_direct else SCHEDULE.iterative
         self._variance, light = self._working_variances()
-        self._limits = self._allowed_gradients()
         self.first_ridge = float(self._answer_to(light).sum()) / max(design.n_inner, 1) or 1.0
-        least = SCHEDULE.least if self._is_direct else SCHEDULE.least_iterative
-        self._least = least * self.first_ridge
+        self._least = self._systems.least * self.first_ridge
         self.ridge, self._targets = max(self.first_ridge, penalty), problem.z
         self.nu = self.centre = self._image = np.zeros(design.n_published)
         self.u = np.zeros(design.n_inner)
@@ -93,30 +92,21 @@ class RidgePath:
         soft = self._used.copy()
         soft[held] = False
         typical = float(np.median(variance[soft])) if soft.any() else 1.0
-        exact, heavy = SCHEDULE.held_direct if self._is_direct else SCHEDULE.held
-        variance[held] = np.maximum(problem.slack, typical / heavy)
-        strict = np.minimum(typical, variance[held[problem.slack > 0]].min(initial=np.inf)) / exact
-        variance[held[problem.slack == 0]] = strict
+        variance[held] = np.maximum(problem.slack, typical / self._systems.heaviest)
+        heavy = variance[held[problem.slack > 0]].min(initial=typical)
+        variance[held[problem.slack == 0]] = heavy / self._systems.exact
         light = np.where(self._used, 1.0 / np.maximum(variance, typical), 0.0)
         return variance, np.where(soft, problem.weights, light)
-
-    def _allowed_gradients(self) -> Vector:
-        """By how much each margin may miss its equation: its limit, or its part in those of cells."""
-        design, goal, held = self.problem.design, self.problem.goal, self.problem.held
-        strict = design.aggregate(1.0 / goal.gradient) / np.maximum(design.column_sizes, 1)
-        others = float(design.adjoint(self._used.astype(np.float64)).max(initial=1.0))
-        allowed = self._variance / others / np.where(strict > 0, strict, 1.0)
-        allowed[held] = goal.margin[held]
-        return np.where(self._used, allowed, np.inf)
 
     @property
     def is_spent(self) -> bool:
         """Whether no more steps may be taken."""
         return self.steps >= self._max_steps
 
-    def follow(self, ridge: float) -> None:
-        """Lower the ridge to a given one."""
-        while self.ridge > max(ridge, self._penalty) and not self.is_spent:
+    def follow(self, share: float) -> None:
+        """Lower the ridge to a share of the first one."""
+        self._least = share * self.first_ridge
+        while self.ridge > max(self._least, self._penalty) and not self.is_spent:
             self.stage()
 
     def stage(self, *, keeps_ridge: bool = False) -> None:
@@ -125,14 +115,14 @@ class RidgePath:
         self._targets = self.problem.z.copy()
         self._targets[held] += (self._variance[held] - self.problem.slack) * self.forces[held]
         if self._penalty:
-            self.ridge = max(SCHEDULE.lower * self.ridge, self._penalty)
+            self.ridge = max(self._systems.lower * self.ridge, self._penalty)
         else:
             self._kick()
             self.centre = self.nu
             if not keeps_ridge:
                 is_least = self.ridge <= self._least
                 before = SCHEDULE.again * self.first_ridge if is_least else self.ridge
-                self.ridge = max(SCHEDULE.lower * before, self._least)
+                self.ridge = max(self._systems.lower * before, self._least)
         self._settle()
 
     def _kick(self) -> None:
@@ -144,26 +134,20 @@ class RidgePath:
         pushed = self._movable & (self.u < 0) & (push > limit)
         if pushed.any() and not (np.abs(push) > limit)[self.u > 0].any():
             answer = self._answer_to(self.forces)
-            t = float(np.median(-self.u[pushed] / answer[pushed]))
+            t = float(
+                np.quantile(-self.u[pushed] / answer[pushed], SCHEDULE.kicked, method="lower")
+            )
             self._move(t * self.forces, t * answer)
 
     def _settle(self) -> None:
-        """Newton steps for the present ridge, until its equations are met."""
-        left = self._missed()
-        enough = max(SCHEDULE.share, SCHEDULE.loose * left)
+        """Newton steps for the present ridge, until hardly a cell changes its sign."""
         for _ in range(SCHEDULE.newton):
-            if left <= enough or self.is_spent:
-                break
-            positive, before = self.u > 0, left
+            positive = self.u > 0
             self._step(positive)
-            left = self._missed()
-            if left > SCHEDULE.same * before and (positive == (self.u > 0)).all():
+            changed = int((positive != (self.u > 0)).sum())
+            if changed <= self._systems.few * int(positive.sum()) or self.is_spent:
                 break
         self.forces = self.ridge * (self.nu - self.centre)
-
-    def _missed(self) -> float:
-        """By how much margins miss their equations, in units of what they may."""
-        return float((np.abs(self._gradient()) / self._limits).max(initial=0.0))
 
     def _gradient(self) -> Vector:
         """The gradient of the dual."""

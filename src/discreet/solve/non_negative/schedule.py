@@ -47,42 +47,53 @@ class HeldSchedule:
 
 
 @dataclass(frozen=True)
+class SystemSchedule:
+    """Constants of the ridge path that depend on how its systems are solved.
+
+    Attributes:
+      lower: Factor between two ridges.
+      least: Lowest ridge, relative to the first.
+      exact: Weight of exact margins, times the largest of the others.
+      heaviest: Weight of heavy margins at most, times that of others.
+      few: Share of the positive cells that may have changed when a stage ends: the next goes on.
+    """
+
+    lower: float
+    least: float
+    exact: float
+    heaviest: float
+    few: float
+
+
+@dataclass(frozen=True)
 class RidgePathSchedule:
     """The constants of the ridge path.
 
     Attributes:
       most_direct: Unknowns up to which systems are solved by a dense factor.
-      lower: Factor between two ridges.
-      least: Lowest ridge, relative to the first, where systems are solved by a factor: below it
-        rounding spoils the point.
-      least_iterative: The same with conjugate gradients, which small ridges slow down.
+      direct: Constants for these. No weight makes them stiff; lower ridges would let rounding spoil
+        the point.
+      iterative: The same with conjugate gradients, which small ridges slow down. Light held margins
+        keep the equations easy, and shifts do the rest; rough solutions always change some cells.
       again: Ridge, relative to the first, from which it falls anew where the lowest was not enough:
         high ones leave smaller rounding errors.
-      held: Weight of exact and of heavy margins at most, times that of others, with conjugate
-        gradients: light ones keep the equations easy, and shifts do the rest.
-      held_direct: The same where systems are solved by a factor.
-      loose: Part of its first gradient that a stage may leave.
-      share: Part of what a certificate allows that a stage need not go below.
+      share: Part of what a certificate allows that conjugate gradients need not go below.
       tight: Residual of conjugate gradients, in units of the ridge times a typical cell.
       newton: Newton steps for one ridge.
-      same: Part of a gradient that is no progress where the positive cells did not change.
+      kicked: Share of the cells that are pushed up at zero of which at least one answers at once.
       overshoot: Slope at the end of a step, relative to that at its start, from which it is cut.
       bisections: Halvings of a line search.
       raised: Factor by which the ridge of a system is raised that rounding makes indefinite.
     """
 
     most_direct: int = 1500
-    lower: float = 0.1
-    least: float = 1e-6
-    least_iterative: float = 5e-4
+    direct: SystemSchedule = SystemSchedule(0.1, 1e-6, exact=1e5, heaviest=1e12, few=0.0)
+    iterative: SystemSchedule = SystemSchedule(0.3, 5e-4, exact=1.0, heaviest=0.2, few=0.05)
     again: float = 0.1
-    held: tuple[float, float] = (5.0, 5.0)
-    held_direct: tuple[float, float] = (1e4, 1e12)
-    loose: float = 0.01
     share: float = 0.1
-    tight: float = 0.02
+    tight: float = 0.2
     newton: int = 100
-    same: float = 0.5
+    kicked: float = 0.1
     overshoot: float = 0.1
     bisections: int = 30
     raised: float = 10.0
