@@ -8,7 +8,9 @@ from numpy.typing import NDArray
 from discreet.design.incidence import Restrictor
 from discreet.solve.least_squares.problem import Problem
 from discreet.solve.non_negative.ridge_path import RidgePath
+from discreet.solve.non_negative.schedule import DIRECT, ITERATIVE
 from discreet.solve.non_negative.schedule import INFEASIBILITY as SCHEDULE
+from discreet.solve.non_negative.schedule import SCHEDULE as LIMITS
 
 Vector = NDArray[np.float64]
 
@@ -18,7 +20,9 @@ def is_infeasible(
 ) -> bool:
     """Whether it can be proven, by fitting these margins alone; `False` may also mean unknown."""
     alone = problem.among(exact, 1.0, SCHEDULE.accuracy)
-    path = RidgePath(alone, restrict, max_steps)
+    entries = problem.design.n_inner * problem.design.n_published
+    systems = DIRECT if entries <= LIMITS.dense else ITERATIVE
+    path = RidgePath(alone, restrict, systems, max_steps)
     for _ in range(SCHEDULE.tries):
         if proves_infeasible(problem, alone.misfit(path.fitted)):
             return True

@@ -3,6 +3,7 @@ r"""Non-negative least squares, ridge and exact margins (Methods B and C of Lang
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -37,7 +38,13 @@ from discreet.solve.non_negative.held import HeldMargins
 from discreet.solve.non_negative.infeasibility import is_infeasible
 from discreet.solve.non_negative.multipliers import MultiplierFit
 from discreet.solve.non_negative.ridge_path import RidgePath
-from discreet.solve.non_negative.schedule import SCHEDULE
+from discreet.solve.non_negative.schedule import (
+    DIRECT,
+    ITERATIVE,
+    ROUGH,
+    SCHEDULE,
+    SystemSchedule,
+)
 
 Vector = NDArray[np.float64]
 
@@ -169,6 +176,9 @@ class _Answer:
     norm_dual: Vector | None = None
 
 
+Method = Callable[[_Prepared, HeldMargins], _Answer | None]
+
+
 def _fit(prepared: _Prepared, z: NDArray[Any], *, weights: NDArray[Any] | None = None) -> Fit:
     began = time.perf_counter()
     options, design = prepared.options, prepared.structure.design
@@ -211,7 +221,7 @@ def _by_dual(
 def _solved(prepared: _Prepared, problem: Problem) -> tuple[_Answer, Certificate]:
     """The answer of the first method that serves and whose certificate holds; else of the last."""
     held = HeldMargins(problem, partial(_projected, prepared))
-    for method in (_without_bounds, _by_multipliers, _within_bounds, _along_the_ridge):
+    for method in (_without_bounds, _by_multipliers, _within_bounds, *_ridge_paths(prepared)):
         answer = method(prepared, held)
         if answer is not None:
             certificate = _certificate(prepared, problem, answer)
@@ -312,7 +322,7 @@ def _within_bounds(prepared: _Prepared, held: HeldMargins) -> _Answer | None:
     held.weigh(SCHEDULE.light)
     penalty, most = prepared.penalty, prepared.options.max_steps
     is_unique = penalty > 0 or prepared.structure.sees_every_cell(held.given.weights)
-    path = RidgePath(held.consistent, prepared.restrict, most, penalty, held.zeros()[1])
+    path = RidgePath(held.consistent, prepared.restrict, ROUGH, most, penalty, held.zeros()[1])
     for start in SCHEDULE.starts:
         path.follow(start)
         held.exert(path.forces[held.at], path.fitted)
@@ -327,13 +337,24 @@ def _within_bounds(prepared: _Prepared, held: HeldMargins) -> _Answer | None:
     return answer
 
 
-def _along_the_ridge(prepared: _Prepared, held: HeldMargins) -> _Answer:
+def _ridge_paths(prepared: _Prepared) -> list[Method]:
+    """Ways to solve the systems of a ridge path, the cheaper first."""
+    entries = prepared.structure.design.n_inner * prepared.structure.design.n_published
+    ways = [DIRECT] if entries <= SCHEDULE.small else [ITERATIVE]
+    if SCHEDULE.small < entries <= SCHEDULE.dense:
+        ways.append(DIRECT)
+    return [partial(_along_the_ridge, systems=systems) for systems in ways]
+
+
+def _along_the_ridge(prepared: _Prepared, held: HeldMargins, *, systems: SystemSchedule) -> _Answer:
     """Active sets along a shrinking ridge until the certificate holds; else the best of them."""
     most, penalty = prepared.options.max_steps, prepared.penalty
-    path = RidgePath(held.given, prepared.restrict, most, penalty)
+    problem = held.given if systems.is_direct else held.consistent
+    constant = 0.0 if systems.is_direct else held.constant
+    path = RidgePath(problem, prepared.restrict, systems, most, penalty)
     best, reached, last, in_vain = None, np.inf, 0.0, 0
     while True:
-        dual, forces = None if penalty else path.nu, path.forces[held.at]
+        dual, forces = None if penalty else path.nu, path.forces[held.at] + constant
         answer = _Answer(path.y, forces, dual, path.steps, "active sets along a ridge")
         certificate = _certificate(prepared, held.given, answer)
         in_vain = 0 if certificate.worst < SCHEDULE.gain * reached else in_vain + 1

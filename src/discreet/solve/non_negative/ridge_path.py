@@ -33,6 +33,7 @@ from discreet.design.incidence import Restrictor
 from discreet.solve.least_squares.conjugate import solve_on_cells
 from discreet.solve.least_squares.problem import Problem
 from discreet.solve.non_negative.schedule import RIDGE_PATH as SCHEDULE
+from discreet.solve.non_negative.schedule import SystemSchedule
 
 Vector = NDArray[np.float64]
 Marks = NDArray[np.bool_]
@@ -45,6 +46,7 @@ class RidgePath:
     Args:
       problem: Targets, weights, prior, and what to reach.
       restrict: The design's sums over chosen cells.
+      systems: How systems are solved.
       max_steps: Steps after which to give up.
       penalty: A ridge that is part of the objective, or zero for the limit.
       zero: Inner cells that are known to be zero.
@@ -61,6 +63,7 @@ class RidgePath:
         self,
         problem: Problem,
         restrict: Restrictor,
+        systems: SystemSchedule,
         max_steps: int,
         penalty: float = 0.0,
         zero: Marks | None = None,
@@ -70,17 +73,15 @@ class RidgePath:
         self._used, self._movable = problem.weights > 0, problem.prior.movable(design.n_inner)
         if zero is not None:
             self._movable = self._movable & ~zero
-        unknowns = min(int(self._used.sum()), int(self._movable.sum()))
-        self._is_direct = unknowns <= SCHEDULE.most_direct
-        self._systems = SCHEDULE.direct if self._is_direct else SCHEDULE.iterative
+        self._systems, self._roughness = systems, 1.0
         self._variance, light = self._working_variances()
         self.first_ridge = float(self._answer_to(light).sum()) / max(design.n_inner, 1) or 1.0
         self._least = self._systems.least * self.first_ridge
         self.ridge, self._targets = max(self.first_ridge, penalty), problem.z
-        self.nu = self.centre = self._image = np.zeros(design.n_published)
-        self.u = np.zeros(design.n_inner)
-        if problem.prior.start is not None:
-            self.u[self._movable] = problem.prior.start[self._movable]
+        self.nu = self.centre = np.zeros(design.n_published)
+        self._image = np.zeros(design.n_published)
+        start = problem.prior.starts(np.arange(design.n_inner))
+        self.u = self._start = np.where(self._movable, start, 0.0)
         nu = light * problem.z / self.ridge
         self._move(nu, self._answer_to(nu))
         self._settle()
@@ -141,13 +142,15 @@ class RidgePath:
 
     def _settle(self) -> None:
         """Newton steps for the present ridge, until hardly a cell changes its sign."""
+        few = self._roughness * self._systems.few
         for _ in range(SCHEDULE.newton):
             positive = self.u > 0
             self._step(positive)
             changed = int((positive != (self.u > 0)).sum())
-            if changed <= self._systems.few * int(positive.sum()) or self.is_spent:
+            if changed <= few * int(positive.sum()) or self.is_spent:
                 break
         self.forces = self.ridge * (self.nu - self.centre)
+        self._roughness *= self._systems.sharper
 
     def _gradient(self) -> Vector:
         """The gradient of the dual."""
@@ -169,8 +172,8 @@ class RidgePath:
     def _step(self, positive: Marks) -> None:
         """A Newton step, cut off at the minimum of the dual along it."""
         nu, u, g = self.nu, self.u, self._gradient()
-        d = self._direct(positive, g) if self._is_direct else self._iterative(positive)
-        du = self._answer_to(d)
+        cells = np.flatnonzero(positive)
+        d, du = self._direct(cells, g) if self._systems.is_direct else self._iterative(cells)
         self._move(d, du)
         slope = float(self._gradient() @ d)
         if slope > SCHEDULE.overshoot * abs(float(g @ d)):
@@ -185,10 +188,10 @@ class RidgePath:
             self.nu, self.u = nu, u
             self._move(high * d, high * du)
 
-    def _direct(self, positive: Marks, g: Vector) -> Vector:
-        """The Newton direction by a dense factor, of the equations for margins or for cells."""
+    def _direct(self, cells: Index, g: Vector) -> tuple[Vector, Vector]:
+        """The Newton direction and how cells answer, by a dense factor, of the equations for margins or for cells."""
         self.steps += 1
-        cells, used = np.flatnonzero(positive), np.flatnonzero(self._used)
+        used = np.flatnonzero(self._used)
         drawn, g = self.ridge * self._variance[used], g[used]
         X = self._matrix[cells] * self.problem.prior.deviations(cells)[:, None]
         if len(cells) < len(used):
@@ -198,7 +201,7 @@ class RidgePath:
             found = _solved(X.T @ X, drawn, -g)
         d = np.zeros(len(self._used))
         d[used] = found
-        return d
+        return d, self._answer_to(d)
 
     @cached_property
     def _matrix(self) -> Vector:
@@ -207,26 +210,39 @@ class RidgePath:
         dense: Vector = X.toarray().astype(np.float64)
         return dense
 
-    def _iterative(self, positive: Marks) -> Vector:
-        """The Newton direction by conjugate gradients on the positive cells."""
+    def _iterative(self, cells: Index) -> tuple[Vector, Vector]:
+        """The same by conjugate gradients, whose solution on the positive cells is the better one.
+
+        Cells at zero that are pushed by no more than its error stay there.
+        """
         z = self._targets + self.ridge * self._variance * self.centre
         weights = np.where(self._used, 1.0 / self._variance, 0.0)
         problem = replace(self.problem, z=z, weights=weights)
-        cells, fitted = np.flatnonzero(positive), np.zeros_like(z)
+        limits, fitted, y = self._allowed(cells), np.zeros_like(z), np.zeros(0)
         if len(cells):
-            off = SCHEDULE.tight * self.ridge * float(self.y[cells].mean())
             solved = solve_on_cells(
                 problem,
                 self._restrict(cells),
                 cells,
                 self._image,
                 ridge=self.ridge,
-                limits=np.maximum(SCHEDULE.share * problem.goal.gradient[cells], off),
+                limits=limits[cells],
                 max_steps=self._max_steps - self.steps,
             )
             self.steps += solved.steps
-            fitted = solved.z
-        return problem.misfit(fitted) / self.ridge - self.nu
+            fitted, y = solved.z, solved.y
+        nu = problem.misfit(fitted) / self.ridge
+        u = self._start + self._answer_to(nu)
+        u[(u > 0) & (problem.prior.per_variance(u) <= limits / self.ridge)] = 0.0
+        u[cells] = y
+        return nu - self.nu, u - self.u
+
+    def _allowed(self, cells: Index) -> Vector:
+        """The gradients that a solution may leave: what is allowed, or what moves cells a little."""
+        goal, typical = self.problem.goal, float(self.y[cells].mean()) if len(cells) else 0.0
+        enough = SCHEDULE.share * np.minimum(goal.gradient, self.ridge * goal.inner)
+        rough = self._roughness * self._systems.tight * self.ridge * typical
+        return np.maximum(enough, rough)
 
 
 def _solved(matrix: Vector, diagonal: Vector, values: Vector) -> Vector:

@@ -22,6 +22,8 @@ class NonNegativeSchedule:
       gain: Share of what was reached that is a gain.
       most_in_vain: Stages of a ridge path without one before giving up.
       rounding: Share of the largest cell below which a negative one is a rounding error.
+      small: Entries of a dense matrix up to which its factors beat conjugate gradients.
+      dense: Entries up to which they are tried where conjugate gradients failed.
     """
 
     never_stored: int = 50_000
@@ -33,6 +35,8 @@ class NonNegativeSchedule:
     gain: float = 0.9
     most_in_vain: int = 20
     rounding: float = 1e-12
+    small: float = 1e6
+    dense: float = 2e7
 
 
 @dataclass(frozen=True)
@@ -51,18 +55,36 @@ class SystemSchedule:
     """Constants of the ridge path that depend on how its systems are solved.
 
     Attributes:
+      is_direct: Whether by a dense factor, which no weight makes stiff; else by conjugate gradients.
       lower: Factor between two ridges.
-      least: Lowest ridge, relative to the first.
+      least: Lowest ridge, relative to the first: rounding spoils the point below it, and conjugate
+        gradients become slow.
       exact: Weight of exact margins, times the largest of the others.
-      heaviest: Weight of heavy margins at most, times that of others.
+      heaviest: Weight of heavy margins at most, times that of others: light ones keep the equations
+        easy, and shifts do the rest.
       few: Share of the positive cells that may have changed when a stage ends: the next goes on.
+      tight: Residual of conjugate gradients, in units of the ridge times a typical cell.
+      sharper: Factor by which these two fall from stage to stage.
     """
 
+    is_direct: bool
     lower: float
     least: float
     exact: float
     heaviest: float
-    few: float
+    few: float = 0.0
+    tight: float = 0.0
+    sharper: float = 1.0
+
+
+DIRECT = SystemSchedule(True, 0.1, 1e-6, exact=1e5, heaviest=1e12)
+"""For tables that are small, or where conjugate gradients fail."""
+
+ITERATIVE = SystemSchedule(False, 0.3, 5e-4, 1.0, 5.0, few=0.05, tight=0.2, sharper=0.5)
+"""For other tables."""
+
+ROUGH = SystemSchedule(False, 0.3, 5e-4, 1.0, 0.2, few=0.05, tight=0.2)
+"""For the start of steps within bounds, which do the rest."""
 
 
 @dataclass(frozen=True)
@@ -70,15 +92,9 @@ class RidgePathSchedule:
     """The constants of the ridge path.
 
     Attributes:
-      most_direct: Unknowns up to which systems are solved by a dense factor.
-      direct: Constants for these. No weight makes them stiff; lower ridges would let rounding spoil
-        the point.
-      iterative: The same with conjugate gradients, which small ridges slow down. Light held margins
-        keep the equations easy, and shifts do the rest; rough solutions always change some cells.
       again: Ridge, relative to the first, from which it falls anew where the lowest was not enough:
         high ones leave smaller rounding errors.
       share: Part of what a certificate allows that conjugate gradients need not go below.
-      tight: Residual of conjugate gradients, in units of the ridge times a typical cell.
       newton: Newton steps for one ridge.
       kicked: Share of the cells that are pushed up at zero of which at least one answers at once.
       overshoot: Slope at the end of a step, relative to that at its start, from which it is cut.
@@ -86,12 +102,8 @@ class RidgePathSchedule:
       raised: Factor by which the ridge of a system is raised that rounding makes indefinite.
     """
 
-    most_direct: int = 1500
-    direct: SystemSchedule = SystemSchedule(0.1, 1e-6, exact=1e5, heaviest=1e12, few=0.0)
-    iterative: SystemSchedule = SystemSchedule(0.3, 5e-4, exact=1.0, heaviest=0.2, few=0.05)
     again: float = 0.1
-    share: float = 0.1
-    tight: float = 0.2
+    share: float = 0.03
     newton: int = 100
     kicked: float = 0.1
     overshoot: float = 0.1
