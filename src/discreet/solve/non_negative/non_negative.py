@@ -66,14 +66,13 @@ class NonNegative(FitterBase):
     :math:`\nu` in the notes with :math:`y = \max(0, s + qX\nu)`; from 20,000 inner cells on another
     one proves that the norm exceeds the smallest by 5 % at most. Margins that weigh thirty
     times as much as others, such as those by which exact margins are sometimes approximated, are
-    held like exact ones, by forces in the notes; their targets are shifted or, where cells at zero
-    answer to large forces alone, they are taken out of the equations. Beside exact margins that
-    they grossly contradict that may end as `stalled`. Exact margins that no table can have are
+    held like exact ones, by forces in the notes. Exact margins that no table can have are
     `infeasible` when that is proven, else `stalled`.
 
-    Cost: conjugate gradients on the cells that are positive, some ten thousand cheap steps for half
-    a million inner cells, and three times as many with exact margins. Where every inner cell is
-    published in a design that is complete or nearly so, some three hundred axis transforms.
+    Cost: for small tables some ten Newton steps with a dense factor. For larger ones conjugate
+    gradients on the cells that are positive, some ten thousand cheap steps for half a million inner
+    cells, and three times as many with exact margins. Where every inner cell is published in a
+    design that is complete or nearly so, some three hundred axis transforms.
     Complete tables of more than 50,000 cells of which more are positive than published are fitted
     to margins by Newton's method on the dual: some hundred passes that store nothing of the table's
     size.
@@ -219,15 +218,16 @@ def _by_dual(
 
 
 def _solved(prepared: _Prepared, problem: Problem) -> tuple[_Answer, Certificate]:
-    """The answer of the first method that serves and whose certificate holds; else of the last."""
+    """The answer of the first method that serves and whose certificate holds; else the best."""
     held = HeldMargins(problem, partial(_projected, prepared))
+    found: list[tuple[_Answer, Certificate]] = []
     for method in (_without_bounds, _by_multipliers, _within_bounds, *_ridge_paths(prepared)):
         answer = method(prepared, held)
         if answer is not None:
-            certificate = _certificate(prepared, problem, answer)
-            if certificate.holds:
-                break
-    return answer, certificate
+            found.append((answer, _certificate(prepared, problem, answer)))
+            if found[-1][1].holds:
+                return found[-1]
+    return min(found, key=lambda pair: pair[1].worst)
 
 
 def _projected(prepared: _Prepared, problem: Problem) -> Vector:

@@ -10,12 +10,12 @@ the ridge is lowered and its centre :math:`\nu_0` moved to the last point, which
 (the proximal point method on the dual, which is Bregman iteration on the fit). Every iterate keeps
 the form :math:`\max(0, s + qX\nu)`, which singles out one of all tables that fit equally well.
 
-Exact margins, :math:`V = 0`, and very heavy ones get a larger variance :math:`V'` instead. The force
-:math:`f = \rho(\nu - \nu_0)` on them is made the one it should be by shifting their targets by
-:math:`(V' - V)f` (the method of multipliers).
+Exact margins, :math:`V = 0`, and very heavy ones get a larger variance :math:`V'` instead. The
+force :math:`f = \rho(\nu - \nu_0)` on them is made the one it should be by shifting their targets
+by :math:`(V' - V)f` (the method of multipliers).
 
-Systems of few unknowns are solved by a dense factor, which no weight makes stiff; others by
-conjugate gradients on the positive cells.
+Small systems are solved by a dense factor, which no weight makes stiff; others by conjugate
+gradients on the positive cells.
 
 See Hintermüller, Ito & Kunisch (2003); Osher et al. (2005); Bertsekas (1982).
 """
@@ -76,7 +76,6 @@ class RidgePath:
         self._systems, self._roughness = systems, 1.0
         self._variance, light = self._working_variances()
         self.first_ridge = float(self._answer_to(light).sum()) / max(design.n_inner, 1) or 1.0
-        self._least = self._systems.least * self.first_ridge
         self.ridge, self._targets = max(self.first_ridge, penalty), problem.z
         self.nu = self.centre = np.zeros(design.n_published)
         self._image = np.zeros(design.n_published)
@@ -105,25 +104,29 @@ class RidgePath:
         return self.steps >= self._max_steps
 
     def follow(self, share: float) -> None:
-        """Lower the ridge to a share of the first one."""
-        self._least = share * self.first_ridge
-        while self.ridge > max(self._least, self._penalty) and not self.is_spent:
-            self.stage()
+        """Lower the ridge to a share of the first one; its centre stays where it is."""
+        least = max(share * self.first_ridge, self._penalty)
+        while self.ridge > least and not self.is_spent:
+            self._solve_for(max(self._systems.lower * self.ridge, least))
 
     def stage(self, *, keeps_ridge: bool = False) -> None:
-        """Move the centre and the targets of held margins, lower the ridge if need be, and solve."""
+        """Move the centre, lower the ridge, and solve again; a penalty has no bias to take out."""
+        if self._penalty:
+            self._solve_for(max(self._systems.lower * self.ridge, self._penalty))
+            return
+        self._kick()
+        self.centre, ridge, least = self.nu, self.ridge, self._systems.least * self.first_ridge
+        if not keeps_ridge:
+            before = SCHEDULE.again * self.first_ridge if ridge <= least else ridge
+            ridge = max(self._systems.lower * before, least)
+        self._solve_for(ridge)
+
+    def _solve_for(self, ridge: float) -> None:
+        """Shift the targets of held margins and solve for another ridge."""
         held = self.problem.held
         self._targets = self.problem.z.copy()
         self._targets[held] += (self._variance[held] - self.problem.slack) * self.forces[held]
-        if self._penalty:
-            self.ridge = max(self._systems.lower * self.ridge, self._penalty)
-        else:
-            self._kick()
-            self.centre = self.nu
-            if not keeps_ridge:
-                is_least = self.ridge <= self._least
-                before = SCHEDULE.again * self.first_ridge if is_least else self.ridge
-                self.ridge = max(self._systems.lower * before, self._least)
+        self.ridge = ridge
         self._settle()
 
     def _kick(self) -> None:
@@ -135,9 +138,8 @@ class RidgePath:
         pushed = self._movable & (self.u < 0) & (push > limit)
         if pushed.any() and not (np.abs(push) > limit)[self.u > 0].any():
             answer = self._answer_to(self.forces)
-            t = float(
-                np.quantile(-self.u[pushed] / answer[pushed], SCHEDULE.kicked, method="lower")
-            )
+            away = -self.u[pushed] / answer[pushed]
+            t = float(np.quantile(away, SCHEDULE.kicked, method="lower"))
             self._move(t * self.forces, t * answer)
 
     def _settle(self) -> None:
@@ -189,7 +191,7 @@ class RidgePath:
             self._move(high * d, high * du)
 
     def _direct(self, cells: Index, g: Vector) -> tuple[Vector, Vector]:
-        """The Newton direction and how cells answer, by a dense factor, of the equations for margins or for cells."""
+        """The Newton direction and how cells answer, by a factor for margins or for cells."""
         self.steps += 1
         used = np.flatnonzero(self._used)
         drawn, g = self.ridge * self._variance[used], g[used]
