@@ -240,7 +240,7 @@ class RidgePath:
         return nu - self.nu, u - self.u
 
     def _allowed(self, cells: Index) -> Vector:
-        """The gradients that a solution may leave: what is allowed, or what moves cells a little."""
+        """The gradients that a solution may leave: what is allowed, or moves cells a little."""
         goal, typical = self.problem.goal, float(self.y[cells].mean()) if len(cells) else 0.0
         enough = SCHEDULE.share * np.minimum(goal.gradient, self.ridge * goal.inner)
         rough = self._roughness * self._systems.tight * self.ridge * typical

@@ -55,7 +55,7 @@ class SystemSchedule:
     """Constants of the ridge path that depend on how its systems are solved.
 
     Attributes:
-      is_direct: Whether by a dense factor, which no weight makes stiff; else by conjugate gradients.
+      is_direct: Whether by a dense factor, which no weight makes stiff, or conjugate gradients.
       lower: Factor between two ridges.
       least: Lowest ridge, relative to the first: rounding spoils the point below it, and conjugate
         gradients become slow.
@@ -83,7 +83,7 @@ DIRECT = SystemSchedule(True, 0.1, 1e-6, exact=1e5, heaviest=1e12)
 ITERATIVE = SystemSchedule(False, 0.3, 5e-4, 1.0, 5.0, few=0.05, tight=0.2, sharper=0.5)
 """For other tables."""
 
-ROUGH = SystemSchedule(False, 0.3, 5e-4, 1.0, 0.2, few=0.05, tight=0.2)
+ROUGH = SystemSchedule(False, 0.3, 5e-4, 1.0, 1.0, few=0.05, tight=0.2, sharper=0.6)
 """For the start of steps within bounds, which do the rest."""
 
 
