@@ -25,17 +25,10 @@ from discreet.design.fused.source import Link
 Vector = NDArray[np.float64]
 
 
-class Passes(Protocol):
-    """Passes over a table, on any device; see `FusedPass`."""
+class Products(Protocol):
+    """What Newton's method asks of a table: margins, each in one pass."""
 
     link: Link
-    device: str
-
-    def to_device(self, values: Any) -> Any:
-        """An array or a projection where the passes compute."""
-
-    def to_host(self, values: Any) -> Vector:
-        """The same as an array of NumPy."""
 
     def dot(self, a: Vector, b: Vector) -> float:
         """A scalar product."""
@@ -48,6 +41,18 @@ class Passes(Protocol):
 
     def change(self, nu: Vector, direction: Vector) -> Vector:
         """Margins of the change along a direction."""
+
+
+class Passes(Products, Protocol):
+    """Passes over a table, on any device; see `FusedPass`."""
+
+    device: str
+
+    def to_device(self, values: Any) -> Any:
+        """An array or a projection where the passes compute."""
+
+    def to_host(self, values: Any) -> Vector:
+        """The same as an array of NumPy."""
 
     def pull(self, nu: Vector, forces: Vector) -> float:
         """Largest force that would still move the table."""
@@ -96,7 +101,7 @@ class DualNewton:
       gradients: Conjugate gradient steps taken.
     """
 
-    passes: Passes
+    passes: Products
     z: Vector
     variances: Vector
     null: NullSpace | None

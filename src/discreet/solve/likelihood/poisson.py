@@ -23,8 +23,7 @@ from discreet.solve.inputs import (
     checked_weights,
     non_negative,
 )
-from discreet.solve.likelihood.indexed import Indexed
-from discreet.solve.likelihood.log_linear import LogLinear, fit_members, newton_fit
+from discreet.solve.likelihood.log_linear import Indexed, LogLinear, fit_complete, fit_stored
 from discreet.solve.likelihood.schedule import POISSON as SCHEDULE
 
 Vector = NDArray[np.float64]
@@ -111,7 +110,7 @@ class _Prepared(Indexed):
         """The log-linear fit of a large complete table whose margins some table has."""
         if self.options.start is not None or not bool((w > 0).all()):
             return None
-        table = newton_fit(LogLinear(tolerance=self.options.tolerance), self.design, z)
+        table = fit_complete(LogLinear(tolerance=self.options.tolerance), self.design, z)
         if table is None or not table.is_converged:
             return None
         loss = poisson_loss(z, table.z, w)
@@ -202,15 +201,17 @@ class _Search:
         mass, start = np.zeros(self._design.n_inner), np.zeros(self._design.n_inner)
         mass[self._cells] = np.where(face, self._state.y, 0.0)
         start[self._cells] = np.where(face, self._start[self._cells], 0.0)
-        margins = self._design.aggregate(mass)
-        return fit_members(
-            LogLinear(tolerance=self._harmless(accuracy), max_steps=SCHEDULE.sweeps),
+        fixed = self._fixed(start)
+        margins = np.where(fixed, self._design.aggregate(mass), 0.0)
+        rough = accuracy * float(self._z.max(initial=0.0)) or 1.0
+        return fit_stored(
+            LogLinear(tolerance=rough, max_steps=SCHEDULE.sweeps),
             self._design,
             self._members,
             start,
             margins,
-            weights=self._fixed(start),
-            is_enough=self._is_near(margins, accuracy),
+            fixed,
+            self._is_near(self._design.aggregate(mass), accuracy),
         )
 
     def _fixed(self, start: Vector) -> NDArray[np.bool_]:
@@ -224,15 +225,6 @@ class _Search:
         loss = poisson_loss(z, margins, w)
         limit = loss + SCHEDULE.share * accuracy * size_of(loss, z, w)
         return lambda mu: poisson_loss(z, mu, w) <= limit < math.inf
-
-    def _harmless(self, accuracy: float) -> float:
-        """A deviation of the margins that changes the loss by less than the accuracy."""
-        z, w, mu = self._z, self._weights, self._state.margins(self._state.y)
-        largest, loss = float(z.max(initial=0.0)) or 1.0, poisson_loss(z, mu, w)
-        if math.isinf(loss):
-            return accuracy * largest
-        slope = float(np.abs(score_of(z, mu, w)).sum())
-        return accuracy * min(SCHEDULE.share * size_of(loss, z, w) / max(slope, 1e-300), largest)
 
 
 def poisson_loss(z: Vector, mu: Vector, weights: Vector) -> float:
