@@ -58,7 +58,7 @@ class PoissonSchedule:
       sharper: Factor of the accuracy when the log-linear table is not yet an optimum.
       sharpest: Accuracy below which double precision has nothing left to give.
       share: Part of the accuracy by which the log-linear table may fall short of its margins.
-      sweeps: Log-linear sweeps at most.
+      gradients: Conjugate gradient steps of the log-linear fit at most.
     """
 
     check_every: int = 100
@@ -69,7 +69,7 @@ class PoissonSchedule:
     sharper: float = 0.1
     sharpest: float = 1e-12
     share: float = 0.01
-    sweeps: int = 1_000
+    gradients: int = 1_000
 
 
 LOG_LINEAR, POISSON = LogLinearSchedule(), PoissonSchedule()
