@@ -30,12 +30,11 @@ from discreet.solve.inputs import (
     checked_weights,
     non_negative,
 )
-from discreet.solve.least_squares.least_squares import LeastSquares
 from discreet.solve.likelihood.reduction import reduce_table
+from discreet.solve.likelihood.refutation import refuted
 from discreet.solve.likelihood.schedule import LOG_LINEAR
 from discreet.solve.likelihood.stored import StoredPass
 from discreet.solve.likelihood.unstored import fit_unstored
-from discreet.solve.non_negative.non_negative import NonNegative
 
 Vector = NDArray[np.float64]
 Marks = NDArray[np.bool_]
@@ -60,7 +59,7 @@ class LogLinear(FitterBase):
     Cost: some hundred passes over the table. Complete tables of more than 100,000 cells are never
     stored. Of others, cells under zero margins and cells that stand alone in a margin are settled
     beforehand, and the open ones take four bytes for each margin that no other margin implies.
-    A proof of inconsistency costs a least squares fit, where that finds none a non-negative one.
+    A proof of inconsistency costs ten sweeps of proportional fitting, or a least squares fit.
 
     Args:
       tolerance: Largest deviation of a published cell, in its own units (counts). Deviations
@@ -133,8 +132,8 @@ class _Prepared(Indexed):
         if fit is None or not (fit.is_converged or design.n_inner > LARGEST_DENSE):
             fit = fit_stored(options, design, self.members, self.start, target, used)
         if fit.status is Status.stalled and design.n_inner <= LARGEST_DENSE:
-            goal = _goal(options, target)
-            proof = _contradiction(design, target, used, self.start > 0, goal)
+            goal, possible = _goal(options, target), self.start > 0
+            proof = refuted(design, self.members, target, used, possible, goal)
             if proof is not None:
                 notes = fit.notes | {"conflict": proof}
                 fit = replace(fit, status=Status.inconsistent, notes=notes)
@@ -173,7 +172,8 @@ def fit_stored(
         than the goal.
     """
     began, goal = time.perf_counter(), _goal(options, z)
-    groups = members.using(_needed(members, used), np.zeros(len(members.nested), dtype=bool))
+    needed = _needed(members, z, used, goal)
+    groups = members.using(needed, np.zeros(len(members.nested), dtype=bool))
     reduced = reduce_table(groups, z, np.flatnonzero(start > 0), goal)
     open_members = groups.restricted(reduced.left).compact(reduced.held, reduced.held)
     passes = StoredPass(open_members, start[reduced.left])
@@ -209,43 +209,20 @@ def _meet(newton: DualNewton, goal: float, is_met: Callable[[], bool]) -> None:
         within *= LOG_LINEAR.tighter
 
 
-def _needed(members: Membership, used: Marks) -> Marks:
-    """Published cells in use without those that are sums of others in use."""
+def _needed(members: Membership, z: Vector, used: Marks, goal: float) -> Marks:
+    """Published cells in use without those that others in use add up to."""
     needed = used.copy()
     for block in members.nested:
-        lacking = np.bincount(block.coarse, weights=~used[block.fine], minlength=len(used))
-        needed[block.cells] &= lacking[block.cells] > 0
+        lacking = np.bincount(block.coarse, weights=~used[block.fine], minlength=len(z))
+        sums = np.bincount(block.coarse, weights=z[block.fine], minlength=len(z))
+        is_implied = (lacking == 0) & (np.abs(sums - z) <= goal / 2)
+        needed[block.cells] &= ~is_implied[block.cells]
     return needed
 
 
 def _goal(options: LogLinear, z: Vector) -> float:
     """The deviation to reach, which is never finer than double precision."""
     return max(options.tolerance, LOG_LINEAR.resolution * float(z.max(initial=0.0)))
-
-
-def _contradiction(
-    design: Design, z: Vector, used: Marks, open_cells: Marks, goal: float
-) -> Vector | None:
-    r"""A proof that no table comes within the goal of the margins, where one is found.
-
-    The residuals of least squares are one: they have :math:`Xu = 0 < z^\top u`, those of
-    non-negative least squares :math:`Xu \le 0 < z^\top u`. A table :math:`y \ge 0` with
-    :math:`|X^\top y - z| \le g` has
-    :math:`z^\top u - g\|u\|_1 \le y^\top Xu \le \max(Xu)_+ \sum_k (z_k + g)`, which the residuals
-    break; lowered by what :math:`\max(Xu)_+` there is, they have :math:`Xu \le 0`.
-    """
-    variance = None if open_cells.all() else open_cells.astype(np.float64)
-    accuracy, steps = LOG_LINEAR.proof, LOG_LINEAR.proof_steps
-    for nearest in (
-        LeastSquares(tolerance=accuracy, max_steps=steps),
-        NonNegative(tolerance=accuracy, max_steps=steps, variance=variance),
-    ):
-        u = np.where(used, z - nearest(design, z, weights=used.astype(np.float64)).z, 0.0)
-        highest = float(design.adjoint(u)[open_cells].max(initial=0.0))
-        needed = float(z @ u - goal * np.abs(u).sum())
-        if needed > highest * float(np.sum(z + goal, where=used)):
-            return np.asarray(u - highest * used)
-    return None
 
 
 def _largest(deviation: Vector, used: Marks) -> float:

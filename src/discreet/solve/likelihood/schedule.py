@@ -23,6 +23,7 @@ class LogLinearSchedule:
       closed: The multiplier of a published zero; its exponential is zero.
       floor: Exponent that stands for a settled zero, :math:`e^{-100} = 4 \cdot 10^{-44}`.
       remainder: A remainder this small against the published value is rounding error.
+      sweeps: Sweeps of proportional fitting after which its drift may refute the margins.
       proof: Accuracy of the least squares fits whose residuals may refute the margins.
       proof_steps: Steps of these fits.
     """
@@ -36,6 +37,7 @@ class LogLinearSchedule:
     closed: float = -1000.0
     floor: float = -100.0
     remainder: float = 1e-11
+    sweeps: int = 10
     proof: float = 1e-9
     proof_steps: int = 10_000
 

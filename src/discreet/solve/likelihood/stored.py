@@ -38,8 +38,8 @@ class StoredPass:
         self._at: Vector | None = None
 
     def newton(self, z: Vector, max_steps: int) -> DualNewton:
-        """Newton's method towards margins, from where one sweep of proportional fitting leads."""
-        start, nothing = self._scaled(z), np.zeros_like(z)
+        """Newton's method towards margins, from where one sweep leads."""
+        start, nothing = sweep(self._members, z, np.exp(self._log_start)), np.zeros_like(z)
         schedule = replace(LOG_LINEAR.newton(max_steps), forcing=LOG_LINEAR.forcing)
         return DualNewton(self, z, nothing, None, start, schedule=schedule)
 
@@ -69,16 +69,17 @@ class StoredPass:
         """Margins of the derivative: an exponential is its own."""
         return self.table(nu).margins
 
-    def _scaled(self, z: Vector) -> Vector:
-        """The point after one sweep of proportional fitting, the solution for a single group."""
-        nu, y = np.zeros(len(z) + 1), np.exp(self._log_start)
-        for row in self._members.index:
-            sums = np.bincount(row, weights=y, minlength=len(nu))
-            met = np.append(z > 0, False) & (sums > 0)
-            step = np.log(np.divide(np.append(z, 0.0), sums, out=np.ones_like(nu), where=met))
-            nu += step
-            y *= np.exp(step)[row]
-        return nu[:-1]
+
+def sweep(members: Membership, z: Vector, y: Vector) -> Vector:
+    """Scale a table to one group of margins after the other; returns what the multipliers gain."""
+    gain, targets = np.zeros(len(z) + 1), np.append(z, 0.0)
+    for row in members.index:
+        sums = np.bincount(row, weights=y, minlength=len(targets))
+        met = (sums > 0) & (targets > 0)
+        step = np.log(np.divide(targets, sums, out=np.ones_like(targets), where=met))
+        gain += step
+        y *= np.exp(step)[row]
+    return gain[:-1]
 
 
 @njit(cache=True)
