@@ -153,6 +153,17 @@ class Silent(Measure):
 
 made = Fine()
 """
+OPTIONAL = """
+from dataclasses import dataclass
+from discreet.assess.measure import EVERYTHING, Score
+
+@dataclass(frozen=True)
+class Above:
+    least: float = 3
+    name, kind = "above", "utility"
+    def __call__(self, table, release):
+        return Score(self.name, self.least, self.kind, EVERYTHING, "lower")
+"""
 FORMATS = {
     "made": "a class or function was expected",
     "NoEnding": "it has no ending",
@@ -192,6 +203,36 @@ def test_a_faulty_measure_is_named_and_others_are_taken(name, installed, tmp_pat
     reasons = " ".join(skipped.reason for skipped in found.skipped)
     assert "plug-in 'unsound'" in caplog.text + reasons
     assert dc.assess(*release, ["unchanged-cells"])["unchanged-cells"].value >= 0
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [("Measure", "ValueError: not this table"), ("Silent", "a Score was expected, not NoneType")],
+)
+def test_a_measure_that_fails_stops_only_who_asked_for_it(name, why, installed, tmp_path, release):
+    (tmp_path / f"failing_{name}.py").write_text(FAULTY)
+    installed("unsound", f"faulty = failing_{name}:{name}", group="measures")
+    table = release[0]
+    found = dc.compare(table, ["drop-add"], measures="all", replicates=2, seed=1)
+    notes = {row["measure"]: row["note"] for row in found.frame.to_pylist()}
+    assert len([measure for measure, note in notes.items() if note is None]) > 10
+    assert "plug-in 'unsound' does not give its measure 'faulty'" in notes["odd"]
+    assert why in notes["odd"]
+    for ask in (
+        lambda: dc.compare(table, ["drop-add"], measures=["faulty"], replicates=2, seed=1),
+        lambda: dc.compare(table, ["drop-add"], measures="faulty", replicates=2, seed=1),
+        lambda: dc.assess(*release, ["unchanged-cells", "faulty"]),
+    ):
+        with pytest.raises(PluginError, match=f"plug-in 'unsound'.*'faulty'.*{why}"):
+            ask()
+
+
+def test_options_reach_the_measures_of_plug_ins(installed, tmp_path, release):
+    (tmp_path / "threshold_measure.py").write_text(OPTIONAL)
+    installed("sound", "above = threshold_measure:Above", group="measures")
+    assert dc.assess(*release, ["above:least=9"])["above"].value == 9
+    assert dc.assess(*release, ["above"], least=7)["above"].value == 7
+    assert dc.assess(*release, least=8)["above"].value == 8
 
 
 def test_a_method_that_is_no_class_or_cannot_be_made_names_its_plug_in(

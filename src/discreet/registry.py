@@ -212,26 +212,25 @@ def each(kind: str, *, texts: Sequence[str], calls: Sequence[str]) -> dict[str, 
       calls: Attributes that each has, and that can be called.
     """
     found = {name: build(kind, name) for name in KINDS[kind]}
-    for name, claims in plugins.entries(kind, frozenset(KINDS[kind])).items():
+    for name in plugins.entries(kind, frozenset(KINDS[kind])):
         try:
             made = build(kind, name)
             missing = [part for part in texts if not isinstance(getattr(made, part, None), str)]
             missing += [part for part in calls if not callable(getattr(made, part, None))]
             if missing:
-                raise plugins.fault(kind, claims, f"it has no {' and no '.join(missing)}")
+                raise fault(kind, name, f"it has no {' and no '.join(missing)}")
         except PluginError as error:
             notice(str(error))
         except DiscreetError as error:
-            notice(str(plugins.fault(kind, claims, error)))
+            notice(str(fault(kind, name, error)))
         else:
             found[name] = made
     return found
 
 
-def guest(kind: str, name: str) -> str:
-    """The plug-in that registers a name; empty for names that are built in."""
-    claims = plugins.entries(kind, frozenset(KINDS[kind])).get(name)
-    return "" if claims is None else plugins.owner(claims[0])
+def fault(kind: str, name: str, why: object) -> PluginError:
+    """An error that names the plug-in behind a name that is not built in."""
+    return plugins.fault(kind, plugins.entries(kind, frozenset(KINDS[kind]))[name], why)
 
 
 def load(kind: str, name: str) -> Any:
@@ -285,8 +284,7 @@ def build(
     except Exception as error:  # whatever another package's code raises
         if given in KINDS[kind]:
             raise
-        claims = plugins.entries(kind, frozenset(KINDS[kind]))[given]
-        raise plugins.fault(kind, claims, f"{type(error).__name__}: {error}") from error
+        raise fault(kind, given, f"{type(error).__name__}: {error}") from error
 
 
 def plain_value(text: str) -> Any:

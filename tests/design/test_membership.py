@@ -93,3 +93,15 @@ def test_published_cells_without_inner_cells_can_be_left_out(name):
     np.testing.assert_allclose(margins_of(some, y), dense(design)[chosen][:, keep].T @ y, atol=1e-9)
     np.testing.assert_allclose(slopes_of(some, u[keep]), dense(design)[chosen] @ u, atol=1e-9)
     np.testing.assert_array_equal(np.sort(some.ordered), np.unique(some.ordered))
+
+
+@pytest.mark.parametrize("name", HARD)
+def test_cells_are_restricted_to_in_the_order_given(name):
+    design = HARD[name]()
+    members, rng = Membership.of(design), np.random.default_rng(1)
+    everything = np.arange(design.n_inner)
+    assert members.restricted(everything) is members
+    for cells in (everything[::-1], rng.permutation(everything)[: design.n_inner // 2]):
+        u = rng.normal(size=design.n_published)
+        found = slopes_of(members.restricted(cells), u)
+        np.testing.assert_allclose(found, (dense(design) @ u)[cells], atol=1e-9)

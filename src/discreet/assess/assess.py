@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from discreet import registry
-from discreet.assess.compare.contestants import built_from
+from discreet.assess.guests import GuestMeasure, every_measure, measure_from
 from discreet.assess.listing import Framed, aligned, grouped
 from discreet.assess.measure import Measure, NotApplicableError, Score
 from discreet.design.show import html_table
@@ -116,57 +115,39 @@ def assess(
 
     Raises:
       UnknownNameError: No measure of this name, or none with this option.
+      PluginError: A measure of a plug-in failed that was asked for by its name; without names it
+        is listed among those that do not apply.
     """
     kind = "measure" if isinstance(table, Table) else "measure of records"
-    chosen = (
-        every_measure(kind) if measures is None else [(built_from(kind, m), "") for m in measures]
-    )
-    built = [(_with_options(measure, options), guest) for measure, guest in chosen]
-    _check_options(options, [measure for measure, _ in built])
+    chosen = every_measure(kind) if measures is None else [measure_from(kind, m) for m in measures]
+    built = [_with_options(measure, options) for measure in chosen]
+    _check_options(options, built)
     scores, skipped = [], []
-    for measure, guest in built:
+    for measure in built:
         try:
-            scores.append(_taken(measure, guest, table, release))
+            scores.append(measure(table, release))
         except NotApplicableError as error:
             skipped.append(Skipped(measure.name, measure.kind, str(error)))
     return Assessment(tuple(scores), tuple(skipped))
 
 
-def every_measure(kind: str) -> list[tuple[Measure, str]]:
-    """Every measure of tables or of records, with the plug-in that it is from."""
-    found = registry.each(kind, texts=("name", "kind"), calls=("__call__",))
-    return [(measure, registry.guest(kind, name)) for name, measure in found.items()]
-
-
-def _taken(measure: Measure, guest: str, table: Any, release: Any) -> Score:
-    """A score; where a plug-in fails that nobody asked for, its measure does not apply."""
-    try:
-        score: Any = measure(table, release)
-    except NotApplicableError:
-        raise
-    except Exception as error:  # whatever another package's code raises
-        if not guest:
-            raise
-        raise NotApplicableError(f"{guest} failed: {type(error).__name__}: {error}") from error
-    if guest and not isinstance(score, Score):
-        raise NotApplicableError(f"{guest} gave no Score but {type(score).__name__}.")
-    found: Score = score
-    return found
-
-
-def _options_of(measure: Measure) -> list[str]:
+def options_of(measure: Measure) -> list[str]:
     """Names of the options; a measure that is no dataclass has none."""
+    if isinstance(measure, GuestMeasure):
+        return options_of(measure.measure)
     return [field.name for field in fields(measure)] if is_dataclass(measure) else []
 
 
 def _with_options(measure: Measure, options: Mapping[str, Any]) -> Measure:
     """The measure with those of the options that it has."""
-    own = {name: options[name] for name in _options_of(measure) if name in options}
+    if isinstance(measure, GuestMeasure):
+        return replace(measure, measure=_with_options(measure.measure, options))
+    own = {name: options[name] for name in options_of(measure) if name in options}
     return replace(measure, **own) if is_dataclass(measure) and own else measure
 
 
 def _check_options(options: Mapping[str, Any], measures: Sequence[Measure]) -> None:
-    known = sorted({name for measure in measures for name in _options_of(measure)})
+    known = sorted({name for measure in measures for name in options_of(measure)})
     for name in options:
         if name not in known:
             raise UnknownNameError("option of these measures", name, known)

@@ -49,10 +49,9 @@ def assess(
     options = options_of(set, sensitive, ptable)
     if fitter is not None:
         options["fitter"] = built_from("fitter", fitter)
-    chosen = None if measure is None else [built_from("measure", name) for name in measure]
     truth, public = read_table(table), read_release(release)
     with progress_bar():
-        found = measure_all(truth, public, chosen, **options)
+        found = measure_all(truth, public, measure, **options)
     summary = {"side": "confidential", "scores": finite_rows(found.frame)}
     answer(summary, json, f"{found}")
 

@@ -119,8 +119,8 @@ class Membership:
         return counted[:-1]
 
     def restricted(self, inner: NDArray[np.int64]) -> Membership:
-        """The same published cells over some of the inner cells."""
-        if len(inner) == self.n_inner:
+        """The same published cells over some of the inner cells, in the order given."""
+        if np.array_equal(inner, np.arange(self.n_inner)):
             return self
         index = np.ascontiguousarray(self.index[:, inner])
         return Membership(index, self.cells, self.nested, self.n_published)

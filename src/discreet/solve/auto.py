@@ -17,8 +17,21 @@ from discreet.solve.least_squares.least_squares import LeastSquares
 from discreet.solve.likelihood.log_linear import LogLinear
 from discreet.solve.non_negative.non_negative import NonNegative
 
-_ROUNDING = 1e-9  # of its size, or of one count, up to which a published cell adds up
-_RESOLUTION = 1e-13  # the same of the largest cell, which double precision does not resolve
+
+@dataclass(frozen=True)
+class AutoSchedule:
+    """When published cells add up.
+
+    Attributes:
+      rounding: Share of its size, or of one count, by which a published cell may be off.
+      resolution: The same of the largest cell, which double precision does not resolve.
+    """
+
+    rounding: float = 1e-9
+    resolution: float = 1e-13
+
+
+SCHEDULE = AutoSchedule()
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,11 +100,8 @@ class _Fits:
         fitter, why = self.choose(z, weights)
         fit = self._fitted(fitter, z, weights)
         if isinstance(fitter, LogLinear) and fit.status is Status.inconsistent:
-            fitter, why = (
-                self._chain,
-                "no table without negative inner cells has the published ones",
-            )
-            fit = self._fitted(fitter, z, weights)
+            why = "no table without negative inner cells has the published ones"
+            fitter, fit = self._chain, self._fitted(self._chain, z, weights)
         notes = fit.notes | {"fitter": fitter.name, "why": why}
         return replace(fit, notes=notes, seconds=time.perf_counter() - began)
 
@@ -114,9 +124,9 @@ class _Fits:
         """Whether some table without negative margins has the published cells."""
         if (z < 0).any():
             return False
-        least_squares = LeastSquares(tolerance=_ROUNDING)
+        least_squares = LeastSquares(tolerance=SCHEDULE.rounding)
         fitted = self._fitted(least_squares, z, (w > 0).astype(np.float64)).z
-        allowed = _ROUNDING * np.maximum(z, 1.0) + _RESOLUTION * z.max(initial=0.0)
+        allowed = SCHEDULE.rounding * np.maximum(z, 1.0) + SCHEDULE.resolution * z.max(initial=0.0)
         return bool((np.abs(fitted - z) <= allowed)[w > 0].all())
 
     def _fitted(self, fitter: Fitter, z: NDArray[Any], weights: NDArray[Any] | None) -> Fit:

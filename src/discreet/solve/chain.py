@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from discreet.design.base import Design
 from discreet.errors import ParameterError
 from discreet.registry import load
-from discreet.solve.fit import Certificate, Fit, Fitter, FitterBase, Prepared, Status
+from discreet.solve.fit import Certificate, Fit, Fitter, FitterBase, Prepared
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,18 +71,19 @@ def _fit(
     *,
     weights: NDArray[Any] | None = None,
 ) -> Fit:
-    began = time.perf_counter()
-    fits: list[Fit] = []
+    began, fits = time.perf_counter(), list[Fit]()
     for _, link in links:
         fits.append(link(z, weights=weights))
         if not fits[-1].is_converged:
             break
-        z, weights = fits[-1].z, _used(weights)
+        z = fits[-1].z
+        if weights is not None:  # what was left out stays out
+            weights = (np.asarray(weights) > 0).astype(np.float64)
     return Fit(
         fits[-1].cells,
         fits[-1].z,
-        _status(fits),
-        _weakest([f.certificate for f in fits]),
+        fits[-1].status,
+        max((f.certificate for f in fits), key=_share),
         sum(f.iterations for f in fits),
         time.perf_counter() - began,
         {"links": [_summary(name, fit) for (name, _), fit in zip(links, fits, strict=False)]},
@@ -90,19 +91,9 @@ def _fit(
     )
 
 
-def _used(weights: NDArray[Any] | None) -> NDArray[np.float64] | None:
-    """Weights of the links after the first: what was left out stays out."""
-    return None if weights is None else (np.asarray(weights) > 0).astype(np.float64)
-
-
-def _status(fits: Sequence[Fit]) -> Status:
-    return next((f.status for f in fits if not f.is_converged), Status.converged)
-
-
-def _weakest(certificates: Sequence[Certificate]) -> Certificate:
-    """The certificate that is nearest to its tolerance, or furthest beyond it."""
-    shares = [c.worst / c.tolerance if c.tolerance else np.inf for c in certificates]
-    return certificates[int(np.argmax(shares))]
+def _share(certificate: Certificate) -> float:
+    """How near a certificate is to its tolerance, or how far beyond it."""
+    return certificate.worst / certificate.tolerance if certificate.tolerance else np.inf
 
 
 def _summary(name: str, fit: Fit) -> dict[str, Any]:

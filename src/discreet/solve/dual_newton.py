@@ -13,7 +13,7 @@ the values that no table has, where :math:`X` vanishes, and diagonal on the rest
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,9 +21,28 @@ from numpy.typing import NDArray
 from discreet.design.fused.gpu import GpuPass
 from discreet.design.fused.null_space import NullSpace
 from discreet.design.fused.passes import FusedPass, Sums
+from discreet.design.fused.source import Link
 
 Vector = NDArray[np.float64]
 Passes = FusedPass | GpuPass
+
+
+class Products(Protocol):
+    """What Newton's method asks of a table: margins, each in one pass."""
+
+    link: Link
+
+    def dot(self, a: Vector, b: Vector) -> float:
+        """A scalar product."""
+
+    def table(self, nu: Vector) -> Sums:
+        """Margins, potential and largest cell."""
+
+    def slope(self, nu: Vector) -> Vector:
+        """Margins of the derivative."""
+
+    def change(self, nu: Vector, direction: Vector) -> Vector:
+        """Margins of the change along a direction."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +89,7 @@ class DualNewton:
       gradients: Conjugate gradient steps taken.
     """
 
-    passes: Passes
+    passes: Products
     z: Vector
     variances: Vector
     null: NullSpace | None

@@ -15,8 +15,9 @@ from discreet.design.membership import Membership
 from discreet.errors import DataError, DesignError, NotConvergedError, ParameterError
 from discreet.solve.fit import Status
 from discreet.solve.likelihood import log_linear
-from discreet.solve.likelihood.log_linear import fit_members
+from discreet.solve.likelihood.log_linear import fit_stored
 from discreet.solve.likelihood.schedule import LogLinearSchedule
+from discreet.solve.likelihood.stored import StoredPass
 from tests.solve.slow import HARD, counts, dense, has_table, naive_ipf, some_weights
 from tests.strategies import designs
 
@@ -92,7 +93,7 @@ def test_inconsistent_margins_are_found_and_the_rest_converges(design, seed, wei
     ids=["sums contradict", "only negative cells would do"],
 )
 @pytest.mark.parametrize("start", [None, [1, 1, 1, 1, 1, 0, 1, 1, 1]])
-def test_margins_on_which_sweeps_stall_are_refuted_by_least_squares(z, used, start):
+def test_margins_that_contradict_each_other_are_refuted_by_least_squares(z, used, start):
     design = dc.Design.product({"a": 3, "b": 3}, "a + b")
     fit = dc.LogLinear(start=start)(design, z, weights=used)
     assert fit.status is Status.inconsistent
@@ -144,13 +145,13 @@ def test_margins_that_contradict_each_other_are_refuted_after_newton_too(by_newt
     assert np.array([1, 2, 3, 2, 2, 3, 6]) @ fit.notes["conflict"] > 0
 
 
-def test_tables_with_nearly_all_cells_published_are_left_to_sweeps(monkeypatch):
+def test_tables_with_nearly_all_cells_published_are_stored(monkeypatch):
     monkeypatch.setattr(log_linear, "LOG_LINEAR", LogLinearSchedule(never_stored=0))
     design = dc.Design.product(SQUARE, "row*col")
     assert "open_cells" in dc.LogLinear()(design, design.aggregate(EXAMPLE)).require().notes
 
 
-def test_raking_and_open_cells_are_left_to_sweeps(by_newton):
+def test_tables_of_raking_and_of_open_cells_are_stored(by_newton):
     design = dc.Design.product(SQUARE, [("row",), ("col",)])
     z = design.aggregate(EXAMPLE)
     start = dc.LogLinear(start=np.arange(1.0, 10.0))(design, z).require()
@@ -210,25 +211,6 @@ def test_laws_of_scale_fixed_point_and_order(name):
     np.testing.assert_allclose(tight(shuffled, z[order]).require().y, fit.y, atol=1e-6)
 
 
-@pytest.mark.parametrize("memory", [0, 1, 30])
-def test_acceleration_changes_the_steps_and_not_the_table(memory):
-    design = dc.Design.product({"a": 5, "b": 6, "c": 7}, dc.margins(["a", "b", "c"], 2))
-    z = design.aggregate(counts(design, 8))
-    plain = dc.LogLinear(tolerance=1e-8)(design, z).require()
-    other = dc.LogLinear(tolerance=1e-8, memory=memory)(design, z).require()
-    np.testing.assert_allclose(other.y, plain.y, atol=1e-5)
-
-
-def test_acceleration_saves_most_of_the_sweeps():
-    design = dc.Design.product(dict.fromkeys("abcd", 6), dc.margins(list("abcd"), 3))
-    z = design.aggregate(counts(design, 9, mean=0.4))
-    sweeps = {
-        memory: dc.LogLinear(memory=memory, max_steps=50_000)(design, z).require().iterations
-        for memory in (0, 10)
-    }
-    assert sweeps[10] < sweeps[0] / 3
-
-
 def test_a_fit_that_runs_out_of_steps_says_so():
     design = dc.Design.product({"a": 8, "b": 9, "c": 10}, dc.margins(["a", "b", "c"], 2))
     fit = dc.LogLinear(max_steps=3)(design, design.aggregate(counts(design, 9, mean=0.7)))
@@ -236,22 +218,37 @@ def test_a_fit_that_runs_out_of_steps_says_so():
     assert not fit.certificate.holds
 
 
-def test_whoever_asks_for_less_gets_a_log_linear_table_after_fewer_sweeps():
+def test_whoever_asks_for_less_gets_a_log_linear_table_after_fewer_steps():
     design = HARD["all pairs"]()
-    z = design.aggregate(counts(design, 1, mean=5))
-    members, start = Membership.of(design), np.ones(design.n_inner)
-    options = dc.LogLinear(tolerance=1e-9, memory=0)
-    full = fit_members(options, design, members, start, z)
+    z = design.aggregate(counts(design, 1, mean=5)).astype(float)
+    given_ = design, Membership.of(design), np.ones(design.n_inner), z, np.ones(len(z), dtype=bool)
+    full = fit_stored(dc.LogLinear(tolerance=1e-9), *given_)
     asked = []
-    rough = fit_members(
-        options, design, members, start, z, is_enough=lambda mu: asked.append(mu) or True
-    )
+    rough = fit_stored(dc.LogLinear(tolerance=1e-2), *given_, lambda mu: asked.append(mu) or True)
     assert rough.iterations < full.iterations
     np.testing.assert_allclose(rough.z, asked[-1])
     possible = rough.y > 0
     model = np.exp(design.adjoint(rough.notes["multipliers"]))
     np.testing.assert_allclose(rough.y[possible], model[possible], rtol=1e-9)
-    assert not rough.certificate.holds
+    exacting = fit_stored(
+        dc.LogLinear(tolerance=1.0), *given_, lambda mu: np.allclose(mu, z, rtol=0, atol=1e-7)
+    )
+    np.testing.assert_allclose(exacting.y, full.y, atol=1e-5)
+
+
+def test_stored_passes_are_those_of_the_dense_matrix():
+    design = HARD["tree linked"]()
+    members = Membership.of(design)
+    groups = members.using(np.ones(design.n_published, bool), np.zeros(len(members.nested), bool))
+    X, rng = dense(design), np.random.default_rng(1)
+    start = rng.gamma(1.0, size=design.n_inner)
+    nu, direction = rng.normal(size=(2, design.n_published))
+    passes, y = StoredPass(groups, start), start * np.exp(X @ nu)
+    found = passes.table(nu)
+    np.testing.assert_allclose(found.margins, X.T @ y)
+    assert found.potential == pytest.approx(y.sum())
+    np.testing.assert_allclose(passes.slope(nu), X.T @ y)
+    np.testing.assert_allclose(passes.change(nu, direction), X.T @ (y * (X @ direction)))
 
 
 def test_one_preparation_serves_many_right_hand_sides():
@@ -407,7 +404,6 @@ def test_independence_has_a_closed_form():
         ({"tolerance": 0}, "tolerance must be positive"),
         ({"tolerance": float("nan")}, "tolerance must be positive"),
         ({"max_steps": 0}, "max_steps must be a whole number, 1 or more"),
-        ({"memory": -1}, "memory must be a whole number, 0 or more"),
     ],
 )
 def test_wrong_options_are_refused(options, message):

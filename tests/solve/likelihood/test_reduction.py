@@ -5,6 +5,7 @@ import pytest
 
 import discreet as dc
 from discreet.design.membership import Membership
+from discreet.solve.fit import Status
 from discreet.solve.likelihood.reduction import reduce_table
 from tests.solve.slow import HARD, counts, dense
 
@@ -24,13 +25,14 @@ def test_settled_cells_have_the_only_value_they_can_have(name, seed):
     design = HARD[name]()
     y = counts(design, seed, mean=0.5)
     _, reduction = reduced(design, design.aggregate(y))
-    assert reduction.conflict is None
+    assert reduction.is_possible
     for stage in reduction.stages:
         np.testing.assert_allclose(stage.values, y[stage.inner], atol=1e-9)
     settled = sum(len(stage.inner) for stage in reduction.stages)
     assert settled + len(reduction.left) == design.n_inner
     rest = dense(design)[reduction.left].T @ y[reduction.left]
     np.testing.assert_allclose(reduction.rest, rest, atol=1e-9)
+    np.testing.assert_array_equal(reduction.held, dense(design)[reduction.left].any(axis=0))
 
 
 def test_a_lone_cell_is_settled_and_settles_others():
@@ -43,11 +45,13 @@ def test_a_lone_cell_is_settled_and_settles_others():
 
 
 @pytest.mark.parametrize("z", [[3, 0, 0, 1, 1, 2], [0, 0, 0, 0, 0, 1], [1, 0, 0, 2, 0, 0]])
-def test_contradictions_come_with_a_proof(z):
+def test_contradictions_are_seen(z):
     design = dc.Design.product(SQUARE, [("row",), ("col",)])
-    groups, reduction = reduced(design, z)
-    assert reduction.conflict is not None
-    u = reduction.refutation(groups, reduction.conflict)[:-1]
+    _, reduction = reduced(design, z)
+    assert not reduction.is_possible
+    fit = dc.LogLinear()(design, z)
+    assert fit.status is Status.inconsistent
+    u = fit.notes["conflict"]
     assert (dense(design) @ u).max() <= 1e-12
     assert np.asarray(z) @ u > 0
 
@@ -57,8 +61,8 @@ def test_multipliers_reproduce_settled_cells(name):
     design = HARD[name]()
     y = counts(design, 3, mean=0.4)
     groups, reduction = reduced(design, design.aggregate(y))
-    none = np.zeros(design.n_inner)
-    nu = reduction.multipliers(groups, none, np.zeros(design.n_published + 1))[:-1]
+    ones = np.ones(design.n_inner)
+    nu = reduction.multipliers(groups, ones, np.zeros(np.count_nonzero(reduction.held)))
     model = np.exp(dense(design) @ nu)
     for stage in reduction.stages:
         np.testing.assert_allclose(model[stage.inner], stage.values, atol=1e-9)

@@ -70,12 +70,6 @@ def test_steps_are_counted_in_whole_numbers(kind, steps):
         kind(max_steps=steps)
 
 
-@pytest.mark.parametrize("memory", [2.5, -1, None])
-def test_memory_is_counted_in_whole_numbers(memory):
-    with pytest.raises(ParameterError, match="memory must be a whole number, 0 or more"):
-        dc.LogLinear(memory=memory)
-
-
 @pytest.mark.parametrize("start", ["x", [[1], [1, 2]], {}])
 @pytest.mark.parametrize("kind", [dc.LeastSquares, dc.NonNegative, dc.LogLinear, dc.Poisson])
 def test_a_starting_table_is_made_of_numbers(kind, start):

@@ -13,12 +13,13 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from discreet.assess.compare.choose import selected
-from discreet.assess.compare.contestants import Contestant, built_from, label_of
+from discreet.assess.compare.contestants import Contestant, label_of
 from discreet.assess.compare.execution import Execution
 from discreet.assess.compare.job import Job
 from discreet.assess.compare.judge import options_for
 from discreet.assess.compare.summary import summarise
 from discreet.assess.compare.tunable import Range, is_chosen, range_for, value_of, with_parameter
+from discreet.assess.guests import measure_from
 from discreet.assess.measure import Measure
 from discreet.design.method import Method
 from discreet.errors import InfeasibleError, ParameterError, UnknownNameError
@@ -163,7 +164,7 @@ def _measure_of(job: Job, measure: str) -> Measure:
     """The job's own measure of this name, or a new one."""
     name = measure.partition("@")[0]
     own = [m for m in job.measures if m.name == name]
-    chosen: Measure = own[0] if own else built_from("measure", name)
+    chosen: Measure = own[0] if own else measure_from("measure", name)
     if chosen.kind != "risk" or getattr(chosen, "direction", "lower") != "lower":
         raise ParameterError(
             f"equal_risk needs a measure of risk that is lower where it is safer; {name!r} is not."

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from discreet.assess.assess import Assessment, assess, every_measure
+from discreet.assess.assess import Assessment, assess, options_of
 from discreet.assess.compare.contestants import built_from, label_of, several
+from discreet.assess.guests import every_measure, measure_from
 from discreet.assess.measure import Measure
 from discreet.design.base import Design
 from discreet.design.release import Trial
@@ -126,11 +127,10 @@ def _rows(found: Assessment, stage: str, fitter: str, fit: str) -> Iterator[Row]
 
 def measures_from(given: str | Sequence[str | Measure] | None) -> tuple[Measure, ...]:
     """Measures by name or as they are; a readable choice by default, ``"all"`` for all."""
-    if given is None:
-        given = DEFAULT_MEASURES
-    elif isinstance(given, str):
-        given = [m for m, _ in every_measure("measure")] if given == "all" else [given]
-    built = tuple(built_from("measure", m) for m in given)
+    if given == "all":
+        return tuple(every_measure("measure"))
+    chosen = DEFAULT_MEASURES if given is None else several(given)
+    built = tuple(measure_from("measure", m) for m in chosen)
     if not built:
         raise ParameterError("there is no measure to compare by.")
     return built
@@ -138,7 +138,7 @@ def measures_from(given: str | Sequence[str | Measure] | None) -> tuple[Measure,
 
 def options_for(measures: Sequence[Measure], options: Mapping[str, Any]) -> dict[str, Any]:
     """The options that at least one of the measures has."""
-    known = {name for m in measures for name in getattr(m, "__dataclass_fields__", {})}
+    known = {name for measure in measures for name in options_of(measure)}
     return {name: value for name, value in options.items() if name in known}
 
 

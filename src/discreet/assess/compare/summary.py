@@ -44,7 +44,7 @@ def summarise(replicates: pa.Table, measures: Sequence[Measure]) -> pa.Table:
     rows = [
         {**dict(zip(WORDS, key, strict=True)), **line}
         for key, found in groups.items()
-        for line in _lines(found, limits[found[0]["measure"]])
+        for line in _lines(found, limits.get(found[0]["measure"], EVERYTHING))
     ]
     return pa.Table.from_pylist(rows, schema=_schema())
 

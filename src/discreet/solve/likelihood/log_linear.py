@@ -1,7 +1,7 @@
-"""Log-linear fits: Newton's method on large complete tables, else proportional fitting.
+"""Log-linear fits: the table with given margins that is nearest to a starting table.
 
-The fit is the table with the given margins that is nearest to a starting table in
-Kullback–Leibler distance.
+Nearest is meant in Kullback–Leibler distance. One method serves all tables, Newton's on the
+multipliers of the margins; large complete tables are computed on the fly, others are stored.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,20 +20,21 @@ from discreet.design.base import Design
 from discreet.design.fused.devices import check_device
 from discreet.design.membership import Membership
 from discreet.design.product import LARGEST_DENSE
+from discreet.solve.dual_newton import DualNewton
 from discreet.solve.fit import Certificate, Fit, FitterBase, Prepared, Status
 from discreet.solve.inputs import (
     check_tolerance,
     check_whole,
+    checked_start,
     checked_values,
     checked_weights,
     non_negative,
 )
-from discreet.solve.likelihood.dual_log_linear import fit_unstored
-from discreet.solve.likelihood.indexed import Indexed
-from discreet.solve.likelihood.proportional import ProportionalFit
-from discreet.solve.likelihood.reduction import Reduction, reduce_table
+from discreet.solve.likelihood.reduction import reduce_table
+from discreet.solve.likelihood.refutation import refuted
 from discreet.solve.likelihood.schedule import LOG_LINEAR
-from discreet.solve.non_negative.non_negative import NonNegative
+from discreet.solve.likelihood.stored import StoredPass
+from discreet.solve.likelihood.unstored import fit_unstored
 
 Vector = NDArray[np.float64]
 Marks = NDArray[np.bool_]
@@ -52,40 +53,34 @@ class LogLinear(FitterBase):
     Promise: either margins that deviate by at most `tolerance`, with multipliers
     :math:`\nu` in the notes that prove :math:`\hat y = s\,e^{X\nu}`; or a status that says why
     not. Margins that no table has are reported as inconsistent, with the proof in the notes: a
-    vector `u` with :math:`Xu \le 0 < z^\top u`, or a published cell out of reach. Weights say only
-    which cells to use (weight zero leaves a cell out); margins that contradict each other are the
-    matter of `Poisson`.
+    vector `u` with :math:`Xu \le 0 < z^\top u`. Weights say only which cells to use (weight zero
+    leaves a cell out); margins that contradict each other are the matter of `Poisson`.
 
-    Cost: complete tables of more than 100,000 cells are fitted by Newton's method in some hundred
-    passes that store nothing of the table's size. Else one compiled pass over the open inner cells
-    for each margin that no other margin implies, in each of a few dozen sweeps, with four bytes per
-    such margin and inner cell. Cells under zero margins and cells that stand alone in a margin are
-    settled beforehand; the sweeps are accelerated by Anderson's method, safeguarded by the
-    likelihood. Sweeps also take over where margins contradict each other, and find the proof.
+    Cost: some hundred passes over the table. Complete tables of more than 100,000 cells are never
+    stored. Of others, cells under zero margins and cells that stand alone in a margin are settled
+    beforehand, and the open ones take four bytes for each margin that no other margin implies.
+    A proof of inconsistency costs ten sweeps of proportional fitting, or a least squares fit.
 
     Args:
       tolerance: Largest deviation of a published cell, in its own units (counts). Deviations
         below 1e-12 of the largest published cell are beyond double precision and pass as well.
-      max_steps: Sweeps, or steps of conjugate gradients, after which the fit gives up.
+      max_steps: Steps of conjugate gradients after which the fit gives up.
       start: Starting table `s`, one value per inner cell; zeros stay zero. Ones by default.
-      memory: Sweeps the acceleration looks back on; zero gives the plain iteration.
       device: Where large complete tables are computed: `"cpu"`, `"gpu"` (an NVIDIA card, with the
         extra `[gpu]`), or `"auto"` for the card where there is one.
 
-    See Deming & Stephan (1940), Walker & Ni (2011), Langsrud & Lupp (2021).
+    See Deming & Stephan (1940), Langsrud & Lupp (2021).
     """
 
     tolerance: float = 1e-6
     max_steps: int = 5_000
     start: Sequence[float] | NDArray[np.floating] | None = None
-    memory: int = 10
     device: str = "auto"
 
     def __post_init__(self) -> None:
         check_device(self.device)
         check_tolerance(self.tolerance, below=math.inf)
         check_whole("max_steps", self.max_steps, 1)
-        check_whole("memory", self.memory, 0)
 
     @property
     def name(self) -> str:
@@ -97,6 +92,28 @@ class LogLinear(FitterBase):
         return _Prepared(self, design)
 
 
+@dataclass(frozen=True, eq=False)
+class Indexed:
+    """A likelihood fitter's options with what depends on the design alone, found when needed."""
+
+    options: Any
+    design: Design
+
+    def __post_init__(self) -> None:
+        if self.options.start is not None:
+            checked_start(self.design, self.options.start)
+
+    @cached_property
+    def members(self) -> Membership:
+        """The published cells of every inner cell."""
+        return Membership.of(self.design)
+
+    @cached_property
+    def start(self) -> Vector:
+        """The starting table."""
+        return checked_start(self.design, self.options.start)
+
+
 class _Prepared(Indexed):
     """The fitter on one design."""
 
@@ -105,93 +122,102 @@ class _Prepared(Indexed):
     def __call__(
         self, z: NDArray[np.generic], *, weights: NDArray[np.generic] | None = None
     ) -> Fit:
-        began, design = time.perf_counter(), self.design
+        began, design, options = time.perf_counter(), self.design, self.options
         used = checked_weights(design, weights) > 0
         values = checked_values(design, z, used)
-        fit = self._by_newton(values, used)
-        if fit is None:
-            fit = fit_members(self.options, design, self.members, self.start, z, weights=weights)
-        if fit.status is not Status.stalled or design.n_inner > LARGEST_DENSE:
-            return fit
-        target = np.maximum(values, 0.0)
-        proof = _contradiction(design, target, used, self.start > 0, _goal(self.options, target))
-        if proof is None:
-            return fit
-        notes, seconds = fit.notes | {"conflict": proof}, time.perf_counter() - began
-        return replace(fit, status=Status.inconsistent, notes=notes, seconds=seconds)
-
-    def _by_newton(self, values: Vector, used: Marks) -> Fit | None:
-        if self.options.start is not None or not used.all():
-            return None
-        fit = newton_fit(self.options, self.design, values)
-        large = self.design.n_inner > LARGEST_DENSE
-        return fit if fit is None or fit.is_converged or large else None
+        target = non_negative(design, values, options.tolerance, options.name)
+        fit = None
+        if options.start is None and used.all():
+            fit = fit_complete(options, design, target)
+        if fit is None or not (fit.is_converged or design.n_inner > LARGEST_DENSE):
+            fit = fit_stored(options, design, self.members, self.start, target, used)
+        if fit.status is Status.stalled and design.n_inner <= LARGEST_DENSE:
+            goal, possible = _goal(options, target), self.start > 0
+            proof = refuted(design, self.members, target, used, possible, goal)
+            if proof is not None:
+                notes = fit.notes | {"conflict": proof}
+                fit = replace(fit, status=Status.inconsistent, notes=notes)
+        return replace(fit, seconds=time.perf_counter() - began)
 
 
-def newton_fit(options: LogLinear, design: Design, values: Vector) -> Fit | None:
-    """The fit of a large complete table by Newton's method; `None` where sweeps must do."""
-    if (
-        design.n_inner < LOG_LINEAR.never_stored
-        or design.n_published > LOG_LINEAR.most_published * design.n_inner
-    ):
-        return None  # margins settle many cells, and vectors of Newton's method are no shorter
-    structured = design.over_variables
-    if structured is None or not structured.has_passes:
+def fit_complete(options: LogLinear, design: Design, z: Vector) -> Fit | None:
+    """The fit of a large complete table in passes that store nothing; `None` for other tables."""
+    if design.n_inner < LOG_LINEAR.never_stored or not z.any():
         return None
-    z = non_negative(design, values, options.tolerance, options.name)
-    if not z.any():
+    structured, few = design.over_variables, LOG_LINEAR.most_published * design.n_inner
+    if structured is None or not structured.has_passes or design.n_published > few:
         return None
-    passes = structured.fused("exponential", device=options.device)
-    most = options.max_steps
-    if design.n_inner <= LARGEST_DENSE:
-        most = min(most, LOG_LINEAR.most_steps)
-    return fit_unstored(structured, passes, z, _goal(options, z), most)
+    return fit_unstored(structured, options.device, z, _goal(options, z), options.max_steps)
 
 
-def fit_members(
+def fit_stored(
     options: LogLinear,
     design: Design,
     members: Membership,
     start: Vector,
-    z: NDArray[np.generic],
-    *,
-    weights: NDArray[np.generic] | None = None,
-    is_enough: Callable[[Vector], bool] = lambda z: False,
+    z: Vector,
+    used: Marks,
+    is_enough: Callable[[Vector], bool] | None = None,
 ) -> Fit:
-    """`LogLinear` on a design whose inner cells are indexed already.
+    """The fit of a table whose inner cells are indexed.
 
-    `is_enough` is asked every few sweeps whether the published cells will do although they deviate
-    by more than the tolerance.
+    Args:
+      options: Tolerance and steps.
+      design: The design.
+      members: Its published cells.
+      start: Starting table.
+      z: Published values, zero for cells that are not in use.
+      used: Which published cells are met.
+      is_enough: Whether the published cells will do; by default, whether they deviate by no more
+        than the goal.
     """
-    began = time.perf_counter()
-    used = checked_weights(design, weights) > 0
-    target = non_negative(design, checked_values(design, z, used), options.tolerance, options.name)
-    goal = _goal(options, target)
-    groups = members.using(used, _implied(members, target, used, goal))
-    reduced = reduce_table(groups, target, np.flatnonzero(start > 0), goal)
-    run = ProportionalFit(
-        groups.restricted(reduced.left), reduced.rest, start[reduced.left], goal, options.memory
+    began, goal = time.perf_counter(), _goal(options, z)
+    needed = _needed(members, z, used, goal)
+    groups = members.using(needed, np.zeros(len(members.nested), dtype=bool))
+    reduced = reduce_table(groups, z, np.flatnonzero(start > 0), goal)
+    open_members = groups.restricted(reduced.left).compact(reduced.held, reduced.held)
+    passes = StoredPass(open_members, start[reduced.left])
+    newton = passes.newton(reduced.rest[reduced.held], options.max_steps)
+
+    def table() -> Vector:
+        return reduced.assembled(passes.at(newton.nu), len(start))
+
+    def is_met() -> bool:
+        margins = design.aggregate(table())
+        return _largest(margins - z, used) <= goal if is_enough is None else is_enough(margins)
+
+    if reduced.is_possible:
+        _meet(newton, goal, is_met)
+    y, nu = table(), reduced.multipliers(groups, start, newton.nu)
+    certificate = certify(design, z, used, y, start, nu, goal)
+    status = Status.converged if certificate.holds else Status.stalled
+    if not certificate.holds and newton.gradients >= options.max_steps:
+        status = Status.max_steps
+    notes, seconds = (
+        {"open_cells": len(reduced.left), "multipliers": nu},
+        time.perf_counter() - began,
     )
-    assembled = partial(_assembled, run, reduced, len(start))
-    status = _solve(
-        run,
-        reduced,
-        options,
-        lambda: _deviation(design, target, used, assembled()),
-        lambda: is_enough(design.aggregate(assembled())),
+    return Fit(
+        y, design.aggregate(y), status, certificate, newton.gradients, seconds, notes, design
     )
-    y, nu = assembled(), _multipliers(run, reduced, groups, start)
-    notes: dict[str, Any] = {"open_cells": len(reduced.left), "multipliers": nu}
-    if status is Status.inconsistent:
-        u = run.conflict if reduced.conflict is None else reduced.conflict
-        notes["conflict"] = reduced.refutation(groups, np.asarray(u))[:-1]
-    certificate = certify(design, target, used, y, start, nu, goal)
-    if status is not Status.inconsistent and certificate.holds:
-        status = Status.converged
-    elif status is Status.converged:
-        status = Status.stalled
-    seconds = time.perf_counter() - began
-    return Fit(y, design.aggregate(y), status, certificate, run.steps, seconds, notes, design)
+
+
+def _meet(newton: DualNewton, goal: float, is_met: Callable[[], bool]) -> None:
+    """Newton steps to ever smaller deviations, until cells that others imply are met as well."""
+    within = goal
+    while newton.solve(0.0, within) and not is_met() and within > LOG_LINEAR.resolution * goal:
+        within *= LOG_LINEAR.tighter
+
+
+def _needed(members: Membership, z: Vector, used: Marks, goal: float) -> Marks:
+    """Published cells in use without those that others in use add up to."""
+    needed = used.copy()
+    for block in members.nested:
+        lacking = np.bincount(block.coarse, weights=~used[block.fine], minlength=len(z))
+        sums = np.bincount(block.coarse, weights=z[block.fine], minlength=len(z))
+        is_implied = (lacking == 0) & (np.abs(sums - z) <= goal / 2)
+        needed[block.cells] &= ~is_implied[block.cells]
+    return needed
 
 
 def _goal(options: LogLinear, z: Vector) -> float:
@@ -199,80 +225,8 @@ def _goal(options: LogLinear, z: Vector) -> float:
     return max(options.tolerance, LOG_LINEAR.resolution * float(z.max(initial=0.0)))
 
 
-def _implied(members: Membership, z: Vector, used: Marks, goal: float) -> Marks:
-    """Nested blocks that say nothing new: their source is in use, and sums to their values."""
-    implied = np.zeros(len(members.nested), dtype=bool)
-    for b, block in enumerate(members.nested):
-        sums = np.bincount(block.coarse, weights=z[block.fine], minlength=len(z))
-        error = np.abs(sums[block.cells] - z[block.cells]) * used[block.cells]
-        implied[b] = used[block.fine].all() and error.max(initial=0.0) <= goal / 2
-    return implied
-
-
-def _solve(
-    run: ProportionalFit,
-    reduced: Reduction,
-    options: LogLinear,
-    deviation: Callable[[], float],
-    is_enough: Callable[[], bool],
-) -> Status:
-    """Sweep until all published cells deviate by at most the goal, coarse ones included.
-
-    A table that is refuted already gets only a rough fit.
-    """
-    if reduced.conflict is not None:
-        run.run(min(options.max_steps, LOG_LINEAR.sweeps_after_conflict), is_enough)
-        return Status.inconsistent
-    goal = run.goal
-    status = run.run(options.max_steps, is_enough)
-    while status is Status.converged and run.goal > LOG_LINEAR.resolution * goal:
-        if deviation() <= goal or is_enough():
-            break
-        run.goal *= LOG_LINEAR.tighter
-        status = run.run(options.max_steps, is_enough)
-    return status
-
-
-def _contradiction(
-    design: Design, z: Vector, used: Marks, open_cells: Marks, goal: float
-) -> Vector | None:
-    r"""A proof that no table comes within the goal of the margins, where one is found.
-
-    The residuals of non-negative least squares are one: they have :math:`Xu \le 0 < z^\top u`. As
-    in `ProportionalFit`, `u` is lowered by what :math:`\max(Xu)_+` there is.
-    """
-    variance = None if open_cells.all() else open_cells.astype(np.float64)
-    nearest = NonNegative(
-        tolerance=LOG_LINEAR.proof, max_steps=LOG_LINEAR.proof_steps, variance=variance
-    )
-    u = np.where(used, z - nearest(design, z, weights=used.astype(np.float64)).z, 0.0)
-    highest = float(design.adjoint(u)[open_cells].max(initial=0.0))
-    needed = float(z @ u - goal * np.abs(u).sum())
-    if needed <= highest * float(np.sum(z + goal, where=used)):
-        return None
-    return np.asarray(u - highest * used)
-
-
-def _assembled(run: ProportionalFit, reduced: Reduction, n_inner: int) -> Vector:
-    """Open and settled cells together."""
-    y = np.zeros(n_inner)
-    y[reduced.left] = run.y
-    for stage in reduced.stages:
-        y[stage.inner] = stage.values
-    return y
-
-
-def _multipliers(
-    run: ProportionalFit, reduced: Reduction, groups: Membership, start: Vector
-) -> Vector:
-    """Multipliers that give both."""
-    log_start = np.log(start, out=np.zeros_like(start), where=start > 0)
-    return reduced.multipliers(groups, log_start, run.nu)[:-1]
-
-
-def _deviation(design: Design, z: Vector, used: Marks, y: Vector) -> float:
-    """Largest deviation of a published cell in use."""
-    return float(np.abs(design.aggregate(y) - z)[used].max(initial=0.0))
+def _largest(deviation: Vector, used: Marks) -> float:
+    return float(np.abs(deviation[used]).max(initial=0.0))
 
 
 def certify(
@@ -294,6 +248,6 @@ def certify(
         model[possible] = start[possible] * np.exp(design.adjoint(multipliers)[possible])
     return Certificate(
         stationarity=float(np.abs(model - y).max(initial=0.0)) / scale,
-        feasibility=_deviation(design, z, used, y) / scale,
+        feasibility=_largest(design.aggregate(y) - z, used) / scale,
         tolerance=goal / scale,
     )

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.design.base import Design
-from discreet.design.membership import Membership
 from discreet.progress import report
 from discreet.solve.absolute.kernels import POISSON
 from discreet.solve.absolute.primal_dual import PrimalDual
@@ -23,8 +23,7 @@ from discreet.solve.inputs import (
     checked_weights,
     non_negative,
 )
-from discreet.solve.likelihood.indexed import Indexed
-from discreet.solve.likelihood.log_linear import LogLinear, fit_members, newton_fit
+from discreet.solve.likelihood.log_linear import Indexed, LogLinear, fit_complete, fit_stored
 from discreet.solve.likelihood.schedule import POISSON as SCHEDULE
 
 Vector = NDArray[np.float64]
@@ -47,13 +46,13 @@ class Poisson(FitterBase):
     :math:`\sum_k w_k z_k\log(1 + u_k/w_k)` for a vector `u` with :math:`Xu \le 0`, is at most
     `tolerance` times the loss, or times 1e-4 of :math:`\sum_k w_k z_k` where that is more. The
     notes hold `u` and the multipliers :math:`\nu`. The margins are those of an optimum as nearly as
-    this gap tells: log-linear sweeps end once they raise the loss by no more than a hundredth of
+    this gap tells: the log-linear fit ends once it raises the loss by no more than a hundredth of
     the tolerance, and inner cells with scores below twenty times the tolerance, relative to the
     largest weight, are not among those set to zero.
 
     Cost: large complete tables whose margins add up cost what they cost `LogLinear`. Else a few
     hundred to a few thousand passes over the inner cells that may be positive and the
-    published cells that they count in, then some ten log-linear sweeps.
+    published cells that they count in, then a log-linear fit to the margins found.
 
     Args:
       tolerance: Relative duality gap to reach.
@@ -81,6 +80,55 @@ class Poisson(FitterBase):
         return _Prepared(self, design)
 
 
+@dataclass(frozen=True, eq=False)
+class PoissonLoss:
+    """What a table costs against weighted published values, and the bound that proves it."""
+
+    z: Vector
+    weights: Vector
+
+    @cached_property
+    def counts(self) -> NDArray[np.bool_]:
+        """Published cells with data."""
+        return (self.z > 0) & (self.weights > 0)
+
+    @property
+    def top(self) -> float:
+        """The largest weight."""
+        return float(self.weights.max(initial=0.0)) or 1.0
+
+    def __call__(self, mu: Vector) -> float:
+        r"""The loss :math:`\sum_k w_k(z_k\log(z_k/\mu_k) - z_k + \mu_k)`; it may be infinite."""
+        z, counts = self.z, self.counts
+        if (mu[counts] <= 0).any():
+            return math.inf
+        log_ratio = np.zeros_like(z)
+        log_ratio[counts] = np.log(z[counts] / mu[counts])
+        return float(self.weights @ (z * log_ratio - z + mu))
+
+    def score(self, mu: Vector) -> Vector:
+        """Minus the derivative of the loss by the margins."""
+        score = -self.weights
+        score[self.counts] += (self.weights * self.z)[self.counts] / mu[self.counts]
+        return score
+
+    def bound(self, u: Vector) -> float:
+        r"""The bound :math:`\sum_k w_k z_k\log(1 + u_k/w_k)` on the loss, for :math:`Xu \le 0`."""
+        ratio = u[self.counts] / self.weights[self.counts]
+        if (ratio <= -1).any():
+            return -math.inf
+        return float((self.weights * self.z)[self.counts] @ np.log1p(ratio))
+
+    def unit(self, loss: float) -> float:
+        """What differences from a loss are relative to."""
+        return max(loss, SCHEDULE.small * float(self.weights @ self.z)) or 1.0
+
+    def gap(self, mu: Vector, bound: float) -> float:
+        """How far the loss of margins may lie above the least one, relative to its unit."""
+        loss = self(mu)
+        return (loss - bound) / self.unit(loss) if math.isfinite(loss) else math.inf
+
+
 class _Prepared(Indexed):
     """The fitter on one design."""
 
@@ -93,13 +141,12 @@ class _Prepared(Indexed):
         w = checked_weights(design, weights)
         target = checked_values(design, z, w > 0)
         target = non_negative(design, target, tolerance, self.options.name)
-        if (table := self._that_adds_up(target, w)) is not None:
+        if (table := self._that_adds_up(PoissonLoss(target, w))) is not None:
             return replace(table, seconds=time.perf_counter() - began)
         reachable = design.aggregate((self.start > 0).astype(np.int64)) > 0
-        used = np.where(reachable, w, 0.0)
-        search = _Search(design, self.members, target, used, self.start, self.options)
+        search = _Search(self, PoissonLoss(target, np.where(reachable, w, 0.0)))
         table = search.run()
-        certificate = certify(design, target, w * reachable, table, search.dual, tolerance)
+        certificate = certify(design, search.loss, table, search.dual, tolerance)
         status = Status.converged if certificate.holds else search.status
         if bool((~reachable & (w > 0) & (target > 0)).any()):
             status = Status.inconsistent
@@ -107,70 +154,55 @@ class _Prepared(Indexed):
         steps, seconds = search.steps + table.iterations, time.perf_counter() - began
         return Fit(table.cells, table.z, status, certificate, steps, seconds, notes, design)
 
-    def _that_adds_up(self, z: Vector, w: Vector) -> Fit | None:
+    def _that_adds_up(self, loss: PoissonLoss) -> Fit | None:
         """The log-linear fit of a large complete table whose margins some table has."""
-        if self.options.start is not None or not bool((w > 0).all()):
+        if self.options.start is not None or not bool((loss.weights > 0).all()):
             return None
-        table = newton_fit(LogLinear(tolerance=self.options.tolerance), self.design, z)
+        tolerance = self.options.tolerance
+        table = fit_complete(LogLinear(tolerance=tolerance), self.design, loss.z)
         if table is None or not table.is_converged:
             return None
-        loss = poisson_loss(z, table.z, w)
-        gap = loss / size_of(loss, z, w)
-        certificate = Certificate(gap=gap, tolerance=self.options.tolerance)
-        notes = table.notes | {"dual": np.zeros_like(z)}
+        certificate = Certificate(gap=loss.gap(table.z, 0.0), tolerance=tolerance)
+        notes = table.notes | {"dual": np.zeros_like(loss.z)}
         return replace(table, certificate=certificate, notes=notes) if certificate.holds else None
 
 
 class _Search:
     """First the optimal margins and a dual vector that proves them, then the log-linear table."""
 
-    def __init__(
-        self,
-        design: Design,
-        members: Membership,
-        z: Vector,
-        weights: Vector,
-        start: Vector,
-        options: Poisson,
-    ) -> None:
-        self._design, self._members = design, members
-        self._tolerance, self._max_steps = options.tolerance, options.max_steps
-        self._z, self._weights, self._start = z, weights, start
-        self._cells, used = np.flatnonzero(start > 0), weights > 0
-        groups = members if used.all() else members.using(used, np.zeros(len(members.nested), bool))
-        self._state = PrimalDual(groups.restricted(self._cells), z, weights, POISSON)
-        self._top = float(weights.max(initial=0.0)) or 1.0
-        self._bound, self.dual = 0.0, np.zeros(len(z))
+    def __init__(self, given: _Prepared, loss: PoissonLoss) -> None:
+        self._given, self.loss = given, loss
+        self._cells, used, groups = np.flatnonzero(given.start > 0), loss.weights > 0, given.members
+        if not used.all():
+            groups = groups.using(used, np.zeros(len(groups.nested), dtype=bool))
+        self._state = PrimalDual(groups.restricted(self._cells), loss.z, loss.weights, POISSON)
+        self._bound, self.dual = 0.0, np.zeros(len(loss.z))
         self._slopes = np.zeros(len(self._cells))
         self.steps, self.status = 0, Status.stalled
 
     def run(self) -> Fit:
         """Sharpen the margins until the log-linear table made from them is an optimum."""
-        accuracy = self._tolerance
+        accuracy = tolerance = self._given.options.tolerance
         while True:
             reached = self._minimise(accuracy)
             table = self._log_linear(accuracy)
-            gap = self._gap(poisson_loss(self._z, table.z, self._weights))
-            if gap <= self._tolerance or not reached or accuracy < SCHEDULE.sharpest:
+            is_optimal = self.loss.gap(table.z, self._bound) <= tolerance
+            if is_optimal or not reached or accuracy < SCHEDULE.sharpest:
                 return table
             accuracy *= SCHEDULE.sharper
 
     def _minimise(self, accuracy: float) -> bool:
         """Iterate until gap and slopes are known to the accuracy, if steps suffice."""
         while self._distance() > accuracy:
-            left = self._max_steps - self.steps
+            left = self._given.options.max_steps - self.steps
             if left <= 0:
                 self.status = Status.max_steps
                 return False
             self.steps += self._state.iterate(min(SCHEDULE.check_every, left))
-            self._raise_bound()
+            dual = self._state.feasible_dual(np.full(len(self.dual), np.inf))
+            if (value := self.loss.bound(dual)) > self._bound:
+                self._bound, self.dual = value, dual
         return True
-
-    def _raise_bound(self) -> None:
-        """Keep the best dual vector met that is feasible."""
-        dual = self._state.feasible_dual(np.full(len(self._z), np.inf))
-        if (value := dual_value(self._z, dual, self._weights)) > self._bound:
-            self._bound, self.dual = value, dual
 
     def _distance(self) -> float:
         """The larger of the relative gap and the uncertainty of the slopes.
@@ -179,105 +211,53 @@ class _Search:
         positive, so their difference tells how well both are known. Slopes for the choice of cells
         that may be positive are the larger ones of the two.
         """
-        state, mu = self._state, self._state.margins(self._state.y)
-        gap = 2 * self._gap(poisson_loss(self._z, mu, self._weights))
-        report("Poisson fit", math.log(min(max(gap, 1e-300), 1.0)) / math.log(self._tolerance))
+        state, loss, mu = self._state, self.loss, self._state.margins(self._state.y)
+        gap = 2 * loss.gap(mu, self._bound)
+        done = math.log(min(max(gap, 1e-300), 1.0)) / math.log(self._given.options.tolerance)
+        report("Poisson fit", done)
         if not math.isfinite(gap):
             return math.inf
-        score = score_of(self._z, mu, self._weights)
-        doubt = state.slopes(np.append(np.where(self._z > 0, state.u[:-1] - score, 0.0), 0.0))
+        score = loss.score(mu)
+        doubt = state.slopes(np.append(np.where(loss.z > 0, state.u[:-1] - score, 0.0), 0.0))
         slopes = state.slopes(np.append(score, 0.0))
         self._slopes = slopes + np.maximum(doubt, 0.0)
         worst = max(float(np.abs(doubt).max(initial=0.0)), float(slopes.max(initial=0.0)))
-        return max(gap, min(worst / self._top / SCHEDULE.sure, gap / SCHEDULE.negligible))
-
-    def _gap(self, loss: float) -> float:
-        if math.isinf(loss):
-            return math.inf
-        return (loss - self._bound) / size_of(loss, self._z, self._weights)
+        return max(gap, min(worst / loss.top / SCHEDULE.sure, gap / SCHEDULE.negligible))
 
     def _log_linear(self, accuracy: float) -> Fit:
-        """The log-linear table with the optimal margins on the cells that need not be zero."""
-        face = self._slopes >= -SCHEDULE.face * accuracy * self._top
-        mass, start = np.zeros(self._design.n_inner), np.zeros(self._design.n_inner)
+        """The log-linear table with the optimal margins on the cells that need not be zero.
+
+        Its margins are met where they are the same in all optima: in published cells with data and
+        in empty ones.
+        """
+        design, members, loss = self._given.design, self._given.members, self.loss
+        face = self._slopes >= -SCHEDULE.face * accuracy * loss.top
+        mass, start = np.zeros(design.n_inner), np.zeros(design.n_inner)
         mass[self._cells] = np.where(face, self._state.y, 0.0)
-        start[self._cells] = np.where(face, self._start[self._cells], 0.0)
-        margins = self._design.aggregate(mass)
-        return fit_members(
-            LogLinear(tolerance=self._harmless(accuracy), max_steps=SCHEDULE.sweeps),
-            self._design,
-            self._members,
+        start[self._cells] = np.where(face, self._given.start[self._cells], 0.0)
+        fixed = loss.counts | (design.aggregate((start > 0).astype(np.int64)) == 0)
+        margins = design.aggregate(mass)
+        least = loss(margins)
+        limit = least + SCHEDULE.share * accuracy * loss.unit(least)
+        tolerance = accuracy * float(loss.z.max(initial=0.0)) or 1.0
+        return fit_stored(
+            LogLinear(tolerance=tolerance, max_steps=SCHEDULE.gradients),
+            design,
+            members,
             start,
-            margins,
-            weights=self._fixed(start),
-            is_enough=self._is_near(margins, accuracy),
+            np.where(fixed, margins, 0.0),
+            fixed,
+            lambda mu: loss(mu) <= limit < math.inf,
         )
-
-    def _fixed(self, start: Vector) -> NDArray[np.bool_]:
-        """Published cells that are the same in all optima: those with data, and the empty ones."""
-        empty = self._design.aggregate((start > 0).astype(np.int64)) == 0
-        return np.asarray((self._weights > 0) & (self._z > 0) | empty)
-
-    def _is_near(self, margins: Vector, accuracy: float) -> Callable[[Vector], bool]:
-        """Tells whether the loss of a table is near that of the margins."""
-        z, w = self._z, self._weights
-        loss = poisson_loss(z, margins, w)
-        limit = loss + SCHEDULE.share * accuracy * size_of(loss, z, w)
-        return lambda mu: poisson_loss(z, mu, w) <= limit < math.inf
-
-    def _harmless(self, accuracy: float) -> float:
-        """A deviation of the margins that changes the loss by less than the accuracy."""
-        z, w, mu = self._z, self._weights, self._state.margins(self._state.y)
-        largest, loss = float(z.max(initial=0.0)) or 1.0, poisson_loss(z, mu, w)
-        if math.isinf(loss):
-            return accuracy * largest
-        slope = float(np.abs(score_of(z, mu, w)).sum())
-        return accuracy * min(SCHEDULE.share * size_of(loss, z, w) / max(slope, 1e-300), largest)
-
-
-def poisson_loss(z: Vector, mu: Vector, weights: Vector) -> float:
-    r"""The loss :math:`\sum_k w_k(z_k\log(z_k/\mu_k) - z_k + \mu_k)`; it may be infinite."""
-    counts = (z > 0) & (weights > 0)
-    if (mu[counts] <= 0).any():
-        return math.inf
-    log_ratio = np.zeros_like(z)
-    log_ratio[counts] = np.log(z[counts] / mu[counts])
-    return float(weights @ (z * log_ratio - z + mu))
-
-
-def score_of(z: Vector, mu: Vector, weights: Vector) -> Vector:
-    """Minus the derivative of the loss by the margins."""
-    counts = (z > 0) & (weights > 0)
-    score = -weights
-    score[counts] += (weights * z)[counts] / mu[counts]
-    return score
-
-
-def dual_value(z: Vector, u: Vector, weights: Vector) -> float:
-    r"""The bound :math:`\sum_k w_k z_k\log(1 + u_k/w_k)` on the loss."""
-    counts = (z > 0) & (weights > 0)
-    ratio = u[counts] / weights[counts]
-    if (ratio <= -1).any():
-        return -math.inf
-    return float((weights * z)[counts] @ np.log1p(ratio))
-
-
-def size_of(loss: float, z: Vector, weights: Vector) -> float:
-    """What gaps are relative to."""
-    return max(loss, SCHEDULE.small * float(weights @ z)) or 1.0
 
 
 def certify(
-    design: Design, z: Vector, weights: Vector, table: Fit, dual: Vector, tolerance: float
+    design: Design, loss: PoissonLoss, table: Fit, dual: Vector, tolerance: float
 ) -> Certificate:
     """The duality gap and the bounds, with the design alone; `stationarity` is the table's own."""
-    loss = poisson_loss(z, design.aggregate(table.y), weights)
-    gap = math.inf
-    if math.isfinite(loss):
-        gap = (loss - dual_value(z, dual, weights)) / size_of(loss, z, weights)
-    top = float(weights.max(initial=0.0)) or 1.0
+    weights, gap = loss.weights, loss.gap(design.aggregate(table.y), loss.bound(dual))
     below = np.maximum(-weights - dual, np.where(weights > 0, -np.inf, np.abs(dual)))
-    outside = max(float(v.max(initial=0.0)) for v in (below, design.adjoint(dual))) / top
+    outside = max(float(v.max(initial=0.0)) for v in (below, design.adjoint(dual))) / loss.top
     return Certificate(
         stationarity=table.certificate.stationarity,
         feasibility=max(outside, -float(table.y.min(initial=0.0)), 0.0),

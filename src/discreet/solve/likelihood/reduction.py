@@ -7,14 +7,13 @@ settle further cells.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.design.membership import Membership
-from discreet.solve.likelihood.schedule import SWEEPS
+from discreet.solve.likelihood.schedule import LOG_LINEAR
 
 Vector = NDArray[np.float64]
 Positions = NDArray[np.int64]
@@ -36,55 +35,45 @@ class Reduction:
     Attributes:
       left: Positions of the inner cells that are still open.
       rest: What remains of each published cell for the open cells.
+      held: Which published cells hold an open cell.
       stages: The settled cells, in the order in which they were found.
-      conflict: A vector that refutes what remains, if a published cell is out of reach.
+      is_possible: Whether what remains is not negative, and nothing where no cell is open.
     """
 
     left: Positions
     rest: Vector
+    held: NDArray[np.bool_]
     stages: list[Stage]
-    conflict: Vector | None
+    is_possible: bool
 
-    def multipliers(self, members: Membership, log_start: Vector, nu: Vector) -> Vector:
+    def assembled(self, y: Vector, n_inner: int) -> Vector:
+        """Open and settled cells together."""
+        table = np.zeros(n_inner)
+        table[self.left] = y
+        for stage in self.stages:
+            table[stage.inner] = stage.values
+        return table
+
+    def multipliers(self, members: Membership, start: Vector, held: Vector) -> Vector:
         r"""Multipliers under which :math:`s\,e^{X\nu}` takes the settled values too.
 
-        Zeros are met up to :math:`e^{-100}`. `nu` has a zero at the end for "no cell".
+        Cells are taken last found first: the published cell that settled a cell holds, besides it,
+        only cells that were settled before, whose turn comes later. Zeros are met up to
+        :math:`e^{-100}`.
         """
-        return self._extended(members, log_start, nu, SWEEPS.floor, np.log)
-
-    def refutation(self, members: Membership, u: Vector) -> Vector:
-        r"""A `u` that refutes the remaining table, extended so that it refutes the given one.
-
-        :math:`(Xu)_i` becomes zero for settled cells with a value and at most zero for the others,
-        which leaves :math:`z^\top u` at its value in what remains.
-        """
-        return self._extended(members, np.zeros(members.n_inner), u, 0.0, np.zeros_like)
-
-    def _extended(
-        self,
-        members: Membership,
-        base: Vector,
-        v: Vector,
-        floor: float,
-        wanted: Callable[[Vector], Vector],
-    ) -> Vector:
-        """Change `v` so that `base + Xv` is as wanted on the settled cells.
-
-        Cells are taken last found first: the published cell that settled a cell holds, besides
-        it, only cells that were settled before, whose turn comes later.
-        """
-        v = v.copy()
+        nu = np.zeros(members.n_published + 1)
+        nu[:-1][self.held] = held
         for stage in reversed(self.stages):
-            reached = base[stage.inner]
+            reached = np.log(start[stage.inner])
             for row in members.index:
-                reached = reached + v[row[stage.inner]]
+                reached = reached + nu[row[stage.inner]]
             if (stage.values > 0).all():
-                v[stage.by] += wanted(stage.values) - reached
+                nu[stage.by] += np.log(stage.values) - reached
             else:
-                highest = np.full(len(v), -np.inf)
+                highest = np.full(len(nu), -np.inf)
                 np.maximum.at(highest, stage.by, reached)
-                v -= np.maximum(highest - floor, 0.0)
-        return v
+                nu -= np.maximum(highest - LOG_LINEAR.floor, 0.0)
+        return nu[:-1]
 
 
 def reduce_table(members: Membership, z: Vector, open_cells: Positions, slack: float) -> Reduction:
@@ -101,7 +90,7 @@ def reduce_table(members: Membership, z: Vector, open_cells: Positions, slack: f
     used = np.zeros(len(z), dtype=bool)
     used[members.ordered] = True
     while len(left):
-        zero = used & (rest[:-1] <= SWEEPS.remainder * np.abs(z))
+        zero = used & (rest[:-1] <= LOG_LINEAR.remainder * np.abs(z))
         stage = _settle(current, left, zero, np.zeros_like(z))
         if stage is None:
             stage = _settle(current, left, used & (current.sizes() == 1), rest)
@@ -114,7 +103,9 @@ def reduce_table(members: Membership, z: Vector, open_cells: Positions, slack: f
         keep = np.ones(len(left), dtype=bool)
         keep[place] = False
         left, current = left[keep], current.restricted(np.flatnonzero(keep))
-    return Reduction(left, rest[:-1], stages, _conflict(current, rest[:-1], used, slack))
+    held = current.sizes() > 0
+    wrong = used & ((rest[:-1] < -slack) | (~held & (rest[:-1] > slack)))
+    return Reduction(left, rest[:-1], held, stages, not wrong.any())
 
 
 def _settle(
@@ -129,16 +120,3 @@ def _settle(
         by = np.where(lookup[row], row, by)
     hit = np.flatnonzero(by < current.n_published)
     return Stage(left[hit], by[hit], values[by[hit]]) if len(hit) else None
-
-
-def _conflict(
-    current: Membership, rest: Vector, used: NDArray[np.bool_], slack: float
-) -> Vector | None:
-    """Refutes a published cell with less than nothing left, or with something left for no cell."""
-    empty = current.sizes() == 0
-    wrong = np.flatnonzero(used & ((rest < -slack) | (empty & (rest > slack))))
-    if not len(wrong):
-        return None
-    u = np.zeros(len(rest) + 1)
-    u[wrong[0]] = np.sign(rest[wrong[0]])
-    return u

@@ -4,60 +4,47 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-CLOSED = -1000.0
-"""The multiplier of a published zero in Newton's method; its exponential is zero."""
-
-
-@dataclass(frozen=True)
-class SweepSchedule:
-    r"""The constants of iterative proportional fitting.
-
-    Attributes:
-      check_every: Sweeps between looks at proofs and progress, each as dear as a sweep.
-      patience: Sweeps without progress after which the run is stuck, and a quarter of all so far:
-        the deviation may rest for long before it falls.
-      progress: What a deviation must fall to, relative to the best one, to count as progress.
-      farthest: Multipliers beyond this lose digits in sums that the table needs.
-      noise: Relative error of a sum, by which the likelihood may seem to fall.
-      remainder: A remainder this small against the published value is rounding error.
-      floor: Exponent that stands for a zero, :math:`e^{-100} = 4 \cdot 10^{-44}`.
-    """
-
-    check_every: int = 10
-    patience: int = 500
-    progress: float = 0.9
-    farthest: float = 1e4
-    noise: float = 1e-13
-    remainder: float = 1e-11
-    floor: float = -100.0
+from discreet.solve.dual_newton import NewtonSchedule
 
 
 @dataclass(frozen=True)
 class LogLinearSchedule:
-    """When a log-linear fit takes which way.
+    r"""When a log-linear fit takes which way, and how far Newton's method goes.
 
     Attributes:
-      never_stored: Inner cells from which passes that store nothing beat sweeps.
+      never_stored: Inner cells from which passes that store nothing beat stored ones.
       most_published: Share of the inner cells up to which published ones are few. With more, they
         settle many cells, and the vectors of Newton's method are no shorter than the table.
-      most_steps: Conjugate gradient steps before sweeps take over.
+      forcing: Factor by which conjugate gradients reduce the residual in a Newton step on stored
+        tables. A tighter one overshoots where a rough fit will do, as within `Poisson`.
       most_gradients: Conjugate gradient steps of one Newton step.
       resolution: Deviations below this share of the largest cell are not resolved.
-      sweeps_after_conflict: Sweeps of a table that is refuted already: a rough fit will do.
-      tighter: Factor by which the sweeps' goal falls while coarser cells still deviate.
-      proof: Accuracy of the least squares fit whose residuals may refute the margins.
-      proof_steps: Steps of that fit.
+      tighter: Factor by which the goal falls while cells that others imply still deviate.
+      closed: The multiplier of a published zero; its exponential is zero.
+      floor: Exponent that stands for a settled zero, :math:`e^{-100} = 4 \cdot 10^{-44}`.
+      remainder: A remainder this small against the published value is rounding error.
+      sweeps: Sweeps of proportional fitting after which its drift may refute the margins.
+      proof: Accuracy of the least squares fits whose residuals may refute the margins.
+      proof_steps: Steps of these fits.
     """
 
     never_stored: int = 100_000
     most_published: float = 0.125
-    most_steps: int = 3_000
+    forcing: float = 0.3
     most_gradients: int = 500
     resolution: float = 1e-12
-    sweeps_after_conflict: int = 10
-    tighter: float = 0.25
+    tighter: float = 0.3
+    closed: float = -1000.0
+    floor: float = -100.0
+    remainder: float = 1e-11
+    sweeps: int = 10
     proof: float = 1e-9
     proof_steps: int = 10_000
+
+    def newton(self, max_steps: int) -> NewtonSchedule:
+        """The constants of Newton's method within so many steps of conjugate gradients."""
+        most = min(self.most_gradients, max_steps)
+        return NewtonSchedule(most_gradients=most, most_in_all=max_steps - 1)
 
 
 @dataclass(frozen=True)
@@ -73,7 +60,7 @@ class PoissonSchedule:
       sharper: Factor of the accuracy when the log-linear table is not yet an optimum.
       sharpest: Accuracy below which double precision has nothing left to give.
       share: Part of the accuracy by which the log-linear table may fall short of its margins.
-      sweeps: Log-linear sweeps at most.
+      gradients: Conjugate gradient steps of the log-linear fit at most.
     """
 
     check_every: int = 100
@@ -84,7 +71,7 @@ class PoissonSchedule:
     sharper: float = 0.1
     sharpest: float = 1e-12
     share: float = 0.01
-    sweeps: int = 1_000
+    gradients: int = 1_000
 
 
-SWEEPS, LOG_LINEAR, POISSON = SweepSchedule(), LogLinearSchedule(), PoissonSchedule()
+LOG_LINEAR, POISSON = LogLinearSchedule(), PoissonSchedule()

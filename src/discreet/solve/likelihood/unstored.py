@@ -1,4 +1,4 @@
-r"""Log-linear fits of tables that are never stored, by Newton's method on the likelihood.
+r"""Log-linear fits of complete tables that are never stored.
 
 The fit is :math:`y = e^{X\nu}`. Its margins are the derivative of :math:`\sum_i y_i`, so that
 :math:`\nu` minimises :math:`\sum_i y_i - z^\top\nu`, and one pass gives value and gradient. Margins
@@ -18,31 +18,30 @@ from discreet.design.fused.source import EXPONENTIAL
 from discreet.design.inner import ModelTable
 from discreet.design.product import ProductDesign, along
 from discreet.design.structured import StructuredDesign
-from discreet.solve.dual_newton import DualNewton, NewtonSchedule, Passes
+from discreet.solve.dual_newton import DualNewton
 from discreet.solve.fit import Certificate, Fit, Status
-from discreet.solve.likelihood.schedule import CLOSED, LOG_LINEAR
+from discreet.solve.likelihood.schedule import LOG_LINEAR
 
 Vector = NDArray[np.float64]
 
 
 def fit_unstored(
-    design: StructuredDesign, passes: Passes, z: Vector, goal: float, max_steps: int
+    design: StructuredDesign, device: str, z: Vector, goal: float, max_steps: int
 ) -> Fit:
     """The log-linear fit by Newton's method; it is `stalled` where margins contradict each other.
 
     Args:
       design: A complete design, or one whose structural zeros are masks.
-      passes: Passes over its table with link `"exponential"`.
+      device: Where to compute.
       z: Published values, not negative, some of them positive.
       goal: Largest deviation of a published cell.
       max_steps: Conjugate gradient steps after which the fit gives up.
     """
     began = time.perf_counter()
-    full = design.crossing
+    passes, full = design.fused("exponential", device=device), design.crossing
     start = full.taken(independence(full.design, full.widened(z)))
-    target, start = passes.to_device(z), passes.to_device(start)
-    nothing = passes.to_device(np.zeros_like(z))
-    schedule = NewtonSchedule(most_gradients=LOG_LINEAR.most_gradients, most_in_all=max_steps)
+    target, start, nothing = map(passes.to_device, (z, start, np.zeros_like(z)))
+    schedule = LOG_LINEAR.newton(max_steps)
     newton = DualNewton(passes, target, nothing, None, start, schedule=schedule)
     newton.solve(0.0, goal)
     nu, margins = passes.to_host(newton.nu), passes.to_host(newton.at.margins)
@@ -67,7 +66,7 @@ def independence(design: ProductDesign, z: Vector) -> Vector:
     nu, n = np.zeros_like(z), len(design.axes)
     whole = [k for k, block in enumerate(design.blocks) if all(map(_covers, block.levels))]
     if not whole:
-        return np.where(z > 0, nu, CLOSED)
+        return np.where(z > 0, nu, LOG_LINEAR.closed)
     total = float(z[design.slice_of(whole[0])].sum())
     nu[design.slice_of(whole[0])] += np.log(total)
     for a, axis in enumerate(design.axes):
@@ -80,7 +79,7 @@ def independence(design: ProductDesign, z: Vector) -> Vector:
         sums = table.sum(axis=tuple(b for b in range(n) if b != a))
         share = np.maximum(sums, np.finfo(float).tiny) / (total * np.bincount(level.group))
         nu[place].reshape(design.blocks[fine].shape)[...] += along(np.log(share), a, n)
-    return np.where(z > 0, nu, CLOSED)
+    return np.where(z > 0, nu, LOG_LINEAR.closed)
 
 
 def _covers(level: Level | None) -> bool:
