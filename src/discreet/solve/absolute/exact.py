@@ -24,7 +24,8 @@ from discreet.design.base import Design
 from discreet.errors import NotConvergedError
 from discreet.solve.absolute.certificate import Answer, largest
 from discreet.solve.absolute.schedule import SCHEDULE
-from discreet.solve.linear.program import LARGEST, Program
+from discreet.solve.linear.program import Program
+from discreet.solve.linear.schedule import PROGRAM
 
 Vector = NDArray[np.float64]
 Marks = NDArray[np.bool_]
@@ -39,7 +40,7 @@ def solve_exactly(design: Design, z: Vector, weights: Vector, max_steps: int) ->
     """The smallest table of the least loss; nothing where steps do not suffice for the program."""
     matrix = design.matrix().tocsr().astype(np.float64)
     unit, top = largest(z), largest(weights)
-    prices = _prices(matrix, LARGEST / unit * z, weights / top, max_steps)
+    prices = _prices(matrix, PROGRAM.largest / unit * z, weights / top, max_steps)
     if prices is None:
         return None
     dual = np.clip(top * prices, -weights, weights)
@@ -64,13 +65,13 @@ def _prices(matrix: Any, z: Vector, weights: Vector, max_steps: int) -> Vector |
     n, m = matrix.shape
     rows = vstack([matrix, eye_array(m), -eye_array(m)])
     floor, ceiling = np.zeros(n + 2 * m), np.full(n + 2 * m, np.inf)
-    program = Program(rows, z, z, floor, ceiling, presolve=True)
+    program = Program(rows, z, z, floor, ceiling, changing="nothing")
     cost = np.concatenate([np.zeros(n), weights, weights])
     try:
-        is_solved = program.improve(cost, max_steps)[1]
+        program.minimise(cost, steps=max_steps)
     except NotConvergedError:
         return None
-    return program.prices() if is_solved else None
+    return program.prices() if program.is_best else None
 
 
 def _room(room: Vector, rising: Vector) -> float:
