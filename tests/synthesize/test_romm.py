@@ -54,8 +54,8 @@ def test_every_result_is_an_orthogonal_matrix_times_the_original():
     Y, X = plain(rng, n=30)
     synthetic = ipso(Y, X, rng=rng).Y
     model = fit(Y, X)
-    old = scores(model.residuals)
-    new = np.linalg.lstsq(old.W.T, (synthetic - model.fitted).T, rcond=None)[0].T
+    old, fitted = scores(model.residuals), Y - model.residuals
+    new = np.linalg.lstsq(old.W.T, (synthetic - fitted).T, rcond=None)[0].T
     M = completed(np.hstack([model.basis, new])) @ completed(np.hstack([model.basis, old.T])).T
     np.testing.assert_allclose(M.T @ M, np.eye(30), atol=1e-12)
     np.testing.assert_allclose(M @ Y, synthetic, atol=1e-11)

@@ -26,7 +26,7 @@ from discreet.microdata.backend import attempt
 from discreet.microdata.microdata import Microdata
 from discreet.synthesize.algebra.decompose import check_room, fit, loadings
 from discreet.synthesize.algebra.matrices import Matrix, cross, product
-from discreet.synthesize.algebra.orthonormal import householder, orthonormal, triangle
+from discreet.synthesize.algebra.orthonormal import householder, triangle
 from discreet.synthesize.streamed.row_draws import RowDraws
 from discreet.synthesize.streamed.terms import Term, terms_of
 from discreet.synthesize.tolerances import DEPENDENT_X, ONE, SAME_ROWS, STREAMED_ROWS
@@ -182,7 +182,7 @@ def _first_pass(records: Stream, draws: RowDraws) -> Plan:
     r = len(W)
     C = np.zeros((k, k))
     C[:r] = solve_triangular(loadings(left[:, k : k + r]), W) if r else 0.0
-    Q, root = orthonormal(X[:, kept], 0.0)
+    Q, root = np.linalg.qr(X[:, kept])
     B = np.zeros((m, 2 * k))
     B[kept] = solve_triangular(root, Q.T @ YZ)
     lengths = np.linalg.norm(X, axis=0)
