@@ -1,11 +1,11 @@
 r"""Newton's method on the dual of smooth fits, for tables that are never stored.
 
-A smooth fit has the form :math:`y = \varphi(X\nu)` with one value of :math:`\nu` for each published
-cell, and :math:`\nu` minimises a convex function with the gradient
+A smooth fit has the form :math:`y = \varphi(s + qX\nu)` with one value of :math:`\nu` for each
+published cell, and :math:`\nu` minimises a convex function with the gradient
 
-.. math:: F(\nu) = \rho V (\nu - \nu_0) + X^\top \varphi(X\nu) - z.
+.. math:: F(\nu) = \rho V (\nu - \nu_0) + X^\top \varphi(s + qX\nu) - z.
 
-Its Hessian :math:`\rho V + X^\top D X`, :math:`D = \operatorname{diag} \varphi'`, is met by
+Its Hessian :math:`\rho V + X^\top D X`, :math:`D = \operatorname{diag} q\varphi'`, is met by
 conjugate gradients, and every product is one pass over the table. The preconditioner is exact on
 the values that no table has, where :math:`X` vanishes, and diagonal on the rest.
 """
@@ -30,6 +30,7 @@ class Passes(Protocol):
 
     link: Link
     device: str
+    n_passes: int
 
     def to_device(self, values: Any) -> Any:
         """An array or a projection where the passes compute."""
@@ -41,7 +42,7 @@ class Passes(Protocol):
         """A scalar product."""
 
     def table(self, nu: Vector) -> Sums:
-        """Margins, potential and largest cell."""
+        """Margins and potential."""
 
     def slope(self, nu: Vector) -> Vector:
         """Margins of the derivative."""
@@ -51,6 +52,9 @@ class Passes(Protocol):
 
     def pull(self, nu: Vector, forces: Vector) -> float:
         """Largest force that would still move the table."""
+
+    def strongest(self, nu: Vector, forces: Vector) -> tuple[float, tuple[int, ...]]:
+        """The same, and the leaf positions of the cell that it moves."""
 
 
 @dataclass(frozen=True)
@@ -90,6 +94,8 @@ class DualNewton:
       variances: The diagonal of :math:`V`.
       null: How the ridge answers where no table can; targets that some table has need it not.
       nu: The point.
+      used: One for each published cell that is used, zero for others, whose :math:`\nu` does not
+        move; absent where all are used.
       centre: The point :math:`\nu_0` that the ridge draws to.
       schedule: Constants.
       steps: Newton steps taken.
@@ -101,6 +107,7 @@ class DualNewton:
     variances: Vector
     null: NullSpace | None
     nu: Vector
+    used: Vector | None = None
     centre: Vector = field(init=False)
     schedule: NewtonSchedule = NewtonSchedule()
     steps: int = 0
@@ -113,7 +120,7 @@ class DualNewton:
     def solve(self, ridge: float, within: Any) -> bool:
         """Newton steps until no entry of F exceeds a bound; whether that was reached."""
         for _ in range(self.schedule.most_steps):
-            gradient = self.forces(ridge) + self.at.margins - self.z
+            gradient = self._masked(self.forces(ridge) + self.at.margins - self.z)
             if bool((np.abs(gradient) <= within).all()):
                 return True
             if self.gradients > self.schedule.most_in_all or not self._step(ridge, gradient):
@@ -169,6 +176,7 @@ class DualNewton:
             turned = self.passes.change(self.nu, direction)
             if ridge:
                 turned += kept * direction
+            turned = self._masked(turned)
             curvature = self.passes.dot(direction, turned)
             if not ridge and self._is_flat(curvature, direction, diagonal):
                 return None
@@ -198,7 +206,10 @@ class DualNewton:
         """Exact, or nearly so, on what no table can answer, by the diagonal on the rest."""
         if self.null is None:
             return inverse * residual
-        return self.null.preconditioned(residual, inverse, ridge)
+        return self._masked(self.null.preconditioned(residual, inverse, ridge))
+
+    def _masked(self, values: Vector) -> Vector:
+        return values if self.used is None else self.used * values
 
 
 _ROUNDING = 1e-14  # of the terms of the objective: what double precision leaves of their sum

@@ -5,15 +5,21 @@ vanishes the ridge stands alone, and conjugate gradients would crawl. Two kinds 
 table: margins of single categories that disagree about an effect they share, which `Contradictions`
 finds in closed form; and a cell of a coarser level, less the cells it is made of in the next finer
 margin. What is left are margins of single categories, where the diagonal serves.
+
+A published cell that is not used has no value to contradict others with. What no table has is then
+the part of the null space that vanishes there; with :math:`N` the answer of the ridge on all of it
+and :math:`K` the unused cells, the answer on this part is
+:math:`N - N_{\cdot K} N_{KK}^{-1} N_{K\cdot}`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import pinvh
 from scipy.sparse import coo_array, csr_array
 
 from discreet.design.fused.contradictions import Contradictions
@@ -22,8 +28,11 @@ from discreet.design.support import Lift
 
 Vector = NDArray[np.float64]
 
+_SAME = 1e-8  # of the largest: answers that differ by less from each other are not told apart
 _SWEEPS = 8  # between both kinds of values; fewer cost passes, more cost as much as they save
 _STEP = 1.8  # relaxation; below 2 every sweep stays a preconditioner
+MOST_UNUSED = 1_000
+"""Unused cells beside used ones of their block, for which a dense matrix is inverted once."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,11 +42,14 @@ class NullSpace:
     Attributes:
       lift: From a design's published cells to those of the full crossing, whose null space this
         is; its finest margins are those of single categories.
-      weights: A weight for each block, one over what the ridge holds it with.
+      weights: A weight for each block, one over what the ridge holds it with. Zero leaves a block
+        out of a design that has no coarser levels.
+      unused: Other cells of the crossing that are not used.
     """
 
     lift: Lift[ProductDesign]
     weights: tuple[float, ...]
+    unused: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
     @property
     def design(self) -> ProductDesign:
@@ -65,7 +77,26 @@ class NullSpace:
         return self.lift.taken(answer + self._on_null_space(residual) / ridge)
 
     def _on_null_space(self, residual: Vector) -> Vector:
-        """The answer of the ridge alone: both kinds of values in turn, the same back as forth."""
+        """The answer of the ridge alone, where it vanishes on unused cells."""
+        answer = self._on_whole(residual)
+        if len(self.unused):
+            force = np.zeros_like(residual)
+            force[self.unused] = self._of_unused @ answer[self.unused]
+            answer = answer - self._on_whole(force)
+        return answer
+
+    @cached_property
+    def _of_unused(self) -> Vector:
+        """The inverse of what the ridge answers on unused cells to forces there."""
+        columns = []
+        for cell in self.unused:
+            force = np.zeros(self.design.n_published)
+            force[cell] = 1.0
+            columns.append(self._on_whole(force)[self.unused])
+        return np.asarray(pinvh(np.array(columns), rtol=_SAME), dtype=np.float64)
+
+    def _on_whole(self, residual: Vector) -> Vector:
+        """The answer if all cells were used: both kinds of values in turn, back as forth."""
         if self._coarse is None:
             return self._answer_to_contradictions(residual)
         answer = self._answer_to_differences(residual)
@@ -91,7 +122,9 @@ class NullSpace:
         import cupy
         from cupyx.scipy.sparse import csr_matrix
 
-        moved = NullSpace(self.lift.on_gpu(cupy), self.weights)
+        moved = NullSpace(self.lift.on_gpu(cupy), self.weights, cupy.asarray(self.unused))
+        if len(self.unused):
+            moved.__dict__["_of_unused"] = cupy.asarray(self._of_unused)
         moved.__dict__["_plain"] = self._plain.on_gpu()
         moved.__dict__["_weighted"] = self._weighted.on_gpu()
         for name in ("_weight_of_cell", "_is_flat"):
@@ -106,11 +139,11 @@ class NullSpace:
 
     @cached_property
     def _plain(self) -> Contradictions:
-        return Contradictions(self.design)
+        return Contradictions(self.design, tuple(float(weight > 0) for weight in self.weights))
 
     @cached_property
     def _weighted(self) -> Contradictions:
-        is_even = len(set(self.weights)) == 1
+        is_even = len({weight for weight in self.weights if weight}) == 1
         return self._plain if is_even else Contradictions(self.design, self.weights)
 
     @cached_property

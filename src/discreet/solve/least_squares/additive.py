@@ -79,6 +79,7 @@ class _Round:
     fitted: Vector
     certificate: Certificate
     steps: int
+    solver: str
 
 
 def _fit(
@@ -103,7 +104,8 @@ def _fit(
             break
         low = more
     status = Status.converged if now.certificate.holds else Status.max_steps
-    notes = {"structure": structure.kind.value, "rounds": rounds, "zeros": int(low.sum())}
+    notes: dict[str, Any] = {"structure": structure.kind.value, "solver": now.solver}
+    notes |= {"rounds": rounds, "zeros": int(low.sum())}
     seconds = time.perf_counter() - began
     return Fit(now.y, now.fitted, status, now.certificate, steps, seconds, notes, structure.design)
 
@@ -111,9 +113,9 @@ def _fit(
 def _project(
     options: Additive, structure: Structure, restrict: Restrictor, problem: Problem
 ) -> _Round:
-    y, row_space, steps, _ = nearest_solution(problem, structure, restrict, options.max_steps)
+    y, row_space, steps, how = nearest_solution(problem, structure, restrict, options.max_steps)
     certificate = certify_least_squares(problem, y, row_space)
-    return _Round(y, structure.design.aggregate(y), certificate, steps)
+    return _Round(y, structure.design.aggregate(y), certificate, steps, how)
 
 
 def _without(problem: Problem, low: Marks) -> Problem:

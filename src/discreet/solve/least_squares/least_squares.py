@@ -122,7 +122,7 @@ def _unstored(
     targets = Targets.of(design, z, weights, np.zeros(0, dtype=np.int64))
     if not suits(design, targets.weights):
         return None
-    return UnstoredFit(design, design.fused("linear"), targets, accuracy, 0.0)()
+    return UnstoredFit.of(design, "linear", targets, accuracy)()
 
 
 def _status(holds: bool, steps: int, max_steps: int) -> Status:

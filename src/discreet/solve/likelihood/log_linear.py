@@ -17,13 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.design.base import Design
-from discreet.design.fused.devices import check_device
+from discreet.design.fused.devices import check_device, on_processor, require_gpu
 from discreet.design.membership import Membership
 from discreet.design.product import LARGEST_DENSE
 from discreet.solve.fit import Certificate, Fit, FitterBase, Prepared, Status
 from discreet.solve.inputs import (
     check_tolerance,
     check_whole,
+    checked_start,
     checked_values,
     checked_weights,
     non_negative,
@@ -94,6 +95,8 @@ class LogLinear(FitterBase):
 
     def prepare(self, design: Design) -> Prepared:
         """Index the inner cells once for many right-hand sides, when they are needed first."""
+        if self.device == "gpu":
+            require_gpu()
         return _Prepared(self, design)
 
 
@@ -108,9 +111,11 @@ class _Prepared(Indexed):
         began, design = time.perf_counter(), self.design
         used = checked_weights(design, weights) > 0
         values = checked_values(design, z, used)
-        fit = self._by_newton(values, used)
-        if fit is None:
+        fit = newton_fit(self.options, design, values, used)
+        if isinstance(fit, str):
+            why = fit
             fit = fit_members(self.options, design, self.members, self.start, z, weights=weights)
+            fit.notes["device"] = on_processor(self.options.device, why)
         if fit.status is not Status.stalled or design.n_inner > LARGEST_DENSE:
             return fit
         target = np.maximum(values, 0.0)
@@ -120,32 +125,26 @@ class _Prepared(Indexed):
         notes, seconds = fit.notes | {"conflict": proof}, time.perf_counter() - began
         return replace(fit, status=Status.inconsistent, notes=notes, seconds=seconds)
 
-    def _by_newton(self, values: Vector, used: Marks) -> Fit | None:
-        if self.options.start is not None or not used.all():
-            return None
-        fit = newton_fit(self.options, self.design, values)
-        large = self.design.n_inner > LARGEST_DENSE
-        return fit if fit is None or fit.is_converged or large else None
 
-
-def newton_fit(options: LogLinear, design: Design, values: Vector) -> Fit | None:
-    """The fit of a large complete table by Newton's method; `None` where sweeps must do."""
-    if (
-        design.n_inner < LOG_LINEAR.never_stored
-        or design.n_published > LOG_LINEAR.most_published * design.n_inner
-    ):
-        return None  # margins settle many cells, and vectors of Newton's method are no shorter
+def newton_fit(options: LogLinear, design: Design, values: Vector, used: Marks) -> Fit | str:
+    """The fit of a large complete table by Newton's method; else the reason why sweeps must do."""
+    least, most = LOG_LINEAR.never_stored, options.max_steps
+    if design.n_inner < least:
+        return f"the table has {design.n_inner:,} inner cells, fewer than {least:,}"
     structured = design.over_variables
     if structured is None or not structured.has_passes:
-        return None
+        return "the design is not complete, and its zeros are no product of small masks"
     z = non_negative(design, values, options.tolerance, options.name)
-    if not z.any():
-        return None
-    passes = structured.fused("exponential", device=options.device)
-    most = options.max_steps
-    if design.n_inner <= LARGEST_DENSE:
+    if design.n_published > LOG_LINEAR.most_published * design.n_inner or not z.any():
+        return "margins settle many cells"  # and vectors of Newton's method are no shorter
+    start = None if options.start is None else checked_start(design, options.start)
+    passes = structured.fused("exponential", start=start, device=options.device)
+    if is_storable := design.n_inner <= LARGEST_DENSE:
         most = min(most, LOG_LINEAR.most_steps)
-    return fit_unstored(structured, passes, z, _goal(options, z), most)
+    fit = fit_unstored(structured, passes, z, used, start, _goal(options, z), most)
+    if is_storable and not fit.is_converged:
+        return "Newton's method on the dual did not arrive"
+    return fit
 
 
 def fit_members(
@@ -181,7 +180,8 @@ def fit_members(
         lambda: is_enough(design.aggregate(assembled())),
     )
     y, nu = assembled(), _multipliers(run, reduced, groups, start)
-    notes: dict[str, Any] = {"open_cells": len(reduced.left), "multipliers": nu}
+    notes: dict[str, Any] = {"solver": "iterative proportional fitting"}
+    notes |= {"open_cells": len(reduced.left), "multipliers": nu}
     if status is Status.inconsistent:
         u = run.conflict if reduced.conflict is None else reduced.conflict
         notes["conflict"] = reduced.refutation(groups, np.asarray(u))[:-1]

@@ -103,7 +103,8 @@ class _Prepared(Indexed):
         status = Status.converged if certificate.holds else search.status
         if bool((~reachable & (w > 0) & (target > 0)).any()):
             status = Status.inconsistent
-        notes = {"dual": search.dual, "multipliers": table.notes["multipliers"]}
+        notes = {"solver": "primal-dual steps", "dual": search.dual}
+        notes["multipliers"] = table.notes["multipliers"]
         steps, seconds = search.steps + table.iterations, time.perf_counter() - began
         return Fit(table.cells, table.z, status, certificate, steps, seconds, notes, design)
 
@@ -111,8 +112,8 @@ class _Prepared(Indexed):
         """The log-linear fit of a large complete table whose margins some table has."""
         if self.options.start is not None or not bool((w > 0).all()):
             return None
-        table = newton_fit(LogLinear(tolerance=self.options.tolerance), self.design, z)
-        if table is None or not table.is_converged:
+        table = newton_fit(LogLinear(tolerance=self.options.tolerance), self.design, z, w > 0)
+        if isinstance(table, str) or not table.is_converged:
             return None
         loss = poisson_loss(z, table.z, w)
         gap = loss / size_of(loss, z, w)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from discreet.design.base import Design
-from discreet.design.fused.devices import check_device
+from discreet.design.fused.devices import check_device, on_processor, require_gpu
 from discreet.design.incidence import Restrictor
 from discreet.design.product import ProductDesign
 from discreet.errors import ParameterError
@@ -163,6 +163,8 @@ class NonNegative(FitterBase):
 
     def prepare(self, design: Design) -> Prepared:
         """Find the structure of the design once for many right-hand sides."""
+        if self.device == "gpu":
+            require_gpu()
         return partial(_fit, _Prepared.of(self, design))
 
 
@@ -221,7 +223,7 @@ def _fit(prepared: _Prepared, z: NDArray[Any], *, weights: NDArray[Any] | None =
     options, design = prepared.options, prepared.structure.design
     accuracy = Accuracy(options.tolerance, options.count)
     unstored = _by_dual(prepared, z, weights, accuracy)
-    if unstored is not None:
+    if isinstance(unstored, Fit):
         return unstored
     problem = Problem.of(design, z, weights, prepared.prior, accuracy, prepared.exact)
     stiff = StiffMargins(problem, prepared.working_weight, partial(_projected, prepared))
@@ -238,6 +240,7 @@ def _fit(prepared: _Prepared, z: NDArray[Any], *, weights: NDArray[Any] | None =
     notes = {
         "structure": prepared.structure.kind.value,
         "solver": answer.solver,
+        "device": on_processor(options.device, unstored),
         "dual": answer.dual,
         "norm_dual": answer.norm_dual,
         "held": problem.held,
@@ -304,18 +307,22 @@ def _without_bounds(prepared: _Prepared, stiff: StiffMargins) -> _Answer | None:
 
 def _by_dual(
     prepared: _Prepared, z: NDArray[Any], weights: NDArray[Any] | None, accuracy: Accuracy
-) -> Fit | None:
-    """Newton's method on the dual, for large complete tables of which margins are published."""
-    design = prepared.structure.design
-    if design.n_inner < SCHEDULE.never_stored or not prepared.prior.is_plain:
-        return None
+) -> Fit | str:
+    """Newton's method on the dual, for large complete tables of which margins are published.
+
+    Else the reason why the cells are stored.
+    """
+    design, least = prepared.structure.design, SCHEDULE.never_stored
+    if design.n_inner < least:
+        return f"the table has {design.n_inner:,} inner cells, fewer than {least:,}"
     targets = Targets.of(design, z, weights, prepared.exact)
     if not suits(design, targets.weights):
-        return None
-    passes = design.fused("positive", device=prepared.options.device)
-    fit = UnstoredFit(design, passes, targets, accuracy, prepared.penalty)()
-    if fit is not None:
-        fit.notes["structure"] = prepared.structure.kind.value
+        return "its margins, zeros or weights are not such that cells need not be stored"
+    penalty, device = prepared.penalty, prepared.options.device
+    fit = UnstoredFit.of(design, "positive", targets, accuracy, penalty, prepared.prior, device)()
+    if fit is None:
+        return "Newton's method on the dual did not arrive"
+    fit.notes["structure"] = prepared.structure.kind.value
     return fit
 
 
