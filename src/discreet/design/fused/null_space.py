@@ -6,10 +6,8 @@ table: margins of single categories that disagree about an effect they share, wh
 finds in closed form; and a cell of a coarser level, less the cells it is made of in the next finer
 margin. What is left are margins of single categories, where the diagonal serves.
 
-A published cell that is not used has no value to contradict others with. What no table has is then
-the part of the null space that vanishes there; with :math:`N` the answer of the ridge on all of it
-and :math:`K` the unused cells, the answer on this part is
-:math:`N - N_{\cdot K} N_{KK}^{-1} N_{K\cdot}`.
+A published cell that is not used takes no part: with :math:`P` the preconditioner of all cells and
+:math:`K` the unused ones, :math:`P - P_{\cdot K} P_{KK}^{-1} P_{K\cdot}` is that of the others.
 """
 
 from __future__ import annotations
@@ -19,7 +17,6 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import pinvh
 from scipy.sparse import coo_array, csr_array
 
 from discreet.design.fused.contradictions import Contradictions
@@ -28,7 +25,7 @@ from discreet.design.support import Lift
 
 Vector = NDArray[np.float64]
 
-_SAME = 1e-8  # of the largest: answers that differ by less from each other are not told apart
+_SAME = 1e-10  # of the largest: answers of unused cells below this are rounding errors
 _SWEEPS = 8  # between both kinds of values; fewer cost passes, more cost as much as they save
 _STEP = 1.8  # relaxation; below 2 every sweep stays a preconditioner
 MOST_UNUSED = 1_000
@@ -51,6 +48,8 @@ class NullSpace:
     weights: tuple[float, ...]
     unused: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
+    _held: tuple[Vector, Vector] | None = field(default=None, init=False)
+
     @property
     def design(self) -> ProductDesign:
         """The full crossing."""
@@ -71,32 +70,53 @@ class NullSpace:
           inverse: One over the diagonal of the Hessian.
           ridge: Factor of the ridge.
         """
-        residual, inverse = self.lift.widened(residual), self.lift.widened(inverse)
-        rest = self._is_flat * inverse * (residual - self._plain.part(residual))
-        answer = rest - self._plain.part(rest)
-        return self.lift.taken(answer + self._on_null_space(residual) / ridge)
+        residual, inverse, diagonal = (*map(self.lift.widened, (residual, inverse)), inverse)
+        if len(self.unused) == 0:
+            return self.lift.taken(self._answer(residual, inverse, ridge))
+        holding = self._holding(diagonal, inverse, ridge)
+        forces = residual - self._on_unused(
+            holding @ self._answer(residual, inverse, ridge)[self.unused]
+        )
+        answer = self._answer(forces, inverse, ridge)
+        back = self._answer(self._on_unused(holding @ answer[self.unused]), inverse, ridge)
+        return self.lift.taken(answer - back)
 
-    def _on_null_space(self, residual: Vector) -> Vector:
-        """The answer of the ridge alone, where it vanishes on unused cells."""
-        answer = self._on_whole(residual)
-        if len(self.unused):
-            force = np.zeros_like(residual)
-            force[self.unused] = self._of_unused @ answer[self.unused]
-            answer = answer - self._on_whole(force)
-        return answer
+    def _answer(self, residual: Vector, inverse: Vector, ridge: float) -> Vector:
+        """An approximate solution if all cells were used."""
+        rest = self._is_flat * inverse * (residual - self._plain.part(residual))
+        return rest - self._plain.part(rest) + self._on_null_space(residual) / ridge
+
+    def _on_unused(self, values: Vector) -> Vector:
+        found = np.zeros_like(values, shape=self.design.n_published)
+        found[self.unused] = values
+        return found
+
+    def _holding(self, diagonal: Vector, inverse: Vector, ridge: float) -> Vector:
+        """Which forces hold the unused cells where they are: nearly the inverse of their answers.
+
+        Kept for one diagonal; a factor on both sides stands in for the diagonal inside.
+        """
+        if self._held is None or self._held[0] is not diagonal:
+            null, rest, identity = self._of_unused
+            scale = np.sqrt(self._is_flat * inverse)[self.unused]
+            answers = null / ridge + scale[:, None] * rest * scale[None, :]
+            answers = answers + _SAME * answers.max() * identity
+            self.__dict__["_held"] = diagonal, np.linalg.inv(answers)
+        found: Vector = self._held[1]
+        return found
 
     @cached_property
-    def _of_unused(self) -> Vector:
-        """The inverse of what the ridge answers on unused cells to forces there."""
-        columns = []
-        for cell in self.unused:
-            force = np.zeros(self.design.n_published)
-            force[cell] = 1.0
-            columns.append(self._on_whole(force)[self.unused])
-        return np.asarray(pinvh(np.array(columns), rtol=_SAME), dtype=np.float64)
+    def _of_unused(self) -> tuple[Vector, Vector, Vector]:
+        """Answers of unused cells to forces there: by the ridge, of the rest; and the identity."""
+        null, rest, identity = [], [], np.eye(len(self.unused))
+        for row in identity:
+            force = self._on_unused(row)
+            null.append(self._on_null_space(force)[self.unused])
+            rest.append((force - self._plain.part(force))[self.unused])
+        return np.array(null), np.array(rest), identity
 
-    def _on_whole(self, residual: Vector) -> Vector:
-        """The answer if all cells were used: both kinds of values in turn, back as forth."""
+    def _on_null_space(self, residual: Vector) -> Vector:
+        """The answer of the ridge alone: both kinds of values in turn, the same back as forth."""
         if self._coarse is None:
             return self._answer_to_contradictions(residual)
         answer = self._answer_to_differences(residual)
@@ -124,7 +144,7 @@ class NullSpace:
 
         moved = NullSpace(self.lift.on_gpu(cupy), self.weights, cupy.asarray(self.unused))
         if len(self.unused):
-            moved.__dict__["_of_unused"] = cupy.asarray(self._of_unused)
+            moved.__dict__["_of_unused"] = tuple(map(cupy.asarray, self._of_unused))
         moved.__dict__["_plain"] = self._plain.on_gpu()
         moved.__dict__["_weighted"] = self._weighted.on_gpu()
         for name in ("_weight_of_cell", "_is_flat"):

@@ -54,7 +54,7 @@ MOST_PIECES = 16
 
 
 class FusedPass:
-    r"""Margins of :math:`y = \varphi(s + qX\nu)`, and of its change along a direction, in a pass each.
+    r"""Margins of :math:`y = \varphi(s + qX\nu)`, and of its change along a direction.
 
     Promise: the same numbers for any number of threads, since the table is cut into pieces by its
     shape alone and their sums are added in order.

@@ -12,8 +12,8 @@ the innermost axis everything is a row::
 
 A starting table and a table of variances, where there are any, are read row by row in the same
 order; they are all of the table's size that a pass looks at. A pass may be one piece of the table:
-the part `k0 … k1` of the innermost axis and `j0 … j1` of the one before it. The text depends on the faces alone, not on their sizes, so that few texts serve many
-designs.
+the part `k0 … k1` of the innermost axis and `j0 … j1` of the one before it. The text depends on the
+faces alone, not on their sizes, so that few texts serve many designs.
 """
 
 from __future__ import annotations

@@ -99,8 +99,12 @@ def _fit(
         design, target, w, search.y, search.dual, search.ridge, search.ridge_dual, accuracy
     )
     status = Status.converged if certificate.holds else search.status
-    notes: dict[str, Any] = {"solver": "primal-dual steps", "dual": search.dual}
-    notes |= {"ridge": search.ridge, "ridge_dual": search.ridge_dual}
+    notes = {
+        "solver": "primal-dual steps",
+        "dual": search.dual,
+        "ridge": search.ridge,
+        "ridge_dual": search.ridge_dual,
+    }
     y, seconds = search.y, time.perf_counter() - began
     return Fit(y, design.aggregate(y), status, certificate, search.steps, seconds, notes, design)
 
