@@ -132,6 +132,17 @@ def test_raking_gives_the_table_of_sweeps(unstored, name, zeros):
     np.testing.assert_allclose(found.y, model, rtol=1e-9, atol=1e-9)
 
 
+def test_a_poisson_fit_that_adds_up_has_a_start_and_unused_cells_too(unstored):
+    design = dc.Design.product(SIZES, PAIRS)
+    _, z, _ = noisy(design)
+    w = suppressed(design, "cells")
+    start = np.random.default_rng(3).gamma(1.0, size=design.n_inner)
+    found = dc.Poisson(start=start)(design, z, weights=w).require()
+    assert found.notes["solver"] == NEWTON
+    other = stored(dc.Poisson(start=start, tolerance=1e-9), design, z, w)
+    np.testing.assert_allclose(found.y, other.y, rtol=1e-3, atol=1e-3)
+
+
 def test_some_cells_of_a_fit_with_a_start_are_those_of_the_whole(unstored):
     design = with_zeros()
     counts, truth, _ = noisy(design)

@@ -25,7 +25,7 @@ def by_dual(monkeypatch):
     """The dual for tables of any size, even where few cells are positive."""
     always = replace(non_negative.SCHEDULE, never_stored=0)
     monkeypatch.setattr(non_negative, "SCHEDULE", always)
-    monkeypatch.setattr(dual_fit, "_most", lambda design, newton, schedule: schedule.most_gradients)
+    monkeypatch.setattr(dual_fit, "_most", lambda *_: 1500)
 
 
 def noisy(scale, exact=()):

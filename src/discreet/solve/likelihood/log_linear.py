@@ -71,7 +71,8 @@ class LogLinear(FitterBase):
       start: Starting table `s`, one value per inner cell; zeros stay zero. Ones by default.
       memory: Sweeps the acceleration looks back on; zero gives the plain iteration.
       device: Where large complete tables are computed: `"cpu"`, `"gpu"` (an NVIDIA card, with the
-        extra `[gpu]`), or `"auto"` for the card where there is one.
+        extra `[gpu]`), or `"auto"` for the card where there is one. A fit that was asked to use
+        a card and did not says why in its notes.
 
     See Deming & Stephan (1940), Walker & Ni (2011), Langsrud & Lupp (2021).
     """

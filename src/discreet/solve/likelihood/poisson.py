@@ -110,9 +110,8 @@ class _Prepared(Indexed):
 
     def _that_adds_up(self, z: Vector, w: Vector) -> Fit | None:
         """The log-linear fit of a large complete table whose margins some table has."""
-        if self.options.start is not None or not bool((w > 0).all()):
-            return None
-        table = newton_fit(LogLinear(tolerance=self.options.tolerance), self.design, z, w > 0)
+        likely = LogLinear(tolerance=self.options.tolerance, start=self.options.start)
+        table = newton_fit(likely, self.design, z, w > 0)
         if isinstance(table, str) or not table.is_converged:
             return None
         loss = poisson_loss(z, table.z, w)

@@ -133,7 +133,8 @@ class NonNegative(FitterBase):
         Cells with variance zero keep their starting value.
       count: What one count is in the units of the data.
       device: Where large complete tables are computed: `"cpu"`, `"gpu"` (an NVIDIA card, with the
-        extra `[gpu]`), or `"auto"` for the card where there is one.
+        extra `[gpu]`), or `"auto"` for the card where there is one. A fit that was asked to use
+        a card and did not says why in its notes.
 
     See Langsrud (2019b); Hintermüller, Ito & Kunisch (2003); Dostál (2009).
     """
