@@ -29,7 +29,7 @@ SLICE = 1_000_000
 
 
 class ModelTable(NDArrayOperatorsMixin):
-    r"""The table :math:`y = \varphi(X\nu)`, computed cell by cell where it is asked for.
+    r"""The table :math:`y = \varphi(s + qX\nu)`, computed cell by cell where it is asked for.
 
     It stands in for an array of inner cells: it has a length, can be indexed by positions, and
     becomes an array wherever NumPy needs one.
@@ -38,13 +38,23 @@ class ModelTable(NDArrayOperatorsMixin):
       design: A complete design, or one whose structural zeros are masks.
       link: The function :math:`\varphi`.
       nu: One value for each published cell.
+      start: The table :math:`s`, one value for each inner cell, if there is one.
+      variance: The table :math:`q`, if there is one.
     """
 
     dtype = np.dtype(np.float64)
     ndim = 1
 
-    def __init__(self, design: StructuredDesign, link: Link, nu: Vector) -> None:
+    def __init__(
+        self,
+        design: StructuredDesign,
+        link: Link,
+        nu: Vector,
+        start: Vector | None = None,
+        variance: Vector | None = None,
+    ) -> None:
         self.design, self.link, self.nu = design, link, nu
+        self.start, self.variance = start, variance
         self._kept: Vector | None = None
 
     def __len__(self) -> int:
@@ -82,7 +92,7 @@ class ModelTable(NDArrayOperatorsMixin):
                 "are held in memory. Ask for some of them with `fit.inner(codes)`, or write them "
                 "to a file with `fit.write(path)`."
             )
-        y = self.link.of(self.design.adjoint(self.nu))
+        y = self.link.of(self.design.adjoint(self.nu), self.start, self.variance)
         y.flags.writeable = False
         if len(self) <= KEPT:
             self._kept = y
@@ -100,7 +110,17 @@ class ModelTable(NDArrayOperatorsMixin):
             flat, inside = full.placed(k, index)
             values = nu[full.slice_of(k)][np.where(inside, flat, 0)]
             total = total + np.where(inside, values, 0.0)
-        return np.where(self.is_possible(index), self.link.of(np.asarray(total)), 0.0)
+        y = self.link.of(np.asarray(total), *self._stored_at(index))
+        return np.where(self.is_possible(index), y, 0.0)
+
+    def _stored_at(self, index: Sequence[NDArray[Any]]) -> tuple[Vector | None, Vector | None]:
+        """Start and variance of cells by their leaf positions; any value at structural zeros."""
+        if self.start is None and self.variance is None:
+            return None, None
+        flat = np.ravel_multi_index(np.broadcast_arrays(*index), self.design.shape)
+        cells = np.minimum(self.design.inner_at(flat), len(self) - 1)
+        start = None if self.start is None else self.start[cells]
+        return start, None if self.variance is None else self.variance[cells]
 
     def is_possible(self, index: Sequence[NDArray[Any]]) -> NDArray[np.bool_]:
         """Whether cells, by the leaf position on each axis, are no structural zeros."""

@@ -200,12 +200,22 @@ class StructuredDesign(Design):
         """Whether the inner cells are a product of masks."""
         return self.masks is not None
 
-    def fused(self, link: str, *, threads: int = 2, device: str = "cpu") -> FusedPass | GpuPass:
-        r"""Passes over :math:`y = \varphi(X\nu)` that keep margins only; see `FusedPass`.
+    def fused(
+        self,
+        link: str,
+        *,
+        start: NDArray[np.float64] | None = None,
+        variance: NDArray[np.float64] | None = None,
+        threads: int | None = None,
+        device: str = "cpu",
+    ) -> FusedPass | GpuPass:
+        r"""Passes over :math:`y = \varphi(s + qX\nu)` that keep margins only; see `FusedPass`.
 
         Args:
           link: `"positive"`, `"exponential"` or `"linear"`.
-          threads: Threads at most.
+          start: The table :math:`s`, a value for each inner cell.
+          variance: The table :math:`q`.
+          threads: Threads at most; as many as there are processors by default.
           device: `"cpu"`, `"gpu"`, or `"auto"` for a graphics processor where there is one, this
             design has kernels for it, and the table is large enough to make up for compiling them.
         """
@@ -218,8 +228,8 @@ class StructuredDesign(Design):
             raise DesignError("the structural zeros of this design are no product of small masks.")
         is_large = self.n_inner >= WORTH_A_GPU
         if device == "gpu" or (device == "auto" and is_large and has_gpu() and GpuPass.suits(self)):
-            return GpuPass(self, link)
-        return FusedPass(self, link, threads=threads)
+            return GpuPass(self, link, start=start, variance=variance)
+        return FusedPass(self, link, start=start, variance=variance, threads=threads)
 
     @property
     def over_variables(self) -> StructuredDesign:

@@ -1,11 +1,11 @@
 r"""Newton's method on the dual of smooth fits, for tables that are never stored.
 
-A smooth fit has the form :math:`y = \varphi(X\nu)` with one value of :math:`\nu` for each published
-cell, and :math:`\nu` minimises a convex function with the gradient
+A smooth fit has the form :math:`y = \varphi(s + qX\nu)` with one value of :math:`\nu` for each
+published cell, and :math:`\nu` minimises a convex function with the gradient
 
-.. math:: F(\nu) = \rho V (\nu - \nu_0) + X^\top \varphi(X\nu) - z.
+.. math:: F(\nu) = \rho V (\nu - \nu_0) + X^\top \varphi(s + qX\nu) - z.
 
-Its Hessian :math:`\rho V + X^\top D X`, :math:`D = \operatorname{diag} \varphi'`, is met by
+Its Hessian :math:`\rho V + X^\top D X`, :math:`D = \operatorname{diag} q\varphi'`, is met by
 conjugate gradients, and every product is one pass over the table. The preconditioner is exact on
 the values that no table has, where :math:`X` vanishes, and diagonal on the rest.
 """
@@ -36,7 +36,7 @@ class Products(Protocol):
         """A scalar product."""
 
     def table(self, nu: Vector) -> Sums:
-        """Margins, potential and largest cell."""
+        """Margins and potential."""
 
     def slope(self, nu: Vector) -> Vector:
         """Margins of the derivative."""
@@ -84,6 +84,8 @@ class DualNewton:
       variances: The diagonal of :math:`V`.
       null: How the ridge answers where no table can; targets that some table has need it not.
       nu: The point.
+      used: One for each published cell that is used, zero for others, whose :math:`\nu` does not
+        move; absent where all are used.
       centre: The point :math:`\nu_0` that the ridge draws to.
       schedule: Constants.
       gradients: Conjugate gradient steps taken.
@@ -94,6 +96,7 @@ class DualNewton:
     variances: Vector
     null: NullSpace | None
     nu: Vector
+    used: Vector | None = None
     centre: Vector = field(init=False)
     schedule: NewtonSchedule = NewtonSchedule()
     gradients: int = 0
@@ -105,7 +108,7 @@ class DualNewton:
     def solve(self, ridge: float, within: Any) -> bool:
         """Newton steps until no entry of F exceeds a bound; whether that was reached."""
         for _ in range(self.schedule.most_steps):
-            gradient = self.forces(ridge) + self.at.margins - self.z
+            gradient = self._masked(self.forces(ridge) + self.at.margins - self.z)
             if bool((np.abs(gradient) <= within).all()):
                 return True
             if self.gradients > self.schedule.most_in_all or not self._step(ridge, gradient):
@@ -156,6 +159,7 @@ class DualNewton:
             turned = self.passes.change(self.nu, direction)
             if ridge:
                 turned += kept * direction
+            turned = self._masked(turned)
             curvature = self.passes.dot(direction, turned)
             if not ridge and self._is_flat(curvature, direction, diagonal):
                 return None
@@ -185,4 +189,7 @@ class DualNewton:
         """Exact, or nearly so, on what no table can answer, by the diagonal on the rest."""
         if self.null is None:
             return inverse * residual
-        return self.null.preconditioned(residual, inverse, ridge)
+        return self._masked(self.null.preconditioned(residual, inverse, ridge))
+
+    def _masked(self, values: Vector) -> Vector:
+        return values if self.used is None else self.used * values

@@ -7,6 +7,7 @@ Blocks run one after the other. What is tested is the generated text itself.
 import ctypes
 import hashlib
 import subprocess
+from types import SimpleNamespace
 
 import numpy as np
 
@@ -52,7 +53,10 @@ extern "C" void launch_{name}(int gx, int gy, int threads, {declared}) {{
   }}
 }}
 """
-_POINTERS = {"over_inner": (7, 2), "over_outer": (5, 1)}
+_POINTERS = {"over_inner": (9, 2), "over_outer": (7, 1)}
+
+
+_ONE_CARD = SimpleNamespace(runtime=SimpleNamespace(getDeviceCount=lambda: 1))
 
 
 class EmulatedCupy:
@@ -67,6 +71,10 @@ class EmulatedCupy:
     @staticmethod
     def asnumpy(values):
         return np.asarray(values)
+
+    @property
+    def cuda(self):
+        return _ONE_CARD
 
     def RawModule(self, code, options):
         return EmulatedModule(code, self._folder)

@@ -14,6 +14,7 @@ from discreet.design.fused.gpu import GpuPass
 from discreet.design.fused.source import LINKS
 from discreet.errors import DesignError, MissingDependencyError, ParameterError
 from tests.design.fused.emulated_cupy import EmulatedCupy
+from tests.design.fused.test_passes import STORED, tables
 
 SIZES = {"a": 2, "b": 3, "c": 4, "d": 37}
 DESIGNS = {
@@ -59,6 +60,7 @@ def emulated(folder, monkeypatch):
         pytest.skip("the emulation of graphics processors needs g++")
     module = EmulatedCupy(folder)
     monkeypatch.setattr(gpu, "cupy", lambda: module)
+    monkeypatch.setattr(devices, "cupy", lambda: module)
     monkeypatch.setattr(null_space.NullSpace, "on_gpu", lambda self: self)
     gpu._module.cache_clear()
     yield module
@@ -71,15 +73,15 @@ def card():
         pytest.skip("there is no graphics processor here")
 
 
-def agree(design, link, tolerance):
+def agree(design, link, tolerance, stored=()):
     rng = np.random.default_rng(1)
     nu, direction = rng.standard_normal((2, design.n_published))
-    here, there = design.fused(link), design.fused(link, device="gpu")
+    given = tables(design, link, stored)
+    here, there = design.fused(link, **given), design.fused(link, device="gpu", **given)
     on, by = there.to_device(nu), there.to_device(direction)
     expected, found = here.table(nu), there.table(on)
     np.testing.assert_allclose(there.to_host(found.margins), expected.margins, rtol=tolerance)
     assert found.potential == pytest.approx(expected.potential, rel=tolerance)
-    assert found.largest == pytest.approx(expected.largest, rel=tolerance)
     for name in ("slope", "change"):
         points = (nu,) if name == "slope" else (nu, direction)
         moved = (on,) if name == "slope" else (on, by)
@@ -89,7 +91,10 @@ def agree(design, link, tolerance):
             rtol=tolerance,
             atol=tolerance * float(np.abs(expected.margins).max()),
         )
-    assert there.pull(on, by) == pytest.approx(here.pull(nu, direction), rel=tolerance)
+    top, place = there.strongest(on, by)
+    assert top == pytest.approx(here.pull(nu, direction), rel=tolerance)
+    cell = design.inner_at(np.ravel_multi_index(place, design.shape))
+    assert abs(design.adjoint(direction)[cell]) == pytest.approx(top, rel=tolerance)
 
 
 @pytest.mark.parametrize(
@@ -109,6 +114,28 @@ def test_the_text_of_the_kernels_gives_the_margins_of_the_processor(emulated, na
 @pytest.mark.parametrize("name", DESIGNS)
 def test_a_card_gives_the_margins_of_the_processor(card, name, link):
     agree(DESIGNS[name](), link, 1e-12)
+
+
+WITH_TABLES = [
+    ("pairs", "positive", "both"),
+    ("pairs", "exponential", "start"),
+    ("another order", "positive", "variance"),
+    ("hierarchy", "positive", "start"),
+    ("zeros beside margins", "linear", "both"),
+    ("no long axis", "positive", "both"),
+]
+
+
+@pytest.mark.parametrize(("name", "link", "stored"), WITH_TABLES)
+def test_kernels_read_starting_tables_and_variances(emulated, name, link, stored):
+    agree(DESIGNS[name](), link, 1e-12, STORED[stored])
+
+
+@pytest.mark.parametrize("stored", ["start", "variance", "both"])
+@pytest.mark.parametrize("link", list(LINKS))
+@pytest.mark.parametrize("name", DESIGNS)
+def test_a_card_reads_starting_tables_and_variances(card, name, link, stored):
+    agree(DESIGNS[name](), link, 1e-12, STORED[stored])
 
 
 def noisy(design):

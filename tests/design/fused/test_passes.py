@@ -2,6 +2,7 @@
 
 import itertools
 
+import numba
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
@@ -15,13 +16,8 @@ from discreet.design.inner import ModelTable, chosen_cells
 from discreet.errors import DesignError, ParameterError
 from tests.strategies import designs
 
-VALUE = {"positive": lambda t: np.maximum(t, 0.0), "exponential": np.exp, "linear": lambda t: t}
-SLOPE = {"positive": lambda t: (t > 0).astype(float), "exponential": np.exp, "linear": np.ones_like}
-POTENTIAL = {
-    "positive": lambda t: 0.5 * np.maximum(t, 0.0) ** 2,
-    "exponential": np.exp,
-    "linear": lambda t: 0.5 * t**2,
-}
+TABLES = ("start", "variance")
+STORED = {"nothing": (), "start": ("start",), "variance": ("variance",), "both": TABLES}
 
 
 def interpreted(source):
@@ -31,22 +27,49 @@ def interpreted(source):
     return space["run"]
 
 
-def check(design, link, nu, direction, **options):
-    fused = design.fused(link, **options)
-    t = design.adjoint(nu)
-    margins, potential, largest = fused.table(nu)
-    assert largest == pytest.approx(VALUE[link](t).max(initial=0.0), rel=1e-12)
-    np.testing.assert_allclose(margins, design.aggregate(VALUE[link](t)), rtol=1e-12, atol=1e-12)
-    np.testing.assert_allclose(potential, POTENTIAL[link](t).sum(), rtol=1e-12, atol=1e-12)
-    np.testing.assert_allclose(
-        fused.slope(nu), design.aggregate(SLOPE[link](t)), rtol=1e-12, atol=1e-12
-    )
-    changed = design.aggregate(SLOPE[link](t) * design.adjoint(direction))
-    np.testing.assert_allclose(fused.change(nu, direction), changed, rtol=1e-11, atol=1e-11)
+def tables(design, link, stored, seed=7):
+    """A starting table and variances, some of them zero; an exponential has a start alone."""
+    rng = np.random.default_rng(seed)
+    variance = rng.gamma(2.0, size=design.n_inner) * (rng.random(design.n_inner) < 0.8)
+    start = rng.gamma(1.0, size=design.n_inner) * (variance > 0)
+    known = {"start": start, "variance": variance}
+    return {name: known[name] for name in stored if (link, name) != ("exponential", "variance")}
+
+
+def slow(link, t, start=None, variance=None):
+    """Cells, their derivatives by the sum `t`, and the integrals of the cells over it."""
+    if link == "exponential":
+        y = np.exp(t) * (1.0 if start is None else start)
+        return y, y, y
+    s, q = (np.zeros_like(t) if start is None else start), np.ones_like(t)
+    q = q if variance is None else variance
+    y = s + q * t
+    y = np.maximum(y, 0.0) if link == "positive" else y
+    integral = np.divide(y**2, 2 * q, out=np.zeros_like(t), where=q > 0)
+    return y, np.where((y > 0) | (link == "linear"), q, 0.0), integral
+
+
+def check(design, link, nu, direction, given=None, **options):
+    given = given or {}
+    fused = design.fused(link, **given, **options)
+    y, slope, potential = slow(link, design.adjoint(nu), **given)
+    found = fused.table(nu)
+    np.testing.assert_allclose(found.margins, design.aggregate(y), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(found.potential, potential.sum(), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(fused.slope(nu), design.aggregate(slope), rtol=1e-12, atol=1e-12)
     force = design.adjoint(direction)
-    moving = np.where(t > 0, np.abs(force), force) if link == "positive" else np.abs(force)
-    top = moving.max(initial=0.0)
-    assert fused.pull(nu, direction) == pytest.approx(top, rel=1e-11, abs=1e-11)
+    np.testing.assert_allclose(
+        fused.change(nu, direction), design.aggregate(slope * force), rtol=1e-11, atol=1e-11
+    )
+    moving = np.where(y > 0, np.abs(force), force) if link != "linear" else np.abs(force)
+    if link == "exponential":
+        moving = np.where(y > 0, moving, 0.0)
+    moving = np.where(given.get("variance", 1.0) == 0, 0.0, moving)
+    top, place = fused.strongest(nu, direction)
+    assert top == pytest.approx(moving.max(initial=0.0), rel=1e-11, abs=1e-11)
+    if top > 0:
+        cell = design.inner_at(np.ravel_multi_index(place, design.shape) if place else 0)
+        assert moving[cell] == pytest.approx(top, rel=1e-11)
 
 
 @st.composite
@@ -69,8 +92,9 @@ def masked_designs(draw):
     design=designs(kinds=("product",)) | masked_designs(),
     seed=st.integers(0, 2**20),
     row=st.integers(1, 4),
+    stored=st.sampled_from(sorted(STORED)),
 )
-def test_the_text_of_a_pass_gives_the_margins_of_the_table(link, design, seed, row):
+def test_the_text_of_a_pass_gives_the_margins_of_the_table(link, design, seed, row, stored):
     assume(design.has_passes)
     rng = np.random.default_rng(seed)
     nu, direction = rng.standard_normal((2, design.n_published))
@@ -79,7 +103,7 @@ def test_the_text_of_a_pass_gives_the_margins_of_the_table(link, design, seed, r
         patch.setattr(passes, "SHORTEST_ROW", row)
         patch.setattr(passes, "LARGEST_ROWS", 0)
         patch.setattr(passes, "WORTH_A_THREAD", 4)
-        check(design, link, nu, direction, threads=1)
+        check(design, link, nu, direction, tables(design, link, STORED[stored]), threads=1)
 
 
 SIZES = {"age": 4, "status": 3, "region": 5, "branch": 6}
@@ -173,23 +197,69 @@ def test_cells_of_a_model_leave_out_structural_zeros():
     assert len(children) == 29
 
 
+@pytest.mark.parametrize("stored", ["nothing", "both"])
 @pytest.mark.parametrize("link", list(LINKS))
-def test_compiled_passes_agree_with_the_table(link):
+def test_compiled_passes_agree_with_the_table(link, stored):
     sizes = {"a": 3, "b": 7, "c": 5, "d": 4}
     design = dc.Design.product(sizes, margins=list(itertools.combinations(sizes, 2)))
     rng = np.random.default_rng(3)
     nu, direction = rng.standard_normal((2, design.n_published))
-    check(design, link, nu, direction)
+    check(design, link, nu, direction, tables(design, link, STORED[stored]))
 
 
-def test_the_number_of_threads_changes_no_bit(monkeypatch):
+@pytest.mark.parametrize("stored", STORED)
+@pytest.mark.parametrize("link", list(LINKS))
+def test_the_change_of_a_table_is_the_derivative_of_its_margins(monkeypatch, link, stored):
+    """And its margins are that of the potential."""
+    design = dc.Design.product({"a": 3, "b": 4, "c": 5}, "a*b + b*c")
+    nu, by = np.random.default_rng(4).standard_normal((2, design.n_published))
+    monkeypatch.setattr(passes, "compiled", interpreted)
+    fused = design.fused(link, **tables(design, link, STORED[stored]))
+    step = 1e-6
+    below, above = fused.table(nu - step * by), fused.table(nu + step * by)
+    slope = (above.potential - below.potential) / (2 * step)
+    assert slope == pytest.approx(fused.table(nu).margins @ by, rel=1e-6)
+    changed = (above.margins - below.margins) / (2 * step)
+    np.testing.assert_allclose(fused.change(nu, by), changed, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("link", "stored"), [("positive", "nothing"), ("positive", "both"), ("exponential", "start")]
+)
+def test_the_number_of_threads_changes_no_bit(monkeypatch, link, stored):
     monkeypatch.setattr(passes, "WORTH_A_THREAD", 50)
     sizes = {"a": 3, "b": 7, "c": 5, "d": 40}
     design = dc.Design.product(sizes, margins=list(itertools.combinations(sizes, 2)))
-    nu = np.random.default_rng(3).standard_normal(design.n_published)
-    one, many = (design.fused("positive", threads=n).table(nu) for n in (1, 3))
-    assert np.array_equal(one[0], many[0])
-    assert one[1:] == many[1:]
+    nu, by = np.random.default_rng(3).standard_normal((2, design.n_published))
+    given = tables(design, link, STORED[stored])
+    one, *others = (design.fused(link, threads=n, **given) for n in (1, 2, 3, 7))
+    for many in others:
+        assert np.array_equal(one.table(nu).margins, many.table(nu).margins)
+        assert one.table(nu).potential == many.table(nu).potential
+        assert np.array_equal(one.change(nu, by), many.change(nu, by))
+        assert one.strongest(nu, by) == many.strongest(nu, by)
+
+
+def test_threads_are_as_many_as_the_processors_of_the_process(monkeypatch):
+    design = dc.Design.product({"a": 2}, "a")
+    monkeypatch.setattr(numba.config, "NUMBA_NUM_THREADS", 5)
+    assert design.fused("positive").threads == 5
+
+
+def test_a_table_given_as_start_and_variance_is_laid_out_once():
+    design = dc.Design.product({"a": 40, "b": 3}, "a + b")
+    table = np.arange(120.0)
+    fused = design.fused("positive", start=table, variance=table)
+    assert fused._tables[0] is fused._tables[1]
+    np.testing.assert_array_equal(fused._tables[0], table.reshape(40, 3).T.ravel())
+
+
+def test_tables_that_a_link_has_no_use_for_are_refused():
+    design = dc.Design.product({"a": 2}, "a")
+    with pytest.raises(ParameterError, match="has no variance, only a start"):
+        design.fused("exponential", variance=np.ones(2))
+    with pytest.raises(ParameterError, match="variance zero cannot move"):
+        design.fused("positive", start=np.ones(2), variance=np.array([0.0, 1.0]))
 
 
 @settings(max_examples=60, deadline=None)

@@ -151,15 +151,6 @@ def test_tables_with_nearly_all_cells_published_are_stored(monkeypatch):
     assert "open_cells" in dc.LogLinear()(design, design.aggregate(EXAMPLE)).require().notes
 
 
-def test_tables_of_raking_and_of_open_cells_are_stored(by_newton):
-    design = dc.Design.product(SQUARE, [("row",), ("col",)])
-    z = design.aggregate(EXAMPLE)
-    start = dc.LogLinear(start=np.arange(1.0, 10.0))(design, z).require()
-    part = dc.LogLinear()(design, z, weights=[1, 1, 1, 1, 1, 0]).require()
-    assert "open_cells" in start.notes
-    assert "open_cells" in part.notes
-
-
 def test_margins_out_of_reach_are_inconsistent_not_missing():
     design = dc.Design.product(SQUARE, [("row",), ("col",)])
     fit = dc.LogLinear()(design, [3, 0, 0, 1, 1, 2])

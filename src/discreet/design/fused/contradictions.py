@@ -38,7 +38,8 @@ class Contradictions:
 
     Attributes:
       design: A complete design; blocks at coarser levels are left out.
-      weights: A weight for each block: the projection is orthogonal with these.
+      weights: A weight for each block: the projection is orthogonal with these. Blocks of weight
+        zero are left out: what the others disagree about does not depend on them.
     """
 
     design: ProductDesign
@@ -125,6 +126,8 @@ class Contradictions:
         rows, columns, entries = [], [], []
         for effect, holders in self._holders.items():
             precision = sum(self._weight(k) / self._spread(k, effect) for k in holders)
+            if precision == 0:
+                continue
             for k, j in itertools.product(holders, holders):
                 share = (k == j) - self._weight(j) / (self._spread(k, effect) * precision)
                 for lower in _subsets(effect):

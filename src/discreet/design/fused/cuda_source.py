@@ -5,6 +5,9 @@ depend on `j`, one value for each combination `c` of the other axes, and row `j`
 that do, side by side. Two kernels compute every cell and keep sums only: `over_inner` has a thread
 for each `c` and sums over `j`; `over_outer` has threads for each `j` and for one outer axis, and
 sums over the others in registers. No sum depends on the order in which threads run.
+
+A starting table `T` and a table of variances `Q`, where there are any, lie in memory with the long
+axis outermost: threads that run side by side then read side by side in both kernels.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from discreet.design.fused.source import AxisSet, Link
+from discreet.design.fused.source import NOTHING_STORED, AxisSet, Link, Stored
 
 BLOCK = 256
 """Threads of a block."""
@@ -23,7 +26,7 @@ _REGISTERS = 96  # sums that a thread keeps at most
 _SHARED = 40_000  # bytes of shared memory that a block takes at most
 _LONGEST_UNROLLED = 512
 _MOST_ROWS = 16  # rows of V that a block of `over_inner` holds at once
-_ARGUMENTS = "const double* S, const double* V, const double* Sd, const double* Vd"
+_ARGUMENTS = ", ".join(f"const double* {name}" for name in ("S", "V", "Sd", "Vd", "T", "Q"))
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,7 @@ class CudaSource:
       n_summed: How many of them are summed, the first ones.
       link: The link.
       kind: `"table"`, `"slope"`, `"change"` or `"pull"`; see `PassSource`.
+      stored: Tables that are read.
     """
 
     sizes: tuple[int, ...]
@@ -43,6 +47,7 @@ class CudaSource:
     n_summed: int
     link: Link
     kind: str
+    stored: Stored = NOTHING_STORED
 
     @property
     def outer(self) -> tuple[int, ...]:
@@ -99,12 +104,20 @@ class CudaSource:
             kernels += [group.kernel(g) for g, group in enumerate(self.groups)]
         return "\n".join(line for kernel in kernels for line in kernel)
 
-    def cell(self, at: str, by: str) -> Iterator[str]:
-        """One cell, `y`, from the sums over its faces."""
+    def cell(self, at: str, by: str, j: str) -> Iterator[str]:
+        """One cell, `y`, from the sums over its faces; `j` is its place on the long axis."""
         yield f"double at = {f'exp({at})' if self.link.joins == '*' else at};"
+        if any(self.stored):
+            yield f"long place = (long)({j}) * {self.n_outer} + c;"
+        if self.stored.start:
+            yield "double start = T[place];"
+        if self.stored.variance:
+            yield "double variance = Q[place];"
+        if any(self.stored):
+            yield f"at = {in_c(self.link.argument(self.stored))};"
         if self.changes:
             yield f"double by = {by};"
-        yield f"double y = {in_c(self.link.formula(self.kind))};"
+        yield f"double y = {in_c(self.link.formula(self.kind, self.stored))};"
 
     def place(self, face: AxisSet) -> str:
         """Position of a face's cell."""
@@ -126,7 +139,10 @@ class CudaSource:
         return max(1, min(_MOST_ROWS, _SHARED // self._row_bytes))
 
     def _over_inner(self) -> Iterator[str]:
-        """A thread for each combination of the other axes; rows of `V` go through shared memory."""
+        """A thread for each combination of the other axes; rows of `V` go through shared memory.
+
+        A pull has no sums: in their place stands where on the long axis it is strongest.
+        """
         yield f'extern "C" __global__ void over_inner({_ARGUMENTS},'
         yield "    double* out, double* potential, double* largest, int J, int per) {"
         yield from self._thread_of_inner()
@@ -136,10 +152,13 @@ class CudaSource:
         yield "    if (on) for (int k = 0; k < n; k++) {"
         at = " + ".join(["s", *(f"v[k][a{f}]" for f in range(len(self.faces)))])
         by = " + ".join(["sd", *(f"w[k][a{f}]" for f in range(len(self.faces)))])
-        yield from ("      " + line for line in self.cell(at, by))
-        yield "      sum += y; top = fmax(top, y);"
+        yield from ("      " + line for line in self.cell(at, by, "j + k"))
+        if self.kind == "pull":
+            yield "      if (y > top) { top = y; sum = j + k; }"
+        else:
+            yield "      sum += y;"
         if self.kind == "table":
-            yield f"      pot += {in_c(self.link.potential)};"
+            yield f"      pot += {in_c(self.link.integral(self.stored))};"
         yield "    }"
         yield "  }"
         yield f"  long cell = (long)blockIdx.y * {self.n_outer} + c;"
@@ -263,7 +282,7 @@ class Group:
             yield from self._joined(depth, done, p)
         last = len(loops)
         yield f"int c = {self.source.place(tuple(range(len(self.source.outer))))};"
-        yield from self.source.cell(f"__ldg(S + c) + t{last}", f"__ldg(Sd + c) + d{last}")
+        yield from self.source.cell(f"__ldg(S + c) + t{last}", f"__ldg(Sd + c) + d{last}", "j")
         for f in self.members:
             yield f"x{f}[{self.source.place(self._looped(f))}] += y;"
         yield "}" * last
@@ -320,6 +339,9 @@ class Group:
         yield "  }"
 
 
+_OPERATORS: dict[type[ast.operator], str] = {ast.Add: "+", ast.Mult: "*", ast.Div: "/"}
+
+
 def in_c(formula: str) -> str:
     """A formula of a link, written in Python, as an expression of C."""
     return _in_c(ast.parse(formula, mode="eval").body)
@@ -331,7 +353,7 @@ def _in_c(node: ast.expr) -> str:
     if isinstance(node, ast.Compare):
         return f"{_in_c(node.left)} > {_in_c(node.comparators[0])}"
     if isinstance(node, ast.BinOp):
-        return f"{_in_c(node.left)} * {_in_c(node.right)}"
+        return f"{_in_c(node.left)} {_OPERATORS[type(node.op)]} {_in_c(node.right)}"
     if isinstance(node, ast.UnaryOp):
         return f"-{_in_c(node.operand)}"
     return ast.unparse(node)

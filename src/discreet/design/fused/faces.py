@@ -25,6 +25,7 @@ from discreet.design.support import Lift, Mask
 
 Vector = NDArray[np.float64]
 AxisSet = tuple[int, ...]
+Place = tuple[int, ...]
 
 IMPOSSIBLE = -1e300
 """What a structural zero adds to the sum in a cell; several of them are still a number."""
@@ -59,6 +60,11 @@ class Faces:
     def sizes(self) -> tuple[int, ...]:
         """Categories of the axes in the order of the pass."""
         return tuple(self.design.shape[a] for a in self.order)
+
+    def leaves(self, place: int) -> Place:
+        """The leaf positions, by axis of the design, of a cell in the order of the pass."""
+        along = dict(zip(self.order, np.unravel_index(place, self.sizes), strict=True))
+        return tuple(int(along[a]) for a in range(len(self.order)))
 
     @cached_property
     def sets(self) -> tuple[AxisSet, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -11,11 +12,11 @@ import numpy as np
 
 from discreet.design.axis import Level
 from discreet.design.fused.cuda_source import BLOCK, CudaSource
-from discreet.design.fused.devices import cupy
-from discreet.design.fused.faces import Faces
+from discreet.design.fused.devices import cupy, require_gpu
+from discreet.design.fused.faces import Faces, Place
 from discreet.design.fused.null_space import NullSpace
-from discreet.design.fused.passes import Sums
-from discreet.design.fused.source import LINKS, Link
+from discreet.design.fused.passes import Sums, Vector, checked_link, walked
+from discreet.design.fused.source import LINKS, NOTHING_STORED, Link, Stored
 from discreet.design.structured import StructuredDesign
 from discreet.errors import DesignError
 
@@ -56,20 +57,35 @@ class GpuFaces(Faces):
 
 
 class GpuPass:
-    r"""Margins of :math:`y = \varphi(X\nu)` on a graphics processor; see `FusedPass`.
+    r"""Margins of :math:`y = \varphi(s + qX\nu)` on a graphics processor; see `FusedPass`.
 
     Vectors are arrays of CuPy. The result does not depend on how threads are scheduled.
 
     Args:
       design: A complete design, or one whose structural zeros are masks.
       link: As for `FusedPass`.
+      start: The same.
+      variance: The same.
     """
 
     device = "gpu"
 
-    def __init__(self, design: StructuredDesign, link: str) -> None:
-        cupy()
-        self.design, self.link, self.faces = design, LINKS[link], GpuFaces.of(design)
+    def __init__(
+        self,
+        design: StructuredDesign,
+        link: str,
+        *,
+        start: Vector | None = None,
+        variance: Vector | None = None,
+    ) -> None:
+        self.design, self.link = design, checked_link(link, start, variance)
+        require_gpu()
+        self.faces = GpuFaces.of(design)
+        self.stored = Stored(start is not None, variance is not None)
+        *others, longest = self.faces.order
+        laid = walked(design, (longest, *others), (start, variance))
+        on_card = {id(table): cupy().asarray(table) for table in laid}
+        self._tables = tuple(on_card[id(table)] for table in laid)
         self.n_passes = 0
         self._point: tuple[Any, tuple[Any, Any]] | None = None
         if not self._source("table").fits:
@@ -98,7 +114,7 @@ class GpuPass:
         return float(a @ b)
 
     def table(self, nu: Any) -> Sums:
-        """Margins of the table, its potential and its largest cell."""
+        """Margins of the table, and its potential."""
         return self._run("table", nu)
 
     def change(self, nu: Any, direction: Any) -> Any:
@@ -113,32 +129,43 @@ class GpuPass:
         """The largest force that would still move the table."""
         return self._run("pull", nu, forces).largest
 
+    def strongest(self, nu: Any, forces: Any) -> tuple[float, Place]:
+        """The same, and the leaf positions of the cell that is pulled so."""
+        found = self._run("pull", nu, forces)
+        return found.largest, self.faces.leaves(found.place)
+
     def _run(self, kind: str, nu: Any, direction: Any = None) -> Sums:
         cp = cupy()
         self.n_passes += 1
         source, module = self._source(kind), _module(self._source(kind).text)
         s, v = self._at(nu)
         sd, vd = (s, v) if direction is None else self._operands(direction, kind == "pull")
+        read = (s, v, sd, vd, *self._tables)
         length, pieces = source.sizes[-1], -(-source.sizes[-1] // _PER)
         sums, potential, largest = cp.empty((3, pieces, source.n_outer))
         rows = cp.empty((length, source.columns[-1]))
         module.get_function("over_inner")(
             (-(-source.n_outer // BLOCK), pieces),
             (BLOCK,),
-            (s, v, sd, vd, sums, potential, largest, np.int32(length), np.int32(_PER)),
+            (*read, sums, potential, largest, np.int32(length), np.int32(_PER)),
         )
         if kind == "pull":
-            return Sums(sums, largest=float(largest.max()))
+            return self._strongest(sums.ravel(), largest.ravel())
         for g, group in enumerate(source.groups):
             module.get_function(f"over_outer_{g}")(
                 (-(-length // group.beside),),
                 (group.beside * group.along,),
-                (s, v, sd, vd, rows, np.int32(length)),
+                (*read, rows, np.int32(length)),
             )
         margins = self._published(sums.sum(axis=0), rows)
-        if kind != "table":
-            return Sums(margins)
-        return Sums(margins, float(potential.sum()), float(largest.max()))
+        return Sums(margins, float(potential.sum()) if kind == "table" else 0.0)
+
+    def _strongest(self, where: Any, largest: Any) -> Sums:
+        """The strongest pull, from that on each thread's cells and its place on the long axis."""
+        thread = int(largest.argmax())
+        outer, length = thread % math.prod(self.faces.sizes[:-1]), self.faces.sizes[-1]
+        place = outer * length + int(where[thread])
+        return Sums(where[:0], largest=float(largest[thread]), place=place)
 
     def _at(self, nu: Any) -> tuple[Any, Any]:
         """The operands of the point; kept, as many products are asked for at one point."""
@@ -147,7 +174,7 @@ class GpuPass:
         return self._point[1]
 
     def _source(self, kind: str) -> CudaSource:
-        return cuda_source(self.faces, self.link, kind)
+        return cuda_source(self.faces, self.link, kind, self.stored)
 
     def _operands(self, values: Any, closed: bool) -> tuple[Any, Any]:
         """`S` and `V` from published values, closed by structural zeros where they matter."""
@@ -183,11 +210,12 @@ class GpuPass:
         return self.faces.published(faces)
 
 
-def cuda_source(faces: Faces, link: Link, kind: str) -> CudaSource:
+def cuda_source(faces: Faces, link: Link, kind: str, stored: Stored = NOTHING_STORED) -> CudaSource:
     """The kernels of one pass: for the faces that hold the longest axis, without it."""
     last = len(faces.sizes) - 1
     long = tuple(face[:-1] for face in faces.sets if last in face)
-    return CudaSource(faces.sizes, long, sum(last in face for face in faces.summed), link, kind)
+    n_summed = sum(last in face for face in faces.summed)
+    return CudaSource(faces.sizes, long, n_summed, link, kind, stored)
 
 
 @functools.cache

@@ -14,7 +14,7 @@ from typing import Any
 from discreet import __version__
 from discreet.design.fused.source import PassSource
 
-Run = Callable[..., tuple[float, float]]
+Run = Callable[..., tuple[float, float, int]]
 _HEAD = '''"""Written by discreet {version}; safe to delete."""
 import numba
 

@@ -5,11 +5,14 @@ vanishes the ridge stands alone, and conjugate gradients would crawl. Two kinds 
 table: margins of single categories that disagree about an effect they share, which `Contradictions`
 finds in closed form; and a cell of a coarser level, less the cells it is made of in the next finer
 margin. What is left are margins of single categories, where the diagonal serves.
+
+A published cell that is not used takes no part: with :math:`P` the preconditioner of all cells and
+:math:`K` the unused ones, :math:`P - P_{\cdot K} P_{KK}^{-1} P_{K\cdot}` is that of the others.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -22,8 +25,11 @@ from discreet.design.support import Lift
 
 Vector = NDArray[np.float64]
 
+_SAME = 1e-10  # of the largest: answers of unused cells below this are rounding errors
 _SWEEPS = 8  # between both kinds of values; fewer cost passes, more cost as much as they save
 _STEP = 1.8  # relaxation; below 2 every sweep stays a preconditioner
+MOST_UNUSED = 1_000
+"""Unused cells beside used ones of their block, for which a dense matrix is inverted once."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,11 +39,16 @@ class NullSpace:
     Attributes:
       lift: From a design's published cells to those of the full crossing, whose null space this
         is; its finest margins are those of single categories.
-      weights: A weight for each block, one over what the ridge holds it with.
+      weights: A weight for each block, one over what the ridge holds it with. Zero leaves a block
+        out of a design that has no coarser levels.
+      unused: Other cells of the crossing that are not used.
     """
 
     lift: Lift[ProductDesign]
     weights: tuple[float, ...]
+    unused: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+
+    _held: tuple[Vector, Vector] | None = field(default=None, init=False)
 
     @property
     def design(self) -> ProductDesign:
@@ -59,10 +70,50 @@ class NullSpace:
           inverse: One over the diagonal of the Hessian.
           ridge: Factor of the ridge.
         """
-        residual, inverse = self.lift.widened(residual), self.lift.widened(inverse)
+        residual, inverse, diagonal = (*map(self.lift.widened, (residual, inverse)), inverse)
+        if len(self.unused) == 0:
+            return self.lift.taken(self._answer(residual, inverse, ridge))
+        holding = self._holding(diagonal, inverse, ridge)
+        forces = residual - self._on_unused(
+            holding @ self._answer(residual, inverse, ridge)[self.unused]
+        )
+        answer = self._answer(forces, inverse, ridge)
+        back = self._answer(self._on_unused(holding @ answer[self.unused]), inverse, ridge)
+        return self.lift.taken(answer - back)
+
+    def _answer(self, residual: Vector, inverse: Vector, ridge: float) -> Vector:
+        """An approximate solution if all cells were used."""
         rest = self._is_flat * inverse * (residual - self._plain.part(residual))
-        answer = rest - self._plain.part(rest)
-        return self.lift.taken(answer + self._on_null_space(residual) / ridge)
+        return rest - self._plain.part(rest) + self._on_null_space(residual) / ridge
+
+    def _on_unused(self, values: Vector) -> Vector:
+        found = np.zeros_like(values, shape=self.design.n_published)
+        found[self.unused] = values
+        return found
+
+    def _holding(self, diagonal: Vector, inverse: Vector, ridge: float) -> Vector:
+        """Which forces hold the unused cells where they are: nearly the inverse of their answers.
+
+        Kept for one diagonal; a factor on both sides stands in for the diagonal inside.
+        """
+        if self._held is None or self._held[0] is not diagonal:
+            null, rest, identity = self._of_unused
+            scale = np.sqrt(self._is_flat * inverse)[self.unused]
+            answers = null / ridge + scale[:, None] * rest * scale[None, :]
+            answers = answers + _SAME * answers.max() * identity
+            self.__dict__["_held"] = diagonal, np.linalg.inv(answers)
+        found: Vector = self._held[1]
+        return found
+
+    @cached_property
+    def _of_unused(self) -> tuple[Vector, Vector, Vector]:
+        """Answers of unused cells to forces there: by the ridge, of the rest; and the identity."""
+        null, rest, identity = [], [], np.eye(len(self.unused))
+        for row in identity:
+            force = self._on_unused(row)
+            null.append(self._on_null_space(force)[self.unused])
+            rest.append((force - self._plain.part(force))[self.unused])
+        return np.array(null), np.array(rest), identity
 
     def _on_null_space(self, residual: Vector) -> Vector:
         """The answer of the ridge alone: both kinds of values in turn, the same back as forth."""
@@ -91,7 +142,9 @@ class NullSpace:
         import cupy
         from cupyx.scipy.sparse import csr_matrix
 
-        moved = NullSpace(self.lift.on_gpu(cupy), self.weights)
+        moved = NullSpace(self.lift.on_gpu(cupy), self.weights, cupy.asarray(self.unused))
+        if len(self.unused):
+            moved.__dict__["_of_unused"] = tuple(map(cupy.asarray, self._of_unused))
         moved.__dict__["_plain"] = self._plain.on_gpu()
         moved.__dict__["_weighted"] = self._weighted.on_gpu()
         for name in ("_weight_of_cell", "_is_flat"):
@@ -106,11 +159,11 @@ class NullSpace:
 
     @cached_property
     def _plain(self) -> Contradictions:
-        return Contradictions(self.design)
+        return Contradictions(self.design, tuple(float(weight > 0) for weight in self.weights))
 
     @cached_property
     def _weighted(self) -> Contradictions:
-        is_even = len(set(self.weights)) == 1
+        is_even = len({weight for weight in self.weights if weight}) == 1
         return self._plain if is_even else Contradictions(self.design, self.weights)
 
     @cached_property

@@ -1,7 +1,8 @@
 r"""Margins of a table that is never stored.
 
-Every smooth fit has the form :math:`y = \varphi(s + X\nu)` with one value of :math:`\nu` for each
-published cell. A pass computes the table cell by cell and keeps its margins only.
+Every smooth fit has the form :math:`y = \varphi(s + qX\nu)` with one value of :math:`\nu` for each
+published cell. A pass computes the table cell by cell and keeps its margins only. A starting table
+:math:`s` and variances :math:`q` are stored where they are given, and nothing else of that size.
 """
 
 from __future__ import annotations
@@ -16,10 +17,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.design.fused.faces import Faces
+from discreet.design.fused.devices import processors
+from discreet.design.fused.faces import Faces, Place
 from discreet.design.fused.kernels import Run, compiled
-from discreet.design.fused.source import LINKS, PassSource
+from discreet.design.fused.source import LINKS, Link, PassSource, Stored
 from discreet.design.structured import StructuredDesign
+from discreet.design.support import spread
 from discreet.errors import ParameterError
 
 Vector = NDArray[np.float64]
@@ -32,12 +35,14 @@ class Sums(NamedTuple):
     Attributes:
       margins: The published cells.
       potential: Sum of the link's potential over all cells.
-      largest: The largest cell.
+      largest: The strongest pull on a cell.
+      place: Where that cell lies, in the order of the pass.
     """
 
     margins: Vector
     potential: float = 0.0
     largest: float = 0.0
+    place: int = 0
 
 
 LARGEST_ROWS = 128 * 1024
@@ -49,25 +54,37 @@ MOST_PIECES = 16
 
 
 class FusedPass:
-    r"""Margins of :math:`y = \varphi(X\nu)`, and of its change along a direction, in one pass each.
+    r"""Margins of :math:`y = \varphi(s + qX\nu)`, and of its change along a direction.
 
     Promise: the same numbers for any number of threads, since the table is cut into pieces by its
     shape alone and their sums are added in order.
-    Cost: one to two nanoseconds of a core for each inner cell; memory for the published
-    cells only.
+    Cost: one to two nanoseconds of a core for each inner cell; memory for the published cells, and
+    for the starting table and the variances where they are given.
 
     Args:
       design: A complete design, or one whose structural zeros are masks.
-      link: `"positive"`, :math:`y = \max(0, t)`, `"exponential"`, :math:`y = e^t`, or `"linear"`,
-        :math:`y = t`.
-      threads: Threads at most.
+      link: `"positive"`, :math:`y = \max(0, s + qt)`, `"exponential"`, :math:`y = s\,e^t`, or
+        `"linear"`, :math:`y = s + qt`.
+      start: The table :math:`s`, a value for each inner cell; zeros, or ones for `"exponential"`.
+      variance: The table :math:`q`, ones by default; `"exponential"` has none. Where it is zero the
+        start must be.
+      threads: Threads at most; as many as there are processors by default.
     """
 
-    def __init__(self, design: StructuredDesign, link: str, *, threads: int = 2) -> None:
-        if link not in LINKS:
-            raise ParameterError(f"link must be one of {', '.join(LINKS)}, got {link!r}.")
-        self.design, self.link, self.threads = design, LINKS[link], threads
+    def __init__(
+        self,
+        design: StructuredDesign,
+        link: str,
+        *,
+        start: Vector | None = None,
+        variance: Vector | None = None,
+        threads: int | None = None,
+    ) -> None:
+        self.design, self.link = design, checked_link(link, start, variance)
+        self.threads = processors() if threads is None else threads
         self.faces = Faces.of(design)
+        self.stored = Stored(start is not None, variance is not None)
+        self._tables = walked(design, self.faces.order, (start, variance))
         self.n_passes = 0
         self._point: tuple[Vector, Vector] | None = None
 
@@ -86,15 +103,15 @@ class FusedPass:
         return float(np.einsum("i,i->", a, b))
 
     def table(self, nu: Vector) -> Sums:
-        r"""Margins of :math:`\varphi(X\nu)`, its potential and its largest cell."""
+        r"""Margins of :math:`y = \varphi(s + qX\nu)`, and its potential."""
         return self._run("table", nu)
 
     def change(self, nu: Vector, direction: Vector) -> Vector:
-        r"""Margins of :math:`\varphi'(X\nu) \circ X\delta`: the Hessian times a direction."""
+        r"""Margins of :math:`q \varphi' \circ X\delta`: the Hessian times a direction."""
         return self._run("change", nu, direction).margins
 
     def slope(self, nu: Vector) -> Vector:
-        r"""Margins of :math:`\varphi'(X\nu)`: the diagonal of the Hessian."""
+        r"""Margins of :math:`q \varphi'`: the diagonal of the Hessian."""
         return self._run("slope", nu).margins
 
     def pull(self, nu: Vector, forces: Vector) -> float:
@@ -104,18 +121,25 @@ class FusedPass:
         """
         return self._run("pull", nu, forces).largest
 
+    def strongest(self, nu: Vector, forces: Vector) -> tuple[float, Place]:
+        """The same, and the leaf positions of the cell that is pulled so."""
+        found = self._run("pull", nu, forces)
+        return found.largest, self.faces.leaves(found.place)
+
     def _run(self, kind: str, nu: Vector, direction: Vector | None = None) -> Sums:
         self.n_passes += 1
         at = self._at(nu)
         by = at[:0] if direction is None else self._by(kind, direction)
         run = compiled(self._source(kind))
         done = self._map(lambda piece: self._piece(run, at, by, piece))
-        sums, potential, largest = next(done)
+        total = next(done)
         for more in done:
-            sums += more.margins
-            potential += more.potential
-            largest = max(largest, more.largest)
-        return Sums(self.faces.published(sums), potential, largest)
+            margins = total.margins
+            margins += more.margins
+            potential = total.potential + more.potential
+            top = max(total, more, key=lambda sums: sums.largest)
+            total = Sums(margins, potential, top.largest, top.place)
+        return total._replace(margins=self.faces.published(total.margins))
 
     def _at(self, nu: Vector) -> Vector:
         """The point on the faces; kept, as many products are asked for at one point."""
@@ -142,16 +166,17 @@ class FusedPass:
 
     def _piece(self, run: Run, at: Vector, by: Vector, piece: Piece) -> Sums:
         """Sums of all faces over one part of the table."""
-        sums, potential, largest = np.zeros(self.faces.n), 0.0, 0.0
+        sums, potential, largest, place = np.zeros(self.faces.n), 0.0, 0.0, 0
         rows = [np.empty((len(self.faces.sizes), self._row)) for _ in range(3)]
+        known = (at, by, *self._tables, sums, self._offsets, self._sizes)
         first, last, *beside = piece
         for start in range(first, last, self._row):
             ends = np.array([start, min(start + self._row, last), *beside], dtype=np.uint64)
-            added, top = run(
-                at, by, sums, self._offsets, self._sizes, *ends, *rows, np.empty(self._row)
-            )
-            potential, largest = potential + added, max(largest, top)
-        return Sums(sums, potential, largest)
+            added, top, there = run(*known, *ends, *rows, np.empty(self._row))
+            potential += added
+            if top > largest:
+                largest, place = top, int(there)
+        return Sums(sums, potential, largest, place)
 
     @cached_property
     def _sizes(self) -> NDArray[np.uint64]:
@@ -188,7 +213,43 @@ class FusedPass:
 
     def _source(self, kind: str) -> PassSource:
         faces = self.faces
-        return PassSource(len(faces.sizes), faces.sets, len(faces.summed), self.link, kind)
+        n_axes, n_summed = len(faces.sizes), len(faces.summed)
+        return PassSource(n_axes, faces.sets, n_summed, self.link, kind, self.stored)
+
+
+def checked_link(link: str, start: Vector | None, variance: Vector | None) -> Link:
+    """A link by its name; tables that it has no use for are refused."""
+    if link not in LINKS:
+        raise ParameterError(f"link must be one of {', '.join(LINKS)}, got {link!r}.")
+    if variance is None:
+        return LINKS[link]
+    if LINKS[link].joins == "*":
+        raise ParameterError(f"a table with link {link!r} has no variance, only a start.")
+    if start is not None and start is not variance and bool(start[variance == 0].any()):
+        raise ParameterError(
+            "cells of variance zero cannot move. Take their starting values out of the targets, "
+            "and give them the start zero."
+        )
+    return LINKS[link]
+
+
+def walked(
+    design: StructuredDesign, order: tuple[int, ...], tables: tuple[Vector | None, ...]
+) -> tuple[Vector, ...]:
+    """Tables of inner cells in the order in which a pass walks the crossing, zero where none is.
+
+    One that is given twice is laid out once; one that is not given is empty.
+    """
+    laid: dict[int, Vector] = {}
+    for table in tables:
+        if table is not None and id(table) not in laid:
+            full = design.crossing.design
+            values = np.asarray(table, dtype=np.float64)
+            if design.crossing.inner is None:
+                values = spread(values, design.flat_cells(), full.n_inner)
+            ordered = values.reshape(full.shape).transpose(order)
+            laid[id(table)] = np.ascontiguousarray(ordered).ravel()
+    return tuple(np.zeros(0) if table is None else laid[id(table)] for table in tables)
 
 
 def _parts(length: int, n: int) -> list[tuple[int, int]]:

@@ -10,15 +10,17 @@ the innermost axis everything is a row::
             out += t              sums of faces over axis 1 take the row; `a1` collects it
         out += a1                 sums of faces over axis 0 take what was collected
 
-A pass may be one piece of the table: the part `k0 … k1` of the innermost axis and `j0 … j1` of the
-one before it. The text depends on the faces alone, not on their sizes, so that few texts serve many
-designs.
+A starting table and a table of variances, where there are any, are read row by row in the same
+order; they are all of the table's size that a pass looks at. A pass may be one piece of the table:
+the part `k0 … k1` of the innermost axis and `j0 … j1` of the one before it. The text depends on the
+faces alone, not on their sizes, so that few texts serve many designs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,9 +28,23 @@ from numpy.typing import NDArray
 AxisSet = tuple[int, ...]
 
 
+class Stored(NamedTuple):
+    """Which tables a pass reads beside the faces."""
+
+    start: bool = False
+    variance: bool = False
+
+
+NOTHING_STORED = Stored()
+
+
 @dataclass(frozen=True)
 class Link:
-    r"""How a cell of the table follows from the sum over its faces, :math:`y = \varphi(t)`.
+    r"""How a cell of the table follows from the sum over its faces, :math:`y = \varphi(s + qt)`.
+
+    Faces that hold factors have a starting table of factors, :math:`y = s\,e^t`. Formulas are
+    written for :math:`y = \varphi(t)`; what a variance :math:`q` makes of them follows from
+    :math:`dy/dt = q\varphi'`. A cell of variance zero stays at zero, and nothing moves it.
 
     Attributes:
       name: The link.
@@ -49,15 +65,38 @@ class Link:
     potential: str
     pull: str
 
-    def formula(self, kind: str) -> str:
-        """What a pass of some kind computes in each cell, from `at` and `by`."""
-        if kind == "slope":
-            return self.change.replace("by", "1.0")
-        return {"table": self.value, "pull": self.pull, "change": self.change}[kind]
+    def argument(self, stored: Stored) -> str:
+        """What the link is taken of, from the sum `at`."""
+        if stored.start and self.joins == "*":
+            return "start * at if start > 0.0 else 0.0"
+        scaled = "variance * at" if stored.variance else "at"
+        return f"start + {scaled}" if stored.start else scaled
 
-    def of(self, at: NDArray[np.float64]) -> NDArray[np.float64]:
+    def formula(self, kind: str, stored: Stored = NOTHING_STORED) -> str:
+        """What a pass of some kind computes in each cell, from the argument `at` and from `by`."""
+        change = f"variance * ({self.change})" if stored.variance else self.change
+        pull = f"({self.pull}) if variance > 0.0 else 0.0" if stored.variance else self.pull
+        slope = change.replace("by", "1.0")
+        return {"table": self.value, "pull": pull, "change": change, "slope": slope}[kind]
+
+    def integral(self, stored: Stored = NOTHING_STORED) -> str:
+        """What the potential of a cell is, from `y`."""
+        if stored.variance:
+            return f"{self.potential} / variance if variance > 0.0 else 0.0"
+        return self.potential
+
+    def of(
+        self,
+        at: NDArray[np.float64],
+        start: NDArray[np.float64] | None = None,
+        variance: NDArray[np.float64] | None = None,
+    ) -> NDArray[np.float64]:
         """The link of sums that are stored."""
-        return _STORED[self.name](at)
+        scaled = at if variance is None else variance * at
+        if self.joins == "*":
+            return np.exp(scaled) if start is None else start * np.exp(scaled)
+        moved = scaled if start is None else start + scaled
+        return np.maximum(moved, 0.0) if self.name == "positive" else np.asarray(moved)
 
 
 POSITIVE = Link(
@@ -88,11 +127,6 @@ LINEAR = Link(
     pull="(by if by > 0.0 else -by) if at > -1e200 else 0.0",
 )
 LINKS = {link.name: link for link in (POSITIVE, EXPONENTIAL, LINEAR)}
-_STORED: dict[str, Callable[[NDArray[np.float64]], NDArray[np.float64]]] = {
-    "positive": lambda at: np.maximum(at, 0.0),
-    "exponential": np.exp,
-    "linear": np.asarray,
-}
 
 
 @dataclass(frozen=True)
@@ -107,6 +141,7 @@ class PassSource:
       kind: What is summed: the `"table"`, its `"slope"` (the derivative of the link), or its
         `"change"` along a direction. Or nothing: `"pull"` finds the largest part of a direction
         that would still move the table.
+      stored: Tables that are read.
     """
 
     n_axes: int
@@ -114,13 +149,14 @@ class PassSource:
     n_summed: int
     link: Link
     kind: str
+    stored: Stored = NOTHING_STORED
 
     @property
     def text(self) -> str:
         """The source, a function `run`."""
-        return "\n".join(
-            ["def run(nu, by, out, off, size, k0, k1, j0, j1, f, g, a, t):", *self._body()]
-        )
+        tables, rows = "starts, variances", "f, g, a, t"
+        head = f"def run(nu, by, {tables}, out, off, size, k0, k1, j0, j1, {rows}):"
+        return "\n".join([head, *self._body()])
 
     @property
     def levels(self) -> int:
@@ -135,8 +171,9 @@ class PassSource:
         yield "    m = k1 - k0"
         yield "    potential = 0.0"
         yield "    largest = 0.0"
+        yield "    place = k0"
         yield from self._level(0, 1)
-        yield "    return potential, largest"
+        yield "    return potential, largest, place"
 
     def _level(self, level: int, indent: int) -> Iterator[str]:
         """The code at one depth; level 0 lies outside all loops."""
@@ -170,19 +207,42 @@ class PassSource:
     def _row(self) -> Iterator[str]:
         """The innermost loop: a row of the table, and where it goes."""
         level = self.levels
+        yield f"row = {self._position(range(self.n_axes))}"
         yield "for k in range(m):"
         for stream, joins, row, scalar in self._streams():
             terms = [f"{scalar}{level}", *self._row_terms(level, stream, row)]
             yield f"    {stream}_k = " + f" {joins} ".join(terms)
-        formula = self.link.formula(self.kind)
+        if any(self.stored):
+            yield from ("    " + line for line in self._read())
+            yield "    nu_k = " + self.link.argument(self.stored).replace("at", "nu_k")
+        formula = self.link.formula(self.kind, self.stored)
         yield "    y = " + formula.replace("by", "by_k").replace("at", "nu_k")
         yield "    t[k] = y"
+        if self.kind == "pull":
+            yield from self._find_largest()
+            return
         if self.kind == "table":
-            yield f"for k in range(m): potential += {self.link.potential.replace('y', 't[k]')}"
-        if self.kind in ("table", "pull"):
-            yield "for k in range(m): largest = t[k] if t[k] > largest else largest"
-        if self.kind != "pull":
-            yield from self._give(level, "t[k]")
+            yield "for k in range(m):"
+            yield from ("    " + line for line in self._read())
+            yield "    y = t[k]"
+            yield f"    potential += {self.link.integral(self.stored)}"
+        yield from self._give(level, "t[k]")
+
+    def _read(self) -> Iterator[str]:
+        """What is stored of a cell."""
+        if self.stored.start:
+            yield "start = starts[row + k]"
+        if self.stored.variance:
+            yield "variance = variances[row + k]"
+
+    def _find_largest(self) -> Iterator[str]:
+        """The largest of a row, and where it lies when it is the largest so far."""
+        yield "top = largest"
+        yield "for k in range(m): top = t[k] if t[k] > top else top"
+        yield "if top > largest:"
+        yield "    largest = top"
+        yield "    for k in range(m):"
+        yield "        if t[k] == top: place = row + k"
 
     def _hand_out(self, level: int) -> Iterator[str]:
         """Sums of the faces that are complete at this level, from what was collected below it."""
@@ -251,8 +311,13 @@ class PassSource:
 
     def _index(self, f: int) -> str:
         """Position of a face's cell, or of the first cell of its row."""
+        text = self._position(self.faces[f])
+        return f"o{f} + {text}" if text else f"o{f}"
+
+    def _position(self, axes: Iterable[int]) -> str:
+        """Position in an array over some axes; of the row where the last one is among them."""
         text = ""
-        for p in self.faces[f]:
+        for p in axes:
             code = "k0" if p == self.levels else f"i{p}"
             text = f"({text}) * n{p} + {code}" if text else code
-        return f"o{f} + {text}" if text else f"o{f}"
+        return text

@@ -83,11 +83,14 @@ def _fit(
     nothing = np.empty(0, dtype=np.int64)
     goal = Goal.of(design, target, w, nothing, Accuracy(options.tolerance, options.count))
     answer = solve_exactly(design, target, w, options.max_steps) if is_small(design) else None
+    solver = "linear program"
     certificate = None if answer is None else certify(design, target, w, answer, goal)
     if answer is None or certificate is None or not certificate.holds:
         answer = search(members(), target, w, goal, options.max_steps)
+        solver = "primal-dual steps"
         certificate = certify(design, target, w, answer, goal)
     status = Status.converged if certificate.holds else answer.status
-    notes = {"dual": answer.dual, "ridge": answer.ridge, "ridge_dual": answer.ridge_dual}
+    notes = {"solver": solver, "dual": answer.dual, "ridge": answer.ridge}
+    notes["ridge_dual"] = answer.ridge_dual
     y, seconds = answer.y, time.perf_counter() - began
     return Fit(y, design.aggregate(y), status, certificate, answer.steps, seconds, notes, design)

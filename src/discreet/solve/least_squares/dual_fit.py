@@ -1,54 +1,66 @@
 r"""Least squares fits of tables that are never stored, through their dual.
 
-For a ridge :math:`\rho` the optimum is :math:`y = \max(0, X\nu)`, or :math:`X\nu` where it may be
-negative, with one value of :math:`\nu` for each published cell, found by Newton's method. The ridge
-is lowered until its systems would become ill-conditioned; then its bias is taken out by moving its
-centre to the last point, again and again (the proximal point method on the dual, which is Bregman
-iteration on the fit). Every iterate keeps its form, so that of all tables that fit equally well the
-smallest is approached. The form needs no proof, its margins take one pass, and the largest force on
-an inner cell that would still move it takes another.
+For a ridge :math:`\rho` the optimum is :math:`y = \max(0, s + qX\nu)`, or :math:`s + qX\nu` where
+it may be negative, with one value of :math:`\nu` for each published cell, found by Newton's method.
+The ridge is lowered until its systems would become ill-conditioned; then its bias is taken out by
+moving its centre to the last point, again and again (the proximal point method on the dual, which
+is Bregman iteration on the fit). Every iterate keeps its form, so that of all tables that fit
+equally well the one nearest to the starting table is approached. The form needs no proof, its
+margins take one pass, and the largest force on an inner cell that would still move it takes
+another.
 
 Exact margins are margins of a very large weight: what is left of their deviation is that weight's
-inverse times a force, below any count.
+inverse times a force, below any count. Nothing forces cells of weight zero: their :math:`\nu` is 0.
 """
 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
-from typing import NamedTuple, TypeGuard
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple, Self, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.design.base import Design
 from discreet.design.fused.contradictions import Contradictions
-from discreet.design.fused.null_space import NullSpace
+from discreet.design.fused.null_space import MOST_UNUSED, NullSpace
 from discreet.design.inner import ModelTable
-from discreet.design.product import LARGEST_DENSE
+from discreet.design.product import LARGEST_DENSE, ProductDesign
 from discreet.design.structured import StructuredDesign
 from discreet.progress import report
 from discreet.solve.dual_newton import DualNewton, Passes
 from discreet.solve.fit import Certificate, Fit, Status
 from discreet.solve.least_squares.basis import pseudo_inverse
 from discreet.solve.least_squares.goal import Accuracy
-from discreet.solve.least_squares.problem import Targets
+from discreet.solve.least_squares.problem import Prior, Targets
 from discreet.solve.least_squares.schedule import DUAL, GOAL
 
 Vector = NDArray[np.float64]
 
 
 def suits(design: Design, weights: Vector) -> TypeGuard[StructuredDesign]:
-    """Whether the method applies: passes, margins alone, and all cells weighted."""
-    if not isinstance(design, StructuredDesign) or not (weights > 0).all():
+    """Whether the method applies: passes, margins alone, and not too many cells unused."""
+    if not isinstance(design, StructuredDesign) or not (weights > 0).any():
         return False
     publishes_inner_cells = any(block.order == len(design.axes) for block in design.blocks)
     if publishes_inner_cells or not design.has_passes:
         return False
     full = design.crossing.design
-    is_flat = len(Contradictions.flat_blocks(full)) == len(full.blocks)
     are_few = design.n_published <= DUAL.most_with_levels * design.n_inner
-    return NullSpace.is_known(full) and (is_flat or are_few)
+    is_known = NullSpace.is_known(full) and (_is_flat(full) or are_few)
+    return is_known and len(_unused(design, weights)) <= MOST_UNUSED
+
+
+def _unused(design: StructuredDesign, weights: Vector) -> NDArray[np.int64]:
+    """Cells of weight zero, but for blocks that the null space leaves out as a whole."""
+    empty = np.maximum.reduceat(weights, design.offsets[:-1]) == 0
+    is_left_out = np.repeat(empty, np.diff(design.offsets)) & _is_flat(design.crossing.design)
+    return np.flatnonzero((weights == 0) & ~is_left_out)
+
+
+def _is_flat(design: ProductDesign) -> bool:
+    return len(Contradictions.flat_blocks(design)) == len(design.blocks)
 
 
 class _Answer(NamedTuple):
@@ -56,16 +68,12 @@ class _Answer(NamedTuple):
 
     Attributes:
       nu: The point.
-      margins: Published cells of the fit.
       forces: Weighted residuals; those of exact margins are their multipliers.
-      pull: The largest force on an inner cell that would still move it.
       gradients: Conjugate gradient steps.
     """
 
     nu: Vector
-    margins: Vector
     forces: Vector
-    pull: float
     gradients: int
 
 
@@ -76,9 +84,10 @@ class UnstoredFit:
     Attributes:
       design: A complete design, or one whose structural zeros are masks.
       passes: Passes over its table with link `"positive"` or `"linear"`.
-      targets: Targets and weights, all positive.
+      targets: Targets and weights.
       accuracy: What was asked for.
       penalty: Factor of the ridge that is part of the objective, zero without.
+      prior: What the passes start from.
     """
 
     design: StructuredDesign
@@ -86,24 +95,45 @@ class UnstoredFit:
     targets: Targets
     accuracy: Accuracy
     penalty: float
+    prior: Prior = field(default_factory=Prior)
+
+    @classmethod
+    def of(
+        cls,
+        design: StructuredDesign,
+        link: str,
+        targets: Targets,
+        accuracy: Accuracy,
+        penalty: float = 0.0,
+        prior: Prior | None = None,
+        device: str = "cpu",
+    ) -> Self:
+        """With passes of its own; cells that may not move are taken out of the targets."""
+        prior = prior or Prior()
+        passes = design.fused(link, start=prior.start, variance=prior.variance, device=device)
+        if prior.given is not None:
+            left = np.where(targets.weights > 0, targets.z - design.aggregate(prior.given), 0.0)
+            targets = replace(targets, z=left)
+        return cls(design, passes, targets, accuracy, penalty, prior)
 
     def __call__(self) -> Fit | None:
         """The fit; `None` where it was not reached and the table can be stored."""
-        began, limit, held = time.perf_counter(), self._limit(), self.targets.held
-        answer = self._answer(DUAL.safely * limit)
-        certificate = self._certificate(answer, limit)
+        began, held, given = time.perf_counter(), self.targets.held, self.prior.given
+        answer = self._answer(DUAL.safely * self._limit())
+        margins, certificate = self.certify(answer.nu.copy(), answer.forces[held])
         if not certificate.holds and self.design.n_inner <= LARGEST_DENSE:
             return None
         notes = {
             "solver": "Newton on the dual",
             "device": self.passes.device,
+            "passes": self.passes.n_passes,
             "dual": None if self.penalty else answer.nu,
             "held": held,
             "multipliers": answer.forces[held],
         }
         return Fit(
-            ModelTable(self.design, self.passes.link, answer.nu),
-            answer.margins,
+            self._table(answer.nu),
+            margins if given is None else margins + self.design.aggregate(given),
             Status.converged if certificate.holds else Status.stalled,
             certificate,
             answer.gradients,
@@ -112,65 +142,124 @@ class UnstoredFit:
             self.design,
         )
 
+    def _table(self, nu: Vector) -> ModelTable:
+        start, given = self.prior.start, self.prior.given
+        if start is not None and given is not None:
+            start = start + given
+        return ModelTable(self.design, self.passes.link, nu, start, self.prior.variance)
+
     def _answer(self, within: float) -> _Answer:
         """Lower the ridge, then move its centre, until no force above a limit moves a cell."""
-        passes, n = self.passes, len(self.design.blocks)
-        newton, ridge, floor = self._newton()
+        passes, n, used = self.passes, len(self.design.blocks), self.targets.weights > 0
+        sizes = self._sizes()
+        variance = float(sizes[self.design.slice_of(0)].sum()) / self.design.n_inner
+        newton, ridge, floor = self._newton(sizes, variance)
         given = (self.targets.z, self.targets.weights, self.targets.exact)
         z, weights, exact = map(passes.to_device, given)
+        scales = passes.to_device(1.0 / np.where(used, self.targets.weights, 1.0))
         bound = float(np.abs(self.targets.z).max(initial=1.0)) / 10
         for stage in range(DUAL.stages):
-            newton.solve(ridge, bound if stage == 0 else bound / weights)
+            newton.solve(ridge, bound * scales if stage else bound)
             forces = weights * (z - newton.at.margins)
             forces[exact] = ridge * (newton.nu - newton.centre)[exact]
-            is_lowest, pull = ridge <= floor, ridge * newton.at.largest
-            if is_lowest:
-                pull = passes.pull(newton.nu, forces - self.penalty * newton.nu)
+            pull = passes.pull(newton.nu, forces - self.penalty * newton.nu)
             report("fit", stage / DUAL.stages)
-            if (is_lowest and pull <= within) or newton.gradients > self._most_gradients(newton):
+            is_lowest, most = ridge <= floor, self._most_gradients(newton, variance)
+            if (is_lowest and pull <= within) or newton.gradients > most:
                 break
             if not is_lowest:
                 ridge = max(DUAL.lower * ridge, floor)
             elif not self.penalty:
                 newton.centre = newton.nu
             bound = max(DUAL.loose * pull, within / 4) / n
-        nu, margins, forces = map(passes.to_host, (newton.nu, newton.at.margins, forces))
-        return _Answer(nu, margins, forces, pull, newton.gradients)
+        return _Answer(passes.to_host(newton.nu), passes.to_host(forces), newton.gradients)
 
-    def _newton(self) -> tuple[DualNewton, float, float]:
-        """Newton's method from an even table, to whose first step all cells answer; ridges."""
+    def _sizes(self) -> Vector:
+        """Margins of the variances; where all are one, how many inner cells each margin counts."""
+        anywhere = np.zeros(self.design.n_published)
+        anywhere[self.design.slice_of(0)] = 1.0
+        return self.passes.to_host(self.passes.slope(self.passes.to_device(anywhere)))
+
+    def _newton(self, sizes: Vector, variance: float) -> tuple[DualNewton, float, float]:
+        """Newton's method, with unused cells held at zero like others; the ridges to go through."""
         design, z, weights = self.design, self.targets.z, self.targets.weights.copy()
         soft = np.delete(weights, self.targets.exact)
         largest = float(soft.max(initial=0.0)) or 1.0
         weights[self.targets.exact] = DUAL.exact * largest
+        used, lift = weights > 0, design.crossing
         by_block = [_typical(weights[design.slice_of(k)]) for k in range(len(design.blocks))]
-        even, first = np.zeros_like(z), design.slice_of(0)
-        even[first] = max(float(z[first].sum()), 1.0) / design.n_inner
-        vectors = (z, 1.0 / weights, NullSpace(design.crossing, tuple(by_block)), even)
+        if not _is_flat(lift.design):
+            by_block = [weight or 1.0 for weight in by_block]
+        unused = np.arange(lift.design.n_published)[lift.published][_unused(design, weights)]
+        null, even = NullSpace(lift, tuple(by_block), unused), used * self._even(sizes, used)
+        vectors = (z, 1.0 / np.where(used, weights, 1.0), null, even)
         newton = DualNewton(self.passes, *map(self.passes.to_device, vectors))
-        ridge = float((design.column_sizes * np.minimum(weights, largest)).mean())
-        typical = _typical(soft if len(soft) else weights)
-        return newton, ridge, self.penalty or DUAL.floor * len(design.blocks) * typical
+        if not used.all():
+            newton.used = self.passes.to_device(used.astype(np.float64))
+        ridge = float((sizes * np.minimum(weights, largest))[used].mean())
+        typical = _typical(soft) or _typical(weights)
+        floor = self.penalty or DUAL.floor * len(design.blocks) * typical * variance
+        return newton, ridge, floor
 
-    def _most_gradients(self, newton: DualNewton) -> int:
-        """Conjugate gradient steps that may be taken, given how many cells are positive."""
+    def _even(self, sizes: Vector, used: NDArray[np.bool_]) -> Vector:
+        """The point of an even table: all its cells answer, so that the first step is a fair one.
+
+        With a starting table it is the one moved evenly to the total that is asked for.
+        """
+        design, z = self.design, self.targets.z
+        fullest = max(range(len(design.blocks)), key=lambda k: used[design.slice_of(k)].mean())
+        nu, place = np.zeros_like(z), design.slice_of(fullest)
+        begin = self.passes.to_host(self.passes.table(self.passes.to_device(nu)).margins)[place]
+        total = max(float(z[place].sum()), 1.0)
+        nu[place] = (total - begin.sum()) / sizes[place].sum()
+        return nu
+
+    def _most_gradients(self, newton: DualNewton, variance: float) -> int:
+        """Conjugate gradient steps that may be taken, given about how many cells are positive."""
         if self.design.n_inner > LARGEST_DENSE:
             return DUAL.most_unstored
-        positive = self.passes.slope(newton.nu)[self.design.slice_of(0)].sum()
+        positive = self.passes.slope(newton.nu)[self.design.slice_of(0)].sum() / variance
         is_degenerate = positive < self.design.n_published
         return DUAL.most_degenerate if is_degenerate else DUAL.most_gradients
 
-    def _certificate(self, answer: _Answer, limit: float) -> Certificate:
-        """The conditions of an optimum; the limit of the cell with the strictest one serves all."""
-        targets, tolerance = self.targets, self.accuracy.tolerance
-        z, forces = targets.z[targets.held], answer.forces[targets.held]
-        off = np.abs(z - answer.margins[targets.held] - targets.slack * forces)
-        margin = np.maximum(self.accuracy.deviation(targets.z), GOAL.resolved * np.abs(z))
-        return Certificate(
-            stationarity=tolerance * answer.pull / limit,
-            feasibility=tolerance * float((off / margin).max(initial=0.0)),
+    def certify(self, nu: Vector, multipliers: Vector) -> tuple[Vector, Certificate]:
+        r"""Margins of the table at :math:`\nu`, and how well they meet an optimum's conditions.
+
+        Nothing that the solver computed is used but :math:`\nu` and the multipliers of the margins
+        that are held. The limit of the cell with the strictest one serves all.
+        """
+        targets, tolerance, passes = self.targets, self.accuracy.tolerance, self.passes
+        at, limit = passes.to_device(nu), self._limit()
+        margins = passes.to_host(passes.table(at).margins)
+        forces = targets.weights * (targets.z - margins)
+        forces[targets.held] = multipliers
+        pull, cell = passes.strongest(at, passes.to_device(forces - self.penalty * nu))
+        off = np.abs((targets.z - margins)[targets.held] - targets.slack * multipliers)
+        exactly = GOAL.resolved * np.abs(targets.z[targets.held])
+        share = off / np.maximum(self.accuracy.deviation(targets.z), exactly)
+        deviation, worst = self._in_counts(pull, cell)
+        if share.max(initial=0.0) > pull / limit:
+            far = int(share.argmax())
+            deviation, worst = float(off[far]), int(targets.held[far])
+        return margins, Certificate(
+            stationarity=tolerance * pull / limit,
+            feasibility=tolerance * float(share.max(initial=0.0)),
             tolerance=tolerance,
+            deviation=deviation,
+            cell=worst,
         )
+
+    def _in_counts(self, pull: float, leaves: tuple[int, ...]) -> tuple[float, int | None]:
+        """A pull on an inner cell as the deviation of a published cell, and which one."""
+        design, weights = self.design, self.targets.weights
+        found = (design.placed(k, leaves) for k in range(len(design.blocks)))
+        members = [int(design.published_at(k, flat)) for k, (flat, _) in enumerate(found)]
+        counting = [k for k in members if weights[k] > 0]
+        cells = [k for k in counting if k not in self.targets.held] or counting
+        if not cells:
+            return 0.0, None
+        cell = min(cells, key=lambda k: weights[k])
+        return pull / float(weights[cell]), cell
 
     def _limit(self) -> float:
         """A force that no inner cell may exceed: the lowest of the limits of `Goal`, or less."""
@@ -185,5 +274,6 @@ class UnstoredFit:
 
 
 def _typical(weights: Vector) -> float:
-    """The geometric mean."""
-    return float(np.exp(np.log(weights).mean()))
+    """The geometric mean of those that are positive; zero where none is."""
+    positive = weights[weights > 0]
+    return float(np.exp(np.log(positive).mean())) if len(positive) else 0.0

@@ -115,7 +115,7 @@ def _unstored(
     targets = Targets.checked(design, z, weights, np.zeros(0, dtype=np.int64))
     if not suits(design, targets.weights):
         return None
-    fit = UnstoredFit(design, design.fused("linear"), targets, accuracy, 0.0)()
+    fit = UnstoredFit.of(design, "linear", targets, accuracy)()
     if fit is not None:
         fit.notes["structure"] = structure.kind.value
     return fit

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.design.base import Design
-from discreet.design.fused.devices import check_device
+from discreet.design.fused.devices import check_device, on_processor, require_gpu
 from discreet.design.membership import Membership
 from discreet.design.product import LARGEST_DENSE
 from discreet.solve.dual_newton import DualNewton
@@ -67,7 +67,8 @@ class LogLinear(FitterBase):
       max_steps: Steps of conjugate gradients after which the fit gives up.
       start: Starting table `s`, one value per inner cell; zeros stay zero. Ones by default.
       device: Where large complete tables are computed: `"cpu"`, `"gpu"` (an NVIDIA card, with the
-        extra `[gpu]`), or `"auto"` for the card where there is one.
+        extra `[gpu]`), or `"auto"` for the card where there is one. A fit that was asked to use
+        a card and did not says why in its notes.
 
     See Deming & Stephan (1940), Langsrud & Lupp (2021).
     """
@@ -89,6 +90,8 @@ class LogLinear(FitterBase):
 
     def prepare(self, design: Design) -> Prepared:
         """Index the inner cells once for many right-hand sides, when they are needed first."""
+        if self.device == "gpu":
+            require_gpu()
         return _Prepared(self, design)
 
 
@@ -126,11 +129,11 @@ class _Prepared(Indexed):
         used = checked_weights(design, weights) > 0
         values = checked_values(design, z, used)
         target = non_negative(design, values, options.tolerance, options.name)
-        fit = None
-        if options.start is None and used.all():
-            fit = fit_complete(options, design, target)
-        if fit is None or not (fit.is_converged or design.n_inner > LARGEST_DENSE):
+        fit = fit_complete(options, design, target, used)
+        if isinstance(fit, str):
+            device = on_processor(options.device, fit)
             fit = fit_stored(options, design, self.members, self.start, target, used)
+            fit.notes["device"] = device
         if fit.status is Status.stalled and design.n_inner <= LARGEST_DENSE:
             goal, possible = _goal(options, target), self.start > 0
             proof = refuted(design, self.members, target, used, possible, goal)
@@ -140,14 +143,21 @@ class _Prepared(Indexed):
         return replace(fit, seconds=time.perf_counter() - began)
 
 
-def fit_complete(options: LogLinear, design: Design, z: Vector) -> Fit | None:
-    """The fit of a large complete table in passes that store nothing; `None` for other tables."""
-    if design.n_inner < LOG_LINEAR.never_stored or not z.any():
-        return None
-    structured, few = design.over_variables, LOG_LINEAR.most_published * design.n_inner
-    if structured is None or not structured.has_passes or design.n_published > few:
-        return None
-    return fit_unstored(structured, options.device, z, _goal(options, z), options.max_steps)
+def fit_complete(options: LogLinear, design: Design, z: Vector, used: Marks) -> Fit | str:
+    """The fit of a large complete table in passes; else the reason why its cells are stored."""
+    least, structured = LOG_LINEAR.never_stored, design.over_variables
+    if design.n_inner < least:
+        return f"the table has {design.n_inner:,} inner cells, fewer than {least:,}"
+    if structured is None or not structured.has_passes:
+        return "the design is not complete, and its zeros are no product of small masks"
+    if design.n_published > LOG_LINEAR.most_published * design.n_inner or not z.any():
+        return "margins settle many cells"  # and vectors of Newton's method are no shorter
+    start = None if options.start is None else checked_start(design, options.start)
+    passes = structured.fused("exponential", start=start, device=options.device)
+    fit = fit_unstored(structured, passes, z, used, start, _goal(options, z), options.max_steps)
+    if fit.is_converged or design.n_inner > LARGEST_DENSE:
+        return fit
+    return "Newton's method on the dual did not arrive"
 
 
 def fit_stored(
@@ -193,10 +203,8 @@ def fit_stored(
     status = Status.converged if certificate.holds else Status.stalled
     if not certificate.holds and newton.gradients >= options.max_steps:
         status = Status.max_steps
-    notes, seconds = (
-        {"open_cells": len(reduced.left), "multipliers": nu},
-        time.perf_counter() - began,
-    )
+    notes = {"solver": "Newton on stored cells", "open_cells": len(reduced.left)}
+    notes["multipliers"], seconds = nu, time.perf_counter() - began
     return Fit(
         y, design.aggregate(y), status, certificate, newton.gradients, seconds, notes, design
     )

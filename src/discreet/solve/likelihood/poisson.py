@@ -150,17 +150,17 @@ class _Prepared(Indexed):
         status = Status.converged if certificate.holds else search.status
         if bool((~reachable & (w > 0) & (target > 0)).any()):
             status = Status.inconsistent
-        notes = {"dual": search.dual, "multipliers": table.notes["multipliers"]}
+        notes = {"solver": "primal-dual steps", "dual": search.dual}
+        notes["multipliers"] = table.notes["multipliers"]
         steps, seconds = search.steps + table.iterations, time.perf_counter() - began
         return Fit(table.cells, table.z, status, certificate, steps, seconds, notes, design)
 
     def _that_adds_up(self, loss: PoissonLoss) -> Fit | None:
         """The log-linear fit of a large complete table whose margins some table has."""
-        if self.options.start is not None or not bool((loss.weights > 0).all()):
-            return None
         tolerance = self.options.tolerance
-        table = fit_complete(LogLinear(tolerance=tolerance), self.design, loss.z)
-        if table is None or not table.is_converged:
+        likely = LogLinear(tolerance=tolerance, start=self.options.start)
+        table = fit_complete(likely, self.design, loss.z, loss.weights > 0)
+        if isinstance(table, str) or not table.is_converged:
             return None
         certificate = Certificate(gap=loss.gap(table.z, 0.0), tolerance=tolerance)
         notes = table.notes | {"dual": np.zeros_like(loss.z)}

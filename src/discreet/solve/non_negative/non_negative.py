@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from discreet.design.base import Design
-from discreet.design.fused.devices import check_device
+from discreet.design.fused.devices import check_device, on_processor, require_gpu
 from discreet.design.incidence import Restrictor
 from discreet.design.product import ProductDesign
 from discreet.errors import ParameterError
@@ -87,7 +87,8 @@ class NonNegative(FitterBase):
         Cells with variance zero keep their starting value.
       count: What one count is in the units of the data.
       device: Where large complete tables are computed: `"cpu"`, `"gpu"` (an NVIDIA card, with the
-        extra `[gpu]`), or `"auto"` for the card where there is one.
+        extra `[gpu]`), or `"auto"` for the card where there is one. A fit that was asked to use
+        a card and did not says why in its notes.
 
     See Langsrud (2019b); Hintermüller, Ito & Kunisch (2003); Dostál (2009).
     """
@@ -117,6 +118,8 @@ class NonNegative(FitterBase):
 
     def prepare(self, design: Design) -> Prepared:
         """Find the structure of the design once for many right-hand sides."""
+        if self.device == "gpu":
+            require_gpu()
         return partial(_fit, _Prepared.of(self, design))
 
 
@@ -182,7 +185,7 @@ def _fit(prepared: _Prepared, z: NDArray[Any], *, weights: NDArray[Any] | None =
     options, design = prepared.options, prepared.structure.design
     accuracy = Accuracy(options.tolerance, options.count)
     unstored = _by_dual(prepared, z, weights, accuracy)
-    if unstored is not None:
+    if isinstance(unstored, Fit):
         return unstored
     problem = Problem.of(design, z, weights, prepared.prior, accuracy, prepared.exact)
     answer, certificate = _solved(prepared, problem)
@@ -190,6 +193,7 @@ def _fit(prepared: _Prepared, z: NDArray[Any], *, weights: NDArray[Any] | None =
     notes = {
         "structure": prepared.structure.kind.value,
         "solver": answer.solver,
+        "device": on_processor(options.device, unstored),
         "dual": answer.dual,
         "norm_dual": answer.norm_dual,
         "held": problem.held,
@@ -201,18 +205,22 @@ def _fit(prepared: _Prepared, z: NDArray[Any], *, weights: NDArray[Any] | None =
 
 def _by_dual(
     prepared: _Prepared, z: NDArray[Any], weights: NDArray[Any] | None, accuracy: Accuracy
-) -> Fit | None:
-    """Newton's method on the dual, for large complete tables of which margins are published."""
-    design = prepared.structure.design
-    if design.n_inner < SCHEDULE.never_stored or not prepared.prior.is_plain:
-        return None
+) -> Fit | str:
+    """Newton's method on the dual, for large complete tables of which margins are published.
+
+    Else the reason why the cells are stored.
+    """
+    design, least = prepared.structure.design, SCHEDULE.never_stored
+    if design.n_inner < least:
+        return f"the table has {design.n_inner:,} inner cells, fewer than {least:,}"
     targets = Targets.checked(design, z, weights, prepared.exact)
     if not suits(design, targets.weights):
-        return None
-    passes = design.fused("positive", device=prepared.options.device)
-    fit = UnstoredFit(design, passes, targets, accuracy, prepared.penalty)()
-    if fit is not None:
-        fit.notes["structure"] = prepared.structure.kind.value
+        return "its margins, zeros or weights are not such that cells need not be stored"
+    penalty, device = prepared.penalty, prepared.options.device
+    fit = UnstoredFit.of(design, "positive", targets, accuracy, penalty, prepared.prior, device)()
+    if fit is None:
+        return "Newton's method on the dual did not arrive"
+    fit.notes["structure"] = prepared.structure.kind.value
     return fit
 
 
