@@ -141,7 +141,7 @@ def fit_by_dual(
     newton = _newton(design, passes, z, held, sizes)
     ridge = float((sizes * np.minimum(held, largest))[used].mean())
     typical = float(np.exp(np.log(soft if len(soft) else held[used]).mean()))
-    variance = sizes[design.slice_of(0)].sum() / design.n_inner
+    variance = float(sizes[design.slice_of(0)].sum()) / design.n_inner
     floor = last_ridge or schedule.floor * len(design.blocks) * typical * variance
     bound, bias = np.inf, last_ridge or 0.0
     largest_target = float(np.abs(z).max(initial=1.0))
@@ -175,7 +175,7 @@ def _most(
     design: StructuredDesign, newton: DualNewton, schedule: DualSchedule, variance: float
 ) -> int:
     """Conjugate gradient steps that may be taken, given about how many cells are positive."""
-    positive = newton.passes.slope(newton.nu)[design.slice_of(0)].sum() / variance
+    positive = float(newton.passes.slope(newton.nu)[design.slice_of(0)].sum()) / variance
     is_degenerate = positive < design.n_published
     return schedule.most_degenerate if is_degenerate else schedule.most_gradients
 
