@@ -145,7 +145,7 @@ def noisy(design):
     return truth, truth + rng.laplace(scale=4.0, size=design.n_published)
 
 
-def fits_agree(monkeypatch, fitter, options):
+def fits_agree(monkeypatch, fitter, options, unused=()):
     from discreet.solve.least_squares import dual_fit
     from discreet.solve.likelihood import log_linear
     from discreet.solve.likelihood.schedule import LogLinearSchedule
@@ -161,8 +161,11 @@ def fits_agree(monkeypatch, fitter, options):
     truth, z = noisy(design)
     z[: design.offsets[1]] = truth[: design.offsets[1]]
     targets = truth if fitter is dc.LogLinear else z
+    w = np.ones(design.n_published)
+    w[list(unused)] = 0.0
     here, there = (
-        fitter(device=device, **options)(design, targets).require() for device in ("cpu", "gpu")
+        fitter(device=device, **options)(design, targets, weights=w).require()
+        for device in ("cpu", "gpu")
     )
     assert here.notes["device"] == "cpu"
     assert there.notes["device"] == "gpu"
@@ -170,17 +173,26 @@ def fits_agree(monkeypatch, fitter, options):
     np.testing.assert_allclose(there.z, here.z, rtol=0, atol=allowed * np.abs(z).max())
 
 
-FITS = [(dc.NonNegative, {}), (dc.NonNegative, {"exact": [("a", "b")]}), (dc.LogLinear, {})]
+START = np.random.default_rng(3).gamma(1.0, size=66)
+FITS = {
+    "plain": (dc.NonNegative, {}),
+    "exact": (dc.NonNegative, {"exact": [("a", "b")]}),
+    "started": (dc.NonNegative, {"start": START}),
+    "unused": (dc.NonNegative, {}, (7, 20, 21)),
+    "log-linear": (dc.LogLinear, {}),
+    "raking": (dc.LogLinear, {"start": START}),
+    "unused, log-linear": (dc.LogLinear, {}, (7, 20, 21)),
+}
 
 
-@pytest.mark.parametrize(("fitter", "options"), FITS, ids=["plain", "exact", "log-linear"])
-def test_whole_fits_agree_in_emulation(emulated, monkeypatch, fitter, options):
-    fits_agree(monkeypatch, fitter, options)
+@pytest.mark.parametrize("name", FITS)
+def test_whole_fits_agree_in_emulation(emulated, monkeypatch, name):
+    fits_agree(monkeypatch, *FITS[name])
 
 
-@pytest.mark.parametrize(("fitter", "options"), FITS, ids=["plain", "exact", "log-linear"])
-def test_whole_fits_agree_on_a_card(card, monkeypatch, fitter, options):
-    fits_agree(monkeypatch, fitter, options)
+@pytest.mark.parametrize("name", FITS)
+def test_whole_fits_agree_on_a_card(card, monkeypatch, name):
+    fits_agree(monkeypatch, *FITS[name])
 
 
 def test_designs_with_too_many_sums_beside_the_long_axis_have_no_kernel(emulated):

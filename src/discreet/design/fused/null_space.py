@@ -102,7 +102,7 @@ class NullSpace:
             answers = null / ridge + scale[:, None] * rest * scale[None, :]
             answers = answers + _SAME * answers.max() * identity
             self.__dict__["_held"] = diagonal, np.linalg.inv(answers)
-        found: Vector = self._held[1]
+        found: Vector = self.__dict__["_held"][1]
         return found
 
     @cached_property

@@ -218,7 +218,7 @@ class UnstoredFit:
         """Conjugate gradient steps that may be taken, given about how many cells are positive."""
         if self.design.n_inner > LARGEST_DENSE:
             return DUAL.most_unstored
-        positive = self.passes.slope(newton.nu)[self.design.slice_of(0)].sum() / variance
+        positive = float(self.passes.slope(newton.nu)[self.design.slice_of(0)].sum()) / variance
         is_degenerate = positive < self.design.n_published
         return DUAL.most_degenerate if is_degenerate else DUAL.most_gradients
 
