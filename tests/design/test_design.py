@@ -245,3 +245,18 @@ def test_a_sparse_cell_may_lie_outside_every_group_of_two_partial_hierarchies():
         axes.append(Axis.from_hierarchies(name, [whole, partial]))
     design = SparseDesign(axes, "a:b", [[2], [2]])
     np.testing.assert_array_equal(design.matrix().toarray(), design_matrix(design))
+
+
+def test_a_hierarchy_is_a_variable():
+    tree = dc.Hierarchy.from_dict({"All": {"north": ["n1", "n2"], "south": ["s1"]}})
+    design = dc.Design.product({"area": tree, "sex": 2}, "area*sex")
+    axes = [dc.Axis.from_hierarchies("area", [tree]), dc.Axis.flat("sex", ["1", "2"])]
+    same = dc.Design.product(axes, "area*sex")
+    np.testing.assert_array_equal(design.matrix().toarray(), same.matrix().toarray())
+    assert design.aggregate(np.arange(6))[design.position({"area": "north"})] == 6
+
+
+@pytest.mark.parametrize("given", [2.5, True, None])
+def test_what_is_no_variable_is_named(given):
+    with pytest.raises(DesignError, match=r"'area' needs the number of its categories, .* got"):
+        dc.Design.product({"area": given}, "area")

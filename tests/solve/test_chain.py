@@ -99,6 +99,32 @@ def test_the_automatic_choice_follows_the_published_cells(margins, noise, fitter
     assert (fit.y >= 0).all()
 
 
+TREE = dc.Hierarchy.from_dict({"all": {"north": ["n1", "n2", "n3"], "south": ["s1", "s2"]}})
+CROSSED = {
+    "flat": dc.Design.product({"a": 3, "b": 4, "c": 2}, "a*b + a*c + b*c"),
+    "hierarchical": dc.Design.product({"a": TREE, "b": 4, "c": 2}, "a*b + a*c"),
+}
+
+
+@pytest.mark.parametrize("crossing", CROSSED)
+@pytest.mark.parametrize("wrong", [0, 1])
+def test_whether_cells_add_up_is_seen_wherever_one_of_them_is_off(crossing, wrong):
+    design = CROSSED[crossing]
+    truth = design.aggregate(np.random.default_rng(4).poisson(3.0, design.n_inner)).astype(float)
+    for k in range(design.n_published):
+        z = truth + wrong * (np.arange(design.n_published) == k)
+        chosen = dc.Auto().choose(design, z).fitter.name
+        nearest = dc.LeastSquares(tolerance=1e-9)(design, z).z
+        assert (np.abs(nearest - z).max() < 1e-6) == (chosen == "log-linear") == (wrong == 0)
+
+
+def test_the_choice_for_a_table_too_large_to_store_takes_no_table():
+    design = dc.Design.product({"a": 700, "b": 800, "c": 900}, "a + b + c")
+    z = np.concatenate([np.full(n, 504e6 / n) for n in np.diff(design.offsets)])
+    assert dc.Auto().choose(design, z).fitter.name == "log-linear"
+    assert dc.Auto().choose(design, z + np.arange(len(z)) % 2).fitter.name == "chain"
+
+
 def test_the_automatic_choice_with_suppressed_cells_sees_that_inner_cells_are_open():
     design = dc.Design.product({"a": 3, "b": 3}, "a*b")
     weights = np.ones(design.n_published)

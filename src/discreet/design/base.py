@@ -3,7 +3,7 @@ r"""The one home of the linear model of a table, :math:`z = X^\top y`."""
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from discreet.design.axis import Axis
     from discreet.design.blocks import Block
     from discreet.design.formula import Margins, Term
+    from discreet.design.hierarchy import Hierarchy
     from discreet.design.incidence_kernels import Sums
     from discreet.design.product import ProductDesign
     from discreet.design.structured import StructuredDesign
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 Vector = NDArray[Any]
 Number = TypeVar("Number", bound=np.generic)
 Cell = dict[str, str]
+Variables = Mapping[str, "int | Sequence[object] | Hierarchy"]
 
 
 class Restricted(NamedTuple):
@@ -57,14 +59,14 @@ class Design(ABC):
 
     @staticmethod
     def product(
-        variables: Mapping[str, int | Sequence[object]] | Sequence[Axis],
+        variables: Variables | Sequence[Axis],
         margins: Margins,
         structural_zeros: Sequence[Mapping[str, Any]] = (),
     ) -> Design:
         """A complete design: every combination of the categories is an inner cell.
 
         Args:
-          variables: Number of categories, or their codes, by variable; or axes.
+          variables: By variable the number of categories, their codes, or a hierarchy; or axes.
           margins: A formula, or a list of tuples of names.
           structural_zeros: Combinations that cannot occur, as {variable: codes}.
         """
@@ -74,7 +76,7 @@ class Design(ABC):
 
     @staticmethod
     def sparse(
-        variables: Mapping[str, int | Sequence[object]] | Sequence[Axis],
+        variables: Variables | Sequence[Axis],
         margins: Margins,
         codes: Sequence[Vector],
     ) -> Design:
@@ -309,17 +311,25 @@ class Design(ABC):
         return values
 
 
-def axes_of(
-    variables: Mapping[str, int | Sequence[object]] | Sequence[Axis],
-) -> tuple[Axis, ...]:
-    """Axes from numbers of categories or lists of codes; axes pass through."""
-    from discreet.design.axis import Axis
-    from discreet.design.codes import canonical
-
+def axes_of(variables: Variables | Sequence[Axis]) -> tuple[Axis, ...]:
+    """Axes from numbers of categories, lists of codes or hierarchies; axes pass through."""
     if not isinstance(variables, Mapping):
         return tuple(variables)
-    axes = []
-    for name, given in variables.items():
-        codes = range(1, given + 1) if isinstance(given, int) else given
-        axes.append(Axis.flat(name, [canonical(c) for c in codes]))
-    return tuple(axes)
+    return tuple(_axis(name, given) for name, given in variables.items())
+
+
+def _axis(name: str, given: object) -> Axis:
+    from discreet.design.axis import Axis
+    from discreet.design.codes import canonical
+    from discreet.design.hierarchy import Hierarchy
+
+    if isinstance(given, int) and not isinstance(given, bool):
+        given = range(1, given + 1)
+    if isinstance(given, Hierarchy):
+        return Axis.from_hierarchies(name, [given])
+    if not isinstance(given, Iterable):
+        raise DesignError(
+            f"variable {name!r} needs the number of its categories, their codes, or a hierarchy, "
+            f"got {given!r}."
+        )
+    return Axis.flat(name, [canonical(code) for code in given])

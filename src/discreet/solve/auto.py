@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.design.base import Design
+from discreet.design.fused.contradictions import Contradictions
+from discreet.design.fused.null_space import NullSpace
 from discreet.solve.chain import Chain
 from discreet.solve.fit import Fit, Fitter, FitterBase, Prepared, Status
 from discreet.solve.inputs import check_tolerance, checked_values, checked_weights
@@ -46,8 +48,8 @@ class Auto(FitterBase):
     Promise: the inner cells are not negative, and `notes["fitter"]` and `notes["why"]` say what was
     done; `choose` says it before the fit. Certificate and status are those of the chosen fit.
 
-    Cost: one least squares fit to see whether the cells add up (nothing where it has a closed
-    form), then that of the fit that was chosen.
+    Cost: some passes over the published cells to see whether they add up, or a least squares fit
+    where inner cells are structural zeros or published ones are not used; then that of the fit.
 
     Args:
       tolerance: Accuracy of the least squares fits, as for `NonNegative`.
@@ -118,16 +120,28 @@ class _Fits:
 
     def _knows_every_inner_cell(self, w: NDArray[np.float64]) -> bool:
         single = (self.design.column_sizes == 1) & (w > 0)
+        if np.count_nonzero(single) < self.design.n_inner:
+            return False
         return bool((self.design.adjoint(single.astype(np.float64)) > 0).all())
 
     def _adds_up(self, z: NDArray[np.float64], w: NDArray[np.float64]) -> bool:
         """Whether some table without negative margins has the published cells."""
         if (z < 0).any():
             return False
-        least_squares = LeastSquares(tolerance=SCHEDULE.rounding)
-        fitted = self._fitted(least_squares, z, (w > 0).astype(np.float64)).z
+        fitted = self._that_add_up(z, w > 0)
         allowed = SCHEDULE.rounding * np.maximum(z, 1.0) + SCHEDULE.resolution * z.max(initial=0.0)
         return bool((np.abs(fitted - z) <= allowed)[w > 0].all())
+
+    def _that_add_up(self, z: NDArray[np.float64], used: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """Published cells of some table near the given ones, the same if there is one with these.
+
+        On full crossings they are found among the published cells, whatever the size of the table.
+        """
+        full = self.design.product_form
+        if full is not None and used.all() and NullSpace.is_known(full):
+            return full.complete(z - Contradictions(full).part(z))
+        least_squares = LeastSquares(tolerance=SCHEDULE.rounding)
+        return self._fitted(least_squares, z, used.astype(np.float64)).z
 
     def _fitted(self, fitter: Fitter, z: NDArray[Any], weights: NDArray[Any] | None) -> Fit:
         if fitter.name not in self.prepared:
