@@ -28,7 +28,10 @@ def cut(monkeypatch, n):
     monkeypatch.setattr(non_negative, "SCHEDULE", least)
     likely = replace(LOG_LINEAR, never_stored=n, most_published=np.inf)
     monkeypatch.setattr(log_linear, "LOG_LINEAR", likely)
-    monkeypatch.setattr(dual_fit, "_most", lambda design, newton, schedule, variance: 3_000)
+    patient = replace(
+        dual_fit.DUAL, most_gradients=3_000, most_degenerate=3_000, most_with_levels=np.inf
+    )
+    monkeypatch.setattr(dual_fit, "DUAL", patient)
 
 
 @pytest.fixture
@@ -80,11 +83,6 @@ def priors(design):
         "both": {"start": s, "variance": q},
         "cells that may not move": {"start": s, "variance": q * some},
     }
-
-
-@pytest.fixture(autouse=True)
-def levels_are_no_obstacle(monkeypatch):
-    monkeypatch.setattr(dual_fit, "MOST_WITH_LEVELS", np.inf)
 
 
 @pytest.mark.parametrize("options", [{}, {"ridge": 0.5}, {"exact": [()]}], ids=str)
@@ -242,7 +240,7 @@ def test_a_certificate_does_not_trust_the_margins_of_the_solver(unstored, monkey
         return True
 
     monkeypatch.setattr(DualNewton, "solve", pretend)
-    monkeypatch.setattr("discreet.solve.least_squares.unstored.LARGEST_DENSE", 0)
+    monkeypatch.setattr("discreet.solve.least_squares.dual_fit.LARGEST_DENSE", 0)
     monkeypatch.setattr(log_linear, "LARGEST_DENSE", 0)
     fit = fitter(design, target)
     assert not fit.certificate.holds

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.blas import daxpy
 
 from discreet.design.incidence import Incidence
 from discreet.solve.least_squares.problem import Problem
@@ -23,8 +22,6 @@ from discreet.solve.least_squares.schedule import CONJUGATE
 
 Vector = NDArray[np.float64]
 Operator = Callable[[Vector], Vector]
-Deflate = Callable[[Vector, Vector], Vector]
-r"""Makes the image of a residual and :math:`X^\top D r` into the image of :math:`P^{-1} r`."""
 
 
 def conjugate_gradients(
@@ -34,7 +31,6 @@ def conjugate_gradients(
     x: Vector,
     limits: Vector,
     max_steps: int,
-    digits: float = 0.0,
 ) -> int:
     """Improve `x` in place until its residual is within its limits; returns the steps taken.
 
@@ -47,7 +43,6 @@ def conjugate_gradients(
       x: The solution. Entries beyond the limits are images, which follow the others.
       limits: Largest residuals.
       max_steps: Steps after which to give up.
-      digits: By how much residuals may fall in a run: where some directions are stiff, more hides.
     """
     done, before = 0, np.inf
     while True:
@@ -56,9 +51,8 @@ def conjugate_gradients(
         is_reached = left <= (CONJUGATE.near if done else 1.0)
         if is_reached or left > CONJUGATE.stuck * before or done >= max_steps:
             return done
-        enough = max(1.0, digits * left) * limits
         steps = min(CONJUGATE.longest, max_steps - done)
-        done += _run(apply, precondition, x, r, enough, steps, digits)
+        done += _run(apply, precondition, x, r, limits, steps)
         before = left
 
 
@@ -69,27 +63,30 @@ def _run(
     r: Vector,
     limits: Vector,
     max_steps: int,
-    digits: float,
 ) -> int:
-    """Steps until the residual is small, or so much smaller that rounding may hide it."""
-    n, p, product, first = len(limits), np.zeros_like(x), 1.0, 0.0
+    """Steps until the residual is small."""
+    n, p, product = len(limits), np.zeros_like(x), 1.0
     for step in range(max_steps):
         if (np.abs(r[:n]) <= limits).all():
             return step
         s = precondition(r)
-        before, product = product, float(r[:n] @ s[:n])
-        first = product if step == 0 else first
-        if product <= digits**2 * first:
+        before, product = product, _dot(r[:n], s[:n])
+        if product <= 0:
             return step
         p *= product / before if step else 0.0
         p += s
         q = apply(p)
-        curvature = float(p[:n] @ q[:n])
+        curvature = _dot(p[:n], q[:n])
         if not curvature > 0:
             return step
-        daxpy(p, x, a=product / curvature)
-        daxpy(q, r, a=-product / curvature)
+        x += product / curvature * p
+        r -= product / curvature * q
     return max_steps
+
+
+def _dot(a: Vector, b: Vector) -> float:
+    """A scalar product on one core: threads cost more than vectors of this length."""
+    return float(np.einsum("i,i->", a, b))
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,14 +113,12 @@ def solve_on_cells(
     ridge: float,
     limits: Vector,
     max_steps: int,
-    deflate: Deflate | None = None,
 ) -> Solved:
     r"""Solve the ridge problem on some cells from :math:`\nu` in `dual`, which is updated.
 
     The gradient of every one of the cells is brought within its limit.
 
-    Cost: each step is one pass over the cells' incidence there and one back; with stiff margins
-    taken out, two of each and a triangular solve.
+    Cost: each step is one pass over the cells' incidence there and one back.
     """
     at, prior, n = incidence.position, problem.prior, incidence.n_cells
     deviation, start = prior.deviations(cells), prior.starts(cells)
@@ -142,11 +137,10 @@ def solve_on_cells(
     steps = conjugate_gradients(
         lambda x: beside(weights * (targets - up(x)) - ridge * x[n:]),
         lambda p: beside(weights * up(p) + ridge * p[n:]),
-        lambda r: r if deflate is None else beside(deflate(r[n:], up(r))),
+        lambda r: r,
         x,
         deviation * limits,
         max_steps,
-        0.0 if deflate is None else CONJUGATE.digits,
     )
     dual[at] = x[n:]
     y = start + deviation * x[:n]

@@ -102,7 +102,7 @@ class RidgePathSchedule:
       raised: Factor by which the ridge of a system is raised that rounding makes indefinite.
     """
 
-    again: float = 0.1
+    again: float = 0.01
     share: float = 0.03
     newton: int = 100
     kicked: float = 0.1
