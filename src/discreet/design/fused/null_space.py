@@ -65,6 +65,8 @@ class NullSpace:
     def preconditioned(self, residual: Vector, inverse: Vector, ridge: float) -> Vector:
         """An approximate solution.
 
+        Unused cells are held on both sides: so it stays positive though their hold is not exact.
+
         Args:
           residual: The right-hand side.
           inverse: One over the diagonal of the Hessian.
