@@ -367,7 +367,8 @@ def _along_the_ridge(prepared: _Prepared, held: HeldMargins, *, systems: SystemS
         in_vain = 0 if certificate.worst < SCHEDULE.gain * reached else in_vain + 1
         if best is None or certificate.worst < reached:
             best, reached = answer, certificate.worst
-        if certificate.holds or path.is_spent or in_vain > SCHEDULE.most_in_vain:
+        is_safe = certificate.worst <= systems.safely * certificate.tolerance
+        if is_safe or path.is_spent or in_vain > SCHEDULE.most_in_vain:
             return best
         path.stage(keeps_ridge=certificate.worst <= SCHEDULE.fast * last)
         last = certificate.worst

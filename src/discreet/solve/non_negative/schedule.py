@@ -62,6 +62,8 @@ class SystemSchedule:
       exact: Weight of exact margins, times the largest of the others.
       heaviest: Weight of heavy margins at most, times that of others: light ones keep the equations
         easy, and shifts do the rest.
+      safely: Part of what a certificate allows at which the path ends: factors gain a digit in a
+        step or two, which keeps the fit of a fit the same.
       few: Share of the positive cells that may have changed when a stage ends: the next goes on.
       tight: Residual of conjugate gradients, in units of the ridge times a typical cell.
       sharper: Factor by which these two fall from stage to stage.
@@ -72,12 +74,13 @@ class SystemSchedule:
     least: float
     exact: float
     heaviest: float
+    safely: float = 1.0
     few: float = 0.0
     tight: float = 0.0
     sharper: float = 1.0
 
 
-DIRECT = SystemSchedule(True, 0.1, 1e-6, exact=1e5, heaviest=1e12)
+DIRECT = SystemSchedule(True, 0.1, 1e-6, exact=1e5, heaviest=1e12, safely=0.1)
 """For tables that are small, or where conjugate gradients fail."""
 
 ITERATIVE = SystemSchedule(False, 0.3, 5e-4, 1.0, 5.0, few=0.05, tight=0.2, sharper=0.5)
