@@ -22,6 +22,8 @@ from discreet.solve.least_squares.schedule import CONJUGATE
 
 Vector = NDArray[np.float64]
 Operator = Callable[[Vector], Vector]
+Deflate = Callable[[Vector, Vector], Vector]
+r"""Makes the image of a residual and :math:`X^\top D r` into the image of :math:`P^{-1} r`."""
 
 
 def conjugate_gradients(
@@ -31,6 +33,7 @@ def conjugate_gradients(
     x: Vector,
     limits: Vector,
     max_steps: int,
+    digits: float = 0.0,
 ) -> int:
     """Improve `x` in place until its residual is within its limits; returns the steps taken.
 
@@ -43,6 +46,7 @@ def conjugate_gradients(
       x: The solution. Entries beyond the limits are images, which follow the others.
       limits: Largest residuals.
       max_steps: Steps after which to give up.
+      digits: By how much residuals may fall in a run: where some directions are stiff, more hides.
     """
     done, before = 0, np.inf
     while True:
@@ -51,8 +55,9 @@ def conjugate_gradients(
         is_reached = left <= (CONJUGATE.near if done else 1.0)
         if is_reached or left > CONJUGATE.stuck * before or done >= max_steps:
             return done
+        enough = max(1.0, digits * left) * limits
         steps = min(CONJUGATE.longest, max_steps - done)
-        done += _run(apply, precondition, x, r, limits, steps)
+        done += _run(apply, precondition, x, r, enough, steps, digits)
         before = left
 
 
@@ -63,15 +68,17 @@ def _run(
     r: Vector,
     limits: Vector,
     max_steps: int,
+    digits: float,
 ) -> int:
-    """Steps until the residual is small."""
-    n, p, product = len(limits), np.zeros_like(x), 1.0
+    """Steps until the residual is small, or so much smaller that rounding may hide it."""
+    n, p, product, first = len(limits), np.zeros_like(x), 1.0, 0.0
     for step in range(max_steps):
         if (np.abs(r[:n]) <= limits).all():
             return step
         s = precondition(r)
         before, product = product, _dot(r[:n], s[:n])
-        if product <= 0:
+        first = product if step == 0 else first
+        if product <= digits**2 * first:
             return step
         p *= product / before if step else 0.0
         p += s
@@ -113,12 +120,14 @@ def solve_on_cells(
     ridge: float,
     limits: Vector,
     max_steps: int,
+    deflate: Deflate | None = None,
 ) -> Solved:
     r"""Solve the ridge problem on some cells from :math:`\nu` in `dual`, which is updated.
 
     The gradient of every one of the cells is brought within its limit.
 
-    Cost: each step is one pass over the cells' incidence there and one back.
+    Cost: each step is one pass over the cells' incidence there and one back; with stiff margins
+    taken out, two of each and a triangular solve.
     """
     at, prior, n = incidence.position, problem.prior, incidence.n_cells
     deviation, start = prior.deviations(cells), prior.starts(cells)
@@ -137,10 +146,11 @@ def solve_on_cells(
     steps = conjugate_gradients(
         lambda x: beside(weights * (targets - up(x)) - ridge * x[n:]),
         lambda p: beside(weights * up(p) + ridge * p[n:]),
-        lambda r: r,
+        lambda r: r if deflate is None else beside(deflate(r[n:], up(r))),
         x,
         deviation * limits,
         max_steps,
+        0.0 if deflate is None else CONJUGATE.digits,
     )
     dual[at] = x[n:]
     y = start + deviation * x[:n]

@@ -60,12 +60,15 @@ class ConjugateSchedule:
     """The constants of conjugate gradients.
 
     Attributes:
-      longest: Steps after which residuals are computed anew: rounding hides them.
+      digits: By how much residuals may fall before they are computed anew where stiff margins are
+        taken out: rounding hides more than nine digits of stiff directions.
+      longest: Steps after which they are in any case.
       near: Times its limit: what a residual that seemed to be within may be; another run would
         take many steps to gain so little.
       stuck: Share of the last residual that is no progress: rounding forbids more.
     """
 
+    digits: float = 1e-9
     longest: int = 5_000
     near: float = 2.0
     stuck: float = 0.5
