@@ -21,8 +21,7 @@ from discreet.errors import CodeError, DesignError, UnknownNameError, suggest
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-    from discreet.design.fused.gpu import GpuPass
-    from discreet.design.fused.passes import FusedPass
+    from discreet.design.fused.passes import Passes
     from discreet.design.product import ProductDesign
 
 WORTH_A_GPU = 20_000_000
@@ -208,8 +207,8 @@ class StructuredDesign(Design):
         variance: NDArray[np.float64] | None = None,
         threads: int | None = None,
         device: str = "cpu",
-    ) -> FusedPass | GpuPass:
-        r"""Passes over :math:`y = \varphi(s + qX\nu)` that keep margins only; see `FusedPass`.
+    ) -> Passes:
+        r"""Passes over :math:`y = \varphi(s + qX\nu)` that keep margins only; see `Passes`.
 
         Args:
           link: `"positive"`, `"exponential"` or `"linear"`.

@@ -18,13 +18,11 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.design.fused.gpu import GpuPass
 from discreet.design.fused.null_space import NullSpace
-from discreet.design.fused.passes import FusedPass, Sums
+from discreet.design.fused.passes import Sums
 from discreet.design.fused.source import Link
 
 Vector = NDArray[np.float64]
-Passes = FusedPass | GpuPass
 
 
 class Products(Protocol):

@@ -13,9 +13,9 @@ import numpy as np
 from discreet.design.axis import Level
 from discreet.design.fused.cuda_source import BLOCK, CudaSource
 from discreet.design.fused.devices import cupy, require_gpu
-from discreet.design.fused.faces import Faces, Place
+from discreet.design.fused.faces import Faces
 from discreet.design.fused.null_space import NullSpace
-from discreet.design.fused.passes import Sums, Vector, checked_link, walked
+from discreet.design.fused.passes import Passes, Sums, Vector, walked
 from discreet.design.fused.source import LINKS, NOTHING_STORED, Link, Stored
 from discreet.design.structured import StructuredDesign
 from discreet.errors import DesignError
@@ -56,16 +56,10 @@ class GpuFaces(Faces):
         return cp.moveaxis(cp.tensordot(values, matrix, axes=(a, 0)), -1, a)
 
 
-class GpuPass:
-    r"""Margins of :math:`y = \varphi(s + qX\nu)` on a graphics processor; see `FusedPass`.
+class GpuPass(Passes):
+    """The same passes on a graphics processor; vectors are arrays of CuPy.
 
-    Vectors are arrays of CuPy. The result does not depend on how threads are scheduled.
-
-    Args:
-      design: A complete design, or one whose structural zeros are masks.
-      link: As for `FusedPass`.
-      start: The same.
-      variance: The same.
+    The result does not depend on how threads are scheduled.
     """
 
     device = "gpu"
@@ -74,19 +68,16 @@ class GpuPass:
         self,
         design: StructuredDesign,
         link: str,
-        *,
         start: Vector | None = None,
         variance: Vector | None = None,
     ) -> None:
-        self.design, self.link = design, checked_link(link, start, variance)
+        super().__init__(design, link, start, variance)
         require_gpu()
         self.faces = GpuFaces.of(design)
-        self.stored = Stored(start is not None, variance is not None)
         *others, longest = self.faces.order
         laid = walked(design, (longest, *others), (start, variance))
         on_card = {id(table): cupy().asarray(table) for table in laid}
         self._tables = tuple(on_card[id(table)] for table in laid)
-        self.n_passes = 0
         self._point: tuple[Any, tuple[Any, Any]] | None = None
         if not self._source("table").fits:
             raise DesignError(
@@ -113,30 +104,8 @@ class GpuPass:
         """A scalar product."""
         return float(a @ b)
 
-    def table(self, nu: Any) -> Sums:
-        """Margins of the table, and its potential."""
-        return self._run("table", nu)
-
-    def change(self, nu: Any, direction: Any) -> Any:
-        """Margins of the table's change along a direction."""
-        return self._run("change", nu, direction).margins
-
-    def slope(self, nu: Any) -> Any:
-        """Margins of the link's derivative."""
-        return self._run("slope", nu).margins
-
-    def pull(self, nu: Any, forces: Any) -> float:
-        """The largest force that would still move the table."""
-        return self._run("pull", nu, forces).largest
-
-    def strongest(self, nu: Any, forces: Any) -> tuple[float, Place]:
-        """The same, and the leaf positions of the cell that is pulled so."""
-        found = self._run("pull", nu, forces)
-        return found.largest, self.faces.leaves(found.place)
-
-    def _run(self, kind: str, nu: Any, direction: Any = None) -> Sums:
+    def _sums(self, kind: str, nu: Any, direction: Any = None) -> Sums:
         cp = cupy()
-        self.n_passes += 1
         source, module = self._source(kind), _module(self._source(kind).text)
         s, v = self._at(nu)
         sd, vd = (s, v) if direction is None else self._operands(direction, kind == "pull")

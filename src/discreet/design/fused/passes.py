@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
@@ -21,6 +22,7 @@ from discreet.design.fused.devices import processors
 from discreet.design.fused.faces import Faces, Place
 from discreet.design.fused.kernels import Run, compiled
 from discreet.design.fused.source import LINKS, Link, PassSource, Stored
+from discreet.design.products import dot
 from discreet.design.structured import StructuredDesign
 from discreet.design.support import spread
 from discreet.errors import ParameterError
@@ -53,13 +55,8 @@ WORTH_A_THREAD = 500_000
 MOST_PIECES = 16
 
 
-class FusedPass:
+class Passes(ABC):
     r"""Margins of :math:`y = \varphi(s + qX\nu)`, and of its change along a direction.
-
-    Promise: the same numbers for any number of threads, since the table is cut into pieces by its
-    shape alone and their sums are added in order.
-    Cost: one to two nanoseconds of a core for each inner cell; memory for the published cells, and
-    for the starting table and the variances where they are given.
 
     Args:
       design: A complete design, or one whose structural zeros are masks.
@@ -68,66 +65,110 @@ class FusedPass:
       start: The table :math:`s`, a value for each inner cell; zeros, or ones for `"exponential"`.
       variance: The table :math:`q`, ones by default; `"exponential"` has none. Where it is zero the
         start must be.
-      threads: Threads at most; as many as there are processors by default.
+
+    Attributes:
+      device: `"cpu"` or `"gpu"`.
+      n_passes: Passes made so far.
     """
+
+    device: str
+    faces: Faces
 
     def __init__(
         self,
         design: StructuredDesign,
         link: str,
-        *,
         start: Vector | None = None,
         variance: Vector | None = None,
-        threads: int | None = None,
     ) -> None:
         self.design, self.link = design, checked_link(link, start, variance)
-        self.threads = processors() if threads is None else threads
-        self.faces = Faces.of(design)
         self.stored = Stored(start is not None, variance is not None)
-        self._tables = walked(design, self.faces.order, (start, variance))
         self.n_passes = 0
-        self._point: tuple[Vector, Vector] | None = None
 
-    device = "cpu"
-
+    @abstractmethod
     def to_device(self, values: Any) -> Any:
-        """What these passes compute with: arrays of NumPy as they are."""
-        return values
+        """An array of NumPy, or a projection, where these passes compute."""
 
-    def to_host(self, values: Vector) -> Vector:
-        """The same as an array of NumPy."""
-        return values
+    @abstractmethod
+    def to_host(self, values: Any) -> Vector:
+        """Such an array as one of NumPy."""
 
-    def dot(self, a: Vector, b: Vector) -> float:
-        """A scalar product, on one core: threads of a library wait longer here than they work."""
-        return float(np.einsum("i,i->", a, b))
+    @abstractmethod
+    def dot(self, a: Any, b: Any) -> float:
+        """A scalar product."""
 
-    def table(self, nu: Vector) -> Sums:
+    @abstractmethod
+    def _sums(self, kind: str, nu: Any, direction: Any = None) -> Sums:
+        """One pass; see `PassSource` for its kinds."""
+
+    def table(self, nu: Any) -> Sums:
         r"""Margins of :math:`y = \varphi(s + qX\nu)`, and its potential."""
         return self._run("table", nu)
 
-    def change(self, nu: Vector, direction: Vector) -> Vector:
+    def change(self, nu: Any, direction: Any) -> Any:
         r"""Margins of :math:`q \varphi' \circ X\delta`: the Hessian times a direction."""
         return self._run("change", nu, direction).margins
 
-    def slope(self, nu: Vector) -> Vector:
+    def slope(self, nu: Any) -> Any:
         r"""Margins of :math:`q \varphi'`: the diagonal of the Hessian."""
         return self._run("slope", nu).margins
 
-    def pull(self, nu: Vector, forces: Vector) -> float:
+    def pull(self, nu: Any, forces: Any) -> float:
         r"""The largest entry of :math:`X u` that would still move the table at :math:`\nu`.
 
         With the weighted residuals as forces this is the size of the projected gradient.
         """
         return self._run("pull", nu, forces).largest
 
-    def strongest(self, nu: Vector, forces: Vector) -> tuple[float, Place]:
+    def strongest(self, nu: Any, forces: Any) -> tuple[float, Place]:
         """The same, and the leaf positions of the cell that is pulled so."""
         found = self._run("pull", nu, forces)
         return found.largest, self.faces.leaves(found.place)
 
-    def _run(self, kind: str, nu: Vector, direction: Vector | None = None) -> Sums:
+    def _run(self, kind: str, nu: Any, direction: Any = None) -> Sums:
         self.n_passes += 1
+        return self._sums(kind, nu, direction)
+
+
+class FusedPass(Passes):
+    """Passes on the processor; `threads` of them at most, by default as many as it has.
+
+    Promise: the same numbers for any number of threads, since the table is cut into pieces by its
+    shape alone and their sums are added in order.
+    Cost: one to two nanoseconds of a core for each inner cell; memory for the published cells, and
+    for the starting table and the variances where they are given.
+    """
+
+    device = "cpu"
+
+    def __init__(
+        self,
+        design: StructuredDesign,
+        link: str,
+        start: Vector | None = None,
+        variance: Vector | None = None,
+        *,
+        threads: int | None = None,
+    ) -> None:
+        super().__init__(design, link, start, variance)
+        self.threads = processors() if threads is None else threads
+        self.faces = Faces.of(design)
+        self._tables = walked(design, self.faces.order, (start, variance))
+        self._point: tuple[Vector, Vector] | None = None
+
+    def to_device(self, values: Any) -> Any:
+        """The values as they are."""
+        return values
+
+    def to_host(self, values: Vector) -> Vector:
+        """The values as they are."""
+        return values
+
+    def dot(self, a: Vector, b: Vector) -> float:
+        """A scalar product on one core."""
+        return dot(a, b)
+
+    def _sums(self, kind: str, nu: Vector, direction: Vector | None = None) -> Sums:
         at = self._at(nu)
         by = at[:0] if direction is None else self._by(kind, direction)
         run = compiled(self._source(kind))

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.design.base import Design
+from discreet.design.products import dot
 from discreet.solve.absolute.schedule import SCHEDULE
 from discreet.solve.fit import Certificate, Status
 from discreet.solve.least_squares.goal import Goal
@@ -82,8 +83,8 @@ class Gaps:
         inner = -y * np.minimum(slopes, 0.0)
         if ridge:
             inner += 0.5 * ridge * (y - np.maximum(slopes, 0.0) / ridge) ** 2
-        total = float(weights @ published) + float(inner.sum())
-        return cls(published, inner, cells, total, float(weights @ size), residual)
+        total = dot(weights, published) + float(inner.sum())
+        return cls(published, inner, cells, total, dot(weights, size), residual)
 
     def own(self, goal: Goal) -> float:
         """The largest part that one cell has, in units of which the tolerance is allowed."""
@@ -105,7 +106,7 @@ def certify(design: Design, z: Vector, weights: Vector, answer: Answer, goal: Go
     gaps = Gaps.of(weights, residual, y, dual, slopes)
     over = [np.abs(v) - weights for v in (dual, answer.ridge_dual)]
     infeasible = max(float(v.max(initial=0.0)) for v in (*over, slopes))
-    size = max(gaps.loss, SCHEDULE.small_loss * float(weights @ np.abs(z))) or 1.0
+    size = max(gaps.loss, SCHEDULE.small_loss * dot(weights, np.abs(z))) or 1.0
     selection = 1.0
     if ridge > 0:
         slopes = design.adjoint(answer.ridge_dual)
@@ -114,7 +115,7 @@ def certify(design: Design, z: Vector, weights: Vector, answer: Answer, goal: Go
     return Certificate(
         feasibility=max(infeasible / largest(weights), -float(y.min(initial=0.0)), 0.0),
         stationarity=gaps.own(goal),
-        gap=max((gaps.loss - float(z @ dual)) / size, 0.0),
+        gap=max((gaps.loss - dot(z, dual)) / size, 0.0),
         tolerance=goal.accuracy.tolerance,
         selection=max(selection, 0.0),
         deviation=float(gaps.published.max(initial=0.0)),
@@ -124,7 +125,7 @@ def certify(design: Design, z: Vector, weights: Vector, answer: Answer, goal: Go
 
 def ridge_size(loss: float, ridge: float, y: Vector) -> float:
     """The loss with the ridge, which its gap is relative to."""
-    return max(loss + 0.5 * ridge * float(y @ y), np.finfo(float).tiny)
+    return max(loss + 0.5 * ridge * dot(y, y), np.finfo(float).tiny)
 
 
 def largest(values: Vector) -> float:

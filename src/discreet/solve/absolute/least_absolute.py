@@ -41,7 +41,7 @@ class LeastAbsolute(FitterBase):
     residual, however large the others are.
 
     Cost: small tables take a linear program and some Newton steps. Others take one compiled pass
-    over the inner cells that are positive or nearly so in each of a few thousand steps, and four
+    over the inner cells that are positive or nearly so in each of a few thousand steps, and eight
     bytes per margin and inner cell.
 
     Args:

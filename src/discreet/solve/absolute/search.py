@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.design.membership import Membership
+from discreet.design.products import dot
 from discreet.progress import report
 from discreet.solve.absolute.certificate import Answer, Gaps, largest, ridge_size
 from discreet.solve.absolute.kernels import ABSOLUTE
@@ -50,7 +51,7 @@ class _Search:
         self.y, self._slopes = np.zeros((2, members.n_inner))
         self.dual = self.ridge_dual = np.zeros(len(z))
         self.ridge, self.steps, self.status = 0.0, 0, Status.stalled
-        self._bound, self._least = 0.0, float(weights @ np.abs(z))
+        self._bound, self._least = 0.0, dot(weights, np.abs(z))
         self._floor = SCHEDULE.small_loss * self._least or 1.0
 
     def run(self) -> None:
@@ -127,7 +128,7 @@ class _Search:
             return False
         self._least = min(self._least, self._loss_of(self._free))
         dual = self._free.feasible_dual(self._weights)
-        if (value := float(self._z @ dual)) > self._bound:
+        if (value := dot(self._z, dual)) > self._bound:
             self._bound, self.dual = value, dual
             self._slopes = self._free.slopes(np.append(dual, 0.0))
         return True
@@ -160,4 +161,4 @@ class _Search:
         return max(loss, self._floor)
 
     def _loss_of(self, run: PrimalDual) -> float:
-        return float(self._weights @ np.abs(run.current_margins() - self._z))
+        return dot(self._weights, np.abs(run.current_margins() - self._z))

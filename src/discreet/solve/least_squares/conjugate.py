@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.design.incidence import Incidence
+from discreet.design.products import dot
 from discreet.solve.least_squares.problem import Problem
 from discreet.solve.least_squares.schedule import CONJUGATE
 
@@ -76,24 +77,19 @@ def _run(
         if (np.abs(r[:n]) <= limits).all():
             return step
         s = precondition(r)
-        before, product = product, _dot(r[:n], s[:n])
+        before, product = product, dot(r[:n], s[:n])
         first = product if step == 0 else first
         if product <= digits**2 * first:
             return step
         p *= product / before if step else 0.0
         p += s
         q = apply(p)
-        curvature = _dot(p[:n], q[:n])
+        curvature = dot(p[:n], q[:n])
         if not curvature > 0:
             return step
         x += product / curvature * p
         r -= product / curvature * q
     return max_steps
-
-
-def _dot(a: Vector, b: Vector) -> float:
-    """A scalar product on one core: threads cost more than vectors of this length."""
-    return float(np.einsum("i,i->", a, b))
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,11 +25,12 @@ from numpy.typing import NDArray
 from discreet.design.base import Design
 from discreet.design.fused.contradictions import Contradictions
 from discreet.design.fused.null_space import MOST_UNUSED, NullSpace
+from discreet.design.fused.passes import Passes
 from discreet.design.inner import ModelTable
 from discreet.design.product import LARGEST_DENSE, ProductDesign
 from discreet.design.structured import StructuredDesign
 from discreet.progress import report
-from discreet.solve.dual_newton import DualNewton, Passes
+from discreet.solve.dual_newton import DualNewton
 from discreet.solve.fit import Certificate, Fit, Status
 from discreet.solve.least_squares.basis import pseudo_inverse
 from discreet.solve.least_squares.goal import Accuracy

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.design.base import Design
+from discreet.design.products import dot
 from discreet.progress import report
 from discreet.solve.absolute.kernels import POISSON
 from discreet.solve.absolute.primal_dual import PrimalDual
@@ -104,7 +105,7 @@ class PoissonLoss:
             return math.inf
         log_ratio = np.zeros_like(z)
         log_ratio[counts] = np.log(z[counts] / mu[counts])
-        return float(self.weights @ (z * log_ratio - z + mu))
+        return dot(self.weights, z * log_ratio - z + mu)
 
     def score(self, mu: Vector) -> Vector:
         """Minus the derivative of the loss by the margins."""
@@ -117,11 +118,11 @@ class PoissonLoss:
         ratio = u[self.counts] / self.weights[self.counts]
         if (ratio <= -1).any():
             return -math.inf
-        return float((self.weights * self.z)[self.counts] @ np.log1p(ratio))
+        return dot((self.weights * self.z)[self.counts], np.log1p(ratio))
 
     def unit(self, loss: float) -> float:
         """What differences from a loss are relative to."""
-        return max(loss, SCHEDULE.small * float(self.weights @ self.z)) or 1.0
+        return max(loss, SCHEDULE.small * dot(self.weights, self.z)) or 1.0
 
     def gap(self, mu: Vector, bound: float) -> float:
         """How far the loss of margins may lie above the least one, relative to its unit."""

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from discreet.design.fused.passes import Sums
 from discreet.design.fused.source import EXPONENTIAL
 from discreet.design.membership import Membership
+from discreet.design.products import dot
 from discreet.solve.dual_newton import DualNewton
 from discreet.solve.likelihood.schedule import LOG_LINEAR
 
@@ -50,8 +51,8 @@ class StoredPass:
         return self.y
 
     def dot(self, a: Vector, b: Vector) -> float:
-        """A scalar product on one core."""
-        return float(np.einsum("i,i->", a, b))
+        """A scalar product."""
+        return dot(a, b)
 
     def table(self, nu: Vector) -> Sums:
         """Margins and sum of the table at a point; `y` holds the table."""

@@ -15,11 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.design.axis import Level
+from discreet.design.fused.passes import Passes
 from discreet.design.fused.source import EXPONENTIAL
 from discreet.design.inner import ModelTable
 from discreet.design.product import ProductDesign, along
 from discreet.design.structured import StructuredDesign
-from discreet.solve.dual_newton import DualNewton, Passes
+from discreet.solve.dual_newton import DualNewton
 from discreet.solve.fit import Certificate, Fit, Status
 from discreet.solve.likelihood.schedule import LOG_LINEAR
 

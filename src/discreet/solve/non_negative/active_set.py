@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.design.incidence import Incidence, Restrictor
+from discreet.design.products import dot
 from discreet.progress import report
 from discreet.solve.least_squares.conjugate import Deflate, Solved, solve_on_cells
 from discreet.solve.least_squares.problem import Problem
@@ -322,7 +323,7 @@ class RidgePath:
         low, high = 0.0, 1.0
         for _ in range(SCHEDULE.bisections):
             t = (low + high) / 2
-            slope = weight @ (np.maximum(self.u + t * du, 0.0) - self.y - t * dy)
+            slope = dot(weight, np.maximum(self.u + t * du, 0.0) - self.y - t * dy)
             low, high = (low, t) if slope > 0 else (t, high)
         return max(low, 1e-3)
 
