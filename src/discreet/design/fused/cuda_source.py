@@ -38,7 +38,7 @@ class CudaSource:
       faces: Faces that hold the long axis, without it, in the order of the columns of `V`.
       n_summed: How many of them are summed, the first ones.
       link: The link.
-      kind: `"table"`, `"slope"`, `"change"` or `"pull"`; see `PassSource`.
+      kind: `"table"`, `"slope"`, `"change"` or `"gradient"`; see `PassSource`.
       stored: Tables that are read.
     """
 
@@ -94,13 +94,13 @@ class CudaSource:
     @property
     def changes(self) -> bool:
         """Whether a direction is read beside the point."""
-        return self.kind in ("change", "pull")
+        return self.kind in ("change", "gradient")
 
     @property
     def text(self) -> str:
         """The kernels."""
         kernels = [self._over_inner()]
-        if self.kind != "pull":
+        if self.kind != "gradient":
             kernels += [group.kernel(g) for g, group in enumerate(self.groups)]
         return "\n".join(line for kernel in kernels for line in kernel)
 
@@ -141,7 +141,7 @@ class CudaSource:
     def _over_inner(self) -> Iterator[str]:
         """A thread for each combination of the other axes; rows of `V` go through shared memory.
 
-        A pull has no sums: in their place stands where on the long axis it is strongest.
+        A gradient has no sums: in their place stands where on the long axis it is largest.
         """
         yield f'extern "C" __global__ void over_inner({_ARGUMENTS},'
         yield "    double* out, double* potential, double* largest, int J, int per) {"
@@ -153,7 +153,7 @@ class CudaSource:
         at = " + ".join(["s", *(f"v[k][a{f}]" for f in range(len(self.faces)))])
         by = " + ".join(["sd", *(f"w[k][a{f}]" for f in range(len(self.faces)))])
         yield from ("      " + line for line in self.cell(at, by, "j + k"))
-        if self.kind == "pull":
+        if self.kind == "gradient":
             yield "      if (y > top) { top = y; sum = j + k; }"
         else:
             yield "      sum += y;"

@@ -108,7 +108,7 @@ class GpuPass(Passes):
         cp = cupy()
         source, module = self._source(kind), _module(self._source(kind).text)
         s, v = self._at(nu)
-        sd, vd = (s, v) if direction is None else self._operands(direction, kind == "pull")
+        sd, vd = (s, v) if direction is None else self._operands(direction, kind == "gradient")
         read = (s, v, sd, vd, *self._tables)
         length, pieces = source.sizes[-1], -(-source.sizes[-1] // _PER)
         sums, potential, largest = cp.empty((3, pieces, source.n_outer))
@@ -118,8 +118,8 @@ class GpuPass(Passes):
             (BLOCK,),
             (*read, sums, potential, largest, np.int32(length), np.int32(_PER)),
         )
-        if kind == "pull":
-            return self._strongest(sums.ravel(), largest.ravel())
+        if kind == "gradient":
+            return self._steepest(sums.ravel(), largest.ravel())
         for g, group in enumerate(source.groups):
             module.get_function(f"over_outer_{g}")(
                 (-(-length // group.beside),),
@@ -129,8 +129,8 @@ class GpuPass(Passes):
         margins = self._published(sums.sum(axis=0), rows)
         return Sums(margins, float(potential.sum()) if kind == "table" else 0.0)
 
-    def _strongest(self, where: Any, largest: Any) -> Sums:
-        """The strongest pull, from that on each thread's cells and its place on the long axis."""
+    def _steepest(self, where: Any, largest: Any) -> Sums:
+        """The largest gradient, from that of each thread's cells and its place on the long axis."""
         thread = int(largest.argmax())
         outer, length = thread % math.prod(self.faces.sizes[:-1]), self.faces.sizes[-1]
         place = outer * length + int(where[thread])

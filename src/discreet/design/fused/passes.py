@@ -37,7 +37,7 @@ class Sums(NamedTuple):
     Attributes:
       margins: The published cells.
       potential: Sum of the link's potential over all cells.
-      largest: The strongest pull on a cell.
+      largest: The largest entry of a projected gradient.
       place: Where that cell lies, in the order of the pass.
     """
 
@@ -113,16 +113,17 @@ class Passes(ABC):
         r"""Margins of :math:`q \varphi'`: the diagonal of the Hessian."""
         return self._run("slope", nu).margins
 
-    def pull(self, nu: Any, forces: Any) -> float:
-        r"""The largest entry of :math:`X u` that would still move the table at :math:`\nu`.
+    def largest_gradient(self, nu: Any, residuals: Any) -> float:
+        r"""The largest entry of the projected gradient, with weighted residuals :math:`u`.
 
-        With the weighted residuals as forces this is the size of the projected gradient.
+        The gradient of a fit is :math:`-Xu`. Projected, it has no entries that would only move
+        cells at a bound of the link beyond it, given the table at :math:`\nu`.
         """
-        return self._run("pull", nu, forces).largest
+        return self._run("gradient", nu, residuals).largest
 
-    def strongest(self, nu: Any, forces: Any) -> tuple[float, Place]:
-        """The same, and the leaf positions of the cell that is pulled so."""
-        found = self._run("pull", nu, forces)
+    def steepest_cell(self, nu: Any, residuals: Any) -> tuple[float, Place]:
+        """The same, and the leaf positions of the cell that has this entry."""
+        found = self._run("gradient", nu, residuals)
         return found.largest, self.faces.leaves(found.place)
 
     def _run(self, kind: str, nu: Any, direction: Any = None) -> Sums:
@@ -193,9 +194,9 @@ class FusedPass(Passes):
         return self._point[1]
 
     def _by(self, kind: str, direction: Vector) -> Vector:
-        """The direction on the faces; nothing pulls at structural zeros."""
+        """The direction on the faces; no gradient moves structural zeros."""
         faces = self.faces.spread(direction)
-        return self.faces.closed(faces) if kind == "pull" else faces
+        return self.faces.closed(faces) if kind == "gradient" else faces
 
     def _map(self, work: Callable[[Piece], Sums]) -> Iterator[Sums]:
         """The pieces of a pass, in order, on as many threads as there are."""

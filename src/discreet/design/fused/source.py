@@ -53,8 +53,8 @@ class Link:
       value: :math:`y` from the sum `at`.
       change: How `y` changes when the sum changes by `by`.
       potential: The integral of the link, from `y`.
-      pull: How strongly `by` would still move the cell: its size, but for what the link's bounds
-        stop.
+      gradient: The size of the projected gradient from the gradient `by`, its sign turned: zero
+        where that would only move the cell beyond a bound of the link.
     """
 
     name: str
@@ -63,7 +63,7 @@ class Link:
     value: str
     change: str
     potential: str
-    pull: str
+    gradient: str
 
     def argument(self, stored: Stored) -> str:
         """What the link is taken of, from the sum `at`."""
@@ -75,9 +75,10 @@ class Link:
     def formula(self, kind: str, stored: Stored = NOTHING_STORED) -> str:
         """What a pass of some kind computes in each cell, from the argument `at` and from `by`."""
         change = f"variance * ({self.change})" if stored.variance else self.change
-        pull = f"({self.pull}) if variance > 0.0 else 0.0" if stored.variance else self.pull
-        slope = change.replace("by", "1.0")
-        return {"table": self.value, "pull": pull, "change": change, "slope": slope}[kind]
+        slope, gradient = change.replace("by", "1.0"), self.gradient
+        if stored.variance:
+            gradient = f"({gradient}) if variance > 0.0 else 0.0"
+        return {"table": self.value, "slope": slope, "change": change, "gradient": gradient}[kind]
 
     def integral(self, stored: Stored = NOTHING_STORED) -> str:
         """What the potential of a cell is, from `y`."""
@@ -106,7 +107,7 @@ POSITIVE = Link(
     value="at if at > 0.0 else 0.0",
     change="by if at > 0.0 else 0.0",
     potential="0.5 * y * y",
-    pull="by if by > 0.0 else (-by if at > 0.0 else 0.0)",
+    gradient="by if by > 0.0 else (-by if at > 0.0 else 0.0)",
 )
 EXPONENTIAL = Link(
     "exponential",
@@ -115,7 +116,7 @@ EXPONENTIAL = Link(
     value="at",
     change="at * by",
     potential="y",
-    pull="(by if by > 0.0 else -by) if at > 0.0 else 0.0",
+    gradient="(by if by > 0.0 else -by) if at > 0.0 else 0.0",
 )
 LINEAR = Link(
     "linear",
@@ -124,7 +125,7 @@ LINEAR = Link(
     value="at if at > -1e200 else 0.0",  # but for structural zeros
     change="by if at > -1e200 else 0.0",
     potential="0.5 * y * y",
-    pull="(by if by > 0.0 else -by) if at > -1e200 else 0.0",
+    gradient="(by if by > 0.0 else -by) if at > -1e200 else 0.0",
 )
 LINKS = {link.name: link for link in (POSITIVE, EXPONENTIAL, LINEAR)}
 
@@ -139,8 +140,8 @@ class PassSource:
       n_summed: How many of them are summed, the first ones.
       link: The link.
       kind: What is summed: the `"table"`, its `"slope"` (the derivative of the link), or its
-        `"change"` along a direction. Or nothing: `"pull"` finds the largest part of a direction
-        that would still move the table.
+        `"change"` along a direction. Or nothing: `"gradient"` finds the largest entry of
+        the projected gradient.
       stored: Tables that are read.
     """
 
@@ -218,7 +219,7 @@ class PassSource:
         formula = self.link.formula(self.kind, self.stored)
         yield "    y = " + formula.replace("by", "by_k").replace("at", "nu_k")
         yield "    t[k] = y"
-        if self.kind == "pull":
+        if self.kind == "gradient":
             yield from self._find_largest()
             return
         if self.kind == "table":
@@ -269,7 +270,7 @@ class PassSource:
 
     def _streams(self) -> Iterator[tuple[str, str, str, str]]:
         yield "nu", self.link.joins, "f", "c"
-        if self.kind in ("change", "pull"):
+        if self.kind in ("change", "gradient"):
             yield "by", "+", "g", "e"
 
     def _row_terms(self, level: int, stream: str, row: str) -> list[str]:
@@ -297,7 +298,7 @@ class PassSource:
 
     def _complete(self, level: int, *, inner: bool, stream: str) -> list[int]:
         """Faces whose outer axes all run at this level and not before it."""
-        if stream == "out" and self.kind == "pull":
+        if stream == "out" and self.kind == "gradient":
             return []
         faces = self.faces[: self.n_summed] if stream == "out" else self.faces
         return [

@@ -141,7 +141,7 @@ def nearest_solution(
 def _preconditioned(problem: Problem, inverse: Operator, max_steps: int) -> tuple[Vector, int]:
     """Conjugate gradients from an approximate solution, which a true inverse leaves no work."""
     design, steps = problem.design, itertools.count(1)
-    y = inverse(problem.pull)
+    y = inverse(problem.right_hand_side)
 
     def residual(y: Vector) -> Vector:
         left: Vector = design.adjoint(problem.misfit(design.aggregate(y)))

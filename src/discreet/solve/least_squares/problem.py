@@ -98,7 +98,7 @@ class Targets:
       z: Values; zero where the weight is.
       weights: Precisions.
       held: Published positions of exact margins and of those whose weight exceeds others by far.
-      slack: Deviation that a unit of force allows there: one over the weight, zero if exact.
+      slack: Deviation for each unit of their multipliers: one over the weight, zero if exact.
     """
 
     z: Vector
@@ -184,8 +184,8 @@ class Problem(Targets):
         return replace(self, z=z)
 
     @property
-    def pull(self) -> Vector:
-        r"""The gradient at zero with its sign turned, :math:`XWz`."""
+    def right_hand_side(self) -> Vector:
+        r"""The right-hand side of the normal equations, :math:`XWz`."""
         return self.design.adjoint(self.weights * self.z)
 
     def misfit(self, fitted: Vector) -> Vector:

@@ -46,7 +46,7 @@ class GoalSchedule:
       choice: Times the tolerance: what the choice among equal fits may be off.
       excess: Of the smallest norm: what a norm may exceed it by where cells are not judged.
       resolved: Share of its size to which a margin that is held can be told from another.
-      rounding: Of the forces on a cell: what double precision leaves.
+      rounding: Of the terms of a gradient: what double precision leaves.
     """
 
     choice: float = 100.0
