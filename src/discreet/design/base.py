@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from discreet.design.blocks import Block
     from discreet.design.formula import Margins, Term
     from discreet.design.hierarchy import Hierarchy
-    from discreet.design.incidence_kernels import Sums
     from discreet.design.product import ProductDesign
     from discreet.design.structured import StructuredDesign
 
@@ -122,11 +121,6 @@ class Design(ABC):
     @abstractmethod
     def matrix(self) -> csr_array:
         """The matrix X itself, sparse; for small designs and general solvers."""
-
-    def sums(self) -> Sums:
-        """The sums as rows of nodes and edges between them; nodes are the published cells."""
-        X, none = self.matrix(), np.empty(0, dtype=np.int32)
-        return X.indptr.astype(np.int64), X.indices.astype(np.int32), none, none
 
     @abstractmethod
     def member_blocks(self) -> Iterator[tuple[Vector, slice]]:
