@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,7 @@ from discreet.design.keys import KeyConvention, convention
 from discreet.design.product import ProductDesign
 from discreet.design.sparse import SparseDesign
 from discreet.design.structured import StructuredDesign
-from discreet.design.support import declared_masks
+from discreet.design.support import Support, check_support, declared_masks
 from discreet.design.uniform_keys import check_keys
 from discreet.design.values import CellValues, summed
 from discreet.errors import CodeError, DataError, DesignError, ParameterError, UnknownNameError
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
     from discreet.design.table import Table
 
-Support = Literal["all", "occurring", "listed"]
 HierarchyLike = Hierarchy | str | Path | Sequence[Hierarchy | str | Path]
 HierarchiesLike = Mapping[str, HierarchyLike]
 Hierarchies = dict[str, tuple[Hierarchy, ...]]
@@ -204,13 +203,8 @@ def design_for(
     support: Support = "all",
     structural_zeros: Sequence[Mapping[str, Any]] = (),
 ) -> StructuredDesign:
-    """The design for coded cells.
-
-    Its inner cells are all combinations (but structural zeros), those that occur, or those that
-    are listed: the ones that occur and the zeros that were given beside them.
-    """
-    if support not in get_args(Support):
-        raise ParameterError(f"support must be 'all', 'occurring' or 'listed', got {support!r}.")
+    """The design for coded cells."""
+    check_support(support)
     if support != "all":
         chosen = coded.values.count > 0 if support == "occurring" else slice(None)
         flat = np.unique(_flat(coded)[chosen])

@@ -130,7 +130,7 @@ class SparseDesign(StructuredDesign):
             )
 
     def completed(self) -> Lift[ProductDesign]:
-        """The full crossing, and where this design's published and inner cells lie in it."""
+        """The full crossing, and where both published and inner cells lie in it."""
         return replace(self.crossing, inner=self.inner_flat)
 
     @cached_property

@@ -190,6 +190,10 @@ class StructuredDesign(Design):
     def crossing(self) -> Lift[ProductDesign]:
         """The full crossing, and where this design's published cells lie in it."""
 
+    def completed(self) -> Lift[ProductDesign]:
+        """The full crossing, and where both published and inner cells lie in it."""
+        return self.crossing
+
     @property
     @abstractmethod
     def masks(self) -> tuple[Mask, ...] | None:

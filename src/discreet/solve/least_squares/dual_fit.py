@@ -41,15 +41,16 @@ Vector = NDArray[np.float64]
 
 def suits(design: Design, weights: Vector) -> TypeGuard[StructuredDesign]:
     """Whether the method applies: passes, margins alone, and not too many cells unused."""
-    if not isinstance(design, StructuredDesign) or not (weights > 0).any():
+    structured = design.over_variables
+    if structured is None or not (weights > 0).any():
         return False
     publishes_inner_cells = any(block.order == len(design.axes) for block in design.blocks)
-    if publishes_inner_cells or not design.has_passes:
+    if publishes_inner_cells or not structured.has_passes:
         return False
-    full = design.crossing.design
+    full = structured.crossing.design
     are_few = design.n_published <= DUAL.most_with_levels * design.n_inner
     is_known = NullSpace.is_known(full) and (_is_flat(full) or are_few)
-    return is_known and len(_unused(design, weights)) <= MOST_UNUSED
+    return is_known and len(_unused(structured, weights)) <= MOST_UNUSED
 
 
 def _unused(design: StructuredDesign, weights: Vector) -> NDArray[np.int64]:
