@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,9 +20,6 @@ from discreet.design.formula import Margins
 from discreet.design.structured import StructuredDesign, flat_position
 from discreet.design.support import Lift, Mask
 from discreet.errors import DesignError
-
-if TYPE_CHECKING:
-    pass
 
 LARGEST_DENSE = 200_000_000
 

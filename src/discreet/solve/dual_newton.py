@@ -18,9 +18,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.design.fused.links import Link
 from discreet.design.fused.null_space import NullSpace
 from discreet.design.fused.passes import Sums
-from discreet.design.fused.source import Link
 
 Vector = NDArray[np.float64]
 

@@ -11,7 +11,7 @@ import discreet as dc
 from discreet.design import structured
 from discreet.design.fused import devices, gpu, null_space
 from discreet.design.fused.gpu import GpuPass
-from discreet.design.fused.source import LINKS
+from discreet.design.fused.links import LINKS
 from discreet.errors import DesignError, MissingDependencyError, ParameterError
 from tests.design.fused.emulated_cupy import EmulatedCupy
 from tests.design.fused.test_passes import STORED, tables

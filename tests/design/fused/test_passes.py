@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 import discreet as dc
 from discreet.design.fused import passes
 from discreet.design.fused.faces import Faces
-from discreet.design.fused.source import LINKS, PassSource
+from discreet.design.fused.links import LINKS, POSITIVE, CellFormula
+from discreet.design.fused.source import PassSource
 from discreet.design.inner import ModelTable, chosen_cells
 from discreet.errors import DesignError, ParameterError
 from tests.strategies import designs
@@ -283,13 +284,12 @@ def test_faces_are_the_largest_margins():
 
 
 def test_the_text_does_not_depend_on_sizes():
-    texts = {
-        PassSource(
-            3, Faces.of(dc.Design.product(sizes, margins="a*b + b*c")).sets, 2, link, "table"
-        ).text
+    designs = [
+        dc.Design.product(sizes, margins="a*b + b*c")
         for sizes in ({"a": 2, "b": 3, "c": 4}, {"a": 5, "b": 6, "c": 70})
-        for link in [LINKS["positive"]]
-    }
+    ]
+    formula = CellFormula(POSITIVE, "table")
+    texts = {PassSource(3, Faces.of(design).sets, 2, formula).text for design in designs}
     assert len(texts) == 1
 
 

@@ -14,9 +14,9 @@ from discreet.design.axis import Level
 from discreet.design.fused.cuda_source import BLOCK, CudaSource
 from discreet.design.fused.devices import cupy, require_gpu
 from discreet.design.fused.faces import Faces
+from discreet.design.fused.links import POSITIVE, CellFormula
 from discreet.design.fused.null_space import NullSpace
 from discreet.design.fused.passes import Passes, Sums, Vector, walked
-from discreet.design.fused.source import LINKS, NOTHING_STORED, Link, Stored
 from discreet.design.structured import StructuredDesign
 from discreet.errors import DesignError
 
@@ -88,7 +88,7 @@ class GpuPass(Passes):
     @staticmethod
     def suits(design: StructuredDesign) -> bool:
         """Whether kernels can be written for a design."""
-        return cuda_source(Faces.of(design), LINKS["positive"], "table").fits
+        return cuda_source(Faces.of(design), CellFormula(POSITIVE, "table")).fits
 
     def to_device(self, values: Any) -> Any:
         """An array of NumPy, or a projection, on the graphics processor."""
@@ -143,7 +143,7 @@ class GpuPass(Passes):
         return self._point[1]
 
     def _source(self, kind: str) -> CudaSource:
-        return cuda_source(self.faces, self.link, kind, self.stored)
+        return cuda_source(self.faces, self.formula(kind))
 
     def _operands(self, values: Any, closed: bool) -> tuple[Any, Any]:
         """`S` and `V` from published values, closed by structural zeros where they matter."""
@@ -179,12 +179,12 @@ class GpuPass(Passes):
         return self.faces.published(faces)
 
 
-def cuda_source(faces: Faces, link: Link, kind: str, stored: Stored = NOTHING_STORED) -> CudaSource:
+def cuda_source(faces: Faces, formula: CellFormula) -> CudaSource:
     """The kernels of one pass: for the faces that hold the longest axis, without it."""
     last = len(faces.sizes) - 1
     long = tuple(face[:-1] for face in faces.sets if last in face)
     n_summed = sum(last in face for face in faces.summed)
-    return CudaSource(faces.sizes, long, n_summed, link, kind, stored)
+    return CudaSource(faces.sizes, long, n_summed, formula)
 
 
 @functools.cache

@@ -21,11 +21,11 @@ from numpy.typing import NDArray
 from discreet.design.fused.devices import processors
 from discreet.design.fused.faces import Faces, Place
 from discreet.design.fused.kernels import Run, compiled
-from discreet.design.fused.source import LINKS, Link, PassSource, Stored
+from discreet.design.fused.links import CellFormula, Stored, checked_link
+from discreet.design.fused.source import PassSource
 from discreet.design.products import dot
 from discreet.design.structured import StructuredDesign
 from discreet.design.support import spread
-from discreet.errors import ParameterError
 
 Vector = NDArray[np.float64]
 Piece = tuple[int, int, int, int]
@@ -99,7 +99,7 @@ class Passes(ABC):
 
     @abstractmethod
     def _sums(self, kind: str, nu: Any, direction: Any = None) -> Sums:
-        """One pass; see `PassSource` for its kinds."""
+        """One pass; see `CellFormula` for its kinds."""
 
     def table(self, nu: Any) -> Sums:
         r"""Margins of :math:`y = \varphi(s + qX\nu)`, and its potential."""
@@ -125,6 +125,10 @@ class Passes(ABC):
         """The same, and the leaf positions of the cell that has this entry."""
         found = self._run("gradient", nu, residuals)
         return found.largest, self.faces.leaves(found.place)
+
+    def formula(self, kind: str) -> CellFormula:
+        """What a pass of some kind computes in each cell."""
+        return CellFormula(self.link, kind, self.stored)
 
     def _run(self, kind: str, nu: Any, direction: Any = None) -> Sums:
         self.n_passes += 1
@@ -256,23 +260,7 @@ class FusedPass(Passes):
     def _source(self, kind: str) -> PassSource:
         faces = self.faces
         n_axes, n_summed = len(faces.sizes), len(faces.summed)
-        return PassSource(n_axes, faces.sets, n_summed, self.link, kind, self.stored)
-
-
-def checked_link(link: str, start: Vector | None, variance: Vector | None) -> Link:
-    """A link by its name; tables that it has no use for are refused."""
-    if link not in LINKS:
-        raise ParameterError(f"link must be one of {', '.join(LINKS)}, got {link!r}.")
-    if variance is None:
-        return LINKS[link]
-    if LINKS[link].joins == "*":
-        raise ParameterError(f"a table with link {link!r} has no variance, only a start.")
-    if start is not None and start is not variance and bool(start[variance == 0].any()):
-        raise ParameterError(
-            "cells of variance zero cannot move. Take their starting values out of the targets, "
-            "and give them the start zero."
-        )
-    return LINKS[link]
+        return PassSource(n_axes, faces.sets, n_summed, self.formula(kind))
 
 
 def walked(

@@ -13,8 +13,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from discreet.design.fused.links import EXPONENTIAL
 from discreet.design.fused.passes import Sums
-from discreet.design.fused.source import EXPONENTIAL
 from discreet.design.incidence import Incidence
 from discreet.design.products import dot
 from discreet.solve.dual_newton import DualNewton
