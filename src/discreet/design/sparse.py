@@ -82,10 +82,12 @@ class SparseDesign(StructuredDesign):
         )
 
     def _check_codes(self) -> None:
-        if self.n_inner and self.inner_flat is not None:
-            ordered = np.sort(self.inner_flat)
-            if (ordered[1:] == ordered[:-1]).any():
-                raise DesignError("an inner cell is listed twice; sum its counts first.")
+        flat = self.inner_flat
+        if flat is None or (flat[1:] > flat[:-1]).all():
+            return
+        ordered = np.sort(flat)
+        if (ordered[1:] == ordered[:-1]).any():
+            raise DesignError("an inner cell is listed twice; sum its counts first.")
 
     @property
     def inner_flat(self) -> NDArray[np.int64] | None:

@@ -232,8 +232,8 @@ class StructuredDesign(Design):
             raise DesignError("the structural zeros of this design are no product of small masks.")
         is_large = self.n_inner >= WORTH_A_GPU
         if device == "gpu" or (device == "auto" and is_large and has_gpu() and GpuPass.suits(self)):
-            return GpuPass(self, link, start=start, variance=variance)
-        return FusedPass(self, link, start=start, variance=variance, threads=threads)
+            return GpuPass(self, link, start, variance)
+        return FusedPass(self, link, start, variance, threads)
 
     @property
     def over_variables(self) -> StructuredDesign:

@@ -64,26 +64,20 @@ class GpuPass(Passes):
 
     device = "gpu"
 
-    def __init__(
-        self,
-        design: StructuredDesign,
-        link: str,
-        start: Vector | None = None,
-        variance: Vector | None = None,
-    ) -> None:
-        super().__init__(design, link, start, variance)
+    def _faces_of(self, design: StructuredDesign) -> Faces:
         require_gpu()
-        self.faces = GpuFaces.of(design)
-        *others, longest = self.faces.order
-        laid = walked(design, (longest, *others), (start, variance))
-        on_card = {id(table): cupy().asarray(table) for table in laid}
-        self._tables = tuple(on_card[id(table)] for table in laid)
-        self._point: tuple[Any, tuple[Any, Any]] | None = None
-        if not self._source("table").fits:
+        if not self.suits(design):
             raise DesignError(
                 "this design has no kernel for graphics processors: a margin with its longest "
                 "variable has too many cells. Use device='cpu' or device='auto'."
             )
+        return GpuFaces.of(design)
+
+    def _laid(self, *tables: Vector | None) -> tuple[Any, ...]:
+        *others, longest = self.faces.order
+        laid = walked(self.design, (longest, *others), tables)
+        on_card = {id(table): cupy().asarray(table) for table in laid}
+        return tuple(on_card[id(table)] for table in laid)
 
     @staticmethod
     def suits(design: StructuredDesign) -> bool:
@@ -136,11 +130,8 @@ class GpuPass(Passes):
         place = outer * length + int(where[thread])
         return Sums(where[:0], largest=float(largest[thread]), place=place)
 
-    def _at(self, nu: Any) -> tuple[Any, Any]:
-        """The operands of the point; kept, as many products are asked for at one point."""
-        if self._point is None or self._point[0] is not nu:
-            self._point = nu, self._operands(nu, True)
-        return self._point[1]
+    def _on_faces(self, nu: Any) -> tuple[Any, Any]:
+        return self._operands(nu, True)
 
     def _source(self, kind: str) -> CudaSource:
         return cuda_source(self.faces, self.formula(kind))

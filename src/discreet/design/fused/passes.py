@@ -65,6 +65,7 @@ class Passes(ABC):
       start: The table :math:`s`, a value for each inner cell; zeros, or ones for `"exponential"`.
       variance: The table :math:`q`, ones by default; `"exponential"` has none. Where it is zero the
         start must be.
+      threads: Threads on the processor at most; by default as many as it has.
 
     Attributes:
       device: `"cpu"` or `"gpu"`.
@@ -72,7 +73,6 @@ class Passes(ABC):
     """
 
     device: str
-    faces: Faces
 
     def __init__(
         self,
@@ -80,10 +80,27 @@ class Passes(ABC):
         link: str,
         start: Vector | None = None,
         variance: Vector | None = None,
+        threads: int | None = None,
     ) -> None:
         self.design, self.link = design, checked_link(link, start, variance)
+        self.threads = processors() if threads is None else threads
+        self.faces = self._faces_of(design)
         self.stored = Stored(start is not None, variance is not None)
+        self._tables = self._laid(start, variance)
+        self._point: tuple[Any, Any] | None = None
         self.n_passes = 0
+
+    @abstractmethod
+    def _faces_of(self, design: StructuredDesign) -> Faces:
+        """The faces of the design, or an error where it has no passes."""
+
+    @abstractmethod
+    def _laid(self, *tables: Vector | None) -> tuple[Any, ...]:
+        """Tables in the order in which they are read."""
+
+    @abstractmethod
+    def _on_faces(self, nu: Any) -> Any:
+        """A point as passes read it."""
 
     @abstractmethod
     def to_device(self, values: Any) -> Any:
@@ -130,13 +147,19 @@ class Passes(ABC):
         """What a pass of some kind computes in each cell."""
         return CellFormula(self.link, kind, self.stored)
 
+    def _at(self, nu: Any) -> Any:
+        """A point as passes read it; kept, as many products are asked for at one point."""
+        if self._point is None or self._point[0] is not nu:
+            self._point = nu, self._on_faces(nu)
+        return self._point[1]
+
     def _run(self, kind: str, nu: Any, direction: Any = None) -> Sums:
         self.n_passes += 1
         return self._sums(kind, nu, direction)
 
 
 class FusedPass(Passes):
-    """Passes on the processor; `threads` of them at most, by default as many as it has.
+    """Passes on the processor.
 
     Promise: the same numbers for any number of threads, since the table is cut into pieces by its
     shape alone and their sums are added in order.
@@ -146,20 +169,11 @@ class FusedPass(Passes):
 
     device = "cpu"
 
-    def __init__(
-        self,
-        design: StructuredDesign,
-        link: str,
-        start: Vector | None = None,
-        variance: Vector | None = None,
-        *,
-        threads: int | None = None,
-    ) -> None:
-        super().__init__(design, link, start, variance)
-        self.threads = processors() if threads is None else threads
-        self.faces = Faces.of(design)
-        self._tables = walked(design, self.faces.order, (start, variance))
-        self._point: tuple[Vector, Vector] | None = None
+    def _faces_of(self, design: StructuredDesign) -> Faces:
+        return Faces.of(design)
+
+    def _laid(self, *tables: Vector | None) -> tuple[Vector, ...]:
+        return walked(self.design, self.faces.order, tables)
 
     def to_device(self, values: Any) -> Any:
         """The values as they are."""
@@ -187,15 +201,12 @@ class FusedPass(Passes):
             total = Sums(margins, potential, top.largest, top.place)
         return total._replace(margins=self.faces.published(total.margins))
 
-    def _at(self, nu: Vector) -> Vector:
-        """The point on the faces; kept, as many products are asked for at one point."""
-        if self._point is None or self._point[0] is not nu:
-            at = self.faces.closed(self.faces.spread(nu))
-            if self.link.joins == "*":
-                with np.errstate(over="ignore"):  # a step too far, which its potential tells
-                    at = np.exp(at)
-            self._point = nu, at
-        return self._point[1]
+    def _on_faces(self, nu: Vector) -> Vector:
+        at: Vector = self.faces.closed(self.faces.spread(nu))
+        if self.link.joins == "*":
+            with np.errstate(over="ignore"):  # a step too far, which its potential tells
+                at = np.exp(at)
+        return at
 
     def _by(self, kind: str, direction: Vector) -> Vector:
         """The direction on the faces; no gradient moves structural zeros."""
