@@ -1,6 +1,7 @@
 """The flow of the package is the order of its folders: nothing imports what lies above it."""
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -66,6 +67,21 @@ def test_nothing_imports_from_above(path):
         if (place.as_posix(), ".".join(parts[:3])) in DOORS:
             continue
         assert LEVEL[parts[1]] <= LEVEL[own], f"{place} imports {module} from above"
+
+
+ASKED_OF_THEIR_CLASS = {
+    "protect/suppress/doubt.py",
+    "protect/suppress/rows.py",
+    "protect/suppress/sums.py",
+    "solve/non_negative/non_negative.py",
+}
+
+
+def test_what_a_design_can_do_is_asked_of_the_design():
+    asks = re.compile(r"isinstance\([^)]*Design\b")
+    outside = [p for p in modules() if p.relative_to(SOURCE).parts[0] != "design"]
+    found = {p.relative_to(SOURCE).as_posix() for p in outside if asks.search(p.read_text())}
+    assert found <= ASKED_OF_THEIR_CLASS
 
 
 HEAVY = ["numba", "ibis", "duckdb", "scipy", "highspy", "opendp", "pyspark", "fastapi", "altair"]

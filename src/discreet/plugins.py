@@ -24,13 +24,18 @@ if TYPE_CHECKING:
 _GROUPS = {"matrix": "matrices", "measure of records": "record_measures"}
 
 
+def group_of(kind: str) -> str:
+    """The group of entry points of a kind, without the package's name in front."""
+    return _GROUPS.get(kind, f"{kind}s")
+
+
 @functools.cache
 def entries(kind: str, built_in: frozenset[str]) -> dict[str, tuple[EntryPoint, ...]]:
     """Entry points of a kind by name; a notice names those that ask for a built-in name."""
     from importlib.metadata import entry_points
 
     found: dict[str, tuple[EntryPoint, ...]] = {}
-    for entry in entry_points(group=f"discreet.{_GROUPS.get(kind, f'{kind}s')}"):
+    for entry in entry_points(group=f"discreet.{group_of(kind)}"):
         if entry.name in built_in:
             notice(
                 f"{owner(entry)} registers {kind} {entry.name!r}, but that name is built in and "

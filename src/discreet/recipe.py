@@ -16,8 +16,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from discreet import registry
-from discreet.design.assembly import Support
 from discreet.design.formula import Margins, parse
+from discreet.design.support import Support
 from discreet.design.table import Table
 from discreet.errors import DataError, ParameterError, UnknownNameError
 from discreet.files import written_whole

@@ -6,9 +6,9 @@ import pyarrow as pa
 import pytest
 
 import discreet as dc
-from discreet.design.assembly import published_to_table
 from discreet.design.axis import Axis
 from discreet.design.formats.categories import declared_categories
+from discreet.design.published_frame import published_to_table
 from discreet.design.storage import axis_from_json, axis_to_json
 from discreet.errors import UnknownNameError
 

@@ -10,7 +10,7 @@ import pytest
 
 import discreet as dc
 from discreet.design import inner
-from discreet.design.fused.source import EXPONENTIAL
+from discreet.design.fused.links import EXPONENTIAL
 from discreet.design.inner import ModelTable
 from discreet.errors import CodeError, DesignError, ParameterError
 from discreet.solve.likelihood import log_linear

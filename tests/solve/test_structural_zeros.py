@@ -60,8 +60,8 @@ def test_least_squares_of_tables_too_large_to_store_have_the_same_margins(monkey
     z = np.random.default_rng(1).normal(5.0, 3.0, design.n_published)
     expected = dc.LeastSquares()(design, z).require()
     monkeypatch.setattr(least_squares, "LARGEST_DENSE", 0)
-    never = replace(least_squares.LEAST_SQUARES, never_stored=0)
-    monkeypatch.setattr(least_squares, "LEAST_SQUARES", never)
+    never = replace(least_squares.DUAL, never_stored=0)
+    monkeypatch.setattr(least_squares, "DUAL", never)
     found = dc.LeastSquares()(design, z).require()
     assert found.notes["solver"] == "Newton on the dual"
     np.testing.assert_allclose(found.z, expected.z, rtol=0, atol=2e-6)

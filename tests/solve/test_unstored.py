@@ -252,8 +252,8 @@ def test_the_certificate_names_the_cell_that_deviates_most(unstored):
     design = dc.Design.product(SIZES, PAIRS)
     _, _, z = noisy(design)
     fit = dc.NonNegative()(design, z).require()
-    forces = z - fit.z
-    inner = design.adjoint(forces)
+    residuals = z - fit.z
+    inner = design.adjoint(residuals)
     worst = np.where(fit.y > 0, np.abs(inner), np.maximum(inner, 0.0))
     assert fit.certificate.deviation == pytest.approx(worst.max(), rel=1e-3, abs=1e-9)
     assert dense(design)[worst.argmax(), fit.certificate.cell] == 1

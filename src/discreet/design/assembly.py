@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,24 +19,26 @@ from discreet.design.formats.categories import declared_categories
 from discreet.design.formula import Margins, Term, parse, unknown_name
 from discreet.design.frames import numbers, to_arrow
 from discreet.design.hierarchy import Hierarchy
-from discreet.design.keys import KeyConvention, convention
+from discreet.design.keys import KeyConvention
+from discreet.design.keys import convention as key_convention
 from discreet.design.product import ProductDesign
 from discreet.design.sparse import SparseDesign
 from discreet.design.structured import StructuredDesign
-from discreet.design.support import declared_masks
+from discreet.design.support import Support, check_support, declared_masks
 from discreet.design.uniform_keys import check_keys
 from discreet.design.values import CellValues, summed
-from discreet.errors import CodeError, DataError, DesignError, ParameterError, UnknownNameError
+from discreet.errors import CodeError, DataError, ParameterError, UnknownNameError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from discreet.design.table import Table
 
-Support = Literal["all", "occurring", "listed"]
 HierarchyLike = Hierarchy | str | Path | Sequence[Hierarchy | str | Path]
 HierarchiesLike = Mapping[str, HierarchyLike]
 Hierarchies = dict[str, tuple[Hierarchy, ...]]
+TOTALS = ("Total", "_T", "(all)", "(grand total)")
+"""Codes of the total, the usual one first."""
 Declared = bool | Sequence[str]
 """Whether the codes of a frame were declared beforehand: of all variables, or of those named."""
 
@@ -157,7 +159,7 @@ def declared_among(variables: Sequence[str], declared: Declared) -> frozenset[st
 def free_total(codes: Iterable[str]) -> str:
     """A code for the total that is not a category."""
     taken = set(codes)
-    return next(c for c in ("Total", "_T", "(all)", "(grand total)") if c not in taken)
+    return next(c for c in TOTALS if c not in taken)
 
 
 def merge_cells(coded: CodedCells, design: StructuredDesign) -> CellValues:
@@ -204,13 +206,8 @@ def design_for(
     support: Support = "all",
     structural_zeros: Sequence[Mapping[str, Any]] = (),
 ) -> StructuredDesign:
-    """The design for coded cells.
-
-    Its inner cells are all combinations (but structural zeros), those that occur, or those that
-    are listed: the ones that occur and the zeros that were given beside them.
-    """
-    if support not in get_args(Support):
-        raise ParameterError(f"support must be 'all', 'occurring' or 'listed', got {support!r}.")
+    """The design for coded cells."""
+    check_support(support)
     if support != "all":
         chosen = coded.values.count > 0 if support == "occurring" else slice(None)
         flat = np.unique(_flat(coded)[chosen])
@@ -242,7 +239,7 @@ def cells_to_table(
 ) -> Table:
     """A table from a frame of inner cells; see `Table.from_counts`."""
     cells = to_arrow(frame)
-    rule = _rule(convention)
+    rule = key_convention(convention)
     categories = frame_hierarchies(frame).items()
     complete = {v: trees for v, trees in categories if not cells.column(v).null_count}
     trees = {**complete, **as_hierarchies(hierarchies)}
@@ -274,108 +271,6 @@ def build_table(
     return Table.from_inner(design, inner, rule)
 
 
-def published_to_table(
-    frame: Any,
-    margins: Margins,
-    *,
-    count: str,
-    key: str | None,
-    hierarchies: HierarchiesLike | None,
-    convention: str | KeyConvention,
-    declared: Declared = False,
-) -> Table:
-    """A table from a frame of published cells; see `Table.from_frame`."""
-    from discreet.design.table import Table
-
-    cells, rule, trees = to_arrow(frame), _rule(convention), as_hierarchies(hierarchies)
-    names = variables_of(parse(margins), cells.column_names, trees)
-    said = declared_among(names, declared)
-    axes = [published_axis(cells, v, trees.get(v), declared=v in said) for v in names]
-    design = ProductDesign(axes, margins)
-    where = published_positions(design, cells)
-    values = CellValues(
-        _placed(design, where, numbers(cells, count), count),
-        key=None
-        if key is None
-        else _placed(design, where, read_keys(numbers(cells, key), rule), key),
-    )
-    return Table(design, values, _inner_if_published(design, values), rule)
-
-
-def _inner_if_published(design: ProductDesign, values: CellValues) -> CellValues | None:
-    """The inner cells, when one of the published blocks is the inner table itself."""
-    for k, block in enumerate(design.blocks):
-        if block.levels == design.inner_block.levels:
-            part = design.slice_of(k)
-            return CellValues(
-                values.count[part], key=None if values.key is None else values.key[part]
-            )
-    return None
-
-
-def published_axis(
-    cells: pa.Table,
-    variable: str,
-    trees: Sequence[Hierarchy] | None,
-    *,
-    declared: bool,
-    total: str | None = None,
-) -> Axis:
-    """The axis of a variable whose column holds codes and the total's code."""
-    if trees:
-        return Axis.from_hierarchies(variable, trees)
-    codes, _ = canonical_array(cells.column(variable))
-    usual = ("Total", "_T", "(all)", "(grand total)")
-    total = total or next((c for c in usual if c in codes), "Total")
-    leaves = natural_order([c for c in codes if c != total])
-    return Axis.flat(variable, leaves, total, declared=declared)
-
-
-def published_positions(
-    design: ProductDesign, cells: pa.Table, lines: Sequence[int] | None = None
-) -> NDArray[np.int64]:
-    """The published position of every row of the frame.
-
-    Args:
-      design: The design.
-      cells: Rows with a code for each of its variables.
-      lines: Numbers of the rows' lines in their file, for the error.
-    """
-    lookup: dict[tuple[str, ...], int] = {}
-    columns = [[codes[i] for i in index] for index, codes in design.published_codes()]
-    for k, names in enumerate(zip(*columns, strict=True)):
-        lookup.setdefault(names, k)
-    shown = []
-    for axis in design.axes:
-        codes, index = canonical_array(cells.column(axis.name))
-        codes = [axis.total if c in axis.total_codes else c for c in codes]
-        shown.append([codes[i] for i in index])
-    where = np.array([lookup.get(names, -1) for names in zip(*shown, strict=True)], dtype=np.int64)
-    if (where < 0).any():
-        row = int(np.flatnonzero(where < 0)[0])
-        cell = {a.name: shown[j][row] for j, a in enumerate(design.axes)}
-        place = f"row {row + 1}" if lines is None else f"line {lines[row]}"
-        raise DesignError(f"{place}: cell {cell} is not among the margins asked for.")
-    return where
-
-
-def _placed(
-    design: ProductDesign, where: NDArray[np.int64], values: NDArray[Any], name: str
-) -> NDArray[Any]:
-    filled = np.bincount(where, minlength=design.n_published)
-    if (filled != 1).any():
-        k = int(np.flatnonzero(filled != 1)[0])
-        times = "twice or more" if filled[k] else "not at all"
-        raise DesignError(f"column {name!r}: cell {design.cell(k) or 'total'} is given {times}.")
-    out = np.empty(design.n_published, dtype=values.dtype)
-    out[where] = values
-    return out
-
-
 def read_keys(keys: NDArray[Any], rule: KeyConvention) -> NDArray[np.int64]:
     """Keys of a convention from a column of whole numbers or of fractions."""
     return rule.scale(keys) if keys.dtype.kind == "f" else rule.check(keys)
-
-
-def _rule(name: str | KeyConvention) -> KeyConvention:
-    return convention(name)

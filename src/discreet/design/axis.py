@@ -10,8 +10,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.design.codes import canonical
 from discreet.design.hierarchy import Hierarchy
-from discreet.errors import CodeError, UnknownNameError
+from discreet.errors import CodeError, DesignError, UnknownNameError
 
 Groups = NDArray[np.int32]
 OUTSIDE = -1
@@ -194,6 +195,30 @@ class Axis:
         """A code with its label, when it has one."""
         label = self.labels.get(code)
         return f"{code} {label}" if label and label != code else code
+
+
+Variables = Mapping[str, "int | Sequence[object] | Hierarchy"] | Sequence[Axis]
+"""By variable the number of categories, their codes, or a hierarchy; or axes."""
+
+
+def axes_of(variables: Variables) -> tuple[Axis, ...]:
+    """Axes from numbers of categories, lists of codes or hierarchies; axes pass through."""
+    if not isinstance(variables, Mapping):
+        return tuple(variables)
+    return tuple(_axis(name, given) for name, given in variables.items())
+
+
+def _axis(name: str, given: object) -> Axis:
+    if isinstance(given, int) and not isinstance(given, bool):
+        given = range(1, given + 1)
+    if isinstance(given, Hierarchy):
+        return Axis.from_hierarchies(name, [given])
+    if not isinstance(given, Iterable):
+        raise DesignError(
+            f"variable {name!r} needs the number of its categories, their codes, or a hierarchy, "
+            f"got {given!r}."
+        )
+    return Axis.flat(name, [canonical(code) for code in given])
 
 
 def _levels_of(

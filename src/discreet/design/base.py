@@ -3,13 +3,14 @@ r"""The one home of the linear model of a table, :math:`z = X^\top y`."""
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.design.axis import Axis, Variables, axes_of
 from discreet.design.support import Kind, Lift
 from discreet.errors import DesignError
 
@@ -17,18 +18,13 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from scipy.sparse import csr_array
 
-    from discreet.design.axis import Axis
     from discreet.design.blocks import Block
     from discreet.design.formula import Margins, Term
-    from discreet.design.hierarchy import Hierarchy
-    from discreet.design.incidence_kernels import Sums
     from discreet.design.product import ProductDesign
     from discreet.design.structured import StructuredDesign
 
 Vector = NDArray[Any]
-Number = TypeVar("Number", bound=np.generic)
 Cell = dict[str, str]
-Variables = Mapping[str, "int | Sequence[object] | Hierarchy"]
 
 
 class Restricted(NamedTuple):
@@ -59,7 +55,7 @@ class Design(ABC):
 
     @staticmethod
     def product(
-        variables: Variables | Sequence[Axis],
+        variables: Variables,
         margins: Margins,
         structural_zeros: Sequence[Mapping[str, Any]] = (),
     ) -> Design:
@@ -76,7 +72,7 @@ class Design(ABC):
 
     @staticmethod
     def sparse(
-        variables: Variables | Sequence[Axis],
+        variables: Variables,
         margins: Margins,
         codes: Sequence[Vector],
     ) -> Design:
@@ -122,11 +118,6 @@ class Design(ABC):
     @abstractmethod
     def matrix(self) -> csr_array:
         """The matrix X itself, sparse; for small designs and general solvers."""
-
-    def sums(self) -> Sums:
-        """The sums as rows of nodes and edges between them; nodes are the published cells."""
-        X, none = self.matrix(), np.empty(0, dtype=np.int32)
-        return X.indptr.astype(np.int64), X.indices.astype(np.int32), none, none
 
     @abstractmethod
     def member_blocks(self) -> Iterator[tuple[Vector, slice]]:
@@ -309,27 +300,3 @@ class Design(ABC):
         if values.dtype == np.bool_ or values.dtype.kind in "iu" and values.dtype.itemsize < 8:
             return values.astype(np.int64)
         return values
-
-
-def axes_of(variables: Variables | Sequence[Axis]) -> tuple[Axis, ...]:
-    """Axes from numbers of categories, lists of codes or hierarchies; axes pass through."""
-    if not isinstance(variables, Mapping):
-        return tuple(variables)
-    return tuple(_axis(name, given) for name, given in variables.items())
-
-
-def _axis(name: str, given: object) -> Axis:
-    from discreet.design.axis import Axis
-    from discreet.design.codes import canonical
-    from discreet.design.hierarchy import Hierarchy
-
-    if isinstance(given, int) and not isinstance(given, bool):
-        given = range(1, given + 1)
-    if isinstance(given, Hierarchy):
-        return Axis.from_hierarchies(name, [given])
-    if not isinstance(given, Iterable):
-        raise DesignError(
-            f"variable {name!r} needs the number of its categories, their codes, or a hierarchy, "
-            f"got {given!r}."
-        )
-    return Axis.flat(name, [canonical(code) for code in given])

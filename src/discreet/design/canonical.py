@@ -24,7 +24,6 @@ from discreet.design.release import Protected
 from discreet.design.sparse import SparseDesign
 from discreet.design.structured import StructuredDesign
 from discreet.design.table import Table
-from discreet.design.values import CellValues
 
 Places = NDArray[np.intp]
 AnyProtected = TypeVar("AnyProtected", bound=Protected)
@@ -67,8 +66,8 @@ def canonical_table(table: Table, order: Arrangement | None = None) -> Table:
     return replace(
         table,
         design=new.design,
-        published=_taken(table.published, new.published),
-        inner=None if table.inner is None else _taken(table.inner, new.inner),
+        published=table.published.moved(lambda values: values[new.published]),
+        inner=table.inner and table.inner.moved(lambda values: values[new.inner]),
         contributions=moved_contributions(table, new),
     )
 
@@ -224,8 +223,3 @@ def _canonical_terms(design: StructuredDesign, axes: Sequence[Axis]) -> list[Ter
 def margin_codes(design: Design) -> list[list[tuple[str, ...] | None]]:
     """What each margin shows, by its codes: whatever its levels are called."""
     return [[None if level is None else level.codes for level in b.levels] for b in design.blocks]
-
-
-def _taken(values: CellValues, places: Places) -> CellValues:
-    parts = (values.count, values.weight, values.weight_squared, values.key)
-    return CellValues(*(None if part is None else part[places] for part in parts))  # type: ignore[arg-type]  # counts are there

@@ -12,7 +12,6 @@ from discreet.design.assembly import (
     CodedCells,
     Declared,
     HierarchiesLike,
-    Support,
     as_hierarchies,
     build_table,
     code_cells,
@@ -34,6 +33,7 @@ from discreet.design.magnitude import (
     named_owners,
     top_contributions,
 )
+from discreet.design.support import Support
 from discreet.design.values import CellValues, Real, Whole
 from discreet.errors import DataError, UnknownNameError
 

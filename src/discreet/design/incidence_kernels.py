@@ -1,7 +1,7 @@
-"""Compiled sums over chosen inner cells.
+"""Compiled sums over the published cells of inner cells.
 
-The sums of an `Incidence` come as rows (`starts`, `columns`: the nodes a cell counts in directly)
-and as edges (`source`, `target`: nodes that are summed into coarser ones, sources first).
+The sums of an `Incidence` come as its index (groups × inner cells, one past the published cells
+where there is none) and as edges: published cells that are summed into coarser ones, finest first.
 """
 
 from __future__ import annotations
@@ -11,30 +11,75 @@ from numba import njit
 from numpy.typing import NDArray
 
 Real = NDArray[np.float64]
-Whole = NDArray[np.int32]
-Sums = tuple[NDArray[np.int64], Whole, Whole, Whole]
+Index = NDArray[np.int32]
+Sums = tuple[Index, Index, Index]
 
 
 @njit(cache=True)
-def sum_up(sums: Sums, values: Real, nodes: Real) -> None:
-    """Write the sums of the cells' values to the nodes."""
-    starts, columns, source, target = sums
-    nodes[:] = 0.0
-    for i in range(len(values)):
-        for e in range(starts[i], starts[i + 1]):
-            nodes[columns[e]] += values[i]
-    for e in range(len(source)):
-        nodes[target[e]] += nodes[source[e]]
+def lift(fine: Index, coarse: Index, published: Real) -> None:
+    """Sum published cells into the coarser ones, finest first."""
+    for e in range(len(fine)):
+        published[coarse[e]] += published[fine[e]]
 
 
 @njit(cache=True)
-def hand_down(sums: Sums, nodes: Real, values: Real) -> None:
-    """Write to each cell the sum over the nodes it counts in; the nodes are used up."""
-    starts, columns, source, target = sums
-    for e in range(len(source) - 1, -1, -1):
-        nodes[source[e]] += nodes[target[e]]
-    for i in range(len(values)):
-        total = 0.0
-        for e in range(starts[i], starts[i + 1]):
-            total += nodes[columns[e]]
-        values[i] = total
+def lower(fine: Index, coarse: Index, published: Real) -> None:
+    """The adjoint of `lift`: published cells take on the values of the coarser ones."""
+    for e in range(len(fine) - 1, -1, -1):
+        published[fine[e]] += published[coarse[e]]
+
+
+@njit(cache=True)
+def sum_up(sums: Sums, inner: Real, published: Real) -> None:
+    """Write the sums of inner cells to the published cells."""
+    index, fine, coarse = sums
+    published[:] = 0.0
+    for i in range(len(inner)):
+        for g in range(index.shape[0]):
+            if index[g, i] < len(published):
+                published[index[g, i]] += inner[i]
+    lift(fine, coarse, published)
+
+
+@njit(cache=True)
+def hand_down(sums: Sums, published: Real, inner: Real) -> None:
+    """Write to each inner cell the sum over its published cells, which are used up."""
+    index, fine, coarse = sums
+    lower(fine, coarse, published)
+    inner[:] = 0.0
+    for g in range(index.shape[0]):
+        row = index[g]
+        for i in range(len(row)):
+            if row[i] < len(published):
+                inner[i] += published[row[i]]
+
+
+@njit(cache=True)
+def pack_columns(indptr: Index, indices: Index, n_inner: int) -> NDArray[np.int64]:
+    """A group for every column, the first one none of whose columns shares an inner cell with it.
+
+    Bit `g` of `taken[i]` says that inner cell `i` has a column in group `g`; groups beyond the
+    63 that fit are opened 63 at a time for the columns left over.
+    """
+    m = len(indptr) - 1
+    group = np.full(m, -1, dtype=np.int64)
+    first = 0
+    left = m
+    while left > 0:
+        taken = np.zeros(n_inner, dtype=np.int64)
+        for k in range(m):
+            if group[k] >= 0:
+                continue
+            used = np.int64(0)
+            for j in range(indptr[k], indptr[k + 1]):
+                used |= taken[indices[j]]
+            g = 0
+            while g < 62 and used >> g & 1:
+                g += 1
+            if g < 62:
+                group[k] = first + g
+                left -= 1
+                for j in range(indptr[k], indptr[k + 1]):
+                    taken[indices[j]] |= np.int64(1) << g
+        first += 62
+    return group

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from discreet.design.axis import Axis
 from discreet.design.base import Design
 from discreet.design.codes import canonical
-from discreet.design.fused.source import Link
+from discreet.design.fused.links import Link
 from discreet.design.product import LARGEST_DENSE
 from discreet.design.structured import StructuredDesign
 from discreet.errors import DesignError

@@ -155,11 +155,6 @@ class Contributions:
         return self.published.sum
 
     @property
-    def inner_sum(self) -> Real:
-        """Sums of the inner cells."""
-        return self.require_inner().sum
-
-    @property
     def count(self) -> Whole:
         """Numbers of contributors of the published cells."""
         return self.published.count

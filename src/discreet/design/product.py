@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,9 +20,6 @@ from discreet.design.formula import Margins
 from discreet.design.structured import StructuredDesign, flat_position
 from discreet.design.support import Lift, Mask
 from discreet.errors import DesignError
-
-if TYPE_CHECKING:
-    pass
 
 LARGEST_DENSE = 200_000_000
 
@@ -166,14 +163,13 @@ class ProductDesign(StructuredDesign):
         """None: every combination is possible."""
         return ()
 
-    def member_blocks(self) -> Iterator[tuple[Vector, slice]]:
-        """For each block the published position of every inner cell, -1 where it has none."""
+    def published_in(self, k: int) -> NDArray[np.int64]:
+        """The published cell of block `k` that each inner cell counts in, -1 for none."""
         self.require_dense()
         leaves = np.indices(self.shape, sparse=True) if self.axes else ()
-        for k in self._block_range:
-            flat, inside = self.placed(k, leaves)
-            where = np.where(inside, flat + self.offsets[k], OUTSIDE)
-            yield np.broadcast_to(where, self.shape).ravel(), self.slice_of(k)
+        flat, inside = self.placed(k, leaves)
+        where = np.where(inside, flat + self.offsets[k], OUTSIDE)
+        return np.broadcast_to(where, self.shape).ravel()
 
     def inner_codes(self) -> list[NDArray[np.integer[Any]]]:
         """For each axis the leaf position of every inner cell."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +18,6 @@ from discreet.design.product import LARGEST_DENSE, ProductDesign, first_of_equal
 from discreet.design.structured import StructuredDesign, ranked
 from discreet.design.support import Kind, Lift, Mask, product_masks, spread
 from discreet.errors import DesignError
-
-if TYPE_CHECKING:
-    from discreet.design.incidence_kernels import Sums
 
 
 class SparseDesign(StructuredDesign):
@@ -85,10 +82,12 @@ class SparseDesign(StructuredDesign):
         )
 
     def _check_codes(self) -> None:
-        if self.n_inner and self.inner_flat is not None:
-            ordered = np.sort(self.inner_flat)
-            if (ordered[1:] == ordered[:-1]).any():
-                raise DesignError("an inner cell is listed twice; sum its counts first.")
+        flat = self.inner_flat
+        if flat is None or (flat[1:] > flat[:-1]).all():
+            return
+        ordered = np.sort(flat)
+        if (ordered[1:] == ordered[:-1]).any():
+            raise DesignError("an inner cell is listed twice; sum its counts first.")
 
     @property
     def inner_flat(self) -> NDArray[np.int64] | None:
@@ -133,7 +132,7 @@ class SparseDesign(StructuredDesign):
             )
 
     def completed(self) -> Lift[ProductDesign]:
-        """The full crossing, and where this design's published and inner cells lie in it."""
+        """The full crossing, and where both published and inner cells lie in it."""
         return replace(self.crossing, inner=self.inner_flat)
 
     @cached_property
@@ -183,27 +182,10 @@ class SparseDesign(StructuredDesign):
             target += np.append(z[self.slice_of(k)], z.dtype.type(0))[self._index[k]]
         return y
 
-    def sums(self) -> Sums:
-        """The sums as rows of nodes and edges between them; nodes are the published cells."""
-        rows, fine, coarse = [], [np.empty(0, np.int32)], [np.empty(0, np.int32)]
-        for k, source in self.plan:
-            index, inside = self._index[k], self._index[k] < len(self._cells[k])
-            if source is None:
-                rows.append(np.where(inside, index + np.int32(self.offsets[k]), OUTSIDE))
-            else:
-                fine.append((np.flatnonzero(inside) + self.offsets[source]).astype(np.int32))
-                coarse.append(index[inside] + np.int32(self.offsets[k]))
-        table = np.stack(rows, axis=1)
-        inside = table != OUTSIDE
-        starts = np.concatenate([[0], np.cumsum(inside.sum(axis=1))])
-        return starts, table[inside], np.concatenate(fine), np.concatenate(coarse)
-
-    def member_blocks(self) -> Iterator[tuple[Vector, slice]]:
-        """For each block the published position of every inner cell, -1 where it has none."""
-        for k in self._block_range:
-            index = self._inner_index(k)
-            where = np.where(index < len(self._cells[k]), index + self.offsets[k], OUTSIDE)
-            yield where, self.slice_of(k)
+    def published_in(self, k: int) -> NDArray[np.int64]:
+        """The published cell of block `k` that each inner cell counts in, -1 for none."""
+        index = self._inner_index(k)
+        return np.where(index < len(self._cells[k]), index + self.offsets[k], OUTSIDE)
 
     def _inner_index(self, k: int) -> NDArray[np.int32]:
         """Position within block `k` of every inner cell; one past the end where it has none."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -162,8 +162,9 @@ class StructuredDesign(Design):
             leaves.append(axis.leaf_position[code])
         return self._inner_position(leaves)
 
+    @abstractmethod
     def _inner_position(self, leaves: Sequence[int]) -> int:
-        raise NotImplementedError
+        """Position of the inner cell with these leaf positions."""
 
     def _nodes(self, axis: Axis, code: object) -> dict[Level | None, int]:
         """The levels a code belongs to, with its place in each; the total is level `None`."""
@@ -188,6 +189,10 @@ class StructuredDesign(Design):
     @abstractmethod
     def crossing(self) -> Lift[ProductDesign]:
         """The full crossing, and where this design's published cells lie in it."""
+
+    def completed(self) -> Lift[ProductDesign]:
+        """The full crossing, and where both published and inner cells lie in it."""
+        return self.crossing
 
     @property
     @abstractmethod
@@ -227,8 +232,8 @@ class StructuredDesign(Design):
             raise DesignError("the structural zeros of this design are no product of small masks.")
         is_large = self.n_inner >= WORTH_A_GPU
         if device == "gpu" or (device == "auto" and is_large and has_gpu() and GpuPass.suits(self)):
-            return GpuPass(self, link, start=start, variance=variance)
-        return FusedPass(self, link, start=start, variance=variance, threads=threads)
+            return GpuPass(self, link, start, variance)
+        return FusedPass(self, link, start, variance, threads)
 
     @property
     def over_variables(self) -> StructuredDesign:
@@ -262,6 +267,15 @@ class StructuredDesign(Design):
         """For each axis the leaf positions of some inner cells."""
         return [codes[cells] for codes in self.inner_codes()]
 
+    @abstractmethod
+    def published_in(self, k: int) -> NDArray[np.int64]:
+        """The published cell of block `k` that each inner cell counts in, -1 for none."""
+
+    def member_blocks(self) -> Iterator[tuple[NDArray[Any], slice]]:
+        """For each block the published cell of every inner cell, -1 where it has none."""
+        for k in self._block_range:
+            yield self.published_in(k), self.slice_of(k)
+
     def members(self, cells: NDArray[Any]) -> NDArray[np.int32]:
         """For some inner cells the published cells they count in, a column for each block."""
         leaves = self.leaf_positions(cells)
@@ -278,9 +292,9 @@ class StructuredDesign(Design):
         self.require_dense()
         return assemble(self.n_inner, self.n_published, self.member_blocks())
 
+    @abstractmethod
     def with_margins(self, margins: Margins) -> StructuredDesign:
         """The same inner cells with other margins published."""
-        raise NotImplementedError
 
     def restricted(self, cells: NDArray[Any], *, occurring: bool = False) -> Restricted:
         """The design on some inner cells; see `Design.restricted`."""

@@ -1,9 +1,14 @@
-"""Which combinations are inner cells, and the way from a confidential choice to a public one.
+"""How zeros are treated: which combinations are inner cells, and which of them are public.
 
-The support of a design is the full crossing (`"all"`), the crossing without declared structural
-zeros (`"declared"`), or the combinations that occur in the records (`"occurring"`). The last one is
-confidential: values on it are lifted to the full crossing, with zeros elsewhere, before anything is
-published.
+| a design's `support` | its inner cells | asked for by |
+|---|---|---|
+| `"all"` | the full crossing | `support="all"` |
+| `"declared"` | the crossing without structural zeros | the same, with `structural_zeros` |
+| `"occurring"` | the combinations that occur in the records | `support="occurring"` |
+| `"occurring"` | these, and zeros given beside them | `support="listed"`, for frames of counts |
+
+A support that was read from the records is confidential: values on it are lifted to the full
+crossing, with zeros elsewhere, before anything is published.
 
 Declared zeros are as a rule products: masks over a few variables each ("children are not married").
 Such masks are all that passes over the table need, however large it is.
@@ -15,22 +20,32 @@ import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.design.codes import canonical
-from discreet.errors import DesignError, UnknownNameError
+from discreet.errors import DesignError, ParameterError, UnknownNameError
 
 if TYPE_CHECKING:
     from discreet.design.axis import Axis
     from discreet.design.base import Design
 
 Kind = Literal["all", "declared", "occurring"]
+"""What the support of a design is."""
+Support = Literal["all", "occurring", "listed"]
+"""What may be asked for when a table is made."""
 Positions = Any
 """An index array, or the slice of everything where nothing moves."""
 Public = TypeVar("Public", bound="Design", covariant=True)
+
+
+def check_support(support: str, known: Sequence[str] = get_args(Support)) -> None:
+    """Refuse a word for a support that is not known."""
+    if support not in known:
+        *others, last = map(repr, known)
+        raise ParameterError(f"support must be {', '.join(others)} or {last}, got {support!r}.")
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from discreet.design import show, storage
-from discreet.design.assembly import HierarchiesLike, Support, cells_to_table, published_to_table
+from discreet.design.assembly import HierarchiesLike, cells_to_table
 from discreet.design.base import Design
 from discreet.design.contribution_frame import contributions_to_table
 from discreet.design.data_set import DataSet, SecretLike
@@ -22,6 +22,8 @@ from discreet.design.magnitude import (
     Negative,
     contribution_columns,
 )
+from discreet.design.published_frame import published_to_table
+from discreet.design.support import Support
 from discreet.design.values import CellValues, Real, Whole
 from discreet.errors import DesignError, KeysError
 

@@ -38,6 +38,12 @@ class CellValues:
         squared = None if self.weight_squared is None else change(self.weight_squared)
         return CellValues(summed(self.count, change), weight, squared, key)
 
+    def moved(self, change: Callable[[NDArray[Any]], NDArray[Any]]) -> CellValues:
+        """Values of every kind in other places; nothing is summed."""
+        parts = (self.count, self.weight, self.weight_squared, self.key)
+        changed: list[Any] = [None if part is None else change(part) for part in parts]
+        return CellValues(*changed)
+
 
 def summed(counts: Whole, change: Callable[[NDArray[Any]], NDArray[Any]]) -> Whole:
     """Sums of counts that a linear map makes; those that 64 bits do not hold are an error.

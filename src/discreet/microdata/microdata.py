@@ -8,11 +8,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from discreet.design.assembly import Hierarchies, HierarchiesLike, Support, as_hierarchies
+from discreet.design.assembly import Hierarchies, HierarchiesLike, as_hierarchies
 from discreet.design.data_set import DataSet, Keys
 from discreet.design.formula import Margins
 from discreet.design.keys import CONVENTIONS, KeyConvention, convention
 from discreet.design.magnitude import LARGEST, Magnitude, Negative
+from discreet.design.support import Support
 from discreet.errors import DataError, KeysError, ParameterError, UnknownNameError
 from discreet.microdata import record_keys
 from discreet.microdata.backend import fetch

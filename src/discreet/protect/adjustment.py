@@ -28,40 +28,24 @@ class Frame:
       design: A design on these cells alone.
       rows: The inner cells' places in the table's design.
       cells: The published cells' places in the table's design.
-      order: Number of variables of each published cell; empty when the design has none.
     """
 
     design: Design
     rows: NDArray[np.intp]
     cells: NDArray[np.int64]
-    order: NDArray[np.int64]
 
     @classmethod
     def of(cls, table: Table) -> Frame:
         """The cells of a table that no published zero keeps empty."""
-        from scipy import sparse
-
-        design = table.design
-        empty = design.adjoint((table.z == 0).astype(np.int64))
+        empty = table.design.adjoint((table.z == 0).astype(np.int64))
         rows = np.flatnonzero(empty == 0)
-        turned = design.members(rows).T.astype(np.int64)
-        inside = turned < design.n_published
-        cells, first, place = np.unique(turned[inside], return_index=True, return_inverse=True)
-        rank = np.argsort(np.argsort(first))
-        row = np.broadcast_to(np.arange(len(rows)), inside.shape)[inside]
-        X = sparse.csr_array(
-            (np.ones(len(row), dtype=np.int64), (row, rank[place])), shape=(len(rows), len(cells))
-        )
-        cells = cells[np.argsort(first)]
-        return cls(Design.from_matrix(X), rows, cells, _orders(design, cells))
+        design, cells = table.design.restricted(rows)
+        return cls(design, rows, cells)
 
     @property
     def own(self) -> NDArray[np.int64] | None:
         """For each inner cell a published cell that holds nothing else, if all of them have one."""
-        X = self.design.matrix().tocoo()
-        alone = self.design.column_sizes[X.col] == 1
-        own = np.full(self.design.n_inner, -1)
-        own[X.row[alone]] = X.col[alone]
+        own = self.design.inner_in_published()
         return None if (own < 0).any() else own
 
 
@@ -116,13 +100,10 @@ def _fitted(frame: Frame, perturbed: Whole) -> Real:
 def _weights(frame: Frame, weights: Mapping[int, float] | None) -> Real | None:
     if weights is None:
         return None
-    if not len(frame.order):
+    if frame.design.over_variables is None:
         raise ParameterError(
             "weights go by the number of variables, but this table's design was made from a "
             "matrix and has none."
         )
-    return np.array([weights.get(k, 1.0) for k in range(int(frame.order.max()) + 1)])[frame.order]
-
-
-def _orders(design: Design, cells: NDArray[np.int64]) -> NDArray[np.int64]:
-    return design.orders[cells] if design.over_variables else np.zeros(0, dtype=np.int64)
+    orders = frame.design.orders
+    return np.array([weights.get(k, 1.0) for k in range(int(orders.max(initial=0)) + 1)])[orders]

@@ -112,17 +112,11 @@ def lifted(table: Table, lift: Lift[Design], *, with_inner: bool) -> Table:
     """The table on another design, with nothing in the cells that this one adds."""
     if lift.design is table.design:
         return table
-    inner = _mapped(table.require_inner(), lift.lift) if with_inner else None
+    inner = table.require_inner().moved(lift.lift) if with_inner else None
     given = table.contributions
     if given is not None:
         places = lift.inner if with_inner else None
         sizes = lift.design.n_published, lift.design.n_inner
         given = given.spread(lift.published, sizes[0], places, sizes[1])
-    published = _mapped(table.published, lift.publish)
+    published = table.published.moved(lift.publish)
     return replace(table, design=lift.design, published=published, inner=inner, contributions=given)
-
-
-def _mapped(values: CellValues, change: Callable[[NDArray[Any]], NDArray[Any]]) -> CellValues:
-    parts = (values.count, values.weight, values.weight_squared, values.key)
-    changed: list[Any] = [None if part is None else change(part) for part in parts]
-    return CellValues(*changed)

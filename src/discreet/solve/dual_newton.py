@@ -18,9 +18,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.design.fused.links import Link
 from discreet.design.fused.null_space import NullSpace
 from discreet.design.fused.passes import Sums
-from discreet.design.fused.source import Link
 
 Vector = NDArray[np.float64]
 
@@ -106,15 +106,15 @@ class DualNewton:
     def solve(self, ridge: float, within: Any) -> bool:
         """Newton steps until no entry of F exceeds a bound; whether that was reached."""
         for _ in range(self.schedule.most_steps):
-            gradient = self._masked(self.forces(ridge) + self.at.margins - self.z)
+            gradient = self._masked(self._ridge_gradient(ridge) + self.at.margins - self.z)
             if bool((np.abs(gradient) <= within).all()):
                 return True
             if self.gradients > self.schedule.most_in_all or not self._step(ridge, gradient):
                 return False
         return False
 
-    def forces(self, ridge: float) -> Vector:
-        r"""What the ridge holds against the targets, :math:`\rho V (\nu - \nu_0)`."""
+    def _ridge_gradient(self, ridge: float) -> Vector:
+        r"""The gradient of the ridge, :math:`\rho V (\nu - \nu_0)`."""
         return ridge * self.variances * (self.nu - self.centre)
 
     def _step(self, ridge: float, gradient: Vector) -> bool:

@@ -7,11 +7,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from discreet import registry
-from discreet.design.assembly import CodedCells, Hierarchies, Support, build_table, variables_of
+from discreet.design.assembly import CodedCells, Hierarchies, build_table, variables_of
 from discreet.design.formula import Margins, Term, parse
 from discreet.design.magnitude import Magnitude
+from discreet.design.support import Support, check_support
 from discreet.design.table import Table
-from discreet.errors import ParameterError, UnknownNameError
+from discreet.errors import UnknownNameError
 from discreet.progress import report
 from discreet.tabulate.cells import Reader
 from discreet.tabulate.contributions import contributions_of
@@ -34,8 +35,7 @@ def tabulate(
     of: Magnitude | None = None,
 ) -> Table:
     """A table of the records; see `Microdata.tabulate`."""
-    if support not in ("all", "occurring"):
-        raise ParameterError(f"support must be 'all' or 'occurring', got {support!r}.")
+    check_support(support, ("all", "occurring"))
     for name in hierarchies:
         if name not in data.dimensions:
             raise UnknownNameError("variable", name, data.dimensions)

@@ -11,7 +11,7 @@ import discreet as dc
 from discreet.design import structured
 from discreet.design.fused import devices, gpu, null_space
 from discreet.design.fused.gpu import GpuPass
-from discreet.design.fused.source import LINKS
+from discreet.design.fused.links import LINKS
 from discreet.errors import DesignError, MissingDependencyError, ParameterError
 from tests.design.fused.emulated_cupy import EmulatedCupy
 from tests.design.fused.test_passes import STORED, tables
@@ -91,8 +91,8 @@ def agree(design, link, tolerance, stored=()):
             rtol=tolerance,
             atol=tolerance * float(np.abs(expected.margins).max()),
         )
-    top, place = there.strongest(on, by)
-    assert top == pytest.approx(here.pull(nu, direction), rel=tolerance)
+    top, place = there.steepest_cell(on, by)
+    assert top == pytest.approx(here.largest_gradient(nu, direction), rel=tolerance)
     cell = design.inner_at(np.ravel_multi_index(place, design.shape))
     assert abs(design.adjoint(direction)[cell]) == pytest.approx(top, rel=tolerance)
 

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 import discreet as dc
 from discreet.design.fused import passes
 from discreet.design.fused.faces import Faces
-from discreet.design.fused.source import LINKS, PassSource
+from discreet.design.fused.links import LINKS, POSITIVE, CellFormula
+from discreet.design.fused.source import PassSource
 from discreet.design.inner import ModelTable, chosen_cells
 from discreet.errors import DesignError, ParameterError
 from tests.strategies import designs
@@ -57,15 +58,15 @@ def check(design, link, nu, direction, given=None, **options):
     np.testing.assert_allclose(found.margins, design.aggregate(y), rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(found.potential, potential.sum(), rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(fused.slope(nu), design.aggregate(slope), rtol=1e-12, atol=1e-12)
-    force = design.adjoint(direction)
+    gradient = design.adjoint(direction)
     np.testing.assert_allclose(
-        fused.change(nu, direction), design.aggregate(slope * force), rtol=1e-11, atol=1e-11
+        fused.change(nu, direction), design.aggregate(slope * gradient), rtol=1e-11, atol=1e-11
     )
-    moving = np.where(y > 0, np.abs(force), force) if link != "linear" else np.abs(force)
+    moving = np.where(y > 0, np.abs(gradient), gradient) if link != "linear" else np.abs(gradient)
     if link == "exponential":
         moving = np.where(y > 0, moving, 0.0)
     moving = np.where(given.get("variance", 1.0) == 0, 0.0, moving)
-    top, place = fused.strongest(nu, direction)
+    top, place = fused.steepest_cell(nu, direction)
     assert top == pytest.approx(moving.max(initial=0.0), rel=1e-11, abs=1e-11)
     if top > 0:
         cell = design.inner_at(np.ravel_multi_index(place, design.shape) if place else 0)
@@ -237,7 +238,7 @@ def test_the_number_of_threads_changes_no_bit(monkeypatch, link, stored):
         assert np.array_equal(one.table(nu).margins, many.table(nu).margins)
         assert one.table(nu).potential == many.table(nu).potential
         assert np.array_equal(one.change(nu, by), many.change(nu, by))
-        assert one.strongest(nu, by) == many.strongest(nu, by)
+        assert one.steepest_cell(nu, by) == many.steepest_cell(nu, by)
 
 
 def test_threads_are_as_many_as_the_processors_of_the_process(monkeypatch):
@@ -283,13 +284,12 @@ def test_faces_are_the_largest_margins():
 
 
 def test_the_text_does_not_depend_on_sizes():
-    texts = {
-        PassSource(
-            3, Faces.of(dc.Design.product(sizes, margins="a*b + b*c")).sets, 2, link, "table"
-        ).text
+    designs = [
+        dc.Design.product(sizes, margins="a*b + b*c")
         for sizes in ({"a": 2, "b": 3, "c": 4}, {"a": 5, "b": 6, "c": 70})
-        for link in [LINKS["positive"]]
-    }
+    ]
+    formula = CellFormula(POSITIVE, "table")
+    texts = {PassSource(3, Faces.of(design).sets, 2, formula).text for design in designs}
     assert len(texts) == 1
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import discreet as dc
 from discreet import registry
-from discreet.design.membership import Membership
+from discreet.design.incidence import Incidence
 from discreet.errors import DataError, DesignError, ParameterError
 from discreet.solve.absolute.certificate import Answer, certify
 from discreet.solve.absolute.exact import solve_exactly
@@ -182,7 +182,7 @@ def searched(design, z, tolerance=1e-4):
     """What the search for large tables finds, and its certificate."""
     w = np.ones(design.n_published)
     goal = Goal.of(design, z, w, np.empty(0, dtype=np.int64), Accuracy(tolerance))
-    answer = search(Membership.of(design), z, w, goal, 100_000)
+    answer = search(Incidence.of(design), z, w, goal, 100_000)
     return answer, certify(design, z, w, answer, goal)
 
 
@@ -227,7 +227,7 @@ def test_noise_of_some_counts_on_a_billion_is_fitted(margins, seed):
 def test_dual_vectors_are_made_feasible(name):
     design = HARD[name]()
     z, w = noisy(design, 2).astype(float), some_weights(design, 2)
-    run = PrimalDual(Membership.of(design), z, w, ABSOLUTE)
+    run = PrimalDual(Incidence.of(design), z, w, ABSOLUTE)
     for _ in range(3):
         run.iterate(7)
         u = run.feasible_dual(w)

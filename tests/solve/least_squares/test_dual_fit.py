@@ -44,9 +44,9 @@ def noisy(scale, exact=()):
 
 def independent_check(design, z, w, fit, ridge, held):
     """The conditions of Karush, Kuhn and Tucker, from the result alone."""
-    forces = w * (z - design.aggregate(fit.y))
-    forces[held] = fit.notes["multipliers"]
-    g = ridge**2 * fit.y - design.adjoint(forces)
+    residuals = w * (z - design.aggregate(fit.y))
+    residuals[held] = fit.notes["multipliers"]
+    g = ridge**2 * fit.y - design.adjoint(residuals)
     assert fit.y.min() >= 0
     assert np.abs(np.minimum(fit.y, g)).max() < 2e-3 * np.sqrt(w.sum() / (1 / w).sum())
 

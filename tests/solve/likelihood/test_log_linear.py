@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 
 import discreet as dc
 from discreet import registry
-from discreet.design.membership import Membership
+from discreet.design.incidence import Incidence
 from discreet.errors import DataError, DesignError, NotConvergedError, ParameterError
 from discreet.solve.fit import Status
 from discreet.solve.likelihood import log_linear
@@ -212,7 +212,7 @@ def test_a_fit_that_runs_out_of_steps_says_so():
 def test_whoever_asks_for_less_gets_a_log_linear_table_after_fewer_steps():
     design = HARD["all pairs"]()
     z = design.aggregate(counts(design, 1, mean=5)).astype(float)
-    given_ = design, Membership.of(design), np.ones(design.n_inner), z, np.ones(len(z), dtype=bool)
+    given_ = design, Incidence.of(design), np.ones(design.n_inner), z, np.ones(len(z), dtype=bool)
     full = fit_stored(dc.LogLinear(tolerance=1e-9), *given_)
     asked = []
     rough = fit_stored(dc.LogLinear(tolerance=1e-2), *given_, lambda mu: asked.append(mu) or True)
@@ -229,7 +229,7 @@ def test_whoever_asks_for_less_gets_a_log_linear_table_after_fewer_steps():
 
 def test_stored_passes_are_those_of_the_dense_matrix():
     design = HARD["tree linked"]()
-    members = Membership.of(design)
+    members = Incidence.of(design)
     groups = members.using(np.ones(design.n_published, bool), np.zeros(len(members.nested), bool))
     X, rng = dense(design), np.random.default_rng(1)
     start = rng.gamma(1.0, size=design.n_inner)

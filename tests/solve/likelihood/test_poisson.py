@@ -5,7 +5,7 @@ import pytest
 
 import discreet as dc
 from discreet import registry
-from discreet.design.membership import Membership
+from discreet.design.incidence import Incidence
 from discreet.errors import DataError, ParameterError
 from discreet.solve.absolute.empty_margins import fill_empty_margins
 from discreet.solve.fit import Status
@@ -130,7 +130,7 @@ def test_counts_that_lost_all_inner_cells_get_one_back(name):
     before, slopes = u.copy(), X @ u[:-1]
     empty = (X.T @ y == 0) & (z * w > 0)
     weights = np.append(w, 0.0)
-    counts, members = weights * np.append(z, 0), Membership.of(design)
+    counts, members = weights * np.append(z, 0), Incidence.of(design)
     fill_empty_margins(members, counts, weights, X.T @ y, y, u, slopes)
     assert (X.T @ y > 0)[z * w > 0].all()
     np.testing.assert_allclose(slopes, X @ u[:-1], atol=1e-12)

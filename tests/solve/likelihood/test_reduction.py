@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import discreet as dc
-from discreet.design.membership import Membership
+from discreet.design.incidence import Incidence
 from discreet.solve.fit import Status
 from discreet.solve.likelihood.reduction import reduce_table
 from tests.solve.slow import HARD, counts, dense
@@ -14,7 +14,7 @@ SQUARE = {"row": 3, "col": 3}
 
 def reduced(design, z):
     everything = np.ones(design.n_published, dtype=bool)
-    members = Membership.of(design)
+    members = Incidence.of(design)
     groups = members.using(everything, np.zeros(len(members.nested), dtype=bool))
     return groups, reduce_table(groups, np.asarray(z, float), np.arange(design.n_inner), 1e-6)
 
@@ -38,7 +38,7 @@ def test_settled_cells_have_the_only_value_they_can_have(name, seed):
 def test_a_lone_cell_is_settled_and_settles_others():
     design = dc.Design.product(SQUARE, [("row",), ("col",)])
     start = np.array([0, 4, 5, 6, 7, 8])  # row 1 has no second and third cell
-    members = Membership.of(design)
+    members = Incidence.of(design)
     z = design.aggregate(np.array([2, 0, 0, 1, 3, 4, 5, 6, 7])).astype(float)
     reduction = reduce_table(members, z, start, 1e-6)
     assert {int(i) for stage in reduction.stages for i in stage.inner} >= {0}

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import discreet as dc
-from discreet.design.membership import Membership
+from discreet.design.incidence import Incidence
 from discreet.solve.likelihood import refutation
 from tests.solve.slow import HARD, counts, dense, has_table
 
@@ -16,7 +16,7 @@ def proof_of(design, z, possible, monkeypatch=None, only=None):
     if only is not None:
         every = refutation._candidates
         monkeypatch.setattr(refutation, "_candidates", lambda *given: [[*every(*given)][only]])
-    return refutation.refuted(design, Membership.of(design), z, used, possible, 1e-6)
+    return refutation.refuted(design, Incidence.of(design), z, used, possible, 1e-6)
 
 
 def check(design, z, u, possible):

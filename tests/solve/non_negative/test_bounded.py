@@ -145,7 +145,7 @@ def test_cells_that_are_pushed_by_less_than_a_run_may_leave_stay_at_zero():
     problem = Problem.of(BOTH, z, None, Prior(), Accuracy(1e-3), np.empty(0, dtype=np.int64))
     stiff = StiffMargins(problem, 1.0, lambda alone: alone.z)
     fit = BoundedFit(stiff, Restrictor(BOTH), np.zeros(BOTH.n_inner), 0.0)
-    force = problem.pull
+    force = problem.right_hand_side
     share = float(np.median(force / problem.goal.gradient))
     weak = force <= share * problem.goal.gradient
     fit._improve(force, share)

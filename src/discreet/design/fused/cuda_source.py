@@ -18,7 +18,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from discreet.design.fused.source import NOTHING_STORED, AxisSet, Link, Stored
+from discreet.design.fused.links import CellFormula
+from discreet.design.fused.source import AxisSet
 
 BLOCK = 256
 """Threads of a block."""
@@ -37,17 +38,13 @@ class CudaSource:
       sizes: Categories of the axes, the long one last.
       faces: Faces that hold the long axis, without it, in the order of the columns of `V`.
       n_summed: How many of them are summed, the first ones.
-      link: The link.
-      kind: `"table"`, `"slope"`, `"change"` or `"pull"`; see `PassSource`.
-      stored: Tables that are read.
+      formula: What is computed in each cell.
     """
 
     sizes: tuple[int, ...]
     faces: tuple[AxisSet, ...]
     n_summed: int
-    link: Link
-    kind: str
-    stored: Stored = NOTHING_STORED
+    formula: CellFormula
 
     @property
     def outer(self) -> tuple[int, ...]:
@@ -92,32 +89,28 @@ class CudaSource:
         return bool(self.outer) and self._row_bytes <= _SHARED and all(g.fits for g in self.groups)
 
     @property
-    def changes(self) -> bool:
-        """Whether a direction is read beside the point."""
-        return self.kind in ("change", "pull")
-
-    @property
     def text(self) -> str:
         """The kernels."""
         kernels = [self._over_inner()]
-        if self.kind != "pull":
+        if self.formula.is_summed:
             kernels += [group.kernel(g) for g, group in enumerate(self.groups)]
         return "\n".join(line for kernel in kernels for line in kernel)
 
     def cell(self, at: str, by: str, j: str) -> Iterator[str]:
         """One cell, `y`, from the sums over its faces; `j` is its place on the long axis."""
-        yield f"double at = {f'exp({at})' if self.link.joins == '*' else at};"
-        if any(self.stored):
+        stored = self.formula.stored
+        yield f"double at = {f'exp({at})' if self.formula.link.joins == '*' else at};"
+        if any(stored):
             yield f"long place = (long)({j}) * {self.n_outer} + c;"
-        if self.stored.start:
+        if stored.start:
             yield "double start = T[place];"
-        if self.stored.variance:
+        if stored.variance:
             yield "double variance = Q[place];"
-        if any(self.stored):
-            yield f"at = {in_c(self.link.argument(self.stored))};"
-        if self.changes:
+        if any(stored):
+            yield f"at = {in_c(self.formula.argument)};"
+        if self.formula.reads_direction:
             yield f"double by = {by};"
-        yield f"double y = {in_c(self.link.formula(self.kind, self.stored))};"
+        yield f"double y = {in_c(self.formula.value)};"
 
     def place(self, face: AxisSet) -> str:
         """Position of a face's cell."""
@@ -141,7 +134,7 @@ class CudaSource:
     def _over_inner(self) -> Iterator[str]:
         """A thread for each combination of the other axes; rows of `V` go through shared memory.
 
-        A pull has no sums: in their place stands where on the long axis it is strongest.
+        A gradient has no sums: in their place stands where on the long axis it is largest.
         """
         yield f'extern "C" __global__ void over_inner({_ARGUMENTS},'
         yield "    double* out, double* potential, double* largest, int J, int per) {"
@@ -153,12 +146,12 @@ class CudaSource:
         at = " + ".join(["s", *(f"v[k][a{f}]" for f in range(len(self.faces)))])
         by = " + ".join(["sd", *(f"w[k][a{f}]" for f in range(len(self.faces)))])
         yield from ("      " + line for line in self.cell(at, by, "j + k"))
-        if self.kind == "pull":
-            yield "      if (y > top) { top = y; sum = j + k; }"
-        else:
+        if self.formula.is_summed:
             yield "      sum += y;"
-        if self.kind == "table":
-            yield f"      pot += {in_c(self.link.integral(self.stored))};"
+        else:
+            yield "      if (y > top) { top = y; sum = j + k; }"
+        if self.formula.kind == "table":
+            yield f"      pot += {in_c(self.formula.potential)};"
         yield "    }"
         yield "  }"
         yield f"  long cell = (long)blockIdx.y * {self.n_outer} + c;"
@@ -169,7 +162,7 @@ class CudaSource:
         """What a thread of `over_inner` knows before it begins."""
         width = max(self.columns[-1], 1)
         yield f"  __shared__ double v[{self._tile}][{width}];"
-        if self.changes:
+        if self.formula.reads_direction:
             yield f"  __shared__ double w[{self._tile}][{width}];"
         yield f"  int c = blockIdx.x * blockDim.x + threadIdx.x; bool on = c < {self.n_outer};"
         yield "  int r = c;"
@@ -178,7 +171,7 @@ class CudaSource:
         for f, face in enumerate(self.faces):
             yield f"  int a{f} = {self.columns[f]} + {self.place(face)};"
         yield "  double s = on ? S[c] : 0.0, sum = 0.0, pot = 0.0, top = 0.0;"
-        if self.changes:
+        if self.formula.reads_direction:
             yield "  double sd = on ? Sd[c] : 0.0;"
         yield "  int j0 = blockIdx.y * per, j1 = min(J, j0 + per);"
 
@@ -187,7 +180,7 @@ class CudaSource:
         yield "    __syncthreads();"
         yield f"    for (int k = threadIdx.x; k < n * {width}; k += blockDim.x) {{"
         yield f"      (&v[0][0])[k] = V[(long)j * {width} + k];"
-        if self.changes:
+        if self.formula.reads_direction:
             yield f"      (&w[0][0])[k] = Vd[(long)j * {width} + k];"
         yield "    }"
         yield "    __syncthreads();"
@@ -254,7 +247,7 @@ class Group:
         yield f"  int i{self.axis} = threadIdx.x % {self.along}, b = threadIdx.x / {self.along};"
         yield f"  int j = blockIdx.x * {self.beside} + b; bool on = b < {self.beside} && j < J;"
         yield f"  const double* v = V + (long)j * {width};"
-        if self.source.changes:
+        if self.source.formula.reads_direction:
             yield f"  const double* w = Vd + (long)j * {width};"
         for f in self.members:
             yield f"  double x{f}[{self._kept(f)}] = {{0}};"
@@ -297,7 +290,7 @@ class Group:
             for f, face in enumerate(self.source.faces)
             if set(face) <= done and (newest is None or newest in face)
         ]
-        for name, row in (("t", "v"), ("d", "w"))[: 1 + self.source.changes]:
+        for name, row in (("t", "v"), ("d", "w"))[: 1 + self.source.formula.reads_direction]:
             terms = [f"{name}{depth - 1}"] if depth else ["0.0"]
             terms += [f"{row}[{self._column(f)}]" for f in own]
             yield f"double {name}{depth} = {' + '.join(terms)};"

@@ -14,9 +14,9 @@ from discreet.design.axis import Level
 from discreet.design.fused.cuda_source import BLOCK, CudaSource
 from discreet.design.fused.devices import cupy, require_gpu
 from discreet.design.fused.faces import Faces
+from discreet.design.fused.links import POSITIVE, CellFormula
 from discreet.design.fused.null_space import NullSpace
 from discreet.design.fused.passes import Passes, Sums, Vector, walked
-from discreet.design.fused.source import LINKS, NOTHING_STORED, Link, Stored
 from discreet.design.structured import StructuredDesign
 from discreet.errors import DesignError
 
@@ -64,31 +64,25 @@ class GpuPass(Passes):
 
     device = "gpu"
 
-    def __init__(
-        self,
-        design: StructuredDesign,
-        link: str,
-        start: Vector | None = None,
-        variance: Vector | None = None,
-    ) -> None:
-        super().__init__(design, link, start, variance)
+    def _faces_of(self, design: StructuredDesign) -> Faces:
         require_gpu()
-        self.faces = GpuFaces.of(design)
-        *others, longest = self.faces.order
-        laid = walked(design, (longest, *others), (start, variance))
-        on_card = {id(table): cupy().asarray(table) for table in laid}
-        self._tables = tuple(on_card[id(table)] for table in laid)
-        self._point: tuple[Any, tuple[Any, Any]] | None = None
-        if not self._source("table").fits:
+        if not self.suits(design):
             raise DesignError(
                 "this design has no kernel for graphics processors: a margin with its longest "
                 "variable has too many cells. Use device='cpu' or device='auto'."
             )
+        return GpuFaces.of(design)
+
+    def _laid(self, *tables: Vector | None) -> tuple[Any, ...]:
+        *others, longest = self.faces.order
+        laid = walked(self.design, (longest, *others), tables)
+        on_card = {id(table): cupy().asarray(table) for table in laid}
+        return tuple(on_card[id(table)] for table in laid)
 
     @staticmethod
     def suits(design: StructuredDesign) -> bool:
         """Whether kernels can be written for a design."""
-        return cuda_source(Faces.of(design), LINKS["positive"], "table").fits
+        return cuda_source(Faces.of(design), CellFormula(POSITIVE, "table")).fits
 
     def to_device(self, values: Any) -> Any:
         """An array of NumPy, or a projection, on the graphics processor."""
@@ -108,7 +102,7 @@ class GpuPass(Passes):
         cp = cupy()
         source, module = self._source(kind), _module(self._source(kind).text)
         s, v = self._at(nu)
-        sd, vd = (s, v) if direction is None else self._operands(direction, kind == "pull")
+        sd, vd = (s, v) if direction is None else self._operands(direction, kind == "gradient")
         read = (s, v, sd, vd, *self._tables)
         length, pieces = source.sizes[-1], -(-source.sizes[-1] // _PER)
         sums, potential, largest = cp.empty((3, pieces, source.n_outer))
@@ -118,8 +112,8 @@ class GpuPass(Passes):
             (BLOCK,),
             (*read, sums, potential, largest, np.int32(length), np.int32(_PER)),
         )
-        if kind == "pull":
-            return self._strongest(sums.ravel(), largest.ravel())
+        if kind == "gradient":
+            return self._steepest(sums.ravel(), largest.ravel())
         for g, group in enumerate(source.groups):
             module.get_function(f"over_outer_{g}")(
                 (-(-length // group.beside),),
@@ -129,21 +123,18 @@ class GpuPass(Passes):
         margins = self._published(sums.sum(axis=0), rows)
         return Sums(margins, float(potential.sum()) if kind == "table" else 0.0)
 
-    def _strongest(self, where: Any, largest: Any) -> Sums:
-        """The strongest pull, from that on each thread's cells and its place on the long axis."""
+    def _steepest(self, where: Any, largest: Any) -> Sums:
+        """The largest gradient, from that of each thread's cells and its place on the long axis."""
         thread = int(largest.argmax())
         outer, length = thread % math.prod(self.faces.sizes[:-1]), self.faces.sizes[-1]
         place = outer * length + int(where[thread])
         return Sums(where[:0], largest=float(largest[thread]), place=place)
 
-    def _at(self, nu: Any) -> tuple[Any, Any]:
-        """The operands of the point; kept, as many products are asked for at one point."""
-        if self._point is None or self._point[0] is not nu:
-            self._point = nu, self._operands(nu, True)
-        return self._point[1]
+    def _on_faces(self, nu: Any) -> tuple[Any, Any]:
+        return self._operands(nu, True)
 
     def _source(self, kind: str) -> CudaSource:
-        return cuda_source(self.faces, self.link, kind, self.stored)
+        return cuda_source(self.faces, self.formula(kind))
 
     def _operands(self, values: Any, closed: bool) -> tuple[Any, Any]:
         """`S` and `V` from published values, closed by structural zeros where they matter."""
@@ -179,12 +170,12 @@ class GpuPass(Passes):
         return self.faces.published(faces)
 
 
-def cuda_source(faces: Faces, link: Link, kind: str, stored: Stored = NOTHING_STORED) -> CudaSource:
+def cuda_source(faces: Faces, formula: CellFormula) -> CudaSource:
     """The kernels of one pass: for the faces that hold the longest axis, without it."""
     last = len(faces.sizes) - 1
     long = tuple(face[:-1] for face in faces.sets if last in face)
     n_summed = sum(last in face for face in faces.summed)
-    return CudaSource(faces.sizes, long, n_summed, link, kind, stored)
+    return CudaSource(faces.sizes, long, n_summed, formula)
 
 
 @functools.cache

@@ -75,13 +75,12 @@ class NullSpace:
         residual, inverse, diagonal = (*map(self.lift.widened, (residual, inverse)), inverse)
         if len(self.unused) == 0:
             return self.lift.taken(self._answer(residual, inverse, ridge))
-        holding = self._holding(diagonal, inverse, ridge)
-        forces = residual - self._on_unused(
-            holding @ self._answer(residual, inverse, ridge)[self.unused]
-        )
-        answer = self._answer(forces, inverse, ridge)
-        back = self._answer(self._on_unused(holding @ answer[self.unused]), inverse, ridge)
-        return self.lift.taken(answer - back)
+        among_unused = self._inverse_on_unused(diagonal, inverse, ridge)
+        answer = self._answer(residual, inverse, ridge)
+        residual = residual - self._on_unused(among_unused @ answer[self.unused])
+        answer = self._answer(residual, inverse, ridge)
+        held = self._on_unused(among_unused @ answer[self.unused])
+        return self.lift.taken(answer - self._answer(held, inverse, ridge))
 
     def _answer(self, residual: Vector, inverse: Vector, ridge: float) -> Vector:
         """An approximate solution if all cells were used."""
@@ -93,8 +92,8 @@ class NullSpace:
         found[self.unused] = values
         return found
 
-    def _holding(self, diagonal: Vector, inverse: Vector, ridge: float) -> Vector:
-        """Which forces hold the unused cells where they are: nearly the inverse of their answers.
+    def _inverse_on_unused(self, diagonal: Vector, inverse: Vector, ridge: float) -> Vector:
+        r"""The inverse :math:`P_{KK}^{-1}` of the answers of unused cells, nearly.
 
         Kept for one diagonal; a factor on both sides stands in for the diagonal inside.
         """
@@ -109,12 +108,12 @@ class NullSpace:
 
     @cached_property
     def _of_unused(self) -> tuple[Vector, Vector, Vector]:
-        """Answers of unused cells to forces there: by the ridge, of the rest; and the identity."""
+        """Answers of unused cells to a one in each: by the ridge, of the rest; and the identity."""
         null, rest, identity = [], [], np.eye(len(self.unused))
         for row in identity:
-            force = self._on_unused(row)
-            null.append(self._on_null_space(force)[self.unused])
-            rest.append((force - self._plain.part(force))[self.unused])
+            one = self._on_unused(row)
+            null.append(self._on_null_space(one)[self.unused])
+            rest.append((one - self._plain.part(one))[self.unused])
         return np.array(null), np.array(rest), identity
 
     def _on_null_space(self, residual: Vector) -> Vector:

@@ -21,11 +21,11 @@ from numpy.typing import NDArray
 from discreet.design.fused.devices import processors
 from discreet.design.fused.faces import Faces, Place
 from discreet.design.fused.kernels import Run, compiled
-from discreet.design.fused.source import LINKS, Link, PassSource, Stored
+from discreet.design.fused.links import CellFormula, Stored, checked_link
+from discreet.design.fused.source import PassSource
 from discreet.design.products import dot
 from discreet.design.structured import StructuredDesign
 from discreet.design.support import spread
-from discreet.errors import ParameterError
 
 Vector = NDArray[np.float64]
 Piece = tuple[int, int, int, int]
@@ -37,7 +37,7 @@ class Sums(NamedTuple):
     Attributes:
       margins: The published cells.
       potential: Sum of the link's potential over all cells.
-      largest: The strongest pull on a cell.
+      largest: The largest entry of a projected gradient.
       place: Where that cell lies, in the order of the pass.
     """
 
@@ -65,6 +65,7 @@ class Passes(ABC):
       start: The table :math:`s`, a value for each inner cell; zeros, or ones for `"exponential"`.
       variance: The table :math:`q`, ones by default; `"exponential"` has none. Where it is zero the
         start must be.
+      threads: Threads on the processor at most; by default as many as it has.
 
     Attributes:
       device: `"cpu"` or `"gpu"`.
@@ -72,7 +73,6 @@ class Passes(ABC):
     """
 
     device: str
-    faces: Faces
 
     def __init__(
         self,
@@ -80,10 +80,27 @@ class Passes(ABC):
         link: str,
         start: Vector | None = None,
         variance: Vector | None = None,
+        threads: int | None = None,
     ) -> None:
         self.design, self.link = design, checked_link(link, start, variance)
+        self.threads = processors() if threads is None else threads
+        self.faces = self._faces_of(design)
         self.stored = Stored(start is not None, variance is not None)
+        self._tables = self._laid(start, variance)
+        self._point: tuple[Any, Any] | None = None
         self.n_passes = 0
+
+    @abstractmethod
+    def _faces_of(self, design: StructuredDesign) -> Faces:
+        """The faces of the design, or an error where it has no passes."""
+
+    @abstractmethod
+    def _laid(self, *tables: Vector | None) -> tuple[Any, ...]:
+        """Tables in the order in which they are read."""
+
+    @abstractmethod
+    def _on_faces(self, nu: Any) -> Any:
+        """A point as passes read it."""
 
     @abstractmethod
     def to_device(self, values: Any) -> Any:
@@ -99,7 +116,7 @@ class Passes(ABC):
 
     @abstractmethod
     def _sums(self, kind: str, nu: Any, direction: Any = None) -> Sums:
-        """One pass; see `PassSource` for its kinds."""
+        """One pass; see `CellFormula` for its kinds."""
 
     def table(self, nu: Any) -> Sums:
         r"""Margins of :math:`y = \varphi(s + qX\nu)`, and its potential."""
@@ -113,17 +130,28 @@ class Passes(ABC):
         r"""Margins of :math:`q \varphi'`: the diagonal of the Hessian."""
         return self._run("slope", nu).margins
 
-    def pull(self, nu: Any, forces: Any) -> float:
-        r"""The largest entry of :math:`X u` that would still move the table at :math:`\nu`.
+    def largest_gradient(self, nu: Any, residuals: Any) -> float:
+        r"""The largest entry of the projected gradient, with weighted residuals :math:`u`.
 
-        With the weighted residuals as forces this is the size of the projected gradient.
+        The gradient of a fit is :math:`-Xu`. Projected, it has no entries that would only move
+        cells at a bound of the link beyond it, given the table at :math:`\nu`.
         """
-        return self._run("pull", nu, forces).largest
+        return self._run("gradient", nu, residuals).largest
 
-    def strongest(self, nu: Any, forces: Any) -> tuple[float, Place]:
-        """The same, and the leaf positions of the cell that is pulled so."""
-        found = self._run("pull", nu, forces)
+    def steepest_cell(self, nu: Any, residuals: Any) -> tuple[float, Place]:
+        """The same, and the leaf positions of the cell that has this entry."""
+        found = self._run("gradient", nu, residuals)
         return found.largest, self.faces.leaves(found.place)
+
+    def formula(self, kind: str) -> CellFormula:
+        """What a pass of some kind computes in each cell."""
+        return CellFormula(self.link, kind, self.stored)
+
+    def _at(self, nu: Any) -> Any:
+        """A point as passes read it; kept, as many products are asked for at one point."""
+        if self._point is None or self._point[0] is not nu:
+            self._point = nu, self._on_faces(nu)
+        return self._point[1]
 
     def _run(self, kind: str, nu: Any, direction: Any = None) -> Sums:
         self.n_passes += 1
@@ -131,7 +159,7 @@ class Passes(ABC):
 
 
 class FusedPass(Passes):
-    """Passes on the processor; `threads` of them at most, by default as many as it has.
+    """Passes on the processor.
 
     Promise: the same numbers for any number of threads, since the table is cut into pieces by its
     shape alone and their sums are added in order.
@@ -141,20 +169,11 @@ class FusedPass(Passes):
 
     device = "cpu"
 
-    def __init__(
-        self,
-        design: StructuredDesign,
-        link: str,
-        start: Vector | None = None,
-        variance: Vector | None = None,
-        *,
-        threads: int | None = None,
-    ) -> None:
-        super().__init__(design, link, start, variance)
-        self.threads = processors() if threads is None else threads
-        self.faces = Faces.of(design)
-        self._tables = walked(design, self.faces.order, (start, variance))
-        self._point: tuple[Vector, Vector] | None = None
+    def _faces_of(self, design: StructuredDesign) -> Faces:
+        return Faces.of(design)
+
+    def _laid(self, *tables: Vector | None) -> tuple[Vector, ...]:
+        return walked(self.design, self.faces.order, tables)
 
     def to_device(self, values: Any) -> Any:
         """The values as they are."""
@@ -182,20 +201,17 @@ class FusedPass(Passes):
             total = Sums(margins, potential, top.largest, top.place)
         return total._replace(margins=self.faces.published(total.margins))
 
-    def _at(self, nu: Vector) -> Vector:
-        """The point on the faces; kept, as many products are asked for at one point."""
-        if self._point is None or self._point[0] is not nu:
-            at = self.faces.closed(self.faces.spread(nu))
-            if self.link.joins == "*":
-                with np.errstate(over="ignore"):  # a step too far, which its potential tells
-                    at = np.exp(at)
-            self._point = nu, at
-        return self._point[1]
+    def _on_faces(self, nu: Vector) -> Vector:
+        at: Vector = self.faces.closed(self.faces.spread(nu))
+        if self.link.joins == "*":
+            with np.errstate(over="ignore"):  # a step too far, which its potential tells
+                at = np.exp(at)
+        return at
 
     def _by(self, kind: str, direction: Vector) -> Vector:
-        """The direction on the faces; nothing pulls at structural zeros."""
+        """The direction on the faces; no gradient moves structural zeros."""
         faces = self.faces.spread(direction)
-        return self.faces.closed(faces) if kind == "pull" else faces
+        return self.faces.closed(faces) if kind == "gradient" else faces
 
     def _map(self, work: Callable[[Piece], Sums]) -> Iterator[Sums]:
         """The pieces of a pass, in order, on as many threads as there are."""
@@ -255,23 +271,7 @@ class FusedPass(Passes):
     def _source(self, kind: str) -> PassSource:
         faces = self.faces
         n_axes, n_summed = len(faces.sizes), len(faces.summed)
-        return PassSource(n_axes, faces.sets, n_summed, self.link, kind, self.stored)
-
-
-def checked_link(link: str, start: Vector | None, variance: Vector | None) -> Link:
-    """A link by its name; tables that it has no use for are refused."""
-    if link not in LINKS:
-        raise ParameterError(f"link must be one of {', '.join(LINKS)}, got {link!r}.")
-    if variance is None:
-        return LINKS[link]
-    if LINKS[link].joins == "*":
-        raise ParameterError(f"a table with link {link!r} has no variance, only a start.")
-    if start is not None and start is not variance and bool(start[variance == 0].any()):
-        raise ParameterError(
-            "cells of variance zero cannot move. Take their starting values out of the targets, "
-            "and give them the start zero."
-        )
-    return LINKS[link]
+        return PassSource(n_axes, faces.sets, n_summed, self.formula(kind))
 
 
 def walked(

@@ -20,113 +20,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
+from discreet.design.fused.links import CellFormula
 
 AxisSet = tuple[int, ...]
-
-
-class Stored(NamedTuple):
-    """Which tables a pass reads beside the faces."""
-
-    start: bool = False
-    variance: bool = False
-
-
-NOTHING_STORED = Stored()
-
-
-@dataclass(frozen=True)
-class Link:
-    r"""How a cell of the table follows from the sum over its faces, :math:`y = \varphi(s + qt)`.
-
-    Faces that hold factors have a starting table of factors, :math:`y = s\,e^t`. Formulas are
-    written for :math:`y = \varphi(t)`; what a variance :math:`q` makes of them follows from
-    :math:`dy/dt = q\varphi'`. A cell of variance zero stays at zero, and nothing moves it.
-
-    Attributes:
-      name: The link.
-      joins: `"+"`, or `"*"` where faces hold the factors of a product.
-      nothing: What joins no more than this is zero, whatever else joins it.
-      value: :math:`y` from the sum `at`.
-      change: How `y` changes when the sum changes by `by`.
-      potential: The integral of the link, from `y`.
-      pull: How strongly `by` would still move the cell: its size, but for what the link's bounds
-        stop.
-    """
-
-    name: str
-    joins: str
-    nothing: str
-    value: str
-    change: str
-    potential: str
-    pull: str
-
-    def argument(self, stored: Stored) -> str:
-        """What the link is taken of, from the sum `at`."""
-        if stored.start and self.joins == "*":
-            return "start * at if start > 0.0 else 0.0"
-        scaled = "variance * at" if stored.variance else "at"
-        return f"start + {scaled}" if stored.start else scaled
-
-    def formula(self, kind: str, stored: Stored = NOTHING_STORED) -> str:
-        """What a pass of some kind computes in each cell, from the argument `at` and from `by`."""
-        change = f"variance * ({self.change})" if stored.variance else self.change
-        pull = f"({self.pull}) if variance > 0.0 else 0.0" if stored.variance else self.pull
-        slope = change.replace("by", "1.0")
-        return {"table": self.value, "pull": pull, "change": change, "slope": slope}[kind]
-
-    def integral(self, stored: Stored = NOTHING_STORED) -> str:
-        """What the potential of a cell is, from `y`."""
-        if stored.variance:
-            return f"{self.potential} / variance if variance > 0.0 else 0.0"
-        return self.potential
-
-    def of(
-        self,
-        at: NDArray[np.float64],
-        start: NDArray[np.float64] | None = None,
-        variance: NDArray[np.float64] | None = None,
-    ) -> NDArray[np.float64]:
-        """The link of sums that are stored."""
-        scaled = at if variance is None else variance * at
-        if self.joins == "*":
-            return np.exp(scaled) if start is None else start * np.exp(scaled)
-        moved = scaled if start is None else start + scaled
-        return np.maximum(moved, 0.0) if self.name == "positive" else np.asarray(moved)
-
-
-POSITIVE = Link(
-    "positive",
-    "+",
-    "-1e200",
-    value="at if at > 0.0 else 0.0",
-    change="by if at > 0.0 else 0.0",
-    potential="0.5 * y * y",
-    pull="by if by > 0.0 else (-by if at > 0.0 else 0.0)",
-)
-EXPONENTIAL = Link(
-    "exponential",
-    "*",
-    "0.0",
-    value="at",
-    change="at * by",
-    potential="y",
-    pull="(by if by > 0.0 else -by) if at > 0.0 else 0.0",
-)
-LINEAR = Link(
-    "linear",
-    "+",
-    "-1e200",
-    value="at if at > -1e200 else 0.0",  # but for structural zeros
-    change="by if at > -1e200 else 0.0",
-    potential="0.5 * y * y",
-    pull="(by if by > 0.0 else -by) if at > -1e200 else 0.0",
-)
-LINKS = {link.name: link for link in (POSITIVE, EXPONENTIAL, LINEAR)}
 
 
 @dataclass(frozen=True)
@@ -137,19 +34,13 @@ class PassSource:
       n_axes: Axes of the table, the last one innermost.
       faces: The faces that are read.
       n_summed: How many of them are summed, the first ones.
-      link: The link.
-      kind: What is summed: the `"table"`, its `"slope"` (the derivative of the link), or its
-        `"change"` along a direction. Or nothing: `"pull"` finds the largest part of a direction
-        that would still move the table.
-      stored: Tables that are read.
+      formula: What is computed in each cell.
     """
 
     n_axes: int
     faces: tuple[AxisSet, ...]
     n_summed: int
-    link: Link
-    kind: str
-    stored: Stored = NOTHING_STORED
+    formula: CellFormula
 
     @property
     def text(self) -> str:
@@ -198,7 +89,7 @@ class PassSource:
             before = [f"{scalar}{level - 1}"] if level else ["1.0" if joins == "*" else "0.0"]
             yield f"{scalar}{level} = " + f" {joins} ".join([*before, *terms])
             if stream == "nu" and level and own:
-                yield f"if {scalar}{level} <= {self.link.nothing}: continue"
+                yield f"if {scalar}{level} <= {self.formula.link.nothing}: continue"
             if level < self.levels:
                 rows = self._row_terms(level, stream, row)
                 if self._has_own_row(level, stream):
@@ -212,27 +103,26 @@ class PassSource:
         for stream, joins, row, scalar in self._streams():
             terms = [f"{scalar}{level}", *self._row_terms(level, stream, row)]
             yield f"    {stream}_k = " + f" {joins} ".join(terms)
-        if any(self.stored):
+        if any(self.formula.stored):
             yield from ("    " + line for line in self._read())
-            yield "    nu_k = " + self.link.argument(self.stored).replace("at", "nu_k")
-        formula = self.link.formula(self.kind, self.stored)
-        yield "    y = " + formula.replace("by", "by_k").replace("at", "nu_k")
+            yield "    nu_k = " + self.formula.argument.replace("at", "nu_k")
+        yield "    y = " + self.formula.value.replace("by", "by_k").replace("at", "nu_k")
         yield "    t[k] = y"
-        if self.kind == "pull":
+        if not self.formula.is_summed:
             yield from self._find_largest()
             return
-        if self.kind == "table":
+        if self.formula.kind == "table":
             yield "for k in range(m):"
             yield from ("    " + line for line in self._read())
             yield "    y = t[k]"
-            yield f"    potential += {self.link.integral(self.stored)}"
+            yield f"    potential += {self.formula.potential}"
         yield from self._give(level, "t[k]")
 
     def _read(self) -> Iterator[str]:
         """What is stored of a cell."""
-        if self.stored.start:
+        if self.formula.stored.start:
             yield "start = starts[row + k]"
-        if self.stored.variance:
+        if self.formula.stored.variance:
             yield "variance = variances[row + k]"
 
     def _find_largest(self) -> Iterator[str]:
@@ -268,8 +158,8 @@ class PassSource:
         yield from (f"out[{self._index(f)}] += s" for f in scalars)
 
     def _streams(self) -> Iterator[tuple[str, str, str, str]]:
-        yield "nu", self.link.joins, "f", "c"
-        if self.kind in ("change", "pull"):
+        yield "nu", self.formula.link.joins, "f", "c"
+        if self.formula.reads_direction:
             yield "by", "+", "g", "e"
 
     def _row_terms(self, level: int, stream: str, row: str) -> list[str]:
@@ -297,7 +187,7 @@ class PassSource:
 
     def _complete(self, level: int, *, inner: bool, stream: str) -> list[int]:
         """Faces whose outer axes all run at this level and not before it."""
-        if stream == "out" and self.kind == "pull":
+        if stream == "out" and not self.formula.is_summed:
             return []
         faces = self.faces[: self.n_summed] if stream == "out" else self.faces
         return [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,9 +49,9 @@ class KeyedNoise(Noise):
         _ = self.publication, self.law
 
     @property
+    @abstractmethod
     def law(self) -> TransitionMatrix:
         """The public law of the noise."""
-        raise NotImplementedError
 
     @property
     def source(self) -> str:

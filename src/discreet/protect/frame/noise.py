@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import fields
 from typing import Any, ClassVar
 
@@ -9,16 +10,16 @@ from discreet.design.statement import Sentence
 from discreet.protect.sentences import process
 
 
-class Noise:
+class Noise(ABC):
     """A method that adds noise; a dataclass whose own fields are the parameters of its law."""
 
     name: ClassVar[str]
     plain: ClassVar[str] = "Each figure was changed by a small random amount."
 
     @property
+    @abstractmethod
     def done(self) -> str:
         """What was done, in a sentence for methodologists."""
-        raise NotImplementedError
 
     def parameters(self) -> dict[str, Any]:
         """The method's own parameters as plain public data, without those of the frame."""

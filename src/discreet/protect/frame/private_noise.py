@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Generic
@@ -123,17 +124,17 @@ class PrivateNoise(Noise, Generic[AnyShare]):
         cells = self.publication.cells(table, touches_zeros=True)
         return cells, self.budget.shares(cells, unit, self.share_kind), unit
 
+    @abstractmethod
     def draw(self, share: AnyShare, draws: Draws) -> Any:
         """The noise of one share."""
-        raise NotImplementedError
 
+    @abstractmethod
     def variance(self, share: AnyShare) -> float:
         """The variance of its noise."""
-        raise NotImplementedError
 
+    @abstractmethod
     def privacy(self, shares: Sequence[AnyShare], unit: Unit) -> PrivacyStatement:
         """The guarantee, or an error where it would mean nothing."""
-        raise NotImplementedError
 
     def cut(self, cells: Cells, noise: Whole | Real) -> Whole | Real:
         """What is left of the noise when negative results are set to zero."""

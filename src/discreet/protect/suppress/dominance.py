@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,7 +22,7 @@ _ROUNDING = 1e-9  # shares of a cell's total that differ by less are equal
 
 
 @dataclass(frozen=True)
-class _MagnitudeRule:
+class _MagnitudeRule(ABC):
     """A rule that asks for an amount of doubt; a cell that needs some is sensitive.
 
     `told` is what a release says of it: percentages are left out, because with them a cell that is
@@ -48,9 +49,9 @@ class _MagnitudeRule:
         lack = np.where(self.primaries(table), self.lack(given), 0.0)
         return lack if given.may_be_negative else np.minimum(lack, given.sum), lack
 
+    @abstractmethod
     def lack(self, given: Contributions) -> NDArray[np.float64]:
         """What the total of each published cell lacks to be safe; not positive where it is."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)

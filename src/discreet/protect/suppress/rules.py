@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -52,15 +53,15 @@ def told(rule: Rule) -> tuple[str, str]:
     return getattr(rule, "told", (rule.name, rule.why))
 
 
-class CountRule:
+class CountRule(ABC):
     """A rule on counts: an interval has a width, half of it below the count where there is room."""
 
     needs_zeros: bool = False
     width: int = 2
 
+    @abstractmethod
     def primaries(self, table: Table) -> Marks:
         """Which published cells are sensitive."""
-        raise NotImplementedError
 
     def needs(self, table: Table) -> Needs:
         """Half of the width below the count where that is not negative, and the rest above."""

@@ -13,8 +13,7 @@ from discreet import __version__, registry
 from discreet.design.axis import Axis
 from discreet.design.formula import parse
 from discreet.design.release import COUNT
-from discreet.design.structured import StructuredDesign
-from discreet.errors import DesignError, ParameterError
+from discreet.errors import ParameterError
 from discreet.protect.sentences import data_step
 from discreet.release.cube import Cube
 from discreet.serve.data.files import Files
@@ -165,9 +164,7 @@ def names_of(recipe: Recipe) -> list[str]:
 def axis_named(recipe: Recipe, name: str, data: Microdata) -> Axis:
     """A variable, from a table that is thrown away; it costs no budget."""
     design = recipe.of([(name,)]).tabulate(data).design
-    if not isinstance(design, StructuredDesign):
-        raise DesignError("the table builder needs a design made of variables.")
-    return design.axes[0]
+    return design.structured("variables to offer").axes[0]
 
 
 def require_keyed(recipe: Recipe) -> None:

@@ -10,13 +10,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.design.membership import Membership
+from discreet.design.incidence import Incidence
 
 Vector = NDArray[np.float64]
 
 
 def fill_empty_margins(
-    members: Membership,
+    members: Incidence,
     counts: Vector,
     weights: Vector,
     margins: Vector,

@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from discreet.design.membership_kernels import lift, lower
+from discreet.design.incidence_kernels import lift, lower
 from discreet.solve.absolute.schedule import SCHEDULE
 
 Index = NDArray[np.int32]

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.design.base import Design
-from discreet.design.membership import Membership
+from discreet.design.incidence import Incidence
 from discreet.solve.absolute.certificate import certify
 from discreet.solve.absolute.exact import is_small, solve_exactly
 from discreet.solve.absolute.search import search
@@ -66,13 +66,13 @@ class LeastAbsolute(FitterBase):
 
     def prepare(self, design: Design) -> Prepared:
         """Index the inner cells once for many right-hand sides, when they are needed first."""
-        return partial(_fit, self, design, cache(partial(Membership.of, design)))
+        return partial(_fit, self, design, cache(partial(Incidence.of, design)))
 
 
 def _fit(
     options: LeastAbsolute,
     design: Design,
-    members: Callable[[], Membership],
+    members: Callable[[], Incidence],
     z: NDArray[np.generic],
     *,
     weights: NDArray[np.generic] | None = None,

@@ -24,8 +24,7 @@ from copy import copy
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.design.membership import Membership
-from discreet.design.membership_kernels import add_sums, lift, lower, spread
+from discreet.design.incidence import Incidence
 from discreet.solve.absolute.empty_margins import fill_empty_margins
 from discreet.solve.absolute.kernels import POISSON, advance, repair
 from discreet.solve.absolute.schedule import SCHEDULE
@@ -47,7 +46,7 @@ class PrimalDual:
 
     def __init__(
         self,
-        members: Membership,
+        members: Incidence,
         z: Vector,
         weights: Vector,
         loss: int,
@@ -70,19 +69,11 @@ class PrimalDual:
 
     def slopes(self, u: Vector) -> Vector:
         """The slopes :math:`Xu` of all inner cells."""
-        out = np.empty(self.members.n_inner)
-        v = u.copy()
-        lower(*self.members.edges, v)
-        spread(self.members.index, v, out)
-        return out
+        return self.members.adjoint(u[:-1])
 
     def margins(self, y: Vector) -> Vector:
         """The published cells of a table."""
-        sums = np.zeros(len(self.z))
-        for row in self.members.index:
-            add_sums(row, y, sums)
-        lift(*self.members.edges, sums)
-        return sums[:-1]
+        return self.members.aggregate(y)
 
     @property
     def current_slopes(self) -> Vector:
@@ -93,13 +84,9 @@ class PrimalDual:
 
     def current_margins(self) -> Vector:
         """The published cells of the current point, from the cells that are worked on alone."""
-        sums, y = np.zeros(len(self._kept)), self.y[self._cells]
-        for row in self._members.index:
-            add_sums(row, y, sums)
-        lift(*self._members.edges, sums)
-        margins = np.zeros(len(self.z))
-        margins[self._kept] = sums
-        return margins[:-1]
+        margins = np.zeros(self.members.n_published)
+        margins[self._members.position] = self._members.aggregate(self.y[self._cells])
+        return margins
 
     def feasible_dual(self, upper: Vector) -> Vector:
         r"""A vector near `u` with :math:`Xu \le 0` and :math:`-w \le u \le` `upper`.
@@ -251,10 +238,7 @@ class PrimalDual:
     def _take(self, cells: Positions) -> None:
         """Work on some of the inner cells, and on the published cells that they can change."""
         members, lengths = self.members.restricted(cells), self._lengths[cells]
-        reached = np.zeros(len(self.z))
-        for row in members.index:
-            add_sums(row, lengths, reached)
-        lift(*self.members.edges, reached)
+        reached = np.append(members.aggregate(lengths), 0.0)
         live = reached[:-1] > 0
         keep = live | (self.z[:-1] != 0)
         self._cells, self._kept = cells, np.append(np.flatnonzero(keep), len(keep))
@@ -288,7 +272,7 @@ def _far_below(sizes: Vector) -> Vector:
     return np.where(seen, np.minimum(1.0, sizes / mean), 1.0)
 
 
-def _mean_cell(members: Membership, z: Vector) -> float:
+def _mean_cell(members: Incidence, z: Vector) -> float:
     """The inner cell of a constant table with the published total."""
     covered = max((len(c) and float(z[c].sum()) for c in members.cells), default=0.0)
     return max(covered, 0.0) / max(members.n_inner, 1)

@@ -14,7 +14,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.design.membership import Membership
+from discreet.design.incidence import Incidence
 from discreet.design.products import dot
 from discreet.progress import report
 from discreet.solve.absolute.certificate import Answer, Gaps, largest, ridge_size
@@ -27,7 +27,7 @@ from discreet.solve.least_squares.goal import Goal
 Vector = NDArray[np.float64]
 
 
-def search(members: Membership, z: Vector, weights: Vector, goal: Goal, max_steps: int) -> Answer:
+def search(members: Incidence, z: Vector, weights: Vector, goal: Goal, max_steps: int) -> Answer:
     """The best table and dual vectors that steps of both runs, so many together, lead to."""
     used, none = weights > 0, np.zeros(len(members.nested), dtype=bool)
     groups = members if used.all() else members.using(used, none)
@@ -42,7 +42,7 @@ class _Search:
     """The state of both runs, and the best that they have found."""
 
     def __init__(
-        self, members: Membership, z: Vector, weights: Vector, goal: Goal, max_steps: int
+        self, members: Incidence, z: Vector, weights: Vector, goal: Goal, max_steps: int
     ) -> None:
         self._z, self._weights, self._goal, self._max_steps = z, weights, goal, max_steps
         self._tolerance = goal.accuracy.tolerance

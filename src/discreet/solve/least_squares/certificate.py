@@ -43,16 +43,16 @@ def certify_non_negative(
     Args:
       problem: Targets, weights, and what was asked for.
       y: Fitted inner cells.
-      multipliers: The forces on the margins that the problem holds.
+      multipliers: Those of the margins that the problem holds.
       dual: The vector :math:`\nu` that shows `y` to be the optimum nearest to `s`; not needed
         when a ridge makes the optimum unique.
       ridge: Factor of the ridge that is part of the objective, zero without.
       norm_dual: A vector that shows the norm of `y` to be nearly the smallest instead.
     """
     fitted, movable = problem.design.aggregate(y), problem.prior.movable(len(y))
-    forces = problem.misfit(fitted)
-    forces[problem.held] = multipliers
-    g = ridge * problem.prior.steps(y) - problem.design.adjoint(forces)
+    residuals = problem.misfit(fitted)
+    residuals[problem.held] = multipliers
+    g = ridge * problem.prior.steps(y) - problem.design.adjoint(residuals)
     off = (problem.z - fitted)[problem.held] - problem.slack * multipliers
     apart = np.zeros_like(y)
     if dual is not None:

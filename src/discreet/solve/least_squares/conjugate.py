@@ -125,7 +125,7 @@ def solve_on_cells(
     Cost: each step is one pass over the cells' incidence there and one back; with stiff margins
     taken out, two of each and a triangular solve.
     """
-    at, prior, n = incidence.position, problem.prior, incidence.n_cells
+    at, prior, n = incidence.position, problem.prior, incidence.n_inner
     deviation, start = prior.deviations(cells), prior.starts(cells)
     weights, targets = problem.weights[at], problem.z[at] - incidence.aggregate(start)
 

@@ -6,11 +6,10 @@ The ridge is lowered until its systems would become ill-conditioned; then its bi
 moving its centre to the last point, again and again (the proximal point method on the dual, which
 is Bregman iteration on the fit). Every iterate keeps its form, so that of all tables that fit
 equally well the one nearest to the starting table is approached. The form needs no proof, its
-margins take one pass, and the largest force on an inner cell that would still move it takes
-another.
+margins take one pass, and the largest entry of the projected gradient takes another.
 
 Exact margins are margins of a very large weight: what is left of their deviation is that weight's
-inverse times a force, below any count. Nothing forces cells of weight zero: their :math:`\nu` is 0.
+inverse times a multiplier, below any count. Cells of weight zero have the multiplier zero.
 """
 
 from __future__ import annotations
@@ -42,15 +41,16 @@ Vector = NDArray[np.float64]
 
 def suits(design: Design, weights: Vector) -> TypeGuard[StructuredDesign]:
     """Whether the method applies: passes, margins alone, and not too many cells unused."""
-    if not isinstance(design, StructuredDesign) or not (weights > 0).any():
+    structured = design.over_variables
+    if structured is None or not (weights > 0).any():
         return False
     publishes_inner_cells = any(block.order == len(design.axes) for block in design.blocks)
-    if publishes_inner_cells or not design.has_passes:
+    if publishes_inner_cells or not structured.has_passes:
         return False
-    full = design.crossing.design
+    full = structured.crossing.design
     are_few = design.n_published <= DUAL.most_with_levels * design.n_inner
     is_known = NullSpace.is_known(full) and (_is_flat(full) or are_few)
-    return is_known and len(_unused(design, weights)) <= MOST_UNUSED
+    return is_known and len(_unused(structured, weights)) <= MOST_UNUSED
 
 
 def _unused(design: StructuredDesign, weights: Vector) -> NDArray[np.int64]:
@@ -69,12 +69,12 @@ class _Answer(NamedTuple):
 
     Attributes:
       nu: The point.
-      forces: Weighted residuals; those of exact margins are their multipliers.
+      multipliers: Weighted residuals, or what takes their place for exact margins.
       gradients: Conjugate gradient steps.
     """
 
     nu: Vector
-    forces: Vector
+    multipliers: Vector
     gradients: int
 
 
@@ -121,7 +121,7 @@ class UnstoredFit:
         """The fit; `None` where it was not reached and the table can be stored."""
         began, held, given = time.perf_counter(), self.targets.held, self.prior.given
         answer = self._answer(DUAL.safely * self._limit())
-        margins, certificate = self.certify(answer.nu.copy(), answer.forces[held])
+        margins, certificate = self.certify(answer.nu.copy(), answer.multipliers[held])
         if not certificate.holds and self.design.n_inner <= LARGEST_DENSE:
             return None
         notes = {
@@ -130,7 +130,7 @@ class UnstoredFit:
             "passes": self.passes.n_passes,
             "dual": None if self.penalty else answer.nu,
             "held": held,
-            "multipliers": answer.forces[held],
+            "multipliers": answer.multipliers[held],
         }
         return Fit(
             self._table(answer.nu),
@@ -150,7 +150,7 @@ class UnstoredFit:
         return ModelTable(self.design, self.passes.link, nu, start, self.prior.variance)
 
     def _answer(self, within: float) -> _Answer:
-        """Lower the ridge, then move its centre, until no force above a limit moves a cell."""
+        """Lower the ridge, then move its centre, until the projected gradient is within a limit."""
         passes, n, used = self.passes, len(self.design.blocks), self.targets.weights > 0
         sizes = self._sizes()
         variance = float(sizes[self.design.slice_of(0)].sum()) / self.design.n_inner
@@ -161,19 +161,19 @@ class UnstoredFit:
         bound = float(np.abs(self.targets.z).max(initial=1.0)) / 10
         for stage in range(DUAL.stages):
             newton.solve(ridge, bound * scales if stage else bound)
-            forces = weights * (z - newton.at.margins)
-            forces[exact] = ridge * (newton.nu - newton.centre)[exact]
-            pull = passes.pull(newton.nu, forces - self.penalty * newton.nu)
+            residuals = weights * (z - newton.at.margins)
+            residuals[exact] = ridge * (newton.nu - newton.centre)[exact]
+            gradient = passes.largest_gradient(newton.nu, residuals - self.penalty * newton.nu)
             report("fit", stage / DUAL.stages)
             is_lowest, most = ridge <= floor, self._most_gradients(newton, variance)
-            if (is_lowest and pull <= within) or newton.gradients > most:
+            if (is_lowest and gradient <= within) or newton.gradients > most:
                 break
             if not is_lowest:
                 ridge = max(DUAL.lower * ridge, floor)
             elif not self.penalty:
                 newton.centre = newton.nu
-            bound = max(DUAL.loose * pull, within / 4) / n
-        return _Answer(passes.to_host(newton.nu), passes.to_host(forces), newton.gradients)
+            bound = max(DUAL.loose * gradient, within / 4) / n
+        return _Answer(passes.to_host(newton.nu), passes.to_host(residuals), newton.gradients)
 
     def _sizes(self) -> Vector:
         """Margins of the variances; where all are one, how many inner cells each margin counts."""
@@ -232,26 +232,26 @@ class UnstoredFit:
         targets, tolerance, passes = self.targets, self.accuracy.tolerance, self.passes
         at, limit = passes.to_device(nu), self._limit()
         margins = passes.to_host(passes.table(at).margins)
-        forces = targets.weights * (targets.z - margins)
-        forces[targets.held] = multipliers
-        pull, cell = passes.strongest(at, passes.to_device(forces - self.penalty * nu))
+        residuals = targets.weights * (targets.z - margins)
+        residuals[targets.held] = multipliers
+        gradient, cell = passes.steepest_cell(at, passes.to_device(residuals - self.penalty * nu))
         off = np.abs((targets.z - margins)[targets.held] - targets.slack * multipliers)
         exactly = GOAL.resolved * np.abs(targets.z[targets.held])
         share = off / np.maximum(self.accuracy.deviation(targets.z), exactly)
-        deviation, worst = self._in_counts(pull, cell)
-        if share.max(initial=0.0) > pull / limit:
+        deviation, worst = self._in_counts(gradient, cell)
+        if share.max(initial=0.0) > gradient / limit:
             far = int(share.argmax())
             deviation, worst = float(off[far]), int(targets.held[far])
         return margins, Certificate(
-            stationarity=tolerance * pull / limit,
+            stationarity=tolerance * gradient / limit,
             feasibility=tolerance * float(share.max(initial=0.0)),
             tolerance=tolerance,
             deviation=deviation,
             cell=worst,
         )
 
-    def _in_counts(self, pull: float, leaves: tuple[int, ...]) -> tuple[float, int | None]:
-        """A pull on an inner cell as the deviation of a published cell, and which one."""
+    def _in_counts(self, gradient: float, leaves: tuple[int, ...]) -> tuple[float, int | None]:
+        """The gradient of an inner cell as the deviation of a published cell, and which one."""
         design, weights = self.design, self.targets.weights
         found = (design.placed(k, leaves) for k in range(len(design.blocks)))
         members = [int(design.published_at(k, flat)) for k, (flat, _) in enumerate(found)]
@@ -260,10 +260,10 @@ class UnstoredFit:
         if not cells:
             return 0.0, None
         cell = min(cells, key=lambda k: weights[k])
-        return pull / float(weights[cell]), cell
+        return gradient / float(weights[cell]), cell
 
     def _limit(self) -> float:
-        """A force that no inner cell may exceed: the lowest of the limits of `Goal`, or less."""
+        """A gradient that no inner cell may exceed: the lowest of the limits of `Goal`, or less."""
         soft, deviation = self.targets.weights.copy(), self.accuracy.deviation(self.targets.z)
         soft[self.targets.held] = 0.0
         starts = self.design.offsets[:-1]

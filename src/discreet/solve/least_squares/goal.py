@@ -67,7 +67,7 @@ class Goal:
         held: NDArray[np.int64],
         accuracy: Accuracy,
     ) -> Goal:
-        """The limits of a problem; held margins have forces of their own, whatever their weight."""
+        """The limits of a problem; held margins have multipliers, whatever their weight."""
         size, soft, deviation = np.abs(z), weights.copy(), accuracy.deviation(z)
         soft[held] = 0.0
         smallest = pseudo_inverse(design.adjoint((weights > 0) / np.maximum(size, accuracy.count)))

@@ -23,7 +23,7 @@ from discreet.solve.least_squares.conjugate import conjugate_gradients, solve_on
 from discreet.solve.least_squares.dual_fit import UnstoredFit, suits
 from discreet.solve.least_squares.goal import Accuracy
 from discreet.solve.least_squares.problem import Prior, Problem, Targets
-from discreet.solve.least_squares.schedule import LEAST_SQUARES
+from discreet.solve.least_squares.schedule import DUAL, LEAST_SQUARES
 from discreet.solve.least_squares.structure import Structure, analyse
 
 Vector = NDArray[np.float64]
@@ -108,7 +108,7 @@ def _unstored(
 ) -> Fit | None:
     """The fit by fused passes, where there is no closed form: large tables with zeros, or huge."""
     design = structure.design
-    is_large = design.n_inner >= LEAST_SQUARES.never_stored and not design.is_complete
+    is_large = design.n_inner >= DUAL.never_stored and not design.is_complete
     are_few = design.n_published <= LEAST_SQUARES.few_published * design.n_inner
     if not (is_large and are_few) and design.n_inner < LARGEST_DENSE:
         return None
@@ -141,7 +141,7 @@ def nearest_solution(
 def _preconditioned(problem: Problem, inverse: Operator, max_steps: int) -> tuple[Vector, int]:
     """Conjugate gradients from an approximate solution, which a true inverse leaves no work."""
     design, steps = problem.design, itertools.count(1)
-    y = inverse(problem.pull)
+    y = inverse(problem.right_hand_side)
 
     def residual(y: Vector) -> Vector:
         left: Vector = design.adjoint(problem.misfit(design.aggregate(y)))

@@ -20,9 +20,8 @@ from discreet.design.base import Design
 from discreet.design.blocks import resolve
 from discreet.design.formula import TOTAL, parse
 from discreet.design.product import ProductDesign
-from discreet.design.structured import StructuredDesign
 from discreet.design.support import Lift
-from discreet.errors import DesignError, ParameterError
+from discreet.errors import ParameterError
 from discreet.solve.inputs import checked_start, checked_values, checked_weights
 from discreet.solve.least_squares.goal import Accuracy, Goal
 from discreet.solve.least_squares.schedule import LEAST_SQUARES
@@ -98,7 +97,7 @@ class Targets:
       z: Values; zero where the weight is.
       weights: Precisions.
       held: Published positions of exact margins and of those whose weight exceeds others by far.
-      slack: Deviation that a unit of force allows there: one over the weight, zero if exact.
+      slack: Deviation for each unit of their multipliers: one over the weight, zero if exact.
     """
 
     z: Vector
@@ -184,8 +183,8 @@ class Problem(Targets):
         return replace(self, z=z)
 
     @property
-    def pull(self) -> Vector:
-        r"""The gradient at zero with its sign turned, :math:`XWz`."""
+    def right_hand_side(self) -> Vector:
+        r"""The right-hand side of the normal equations, :math:`XWz`."""
         return self.design.adjoint(self.weights * self.z)
 
     def misfit(self, fitted: Vector) -> Vector:
@@ -238,10 +237,7 @@ def positions_of(design: Design, margins: Exact) -> NDArray[np.int64]:
 
 
 def _named(design: Design, margins: str | Sequence[str | Sequence[str]]) -> NDArray[np.int64]:
-    if not isinstance(design, StructuredDesign):
-        raise DesignError(
-            "a design made from a matrix has no margins by name; give published positions."
-        )
+    design = design.structured("margins by name; give published positions")
     of_levels = {block.levels: k for k, block in enumerate(design.blocks)}
     wanted = resolve(design.axes, parse(margins))
     missing = [block for block in wanted if block.levels not in of_levels]

@@ -10,9 +10,8 @@ class LeastSquaresSchedule:
     """Which way a fit takes.
 
     Attributes:
-      never_stored: Inner cells from which passes that store nothing beat gathered cells.
-      few_published: Share of the inner cells up to which published ones are few enough for them;
-        with more, their vectors are long and their systems hard.
+      few_published: Share of the inner cells up to which published ones are few enough for passes
+        that store nothing; with more, their vectors are long and their systems hard.
       most_variables: Flat variables of which an analysis of variance is made at most; the effects
         of twelve are 4,096.
       longest_axis: Categories of an axis whose eigenvectors are computed, some seconds at most.
@@ -25,7 +24,6 @@ class LeastSquaresSchedule:
       rank: Share of the largest singular value of a design below which another is a rounding error.
     """
 
-    never_stored: int = 50_000
     few_published: float = 0.125
     most_variables: int = 12
     longest_axis: int = 2_000
@@ -46,7 +44,7 @@ class GoalSchedule:
       choice: Times the tolerance: what the choice among equal fits may be off.
       excess: Of the smallest norm: what a norm may exceed it by where cells are not judged.
       resolved: Share of its size to which a margin that is held can be told from another.
-      rounding: Of the forces on a cell: what double precision leaves.
+      rounding: Of the terms of a gradient: what double precision leaves.
     """
 
     choice: float = 100.0
@@ -79,6 +77,7 @@ class DualSchedule:
     """The constants of Newton's method on the dual along a ridge.
 
     Attributes:
+      never_stored: Inner cells from which passes that store nothing beat gathered cells.
       most_with_levels: Share of the inner cells that hierarchies may publish; with more, active
         sets are faster.
       lower: Factor by which the ridge falls; each stage starts near its end with a tenth.
@@ -94,6 +93,7 @@ class DualSchedule:
       safely: Part of what a certificate allows that the method may leave.
     """
 
+    never_stored: int = 50_000
     most_with_levels: float = 0.125
     lower: float = 0.1
     floor: float = 1e-3

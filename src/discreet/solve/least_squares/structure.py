@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from discreet.design.base import Design
 from discreet.design.product import LARGEST_DENSE, ProductDesign
-from discreet.design.sparse import SparseDesign
 from discreet.design.support import Lift
 from discreet.solve.least_squares.basis import Basis, Effects, crossing_basis, is_crossing
 from discreet.solve.least_squares.problem import block_means
@@ -83,8 +82,8 @@ class Structure:
         Structural zeros leave most of a table in place, and held against the basis of the full
         crossing they are only bounds.
         """
-        design = self.design
-        if not isinstance(design, SparseDesign):
+        design = self.design.over_variables
+        if design is None or design.product_form is not None:
             return None
         n = math.prod(design.shape)
         if n > LARGEST_DENSE or design.n_inner < LEAST_SQUARES.chosen * n:

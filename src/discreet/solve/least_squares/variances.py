@@ -49,20 +49,21 @@ def fitted_variances(design: Design, weights: Real, variances: Real) -> Real | N
 
 def _by_blocks(design: Design, weights: Real, variances: Real) -> Real | None:
     """The closed form; `None` where margins have no common eigenvectors."""
-    if not isinstance(design, ProductDesign) or not design.axes:
+    product = design.product_form
+    if product is None or not product.axes:
         return None
-    effects = Effects.of(design)
-    if effects is None or (design.duplicates() != np.arange(design.n_published)).any():
+    effects = Effects.of(product)
+    if effects is None or (product.duplicates() != np.arange(product.n_published)).any():
         return None
-    w, v = _of_blocks(design, weights), _of_blocks(design, variances)
+    w, v = _of_blocks(product, weights), _of_blocks(product, variances)
     if w is None or v is None:
         return None
     gains, ranks = effects.gains, effects.ranks.ravel()
     strength = w @ gains
     seen = strength > 0
     error = np.where(seen, (w**2 * v) @ gains, 0.0) / np.where(seen, strength, 1.0) ** 2
-    of_block = (gains * ranks) @ error / np.diff(design.offsets)
-    return np.asarray(of_block[design.block_of_cell()])
+    of_block = (gains * ranks) @ error / np.diff(product.offsets)
+    return np.asarray(of_block[product.block_of_cell()])
 
 
 def _of_blocks(design: ProductDesign, values: Real) -> Real | None:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from discreet.design.base import Design
 from discreet.design.fused.devices import check_device, on_processor, require_gpu
-from discreet.design.membership import Membership
+from discreet.design.incidence import Incidence
 from discreet.design.product import LARGEST_DENSE
 from discreet.solve.dual_newton import DualNewton
 from discreet.solve.fit import Certificate, Fit, FitterBase, Prepared, Status
@@ -107,9 +107,9 @@ class Indexed:
             checked_start(self.design, self.options.start)
 
     @cached_property
-    def members(self) -> Membership:
+    def members(self) -> Incidence:
         """The published cells of every inner cell."""
-        return Membership.of(self.design)
+        return Incidence.of(self.design)
 
     @cached_property
     def start(self) -> Vector:
@@ -163,7 +163,7 @@ def fit_complete(options: LogLinear, design: Design, z: Vector, used: Marks) -> 
 def fit_stored(
     options: LogLinear,
     design: Design,
-    members: Membership,
+    members: Incidence,
     start: Vector,
     z: Vector,
     used: Marks,
@@ -217,7 +217,7 @@ def _meet(newton: DualNewton, goal: float, is_met: Callable[[], bool]) -> None:
         within *= LOG_LINEAR.tighter
 
 
-def _needed(members: Membership, z: Vector, used: Marks, goal: float) -> Marks:
+def _needed(members: Incidence, z: Vector, used: Marks, goal: float) -> Marks:
     """Published cells in use without those that others in use add up to."""
     needed = used.copy()
     for block in members.nested:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.design.membership import Membership
+from discreet.design.incidence import Incidence
 from discreet.solve.likelihood.schedule import LOG_LINEAR
 
 Vector = NDArray[np.float64]
@@ -54,7 +54,7 @@ class Reduction:
             table[stage.inner] = stage.values
         return table
 
-    def multipliers(self, members: Membership, start: Vector, held: Vector) -> Vector:
+    def multipliers(self, members: Incidence, start: Vector, held: Vector) -> Vector:
         r"""Multipliers under which :math:`s\,e^{X\nu}` takes the settled values too.
 
         Cells are taken last found first: the published cell that settled a cell holds, besides it,
@@ -76,7 +76,7 @@ class Reduction:
         return nu[:-1]
 
 
-def reduce_table(members: Membership, z: Vector, open_cells: Positions, slack: float) -> Reduction:
+def reduce_table(members: Incidence, z: Vector, open_cells: Positions, slack: float) -> Reduction:
     """Settle what zeros and lone cells settle.
 
     Args:
@@ -109,7 +109,7 @@ def reduce_table(members: Membership, z: Vector, open_cells: Positions, slack: f
 
 
 def _settle(
-    current: Membership, left: Positions, marked: NDArray[np.bool_], values: Vector
+    current: Incidence, left: Positions, marked: NDArray[np.bool_], values: Vector
 ) -> Stage | None:
     """The open cells that count in a marked published cell, with that cell's value."""
     if not marked.any():

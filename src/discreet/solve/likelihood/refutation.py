@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.design.base import Design
-from discreet.design.membership import Membership
+from discreet.design.incidence import Incidence
 from discreet.solve.least_squares.least_squares import LeastSquares
 from discreet.solve.likelihood.schedule import LOG_LINEAR
 from discreet.solve.likelihood.stored import sweep
@@ -19,7 +19,7 @@ Marks = NDArray[np.bool_]
 
 
 def refuted(
-    design: Design, members: Membership, z: Vector, used: Marks, possible: Marks, goal: float
+    design: Design, members: Incidence, z: Vector, used: Marks, possible: Marks, goal: float
 ) -> Vector | None:
     r"""A proof that no table comes within the goal of the margins, where one is found.
 
@@ -48,7 +48,7 @@ def refuted(
 
 
 def _candidates(
-    design: Design, members: Membership, z: Vector, used: Marks, open_cells: Marks
+    design: Design, members: Incidence, z: Vector, used: Marks, open_cells: Marks
 ) -> Iterator[Vector]:
     r"""Vectors that refute contradicting margins, cheap ones first.
 
@@ -64,7 +64,7 @@ def _candidates(
         yield np.where(used, z - nearest(design, z, weights=weights).z, 0.0)
 
 
-def _drift(groups: Membership, z: Vector, open_cells: Marks) -> Vector:
+def _drift(groups: Incidence, z: Vector, open_cells: Marks) -> Vector:
     """What a sweep of proportional fitting adds to the multipliers where margins contradict.
 
     A published cell that no open cell counts in is a proof by itself.

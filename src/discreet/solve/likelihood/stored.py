@@ -13,9 +13,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from discreet.design.fused.links import EXPONENTIAL
 from discreet.design.fused.passes import Sums
-from discreet.design.fused.source import EXPONENTIAL
-from discreet.design.membership import Membership
+from discreet.design.incidence import Incidence
 from discreet.design.products import dot
 from discreet.solve.dual_newton import DualNewton
 from discreet.solve.likelihood.schedule import LOG_LINEAR
@@ -34,7 +34,7 @@ class StoredPass:
 
     link = EXPONENTIAL
 
-    def __init__(self, members: Membership, start: Vector) -> None:
+    def __init__(self, members: Incidence, start: Vector) -> None:
         self._members, self._log_start, self.y = members, np.log(start), start.copy()
         self._at: Vector | None = None
 
@@ -71,7 +71,7 @@ class StoredPass:
         return self.table(nu).margins
 
 
-def sweep(members: Membership, z: Vector, y: Vector) -> Vector:
+def sweep(members: Incidence, z: Vector, y: Vector) -> Vector:
     """Scale a table to one group of margins after the other; returns what the multipliers gain."""
     gain, targets = np.zeros(len(z) + 1), np.append(z, 0.0)
     for row in members.index:

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.design.axis import Level
+from discreet.design.fused.links import EXPONENTIAL
 from discreet.design.fused.passes import Passes
-from discreet.design.fused.source import EXPONENTIAL
 from discreet.design.inner import ModelTable
 from discreet.design.product import ProductDesign, along
 from discreet.design.structured import StructuredDesign

@@ -120,7 +120,7 @@ class RidgePath:
         self.ridge = self.first_ridge = typical_curvature(problem)
         self.steps, self.share, self.ease = 0, SCHEDULE.share, 1.0
         self._deflation: Deflation | None = None
-        self._typical = _mean(np.abs(problem.pull)) / self.ridge
+        self._typical = _mean(np.abs(problem.right_hand_side)) / self.ridge
 
     def follow(
         self,

@@ -21,7 +21,7 @@ from scipy.linalg.blas import dsyrk, dtrsv
 from scipy.linalg.lapack import dpotrf
 from scipy.sparse import csr_array
 
-from discreet.design.membership import Membership
+from discreet.design.incidence import Incidence
 from discreet.solve.least_squares.conjugate import Deflate
 from discreet.solve.least_squares.problem import Problem
 
@@ -45,7 +45,7 @@ class Deflation:
 
     def __init__(self, problem: Problem, at: NDArray[np.int64]) -> None:
         design = problem.design
-        groups = _groups(Membership.of(design), at)
+        groups = _groups(Incidence.of(design), at)
         by_size = sorted(range(len(groups.cells)), key=lambda g: -len(groups.cells[g]))
         self._n_published = design.n_published
         self.at = np.concatenate([groups.cells[g] for g in by_size]).astype(np.int64)
@@ -136,7 +136,7 @@ def _factor(matrix: Vector, lift: Vector) -> Vector:
     return _factor(matrix, _MORE * lift) if failed else np.asarray(factor)
 
 
-def _groups(members: Membership, at: NDArray[np.int64]) -> Membership:
+def _groups(members: Incidence, at: NDArray[np.int64]) -> Incidence:
     """The stiff margins in groups of which a cell counts in at most one."""
     stiff = np.zeros(members.n_published, dtype=bool)
     stiff[at] = True

@@ -37,7 +37,7 @@ def is_infeasible(
 ) -> bool:
     """Whether it can be proven, by fitting these margins alone; `False` may also mean unknown."""
     alone = problem.among(exact, 1.0, SCHEDULE.accuracy)
-    path = RidgePath(alone, restrict, problem.pull > 0, max_steps)
+    path = RidgePath(alone, restrict, problem.right_hand_side > 0, max_steps)
     path.follow(None)
     for _ in range(SCHEDULE.tries):
         if proves_infeasible(problem, alone.misfit(path.fitted)):

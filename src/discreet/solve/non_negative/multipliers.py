@@ -116,7 +116,7 @@ class MultiplierFit:
     def _unbounded(self) -> Vector:
         """The fit without bounds or held margins; what rounding left of it is fitted again."""
         problem = self._problem
-        y = self._inverse(problem.pull)
+        y = self._inverse(problem.right_hand_side)
         y += self._inverse(problem.design.adjoint(problem.misfit(problem.design.aggregate(y))))
         return y
 

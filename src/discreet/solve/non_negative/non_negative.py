@@ -282,7 +282,7 @@ def _closed_form(prepared: _Prepared, stiff: StiffMargins) -> _Answer | None:
         return None
     penalty = prepared.penalty
     inverse = basis.function(lambda eigenvalues: pseudo_inverse(eigenvalues + penalty))
-    y = inverse(problem.pull)
+    y = inverse(problem.right_hand_side)
     if y.min(initial=0.0) < -SCHEDULE.rounding * np.abs(y).max(initial=0.0):
         return None
     y = np.maximum(y, 0.0)
@@ -458,8 +458,13 @@ def _first_guess(prepared: _Prepared, problem: Problem) -> NDArray[np.bool_]:
         ridge = typical_curvature(problem)
         basis = structure.basis(problem.weights)
         if basis is not None:
-            return basis.function(lambda eigenvalues: 1.0 / (eigenvalues + ridge))(problem.pull) > 0
-    return problem.pull > 0
+            return (
+                basis.function(lambda eigenvalues: 1.0 / (eigenvalues + ridge))(
+                    problem.right_hand_side
+                )
+                > 0
+            )
+    return problem.right_hand_side > 0
 
 
 def _answer(prepared: _Prepared, path: RidgePath, stiff: StiffMargins) -> _Answer:

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.design.assembly import published_axis, published_positions
 from discreet.design.formats.argus.metadata import Metadata, Variable, read_metadata
 from discreet.design.formats.argus.rows import numbered_rows
 from discreet.design.formula import Term
 from discreet.design.hierarchy import Hierarchy
 from discreet.design.magnitude import NOBODY, CellContributions, Contributions
 from discreet.design.product import ProductDesign
+from discreet.design.published_frame import published_axis, published_positions
 from discreet.design.table import Table
 from discreet.design.values import CellValues
 from discreet.errors import DataError

@@ -6,32 +6,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import discreet as dc
-from discreet.design.membership import Membership
-from discreet.design.membership_kernels import add_sums, lift, lower, spread
+from discreet.design.incidence import Incidence
 from tests.solve.slow import HARD, dense
 from tests.strategies import designs
 
 
-def margins_of(members, y):
-    sums = np.zeros(members.n_published + 1)
-    for row in members.index:
-        add_sums(row, y, sums)
-    lift(*members.edges, sums)
-    return sums[:-1]
-
-
-def slopes_of(members, u):
-    v, out = np.append(u, 0.0), np.empty(members.n_inner)
-    lower(*members.edges, v)
-    spread(members.index, v, out)
-    return out
-
-
 def check(design, seed):
-    members, rng = Membership.of(design), np.random.default_rng(seed)
+    members, rng = Incidence.of(design), np.random.default_rng(seed)
     y, u = rng.normal(size=design.n_inner), rng.normal(size=design.n_published)
-    np.testing.assert_allclose(margins_of(members, y), dense(design).T @ y, atol=1e-9)
-    np.testing.assert_allclose(slopes_of(members, u), dense(design) @ u, atol=1e-9)
+    np.testing.assert_allclose(members.aggregate(y), dense(design).T @ y, atol=1e-9)
+    np.testing.assert_allclose(members.adjoint(u), dense(design) @ u, atol=1e-9)
 
 
 @pytest.mark.parametrize("name", HARD)
@@ -48,7 +32,7 @@ def test_random_designs(design, seed):
 @pytest.mark.parametrize("name", HARD)
 def test_rows_of_all_blocks_together_are_the_matrix(name):
     design = HARD[name]()
-    members = Membership.of(design)
+    members = Incidence.of(design)
     X = np.zeros((design.n_inner, design.n_published + 1))
     for number in range(len(members.cells) + len(members.nested)):
         X[np.arange(design.n_inner), members.row(number)] += 1
@@ -58,11 +42,11 @@ def test_rows_of_all_blocks_together_are_the_matrix(name):
 @pytest.mark.parametrize("name", HARD)
 def test_using_keeps_the_cells_in_use_and_drops_implied_blocks(name):
     design = HARD[name]()
-    members = Membership.of(design)
+    members = Incidence.of(design)
     used = np.random.default_rng(2).random(design.n_published) < 0.6
     some = members.using(used, np.zeros(len(members.nested), dtype=bool))
     y = np.arange(1.0, design.n_inner + 1)
-    np.testing.assert_allclose(margins_of(some, y), np.where(used, dense(design).T @ y, 0))
+    np.testing.assert_allclose(some.aggregate(y), np.where(used, dense(design).T @ y, 0))
     everything = np.ones(design.n_published, dtype=bool)
     finest = members.using(everything, np.ones(len(members.nested), dtype=bool))
     assert len(finest.cells) == len(members.cells)
@@ -70,7 +54,7 @@ def test_using_keeps_the_cells_in_use_and_drops_implied_blocks(name):
 
 def test_many_overlapping_columns_are_packed_into_many_groups():
     design = dc.Design.from_matrix(np.ones((2, 150), dtype=int))
-    members = Membership.of(design)
+    members = Incidence.of(design)
     assert len(members.cells) == 150
     check(design, 3)
 
@@ -78,8 +62,19 @@ def test_many_overlapping_columns_are_packed_into_many_groups():
 def test_restriction_keeps_the_cells_chosen():
     design = HARD["tree linked"]()
     chosen = np.array([0, 5, 7])
-    some = Membership.of(design).restricted(chosen)
-    np.testing.assert_allclose(margins_of(some, np.ones(3)), dense(design)[chosen].sum(axis=0))
+    some = Incidence.of(design).restricted(chosen)
+    np.testing.assert_allclose(some.aggregate(np.ones(3)), dense(design)[chosen].sum(axis=0))
+
+
+@pytest.mark.parametrize("name", HARD)
+def test_chosen_cells_come_with_the_published_cells_that_they_reach(name):
+    design, rng = HARD[name](), np.random.default_rng(5)
+    chosen = np.flatnonzero(rng.random(design.n_inner) < 0.3)
+    some, X = Incidence.of(design, chosen), dense(design)[chosen]
+    np.testing.assert_array_equal(np.sort(some.position), np.flatnonzero(X.any(axis=0)))
+    y, u = rng.normal(size=len(chosen)), rng.normal(size=len(some.position))
+    np.testing.assert_allclose(some.aggregate(y), X[:, some.position].T @ y, atol=1e-9)
+    np.testing.assert_allclose(some.adjoint(u), X[:, some.position] @ u, atol=1e-9)
 
 
 @pytest.mark.parametrize("name", HARD)
@@ -88,20 +83,20 @@ def test_published_cells_without_inner_cells_can_be_left_out(name):
     chosen = np.flatnonzero(rng.random(design.n_inner) < 0.3)
     live = dense(design)[chosen].any(axis=0)
     keep = live | (rng.random(design.n_published) < 0.3)
-    some = Membership.of(design).restricted(chosen).compact(keep, live)
+    some = Incidence.of(design).restricted(chosen).compact(keep, live)
     y, u = rng.normal(size=len(chosen)), rng.normal(size=design.n_published)
-    np.testing.assert_allclose(margins_of(some, y), dense(design)[chosen][:, keep].T @ y, atol=1e-9)
-    np.testing.assert_allclose(slopes_of(some, u[keep]), dense(design)[chosen] @ u, atol=1e-9)
+    np.testing.assert_allclose(some.aggregate(y), dense(design)[chosen][:, keep].T @ y, atol=1e-9)
+    np.testing.assert_allclose(some.adjoint(u[keep]), dense(design)[chosen] @ u, atol=1e-9)
     np.testing.assert_array_equal(np.sort(some.ordered), np.unique(some.ordered))
 
 
 @pytest.mark.parametrize("name", HARD)
 def test_cells_are_restricted_to_in_the_order_given(name):
     design = HARD[name]()
-    members, rng = Membership.of(design), np.random.default_rng(1)
+    members, rng = Incidence.of(design), np.random.default_rng(1)
     everything = np.arange(design.n_inner)
     assert members.restricted(everything) is members
     for cells in (everything[::-1], rng.permutation(everything)[: design.n_inner // 2]):
         u = rng.normal(size=design.n_published)
-        found = slopes_of(members.restricted(cells), u)
+        found = members.restricted(cells).adjoint(u)
         np.testing.assert_allclose(found, (dense(design) @ u)[cells], atol=1e-9)

@@ -1,0 +1,155 @@
+"""Links: how a cell follows from the sum over its faces, and what passes compute of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import ParameterError
+
+Vector = NDArray[np.float64]
+
+
+class Stored(NamedTuple):
+    """Which tables a pass reads beside the faces."""
+
+    start: bool = False
+    variance: bool = False
+
+
+@dataclass(frozen=True)
+class Link:
+    r"""How a cell of the table follows from the sum over its faces, :math:`y = \varphi(s + qt)`.
+
+    Faces that hold factors have a starting table of factors, :math:`y = s\,e^t`. Formulas are
+    written for :math:`y = \varphi(t)`; `CellFormula` says what a variance makes of them.
+
+    Attributes:
+      name: The link.
+      joins: `"+"`, or `"*"` where faces hold the factors of a product.
+      nothing: What joins no more than this is zero, whatever else joins it.
+      value: :math:`y` from the sum `at`.
+      change: How `y` changes when the sum changes by `by`.
+      potential: The integral of the link, from `y`.
+      gradient: The size of the projected gradient from the gradient `by`, its sign turned: zero
+        where that would only move the cell beyond a bound of the link.
+    """
+
+    name: str
+    joins: str
+    nothing: str
+    value: str
+    change: str
+    potential: str
+    gradient: str
+
+    def of(self, at: Vector, start: Vector | None = None, variance: Vector | None = None) -> Vector:
+        """The link of sums that are stored."""
+        scaled = at if variance is None else variance * at
+        if self.joins == "*":
+            return np.exp(scaled) if start is None else start * np.exp(scaled)
+        moved = scaled if start is None else start + scaled
+        return np.maximum(moved, 0.0) if self.name == "positive" else np.asarray(moved)
+
+
+POSITIVE = Link(
+    "positive",
+    "+",
+    "-1e200",
+    value="at if at > 0.0 else 0.0",
+    change="by if at > 0.0 else 0.0",
+    potential="0.5 * y * y",
+    gradient="by if by > 0.0 else (-by if at > 0.0 else 0.0)",
+)
+EXPONENTIAL = Link(
+    "exponential",
+    "*",
+    "0.0",
+    value="at",
+    change="at * by",
+    potential="y",
+    gradient="(by if by > 0.0 else -by) if at > 0.0 else 0.0",
+)
+LINEAR = Link(
+    "linear",
+    "+",
+    "-1e200",
+    value="at if at > -1e200 else 0.0",  # but for structural zeros
+    change="by if at > -1e200 else 0.0",
+    potential="0.5 * y * y",
+    gradient="(by if by > 0.0 else -by) if at > -1e200 else 0.0",
+)
+LINKS = {link.name: link for link in (POSITIVE, EXPONENTIAL, LINEAR)}
+
+
+def checked_link(link: str, start: Vector | None, variance: Vector | None) -> Link:
+    """A link by its name; tables that it has no use for are refused."""
+    if link not in LINKS:
+        raise ParameterError(f"link must be one of {', '.join(LINKS)}, got {link!r}.")
+    if variance is None:
+        return LINKS[link]
+    if LINKS[link].joins == "*":
+        raise ParameterError(f"a table with link {link!r} has no variance, only a start.")
+    if start is not None and start is not variance and bool(start[variance == 0].any()):
+        raise ParameterError(
+            "cells of variance zero cannot move. Take their starting values out of the targets, "
+            "and give them the start zero."
+        )
+    return LINKS[link]
+
+
+@dataclass(frozen=True)
+class CellFormula:
+    r"""What a pass computes in each cell, as an expression of Python.
+
+    What a variance :math:`q` makes of a link follows from :math:`dy/dt = q\varphi'`. A cell of
+    variance zero stays at zero, and nothing moves it.
+
+    Attributes:
+      link: The link.
+      kind: The `"table"`, its `"slope"` (the derivative of the link), its `"change"` along a
+        direction, or the projected `"gradient"`.
+      stored: Tables that are read.
+    """
+
+    link: Link
+    kind: str
+    stored: Stored = Stored()
+
+    @property
+    def is_summed(self) -> bool:
+        """Whether margins are asked for; of a gradient only the largest entry is."""
+        return self.kind != "gradient"
+
+    @property
+    def reads_direction(self) -> bool:
+        """Whether a direction `by` is read beside the point."""
+        return self.kind in ("change", "gradient")
+
+    @property
+    def argument(self) -> str:
+        """What the link is taken of, from the sum `at`."""
+        if self.stored.start and self.link.joins == "*":
+            return "start * at if start > 0.0 else 0.0"
+        scaled = "variance * at" if self.stored.variance else "at"
+        return f"start + {scaled}" if self.stored.start else scaled
+
+    @property
+    def value(self) -> str:
+        """The value, from the argument `at` and from `by`."""
+        change, gradient = self.link.change, self.link.gradient
+        if self.stored.variance:
+            change, gradient = f"variance * ({change})", f"({gradient}) if variance > 0.0 else 0.0"
+        slope = change.replace("by", "1.0")
+        values = {"table": self.link.value, "slope": slope, "change": change, "gradient": gradient}
+        return values[self.kind]
+
+    @property
+    def potential(self) -> str:
+        """The potential, from `y`."""
+        if self.stored.variance:
+            return f"{self.link.potential} / variance if variance > 0.0 else 0.0"
+        return self.link.potential
