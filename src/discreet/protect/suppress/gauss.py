@@ -14,7 +14,8 @@ from discreet.errors import InfeasibleError
 from discreet.protect.suppress.pattern import PRIMARY, PUBLISHED, SECONDARY, Pattern
 from discreet.protect.suppress.rows import incidence
 from discreet.protect.suppress.singletons import lone_columns, owners, told_sums
-from discreet.solve.linear.selection import Choice, Chosen, Conflict, select
+from discreet.solve.linear.elimination import Choice, Conflict, Selection, select
+from discreet.solve.linear.elimination_kernels import NONE
 
 if TYPE_CHECKING:
     from scipy.sparse import csc_array
@@ -52,14 +53,13 @@ def suppress_by_gauss(pattern: Pattern, plan: Plan, *, singletons: bool = True) 
     """
     model = _Model(pattern, plan, singletons)
     for _ in range(_ROUNDS):
-        chosen = select(model.choice())
-        if isinstance(chosen, Conflict) and not model.has_every_row:
+        found = select(model.choice())
+        if found.conflict is not None and model.has_every_row:
+            raise _infeasible(pattern, plan, model, found.conflict)
+        if found.conflict is not None:
             model = _Model(pattern, plan, singletons, every_row=True)
-            continue
-        if isinstance(chosen, Conflict):
-            raise _infeasible(pattern, plan, model, chosen)
-        if not model.protect_told(chosen):
-            return pattern.with_state(_states(pattern, plan, chosen.rejected))
+        elif not model.protect_told(found):
+            return pattern.with_state(_states(pattern, plan, found.rejected))
     raise InfeasibleError(
         "someone alone in several cells can still combine them after "
         f"{_ROUNDS} rounds of protection. Use singletons=False, or publish fewer tables."
@@ -97,12 +97,11 @@ class _Model:
             candidates, self.protected, self.owner, self.lone, self.attacker, len(self.plan.must)
         )
 
-    def protect_told(self, chosen: Chosen) -> bool:
+    def protect_told(self, chosen: Selection) -> bool:
         """Protect the sums that tell a primary to someone who knows several cells, if any do."""
-        first = len(chosen.rejected)
         found = []
         for p, coefficients, scale in told_sums(
-            chosen.elimination, first, self.owner, self.attacker
+            chosen.protected, chosen.lone, self.owner, self.attacker
         ):
             column = scale * self.protected[:, [p]]
             for j, coefficient in coefficients.items():
@@ -135,7 +134,7 @@ def _infeasible(pattern: Pattern, plan: Plan, model: _Model, why: Conflict) -> I
         what = f"sensitive cell {name_of(design, int(model.primary[why.protected]))}"
     else:
         what = "a sensitive difference of cells"
-    if why.candidate is None:
+    if why.candidate == NONE:
         return InfeasibleError(
             f"{what} follows from what everybody or a lone contributor knows, whatever is "
             "suppressed. Make the table coarser, or let empty cells be suppressed (zeros=True)."

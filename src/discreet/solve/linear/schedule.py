@@ -6,19 +6,6 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class EliminationSchedule:
-    """The constants of exact elimination.
-
-    Attributes:
-      room: Space at first, as a multiple of what the columns fill; they grow as they are combined.
-      growth: Factor by which it grows when it is full.
-    """
-
-    room: int = 3
-    growth: int = 2
-
-
-@dataclass(frozen=True)
 class ProgramSchedule:
     """The constants of a linear program.
 
@@ -134,7 +121,6 @@ class CoverSchedule:
     missing: float = 1e-6
 
 
-ELIMINATION = EliminationSchedule()
 PROGRAM = ProgramSchedule()
 PROJECTION = ProjectionSchedule()
 INTERVAL = IntervalSchedule()
