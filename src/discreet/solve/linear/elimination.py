@@ -19,14 +19,11 @@ from numpy.typing import NDArray
 
 from discreet.design.magnitude import NOBODY
 from discreet.errors import DiscreetError
-from discreet.randomness import stream
 from discreet.solve.linear.elimination_kernels import (
-    ACCEPTED,
     CANDIDATE,
     LONE,
     NONE,
     PRIMARY,
-    REJECTED,
     eliminate,
 )
 
@@ -34,6 +31,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csc_array
 
 Whole = NDArray[np.int64]
+Marks = NDArray[np.bool_]
 
 
 class EliminationError(DiscreetError):
@@ -87,7 +85,7 @@ class Selection:
       conflict: Why candidates that must be taken cannot be; nothing else counts then.
     """
 
-    rejected: NDArray[np.bool_]
+    rejected: Marks
     rank: int
     protected: csc_array
     lone: csc_array
@@ -106,7 +104,7 @@ def select(choice: Choice) -> Selection:
     n, m, k = (part.shape[1] for part in parts)
     must, rest = np.split(np.arange(n), [choice.n_must])
     must = must[np.argsort(np.diff(columns.indptr)[must], kind="stable")]
-    decision, told, candidate, left = _eliminated(
+    rejected, rank, told, candidate, left = _eliminated(
         columns,
         np.repeat([CANDIDATE, PRIMARY, LONE], [n, m, k]),
         np.concatenate([np.full(n, NOBODY), choice.owner, np.full(k, NOBODY)]),
@@ -114,34 +112,25 @@ def select(choice: Choice) -> Selection:
         np.concatenate([must, rest]),
         choice.n_must,
     )
-    return Selection(
-        rejected=decision[:n] == REJECTED,
-        rank=int((decision == ACCEPTED).sum()),
-        protected=left[:, n : n + m],
-        lone=left[:, n + m :],
-        conflict=Conflict(told - n, candidate) if told != NONE else None,
-    )
+    conflict = None if told == NONE else Conflict(told - n, candidate)
+    return Selection(rejected[:n], rank, left[:, n : n + m], left[:, n + m :], conflict)
 
 
 def _eliminated(
     columns: csc_array, kind: Whole, owner: Whole, attacker: Whole, order: Whole, n_must: int
-) -> tuple[NDArray[np.int8], int, int, csc_array]:
-    """What became of columns, a primary that is told and with which candidate, and what is left."""
+) -> tuple[Marks, int, int, int, csc_array]:
+    """What `eliminate` returns, with what is left as a matrix."""
     columns.sort_indices()
-    words = stream(0, "elimination").integers(2**63, size=columns.shape[0], dtype=np.uint64)
-    start = columns.indptr.astype(np.int64)
     entries = np.column_stack([columns.indices, columns.data]).astype(np.int64)
+    given = (columns.indptr.astype(np.int64), entries, columns.shape[0])
     try:
-        decision, told, candidate, start, entries = eliminate(
-            start, entries, kind, owner, attacker, 2 * words + np.uint64(1), order, n_must
-        )
+        *found, start, left = eliminate(*given, kind, owner, attacker, order, n_must)
     except OverflowError:
         raise EliminationError(
             "numbers beyond 31 bits arose in an exact elimination. Publish fewer tables at once, "
             "or fewer levels."
         ) from None
-    left = type(columns)((entries[:, 1], entries[:, 0], start), shape=columns.shape)
-    return decision, told, candidate, left
+    return *found, type(columns)((left[:, 1], left[:, 0], start), shape=columns.shape)
 
 
 def rank(columns: csc_array) -> int:
@@ -149,7 +138,7 @@ def rank(columns: csc_array) -> int:
     return _taken(columns, columns[:, :0]).rank
 
 
-def spanned(columns: csc_array, targets: csc_array) -> NDArray[np.bool_]:
+def spanned(columns: csc_array, targets: csc_array) -> Marks:
     """Which targets are linear combinations of the columns, exactly."""
     return np.equal(np.diff(_taken(columns, targets).lone.indptr), 0)
 

@@ -2,12 +2,10 @@
 
 A column has a line for each of its entries, a row and a whole number, by row. It is kept primitive
 (its numbers have no common divisor, the first is positive), so two columns are proportional exactly
-when they are equal; a random sum of each column finds equal ones quickly, and every find is
-compared number by number.
+when they are equal.
 
-Lists say which columns have a row, and which of those to be watched have a random sum of some
-class. A column that has lost the row, or changed, stays in the list; whoever reads a list looks at
-the column itself.
+Lists say which columns have a row. A column that has lost the row stays in the list; whoever reads
+a list looks at the column itself.
 """
 
 from __future__ import annotations
@@ -22,11 +20,8 @@ from numpy.typing import NDArray
 Whole = NDArray[np.int64]
 Column = NDArray[np.int64]
 
-GONE, CANDIDATE, PRIMARY, LONE = 0, 1, 2, 3
-"""What a column is for: to be accepted if possible; never to be spanned; what one person knows."""
-
-UNDECIDED, ACCEPTED, IMPLIED, REJECTED = 0, 1, 2, 3
-"""What became of a column."""
+CANDIDATE, PRIMARY, LONE = 0, 1, 2
+"""What a column is for: to be taken if possible; never to be spanned; what one person knows."""
 
 NONE = -1
 """Stands for no column."""
@@ -36,29 +31,23 @@ _WORSE = 1 << 40  # beyond any number of columns
 
 
 class System(NamedTuple):
-    """Columns, and lists of those with each row and of those with equal random sums.
+    """Columns with the span taken out of them.
 
     Attributes:
-      columns: Rows and numbers of each column.
-      kind: What it is for; `GONE` once that is decided.
+      columns: Rows and numbers of each column; none once it is in the span, or left out.
+      kind: What it is for.
       owner: Who a primary column belongs to wholly, and may therefore know it.
       attacker: Who knows a lone column: no primary may follow from it, except his own.
-      key: Random sum of each column.
-      decision: What became of it.
       seen: The turn in which each column was met last.
-      weight: Random weight of each row.
       row_count: Number of columns with each row.
-      lists: Columns with each row, then watched columns of each class of random sums.
+      lists: The columns with each row.
     """
 
     columns: list[Column]
     kind: Whole
     owner: Whole
     attacker: Whole
-    key: NDArray[np.uint64]
-    decision: NDArray[np.int8]
     seen: Whole
-    weight: NDArray[np.uint64]
     row_count: Whole
     lists: list[list[int]]
 
@@ -67,73 +56,59 @@ class System(NamedTuple):
 def eliminate(
     start: Whole,
     entries: Column,
+    n_rows: int,
     kind: Whole,
     owner: Whole,
     attacker: Whole,
-    weight: NDArray[np.uint64],
     order: Whole,
     n_must: int,
-) -> tuple[NDArray[np.int8], int, int, Whole, Column]:
-    """Accept candidates in the given order, each unless a primary would follow.
+) -> tuple[NDArray[np.bool_], int, int, int, Whole, Column]:
+    """Take candidates into the span in the given order, each unless a primary would follow.
 
     Args:
       start: Where the entries of each column begin, and where the last one's end.
       entries: Rows and numbers of all columns.
+      n_rows: Number of rows.
       kind: What each column is for.
       owner: Who a primary column belongs to wholly.
       attacker: Who knows a lone column.
-      weight: Random weight of each row.
       order: The candidates.
-      n_must: How many of them must be accepted.
+      n_must: How many of them must be taken.
 
     Returns:
-      What became of the columns; a primary that follows once a candidate is accepted that must be,
-      and this candidate (both `NONE` where there is no such primary, the second where it follows
-      from nothing); and what is left of all columns, as starts and entries.
+      Which columns were left out; the rank of the span; a primary that follows once a candidate is
+      taken that must be, and this candidate (`NONE` where there is no such primary, or where it
+      follows from nothing); and what is left of all columns, as starts and entries.
     """
-    s = _system(start, entries, kind.copy(), owner, attacker, weight)
+    s = _system(start, entries, n_rows, kind, owner, attacker)
+    rejected, rank = np.zeros(len(kind), np.bool_), 0
     told, a = _first_told(s), NONE
     for turn in range(len(order) if told == NONE else 0):
         a = order[turn]
-        if s.kind[a] == GONE:
-            continue
-        told = _accept(s, a, turn + 1)
-        if told != NONE and turn < n_must:
-            break
-        if told != NONE:
-            _decide(s, a, REJECTED)
+        if len(s.columns[a]):
+            told = _take(s, a, turn)
+            if told != NONE and turn < n_must:
+                break
+            rejected[a] = told != NONE
+            rank += told == NONE
             told = NONE
+            _drop(s, a)
     ends, left = _joined(s.columns)
-    return s.decision, told, a, ends, left
+    return rejected, rank, told, a, ends, left
 
 
 @njit(cache=True)
 def _system(
-    start: Whole,
-    entries: Column,
-    kind: Whole,
-    owner: Whole,
-    attacker: Whole,
-    weight: NDArray[np.uint64],
+    start: Whole, entries: Column, n_rows: int, kind: Whole, owner: Whole, attacker: Whole
 ) -> System:
     """Primitive columns, and their lists."""
-    n, classes = len(kind), 16
-    while classes < 2 * n:
-        classes *= 2
-    columns = [_primitive(entries[start[c] : start[c + 1]]) for c in range(n)]
-    lists = [[0 for _ in range(0)] for _ in range(len(weight) + classes)]
-    key, decision = np.zeros(n, np.uint64), np.full(n, UNDECIDED, np.int8)
-    seen, row_count = np.zeros(n, np.int64), np.zeros(len(weight), np.int64)
-    s = System(columns, kind, owner, attacker, key, decision, seen, weight, row_count, lists)
-    for c in range(n):
-        for r in columns[c][:, 0]:
-            row_count[r] += 1
+    columns = [_primitive(entries[start[c] : start[c + 1]]) for c in range(len(kind))]
+    lists, count = [[0 for _ in range(0)] for _ in range(n_rows)], np.zeros(n_rows, np.int64)
+    for c, column in enumerate(columns):
+        for r in column[:, 0]:
+            count[r] += 1
             lists[r].append(c)
-        _put(s, c, columns[c])
-        _list_watched(s, c)
-        if not len(columns[c]) and kind[c] != PRIMARY:
-            _decide(s, c, IMPLIED)
-    return s
+    return System(columns, kind, owner, attacker, np.full(len(kind), NONE), count, lists)
 
 
 @njit(cache=True)
@@ -146,29 +121,23 @@ def _first_told(s: System) -> int:
 
 
 @njit(cache=True)
-def _accept(s: System, a: int, turn: int) -> int:
-    """Take a column into the span and eliminate one of its rows from all others.
+def _take(s: System, a: int, turn: int) -> int:
+    """Eliminate a row of a column from all others; a primary that this gives away, and no change.
 
-    Where that gives a primary away, nothing changes and the primary is returned.
+    Primary and lone columns come first, so that little has to be taken back.
     """
     r = _pivot(s, a)
     watched, candidates = _columns_with(s, r, a, turn)
     before = [s.columns[c] for c in watched]
     for i, c in enumerate(watched):
-        _put(s, c, _combined(before[i], s.columns[a], r))
-        _list_watched(s, c)
+        _replace(s, c, _combined(before[i], s.columns[a], r), a)
         told = _told(s, c)
         if told != NONE:
             for j in range(i + 1):
-                _put(s, watched[j], before[j])
+                _replace(s, watched[j], before[j], a)
             return told
-    for i, c in enumerate(watched):
-        _recount(s, c, before[i], a)
     for c in candidates:
-        old = s.columns[c]
-        _put(s, c, _combined(old, s.columns[a], r))
-        _recount(s, c, old, a)
-    _decide(s, a, ACCEPTED)
+        _replace(s, c, _combined(s.columns[c], s.columns[a], r), a)
     s.lists[r].clear()
     return NONE
 
@@ -190,12 +159,9 @@ def _columns_with(s: System, r: int, a: int, turn: int) -> tuple[list[int], list
     watched, candidates = [0 for _ in range(0)], [0 for _ in range(0)]
     s.seen[a] = turn
     for c in s.lists[r]:
-        if s.kind[c] != GONE and s.seen[c] != turn and _at(s.columns[c], r):
+        if s.seen[c] != turn and _at(s.columns[c], r):
             s.seen[c] = turn
-            if s.kind[c] == CANDIDATE:
-                candidates.append(c)
-            else:
-                watched.append(c)
+            (candidates if s.kind[c] == CANDIDATE else watched).append(c)
     return watched, candidates
 
 
@@ -203,16 +169,22 @@ def _columns_with(s: System, r: int, a: int, turn: int) -> tuple[list[int], list
 def _told(s: System, c: int) -> int:
     """A primary that is spanned, or follows from a lone column for one who does not own it.
 
-    Only what a primary or lone column `c` has to do with is looked at.
+    Only what a primary or lone column `c` has to do with is looked at. Equal columns are in the
+    lists of all its rows, so the shortest one is enough.
     """
-    if not len(s.columns[c]):
+    column = s.columns[c]
+    if not len(column):
         return c if s.kind[c] == PRIMARY else NONE
-    for d in s.lists[_class(s, c)]:
+    rare = column[0, 0]
+    for r in column[1:, 0]:
+        if s.row_count[r] < s.row_count[rare]:
+            rare = r
+    for d in s.lists[rare]:
         primary, lone = (c, d) if s.kind[c] == PRIMARY else (d, c)
-        if s.key[c] != s.key[d] or s.kind[primary] != PRIMARY or s.kind[lone] != LONE:
+        if s.kind[primary] != PRIMARY or s.kind[lone] != LONE:
             continue
-        is_foreign = s.owner[primary] != s.attacker[lone]
-        if is_foreign and np.array_equal(s.columns[c], s.columns[d]):
+        is_told = s.owner[primary] != s.attacker[lone]
+        if is_told and np.array_equal(column, s.columns[d]):
             return primary
     return NONE
 
@@ -253,33 +225,22 @@ def _primitive(column: Column) -> Column:
 
 
 @njit(cache=True)
-def _put(s: System, c: int, column: Column) -> None:
-    """Replace a column."""
-    total = np.uint64(0)
-    for r, value in column:
-        total += np.uint64(value) * s.weight[r]
-    s.columns[c], s.key[c] = column, total
-
-
-@njit(cache=True)
-def _recount(s: System, c: int, before: Column, a: int) -> None:
-    """Tell the rows of `a` which of them `c` has once combined with it; nothing left is implied."""
+def _replace(s: System, c: int, column: Column, a: int) -> None:
+    """Replace a column by another that differs from it in rows of `a` only."""
     for r in s.columns[a][:, 0]:
-        had, has = _at(before, r) != 0, _at(s.columns[c], r) != 0
+        had, has = _at(s.columns[c], r) != 0, _at(column, r) != 0
         s.row_count[r] += int(has) - int(had)
         if has and not had:
             s.lists[r].append(c)
-    if not len(s.columns[c]):
-        _decide(s, c, IMPLIED)
+    s.columns[c] = column
 
 
 @njit(cache=True)
-def _decide(s: System, c: int, decision: int) -> None:
-    """Say what became of a column, and take it out of the system."""
-    s.decision[c], s.kind[c] = decision, GONE
-    for r in s.columns[c][:, 0]:
+def _drop(s: System, a: int) -> None:
+    """Take a column out of the system."""
+    for r in s.columns[a][:, 0]:
         s.row_count[r] -= 1
-    s.columns[c] = np.empty((0, 2), np.int64)
+    s.columns[a] = np.empty((0, 2), np.int64)
 
 
 @njit(cache=True)
@@ -293,20 +254,6 @@ def _at(column: Column, r: int) -> int:
         else:
             high = middle
     return column[low, 1] if low < len(column) and column[low, 0] == r else 0
-
-
-@njit(cache=True)
-def _class(s: System, c: int) -> int:
-    """The list of columns whose random sum is like that of `c`."""
-    classes = len(s.lists) - len(s.weight)
-    return len(s.weight) + int(s.key[c] & np.uint64(classes - 1))
-
-
-@njit(cache=True)
-def _list_watched(s: System, c: int) -> None:
-    """List a primary or lone column by its random sum."""
-    if s.kind[c] != CANDIDATE:
-        s.lists[_class(s, c)].append(c)
 
 
 @njit(cache=True)
