@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from discreet.design.base import Design
-from discreet.design.sparse import SparseDesign
 from discreet.design.support import Lift
 from discreet.design.table import Table
 from discreet.protect.cells import lifted, on_public_support
@@ -30,22 +27,19 @@ def with_doubted_cells(table: Table, *, zeros_are_public: bool) -> Table:
         return table
     if not zeros_are_public:
         return on_public_support(table, with_inner=True)
-    design = table.design
-    if table.inner is None or not isinstance(design, SparseDesign) or design.support != "occurring":
+    if table.inner is None or table.design.support != "occurring":
         return table
-    if math.prod(design.shape) > _MOST_CELLS:
+    whole = table.design.public()
+    if whole.design.n_inner > _MOST_CELLS:
         return table
-    return lifted(table, _lift(design), with_inner=True)
+    return lifted(table, _in_doubt(table.design, whole), with_inner=True)
 
 
-def _lift(design: SparseDesign) -> Lift[Design]:
+def _in_doubt(design: Design, whole: Lift[Design]) -> Lift[Design]:
     """To the design with every inner cell that lies in no empty published cell."""
-    whole = design.completed()
-    is_empty = np.ones(whole.design.n_published, dtype=np.int64)
-    is_empty[whole.published] = 0
+    is_empty = whole.publish(np.zeros(design.n_published, dtype=np.int64), outside=1)
     doubted = np.flatnonzero(whole.design.adjoint(is_empty) == 0)
     if len(doubted) == design.n_inner:
         return Lift(design, slice(None), slice(None))
-    codes = np.unravel_index(doubted, design.shape)
-    wider = SparseDesign(design.axes, design.terms, codes, occurring=True)
+    wider = whole.design.restricted(doubted, occurring=True).design
     return Lift(wider, slice(None), np.searchsorted(doubted, whole.require_inner()))

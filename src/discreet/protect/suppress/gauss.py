@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from discreet.design.base import Design
 from discreet.design.magnitude import NOBODY
 from discreet.errors import InfeasibleError
-from discreet.protect.suppress.pattern import PRIMARY, PUBLISHED, SECONDARY, Pattern
+from discreet.protect.suppress.pattern import Pattern
 from discreet.protect.suppress.rows import incidence
 from discreet.protect.suppress.singletons import lone_columns, owners, told_sums
 from discreet.solve.linear.elimination import Choice, Conflict, Selection, select
@@ -39,6 +39,11 @@ class Plan:
     zeros_are_public: bool
     widths_rise: bool = False
 
+    @property
+    def publishable(self) -> NDArray[np.intp]:
+        """Positions of all cells that may be published; those that are in any case come first."""
+        return np.concatenate([self.must, self.order])
+
 
 def suppress_by_gauss(pattern: Pattern, plan: Plan, *, singletons: bool = True) -> Pattern:
     """The pattern with secondary suppressions; nothing sensitive is spanned by published cells.
@@ -59,7 +64,7 @@ def suppress_by_gauss(pattern: Pattern, plan: Plan, *, singletons: bool = True) 
         if found.conflict is not None:
             model = _Model(pattern, plan, singletons, every_row=True)
         elif not model.protect_told(found):
-            return pattern.with_state(_states(pattern, plan, found.rejected))
+            return pattern.showing(plan.publishable[~found.rejected])
     raise InfeasibleError(
         "someone alone in several cells can still combine them after "
         f"{_ROUNDS} rounds of protection. Use singletons=False, or publish fewer tables."
@@ -92,7 +97,7 @@ class _Model:
 
     def choice(self) -> Choice:
         """The selection to be made."""
-        candidates = self.X[:, np.concatenate([self.plan.must, self.plan.order])]
+        candidates = self.X[:, self.plan.publishable]
         return Choice(
             candidates, self.protected, self.owner, self.lone, self.attacker, len(self.plan.must)
         )
@@ -119,13 +124,6 @@ def _joined(columns: list[csc_array]) -> csc_array:
     joined = csc_array(hstack(columns, format="csc"))
     joined.eliminate_zeros()
     return joined
-
-
-def _states(pattern: Pattern, plan: Plan, rejected: NDArray[np.bool_]) -> NDArray[np.int8]:
-    state = np.full(len(pattern.z), SECONDARY, dtype=np.int8)
-    state[np.concatenate([plan.must, plan.order])[~rejected]] = PUBLISHED
-    state[pattern.primary] = PRIMARY
-    return state
 
 
 def _infeasible(pattern: Pattern, plan: Plan, model: _Model, why: Conflict) -> InfeasibleError:

@@ -124,13 +124,15 @@ def _eliminated(
     entries = np.column_stack([columns.indices, columns.data]).astype(np.int64)
     given = (columns.indptr.astype(np.int64), entries, columns.shape[0])
     try:
-        *found, start, left = eliminate(*given, kind, owner, attacker, order, n_must)
+        found = eliminate(*given, kind, owner, attacker, order, n_must)
     except OverflowError:
         raise EliminationError(
             "numbers beyond 31 bits arose in an exact elimination. Publish fewer tables at once, "
             "or fewer levels."
         ) from None
-    return *found, type(columns)((left[:, 1], left[:, 0], start), shape=columns.shape)
+    rejected, rank, told, candidate, start, left = found
+    remainders = type(columns)((left[:, 1], left[:, 0], start), shape=columns.shape)
+    return rejected, rank, told, candidate, remainders
 
 
 def rank(columns: csc_array) -> int:
