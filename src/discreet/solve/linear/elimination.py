@@ -79,7 +79,7 @@ class Selection:
 
     Attributes:
       rejected: Which candidates were left out.
-      rank: How many were taken; the others follow from these.
+      rank: How many were taken; others follow from these, or were left out.
       protected: What is left of the protected columns once the span is taken out.
       lone: What is left of the lone columns; nothing where they follow from candidates.
       conflict: Why candidates that must be taken cannot be; nothing else counts then.
