@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from discreet.design.base import Design
@@ -27,16 +29,17 @@ def with_doubted_cells(table: Table, *, zeros_are_public: bool) -> Table:
         return table
     if not zeros_are_public:
         return on_public_support(table, with_inner=True)
-    if table.inner is None or table.design.support != "occurring":
+    design = table.design
+    if table.inner is None or design.support != "occurring":
         return table
-    whole = table.design.public()
-    if whole.design.n_inner > _MOST_CELLS:
+    if math.prod(len(axis) for axis in design.axes) > _MOST_CELLS:
         return table
-    return lifted(table, _in_doubt(table.design, whole), with_inner=True)
+    return lifted(table, _in_doubt(design), with_inner=True)
 
 
-def _in_doubt(design: Design, whole: Lift[Design]) -> Lift[Design]:
+def _in_doubt(design: Design) -> Lift[Design]:
     """To the design with every inner cell that lies in no empty published cell."""
+    whole = design.public()
     is_empty = whole.publish(np.zeros(design.n_published, dtype=np.int64), outside=1)
     doubted = np.flatnonzero(whole.design.adjoint(is_empty) == 0)
     if len(doubted) == design.n_inner:
