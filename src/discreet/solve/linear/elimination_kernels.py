@@ -38,7 +38,6 @@ class System(NamedTuple):
       kind: What it is for.
       owner: Who a primary column belongs to wholly, and may therefore know it.
       attacker: Who knows a lone column: no primary may follow from it, except his own.
-      seen: The turn in which each column was met last.
       row_count: Number of columns with each row.
       lists: The columns with each row.
     """
@@ -47,7 +46,6 @@ class System(NamedTuple):
     kind: Whole
     owner: Whole
     attacker: Whole
-    seen: Whole
     row_count: Whole
     lists: list[list[int]]
 
@@ -86,7 +84,7 @@ def eliminate(
     for turn in range(len(order) if told == NONE else 0):
         a = order[turn]
         if len(s.columns[a]):
-            told = _take(s, a, turn)
+            told = _take(s, a)
             if told != NONE and turn < n_must:
                 break
             rejected[a] = told != NONE
@@ -108,7 +106,7 @@ def _system(
         for r in column[:, 0]:
             count[r] += 1
             lists[r].append(c)
-    return System(columns, kind, owner, attacker, np.full(len(kind), NONE), count, lists)
+    return System(columns, kind, owner, attacker, count, lists)
 
 
 @njit(cache=True)
@@ -121,23 +119,26 @@ def _first_told(s: System) -> int:
 
 
 @njit(cache=True)
-def _take(s: System, a: int, turn: int) -> int:
+def _take(s: System, a: int) -> int:
     """Eliminate a row of a column from all others; a primary that this gives away, and no change.
 
-    Primary and lone columns come first, so that little has to be taken back.
+    Primary and lone columns come first, so that little has to be taken back. A column that comes up
+    again in the list has lost the row.
     """
-    r = _pivot(s, a)
-    watched, candidates = _columns_with(s, r, a, turn)
-    before = [s.columns[c] for c in watched]
-    for i, c in enumerate(watched):
-        _replace(s, c, _combined(before[i], s.columns[a], r), a)
-        told = _told(s, c)
-        if told != NONE:
-            for j in range(i + 1):
-                _replace(s, watched[j], before[j], a)
-            return told
-    for c in candidates:
-        _replace(s, c, _combined(s.columns[c], s.columns[a], r), a)
+    r, changed, before = _pivot(s, a), [0 for _ in range(0)], [s.columns[a] for _ in range(0)]
+    for c in s.lists[r]:
+        if s.kind[c] != CANDIDATE and _at(s.columns[c], r):
+            changed.append(c)
+            before.append(s.columns[c])
+            _replace(s, c, _combined(s.columns[c], s.columns[a], r), a)
+            told = _told(s, c)
+            if told != NONE:
+                for i, d in enumerate(changed):
+                    _replace(s, d, before[i], a)
+                return told
+    for c in s.lists[r]:
+        if s.kind[c] == CANDIDATE and c != a and _at(s.columns[c], r):
+            _replace(s, c, _combined(s.columns[c], s.columns[a], r), a)
     s.lists[r].clear()
     return NONE
 
@@ -151,18 +152,6 @@ def _pivot(s: System, a: int) -> int:
         if best == NONE or cost < least:
             best, least = r, cost
     return int(best)
-
-
-@njit(cache=True)
-def _columns_with(s: System, r: int, a: int, turn: int) -> tuple[list[int], list[int]]:
-    """Columns with row `r` other than `a`: primary and lone ones, and candidates."""
-    watched, candidates = [0 for _ in range(0)], [0 for _ in range(0)]
-    s.seen[a] = turn
-    for c in s.lists[r]:
-        if s.seen[c] != turn and _at(s.columns[c], r):
-            s.seen[c] = turn
-            (candidates if s.kind[c] == CANDIDATE else watched).append(c)
-    return watched, candidates
 
 
 @njit(cache=True)
