@@ -33,7 +33,7 @@ def published_sum(release: Protected, cells: Cells) -> float | None:
         )
     system = _system(release)
     open_part = system.restrict(target)
-    if not _follow(system, open_part)[0]:
+    if not spanned(system.equations, open_part)[0]:
         return None
     value = float(system.constant(target)[0]) + _open_value(system, open_part)
     return float(round(value)) if shows_whole_numbers(release) else value
@@ -47,7 +47,7 @@ def has_true_cells(release: Protected) -> bool:
 def follow_from_shown(release: Protected, sums: Any) -> NDArray[np.bool_]:
     """Which sums of inner cells, given as sparse columns, are combinations of shown cells."""
     system = _system(release)
-    return _follow(system, system.restrict(sums))
+    return spanned(system.equations, system.restrict(sums))
 
 
 def shows_whole_numbers(release: Protected) -> bool:
@@ -65,13 +65,6 @@ def _system(release: Protected) -> Unknowns:
     shown = _shown(release)
     columns = release.design.matrix().tocsc()[:, shown]
     return unknowns(columns, release.z[shown].astype(np.float64))
-
-
-def _follow(system: Unknowns, open_parts: Any) -> NDArray[np.bool_]:
-    from scipy.sparse import csc_array
-
-    whole = csc_array(system.equations.astype(np.int64))
-    return spanned(whole, csc_array(open_parts.astype(np.int64)))
 
 
 def _open_value(system: Unknowns, open_part: Any) -> float:

@@ -13,7 +13,7 @@ import discreet as dc
 from discreet.design.base import Design
 from discreet.design.table import Table
 from discreet.errors import DesignError, InfeasibleError, ParameterError
-from discreet.protect.suppress.interval import Search, started
+from discreet.protect.suppress.interval import Search
 from discreet.protect.suppress.pattern import PUBLISHED
 from discreet.protect.suppress.proofs import Proofs
 from discreet.testing.draws import retabulated
@@ -71,7 +71,7 @@ def test_publishing_any_secondary_leaves_a_primary_without_its_interval(table, r
 @given(tables(), RULES, st.booleans())
 def test_swaps_keep_all_intervals_and_never_cost_more(table, rule, lone):
     primary, plan = dc.Suppress(rule)._sensitive(table)
-    search = Search(started(primary, plan), plan, singletons=lone, every_row=True)
+    search = Search(primary, plan, singletons=lone, every_row=True)
     for step in (search.prove, search.repair, search.thin):
         step()
     before = search.pattern()
@@ -181,7 +181,7 @@ def test_a_dear_cell_is_exchanged_for_cheaper_ones():
     design = Design.product({"a": 5, "b": 5}, "a*b")
     counts = np.random.default_rng(45).negative_binomial(1, 0.08, design.n_inner)
     primary, plan = dc.Suppress(dc.Threshold(4))._sensitive(Table.from_inner(design, counts))
-    search = Search(started(primary, plan), plan, singletons=True)
+    search = Search(primary, plan, singletons=True)
     for step in (search.prove, search.repair, search.thin):
         step()
     before = search.pattern().cost

@@ -31,6 +31,14 @@ def test_a_pattern_is_read_from_a_letter_for_each_cell_in_order():
     assert Pattern.from_labels(table, letters).lone.sum() == 1
 
 
+def test_a_pattern_that_shows_some_cells_hides_all_others_and_those_that_are_sensitive():
+    pattern = Pattern.from_labels(small_table(), {("x", "u"): "p", ("x", "v"): "s"})
+    shown = [pattern.position(cell) for cell in ({}, {"a": "x", "b": "u"}, {"a": "x", "b": "v"})]
+    found = pattern.showing(np.array(shown))
+    assert found.state[shown].tolist() == [PUBLISHED, PRIMARY, PUBLISHED]
+    assert found.n_secondary == len(found.z) - 3
+
+
 def test_publishing_a_cell_changes_that_cell_alone():
     pattern = Pattern.from_labels(small_table(), {("x", "u"): "p", ("x", "v"): "s"})
     again = pattern.publishing({"a": "x", "b": "v"})

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 from scipy.sparse import csc_array
 
-from discreet.solve.linear.changes import Changes, Goal
+from discreet.solve.linear.changes import Changes, Goal, Tied
 from discreet.solve.linear.parts import Ties, movable
 
 
@@ -27,6 +27,11 @@ def systems(draw):
     is_open = np.array(draw(st.lists(st.booleans(), min_size=n, max_size=n)))
     cost = np.array(draw(st.lists(st.integers(1, 9), min_size=n, max_size=n)), float)
     return csc_array(equations), value, is_open, cost
+
+
+def tied(equations, value):
+    """Sums that go down to zero, and up as far as they like."""
+    return Tied(equations, value, np.full(len(value), np.inf))
 
 
 def on_all(change, n):
@@ -56,7 +61,7 @@ def written_out(equations, value, is_open, cost, goal, held):
 @given(systems(), st.data())
 def test_the_cheapest_change_costs_what_a_program_written_out_says(system, data):
     equations, value, is_open, cost = system
-    changes = Changes(equations, is_open, value, cost)
+    changes = Changes(tied(equations, value), is_open, cost)
     places = st.integers(0, len(value) - 1)
     for _ in range(3):
         goal = Goal(data.draw(places), data.draw(st.sampled_from([1.0, -1.0])), 1.0)
@@ -91,7 +96,7 @@ def test_what_cannot_move_is_alone_in_an_equation_in_the_end(system):
 
 def test_a_sum_that_is_closed_moves_again_when_it_is_opened():
     equations = csc_array(np.array([[1.0], [-1.0], [-1.0]]))
-    changes = Changes(equations, np.ones(3, dtype=bool), np.array([5.0, 2.0, 3.0]))
+    changes = Changes(tied(equations, np.array([5.0, 2.0, 3.0])), np.ones(3, dtype=bool))
     goal, held = Goal(0, 1.0, 2.0), np.array([2])
     assert on_all(changes.cheapest(goal, held), 3).tolist() == [2.0, 2.0, 0.0]
     changes.close(1)
@@ -105,8 +110,8 @@ def test_a_sum_that_is_closed_moves_again_when_it_is_opened():
 @given(systems(), st.integers(2, 12), st.data())
 def test_sums_near_a_goal_lead_to_a_change_that_holds_everywhere(system, near, data):
     equations, value, is_open, cost = system
-    everywhere = Changes(equations, is_open, value, cost)
-    changes = Changes(equations, is_open, value, cost, near=near)
+    everywhere = Changes(tied(equations, value), is_open, cost)
+    changes = Changes(tied(equations, value), is_open, cost, near=near)
     changes.price(np.flatnonzero(is_open)[::2], 0.5)
     goal = Goal(data.draw(st.integers(0, len(value) - 1)), 1.0, 1.0)
     none = np.empty(0, np.intp)
@@ -144,6 +149,6 @@ def test_a_part_holds_the_sums_with_which_a_change_closes():
 def test_nothing_is_found_when_all_effort_is_spent():
     equations = csc_array(np.array([[1.0], [-1.0], [-1.0]]))
     value, none = np.array([5.0, 2.0, 3.0]), np.empty(0, np.intp)
-    changes = Changes(equations, np.ones(3, dtype=bool), value, effort=6)
+    changes = Changes(tied(equations, value), np.ones(3, dtype=bool), effort=6)
     found = [changes.cheapest(Goal(0, 1.0, 2.0), none) is not None for _ in range(3)]
     assert found == [True, True, False]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csc_array
 
 from discreet.errors import NotConvergedError
-from discreet.solve.linear.changes import Changes, Goal
+from discreet.solve.linear.changes import Changes, Goal, Tied
 from discreet.solve.linear.covering import Covering, Cuts
 
 GRID = np.array([[1, 1, 0, 0], [0, 0, 1, 1], [1, 0, 1, 0], [0, 1, 0, 1]])
@@ -29,11 +29,12 @@ def test_a_cover_holds_wherever_the_goal_is_reached(cells, share, sign):
     down = np.concatenate([y, GRID @ y])
     always = np.arange(8) == 0
     choice, share, goal = np.arange(1, 8), np.array(share), Goal(0, sign, 2.0)
-    cover = Cuts(EQUATIONS, always, choice, down).cut(goal, NOBODY, share)
+    sums = Tied(EQUATIONS, down, np.full(8, np.inf))
+    cover = Cuts(sums, always, choice).cut(goal, NOBODY, share)
     reached = []
     for chosen in product([False, True], repeat=7):
         is_open = np.concatenate([[True], chosen])
-        if Changes(EQUATIONS, is_open, down).cheapest(goal, NOBODY) is not None:
+        if Changes(sums, is_open).cheapest(goal, NOBODY) is not None:
             reached.append(chosen)
     if cover is not None:
         assert cover @ share < 1

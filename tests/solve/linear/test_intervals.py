@@ -15,7 +15,7 @@ from discreet.solve.linear.intervals import Limits, feasible_intervals
 from discreet.solve.linear.program import Program
 from discreet.solve.linear.projection import combination, free_part
 from discreet.solve.linear.schedule import IntervalSchedule
-from discreet.solve.linear.unknowns import connected, unknowns
+from discreet.solve.linear.unknowns import connected, distinct_columns, unknowns
 
 LINKED = [
     ({"a": 3, "b": 4}, "a*b"),
@@ -101,6 +101,26 @@ def test_cells_that_share_no_equation_are_different_components():
     total = design.matrix()[:, [design.position({"b": 1})]].tocsc()
     found = feasible_intervals(design.matrix()[:, shown], np.array([3, 4, 5, 6]), total)
     assert (found.low[0], found.high[0]) == (0, 18)
+
+
+def test_no_program_is_solved_where_a_sum_bounds_what_a_solution_reaches():
+    design = Design.product({"a": 2}, "a")
+    total = design.matrix()[:, [design.position({})]]
+    targets = sparse.csc_array(np.eye(2, dtype=int))
+    found = feasible_intervals(total, np.array([10]), targets)
+    assert (found.low.tolist(), found.high.tolist()) == ([0, 0], [10, 10])
+    assert found.programs == 2
+    least = Limits(targets, np.ones(2), np.full(2, np.inf))
+    found = feasible_intervals(total, np.array([10]), targets, limits=least)
+    assert (found.low.tolist(), found.high.tolist()) == ([1, 1], [9, 9])
+
+
+def test_equal_columns_are_of_one_kind():
+    columns = sparse.csc_array(np.array([[1, 0, 1, 1], [0, 1, 0, 1]]))
+    first, kind = distinct_columns(columns)
+    assert sorted(first.tolist()) == [0, 1, 3]
+    assert kind[0] == kind[2]
+    assert len(set(kind.tolist())) == 3
 
 
 def test_public_bounds_narrow_an_interval():

@@ -184,9 +184,7 @@ class Decimals:
 
     def _dimensions(self, system: Unknowns) -> int:
         """How many dimensions published cells leave open; few of them are an error."""
-        from scipy.sparse import csc_array
-
-        found = len(system.cells) - rank(csc_array(system.equations.astype(np.int64)))
+        found = len(system.cells) - rank(system.equations)
         if found == 1 and self.residual != "rmse" and not self.force:
             raise ParameterError(
                 "the published cells leave a single number open, so a residual with the true "
@@ -262,11 +260,8 @@ def _scores(random: Matrix) -> Matrix:
 
 def _open(X: Any, suppressed: Marks, system: Unknowns) -> Marks:
     """Suppressed cells that do not follow from published ones."""
-    from scipy.sparse import csc_array
-
-    found, hidden = suppressed.copy(), np.flatnonzero(suppressed)
-    targets = csc_array(system.restrict(X[:, hidden]).astype(np.int64))
-    found[hidden] = ~spanned(csc_array(system.equations.astype(np.int64)), targets)
+    found = suppressed.copy()
+    found[suppressed] = ~spanned(system.equations, system.restrict(X[:, suppressed]))
     return found
 
 

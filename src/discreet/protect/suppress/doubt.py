@@ -7,7 +7,6 @@ import math
 import numpy as np
 
 from discreet.design.base import Design
-from discreet.design.sparse import SparseDesign
 from discreet.design.support import Lift
 from discreet.design.table import Table
 from discreet.protect.cells import lifted, on_public_support
@@ -31,21 +30,19 @@ def with_doubted_cells(table: Table, *, zeros_are_public: bool) -> Table:
     if not zeros_are_public:
         return on_public_support(table, with_inner=True)
     design = table.design
-    if table.inner is None or not isinstance(design, SparseDesign) or design.support != "occurring":
+    if table.inner is None or design.support != "occurring":
         return table
-    if math.prod(design.shape) > _MOST_CELLS:
+    if math.prod(len(axis) for axis in design.axes) > _MOST_CELLS:
         return table
-    return lifted(table, _lift(design), with_inner=True)
+    return lifted(table, _in_doubt(design), with_inner=True)
 
 
-def _lift(design: SparseDesign) -> Lift[Design]:
+def _in_doubt(design: Design) -> Lift[Design]:
     """To the design with every inner cell that lies in no empty published cell."""
-    whole = design.completed()
-    is_empty = np.ones(whole.design.n_published, dtype=np.int64)
-    is_empty[whole.published] = 0
+    whole = design.public()
+    is_empty = whole.publish(np.zeros(design.n_published, dtype=np.int64), outside=1)
     doubted = np.flatnonzero(whole.design.adjoint(is_empty) == 0)
     if len(doubted) == design.n_inner:
         return Lift(design, slice(None), slice(None))
-    codes = np.unravel_index(doubted, design.shape)
-    wider = SparseDesign(design.axes, design.terms, codes, occurring=True)
+    wider = whole.design.restricted(doubted, occurring=True).design
     return Lift(wider, slice(None), np.searchsorted(doubted, whole.require_inner()))

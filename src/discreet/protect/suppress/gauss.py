@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from discreet.design.base import Design
 from discreet.design.magnitude import NOBODY
 from discreet.errors import InfeasibleError
-from discreet.protect.suppress.pattern import PRIMARY, PUBLISHED, SECONDARY, Pattern
+from discreet.protect.suppress.pattern import Pattern
 from discreet.protect.suppress.rows import incidence
 from discreet.protect.suppress.singletons import lone_columns, owners, told_sums
-from discreet.solve.linear.selection import Choice, Chosen, Conflict, select
+from discreet.solve.linear.elimination import Choice, Conflict, Selection, select
+from discreet.solve.linear.elimination_kernels import NONE
 
 if TYPE_CHECKING:
     from scipy.sparse import csc_array
@@ -38,6 +39,11 @@ class Plan:
     zeros_are_public: bool
     widths_rise: bool = False
 
+    @property
+    def publishable(self) -> NDArray[np.intp]:
+        """Positions of all cells that may be published; those that are in any case come first."""
+        return np.concatenate([self.must, self.order])
+
 
 def suppress_by_gauss(pattern: Pattern, plan: Plan, *, singletons: bool = True) -> Pattern:
     """The pattern with secondary suppressions; nothing sensitive is spanned by published cells.
@@ -52,14 +58,13 @@ def suppress_by_gauss(pattern: Pattern, plan: Plan, *, singletons: bool = True) 
     """
     model = _Model(pattern, plan, singletons)
     for _ in range(_ROUNDS):
-        chosen = select(model.choice())
-        if isinstance(chosen, Conflict) and not model.has_every_row:
+        found = select(model.choice())
+        if found.conflict is not None and model.has_every_row:
+            raise _infeasible(pattern, plan, model, found.conflict)
+        if found.conflict is not None:
             model = _Model(pattern, plan, singletons, every_row=True)
-            continue
-        if isinstance(chosen, Conflict):
-            raise _infeasible(pattern, plan, model, chosen)
-        if not model.protect_told(chosen):
-            return pattern.with_state(_states(pattern, plan, chosen.rejected))
+        elif not model.protect_told(found):
+            return pattern.showing(plan.publishable[~found.rejected])
     raise InfeasibleError(
         "someone alone in several cells can still combine them after "
         f"{_ROUNDS} rounds of protection. Use singletons=False, or publish fewer tables."
@@ -92,17 +97,16 @@ class _Model:
 
     def choice(self) -> Choice:
         """The selection to be made."""
-        candidates = self.X[:, np.concatenate([self.plan.must, self.plan.order])]
+        candidates = self.X[:, self.plan.publishable]
         return Choice(
             candidates, self.protected, self.owner, self.lone, self.attacker, len(self.plan.must)
         )
 
-    def protect_told(self, chosen: Chosen) -> bool:
+    def protect_told(self, chosen: Selection) -> bool:
         """Protect the sums that tell a primary to someone who knows several cells, if any do."""
-        first = len(chosen.rejected)
         found = []
         for p, coefficients, scale in told_sums(
-            chosen.elimination, first, self.owner, self.attacker
+            chosen.protected, chosen.lone, self.owner, self.attacker
         ):
             column = scale * self.protected[:, [p]]
             for j, coefficient in coefficients.items():
@@ -122,20 +126,13 @@ def _joined(columns: list[csc_array]) -> csc_array:
     return joined
 
 
-def _states(pattern: Pattern, plan: Plan, rejected: NDArray[np.bool_]) -> NDArray[np.int8]:
-    state = np.full(len(pattern.z), SECONDARY, dtype=np.int8)
-    state[np.concatenate([plan.must, plan.order])[~rejected]] = PUBLISHED
-    state[pattern.primary] = PRIMARY
-    return state
-
-
 def _infeasible(pattern: Pattern, plan: Plan, model: _Model, why: Conflict) -> InfeasibleError:
     design = pattern.design
     if why.protected < len(model.primary):
         what = f"sensitive cell {name_of(design, int(model.primary[why.protected]))}"
     else:
         what = "a sensitive difference of cells"
-    if why.candidate is None:
+    if why.candidate == NONE:
         return InfeasibleError(
             f"{what} follows from what everybody or a lone contributor knows, whatever is "
             "suppressed. Make the table coarser, or let empty cells be suppressed (zeros=True)."

@@ -19,7 +19,7 @@ from discreet.errors import InfeasibleError
 from discreet.progress import report
 from discreet.protect.suppress.bank import EVERYBODY, Bank, asked_of
 from discreet.protect.suppress.gauss import Plan, name_of
-from discreet.protect.suppress.pattern import PRIMARY, PUBLISHED, SECONDARY, Pattern
+from discreet.protect.suppress.pattern import PUBLISHED, SECONDARY, Pattern
 from discreet.protect.suppress.proofs import Proofs
 from discreet.protect.suppress.sums import NONE, Sums, sums_of
 from discreet.protect.suppress.swaps import FREE, Swaps, cheapest_for, open_for
@@ -58,16 +58,8 @@ def suppress_by_interval(pattern: Pattern, plan: Plan, *, singletons: bool = Tru
         return _searched(pattern, plan, singletons, every_row=True)
 
 
-def started(pattern: Pattern, plan: Plan) -> Pattern:
-    """The pattern in which everything is shown that may be."""
-    state = np.full(len(pattern.z), SECONDARY, dtype=np.int8)
-    state[np.concatenate([plan.must, plan.order])] = PUBLISHED
-    state[pattern.primary] = PRIMARY
-    return pattern.with_state(state)
-
-
 def _searched(pattern: Pattern, plan: Plan, singletons: bool, *, every_row: bool) -> Pattern:
-    search = Search(started(pattern, plan), plan, singletons=singletons, every_row=every_row)
+    search = Search(pattern, plan, singletons=singletons, every_row=every_row)
     search.prove()
     search.repair()
     search.thin()
@@ -80,21 +72,21 @@ class Search:
     """Open sums, the proofs found so far, and the programs that find more."""
 
     def __init__(
-        self, start: Pattern, plan: Plan, *, singletons: bool, every_row: bool = False
+        self, pattern: Pattern, plan: Plan, *, singletons: bool, every_row: bool = False
     ) -> None:
+        start = pattern.showing(plan.publishable)
         self.start, self.plan, self.singletons = start, plan, singletons
         self.effort: int | None = _EFFORT
         self.sums = sums_of(start, zeros_are_public=plan.zeros_are_public, every_row=every_row)
         self.cells = _Cells(start, plan, self.sums)
         self.is_open = self.cells.open_in(start.suppressed)
-        loose = start.with_state(_loosest(start, plan))
-        self.bank = Bank(asked_of(loose, self.sums, lone=singletons), self.sums)
+        self.bank = Bank(asked_of(start.showing(plan.must), self.sums, lone=singletons), self.sums)
 
     def prove(self) -> None:
         """Find proofs among the cells that are suppressed already, if there are not too many."""
         if self.is_open.sum() > _LARGE:
             return
-        within = self._changes(self.is_open, effort=_EFFORT)
+        within = Changes(self.sums, self.is_open, effort=_EFFORT)
         items = self._hardest_first()
         for done, item in enumerate(items.tolist(), 1):
             prove_one(self.bank, within, item)
@@ -124,33 +116,12 @@ class Search:
             raise self.infeasible(item, views)
         return above
 
-    def _changes(
-        self,
-        can: Marks,
-        cost: Vector | None = None,
-        *,
-        near: int | None = None,
-        effort: int | None = None,
-    ) -> Changes:
-        """Changes of some sums."""
-        sums = self.sums
-        return Changes(
-            sums.equations,
-            can,
-            sums.down,
-            cost,
-            up=sums.up,
-            near=near,
-            effort=effort,
-            boxes=sums.boxes,
-        )
-
     def _whole(self, effort: int | None = None) -> tuple[Changes, Vector]:
         """Changes of all sums that may be open, and what moves of those cost that are not yet."""
         prices = self.cells.costs(self.is_open)
         can = np.isfinite(prices)
         near = _NEAR_COST if can.sum() > _LARGE else None
-        whole = self._changes(can, prices, near=near, effort=effort)
+        whole = Changes(self.sums, can, prices, near=near, effort=effort)
         whole.price(np.flatnonzero(self.is_open), FREE)
         return whole, prices
 
@@ -165,7 +136,7 @@ class Search:
 
     def thin(self) -> None:
         """Publish secondary cells again whose proofs can be replaced."""
-        within = self._changes(self.is_open, near=_NEAR, effort=self.effort)
+        within = Changes(self.sums, self.is_open, near=_NEAR, effort=self.effort)
         candidates = self.cells.dearest_first(self.is_open)
         self.is_open[thin(self.bank, within, candidates, self.sums.lines)] = False
         self.effort = within.effort
@@ -216,7 +187,7 @@ class _Cells:
         unit = 1.0 if pattern.z.dtype.kind in "iu" else _CHEAP * float(costs.max(initial=1.0))
         self.cost = self.total(costs + unit, plan.order)
         self.fixed = self.total(np.ones(len(costs)), plan.must) > 0
-        never = np.setdiff1d(np.arange(len(costs)), np.concatenate([plan.must, plan.order]))
+        never = np.setdiff1d(np.arange(len(costs)), plan.publishable)
         self.is_hidden = self.total(np.ones(len(costs)), never) > 0
 
     def total(self, values: Vector, cells: Places) -> Vector:
@@ -241,14 +212,6 @@ class _Cells:
         """Open sums that could be published."""
         found = np.flatnonzero(is_open & (self.cost > 0) & ~self.is_hidden)
         return found[np.argsort(-self.cost[found], kind="stable")]
-
-
-def _loosest(pattern: Pattern, plan: Plan) -> NDArray[np.int8]:
-    """The states in which nothing is shown that need not be."""
-    state = np.full(len(pattern.z), SECONDARY, dtype=np.int8)
-    state[plan.must] = PUBLISHED
-    state[pattern.primary] = PRIMARY
-    return state
 
 
 def _on_all_rows(bank: Bank, sums: Sums, pattern: Pattern) -> csc_array:

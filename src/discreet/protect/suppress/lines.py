@@ -34,34 +34,28 @@ def lines(design: Design) -> list[Lines]:
     """All lines of a design, by variable and level; a matrix has no variables and no lines."""
     if (over := design.over_variables) is None:
         return []
-    return [found for pair in _pairs(over) for found in [_between(over, *pair)] if len(found.child)]
+    found = [_between(over, *pair) for pair in _pairs(over)]
+    return [line for line in found if len(line.child)]
 
 
-def _pairs(design: StructuredDesign) -> Iterator[tuple[int, int, int]]:
-    """Blocks that differ along one variable, fine and coarse, with none of them in between."""
+def _pairs(design: StructuredDesign) -> Iterator[tuple[int, int, int, Positions]]:
+    """Blocks that differ along one variable, fine and coarse, with none of them in between.
+
+    With each pair comes the variable, and the coarse group of each fine one.
+    """
     blocks = design.blocks
     for fine, block in enumerate(blocks):
         for a, level in enumerate(block.levels):
-            if level is None:
-                continue
-            above = [
-                k
+            above = {
+                k: up
                 for k, other in enumerate(blocks)
                 if _differ_only_in(a, block.levels, other.levels)
-                and _is_coarser(design, level, other.levels[a])
-            ]
-            for k in above:
-                between = (
-                    m
-                    for m in above
-                    if m != k and _is_coarser(design, _level(design, m, a), blocks[k].levels[a])
-                )
-                if next(between, None) is None:
-                    yield a, fine, k
-
-
-def _level(design: StructuredDesign, block: int, a: int) -> Level | None:
-    return design.blocks[block].levels[a]
+                and (up := _parents(level, other.levels[a])) is not None
+            }
+            for k, up in above.items():
+                between = (_parents(blocks[m].levels[a], blocks[k].levels[a]) for m in above)
+                if all(found is None for found in between):
+                    yield a, fine, k, up
 
 
 def _differ_only_in(a: int, one: tuple[Level | None, ...], two: tuple[Level | None, ...]) -> bool:
@@ -70,38 +64,28 @@ def _differ_only_in(a: int, one: tuple[Level | None, ...], two: tuple[Level | No
     )
 
 
-def _is_coarser(design: StructuredDesign, fine: Level | None, coarse: Level | None) -> bool:
+def _parents(fine: Level | None, coarse: Level | None) -> Positions | None:
+    """The group of a coarser level that each group of a fine one lies in, −1 if in none.
+
+    `None` where the level is not coarser.
+    """
     if fine is None or fine is coarse:
-        return False
-    return coarse is None or (
-        len(coarse) < len(fine) and _parents(design, fine, coarse) is not None
-    )
-
-
-def _parents(
-    design: StructuredDesign, fine: Level, coarse: Level | None
-) -> NDArray[np.int64] | None:
-    """The group of the coarse level that each group of the fine one lies in, −1 if in none."""
+        return None
     if coarse is None:
         return np.zeros(len(fine), dtype=np.int64)
     up = np.full(len(fine), OUTSIDE, dtype=np.int64)
     inside = fine.group != OUTSIDE
     up[fine.group[inside]] = coarse.group[inside]
-    same = up[fine.group[inside]] == coarse.group[inside]
-    return up if bool(same.all()) else None
+    is_nested = bool((up[fine.group[inside]] == coarse.group[inside]).all())
+    return up if is_nested and len(coarse) < len(fine) else None
 
 
-def _between(design: StructuredDesign, a: int, fine: int, coarse: int) -> Lines:
+def _between(design: StructuredDesign, a: int, fine: int, coarse: int, up: Positions) -> Lines:
     """The lines from a fine block to a coarse one."""
-    source, target = design.blocks[fine], design.blocks[coarse]
-    groups = list(np.unravel_index(design.block_cells(fine), source.shape))
-    level = source.levels[a]
-    up = None if level is None else _parents(design, level, target.levels[a])
-    if up is None:
-        return Lines(a, np.empty(0, np.int64), np.empty(0, np.int64))
+    groups = list(np.unravel_index(design.block_cells(fine), design.blocks[fine].shape))
     groups[a] = up[groups[a]]
     inside = groups[a] != OUTSIDE
-    flat = np.ravel_multi_index([group[inside] for group in groups], target.shape)
+    flat = np.ravel_multi_index([g[inside] for g in groups], design.blocks[coarse].shape)
     child = np.flatnonzero(inside) + design.offsets[fine]
     cells = design.block_cells(coarse)
     place = np.searchsorted(cells, flat)

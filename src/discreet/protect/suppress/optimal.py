@@ -20,7 +20,7 @@ from discreet.errors import ParameterError
 from discreet.progress import report
 from discreet.protect.suppress.bank import EVERYBODY, Bank
 from discreet.protect.suppress.gauss import Plan
-from discreet.protect.suppress.interval import Search, started, suppress_by_interval
+from discreet.protect.suppress.interval import Search, suppress_by_interval
 from discreet.protect.suppress.pattern import Pattern
 from discreet.solve.linear.changes import Change, Changes
 from discreet.solve.linear.covering import Covering, Cuts
@@ -85,8 +85,8 @@ class _Optimum:
     """
 
     def __init__(self, pattern: Pattern, plan: Plan, singletons: bool) -> None:
-        start = started(pattern, plan)
-        self.search = Search(start, plan, singletons=singletons, every_row=True)
+        self.search = Search(pattern, plan, singletons=singletons, every_row=True)
+        start = self.search.start
         sums, cells = self.search.sums, self.search.cells
         costs = np.abs(start.z).astype(np.float64) if start.costs is None else start.costs
         self.always = self.search.is_open.copy()
@@ -95,7 +95,7 @@ class _Optimum:
         self.is_whole = bool((costs == np.round(costs)).all())
         self.bound = self.least = start.cost
         self.covering = Covering(self.cost)
-        self.cuts = Cuts(sums.equations, self.always, self.choice, sums.down)
+        self.cuts = Cuts(sums, self.always, self.choice)
         items = range(len(self.search.bank.asked))
         self.watched: dict[Pair, None] = dict.fromkeys((item, EVERYBODY) for item in items)
         self.proofs: list[Change] = []
@@ -180,8 +180,7 @@ class _Optimum:
         for change in self.proofs:
             if search.is_open[change.places].all():
                 bank.add(change)
-        sums = search.sums
-        within = Changes(sums.equations, search.is_open, sums.down, up=sums.up)
+        within = Changes(replace(search.sums, boxes=None), search.is_open)
         items = bank.open_items().tolist()
         found = [(item, self._first_missed(bank, within, item)) for item in items]
         return [(item, view) for item, view in found if view is not None]

@@ -164,6 +164,13 @@ class Pattern:
         """The same cells with other states."""
         return replace(self, state=np.asarray(state, dtype=np.int8))
 
+    def showing(self, cells: NDArray[Any]) -> Pattern:
+        """The pattern that shows some cells, none of the sensitive ones, and hides all others."""
+        state = np.full(len(self.z), SECONDARY, dtype=np.int8)
+        state[cells] = PUBLISHED
+        state[self.primary] = PRIMARY
+        return self.with_state(state)
+
     def publishing(self, cell: Mapping[str, object] | int) -> Pattern:
         """The pattern with one more cell shown."""
         state = self.state.copy()

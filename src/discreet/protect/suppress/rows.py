@@ -17,8 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.design.axis import OUTSIDE, Axis, Level
-from discreet.design.product import ProductDesign
-from discreet.design.sparse import SparseDesign
 from discreet.design.structured import StructuredDesign
 from discreet.protect.suppress.pattern import Pattern
 
@@ -26,7 +24,6 @@ if TYPE_CHECKING:
     from scipy.sparse import csc_array
 
 _MANY = 4  # inner cells for each published one from which representatives stand for them
-_NO_INNER_CELL = -1
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,8 +32,8 @@ class Incidence:
 
     Attributes:
       columns: Rows × published cells.
-      inner: The inner cell of each row; −1 where the row is a combination that the design does not
-        list.
+      inner: The inner cell of each row; the number of inner cells where the row is a combination
+        that the design does not list.
     """
 
     columns: csc_array
@@ -62,8 +59,8 @@ def incidence(pattern: Pattern, *, zeros_are_public: bool, every_row: bool = Fal
     design = pattern.design
     empty = (pattern.z == 0) & (zeros_are_public and bool((pattern.z >= 0).all()))
     is_large = design.n_inner > _MANY * design.n_published and not every_row
-    if is_large and isinstance(design, StructuredDesign) and pattern.known is None:
-        return _representatives(pattern, design, empty)
+    if is_large and design.over_variables is not None and pattern.known is None:
+        return _representatives(pattern, design.over_variables, empty)
     return _all_rows(pattern, empty)
 
 
@@ -89,17 +86,16 @@ def _representatives(
     """
     leaves = [_frequent(pattern, design, a) for a in range(len(design.axes))]
     codes = _corner_codes(design, leaves)
-    _, unfit = _columns(design, codes, empty)
     if pattern.y is not None:
+        unfit = _columns(design, codes, empty)[1]
         if pattern.lone is not None:
-            lone = np.append(pattern.lone, False)
-            unfit |= lone[_inner_of(design, np.column_stack(codes))]
+            unfit |= np.append(pattern.lone, False)[_inner_of(design, codes)]
         cells = np.flatnonzero(unfit & ~empty)
         others = _best_inner(pattern, cells, zeros_are_public=bool(empty.any()))
-        for code, inner in zip(codes, design.inner_codes(), strict=True):
-            code[cells] = inner[others]
-    distinct = np.unique(np.column_stack(codes), axis=0)
-    columns, known = _columns(design, list(distinct.T), empty)
+        for code, inner in zip(codes, design.leaf_positions(others), strict=True):
+            code[cells] = inner
+    distinct = list(np.unique(np.column_stack(codes), axis=0).T)
+    columns, known = _columns(design, distinct, empty)
     return Incidence(columns, _inner_of(design, distinct)).without(known)
 
 
@@ -161,35 +157,22 @@ def _columns(
     """
     from scipy.sparse import csc_array
 
-    distinct, back = np.unique(np.column_stack(codes), axis=0, return_inverse=True)
-    listed = SparseDesign(design.axes, design.terms, list(distinct.T))
-    here, there = _places(design), _places(listed)
-    order = np.argsort(here)
-    position = order[np.minimum(np.searchsorted(here, there, sorter=order), len(here) - 1)]
-    X = listed.matrix().astype(np.int64).tocoo()
-    present = here[position[X.col]] == there[X.col]
-    known = np.zeros(len(distinct), dtype=bool)
-    known[X.row[~present | empty[position[X.col]]]] = True
-    entries = (X.data[present], (X.row[present], position[X.col[present]]))
-    columns = csc_array(entries, shape=(len(distinct), design.n_published))
-    return csc_array(columns.tocsr()[back.ravel()]), known[back.ravel()]
+    known = np.zeros(len(codes[0]), dtype=bool)
+    rows, cells = [], []
+    for k in range(len(design.blocks)):
+        flat, inside = (np.broadcast_to(v, len(known)) for v in design.placed(k, codes))
+        listed = np.append(design.block_cells(k), -1)
+        place = np.searchsorted(listed[:-1], flat)
+        present, cell = inside & (listed[place] == flat), design.offsets[k] + place
+        known |= inside & ~present
+        rows.append(np.flatnonzero(present))
+        cells.append(cell[present])
+        known[rows[-1]] |= empty[cells[-1]]
+    where = (np.concatenate(rows), np.concatenate(cells))
+    shape = (len(known), design.n_published)
+    return csc_array((np.ones(len(where[0]), np.int64), where), shape=shape), known
 
 
-def _places(design: StructuredDesign) -> NDArray[np.int64]:
-    """Positions of the published cells in the full crossing."""
-    if isinstance(design, SparseDesign):
-        return np.asarray(design.completed().published)
-    return np.arange(design.n_published)
-
-
-def _inner_of(design: StructuredDesign, codes: NDArray[Any]) -> NDArray[np.int64]:
-    """The inner cell of each combination of leaves, −1 where the design does not list it."""
-    flat = np.ravel_multi_index(list(codes.T), design.shape)
-    if isinstance(design, ProductDesign):
-        return np.asarray(flat)
-    known = design.inner_flat if isinstance(design, SparseDesign) else None
-    if known is None:
-        return np.full(len(flat), _NO_INNER_CELL)
-    order = np.argsort(known)
-    place = order[np.minimum(np.searchsorted(known, flat, sorter=order), len(known) - 1)]
-    return np.where(known[place] == flat, place, _NO_INNER_CELL)
+def _inner_of(design: StructuredDesign, codes: list[NDArray[Any]]) -> NDArray[np.int64]:
+    """The inner cell of each combination of leaves."""
+    return design.inner_at(np.ravel_multi_index(codes, design.shape))

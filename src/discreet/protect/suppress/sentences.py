@@ -168,13 +168,11 @@ def _empty_are_shown(evidence: Any) -> bool:
 
 
 def _not_derivable(lowest: int, highest: int, evidence: Any) -> bool:
-    from scipy.sparse import csc_array
-
     from discreet.solve.linear.elimination import spanned
 
     final, truth = evidence.finals[0], evidence.truth
     hidden = final.hidden | final.replaced
-    columns = csc_array(final.design.matrix().astype(np.int64))
+    columns = final.design.matrix().tocsc()
     small = hidden & (truth >= lowest) & (truth <= highest)
     return not spanned(columns[:, ~hidden], columns[:, small]).any()
 

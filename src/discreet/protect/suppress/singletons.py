@@ -22,7 +22,6 @@ from discreet.design.magnitude import NOBODY
 from discreet.protect.suppress.pattern import Pattern
 from discreet.protect.suppress.rows import Incidence
 from discreet.randomness import stream
-from discreet.solve.linear.elimination import Elimination
 
 if TYPE_CHECKING:
     from scipy.sparse import csc_array
@@ -97,8 +96,8 @@ def lone_columns(pattern: Pattern, known: Incidence, *, whole_cells: bool) -> Lo
 
 
 def told_sums(
-    elimination: Elimination,
-    first_primary: int,
+    primaries: csc_array,
+    lone: csc_array,
     owner: NDArray[np.int64],
     attacker: NDArray[np.int64],
 ) -> Iterator[tuple[int, dict[int, int], int]]:
@@ -108,14 +107,11 @@ def told_sums(
     are a sum that the published cells give.
 
     Args:
-      elimination: The elimination at its end.
-      first_primary: Number of the first primary column; lone columns follow the primaries.
+      primaries: What is left of the primary columns once what published cells give is taken out.
+      lone: What is left of the columns that one person knows.
       owner: Who each primary belongs to wholly.
       attacker: Who knows each lone column.
     """
-    n = len(owner)
-    primaries = elimination.remainders(first_primary + np.arange(n))
-    lone = elimination.remainders(first_primary + n + np.arange(len(attacker)))
     known = np.flatnonzero(np.diff(lone.indptr))
     who, times = np.unique(attacker[known], return_counts=True)
     width = int(times.max(initial=0)) + _SPARE

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.design.structured import StructuredDesign
 from discreet.errors import DataError
 from discreet.protect.suppress.lines import lines
 from discreet.protect.suppress.pattern import Pattern
 from discreet.protect.suppress.rows import Incidence, incidence
-from discreet.randomness import stream
 from discreet.solve.linear.boxes import Boxes
+from discreet.solve.linear.changes import Tied
+from discreet.solve.linear.unknowns import distinct_columns
 
 if TYPE_CHECKING:
     from scipy.sparse import csc_array
@@ -32,36 +32,23 @@ NONE = -1
 _MANY = 8  # inner cells for each published one up to which all are rows, since boxes need them
 
 
-@dataclass(frozen=True, eq=False)
-class Sums:
-    """The sums of a pattern.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Sums(Tied):
+    """The sums of a pattern, with an equation of each and its parts.
 
     Attributes:
       of_cell: The sum of each published cell, or `NONE`.
       of_row: The sum that is each inner cell in doubt.
       inner: Positions of the inner cells in doubt.
       of_difference: The sum that is each sensitive difference.
-      equations: Sums × equations: a sum and, with a minus, its parts.
       lines: Sums × equations that follow from these: the sums of every line of the table.
-      value: The true value of each sum.
-      down: How far each sum can go down.
-      up: How far each can go up; infinite where no bound is public.
-      boxes: Changes along boxes; `None` where the table has no variables, or too many.
     """
 
     of_cell: Places
     of_row: Places
     inner: Places
     of_difference: Places
-    equations: Any
     lines: Any
-    value: NDArray[np.float64]
-    down: NDArray[np.float64]
-    up: NDArray[np.float64]
-    boxes: Boxes | None = None
-
-    def __len__(self) -> int:
-        return len(self.value)
 
 
 def sums_of(pattern: Pattern, *, zeros_are_public: bool, every_row: bool = False) -> Sums:
@@ -76,39 +63,47 @@ def sums_of(pattern: Pattern, *, zeros_are_public: bool, every_row: bool = False
     design = pattern.design
     every_row = every_row or design.n_inner <= _MANY * design.n_published
     found = incidence(pattern, zeros_are_public=zeros_are_public, every_row=every_row)
-    found = found.without(found.inner < 0)
+    found = found.without(found.inner == design.n_inner)
     number = _numbered(found.columns)
-    n = len(pattern.z)
-    of_cell, of_row = number[:n], number[n:]
-    y = pattern.y[found.inner].astype(np.float64)
-    value = np.zeros(int(number.max(initial=NONE)) + 1)
-    value[of_row] = y
-    held = of_cell != NONE
-    value[of_cell[held]] = (found.columns.T @ y)[held]
-    signed = bool((pattern.z < 0).any() or (pattern.y < 0).any())
-    down = np.full(len(value), np.inf) if signed else value.copy()
-    up = np.full(len(value), np.inf)
-    if pattern.bounds is not None:
-        low, high = pattern.bounds
-        np.minimum.at(down, of_cell[held], (pattern.z - low)[held])
-        np.minimum.at(up, of_cell[held], (high - pattern.z)[held])
-    size = np.diff(found.columns.indptr)
-    best = _shortest_lines(pattern, of_cell, size, len(value))
-    equations = _equations(found, of_cell, of_row, best)
-    tied = _all_lines(best)
-    none = np.empty(0, np.int64)
-    made = Sums(of_cell, of_row, found.inner, none, equations, tied, value, down, up)
+    of_cell, of_row = number[: len(pattern.z)], number[len(pattern.z) :]
+    down, up = _room(pattern, found, of_cell, of_row)
+    best = _shortest_lines(pattern, of_cell, np.diff(found.columns.indptr), len(down))
+    made = Sums(
+        equations=_equations(found, of_cell, of_row, best),
+        down=down,
+        up=up,
+        of_cell=of_cell,
+        of_row=of_row,
+        inner=found.inner,
+        of_difference=np.empty(0, np.int64),
+        lines=_all_lines(best),
+    )
     if pattern.differences:
         made = _with_differences(made, pattern)
     return replace(made, boxes=_boxes(pattern, found, made))
 
 
+def _room(pattern: Pattern, found: Incidence, of_cell: Places, of_row: Places) -> tuple[Any, Any]:
+    """How far each sum can go down and up: not below zero where no value is, and within bounds."""
+    y = np.asarray(pattern.y)
+    down = np.full(max(of_cell.max(initial=NONE), of_row.max(initial=NONE)) + 1, np.inf)
+    up, held = down.copy(), of_cell != NONE
+    if not ((pattern.z < 0).any() or (y < 0).any()):
+        down[of_row] = y[found.inner]
+        down[of_cell[held]] = (found.columns.T @ y[found.inner].astype(np.float64))[held]
+    if pattern.bounds is not None:
+        low, high = pattern.bounds
+        np.minimum.at(down, of_cell[held], (pattern.z - low)[held])
+        np.minimum.at(up, of_cell[held], (high - pattern.z)[held])
+    return down, up
+
+
 def _boxes(pattern: Pattern, found: Incidence, sums: Sums) -> Boxes | None:
-    """The boxes of the inner cells in doubt."""
+    """The boxes of the inner cells in doubt; none where there are no variables, or too many."""
     from scipy.sparse import csr_array
 
-    design = pattern.design
-    if not isinstance(design, StructuredDesign) or not Boxes.fits(design.shape):
+    design = pattern.design.over_variables
+    if design is None or not Boxes.fits(design.shape):
         return None
     n, m = len(sums) - len(sums.of_difference), len(found.inner)
     one_cell = np.full(n, NONE)
@@ -121,18 +116,10 @@ def _boxes(pattern: Pattern, found: Incidence, sums: Sums) -> Boxes | None:
     columns = np.concatenate([totals[inside.col], sums.of_row, n + apart.col])
     times = np.concatenate([inside.data, np.ones(m), apart.data]).astype(np.float64)
     members = csr_array((times, (rows, columns)), shape=(m, len(sums)))
-    codes = np.column_stack(design.inner_codes())[found.inner]
-    of_block = _of_blocks(design, found, sums.of_cell)
+    codes = np.column_stack(design.leaf_positions(found.inner)).astype(np.int64)
+    of_block = np.append(sums.of_cell, NONE)[design.members(found.inner)]
     crossed = np.array([[level is not None for level in b.levels] for b in design.blocks])
-    return Boxes(codes.astype(np.int64), design.shape, members, sums.of_row, of_block, crossed)
-
-
-def _of_blocks(design: StructuredDesign, found: Incidence, of_cell: Places) -> NDArray[np.int32]:
-    """Rows × blocks of the design: the sum that holds each row."""
-    holds = found.columns.tocoo()
-    of_block = np.full((len(found.inner), len(design.blocks)), NONE, dtype=np.int32)
-    of_block[holds.row, design.block_of_cell()[holds.col]] = of_cell[holds.col]
-    return of_block
+    return Boxes(codes, design.shape, members, sums.of_row, of_block, crossed)
 
 
 def _with_differences(sums: Sums, pattern: Pattern) -> Sums:
@@ -145,28 +132,24 @@ def _with_differences(sums: Sums, pattern: Pattern) -> Sums:
     entries = (-signs.data[used], (sums.of_cell[signs.row[used]], signs.col[used]))
     parts = vstack([coo_array(entries, shape=(n, m)), coo_array(np.eye(m))])
     above = vstack([sums.equations, csc_array((m, sums.equations.shape[1]))])
-    value = pattern.difference_signs().T @ pattern.z.astype(np.float64)
     return replace(
         sums,
         of_difference=np.arange(n, n + m),
         equations=csc_array(hstack([above, parts], format="csc")),
         lines=csc_array(vstack([sums.lines, csc_array((m, sums.lines.shape[1]))], format="csc")),
-        value=np.concatenate([sums.value, value]),
         down=np.concatenate([sums.down, np.full(m, np.inf)]),
         up=np.concatenate([sums.up, np.full(m, np.inf)]),
     )
 
 
 def _numbered(columns: csc_array) -> Places:
-    """A number for each distinct column and each row, found by fingerprints of 2 × 62 bits."""
-    words = stream(0, "sums").integers(2**62, size=(columns.shape[0], 2))
-    prints = np.vstack([columns.T.astype(np.int64) @ words, words])
-    _, first, number = np.unique(prints, axis=0, return_index=True, return_inverse=True)
-    number = np.asarray(number, dtype=np.int64).ravel()
-    size = np.concatenate([np.diff(columns.indptr), np.ones(columns.shape[0], np.int64)])
-    is_kept = size[first] > 0
-    place = np.where(is_kept, np.cumsum(is_kept) - 1, NONE)
-    return place[number]
+    """A number for each distinct column and each row; `NONE` for columns without rows."""
+    from scipy.sparse import eye_array, hstack
+
+    both = hstack([columns, eye_array(columns.shape[0], dtype=np.int64)], format="csc")
+    first, kind = distinct_columns(both)
+    is_kept = np.diff(both.indptr)[first] > 0
+    return np.where(is_kept, np.cumsum(is_kept) - 1, NONE)[kind]
 
 
 def _equations(found: Incidence, of_cell: Places, of_row: Places, best: _Best) -> Any:

@@ -14,6 +14,7 @@ from discreet.design.canonical import Arrangement, canonical_order, canonical_ta
 from discreet.design.method import Claims, Draws
 from discreet.design.release import COUNT, VALUE, CellStatus, Protected
 from discreet.design.statement import Sentence, Statement
+from discreet.design.support import spread
 from discreet.design.table import Table
 from discreet.errors import ParameterError, UnknownNameError
 from discreet.noise.checks import truth_value
@@ -373,26 +374,21 @@ def _refuse_both(pattern: Pattern, both: NDArray[np.bool_]) -> None:
 
 def _as_given(pattern: Pattern, table: Table, order: Arrangement) -> Pattern:
     """A pattern of the canonical table in the order of the table that was given."""
-    moved: dict[str, Any] = {}
+    place, moved = order.published, {}
     for name in ("z", "state", "lower", "upper", "costs"):
-        moved[name] = _put_back(getattr(pattern, name), order.published)
+        moved[name] = _put_back(getattr(pattern, name), place)
     for name in ("y", "lone", "owner", "known"):
         moved[name] = _put_back(getattr(pattern, name), order.inner)
-    place = order.published
     moved["reasons"] = {int(place[k]): why for k, why in pattern.reasons.items()}
     moved["differences"] = tuple(
         replace(d, cells=tuple(int(place[k]) for k in d.cells)) for d in pattern.differences
     )
     if pattern.bounds is not None:
-        moved["bounds"] = tuple(_put_back(side, order.published) for side in pattern.bounds)
+        moved["bounds"] = tuple(_put_back(side, place) for side in pattern.bounds)
     if pattern.proofs is not None:
         moved["proofs"] = pattern.proofs.placed(order.inner)
     return replace(pattern, design=table.design, **moved)
 
 
-def _put_back(values: NDArray[Any] | None, place: NDArray[Any]) -> NDArray[Any] | None:
-    if values is None:
-        return None
-    back = np.empty_like(values)
-    back[place] = values
-    return back
+def _put_back(values: NDArray[Any] | None, place: NDArray[Any]) -> Any:
+    return None if values is None else spread(values, place, len(place))

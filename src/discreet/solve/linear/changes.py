@@ -53,6 +53,26 @@ class Change(NamedTuple):
     values: Vector
 
 
+@dataclass(frozen=True, eq=False)
+class Tied:
+    """Sums that are tied by equations.
+
+    Attributes:
+      equations: Sums × equations, sparse.
+      down: How far each sum can go down; infinite where nothing is known.
+      up: How far each can go up; infinite where no bound is public.
+      boxes: Changes along boxes, where the sums are those of a table.
+    """
+
+    equations: Any
+    down: Vector
+    up: Vector
+    boxes: Boxes | None = None
+
+    def __len__(self) -> int:
+        return len(self.down)
+
+
 class Changes:
     """The changes of some open sums.
 
@@ -61,42 +81,32 @@ class Changes:
       effort: How many sums programs may still have, all programs together; any number if `None`.
 
     Args:
-      equations: Sums × equations, sparse.
-      is_open: Which sums may move.
-      down: How far each sum can go down; infinite where nothing is known.
+      sums: The sums. Boxes are looked at before programs of all sums are solved.
+      is_open: Which of them may move.
       cost: What a unit of each sum's move costs; one when absent.
-      up: How far each sum can go up; any far when absent.
       near: How many sums around the goal are looked at before all are; none when absent.
       effort: How many sums programs may have, all programs together; any number when absent.
-      boxes: Changes along boxes, which are looked at before all sums are.
     """
 
     def __init__(
         self,
-        equations: Any,
+        sums: Tied,
         is_open: Marks,
-        down: Vector,
         cost: Vector | None = None,
         *,
-        up: Vector | None = None,
         near: int | None = None,
         effort: int | None = None,
-        boxes: Boxes | None = None,
     ) -> None:
-        n = len(down)
-        self._equations, self._boxes, self._is_uniform = equations.tocsr(), boxes, cost is None
+        n, equations = len(sums), sums.equations
+        self._equations, self._boxes, self._is_uniform = equations.tocsr(), sums.boxes, cost is None
         self.moves, self.effort = movable(equations, is_open), effort
         self._free = np.full(n, cost is None)
-        self._room = Room(
-            usable=self.moves.copy(),
-            up=np.full(n, np.inf) if up is None else up,
-            down=down,
-            cost=np.ones(n) if cost is None else cost.copy(),
-        )
+        cost = np.ones(n) if cost is None else cost.copy()
+        self._room = Room(self.moves.copy(), sums.up, sums.down, cost)
         self._whole: _PartProgram | None = None
         self._tried = self._reached = 0
         is_large = near is not None and near < np.count_nonzero(self.moves)
-        self._near = Ties(equations, self._room.cost, near) if near and is_large else None
+        self._near = Ties(equations, cost, near) if near and is_large else None
 
     def cheapest(self, goal: Goal, held: Places) -> Change | None:
         """The cheapest change that reaches a goal while other sums are held, if there is one.
@@ -181,18 +191,15 @@ class _PartProgram:
     """The program of some sums, moves up and then moves down, solved anew for each goal."""
 
     def __init__(self, equations: Any, sums: Places, room: Room) -> None:
-        from scipy.sparse import csr_array
+        from scipy.sparse import csr_array, vstack
 
         part = equations[sums]
         used, number = np.unique(part.indices, return_inverse=True)
         part = csr_array((part.data, number, part.indptr), shape=(len(sums), len(used)))
         moves = movable(part, np.ones(len(sums), dtype=bool))
         self._sums, part = sums[moves], part[moves]
-        none, ceiling = np.zeros(len(used)), self._ceiling(room)
-        signs = np.concatenate([part.data, -part.data])
-        start = np.concatenate([part.indptr, part.indptr[1:] + part.nnz])
-        both = csr_array((signs, np.tile(part.indices, 2), start), shape=(len(ceiling), len(used)))
-        floor = np.zeros(len(ceiling))
+        both, none = vstack([part, -part], format="csr"), np.zeros(len(used))
+        floor, ceiling = np.zeros(both.shape[0]), self._ceiling(room)
         self._program = Program(both, none, none, floor, ceiling, changing="bounds")
 
     def cheapest(self, goal: Goal, room: Room) -> Change | None:

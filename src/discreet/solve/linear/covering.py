@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import NotConvergedError
-from discreet.solve.linear.changes import Goal
+from discreet.solve.linear.changes import Goal, Tied
 from discreet.solve.linear.program import Program
 from discreet.solve.linear.schedule import COVER
 
@@ -35,17 +35,16 @@ class Cuts:
     """Covers that follow from the equations.
 
     Args:
-      equations: Sums × equations, sparse.
-      always: Sums that are open in any case.
-      choice: Sums that may be opened.
-      down: How far each sum can go down; infinite where nothing is known.
+      sums: The sums.
+      always: Those that are open in any case.
+      choice: Those that may be opened.
     """
 
-    def __init__(self, equations: Any, always: Marks, choice: Places, down: Vector) -> None:
-        self._equations, self._choice, self._down = equations, choice, down
-        self._always = always
-        none, up = np.zeros(equations.shape[1]), np.full(len(down), np.inf)
-        self._program = Program(equations, none, none, -down, up, changing="bounds")
+    def __init__(self, sums: Tied, always: Marks, choice: Places) -> None:
+        self._equations, self._down = sums.equations, sums.down
+        self._always, self._choice = always, choice
+        none, up = np.zeros(sums.equations.shape[1]), np.full(len(sums), np.inf)
+        self._program = Program(sums.equations, none, none, -sums.down, up, changing="bounds")
 
     def cut(self, goal: Goal, held: Places, share: Vector) -> Vector | None:
         """Coefficients of the choice that add up to one in every pattern with the goal reached.

@@ -1,164 +1,151 @@
 """Exact sparse elimination: which columns are linear combinations of which others.
 
 The question of suppression is one of spans: a hidden cell is disclosed when its column of `X` is a
-linear combination of the columns of published cells. `Elimination` answers it in whole numbers.
-Columns are combined without division and made primitive after each step, so nothing is rounded; a
-number that would leave 31 bits is an error, never a wrong answer.
+linear combination of the columns of published cells. Columns are taken into the span one after
+another; one that would put a protected column into it, or would let a protected column follow from
+what one person knows, is left out.
+
+Columns are combined in whole numbers without division and made primitive after each step, so
+nothing is rounded; a number that would leave 31 bits is an error, never a wrong answer.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.design.magnitude import NOBODY
 from discreet.errors import DiscreetError
-from discreet.randomness import stream
 from discreet.solve.linear.elimination_kernels import (
-    ACCEPTED,
     CANDIDATE,
-    DONE,
     LONE,
-    MEMORY,
-    OVERFLOW,
-    UNDECIDED,
-    System,
-    advance,
-    conflicts,
-    empty_meta,
-    install,
+    NONE,
+    PRIMARY,
+    eliminate,
 )
-from discreet.solve.linear.schedule import ELIMINATION
 
 if TYPE_CHECKING:
     from scipy.sparse import csc_array
+
+Whole = NDArray[np.int64]
+Marks = NDArray[np.bool_]
 
 
 class EliminationError(DiscreetError):
     """Numbers became too large for exact elimination in machine words."""
 
 
-class Elimination:
-    """Columns of which some are taken into a span while others must stay out of it.
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """What can be taken, what must be, and what must not follow.
 
-    Candidates are numbered by priority: of two that come to mean the same, the first decides.
-
-    Args:
-      columns: Whole numbers, rows × columns.
-      kind: For each column `CANDIDATE`, `PRIMARY`, `LONE`, or `PRIMARY | LONE`.
-      owner: Who a primary column belongs to wholly, and may therefore know it.
-      attacker: Who knows a lone column: no primary may follow from it, except his own.
+    Attributes:
+      columns: Candidates by priority, rows × candidates, whole numbers.
+      protected: Columns that must stay out of the span.
+      owner: Who each protected column belongs to wholly, and may therefore know it.
+      lone: Columns that one person knows.
+      attacker: Who knows each of them.
+      n_must: This many of the first candidates must be taken.
     """
 
-    def __init__(
-        self,
-        columns: csc_array,
-        kind: NDArray[Any],
-        owner: NDArray[Any] | None = None,
-        attacker: NDArray[Any] | None = None,
-    ) -> None:
-        columns.sort_indices()
-        n_rows, n = (int(k) for k in columns.shape)
-        nobody = np.full(n, NOBODY, dtype=np.int64)
-        classes = 1 << max(4, int(2 * n).bit_length())
-        words = stream(0, "elimination").integers(2**63, size=n_rows, dtype=np.uint64)
-        nodes = ELIMINATION.room * (columns.nnz + n) + 1000
-        self.system = System(
-            rows=_spacious(columns.indices.astype(np.int32)),
-            values=_spacious(columns.data.astype(np.int64)),
-            start=columns.indptr[:-1].astype(np.int64),
-            size=np.diff(columns.indptr).astype(np.int64),
-            kind=np.array(kind, dtype=np.uint8),
-            owner=nobody if owner is None else np.array(owner, dtype=np.int64),
-            attacker=nobody if attacker is None else np.array(attacker, dtype=np.int64),
-            key=np.zeros(n, dtype=np.uint64),
-            decision=np.full(n, UNDECIDED, dtype=np.int8),
-            weight=2 * words + np.uint64(1),
-            row_count=np.zeros(n_rows, dtype=np.int64),
-            head=np.full(n_rows + classes, -1),
-            node_column=np.empty(nodes, dtype=np.int32),
-            node_after=np.empty(nodes, dtype=np.int64),
-            seen=np.zeros(n, dtype=np.int64),
-            old=np.zeros((n, 3), dtype=np.int64),
-            meta=empty_meta(columns.nnz),
-        )
-        install(self.system)
+    columns: csc_array
+    protected: csc_array
+    owner: Whole
+    lone: csc_array
+    attacker: Whole
+    n_must: int = 0
 
-    def take(self, order: NDArray[Any]) -> bool:
-        """Take all of these candidates, or stop where that would span or tell a primary."""
-        return self._run(order, strict=True)
 
-    def take_possible(self, order: NDArray[Any]) -> None:
-        """Take these candidates one after another, and reject those that cannot be taken."""
-        self._run(order, strict=False)
+@dataclass(frozen=True, eq=False)
+class Conflict:
+    """Why the columns that must be taken cannot be.
 
-    def first_conflict(self) -> int | None:
-        """A primary column that is spanned, or told to somebody; `None` if all are safe."""
-        found = int(conflicts(self.system))
-        return None if found < 0 else found
+    Attributes:
+      protected: The protected column that would follow.
+      candidate: The candidate that it would follow with, once others of them are taken; `NONE`
+        where it follows from nothing.
+    """
 
-    @property
-    def undecided(self) -> NDArray[np.intp]:
-        """Candidates that are neither taken, implied nor rejected, by priority."""
-        return np.flatnonzero(self.system.kind == CANDIDATE)
+    protected: int
+    candidate: int
 
-    def remainders(self, columns: NDArray[Any]) -> csc_array:
-        """What is left of some columns once the span is taken out; empty when they are in it."""
-        from scipy.sparse import csc_array
 
-        s = self.system
-        ends = np.concatenate([[0], np.cumsum(s.size[columns])])
-        inside = np.repeat(s.start[columns] - ends[:-1], s.size[columns]) + np.arange(ends[-1])
-        shape = (len(s.weight), len(columns))
-        return csc_array((s.values[inside], s.rows[inside], ends), shape=shape)
+@dataclass(frozen=True, eq=False)
+class Selection:
+    """What became of a choice.
 
-    def _run(self, order: NDArray[Any], *, strict: bool) -> bool:
-        order, begin = np.asarray(order, dtype=np.int64), 0
-        while True:
-            begin, status = advance(self.system, order, begin, strict)
-            if status == OVERFLOW:
-                raise EliminationError(
-                    "numbers beyond 31 bits arose in an exact elimination. Publish fewer tables at "
-                    "once, or fewer levels."
-                )
-            if status != MEMORY:
-                return bool(status == DONE)
-            self._grow()
+    Attributes:
+      rejected: Which candidates were left out.
+      rank: How many were taken; others follow from these, or were left out.
+      protected: What is left of the protected columns once the span is taken out.
+      lone: What is left of the lone columns; nothing where they follow from candidates.
+      conflict: Why candidates that must be taken cannot be; nothing else counts then.
+    """
 
-    def _grow(self) -> None:
-        names = ("rows", "values", "node_column", "node_after")
-        longer = {name: _spacious(getattr(self.system, name), ELIMINATION.growth) for name in names}
-        self.system = self.system._replace(**longer)
+    rejected: Marks
+    rank: int
+    protected: csc_array
+    lone: csc_array
+    conflict: Conflict | None
+
+
+def select(choice: Choice) -> Selection:
+    """Take candidates by priority, each unless a protected column would follow.
+
+    Those that must be taken come first, and short ones first of them: that keeps others short.
+    """
+    from scipy.sparse import csc_array, hstack
+
+    parts = [choice.columns, choice.protected, choice.lone]
+    columns = csc_array(hstack(parts, format="csc"))
+    n, m, k = (part.shape[1] for part in parts)
+    must, rest = np.split(np.arange(n), [choice.n_must])
+    must = must[np.argsort(np.diff(columns.indptr)[must], kind="stable")]
+    rejected, rank, told, candidate, left = _eliminated(
+        columns,
+        np.repeat([CANDIDATE, PRIMARY, LONE], [n, m, k]),
+        np.concatenate([np.full(n, NOBODY), choice.owner, np.full(k, NOBODY)]),
+        np.concatenate([np.full(n + m, NOBODY), choice.attacker]),
+        np.concatenate([must, rest]),
+        choice.n_must,
+    )
+    conflict = None if told == NONE else Conflict(told - n, candidate)
+    return Selection(rejected[:n], rank, left[:, n : n + m], left[:, n + m :], conflict)
+
+
+def _eliminated(
+    columns: csc_array, kind: Whole, owner: Whole, attacker: Whole, order: Whole, n_must: int
+) -> tuple[Marks, int, int, int, csc_array]:
+    """What `eliminate` returns, with what is left as a matrix."""
+    columns.sort_indices()
+    entries = np.column_stack([columns.indices, columns.data]).astype(np.int64)
+    given = (columns.indptr.astype(np.int64), entries, columns.shape[0])
+    try:
+        found = eliminate(*given, kind, owner, attacker, order, n_must)
+    except OverflowError:
+        raise EliminationError(
+            "numbers beyond 31 bits arose in an exact elimination. Publish fewer tables at once, "
+            "or fewer levels."
+        ) from None
+    rejected, rank, told, candidate, start, left = found
+    remainders = type(columns)((left[:, 1], left[:, 0], start), shape=columns.shape)
+    return rejected, rank, told, candidate, remainders
 
 
 def rank(columns: csc_array) -> int:
     """The rank of a sparse matrix of whole numbers, exactly."""
-    order = _short_first(columns)
-    elimination = Elimination(columns[:, order], np.full(len(order), CANDIDATE))
-    elimination.take(elimination.undecided)
-    return int((elimination.system.decision == ACCEPTED).sum())
+    return _taken(columns, columns[:, :0]).rank
 
 
-def spanned(columns: csc_array, targets: csc_array) -> NDArray[np.bool_]:
+def spanned(columns: csc_array, targets: csc_array) -> Marks:
     """Which targets are linear combinations of the columns, exactly."""
-    from scipy.sparse import csc_array, hstack
-
-    order = _short_first(columns)
-    both = csc_array(hstack([columns[:, order], targets], format="csc"))
-    kind = np.repeat([CANDIDATE, LONE], [len(order), targets.shape[1]])
-    elimination = Elimination(both, kind)
-    elimination.take(elimination.undecided)
-    return np.asarray(elimination.system.size[len(order) :] == 0)
+    return np.equal(np.diff(_taken(columns, targets).lone.indptr), 0)
 
 
-def _short_first(columns: csc_array) -> NDArray[np.intp]:
-    """Columns with few rows first, which keeps the others short."""
-    return np.argsort(np.diff(columns.indptr), kind="stable")
-
-
-def _spacious(values: NDArray[Any], factor: int = ELIMINATION.room) -> NDArray[Any]:
-    wide = np.empty(factor * len(values) + 1000, dtype=values.dtype)
-    wide[: len(values)] = values
-    return wide
+def _taken(columns: csc_array, targets: csc_array) -> Selection:
+    """All columns taken, and what is left of targets."""
+    none, nobody = np.empty(0, np.int64), np.full(targets.shape[1], NOBODY)
+    return select(Choice(columns, columns[:, :0], none, targets, nobody, columns.shape[1]))

@@ -26,6 +26,7 @@ from discreet.solve.linear.unknowns import Marks, Unknowns, connected, unknowns
 
 Vector = NDArray[np.float64]
 Enough = tuple[Vector, Vector]
+Done = Callable[[int], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,12 +99,19 @@ def feasible_intervals(
       schedule: The constants.
     """
     system = unknowns(X, values, signs=signs, known=known, y=y)
-    constant = system.constant(targets)
+    constant, n = system.constant(targets), targets.shape[1]
     low, high = constant.copy(), constant.copy()
-    proven, programs = np.ones(len(low), dtype=bool), 0
-    wanted = None if enough is None else (enough[0] - constant, enough[1] - constant)
+    proven, programs, done = np.ones(n, dtype=bool), 0, 0
+    wanted = (np.full(n, -np.inf), np.full(n, np.inf)) if enough is None else enough
+    wanted = (wanted[0] - constant, wanted[1] - constant)
     tasks = list(_tasks(system, system.restrict(targets), signs, limits, wanted))
-    progress = _Progress(sum(len(task.chosen) for task in tasks))
+    of = sum(len(task.chosen) for task in tasks)
+
+    def progress(targets: int) -> None:
+        nonlocal done
+        done += targets
+        report("intervals", done / of)
+
     for task in tasks:
         found = _in_parallel(task, workers, progress, schedule)
         low[task.chosen] += found.low
@@ -111,17 +119,6 @@ def feasible_intervals(
         proven[task.chosen] &= found.is_proven
         programs += found.programs
     return Intervals(low, high, proven, programs)
-
-
-class _Progress:
-    """How many of all targets are done."""
-
-    def __init__(self, of: int) -> None:
-        self._done, self._of = 0, of
-
-    def add(self, targets: int) -> None:
-        self._done += targets
-        report("intervals", self._done / self._of)
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,8 +131,7 @@ class _Task:
       sums: Sums of the cells, equations among them.
       floor: Smallest value of each cell.
       ceiling: Largest value of each cell.
-      enough_low: How far down an interval has to reach, at most.
-      enough_high: How far up.
+      enough: How far down and up an interval has to reach, at most.
     """
 
     chosen: NDArray[np.intp]
@@ -143,14 +139,13 @@ class _Task:
     sums: Limits
     floor: Vector
     ceiling: Vector
-    enough_low: Vector
-    enough_high: Vector
+    enough: Enough
 
     def part(self, which: NDArray[Any]) -> _Task:
         """The task for some of its targets."""
-        by_target = ("chosen", "enough_low", "enough_high")
-        some = {name: getattr(self, name)[which] for name in by_target}
-        return replace(self, targets=self.targets[:, which], **some)
+        enough = (self.enough[0][which], self.enough[1][which])
+        targets = self.targets[:, which]
+        return replace(self, chosen=self.chosen[which], targets=targets, enough=enough)
 
     def program(self) -> Program:
         """The linear program of the cells."""
@@ -164,38 +159,32 @@ class _Task:
 
 
 def _tasks(
-    system: Unknowns, targets: Any, signs: bool, limits: Limits | None, wanted: Enough | None
+    system: Unknowns, targets: Any, signs: bool, limits: Limits | None, wanted: Enough
 ) -> Iterator[_Task]:
-    """The targets by parts of the cells that share no sum."""
-    n = len(system.cells)
+    """The targets by parts of the cells that share no sum; only whole ones can stop early."""
     sums = _all_sums(system, limits)
-    floor, ceiling = _tightened(sums, np.full(n, 0.0 if signs else -np.inf), np.full(n, np.inf))
+    floor, ceiling = _bounds_of_cells(sums, signs)
     least, most = sums.columns.T @ floor, sums.columns.T @ ceiling
     is_needed = (sums.low > least) | (sums.high < most)
-    sums = sums.part(np.arange(n), np.flatnonzero(is_needed))
+    sums = sums.part(np.arange(len(floor)), np.flatnonzero(is_needed))
     size, by_cell = np.diff(targets.indptr), targets.tocsr()
     for cells, inside in connected(sums.columns):
         part = by_cell[cells].tocsc()
         chosen = np.flatnonzero(np.diff(part.indptr))
         if not len(chosen):
             continue
-        is_alone = np.diff(part.indptr)[chosen] == size[chosen]
+        is_whole = np.diff(part.indptr)[chosen] == size[chosen]
         yield _Task(
             chosen,
             part[:, chosen],
             sums.part(cells, inside),
             floor[cells],
             ceiling[cells],
-            *_enough(wanted, chosen, is_alone),
+            (
+                np.where(is_whole, wanted[0][chosen], -np.inf),
+                np.where(is_whole, wanted[1][chosen], np.inf),
+            ),
         )
-
-
-def _enough(wanted: Enough | None, chosen: NDArray[Any], is_alone: Marks) -> Enough:
-    """What is enough of a part; only targets with all their cells in it can stop early."""
-    if wanted is None:
-        return np.full(len(chosen), -np.inf), np.full(len(chosen), np.inf)
-    low, high = wanted[0][chosen], wanted[1][chosen]
-    return np.where(is_alone, low, -np.inf), np.where(is_alone, high, np.inf)
 
 
 def _all_sums(system: Unknowns, limits: Limits | None) -> Limits:
@@ -212,45 +201,36 @@ def _all_sums(system: Unknowns, limits: Limits | None) -> Limits:
     return Limits(columns, low, np.concatenate([equations.high, limits.high - known]))
 
 
-def _tightened(sums: Limits, floor: Vector, ceiling: Vector) -> tuple[Vector, Vector]:
-    """Bounds of cells that follow from one sum at a time."""
-    entries = sums.columns.tocoo()
-    cell, row = entries.row, entries.col
-    for _ in range(INTERVAL.tightening_rounds):
-        above, below = ceiling.copy(), floor.copy()
-        np.minimum.at(above, cell, sums.high[row] - _of_others(row, floor[cell], -np.inf))
-        np.maximum.at(below, cell, sums.low[row] - _of_others(row, ceiling[cell], np.inf))
-        if (above >= ceiling).all() and (below <= floor).all():
-            break
-        floor, ceiling = np.minimum(below, above), above
-    return floor, ceiling
-
-
-def _of_others(row: NDArray[Any], bound: Vector, infinite: float) -> Vector:
-    """For each entry of a sum what the bounds of its other cells add up to."""
-    is_open = np.isinf(bound)
-    finite = np.where(is_open, 0.0, bound)
-    others_open = np.bincount(row, is_open)[row] - is_open
-    return np.where(others_open > 0, infinite, np.bincount(row, finite)[row] - finite)
+def _bounds_of_cells(sums: Limits, signs: bool) -> tuple[Vector, Vector]:
+    """Bounds of cells from sums of one cell, and from any sum where no other cell is negative."""
+    columns = sums.columns
+    floor = np.full(columns.shape[0], 0.0 if signs else -np.inf)
+    ceiling = np.full(columns.shape[0], np.inf)
+    size, cell = np.diff(columns.indptr), columns.indices
+    low, high = np.repeat(sums.low, size), np.repeat(sums.high, size)
+    is_alone = np.repeat(size == 1, size)
+    np.maximum.at(floor, cell[is_alone], low[is_alone])
+    np.minimum.at(ceiling, cell[is_alone | signs], high[is_alone | signs])
+    return np.minimum(floor, ceiling), ceiling
 
 
 def _in_parallel(
-    task: _Task, workers: int | None, progress: _Progress, schedule: IntervalSchedule
+    task: _Task, workers: int | None, done: Done, schedule: IntervalSchedule
 ) -> Intervals:
     """Solve programs here, or in several processes where that is worth it."""
     cores = available_cores() if workers is None else workers
     began, n = time.perf_counter(), len(task.chosen)
     first, rest = np.split(np.arange(n), [min(schedule.first, n)])
     program = task.program()
-    found = [_solve(task.part(first), program, progress.add)]
+    found = [_solve(task.part(first), program, done)]
     expected = (time.perf_counter() - began) / len(first) * len(rest)
     if cores < 2 or (workers is None and expected < schedule.worth_starting):
-        found.append(_solve(task.part(rest), program, progress.add))
+        found.append(_solve(task.part(rest), program, done))
     elif len(rest):
         parts = [task.part(part) for part in np.array_split(rest, 2 * cores)]
         for each in in_processes(_solved, parts, cores):
             found.append(each)
-            progress.add(len(each.low))
+            done(len(each.low))
     return Intervals(
         np.concatenate([each.low for each in found]),
         np.concatenate([each.high for each in found]),
@@ -263,12 +243,12 @@ def _solved(task: _Task) -> Intervals:
     return _solve(task, task.program(), lambda _: None)
 
 
-def _solve(task: _Task, program: Program, done: Callable[[int], None]) -> Intervals:
+def _solve(task: _Task, program: Program, done: Done) -> Intervals:
     """The interval of each target, one after another."""
     n, before = len(task.chosen), program.solved
     low, high, proven = np.full(n, np.inf), np.full(n, -np.inf), np.ones(n, dtype=bool)
     least, most = task.outside()
-    ends = ((1, low, least, task.enough_low), (-1, high, most, task.enough_high))
+    ends = ((1, low, least, task.enough[0]), (-1, high, most, task.enough[1]))
     for k in range(n):
         cost = task.targets[:, [k]].toarray().ravel()
         for sense, side, outside, enough in ends:

@@ -6,19 +6,6 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class EliminationSchedule:
-    """The constants of exact elimination.
-
-    Attributes:
-      room: Space at first, as a multiple of what the columns fill; they grow as they are combined.
-      growth: Factor by which it grows when it is full.
-    """
-
-    room: int = 3
-    growth: int = 2
-
-
-@dataclass(frozen=True)
 class ProgramSchedule:
     """The constants of a linear program.
 
@@ -55,15 +42,12 @@ class IntervalSchedule:
     Attributes:
       rounding: Sums that are no whole numbers may be off by this share of the largest one.
       close: Bounds this near to each other, relative to their size, are the same.
-      tightening_rounds: Rounds in which bounds of cells follow from one sum at a time; later ones
-        gain little.
       first: Targets that are tried before other processes are started, to see how long one takes.
       worth_starting: Seconds of work from which on processes are started.
     """
 
     rounding: float = 1e-12
     close: float = 1e-7
-    tightening_rounds: int = 6
     first: int = 16
     worth_starting: float = 10.0
 
@@ -134,7 +118,6 @@ class CoverSchedule:
     missing: float = 1e-6
 
 
-ELIMINATION = EliminationSchedule()
 PROGRAM = ProgramSchedule()
 PROJECTION = ProjectionSchedule()
 INTERVAL = IntervalSchedule()

@@ -74,7 +74,7 @@ def unknowns(
     cells = np.flatnonzero(is_open)
     open_part = X[cells].tocsc()
     several = np.flatnonzero(np.diff(open_part.indptr) > 1)
-    columns = several[_first_of_equal(open_part[:, several])]
+    columns = several[np.sort(distinct_columns(open_part[:, several])[0])]
     right = (values - X.T @ value)[columns]
     equations = open_part[:, columns].astype(np.float64)
     return Unknowns(cells, equations, right, value, 0.0 if is_whole else slack)
@@ -123,9 +123,12 @@ def connected(matrix: Any) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
     return [(part[part < n], part[part >= n] - n) for part in parts]
 
 
-def _first_of_equal(columns: Any) -> NDArray[np.intp]:
-    """The first of the columns with the same entries, found by fingerprints of 2 × 62 bits."""
-    words = stream(0, "unknowns").integers(2**62, size=(columns.shape[0], 2))
+def distinct_columns(columns: Any) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """The first column of each kind with the same entries, and the kind of each column.
+
+    Columns of whole numbers are told apart by fingerprints of 2 × 62 bits.
+    """
+    words = stream(0, "sums").integers(2**62, size=(columns.shape[0], 2))
     prints = columns.T.astype(np.int64) @ words
-    _, first = np.unique(prints, axis=0, return_index=True)
-    return np.sort(first)
+    _, first, kind = np.unique(prints, axis=0, return_index=True, return_inverse=True)
+    return first, kind.ravel()
