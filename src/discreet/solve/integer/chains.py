@@ -63,11 +63,9 @@ class Compiled:
 
     def with_limits(self, low: NDArray[Any], high: NDArray[Any], excess: float) -> Compiled:
         """The same problem with limits that cost `excess` units when they are broken by one."""
-        plain = self.model.rule.plain
         cells = self.model.cells.copy()
         cells[:-1, LOW], cells[:-1, HIGH] = low - _SLACK, high + _SLACK
-        cost = float(excess * self.unit)
-        rule = self.model.rule._replace(excess=cost, plain=False, screened=plain)
+        rule = self.model.rule._replace(excess=float(excess * self.unit), plain=False)
         return replace(self, model=self.model._replace(cells=cells, rule=rule))
 
     def chain(self, y: NDArray[np.int32], seed: np.uint64) -> Chain:
@@ -92,7 +90,7 @@ def compiled(problem: Problem) -> Compiled:
     members = problem.design.members(rows)
     plain = problem.power == 2 and (problem.weights is None or bool((problem.weights == 1).all()))
     plain = plain and not problem.blocked
-    rule = Rule(float(problem.power), 0.0, problem.blocked, plain, False)
+    rule = Rule(float(problem.power), 0.0, problem.blocked, plain)
     model = Model(members, _places(problem, members), _cells(problem), rule)
     scale, unit = _scales(model)
     if problem.blocked:

@@ -8,8 +8,6 @@ that stays as it is, so the space has one dimension less.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
-
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
@@ -21,7 +19,6 @@ from discreet.solve.integer.kernels import Random, uniform
 from discreet.solve.integer.remainders import Remainders
 from discreet.solve.integer.schedule import SCHEDULE
 
-Index = NDArray[np.int64]
 Real = NDArray[np.float64]
 _EPS = 1e-9
 _OPEN = 1e-7  # fractions this far from 0 and 1 are still to be decided
@@ -89,13 +86,17 @@ class _Flight:
     def fly(self, waiting: NDArray[np.intp], size: int) -> None:
         """Move cells, block by block."""
         members = self.members[waiting]
+        owner = np.repeat(np.arange(len(waiting)), np.diff(members.indptr))
         for begin in range(0, len(waiting), size):
             chosen = waiting[begin : begin + size]
-            starts = members.indptr[begin : begin + size + 1].astype(np.int64)
-            cells, place = np.unique(members.indices[starts[0] : starts[-1]], return_inverse=True)
-            part, sums = self.part[chosen], self.sums[cells]
-            _fly(_Block(starts - starts[0], place, part, sums, self.loose[cells]), self.random)
-            self.part[chosen], self.sums[cells] = part, sums
+            entries = slice(*members.indptr[[begin, begin + len(chosen)]])
+            cells, place = np.unique(members.indices[entries], return_inverse=True)
+            counted = np.zeros((len(chosen), len(cells)))
+            counted[owner[entries] - begin, place] = 1.0
+            held = ~self.loose[cells]
+            values = np.concatenate([self.part[chosen], self.sums[cells[held]]])
+            _fly(values, np.hstack([np.eye(len(chosen)), counted[:, held]]), self.random)
+            self.part[chosen], self.sums[cells[held]] = np.split(values, [len(chosen)])
 
     def let_go(self, waiting: NDArray[np.intp]) -> None:
         """Hold fewer of the sums of some cells, those of the fewest inner cells first."""
@@ -105,106 +106,56 @@ class _Flight:
         self.loose[order[: int(np.ceil(SCHEDULE.let_go * len(order)))]] = True
 
 
-class _Block(NamedTuple):
-    """Some inner cells and the published cells they count in.
-
-    `cells[starts[j] : starts[j + 1]]` are the published cells of an inner cell. `part` are the
-    fractions of the inner cells, `sums` what published cells are above the whole number below
-    their target: kept in [0, 1], held once it is 0 or 1, free where `loose`.
-    """
-
-    starts: Index
-    cells: Index
-    part: Real
-    sums: Real
-    loose: NDArray[np.bool_]
-
-
 @njit(cache=True)
-def _fly(block: _Block, random: Random) -> None:
-    """Move cells at random until no move is left that keeps the held sums."""
-    part, sums, loose = block.part, block.sums, block.loose
-    basis, left = np.eye(len(part)), len(part)
-    for k in range(len(sums)):
-        if not loose[k] and not _is_open(sums[k]):
-            left = _held(basis, left, _sum_along(block, basis, left, k))
+def _fly(values: Real, ways: Real, random: Random) -> None:
+    """Move values in [0, 1] at random until no way is left along which those that are whole stay.
+
+    Args:
+      values: Fractions of inner cells, and what sums are above the whole number below them.
+      ways: A basis of the ways to move, changed as well.
+      random: The generator.
+    """
+    left, is_open = len(ways), (values > _EPS) & (values < 1 - _EPS)
+    for k in np.flatnonzero(~is_open):
+        left = _held(ways, left, k)
+    moving, ways = values[is_open], ways[:left][:, is_open]
     while left > 0:
-        way = basis[left - 1] / np.abs(basis[left - 1]).max()
-        drift = _drift(block, way)
-        length = _length(block, way, drift, random)
-        for j in range(len(part)):
-            if abs(way[j]) > _EPS:
-                part[j] = _snapped(part[j] + length * way[j])
-                if not _is_open(part[j]):
-                    left = _held(basis, left, basis[:left, j].copy())
-        for k in range(len(sums)):
-            if drift[k] != 0.0:
-                sums[k] = _snapped(sums[k] + length * drift[k])
-                if not _is_open(sums[k]):
-                    left = _held(basis, left, _sum_along(block, basis, left, k))
+        way = ways[left - 1] / np.abs(ways[left - 1]).max()
+        length = _length(moving, way, random)
+        for k in range(len(moving)):
+            if abs(way[k]) > _EPS:
+                moving[k] = _snapped(moving[k] + length * way[k])
+                if moving[k] in (0.0, 1.0):
+                    left = _held(ways, left, k)
+    values[is_open] = moving
 
 
 @njit(cache=True)
-def _held(basis: Real, left: int, change: Real) -> int:
-    """Make the basis one of vectors along which something stays that changes by `change` now.
-
-    Returns:
-      How many vectors are left.
-    """
+def _held(ways: Real, left: int, k: int) -> int:
+    """Make the first `left` ways a basis of those along which value `k` stays; how many are left."""
+    change = ways[:left, k].copy()
     pivot = np.argmax(np.abs(change)) if left else 0
     if left == 0 or abs(change[pivot]) < _EPS:
         return left
     for b in range(left):
         if b != pivot and change[b] != 0.0:
-            basis[b] -= change[b] / change[pivot] * basis[pivot]
-    basis[pivot] = basis[left - 1]
+            share = change[b] / change[pivot]
+            for c in range(ways.shape[1]):
+                ways[b, c] -= share * ways[pivot, c]
+    ways[pivot] = ways[left - 1]
     return left - 1
 
 
 @njit(cache=True)
-def _sum_along(block: _Block, basis: Real, left: int, k: int) -> Real:
-    """How a sum changes along each vector of a basis."""
-    change = np.zeros(left)
-    for j in range(len(block.part)):
-        for e in range(block.starts[j], block.starts[j + 1]):
-            if block.cells[e] == k:
-                change += basis[:left, j]
-    return change
-
-
-@njit(cache=True)
-def _drift(block: _Block, way: Real) -> Real:
-    """How the sums that are neither held nor free change along a way; zero for the others."""
-    drift = np.zeros(len(block.sums))
-    for j in range(len(way)):
-        if abs(way[j]) > _EPS:
-            for k in block.cells[block.starts[j] : block.starts[j + 1]]:
-                drift[k] += way[j]
-    for k in range(len(drift)):
-        if block.loose[k] or not _is_open(block.sums[k]) or abs(drift[k]) < _EPS:
-            drift[k] = 0.0
-    return drift
-
-
-@njit(cache=True)
-def _length(block: _Block, way: Real, drift: Real, random: Random) -> float:
+def _length(values: Real, way: Real, random: Random) -> float:
     """How far to go one way or the other until something is whole, each as likely as is fair."""
     up, down = np.inf, np.inf
-    for j in range(len(way)):
-        up, down = _room(up, down, block.part[j], way[j])
-    for k in range(len(drift)):
-        up, down = _room(up, down, block.sums[k], drift[k])
+    for value, slope in zip(values, way):
+        if slope > _EPS:
+            up, down = min(up, (1 - value) / slope), min(down, value / slope)
+        elif slope < -_EPS:
+            up, down = min(up, -value / slope), min(down, (value - 1) / slope)
     return up if uniform(random) * (up + down) < down else -down
-
-
-@njit(cache=True)
-def _room(up: float, down: float, value: float, slope: float) -> Any:
-    """How far both ways can be gone before a value in [0, 1] reaches an end."""
-    if slope > _EPS:
-        return min(up, (1 - value) / slope), min(down, value / slope)
-    if slope < -_EPS:
-        return min(up, -value / slope), min(down, (value - 1) / slope)
-    return up, down
 
 
 @njit(cache=True)
@@ -212,8 +163,3 @@ def _snapped(value: float) -> float:
     if value < _EPS:
         return 0.0
     return 1.0 if value > 1 - _EPS else value
-
-
-@njit(cache=True)
-def _is_open(value: float) -> Any:
-    return _EPS < value < 1 - _EPS

@@ -32,15 +32,12 @@ class Rule(NamedTuple):
 
     `plain` is the sum of squares without weights and limits. Breaking a limit by one, or being
     one away from an allowed value, costs `excess`; values in 1..blocked-1 are forbidden.
-    `screened` is the sum of squares with limits that are kept at the start: what the squares
-    alone refuse need not be looked at closely.
     """
 
     power: float
     excess: float
     blocked: int
     plain: bool
-    screened: bool
 
 
 class Model(NamedTuple):
@@ -141,6 +138,14 @@ def breach(cells: Cells, rule: Rule, k: int, deviation: float) -> float:
 
 
 @njit(cache=True, inline="always")
+def may_breach(cells: Cells, rule: Rule, k: int, low: float, high: float) -> Any:
+    """Whether deviations between two others can break anything; most cannot, and `breach` costs."""
+    if high > cells[k, HIGH] or low < cells[k, LOW]:
+        return True
+    return rule.blocked > 0 and low + cells[k, VALUE] < rule.blocked
+
+
+@njit(cache=True, inline="always")
 def change_of_squares(
     members: Members, places: Places, deviation: NDArray[Any], j: int, s: int
 ) -> Any:
@@ -172,7 +177,7 @@ def change(
         loss += cells[k, WEIGHT] * (
             raised(abs(after), rule.power) - raised(abs(before), rule.power)
         )
-        if rule.excess > 0.0:
+        if rule.excess > 0.0 and may_breach(cells, rule, k, min(before, after), max(before, after)):
             breaches += breach(cells, rule, k, after) - breach(cells, rule, k, before)
     return loss + rule.excess * breaches
 
@@ -235,10 +240,6 @@ def sweep(model: Model, chain: Chain, temperatures: NDArray[np.float64], pairs: 
         for j in range(n):
             bits = word(random)
             s = _proposal(places, j, y[j], (bits >> np.uint64(63)) != 0)
-            if rule.screened:
-                squares = change_of_squares(members, places, deviation, j, s)
-                if squares > _FAR * temperature:
-                    continue
             rise = change(members, places, cells, rule, deviation, j, s)
             if accepts(rise, temperature, random):
                 move(members, y, deviation, j, s)

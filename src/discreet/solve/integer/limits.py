@@ -3,16 +3,32 @@
 from __future__ import annotations
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
 from discreet.solve.integer.anneal import Stage, restart
 from discreet.solve.integer.chains import Compiled
-from discreet.solve.integer.kernels import Chain
+from discreet.solve.integer.kernels import (
+    HIGH,
+    LOW,
+    Chain,
+    Model,
+    accepts,
+    below,
+    breach,
+    change,
+    is_allowed,
+    move,
+    partner,
+    step_down,
+    step_up,
+    word,
+)
 from discreet.solve.integer.problem import Problem, Real
-from discreet.solve.integer.repair_kernels import EVALUATIONS, collect, repair, violated_cells
 from discreet.solve.integer.schedule import SCHEDULE
 
 Limits = tuple[Real, Real]
+_TRIES = SCHEDULE.tries
 
 
 def mended(form: Compiled, chain: Chain, stage: Stage) -> Limits:
@@ -21,6 +37,11 @@ def mended(form: Compiled, chain: Chain, stage: Stage) -> Limits:
     if problem.groups is None or is_violated(problem, chain):
         keep_limits(form, chain, problem.limits, stage)
     return problem.limits if problem.groups is None else _lowered(form, chain, stage)
+
+
+def is_violated(problem: Problem, chain: Chain) -> bool:
+    """Whether a chain breaks limits, or takes forbidden values."""
+    return bool(problem.violations(chain.deviation[:-1]).any())
 
 
 def keep_limits(
@@ -39,53 +60,78 @@ def keep_limits(
       How many violations are left.
     """
     strict = form.with_limits(*limits, SCHEDULE.excess)
-    tabu = np.zeros(len(chain.y), dtype=np.int64)
-    best, fewest, waited, clock = chain.y.copy(), -1, 0, 0
-    while stage.fraction < until or fewest < 0:
-        violated = violated_cells(strict.model.cells, strict.model.rule, chain.deviation)
-        waited += 1
-        if fewest < 0 or len(violated) < fewest:
-            best, fewest, waited = chain.y.copy(), len(violated), 0
-        if fewest == 0 or waited > SCHEDULE.patience:
+    best, fewest, waited = chain.y.copy(), len(chain.deviation), 0
+    while True:
+        violated = np.append(form.problem.violations(chain.deviation[:-1], limits), False)
+        left, waited = int(violated.sum()), waited + 1
+        if left < fewest:
+            best, fewest, waited = chain.y.copy(), left, 0
+        lists = _members_of(violated, form.model.members)
+        if not len(lists[0]) or waited > SCHEDULE.patience or stage.fraction >= until:
             break
-        clock = _round(strict, chain, violated[: SCHEDULE.slots], tabu, clock, stage)
+        steps = max(500, 4 * left, len(chain.y) // SCHEDULE.relisted)
+        _mend(strict.model, chain, *lists, steps, SCHEDULE.excess * form.unit)
+        stage.spend(2 * _TRIES * steps)
     restart(form, chain, best)
-    return max(fewest, 0)
+    return fewest
 
 
-def _round(
-    form: Compiled,
+def _members_of(
+    marked: NDArray[np.bool_], members: NDArray[np.int32]
+) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]]:
+    """The marked published cells that have members, where each one's list begins, and the lists."""
+    j, t = np.nonzero(marked[members])
+    k = members[j, t]
+    order = np.argsort(k, kind="stable")
+    cells, starts = np.unique(k[order], return_index=True)
+    return cells, np.append(starts, len(order)), j[order]
+
+
+@njit(cache=True, nogil=True)
+def _mend(
+    model: Model,
     chain: Chain,
-    violated: NDArray[np.int64],
-    tabu: NDArray[np.int64],
-    clock: int,
-    stage: Stage,
-) -> int:
-    """List the members of the violated cells and mend for a while."""
-    slot = np.full(len(chain.deviation), -1, dtype=np.int32)
-    slot[violated] = np.arange(len(violated), dtype=np.int32)
-    lists = np.empty((len(violated), SCHEDULE.room), dtype=np.int32)
-    counts = np.zeros(len(violated), dtype=np.int64)
-    collect(form.model.members, slot, lists, counts, chain.random)
-    reachable = counts > 0
-    if not reachable.any():
-        stage.spend(stage.sweeps * stage.cells)
-        return clock
-    iterations = max(500, 4 * len(violated))
-    after = repair(
-        form.model,
-        chain,
-        violated[reachable],
-        lists[reachable],
-        counts[reachable],
-        tabu,
-        clock,
-        iterations,
-        SCHEDULE.heat * form.unit,
-        SCHEDULE.tenure,
-    )
-    stage.spend(EVALUATIONS * iterations)
-    return after
+    violated: NDArray[np.int32],
+    starts: NDArray[np.int64],
+    lists: NDArray[np.int64],
+    steps: int,
+    temperature: float,
+) -> None:
+    """Take violated cells at random and make the best of many steps that help them.
+
+    A step of a member is tried alone and with the opposite step of a partner. The best one may
+    break other limits: at this temperature violations move about until they meet and vanish.
+    """
+    members, places, cells, rule = model
+    y, _, deviation, _, random = chain
+    for _ in range(steps):
+        q = below(random, len(violated))
+        k = violated[q]
+        if breach(cells, rule, k, deviation[k]) == 0.0:
+            continue
+        is_forbidden = cells[k, LOW] <= deviation[k] <= cells[k, HIGH]
+        up = word(random) & np.uint64(1) if is_forbidden else deviation[k] < cells[k, LOW]
+        best, one, other, step = np.inf, -1, -1, 0
+        for _ in range(_TRIES):
+            j = lists[starts[q] + below(random, starts[q + 1] - starts[q])]
+            s = step_up(places, j, y[j]) if up else step_down(places, j, y[j])
+            if s == 0:
+                continue
+            rise = change(members, places, cells, rule, deviation, j, s)
+            if rise < best:
+                best, one, other, step = rise, j, -1, s
+            i = partner(random, j, len(y))
+            if i == j or not is_allowed(places, i, y[i] - s):
+                continue
+            move(members, y, deviation, j, s)
+            rise += change(members, places, cells, rule, deviation, i, -s)
+            move(members, y, deviation, j, -s)
+            if rise < best:
+                best, one, other, step = rise, j, i, s
+        if accepts(best, temperature, random):
+            move(members, y, deviation, one, step)
+            if other >= 0:
+                move(members, y, deviation, other, -step)
 
 
 def _lowered(form: Compiled, chain: Chain, stage: Stage) -> Limits:
@@ -97,25 +143,16 @@ def _lowered(form: Compiled, chain: Chain, stage: Stage) -> Limits:
     problem = form.problem
     count = len(problem.largest(chain.deviation[:-1]))
     for group in range(count):
-        until = (group + 1) / count
-        while stage.fraction < until:
-            largest = np.array(problem.largest(chain.deviation[:-1]))
+        while True:
+            largest, before = np.array(problem.largest(chain.deviation[:-1])), chain.y.copy()
             if largest[group] - 1 < problem.goal(group):
                 break
             largest[group] -= 1
             largest[group + 1 :] += 1
-            if not _reaches(form, chain, _limits(problem, largest), stage, until):
+            if keep_limits(form, chain, _limits(problem, largest), stage, (group + 1) / count):
+                restart(form, chain, before)
                 break
     return _limits(problem, np.array(problem.largest(chain.deviation[:-1])))
-
-
-def _reaches(form: Compiled, chain: Chain, goal: Limits, stage: Stage, until: float) -> bool:
-    """Try to keep the limits; on failure the chain stays where it was."""
-    before = chain.y.copy()
-    if keep_limits(form, chain, goal, stage, until) == 0:
-        return True
-    restart(form, chain, before)
-    return False
 
 
 def _limits(problem: Problem, largest: Real) -> Limits:
@@ -123,8 +160,3 @@ def _limits(problem: Problem, largest: Real) -> Limits:
     low, high = problem.limits
     own = np.append(largest, np.inf)[problem.groups]
     return np.maximum(low, -own), np.minimum(high, own)
-
-
-def is_violated(problem: Problem, chain: Chain) -> bool:
-    """Whether a chain breaks limits, or takes forbidden values."""
-    return bool(problem.violations(chain.deviation[:-1]).any())

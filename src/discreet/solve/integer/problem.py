@@ -151,9 +151,11 @@ class Problem:
         """The loss of given deviations."""
         return float((self.all_weights * np.abs(deviation).astype(np.float64) ** self.power).sum())
 
-    def violations(self, deviation: Vector) -> NDArray[np.bool_]:
-        """Which published cells break their limits, or take a forbidden value."""
-        low, high = self.limits
+    def violations(
+        self, deviation: Vector, limits: tuple[Real, Real] | None = None
+    ) -> NDArray[np.bool_]:
+        """Which published cells break their limits, or others, or take a forbidden value."""
+        low, high = self.limits if limits is None else limits
         broken: NDArray[np.bool_] = (deviation < low - 1e-9) | (deviation > high + 1e-9)
         if self.blocked:
             value = deviation + self.full_target
