@@ -115,9 +115,6 @@ class Faces:
             return laid
         faces = np.zeros_like(values, shape=self.n)
         for k, block in enumerate(self.design.blocks):
-            if (place := self._places_of_face[k]) is not None:
-                faces[place] += values[self.design.slice_of(k)]
-                continue
             wide = values[self.design.slice_of(k)].reshape(block.shape)
             for a, level in enumerate(block.levels):
                 if level is not None and not level.is_identity:
@@ -131,9 +128,6 @@ class Faces:
             return self.lift.taken(faces[self._order[1]])
         values = np.empty_like(faces, shape=self.design.n_published)
         for k, block in enumerate(self.design.blocks):
-            if (place := self._places_of_face[k]) is not None:
-                values[self.design.slice_of(k)] = faces[place]
-                continue
             summed = self._summed(faces, self._home[k], block)
             for a, level in enumerate(block.levels):
                 if level is not None and not level.is_identity:
@@ -153,12 +147,6 @@ class Faces:
             found.append(min(inside, key=lambda f: length[f]))
         return found
 
-    @cached_property
-    def _places_of_face(self) -> list[slice | NDArray[np.int64] | None]:
-        """For each block where its cells lie in its face; `None` where they are sums over it."""
-        places = [self._place_of_face(k) for k in range(len(self.design.blocks))]
-        return [self._moved(p) if isinstance(p, np.ndarray) else p for p in places]
-
     def _moved(self, values: NDArray[Any]) -> Any:
         """An array where the passes compute."""
         return values
@@ -166,23 +154,19 @@ class Faces:
     @cached_property
     def _order(self) -> tuple[Any, Any] | None:
         """The published cells in the order of the faces, and back, where every block is a face."""
-        places = [self._place_of_face(k) for k in range(len(self.design.blocks))]
-        if self.n != self.design.n_published or any(place is None for place in places):
+        are_faces = all(map(self._is_face, self.design.blocks))
+        if self.n != self.design.n_published or not are_faces:
             return None
-        back = np.concatenate([np.arange(self.n)[place] for place in places])
-        return self._moved(np.argsort(back)), self._moved(back)
+        order = np.empty(self.n, dtype=np.int64)
+        for k, block in enumerate(self.design.blocks):
+            cells = int(self.design.offsets[k]) + np.arange(block.size).reshape(block.shape)
+            order[self._slice(self._home[k])] = self._laid(cells, self._home[k]).ravel()
+        return self._moved(order), self._moved(np.argsort(order))
 
-    def _place_of_face(self, k: int) -> slice | NDArray[np.int64] | None:
-        block, home = self.design.blocks[k], self._home[k]
-        if self._places(block) != self.sets[home] or not all(
-            level is None or level.is_identity for level in block.levels
-        ):
-            return None
-        order = [a for a in self.order if block.levels[a] is not None]
-        if order == sorted(order):
-            return self._slice(home)
-        laid = self._laid(np.arange(block.size).reshape(block.shape), home)
-        return np.argsort(laid.ravel()) + int(self.offsets[home])
+    def _is_face(self, block: Block) -> bool:
+        """Whether a block is a face at the level of all categories."""
+        is_flat = all(level is None or level.is_identity for level in block.levels)
+        return is_flat and self._places(block) in self.summed
 
     def _places(self, block: Block) -> AxisSet:
         return self._in_order([a for a, level in enumerate(block.levels) if level is not None])
