@@ -39,29 +39,15 @@ class Frame:
     @classmethod
     def of(cls, table: Table) -> Frame:
         """The cells of a table that no published zero keeps empty."""
-        from scipy import sparse
-
         design = table.design
-        empty = design.adjoint((table.z == 0).astype(np.int64))
-        rows = np.flatnonzero(empty == 0)
-        turned = design.members(rows).T.astype(np.int64)
-        inside = turned < design.n_published
-        cells, first, place = np.unique(turned[inside], return_index=True, return_inverse=True)
-        rank = np.argsort(np.argsort(first))
-        row = np.broadcast_to(np.arange(len(rows)), inside.shape)[inside]
-        X = sparse.csr_array(
-            (np.ones(len(row), dtype=np.int64), (row, rank[place])), shape=(len(rows), len(cells))
-        )
-        cells = cells[np.argsort(first)]
-        return cls(Design.from_matrix(X), rows, cells, _orders(design, cells))
+        rows = np.flatnonzero(design.adjoint((table.z == 0).astype(np.int64)) == 0)
+        part, cells = design.restricted(rows, occurring=True)
+        return cls(part, rows, cells, part.orders if design.over_variables else cells[:0])
 
     @property
     def own(self) -> NDArray[np.int64] | None:
         """For each inner cell a published cell that holds nothing else, if all of them have one."""
-        X = self.design.matrix().tocoo()
-        alone = self.design.column_sizes[X.col] == 1
-        own = np.full(self.design.n_inner, -1)
-        own[X.row[alone]] = X.col[alone]
+        own = self.design.inner_in_published()
         return None if (own < 0).any() else own
 
 
@@ -122,7 +108,3 @@ def _weights(frame: Frame, weights: Mapping[int, float] | None) -> Real | None:
             "matrix and has none."
         )
     return np.array([weights.get(k, 1.0) for k in range(int(frame.order.max()) + 1)])[frame.order]
-
-
-def _orders(design: Design, cells: NDArray[np.int64]) -> NDArray[np.int64]:
-    return design.orders[cells] if design.over_variables else np.zeros(0, dtype=np.int64)
