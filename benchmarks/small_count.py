@@ -30,8 +30,7 @@ def run(table: dc.Table, proposals: float) -> list:
 
 def effect_of(table: dc.Table, release: Trial) -> np.ndarray:
     """Released values of the table's own published cells."""
-    _, where, _ = table.design.public()
-    return release.z[where]
+    return release.z[table.design.public().published]
 
 
 def main() -> None:

@@ -39,7 +39,7 @@ class Frame:
         """The cells of a table that no published zero keeps empty."""
         empty = table.design.adjoint((table.z == 0).astype(np.int64))
         rows = np.flatnonzero(empty == 0)
-        design, cells = table.design.restricted(rows)
+        design, cells = table.design.restricted(rows, occurring=True)
         return cls(design, rows, cells)
 
     @property

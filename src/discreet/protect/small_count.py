@@ -23,7 +23,7 @@ from discreet.protect.statements import statement_of
 from discreet.solve.integer.derivable import by_elimination, by_leverage
 from discreet.solve.integer.domain import Domain
 from discreet.solve.integer.greedy import choose_cells
-from discreet.solve.integer.problem import Problem, part_of
+from discreet.solve.integer.problem import Problem
 from discreet.solve.integer.rounding import systematic
 from discreet.solve.integer.search import Search
 
@@ -289,7 +289,9 @@ class SmallCountRounding:
 
         The total counts as one more published cell, so that it is kept as well.
         """
-        part, cells = part_of(table.design, rows)
+        part, cells = table.design.restricted(rows)
+        total = sparse.csr_array(np.ones((len(rows), 1), dtype=np.int64))
+        design = Design.from_matrix(sparse.hstack([part.matrix(), total], format="csr"))
         rest = y.copy()
         rest[rows] = 0
         base = np.append(table.design.aggregate(rest)[cells], rest.sum())
@@ -301,7 +303,7 @@ class SmallCountRounding:
         if plan.relative:
             weights = 1.0 / np.append(table.z[cells] + 1.0, table.y.sum() + 1.0)
         return Problem(
-            part,
+            design,
             target,
             Domain.pair(low, low + self.base),
             weights=weights,

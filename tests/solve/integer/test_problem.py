@@ -7,7 +7,7 @@ from hypothesis import given, settings
 import discreet as dc
 from discreet.errors import ParameterError
 from discreet.solve.integer.domain import Domain, LimitError
-from discreet.solve.integer.problem import Problem, cell_name, part_of
+from discreet.solve.integer.problem import Problem, cell_name
 from tests.strategies import designs
 
 DESIGN = dc.Design.product({"a": 2, "b": 2}, "a*b")
@@ -32,20 +32,6 @@ def test_members_are_the_rows_of_the_matrix(design):
 
 def as_matrix(design):
     return dc.Design.from_matrix(design.matrix())
-
-
-@given(designs())
-@settings(max_examples=40)
-def test_a_part_of_a_design_has_the_cells_it_reaches_and_the_total(design):
-    rows = np.arange(0, design.n_inner, 2)
-    part, cells = part_of(design, rows)
-    y = np.zeros(design.n_inner, dtype=np.int64)
-    y[rows] = np.arange(1, len(rows) + 1)
-    np.testing.assert_array_equal(
-        part.aggregate(y[rows]), np.append(design.aggregate(y)[cells], y.sum())
-    )
-    rest = np.setdiff1d(np.arange(design.n_published), cells)
-    assert not design.aggregate(y)[rest].any()
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ that stays as it is, so the space has one dimension less.
 from __future__ import annotations
 
 from collections.abc import Sequence
+
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
@@ -116,8 +117,9 @@ def _fly(values: Real, ways: Real, random: Random) -> None:
       random: The generator.
     """
     left, is_open = len(ways), (values > _EPS) & (values < 1 - _EPS)
-    for k in np.flatnonzero(~is_open):
-        left = _held(ways, left, k)
+    for k in range(len(values)):
+        if not is_open[k]:
+            left = _held(ways, left, k)
     moving, ways = values[is_open], ways[:left][:, is_open]
     while left > 0:
         way = ways[left - 1] / np.abs(ways[left - 1]).max()
@@ -132,7 +134,7 @@ def _fly(values: Real, ways: Real, random: Random) -> None:
 
 @njit(cache=True)
 def _held(ways: Real, left: int, k: int) -> int:
-    """Make the first `left` ways a basis of those along which value `k` stays; how many are left."""
+    """Make the first ways a basis of those along which value `k` stays; how many are left."""
     change = ways[:left, k].copy()
     pivot = np.argmax(np.abs(change)) if left else 0
     if left == 0 or abs(change[pivot]) < _EPS:
@@ -150,7 +152,8 @@ def _held(ways: Real, left: int, k: int) -> int:
 def _length(values: Real, way: Real, random: Random) -> float:
     """How far to go one way or the other until something is whole, each as likely as is fair."""
     up, down = np.inf, np.inf
-    for value, slope in zip(values, way):
+    for k in range(len(values)):
+        value, slope = values[k], way[k]
         if slope > _EPS:
             up, down = min(up, (1 - value) / slope), min(down, value / slope)
         elif slope < -_EPS:

@@ -95,55 +95,48 @@ class _State:
 
 
 class _Switches:
-    """Some of the rows as columns of a program: their steps, and a switch for those with a gap.
+    """Some of the rows as columns of a program: their steps, then a switch for each.
 
-    An inner cell without a gap is its first value and whole steps. One with a gap is zero while
-    its switch is off, and then takes no steps.
+    An inner cell is its first value, while its switch is on, and whole steps, none while it is
+    off. Switches of cells without a gap above zero are always on.
     """
 
     def __init__(self, state: _State, places: NDArray[np.intp]) -> None:
         self.first, self.step = state.first[places], state.step[places]
-        gapped = state.gapped[places]
-        self.at = np.flatnonzero(gapped)
+        self.gapped = state.gapped[places]
         present = (state.y[state.rows[places]] - self.first) // self.step
         room = np.maximum(present, 0) + int(np.abs(state.excess).max()) + SCHEDULE.rise
-        self.most = np.where(gapped, np.minimum(state.most[places], room), state.most[places])
+        self.most = np.where(self.gapped, np.minimum(state.most[places], room), state.most[places])
 
     @property
-    def high(self) -> Whole:
-        """The largest value of each column."""
-        return np.append(self.most, np.ones(len(self.at), dtype=np.int64))
+    def bounds(self) -> tuple[Whole, Whole]:
+        """The smallest and the largest value of each column."""
+        on = np.ones(len(self.first), dtype=np.int64)
+        return np.concatenate([0 * on, on - self.gapped]), np.concatenate([self.most, on])
 
     def columns(self, members: Any) -> Any:
         """Rows of members for steps, followed by those for switches."""
         from scipy import sparse
 
-        lifted = members[self.at].multiply((self.first / self.step)[self.at, None])
+        lifted = members.multiply((self.first / self.step)[:, None])
         return sparse.vstack([members, lifted], format="csr")
 
     def links(self) -> Any:
         """A row for each switch: steps less what the switch allows, which is zero at most."""
         from scipy import sparse
 
-        n, m = len(self.first), len(self.at)
-        row, ones = np.arange(m), np.ones(m)
-        steps = sparse.csr_array((ones, (row, self.at)), shape=(m, n))
-        allowed = sparse.diags_array(-self.most[self.at].astype(np.float64), shape=(m, m))
-        return sparse.hstack([steps, allowed], format="csr")
+        allowed = sparse.diags_array(-self.most.astype(np.float64))
+        return sparse.hstack([sparse.identity(len(self.most)), allowed], format="csr")
 
     def point(self, y: Whole) -> Whole:
         """The columns of a point."""
-        on = y[self.at] > 0
-        steps = (y - self.first) // self.step
-        steps[self.at] = np.where(on, steps[self.at], 0)
-        return np.append(steps, on.astype(np.int64))
+        on = ~self.gapped | (y > 0)
+        return np.concatenate([np.where(on, (y - self.first) // self.step, 0), on])
 
     def inner(self, point: Whole) -> Whole:
         """The point of columns."""
-        n = len(self.first)
-        lowest = self.first.copy()
-        lowest[self.at] *= point[n:]
-        return lowest + self.step * point[:n]
+        steps, on = np.split(point, 2)
+        return self.first * on + self.step * steps
 
 
 def _excess(z: Real, low: Real, high: Real) -> Real:
@@ -172,15 +165,16 @@ def _program(
     broken, n = np.flatnonzero(excess), A.shape[1]
     signs = (-np.sign(excess[broken]), (broken, np.arange(len(broken))))
     relief = sparse.csc_array(signs, shape=(len(excess), len(broken)))
-    links = sparse.hstack([switch.links(), sparse.csr_array((len(switch.at), len(broken)))])
+    links = sparse.hstack([switch.links(), sparse.csr_array((n // 2, len(broken)))])
     matrix = sparse.vstack([sparse.hstack([A, relief]), links], format="csc")
     lp = highspy.HighsLp()
     lp.num_row_, lp.num_col_ = matrix.shape
     lp.col_cost_ = np.repeat([0.0, 1.0], [n, len(broken)])
-    lp.col_lower_ = np.zeros(lp.num_col_)
-    lp.col_upper_ = np.concatenate([switch.high, np.abs(excess[broken])]).astype(np.float64)
-    lp.row_lower_ = np.append(limits[0], np.full(len(switch.at), -np.inf))
-    lp.row_upper_ = np.append(limits[1], np.zeros(len(switch.at)))
+    least, most = switch.bounds
+    lp.col_lower_ = np.append(least, np.zeros(len(broken)))
+    lp.col_upper_ = np.append(most, np.abs(excess[broken]))
+    lp.row_lower_ = np.append(limits[0], np.full(n // 2, -np.inf))
+    lp.row_upper_ = np.append(limits[1], np.zeros(n // 2))
     lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
     lp.a_matrix_.start_, lp.a_matrix_.index_ = matrix.indptr, matrix.indices
     lp.a_matrix_.value_ = matrix.data

@@ -211,25 +211,6 @@ def describe(problem: Problem, y: Whole, lower_bound: float = 0.0, **facts: Any)
     )
 
 
-def part_of(design: Design, rows: NDArray[np.intp]) -> tuple[Design, NDArray[np.int64]]:
-    """A design on some inner cells and the published cells they reach, and which those are.
-
-    The last published cell is the total of the chosen inner cells; it is not among those listed.
-    """
-    from scipy import sparse
-
-    members = design.members(rows)
-    inside = members < design.n_published
-    cells, place = np.unique(members[inside], return_inverse=True)
-    row = np.broadcast_to(np.arange(len(rows))[:, None], members.shape)[inside]
-    i = np.concatenate([row, np.arange(len(rows))])
-    k = np.concatenate([place, np.full(len(rows), len(cells))])
-    X = sparse.csr_array(
-        (np.ones(len(i), dtype=np.int64), (i, k)), shape=(len(rows), len(cells) + 1)
-    )
-    return Design.from_matrix(X), cells.astype(np.int64)
-
-
 def cell_name(design: Design, k: int) -> str:
     """A published cell by its codes, or by its number where there are none."""
     if not design.axes:

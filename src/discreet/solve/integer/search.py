@@ -29,8 +29,7 @@ class Search:
 
     A step on one inner cell changes as many deviations as there are tables, whatever the size of
     the table. The temperature falls geometrically; then violated limits are mended one published
-    cell at a time (the moved cells are left alone for a while), and the loss is lowered once
-    more without breaking the limits.
+    cell at a time, and the loss is lowered once more without breaking the limits.
 
     Promise: the result lies in the domain; its deviations are recomputed from the inner cells;
     the same seed gives the same result wherever the effort is counted in proposals.
