@@ -4,22 +4,30 @@ Published cells are put in groups such that an inner cell counts in at most one 
 The blocks of a structured table that no other block refines are such groups; the columns of a
 general matrix are packed into them. Coarser blocks are sums over a group. So :math:`X^\top y` is
 one pass over the inner cells for each group, and a short pass over published cells for the rest.
+
+In a full crossing the position of an inner cell in a block is a sum over the axes. The axes are cut
+in two, and what either part adds is listed for each of its combinations: two short lists instead of
+an index as long as the table.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.design.axis import OUTSIDE
 from discreet.design.base import Design
-from discreet.design.membership_kernels import pack_columns
+from discreet.design.membership_kernels import lower, pack_columns, spread
+from discreet.design.product import ProductDesign
 from discreet.design.structured import StructuredDesign
 
 Index = NDArray[np.int32]
 Marks = NDArray[np.bool_]
+Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,32 +51,46 @@ class Nested:
 class Membership:
     """The published cell of every inner cell, group by group.
 
+    Inner cell `i` counts in cell `head[g, i // n] + tail[g, i % n]` of group `g`, where `n` is the
+    length of the tail; sums of `n_published` or more stand for none.
+
     Attributes:
-      index: Groups × inner cells; `n_published` where an inner cell counts in no cell of a group.
+      head: Groups × combinations of the first axes; a single one where inner cells are listed.
+      tail: Groups × combinations of the other axes, or all inner cells.
       cells: The published positions of each group.
       nested: Coarser blocks, each after the block it is summed from.
       n_published: Number of published cells, and the position that stands for none.
     """
 
-    index: Index
+    head: Index
+    tail: Index
     cells: tuple[Index, ...]
     nested: tuple[Nested, ...]
     n_published: int
 
     @classmethod
     def of(cls, design: Design) -> Membership:
-        """All published cells of a design; memory four bytes per group and inner cell."""
+        """All published cells of a design.
+
+        Cost: four bytes per group and inner cell where these are listed, next to nothing for full
+        crossings.
+        """
         structured = design.over_variables
         return cls._packed(design) if structured is None else cls._structured(structured)
+
+    @classmethod
+    def _listed(
+        cls, index: Index, cells: tuple[Index, ...], nested: tuple[Nested, ...], n_published: int
+    ) -> Membership:
+        """Inner cells listed one by one, groups × inner cells."""
+        return cls(np.zeros((len(index), 1), np.int32), index, cells, nested, n_published)
 
     @classmethod
     def _structured(cls, design: StructuredDesign) -> Membership:
         groups = sorted(k for k, source in design.plan if source is None)
         number = {k: place for place, k in enumerate(groups)}
-        index = np.empty((len(groups), design.n_inner), dtype=np.int32)
-        for k, (where, _) in enumerate(design.member_blocks()):
-            if k in number:
-                index[number[k]] = np.where(where < 0, design.n_published, where)
+        full = design.product_form
+        head, tail = _listed_cells(design, groups) if full is None else _crossed(full, groups)
         nested = []
         for k, source in design.plan:
             if source is not None:
@@ -76,7 +98,7 @@ class Membership:
                 nested.append(Nested(number[source], _positions(design, k), fine, coarse))
                 number[k] = len(number)
         cells = tuple(_positions(design, k) for k in groups)
-        return cls(index, cells, tuple(nested), design.n_published)
+        return cls(head, tail, cells, tuple(nested), design.n_published)
 
     @classmethod
     def _packed(cls, design: Design) -> Membership:
@@ -87,12 +109,26 @@ class Membership:
         column = np.repeat(np.arange(design.n_published), np.diff(columns.indptr))
         index[group[column], columns.indices] = column
         cells = [np.flatnonzero(group == g).astype(np.int32) for g in range(n_groups)]
-        return cls(index, tuple(cells), (), design.n_published)
+        return cls._listed(index, tuple(cells), (), design.n_published)
 
     @property
     def n_inner(self) -> int:
         """Number of inner cells."""
-        return int(self.index.shape[1])
+        return int(self.head.shape[1] * self.tail.shape[1])
+
+    @cached_property
+    def index(self) -> Index:
+        """Groups × inner cells; `n_published` where an inner cell counts in no cell of a group."""
+        if self.head.shape[1] == 1:
+            return self.tail
+        return np.array([self.row(g) for g in range(len(self.head))])
+
+    def adjoint(self, z: Vector) -> Vector:
+        """For each inner cell the sum over the published cells that it counts in."""
+        v, out = np.append(z, 0.0), np.empty(self.n_inner)
+        lower(*self.edges, v)
+        spread(self.head, self.tail, v, out)
+        return out
 
     @cached_property
     def starts(self) -> NDArray[np.int64]:
@@ -120,10 +156,12 @@ class Membership:
 
     def restricted(self, inner: NDArray[np.int64]) -> Membership:
         """The same published cells over some of the inner cells, in the order given."""
-        if np.array_equal(inner, np.arange(self.n_inner)):
+        if len(inner) == self.n_inner and np.array_equal(inner, np.arange(self.n_inner)):
             return self
-        index = np.ascontiguousarray(self.index[:, inner])
-        return Membership(index, self.cells, self.nested, self.n_published)
+        index = np.empty((len(self.cells), len(inner)), dtype=np.int32)
+        for g, row in enumerate(index):
+            row[:] = self.row(g, inner)
+        return self._listed(index, self.cells, self.nested, self.n_published)
 
     def compact(self, keep: Marks, live: Marks) -> Membership:
         """The same inner cells with only some published cells, which are numbered anew.
@@ -145,7 +183,7 @@ class Membership:
                 Nested(block.source, number[block.cells[keep[block.cells]]], fine, coarse)
             )
         cells = tuple(number[c[keep[c]]] for c in self.cells)
-        return Membership(number[self.index], cells, tuple(nested), n_kept)
+        return self._listed(number[self.index], cells, tuple(nested), n_kept)
 
     def using(self, used: Marks, implied: Marks) -> Membership:
         """Groups for the published cells in use, with none that are implied by another group.
@@ -155,7 +193,7 @@ class Membership:
           implied: For each nested block whether the block it is summed from says it all.
         """
         if used.all() and implied.all():
-            return Membership(self.index, self.cells, (), self.n_published)
+            return Membership(self.head, self.tail, self.cells, (), self.n_published)
         lookup = np.where(np.append(used, False), np.arange(len(used) + 1), len(used))
         cells = [*self.cells, *(block.cells for block in self.nested)]
         needed = [*([True] * len(self.cells)), *~implied]
@@ -163,18 +201,58 @@ class Membership:
         index = np.empty((len(kept), self.n_inner), dtype=np.int32)
         for row, g in zip(index, kept, strict=True):
             row[:] = lookup[self.row(g)]
-        return Membership(index, tuple(cells[g][used[cells[g]]] for g in kept), (), len(used))
+        return self._listed(index, tuple(cells[g][used[cells[g]]] for g in kept), (), len(used))
 
-    def row(self, number: int, inner: NDArray[np.int64] | slice = slice(None)) -> Index:
-        """The published cell of inner cells in a group or nested block."""
+    def row(self, number: int, inner: NDArray[np.int64] | None = None) -> Index:
+        """The published cell of inner cells, all by default, in a group or nested block."""
         if number < len(self.cells):
-            return np.asarray(self.index[number, inner])
+            return self._group_row(self.head[number], self.tail[number], inner)
         block = self.nested[number - len(self.cells)]
         up = np.full(self.n_published + 1, self.n_published, dtype=np.int32)
         up[block.fine] = block.coarse
         return up.take(self.row(block.source, inner))
 
+    def _group_row(self, head: Index, tail: Index, inner: NDArray[np.int64] | None) -> Index:
+        if len(head) == 1:
+            return tail if inner is None else tail[inner]
+        if inner is None:
+            every = np.add.outer(head, tail).ravel()
+        else:
+            first, last = np.divmod(inner, len(tail))
+            every = head[first] + tail[last]
+        return np.minimum(every, self.n_published, out=every)
+
 
 def _positions(design: StructuredDesign, k: int) -> Index:
     place = design.slice_of(k)
     return np.arange(place.start, place.stop, dtype=np.int32)
+
+
+def _listed_cells(design: StructuredDesign, groups: list[int]) -> tuple[Index, Index]:
+    """The heads and tails of listed inner cells: nothing, and everything."""
+    index = np.empty((len(groups), design.n_inner), dtype=np.int32)
+    number = {k: place for place, k in enumerate(groups)}
+    for k, (where, _) in enumerate(design.member_blocks()):
+        if k in number:
+            index[number[k]] = np.where(where == OUTSIDE, design.n_published, where)
+    return np.zeros((len(groups), 1), np.int32), index
+
+
+def _crossed(design: ProductDesign, groups: list[int]) -> tuple[Index, Index]:
+    """The heads and tails of a full crossing, cut where they are shortest together."""
+    n, shape = len(design.axes), design.shape
+    cut = min(range(n + 1), key=lambda a: math.prod(shape[:a]) + math.prod(shape[a:]))
+    head = [_added(design, k, range(cut), 0) for k in groups]
+    tail = [_added(design, k, range(cut, n), int(design.offsets[k])) for k in groups]
+    return np.array(head, dtype=np.int32), np.array(tail, dtype=np.int32)
+
+
+def _added(design: ProductDesign, k: int, axes: range, first: int) -> NDArray[np.int64]:
+    """What every combination of some axes adds to a position in block `k`, from `first` on."""
+    block, total = design.blocks[k], np.array([first], dtype=np.int64)
+    for a in axes:
+        level, length = block.levels[a], math.prod(block.shape[a + 1 :])
+        group = np.zeros(design.shape[a], np.int64) if level is None else level.group
+        added = np.where(group == OUTSIDE, design.n_published, group * length)
+        total = np.add.outer(total, added).ravel()
+    return np.minimum(total, design.n_published)

@@ -42,13 +42,16 @@ def pack_columns(indptr: Index, indices: Index, n_inner: int) -> NDArray[np.int6
 
 
 @njit(cache=True)
-def spread(index: Index, v: Vector, out: Vector) -> None:
+def spread(head: Index, tail: Index, v: Vector, out: Vector) -> None:
     """`Xv`: for each inner cell the sum over its published cells; `v` has a zero at the end."""
     out[:] = 0.0
-    for g in range(index.shape[0]):
-        row = index[g]
-        for i in range(len(row)):
-            out[i] += v[row[i]]
+    none, n = len(v) - 1, tail.shape[1]
+    for h in range(head.shape[1]):
+        part = out[h * n : (h + 1) * n]
+        for g in range(tail.shape[0]):
+            first, row = head[g, h], tail[g]
+            for i in range(n):
+                part[i] += v[min(first + row[i], none)]
 
 
 @njit(cache=True)
