@@ -158,9 +158,7 @@ class Membership:
         """The same published cells over some of the inner cells, in the order given."""
         if len(inner) == self.n_inner and np.array_equal(inner, np.arange(self.n_inner)):
             return self
-        index = np.empty((len(self.cells), len(inner)), dtype=np.int32)
-        for g, row in enumerate(index):
-            row[:] = self.row(g, inner)
+        index = self._at(self.head, self.tail, inner)
         return self._listed(index, self.cells, self.nested, self.n_published)
 
     def compact(self, keep: Marks, live: Marks) -> Membership:
@@ -206,20 +204,27 @@ class Membership:
     def row(self, number: int, inner: NDArray[np.int64] | None = None) -> Index:
         """The published cell of inner cells, all by default, in a group or nested block."""
         if number < len(self.cells):
-            return self._group_row(self.head[number], self.tail[number], inner)
+            head, tail = self.head[number], self.tail[number]
+            return self._at(head, tail, inner) if inner is not None else self._joined(head, tail)
         block = self.nested[number - len(self.cells)]
         up = np.full(self.n_published + 1, self.n_published, dtype=np.int32)
         up[block.fine] = block.coarse
         return up.take(self.row(block.source, inner))
 
-    def _group_row(self, head: Index, tail: Index, inner: NDArray[np.int64] | None) -> Index:
+    def _at(self, head: Index, tail: Index, inner: NDArray[np.int64]) -> Index:
+        """The published cells of some inner cells in groups with these heads and tails."""
+        if head.shape[-1] == 1:
+            return tail[..., inner]
+        first, last = np.divmod(inner, tail.shape[-1])
+        index = head.take(first, axis=-1)
+        index += tail.take(last, axis=-1)
+        return np.minimum(index, self.n_published, out=index)
+
+    def _joined(self, head: Index, tail: Index) -> Index:
+        """The published cells of all inner cells in a group."""
         if len(head) == 1:
-            return tail if inner is None else tail[inner]
-        if inner is None:
-            every = np.add.outer(head, tail).ravel()
-        else:
-            first, last = np.divmod(inner, len(tail))
-            every = head[first] + tail[last]
+            return tail
+        every = np.add.outer(head, tail).ravel()
         return np.minimum(every, self.n_published, out=every)
 
 

@@ -9,6 +9,7 @@ and the second part is :math:`-y_i(Xu)_i`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -19,9 +20,10 @@ from discreet.design.base import Design
 from discreet.design.products import dot
 from discreet.solve.absolute.schedule import SCHEDULE
 from discreet.solve.fit import Certificate, Status
-from discreet.solve.least_squares.goal import Accuracy, Goal
+from discreet.solve.least_squares.goal import Accuracy, gradient_limits
 
 Vector = NDArray[np.float64]
+Positions = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +50,7 @@ class Answer:
 class Inner(NamedTuple):
     """Some inner cells: their positions, values, and slopes with a dual vector."""
 
-    cells: NDArray[np.int64]
+    cells: Positions
     y: Vector
     slopes: Vector
 
@@ -67,7 +69,7 @@ class Gaps:
     """
 
     published: Vector
-    cells: NDArray[np.int64]
+    cells: Positions
     inner: Vector
     total: float
     loss: float
@@ -92,23 +94,24 @@ class Gaps:
         total = dot(weights, published) + float(of_inner.sum())
         return cls(published, cells, of_inner, total, dot(weights, size), residual)
 
-    def own(self, goal: Goal) -> float:
+    def own(self, accuracy: Accuracy, limits: Callable[[Positions], Vector]) -> float:
         """The largest part that one cell has, in units of which the tolerance is allowed.
 
-        The goal is one for the same inner cells.
+        Args:
+          accuracy: What was asked for.
+          limits: The largest gradients of some inner cells.
         """
-        unit = np.maximum(goal.accuracy.count, SCHEDULE.own_share * np.abs(self.residual))
+        unit = np.maximum(accuracy.count, SCHEDULE.own_share * np.abs(self.residual))
         published = float((self.published / unit).max(initial=0.0))
-        inner = float((self.inner / goal.gradient).max(initial=0.0))
-        tolerance = goal.accuracy.tolerance
-        return tolerance * max(published, tolerance * inner) / SCHEDULE.own_count
+        inner = float((self.inner / limits(self.cells)).max(initial=0.0))
+        return accuracy.tolerance * max(published, accuracy.tolerance * inner) / SCHEDULE.own_count
 
 
 class _Chosen(NamedTuple):
     """Some inner cells of a design."""
 
     design: Design
-    cells: NDArray[np.int64]
+    cells: Positions
 
     def adjoint(self, z: Vector) -> Vector:
         """For each of the cells the sum over the published cells that it counts in."""
@@ -126,7 +129,9 @@ def certify(
     y, dual, ridge = answer.y, answer.dual, answer.ridge
     residual, slopes, cells = z - design.aggregate(y), design.adjoint(dual), np.flatnonzero(y > 0)
     gaps = Gaps.of(weights, residual, dual, Inner(cells, y[cells], slopes[cells]))
-    goal = Goal.of(_Chosen(design, cells), z, weights, np.zeros(0, dtype=np.int64), accuracy)
+    own = gaps.own(
+        accuracy, lambda cells: gradient_limits(_Chosen(design, cells), z, weights, accuracy)
+    )
     over = [np.abs(v) - weights for v in (dual, answer.ridge_dual)]
     infeasible = max(float(v.max(initial=0.0)) for v in (*over, slopes))
     size = max(gaps.loss, SCHEDULE.small_loss * dot(weights, np.abs(z))) or 1.0
@@ -139,7 +144,7 @@ def certify(
         selection = excess / ridge_size(gaps.loss, ridge, y)
     return Certificate(
         feasibility=max(infeasible / largest(weights), -float(y.min(initial=0.0)), 0.0),
-        stationarity=gaps.own(goal),
+        stationarity=own,
         gap=max((gaps.loss - dot(z, dual)) / size, 0.0),
         tolerance=accuracy.tolerance,
         selection=max(selection, 0.0),

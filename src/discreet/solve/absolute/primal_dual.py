@@ -62,15 +62,16 @@ class PrimalDual:
     ) -> None:
         self.members, self.loss = members, loss
         self.z, self.weights = np.append(z, 0.0), np.append(weights, 0.0)
-        self._lengths = lengths or _ones
-        mean = _mean_cell(members, z)
+        self._lengths, mean = lengths, _mean_cell(members, z)
+        sums = members.adjoint(np.sign(weights))
+        self._row_sum = float(sums[0]) if len(sums) and sums.min() == sums.max() else 0.0
         self._unit = mean or 1.0
         self.u = np.zeros(len(z) + 1)
         self._slopes: Vector | None = None
         self.ridge, self.steps = 0.0, 0
         self.omega = (float(weights.max(initial=0.0)) or 1.0) / self._unit
         self._age, self._first, self._last = 0, 0.0, math.inf
-        self._move_to(mean * self._lengths(members))
+        self._move_to(mean * (np.ones(members.n_inner) if lengths is None else lengths(members)))
         self._restart()
 
     def _move_to(self, y: Vector) -> None:
@@ -167,6 +168,7 @@ class PrimalDual:
         """Another run that begins at the current point and has no ridge."""
         other = copy(self)
         other.u = self.u.copy()
+        other._move_to(self.y.copy())
         other.set_ridge(0.0)
         return other
 
@@ -241,9 +243,10 @@ class PrimalDual:
         wanted = (y > 0) | (self.current_slopes > lowest)
         is_partial = np.count_nonzero(wanted) < SCHEDULE.worthwhile * len(wanted)
         cells = np.flatnonzero(wanted) if is_partial else EVERY
-        y = np.array(y[cells])
-        self._primal = (y, y.copy(), y.copy())
+        y = y[cells]
+        self._move_to(y)
         self._take(cells)
+        self._primal = (y, y.copy(), y.copy())
         u = self.u[self._kept]
         self._dual = (u.copy(), u.copy(), u.copy())
         self._age, self._first, self._last = 0, 0.0, math.inf
@@ -267,30 +270,36 @@ class PrimalDual:
         u[before] = part
         return np.asarray(u[self._kept])
 
-    def _step_lengths(self, members: Membership) -> Vector:
-        """Relative step lengths of the inner cells that are worked on."""
+    def _step_lengths(self, members: Membership) -> Vector | None:
+        """Relative step lengths of the inner cells that are worked on, if they differ."""
         if self.loss != POISSON:
-            return self._lengths(members)
+            return self._lengths and self._lengths(members)
         y = self._primal[1]
         mean = float(y.sum()) / max(int(np.count_nonzero(y)), 1)
-        if not mean:
-            return np.ones(len(y))
-        return np.asarray(np.maximum(y, SCHEDULE.shortest * mean) / self._unit)
+        return np.maximum(y, SCHEDULE.shortest * mean) / self._unit if mean else None
+
+    def _row_sums(self, members: Membership) -> Vector:
+        """How many published cells count each inner cell; one entry where all are the same."""
+        if self._row_sum:
+            return np.array([self._row_sum])
+        return np.maximum(members.adjoint(np.sign(self.weights[:-1])), 1.0)
 
     def _take(self, cells: Positions | slice) -> None:
         """Work on some of the inner cells, and on the published cells that they can change."""
-        is_whole = isinstance(cells, slice)
         members = self.members if isinstance(cells, slice) else self.members.restricted(cells)
+        self.cells, self._rows = cells, self._row_sums(members)
         lengths, reached = self._step_lengths(members), np.zeros(len(self.z))
+        if lengths is None:
+            lengths = np.ones(members.n_inner)
+        else:
+            self._rows = self._rows / lengths
         for g in range(len(members.cells)):
             add_sums(members.row(g), lengths, reached)
         lift(*members.edges, reached)
-        self.cells, self._rows = cells, np.maximum(members.adjoint(np.sign(self.weights[:-1])), 1.0)
-        self._rows /= lengths
-        if self._rows.min(initial=np.inf) == self._rows.max(initial=0.0):
-            self._rows = self._rows[:1].copy()
         live = reached[:-1] > 0
-        keep = live | (self.z[:-1] != 0) | is_whole
+        keep = live | (self.z[:-1] != 0)
+        if np.count_nonzero(keep) > SCHEDULE.compact * len(keep):
+            keep[:] = True
         members = members.compact(keep, live)
         self._kept = np.append(np.flatnonzero(keep), len(keep))
         self._columns = np.where(reached > 0, reached, 1.0)[self._kept]
@@ -318,7 +327,3 @@ def _mean_cell(members: Membership, z: Vector) -> float:
     """The inner cell of a constant table with the published total."""
     covered = max((len(c) and float(z[c].sum()) for c in members.cells), default=0.0)
     return max(covered, 0.0) / max(members.n_inner, 1)
-
-
-def _ones(members: Membership) -> Vector:
-    return np.ones(members.n_inner)

@@ -10,6 +10,7 @@ the gap of a single cell.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,9 +23,10 @@ from discreet.solve.absolute.kernels import ABSOLUTE
 from discreet.solve.absolute.primal_dual import PrimalDual
 from discreet.solve.absolute.schedule import SCHEDULE
 from discreet.solve.fit import Status
-from discreet.solve.least_squares.goal import Accuracy, Goal, smallest_sizes
+from discreet.solve.least_squares.goal import Accuracy, gradient_limits, smallest_sizes
 
 Vector = NDArray[np.float64]
+Positions = NDArray[np.int64]
 
 
 def search(
@@ -62,10 +64,11 @@ class _Search:
         self._largest = largest(sizes)
         seen = int(np.count_nonzero(sizes))
         self._small = SCHEDULE.far_below * (float(sizes.sum()) / seen if seen else 1.0)
+        differ = bool((sizes[sizes > 0] < self._small).any())
         del sizes
-        self._path = PrimalDual(members, z, weights, ABSOLUTE, self._lengths)
+        self._path = PrimalDual(members, z, weights, ABSOLUTE, self._lengths if differ else None)
         self._free = self._path  # until it goes its own way, from a table that is sparse already
-        self.table: tuple[NDArray[np.int64] | slice, Vector] = (slice(0), np.zeros(0))
+        self.table: tuple[Positions | slice, Vector] = (slice(0), np.zeros(0))
         self.dual = self.ridge_dual = np.zeros(len(z))
         self.ridge, self.steps, self.status = 0.0, 0, Status.stalled
         self._bound, self._least = 0.0, dot(weights, np.abs(z))
@@ -141,7 +144,7 @@ class _Search:
             harmless = self._tolerance / 2 * self._size(at.loss)
             return at.loss - self._least > max(SCHEDULE.blame * at.total, harmless)
         own = SCHEDULE.settled * self._own(self._path)
-        unfinished = at.own(self._goal(self._path.members.restricted(at.cells)))
+        unfinished = at.own(self._accuracy, self._limits)
         return max(unfinished, self._own(self._free)) <= own
 
     def _prove(self) -> bool:
@@ -175,14 +178,19 @@ class _Search:
     def _own(self, run: PrimalDual) -> float:
         """The widest gap of a cell of its own between a run's table and the best dual vector."""
         residual, (cells, y) = self._z - run.current_margins(), run.positive()
-        members = run.members.restricted(cells)
-        inner = Inner(cells, y, members.adjoint(self.dual))
-        return Gaps.of(self._weights, residual, self.dual, inner).own(self._goal(members))
+        inner = Inner(cells, y, self._by_pieces(cells, lambda members: members.adjoint(self.dual)))
+        gaps = Gaps.of(self._weights, residual, self.dual, inner)
+        return gaps.own(self._accuracy, self._limits)
 
-    def _goal(self, members: Membership) -> Goal:
-        """What is asked of some of the inner cells."""
-        nothing = np.zeros(0, dtype=np.int64)
-        return Goal.of(members, self._z, self._weights, nothing, self._accuracy)
+    def _limits(self, cells: Positions) -> Vector:
+        """The largest gradients of some inner cells."""
+        given = (self._z, self._weights, self._accuracy)
+        return self._by_pieces(cells, lambda members: gradient_limits(members, *given))
+
+    def _by_pieces(self, cells: Positions, of: Callable[[Membership], Vector]) -> Vector:
+        """A value for each of some inner cells, from lists of the published cells of a few."""
+        pieces = np.array_split(cells, len(cells) // SCHEDULE.piece + 1)
+        return np.concatenate([of(self._path.members.restricted(piece)) for piece in pieces])
 
     def _gap(self, loss: float) -> float:
         return (loss - self._bound) / self._size(loss)

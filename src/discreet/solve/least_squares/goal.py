@@ -78,18 +78,25 @@ class Goal:
         size, soft, deviation = np.abs(z), weights.copy(), accuracy.deviation(z)
         soft[held] = 0.0
         smallest = smallest_sizes(design, z, weights, accuracy.count)
-        total, spread = design.adjoint(soft), design.adjoint(pseudo_inverse(soft))
-        seen = total > 0
-        elsewhere = _unit(soft.sum(), pseudo_inverse(soft).sum())
-        unit = np.where(seen, _unit(total, spread), elsewhere)
+        total = design.adjoint(soft)
         return cls(
             accuracy,
-            np.maximum(deviation * unit, GOAL.rounding * design.adjoint(soft * size)),
-            np.where(seen, total, elsewhere),
+            gradient_limits(design, z, soft, accuracy),
+            np.where(total > 0, total, _unit(soft.sum(), pseudo_inverse(soft).sum())),
             np.maximum(deviation, GOAL.resolved * size),
             GOAL.choice * np.maximum(deviation, GOAL.resolved * smallest),
             smallest,
         )
+
+
+def gradient_limits(design: InnerCells, z: Vector, soft: Vector, accuracy: Accuracy) -> Vector:
+    """For every inner cell the largest gradient, with the weights of the margins not held."""
+    total, spread = design.adjoint(soft), design.adjoint(pseudo_inverse(soft))
+    elsewhere = _unit(soft.sum(), pseudo_inverse(soft).sum())
+    unit = np.where(total > 0, _unit(total, spread), elsewhere)
+    return np.maximum(
+        accuracy.deviation(z) * unit, GOAL.rounding * design.adjoint(soft * np.abs(z))
+    )
 
 
 def smallest_sizes(design: InnerCells, z: Vector, weights: Vector, count: float) -> Vector:
