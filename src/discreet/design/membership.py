@@ -214,7 +214,7 @@ class Membership:
     def _at(self, head: Index, tail: Index, inner: NDArray[np.int64]) -> Index:
         """The published cells of some inner cells in groups with these heads and tails."""
         if head.shape[-1] == 1:
-            return tail[..., inner]
+            return tail.take(inner, axis=-1)
         first, last = np.divmod(inner, tail.shape[-1])
         index = head.take(first, axis=-1)
         index += tail.take(last, axis=-1)

@@ -286,6 +286,7 @@ class PrimalDual:
 
     def _take(self, cells: Positions | slice) -> None:
         """Work on some of the inner cells, and on the published cells that they can change."""
+        self._tail = np.empty((0, 0), dtype=np.uint32)  # the last list goes before the next comes
         members = self.members if isinstance(cells, slice) else self.members.restricted(cells)
         self.cells, self._rows = cells, self._row_sums(members)
         lengths, reached = self._step_lengths(members), np.zeros(len(self.z))

@@ -63,9 +63,9 @@ class Schedule:
     largest_turn: float = 2.0
     look_every: int = 200
     inactive: float = 0.005
-    worthwhile: float = 0.6
+    worthwhile: float = 0.7
     piece: int = 500_000
-    compact: float = 0.5
+    compact: float = 0.9
     shortest: float = 0.01
     far_below: float = 1e-3
     cost_levels: int = 16
