@@ -9,6 +9,7 @@ import pytest
 import discreet as dc
 from discreet.design.fused import devices
 from discreet.design.fused.null_space import NullSpace
+from discreet.design.inner import ModelTable
 from discreet.errors import MissingDependencyError, ParameterError
 from discreet.solve.dual_newton import DualNewton
 from discreet.solve.least_squares import dual_fit
@@ -307,3 +308,16 @@ def test_every_fit_says_how_it_was_found(make):
     design = dc.Design.product({"a": 2, "b": 3}, "a + b")
     fit = make()(design, design.aggregate(np.arange(6.0)))
     assert isinstance(fit.notes["solver"], str)
+
+
+@pytest.mark.parametrize("share", [1.0, 0.8])
+def test_linear_calibration_of_a_large_table_stores_no_fitted_cells(share):
+    design = dc.Design.product({"a": 40, "b": 40, "c": 40}, "a*b + a*c + b*c")
+    rng = np.random.default_rng(5)
+    start = rng.gamma(0.5, 4.0, design.n_inner) * (rng.random(design.n_inner) < share)
+    z = design.aggregate(rng.poisson(start)) + rng.laplace(0, 3, design.n_published)
+    fit = dc.LeastSquares(start=start)(design, z).require()
+    assert isinstance(fit.cells, ModelTable)
+    stored = dc.LeastSquares(start=start)(dc.Design.from_matrix(design.matrix()), z).require()
+    np.testing.assert_allclose(fit.y, stored.y, atol=1e-4)
+    np.testing.assert_allclose(fit.z, stored.z, atol=1e-5)

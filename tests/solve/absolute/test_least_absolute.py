@@ -15,7 +15,7 @@ from discreet.solve.absolute.kernels import ABSOLUTE
 from discreet.solve.absolute.primal_dual import PrimalDual
 from discreet.solve.absolute.search import search
 from discreet.solve.fit import Status
-from discreet.solve.least_squares.goal import Accuracy, Goal
+from discreet.solve.least_squares.goal import Accuracy
 from tests.solve.slow import (
     HARD,
     counts,
@@ -132,10 +132,9 @@ def test_the_certificate_proves_the_optimum_and_refuses_others():
     u, rho, v = (fit.notes[n] for n in ("dual", "ridge", "ridge_dual"))
     assert (np.abs(u) <= 1).all()
     assert (design.adjoint(u) <= 1e-12).all()
-    goal = Goal.of(design, z, w, np.empty(0, dtype=np.int64), Accuracy(1e-6))
 
     def certificate(*answer):
-        return certify(design, z, w, Answer(*answer), goal)
+        return certify(design, z, w, Answer(*answer), Accuracy(1e-6))
 
     assert certificate(fit.y, u, rho, v).holds
     assert certificate(fit.y + 0.1, u, rho, v).gap > 1e-3
@@ -180,10 +179,9 @@ def test_it_is_in_the_registry():
 
 def searched(design, z, tolerance=1e-4):
     """What the search for large tables finds, and its certificate."""
-    w = np.ones(design.n_published)
-    goal = Goal.of(design, z, w, np.empty(0, dtype=np.int64), Accuracy(tolerance))
-    answer = search(Incidence.of(design), z, w, goal, 100_000)
-    return answer, certify(design, z, w, answer, goal)
+    w, accuracy = np.ones(design.n_published), Accuracy(tolerance)
+    answer = search(Incidence.of(design), z, w, accuracy, 100_000)
+    return answer, certify(design, z, w, answer, accuracy)
 
 
 @pytest.mark.parametrize("name", ["all pairs", "tree linked", "structural zeros", "general matrix"])

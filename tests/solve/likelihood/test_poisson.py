@@ -131,7 +131,7 @@ def test_counts_that_lost_all_inner_cells_get_one_back(name):
     empty = (X.T @ y == 0) & (z * w > 0)
     weights = np.append(w, 0.0)
     counts, members = weights * np.append(z, 0), Incidence.of(design)
-    fill_empty_margins(members, counts, weights, X.T @ y, y, u, slopes)
+    fill_empty_margins(members, np.append(empty, False), counts, weights, y, u, slopes)
     assert (X.T @ y > 0)[z * w > 0].all()
     np.testing.assert_allclose(slopes, X @ u[:-1], atol=1e-12)
     assert (u >= before).all()

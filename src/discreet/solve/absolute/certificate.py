@@ -9,7 +9,9 @@ and the second part is :math:`-y_i(Xu)_i`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +20,10 @@ from discreet.design.base import Design
 from discreet.design.products import dot
 from discreet.solve.absolute.schedule import SCHEDULE
 from discreet.solve.fit import Certificate, Status
-from discreet.solve.least_squares.goal import Goal
+from discreet.solve.least_squares.goal import Accuracy, gradient_limits
 
 Vector = NDArray[np.float64]
+Positions = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,79 +47,106 @@ class Answer:
     status: Status = Status.stalled
 
 
+class Inner(NamedTuple):
+    """Some inner cells: their positions, values, and slopes with a dual vector."""
+
+    cells: Positions
+    y: Vector
+    slopes: Vector
+
+
 @dataclass(frozen=True, eq=False)
 class Gaps:
     """The gap of a table and a dual vector.
 
     Attributes:
       published: What each published cell has of it, divided by its weight.
-      inner: What each of some inner cells has of it; the others have none.
-      cells: Which ones.
+      cells: Some inner cells, of which none else has a part of it.
+      inner: What each of these has of it.
       total: The whole gap.
       loss: The loss of the table.
       residual: Published values less those of the table.
     """
 
     published: Vector
+    cells: Positions
     inner: Vector
-    cells: NDArray[np.int64]
     total: float
     loss: float
     residual: Vector
 
     @classmethod
     def of(
-        cls,
-        weights: Vector,
-        residual: Vector,
-        y: Vector,
-        u: Vector,
-        slopes: Vector,
-        ridge: float = 0.0,
+        cls, weights: Vector, residual: Vector, u: Vector, inner: Inner, ridge: float = 0.0
     ) -> Gaps:
-        """The gap with a ridge, or without if it is zero."""
+        """The gap with a ridge, or without if it is zero.
+
+        The inner cells are all that are positive, and with a ridge all that have a positive slope;
+        others may be among them.
+        """
         size = np.abs(residual)
         share = np.divide(u, weights, out=np.sign(residual), where=weights > 0)
         published = size - share * residual
-        cells = np.flatnonzero((y > 0) | (slopes > 0) if ridge else y > 0)
-        y, slopes = y[cells], slopes[cells]
-        inner = -y * np.minimum(slopes, 0.0)
+        cells, y, slopes = inner
+        of_inner = -y * np.minimum(slopes, 0.0)
         if ridge:
-            inner += 0.5 * ridge * (y - np.maximum(slopes, 0.0) / ridge) ** 2
-        total = dot(weights, published) + float(inner.sum())
-        return cls(published, inner, cells, total, dot(weights, size), residual)
+            of_inner += 0.5 * ridge * (y - np.maximum(slopes, 0.0) / ridge) ** 2
+        total = dot(weights, published) + float(of_inner.sum())
+        return cls(published, cells, of_inner, total, dot(weights, size), residual)
 
-    def own(self, goal: Goal) -> float:
-        """The largest part that one cell has, in units of which the tolerance is allowed."""
-        unit = np.maximum(goal.accuracy.count, SCHEDULE.own_share * np.abs(self.residual))
+    def own(self, accuracy: Accuracy, limits: Callable[[Positions], Vector]) -> float:
+        """The largest part that one cell has, in units of which the tolerance is allowed.
+
+        Args:
+          accuracy: What was asked for.
+          limits: The largest gradients of some inner cells.
+        """
+        unit = np.maximum(accuracy.count, SCHEDULE.own_share * np.abs(self.residual))
         published = float((self.published / unit).max(initial=0.0))
-        inner = float((self.inner / goal.gradient[self.cells]).max(initial=0.0))
-        tolerance = goal.accuracy.tolerance
-        return tolerance * max(published, tolerance * inner) / SCHEDULE.own_count
+        inner = float((self.inner / limits(self.cells)).max(initial=0.0))
+        return accuracy.tolerance * max(published, accuracy.tolerance * inner) / SCHEDULE.own_count
 
 
-def certify(design: Design, z: Vector, weights: Vector, answer: Answer, goal: Goal) -> Certificate:
+class _Chosen(NamedTuple):
+    """Some inner cells of a design."""
+
+    design: Design
+    cells: Positions
+
+    def adjoint(self, z: Vector) -> Vector:
+        """For each of the cells the sum over the published cells that it counts in."""
+        return np.asarray(self.design.adjoint(z)[self.cells])
+
+
+def certify(
+    design: Design, z: Vector, weights: Vector, answer: Answer, accuracy: Accuracy
+) -> Certificate:
     """Both duality gaps and all bounds, with the design alone; `stationarity` is cell by cell.
 
     `gap` is that of the loss, `selection` that of the loss with the ridge (one if there is
     none); both are relative. `feasibility` covers the inner cells and both dual vectors.
     """
     y, dual, ridge = answer.y, answer.dual, answer.ridge
-    residual, slopes = z - design.aggregate(y), design.adjoint(dual)
-    gaps = Gaps.of(weights, residual, y, dual, slopes)
+    residual, slopes, cells = z - design.aggregate(y), design.adjoint(dual), np.flatnonzero(y > 0)
+    gaps = Gaps.of(weights, residual, dual, Inner(cells, y[cells], slopes[cells]))
+    own = gaps.own(
+        accuracy, lambda cells: gradient_limits(_Chosen(design, cells), z, weights, accuracy)
+    )
     over = [np.abs(v) - weights for v in (dual, answer.ridge_dual)]
     infeasible = max(float(v.max(initial=0.0)) for v in (*over, slopes))
     size = max(gaps.loss, SCHEDULE.small_loss * dot(weights, np.abs(z))) or 1.0
     selection = 1.0
     if ridge > 0:
         slopes = design.adjoint(answer.ridge_dual)
-        excess = Gaps.of(weights, residual, y, answer.ridge_dual, slopes, ridge).total
+        cells = np.flatnonzero((y > 0) | (slopes > 0))
+        inner = Inner(cells, y[cells], slopes[cells])
+        excess = Gaps.of(weights, residual, answer.ridge_dual, inner, ridge).total
         selection = excess / ridge_size(gaps.loss, ridge, y)
     return Certificate(
         feasibility=max(infeasible / largest(weights), -float(y.min(initial=0.0)), 0.0),
-        stationarity=gaps.own(goal),
+        stationarity=own,
         gap=max((gaps.loss - dot(z, dual)) / size, 0.0),
-        tolerance=goal.accuracy.tolerance,
+        tolerance=accuracy.tolerance,
         selection=max(selection, 0.0),
         deviation=float(gaps.published.max(initial=0.0)),
         cell=int(gaps.published.argmax()) if len(z) else None,

@@ -17,9 +17,9 @@ Vector = NDArray[np.float64]
 
 def fill_empty_margins(
     members: Incidence,
+    is_empty: NDArray[np.bool_],
     counts: Vector,
     weights: Vector,
-    margins: Vector,
     y: Vector,
     u: Vector,
     slopes: Vector,
@@ -28,16 +28,13 @@ def fill_empty_margins(
 
     Args:
       members: Published cells of the inner cells.
-      counts: Weights times published values, zero for "no cell" at the end.
+      is_empty: Positive published counts without an inner cell, and "no cell" at the end.
+      counts: Weights times published values, with the same end.
       weights: Weights, with the same end.
-      margins: Published cells of the table, without that end.
       y: Inner cells.
       u: Dual values, with the same end as the weights.
       slopes: The slopes `Xu`.
     """
-    is_empty = np.append((counts[:-1] > 0) & (margins <= 0), False)
-    if not is_empty.any():
-        return
     for block in range(len(members.cells) + len(members.nested)):
         row = members.row(block)
         inside = np.flatnonzero(is_empty[row])

@@ -25,6 +25,14 @@ _LATE = SCHEDULE.restart_late
 
 
 @njit(cache=True)
+def _located(head: Places, tail: Places, none: np.uint32, out: Places) -> None:
+    """The published cells of the inner cells with one head."""
+    for i in range(tail.shape[0]):
+        for g in range(tail.shape[1]):
+            out[i, g] = min(head[g] + tail[i, g], none)
+
+
+@njit(cache=True)
 def _primal_step(
     places: Places,
     v: Vector,
@@ -37,17 +45,18 @@ def _primal_step(
     new: Vector,
     sums: Vector,
 ) -> float:
-    """Step of the inner cells; `sums` receives the margins of the reflected point."""
-    sums[:] = 0.0
+    """Step of the inner cells; the margins of the reflected point are added to `sums`."""
     moved = 0.0
-    n_groups = places.shape[1]
+    n_groups, varies = places.shape[1], len(rows) > 1
+    step = _STEP / (omega * rows[0])
     for i in range(places.shape[0]):
         published = places[i]
         slope = 0.0
         for g in range(n_groups):
             slope += v[published[g]]
         old = y[i]
-        step = _STEP / (omega * rows[i])
+        if varies:
+            step = _STEP / (omega * rows[i])
         value = max((old + step * slope) / (1.0 + step * ridge), 0.0)
         new[i] = value
         moved += (value - old) ** 2 / step
@@ -93,7 +102,8 @@ def _dual_step(
 
 @njit(cache=True)
 def advance(
-    places: Places,
+    head: Places,
+    tail: Places,
     fine: Index,
     coarse: Index,
     loss: int,
@@ -117,16 +127,35 @@ def advance(
 ) -> tuple[int, float, float, bool]:
     """Iterate until a restart is due or `limit` steps are done.
 
-    Returns the steps since the last restart, the first and the last fixed-point error since then,
-    and whether a restart is due.
+    `rows` has one entry where all are the same. Returns the steps since the last restart, the first
+    and the last fixed-point error since then, and whether a restart is due.
     """
     v = np.empty_like(u)
     sums = np.empty_like(u)
+    n = len(tail)
+    places = tail if len(head) == 1 else np.empty_like(tail)
     for step in range(limit):
         v[:] = u
         lower(fine, coarse, v)
         mix = (age + 1.0) / (age + 2.0)
-        moved = _primal_step(places, v, rows, omega, ridge, mix, y, y_anchor, y_new, sums)
+        sums[:] = 0.0
+        moved = 0.0
+        for h in range(len(head)):
+            if len(head) > 1:
+                _located(head[h], tail, np.uint32(len(u) - 1), places)
+            a, b = h * n, (h + 1) * n
+            moved += _primal_step(
+                places,
+                v,
+                rows[a:b] if len(rows) > 1 else rows,
+                omega,
+                ridge,
+                mix,
+                y[a:b],
+                y_anchor[a:b],
+                y_new[a:b],
+                sums,
+            )
         lift(fine, coarse, sums)
         moved += _dual_step(loss, z, weights, columns, omega, mix, sums, u, u_anchor, u_new)
         error = math.sqrt(moved)
@@ -142,6 +171,19 @@ def advance(
         if due or error == 0.0:
             return age, first, last, True
     return age, first, last, False
+
+
+@njit(cache=True)
+def add_margins(head: Places, tail: Places, y: Vector, sums: Vector) -> None:
+    """Add the inner cells to the published cells of all groups."""
+    i, none = 0, np.uint32(len(sums) - 1)
+    for h in range(len(head)):
+        for t in range(len(tail)):
+            if y[i] != 0.0:
+                for g in range(tail.shape[1]):
+                    k = min(head[h, g] + tail[t, g], none)
+                    sums[k] += y[i]
+            i += 1
 
 
 @njit(cache=True)

@@ -6,7 +6,8 @@ A step moves each side against the other and needs one compiled pass over the in
 are averaged with the point of the last restart (Halpern), which makes the distance to a solution
 fall as one over the steps; restarts make it fall geometrically. Inner cells that are zero and
 whose slope :math:`(Xu)_i` is clearly negative are left out of the passes and looked at again
-from time to time, and with them the published zeros that hold no other cell.
+from time to time, and with them the published zeros that hold no other cell. While most take part
+in a full crossing, their published cells are computed; those of a few are listed.
 
 Steps of inner cells may be of any lengths :math:`a_i` when those of published cells are in
 proportion to :math:`1/(X^\top a)_k`. A Poisson loss bends as :math:`1/\mu_k`, so there `a` is the
@@ -19,18 +20,22 @@ restarts.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from copy import copy
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.design.incidence import Incidence
+from discreet.design.incidence_kernels import lift
+from discreet.solve.absolute.certificate import Inner
 from discreet.solve.absolute.empty_margins import fill_empty_margins
-from discreet.solve.absolute.kernels import POISSON, advance, repair
+from discreet.solve.absolute.kernels import POISSON, add_margins, advance, repair
 from discreet.solve.absolute.schedule import SCHEDULE
 
 Vector = NDArray[np.float64]
 Positions = NDArray[np.int64]
+EVERY = slice(None)
 
 
 class PrimalDual:
@@ -41,7 +46,10 @@ class PrimalDual:
       z: Published values.
       weights: Weights of the loss; zero leaves a published cell out.
       loss: `ABSOLUTE` or `POISSON`.
-      sizes: Sizes of the smallest published cells of the inner ones, for tables of several scales.
+      lengths: Relative lengths of the steps of inner cells, for tables of several scales.
+
+    Attributes:
+      cells: Positions of the inner cells that are worked on; all others are zero.
     """
 
     def __init__(
@@ -50,43 +58,72 @@ class PrimalDual:
         z: Vector,
         weights: Vector,
         loss: int,
-        sizes: Vector | None = None,
+        lengths: Callable[[Incidence], Vector] | None = None,
     ) -> None:
         self.members, self.loss = members, loss
         self.z, self.weights = np.append(z, 0.0), np.append(weights, 0.0)
-        self.rows = np.maximum(self.slopes(np.append(np.ones(len(z)), 0.0)), 1.0)
-        mean = _mean_cell(members, z)
+        self._lengths, mean = lengths, _mean_cell(members, z)
+        sums = members.adjoint(np.sign(weights))
+        self._row_sum = float(sums[0]) if len(sums) and sums.min() == sums.max() else 0.0
         self._unit = mean or 1.0
-        self._sizes = np.ones(members.n_inner) if sizes is None else _far_below(sizes)
-        self.y = mean * self._sizes
         self.u = np.zeros(len(z) + 1)
         self._slopes: Vector | None = None
-        self._places = np.empty((0, 0), dtype=np.uint32)
         self.ridge, self.steps = 0.0, 0
-        self.omega = (float(weights.max(initial=0.0)) or 1.0) / (mean or 1.0)
+        self.omega = (float(weights.max(initial=0.0)) or 1.0) / self._unit
         self._age, self._first, self._last = 0, 0.0, math.inf
+        self._move_to(mean * (np.ones(members.n_inner) if lengths is None else lengths(members)))
         self._restart()
 
-    def slopes(self, u: Vector) -> Vector:
-        """The slopes :math:`Xu` of all inner cells."""
-        return self.members.adjoint(u[:-1])
+    def _move_to(self, y: Vector) -> None:
+        """Take a table as the current point."""
+        self.cells: Positions | slice = EVERY
+        self._primal = (y, y, y)
 
-    def margins(self, y: Vector) -> Vector:
-        """The published cells of a table."""
-        return self.members.aggregate(y)
+    @property
+    def point(self) -> Vector:
+        """The inner cells that are worked on."""
+        return self._primal[2]
+
+    @property
+    def y(self) -> Vector:
+        """The inner cells of the current point."""
+        if isinstance(self.cells, slice):
+            return self.point
+        y = np.zeros(self.members.n_inner)
+        y[self.cells] = self.point
+        return y
 
     @property
     def current_slopes(self) -> Vector:
-        """The slopes at the current point; kept until it moves."""
+        """The slopes :math:`Xu` at the current point; kept until it moves."""
         if self._slopes is None:
-            self._slopes = self.slopes(self.u)
+            self._slopes = self.members.adjoint(self.u[:-1])
         return self._slopes
+
+    def forget_slopes(self) -> None:
+        """Give back the memory of the slopes."""
+        self._slopes = None
 
     def current_margins(self) -> Vector:
         """The published cells of the current point, from the cells that are worked on alone."""
-        margins = np.zeros(self.members.n_published)
-        margins[self._members.position] = self._members.aggregate(self.y[self._cells])
-        return margins
+        sums, margins = np.zeros(len(self._kept)), np.zeros(len(self.z))
+        add_margins(self._head, self._tail, self.point, sums)
+        lift(*self._edges, sums)
+        margins[self._kept] = sums
+        return margins[:-1]
+
+    def positive(self) -> tuple[Positions, Vector]:
+        """The inner cells that are positive, and their values."""
+        is_positive = self.point > 0
+        if isinstance(self.cells, slice):
+            return np.flatnonzero(is_positive), self.point[is_positive]
+        return self.cells[is_positive], self.point[is_positive]
+
+    def touched(self) -> Inner:
+        """The inner cells that are positive or have a positive slope."""
+        y, slopes = self.y, self.current_slopes
+        cells = np.flatnonzero((y > 0) | (slopes > 0))
+        return Inner(cells, y[cells], slopes[cells])
 
     def feasible_dual(self, upper: Vector) -> Vector:
         r"""A vector near `u` with :math:`Xu \le 0` and :math:`-w \le u \le` `upper`.
@@ -104,8 +141,8 @@ class PrimalDual:
             down_to = np.where(cost <= limit, lowest, np.inf)
             for row in rows:
                 repair(row, down_to, lowered, slopes, u)
-        unbounded = np.full(len(u), -np.inf)
-        for row in rows[:n_groups]:
+        unbounded = np.where(self.weights > 0, -np.inf, u)
+        for row in rows:
             repair(row, unbounded, lowered, slopes, u)
         return _shrunk(u[:-1], self.weights[:-1], upper)
 
@@ -130,12 +167,13 @@ class PrimalDual:
     def without_ridge(self) -> PrimalDual:
         """Another run that begins at the current point and has no ridge."""
         other = copy(self)
-        other.y, other.u = self.y.copy(), self.u.copy()
+        other.u = self.u.copy()
+        other._move_to(self.y.copy())
         other.set_ridge(0.0)
         return other
 
     def iterate(self, steps: int) -> int:
-        """Take so many steps, restarting where it pays; `y` and `u` hold the result."""
+        """Take so many steps, restarting where it pays."""
         end = self.steps + steps
         while self.steps < end:
             due = self._advance(min(SCHEDULE.look_every, end - self.steps))
@@ -144,15 +182,16 @@ class PrimalDual:
                 self._tune()
                 self._fill_empty_margins()
                 self._restart()
-            elif self._is_partial:
-                self._let_in()
+            elif not isinstance(self.cells, slice):
+                self._let_in(self.cells)
         return steps
 
     def _advance(self, limit: int) -> bool:
         before = self._age
         self._age, self._first, self._last, due = advance(
-            self._places,
-            *self._members.edges,
+            self._head,
+            self._tail,
+            *self._edges,
             self.loss,
             self.z[self._kept],
             self.weights[self._kept],
@@ -172,10 +211,9 @@ class PrimalDual:
         return due
 
     def _store(self) -> None:
-        """Copy the current point to `y` and `u`."""
-        self.y[self._cells] = self._primal[2]
+        """Copy the current point to `u`."""
         self.u[self._kept] = self._dual[2]
-        self._slopes = None
+        self.forget_slopes()
 
     def _tune(self) -> None:
         """Balance the step sizes by how far each side has moved since the last restart."""
@@ -189,34 +227,40 @@ class PrimalDual:
 
     def _fill_empty_margins(self) -> None:
         """Leave no positive count without an inner cell, if that costs an infinite loss."""
-        if self.loss == POISSON:
-            counts, margins = self.weights * self.z, self.margins(self.y)
-            fill_empty_margins(
-                self.members, counts, self.weights, margins, self.y, self.u, self.current_slopes
-            )
+        if self.loss != POISSON:
+            return
+        counts = self.weights * self.z
+        is_empty = np.append((counts[:-1] > 0) & (self.current_margins() <= 0), False)
+        if is_empty.any():
+            y, slopes = self.y, self.current_slopes
+            fill_empty_margins(self.members, is_empty, counts, self.weights, y, self.u, slopes)
+            self._move_to(y)
 
     def _restart(self) -> None:
         """Choose the inner cells to work on, and begin anew at the current point."""
         lowest = -SCHEDULE.inactive * self.weights.max(initial=0.0)
-        wanted = (self.y > 0) | (self.current_slopes > lowest)
-        self._is_partial = np.count_nonzero(wanted) < SCHEDULE.worthwhile * len(wanted)
-        self._lengths = self._step_lengths()
-        self._take(np.flatnonzero(wanted) if self._is_partial else np.arange(len(wanted)))
-        y, u = self.y[self._cells], self.u[self._kept]
-        self._primal = (y.copy(), y.copy(), y.copy())
+        y = self.y
+        wanted = (y > 0) | (self.current_slopes > lowest)
+        is_partial = np.count_nonzero(wanted) < SCHEDULE.worthwhile * len(wanted)
+        cells = np.flatnonzero(wanted) if is_partial else EVERY
+        y = y[cells]
+        self._move_to(y)
+        self._take(cells)
+        self._primal = (y, y.copy(), y.copy())
+        u = self.u[self._kept]
         self._dual = (u.copy(), u.copy(), u.copy())
         self._age, self._first, self._last = 0, 0.0, math.inf
 
-    def _let_in(self) -> None:
+    def _let_in(self, cells: Positions) -> None:
         """Let in the cells whose slope has become positive; they begin at zero."""
         is_new = self.current_slopes > 0
-        is_new[self._cells] = False
+        is_new[cells] = False
         new = np.flatnonzero(is_new)
         if len(new):
             before = self._kept
-            self._take(np.concatenate([self._cells, new]))
             y, anchor, point = (np.append(part, np.zeros(len(new))) for part in self._primal)
             self._primal = (y, anchor, point)
+            self._take(np.concatenate([cells, new]))
             u, anchor, point = (self._kept_of(before, part) for part in self._dual)
             self._dual = (u, anchor, point)
 
@@ -226,28 +270,41 @@ class PrimalDual:
         u[before] = part
         return np.asarray(u[self._kept])
 
-    def _step_lengths(self) -> Vector:
-        """Relative step lengths of the inner cells."""
-        mean = _mean_positive(self.y)
+    def _step_lengths(self, members: Incidence) -> Vector | None:
+        """Relative step lengths of the inner cells that are worked on, if they differ."""
         if self.loss != POISSON:
-            return self._sizes
-        if not mean:
-            return np.ones(len(self.y))
-        return np.asarray(np.maximum(self.y, SCHEDULE.shortest * mean) / self._unit)
+            return self._lengths and self._lengths(members)
+        y = self._primal[1]
+        mean = float(y.sum()) / max(int(np.count_nonzero(y)), 1)
+        return np.maximum(y, SCHEDULE.shortest * mean) / self._unit if mean else None
 
-    def _take(self, cells: Positions) -> None:
+    def _row_sums(self, members: Incidence) -> Vector:
+        """How many published cells count each inner cell; one entry where all are the same."""
+        if self._row_sum:
+            return np.array([self._row_sum])
+        return np.maximum(members.adjoint(np.sign(self.weights[:-1])), 1.0)
+
+    def _take(self, cells: Positions | slice) -> None:
         """Work on some of the inner cells, and on the published cells that they can change."""
-        members, lengths = self.members.restricted(cells), self._lengths[cells]
+        self._tail = np.empty((0, 0), dtype=np.uint32)  # the last list goes before the next comes
+        members = self.members if isinstance(cells, slice) else self.members.restricted(cells)
+        self.cells, self._rows = cells, self._row_sums(members)
+        lengths = self._step_lengths(members)
+        if lengths is None:
+            lengths = np.ones(members.n_inner)
+        else:
+            self._rows = self._rows / lengths
         reached = np.append(members.aggregate(lengths), 0.0)
         live = reached[:-1] > 0
         keep = live | (self.z[:-1] != 0)
-        self._cells, self._kept = cells, np.append(np.flatnonzero(keep), len(keep))
-        self._members = members.compact(keep, live)
-        is_whole = self._members is self.members
-        if not is_whole or self._places.shape != self.members.index.shape[::-1]:
-            self._places = self._members.index.T.astype(np.uint32, order="C")
-        self._rows = self.rows[cells] / lengths
+        if np.count_nonzero(keep) > SCHEDULE.compact * len(keep):
+            keep[:] = True
+        members = members.compact(keep, live)
+        self._kept = np.append(np.flatnonzero(keep), len(keep))
         self._columns = np.where(reached > 0, reached, 1.0)[self._kept]
+        self._edges = members.edges
+        self._head = members.head.T.astype(np.uint32, order="C")
+        self._tail = members.tail.T.astype(np.uint32, order="C")
 
 
 def _shrunk(v: Vector, lower: Vector, upper: Vector) -> Vector:
@@ -265,18 +322,7 @@ def _levels(cost: Vector) -> Vector:
     return np.append(0.0, np.quantile(positive, np.linspace(0.0, 1.0, SCHEDULE.cost_levels)))
 
 
-def _far_below(sizes: Vector) -> Vector:
-    """Ones, less for cells far smaller than others; cells of size zero are not seen at all."""
-    seen = sizes > 0
-    mean = SCHEDULE.far_below * (float(sizes[seen].mean()) if seen.any() else 1.0)
-    return np.where(seen, np.minimum(1.0, sizes / mean), 1.0)
-
-
 def _mean_cell(members: Incidence, z: Vector) -> float:
     """The inner cell of a constant table with the published total."""
     covered = max((len(c) and float(z[c].sum()) for c in members.cells), default=0.0)
     return max(covered, 0.0) / max(members.n_inner, 1)
-
-
-def _mean_positive(y: Vector) -> float:
-    return float(y.sum()) / max(int(np.count_nonzero(y)), 1)

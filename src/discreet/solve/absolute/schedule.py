@@ -20,7 +20,9 @@ class Schedule:
         much as thirty steps on a sparse table.
       inactive: Zero cells are left out if their slope is below minus this share of the largest
         weight; less lets cells in and out all the time.
-      worthwhile: Share of cells above which leaving some out saves nothing.
+      worthwhile: Share of cells above which leaving some out saves neither time nor memory.
+      piece: Inner cells whose published cells are listed at a time to judge each on its own.
+      compact: Share of published cells to keep above which leaving out the others saves nothing.
       shortest: Step of an empty cell under a Poisson loss, as a share of the mean positive one's.
       far_below: Share of the mean size below which cells take shorter steps.
       cost_levels: Classes of published cells by what they cost, when a dual vector is made feasible
@@ -62,6 +64,8 @@ class Schedule:
     look_every: int = 200
     inactive: float = 0.005
     worthwhile: float = 0.7
+    piece: int = 500_000
+    compact: float = 0.9
     shortest: float = 0.01
     far_below: float = 1e-3
     cost_levels: int = 16

@@ -10,6 +10,7 @@ the gap of a single cell.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,46 +18,70 @@ from numpy.typing import NDArray
 from discreet.design.incidence import Incidence
 from discreet.design.products import dot
 from discreet.progress import report
-from discreet.solve.absolute.certificate import Answer, Gaps, largest, ridge_size
+from discreet.solve.absolute.certificate import Answer, Gaps, Inner, largest, ridge_size
 from discreet.solve.absolute.kernels import ABSOLUTE
 from discreet.solve.absolute.primal_dual import PrimalDual
 from discreet.solve.absolute.schedule import SCHEDULE
 from discreet.solve.fit import Status
-from discreet.solve.least_squares.goal import Goal
+from discreet.solve.least_squares.goal import Accuracy, gradient_limits, smallest_sizes
 
 Vector = NDArray[np.float64]
+Positions = NDArray[np.int64]
 
 
-def search(members: Incidence, z: Vector, weights: Vector, goal: Goal, max_steps: int) -> Answer:
+def search(
+    members: Incidence, z: Vector, weights: Vector, accuracy: Accuracy, max_steps: int
+) -> Answer:
     """The best table and dual vectors that steps of both runs, so many together, lead to."""
-    used, none = weights > 0, np.zeros(len(members.nested), dtype=bool)
-    groups = members if used.all() else members.using(used, none)
-    state = _Search(groups, z, weights, goal, max_steps)
+    state = _Search(members, z, weights, accuracy, max_steps)
     state.run()
     if not state.ridge:
         state.keep()
-    return Answer(state.y, state.dual, state.ridge, state.ridge_dual, state.steps, state.status)
+    cells, values = state.table
+    y = np.zeros(members.n_inner)
+    y[cells] = values
+    return Answer(y, state.dual, state.ridge, state.ridge_dual, state.steps, state.status)
 
 
 class _Search:
-    """The state of both runs, and the best that they have found."""
+    """The state of both runs, and the best that they have found.
+
+    Attributes:
+      table: Positions and values of the inner cells that are not zero.
+      dual: The dual vector that bounds the loss.
+      ridge: The ridge of the table.
+      ridge_dual: The dual vector of the loss with that ridge.
+      steps: Steps of both runs.
+      status: How the search has ended.
+    """
 
     def __init__(
-        self, members: Incidence, z: Vector, weights: Vector, goal: Goal, max_steps: int
+        self, members: Incidence, z: Vector, weights: Vector, accuracy: Accuracy, max_steps: int
     ) -> None:
-        self._z, self._weights, self._goal, self._max_steps = z, weights, goal, max_steps
-        self._tolerance = goal.accuracy.tolerance
-        self._path = PrimalDual(members, z, weights, ABSOLUTE, goal.size)
+        self._z, self._weights, self._accuracy, self._max_steps = z, weights, accuracy, max_steps
+        self._tolerance = accuracy.tolerance
+        sizes = smallest_sizes(members, z, weights, accuracy.count)
+        self._largest = largest(sizes)
+        seen = int(np.count_nonzero(sizes))
+        self._small = SCHEDULE.far_below * (float(sizes.sum()) / seen if seen else 1.0)
+        differ = bool((sizes[sizes > 0] < self._small).any())
+        del sizes
+        self._path = PrimalDual(members, z, weights, ABSOLUTE, self._lengths if differ else None)
         self._free = self._path  # until it goes its own way, from a table that is sparse already
-        self.y, self._slopes = np.zeros((2, members.n_inner))
+        self.table: tuple[Positions | slice, Vector] = (slice(0), np.zeros(0))
         self.dual = self.ridge_dual = np.zeros(len(z))
         self.ridge, self.steps, self.status = 0.0, 0, Status.stalled
         self._bound, self._least = 0.0, dot(weights, np.abs(z))
         self._floor = SCHEDULE.small_loss * self._least or 1.0
 
+    def _lengths(self, members: Incidence) -> Vector:
+        """Ones, less for cells far smaller than others; cells of size zero are not seen at all."""
+        sizes = smallest_sizes(members, self._z, self._weights, self._accuracy.count)
+        return np.where(sizes > 0, np.minimum(1.0, sizes / self._small), 1.0)
+
     def run(self) -> None:
         """Lower the ridge until it costs no more than the tolerance, and prove it."""
-        unit = largest(self._weights) / largest(self._goal.size)
+        unit = largest(self._weights) / self._largest
         ridge = SCHEDULE.first_ridge * unit
         while ridge >= SCHEDULE.last_ridge * unit:
             self._path.set_ridge(ridge)
@@ -84,7 +109,8 @@ class _Search:
     def keep(self) -> None:
         """Keep the table with the present ridge, and the dual vector that goes with it."""
         run = self._path
-        self.y, self.ridge, self.ridge_dual = run.y.copy(), run.ridge, run.u[:-1].copy()
+        self.table = (run.cells, run.point.copy())
+        self.ridge, self.ridge_dual = run.ridge, run.u[:-1].copy()
 
     def _look(self, loss: float, steps: int) -> None:
         """Let the run without a ridge show how small the loss can be."""
@@ -96,7 +122,7 @@ class _Search:
 
     def _is_reached(self, at: Gaps) -> bool:
         """Whether the ridge problem is solved, and its loss is the smallest one seen."""
-        solved = at.total / ridge_size(at.loss, self._path.ridge, self._path.y)
+        solved = at.total / ridge_size(at.loss, self._path.ridge, self._path.point)
         worst = max(solved, (at.loss - self._least) / self._size(at.loss))
         known = max(worst, self._gap(at.loss))
         report("least absolute deviation", math.log(max(known, 1e-300)) / math.log(self._tolerance))
@@ -118,7 +144,8 @@ class _Search:
             harmless = self._tolerance / 2 * self._size(at.loss)
             return at.loss - self._least > max(SCHEDULE.blame * at.total, harmless)
         own = SCHEDULE.settled * self._own(self._path)
-        return max(at.own(self._goal), self._own(self._free)) <= own
+        unfinished = at.own(self._accuracy, self._limits)
+        return max(unfinished, self._own(self._free)) <= own
 
     def _prove(self) -> bool:
         """Raise the bound and look for a smaller loss, unless there are no steps left."""
@@ -130,7 +157,6 @@ class _Search:
         dual = self._free.feasible_dual(self._weights)
         if (value := dot(self._z, dual)) > self._bound:
             self._bound, self.dual = value, dual
-            self._slopes = self._free.slopes(np.append(dual, 0.0))
         return True
 
     def _iterate(self, run: PrimalDual) -> bool:
@@ -139,19 +165,32 @@ class _Search:
         if left <= 0:
             self.status = Status.max_steps
             return False
+        other = self._path if run is self._free else self._free
+        other.forget_slopes()
         self.steps += run.iterate(min(SCHEDULE.check_every, left))
         return True
 
     def _ridge_gaps(self) -> Gaps:
         run = self._path
         residual = self._z - run.current_margins()
-        return Gaps.of(self._weights, residual, run.y, run.u[:-1], run.current_slopes, run.ridge)
+        return Gaps.of(self._weights, residual, run.u[:-1], run.touched(), run.ridge)
 
     def _own(self, run: PrimalDual) -> float:
         """The widest gap of a cell of its own between a run's table and the best dual vector."""
-        residual = self._z - run.current_margins()
-        gaps = Gaps.of(self._weights, residual, run.y, self.dual, self._slopes)
-        return gaps.own(self._goal)
+        residual, (cells, y) = self._z - run.current_margins(), run.positive()
+        inner = Inner(cells, y, self._by_pieces(cells, lambda members: members.adjoint(self.dual)))
+        gaps = Gaps.of(self._weights, residual, self.dual, inner)
+        return gaps.own(self._accuracy, self._limits)
+
+    def _limits(self, cells: Positions) -> Vector:
+        """The largest gradients of some inner cells."""
+        given = (self._z, self._weights, self._accuracy)
+        return self._by_pieces(cells, lambda members: gradient_limits(members, *given))
+
+    def _by_pieces(self, cells: Positions, of: Callable[[Incidence], Vector]) -> Vector:
+        """A value for each of some inner cells, from lists of the published cells of a few."""
+        pieces = np.array_split(cells, len(cells) // SCHEDULE.piece + 1)
+        return np.concatenate([of(self._path.members.restricted(piece)) for piece in pieces])
 
     def _gap(self, loss: float) -> float:
         return (loss - self._bound) / self._size(loss)

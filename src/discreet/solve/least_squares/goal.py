@@ -10,15 +10,22 @@ weights are alike. Nothing is divided by the largest entry of anything.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.design.base import Design
 from discreet.solve.least_squares.basis import pseudo_inverse
 from discreet.solve.least_squares.schedule import GOAL
 
 Vector = NDArray[np.float64]
+
+
+class InnerCells(Protocol):
+    """All inner cells of a design, or some."""
+
+    def adjoint(self, z: Vector, /) -> Vector:
+        """For each of them the sum over the published cells that it counts in."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +68,7 @@ class Goal:
     @classmethod
     def of(
         cls,
-        design: Design,
+        design: InnerCells,
         z: Vector,
         weights: Vector,
         held: NDArray[np.int64],
@@ -70,19 +77,31 @@ class Goal:
         """The limits of a problem; held margins have multipliers, whatever their weight."""
         size, soft, deviation = np.abs(z), weights.copy(), accuracy.deviation(z)
         soft[held] = 0.0
-        smallest = pseudo_inverse(design.adjoint((weights > 0) / np.maximum(size, accuracy.count)))
-        total, spread = design.adjoint(soft), design.adjoint(pseudo_inverse(soft))
-        seen = total > 0
-        elsewhere = _unit(soft.sum(), pseudo_inverse(soft).sum())
-        unit = np.where(seen, _unit(total, spread), elsewhere)
+        smallest = smallest_sizes(design, z, weights, accuracy.count)
+        total = design.adjoint(soft)
         return cls(
             accuracy,
-            np.maximum(deviation * unit, GOAL.rounding * design.adjoint(soft * size)),
-            np.where(seen, total, elsewhere),
+            gradient_limits(design, z, soft, accuracy),
+            np.where(total > 0, total, _unit(soft.sum(), pseudo_inverse(soft).sum())),
             np.maximum(deviation, GOAL.resolved * size),
             GOAL.choice * np.maximum(deviation, GOAL.resolved * smallest),
             smallest,
         )
+
+
+def gradient_limits(design: InnerCells, z: Vector, soft: Vector, accuracy: Accuracy) -> Vector:
+    """For every inner cell the largest gradient, with the weights of the margins not held."""
+    total, spread = design.adjoint(soft), design.adjoint(pseudo_inverse(soft))
+    elsewhere = _unit(soft.sum(), pseudo_inverse(soft).sum())
+    unit = np.where(total > 0, _unit(total, spread), elsewhere)
+    return np.maximum(
+        accuracy.deviation(z) * unit, GOAL.rounding * design.adjoint(soft * np.abs(z))
+    )
+
+
+def smallest_sizes(design: InnerCells, z: Vector, weights: Vector, count: float) -> Vector:
+    """The size of the smallest published cells that count each inner cell; zero where none does."""
+    return pseudo_inverse(design.adjoint((weights > 0) / np.maximum(np.abs(z), count)))
 
 
 def _unit(total: Vector, spread: Vector) -> Vector:

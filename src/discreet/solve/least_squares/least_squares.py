@@ -43,9 +43,9 @@ class LeastSquares(FitterBase):
     inner cells may be negative. Certified by the normal equations and by :math:`y = s + qX\nu`.
 
     Cost: on complete designs with flat variables, or with every combination of levels published,
-    a few passes over the inner cells. On large tables with structural zeros, and on those too large
-    to store, some hundred passes that store nothing of the table's size. Otherwise conjugate
-    gradients, one pass there and one back for each step.
+    a few passes over the inner cells. On large tables with structural zeros or a starting table,
+    and on those too large to store, some hundred passes that store nothing else of the table's
+    size. Otherwise conjugate gradients, one pass there and one back for each step.
 
     Args:
       tolerance: Largest deviation of a published cell from what the normal equations demand, in
@@ -89,7 +89,7 @@ def _fit(
     weights: NDArray[Any] | None = None,
 ) -> Fit:
     began, accuracy = time.perf_counter(), Accuracy(options.tolerance, options.count)
-    if prior.is_plain and (unstored := _unstored(structure, z, weights, accuracy)) is not None:
+    if (unstored := _unstored(structure, prior, z, weights, accuracy)) is not None:
         return unstored
     design = structure.design
     problem = Problem.of(design, z, weights, prior, accuracy)
@@ -104,18 +104,26 @@ def _fit(
 
 
 def _unstored(
-    structure: Structure, z: NDArray[Any], weights: NDArray[Any] | None, accuracy: Accuracy
+    structure: Structure,
+    prior: Prior,
+    z: NDArray[Any],
+    weights: NDArray[Any] | None,
+    accuracy: Accuracy,
 ) -> Fit | None:
-    """The fit by fused passes, where there is no closed form: large tables with zeros, or huge."""
+    """The fit by fused passes, where there is no closed form.
+
+    That is so for large tables with zeros or a starting table, and for those too large to store.
+    """
     design = structure.design
-    is_large = design.n_inner >= DUAL.never_stored and not design.is_complete
+    has_closed_form = prior.is_plain and design.is_complete
+    is_large = design.n_inner >= DUAL.never_stored and not has_closed_form
     are_few = design.n_published <= LEAST_SQUARES.few_published * design.n_inner
     if not (is_large and are_few) and design.n_inner < LARGEST_DENSE:
         return None
     targets = Targets.checked(design, z, weights, np.zeros(0, dtype=np.int64))
     if not suits(design, targets.weights):
         return None
-    fit = UnstoredFit.of(design, "linear", targets, accuracy)()
+    fit = UnstoredFit.of(design, "linear", targets, accuracy, prior=prior)()
     if fit is not None:
         fit.notes["structure"] = structure.kind.value
     return fit

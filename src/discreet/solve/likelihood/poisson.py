@@ -212,15 +212,15 @@ class _Search:
         positive, so their difference tells how well both are known. Slopes for the choice of cells
         that may be positive are the larger ones of the two.
         """
-        state, loss, mu = self._state, self.loss, self._state.margins(self._state.y)
+        state, loss, mu = self._state, self.loss, self._state.current_margins()
         gap = 2 * loss.gap(mu, self._bound)
         done = math.log(min(max(gap, 1e-300), 1.0)) / math.log(self._given.options.tolerance)
         report("Poisson fit", done)
         if not math.isfinite(gap):
             return math.inf
         score = loss.score(mu)
-        doubt = state.slopes(np.append(np.where(loss.z > 0, state.u[:-1] - score, 0.0), 0.0))
-        slopes = state.slopes(np.append(score, 0.0))
+        doubt = state.members.adjoint(np.where(loss.z > 0, state.u[:-1] - score, 0.0))
+        slopes = state.members.adjoint(score)
         self._slopes = slopes + np.maximum(doubt, 0.0)
         worst = max(float(np.abs(doubt).max(initial=0.0)), float(slopes.max(initial=0.0)))
         return max(gap, min(worst / loss.top / SCHEDULE.sure, gap / SCHEDULE.negligible))
