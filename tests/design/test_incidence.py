@@ -100,3 +100,12 @@ def test_cells_are_restricted_to_in_the_order_given(name):
         u = rng.normal(size=design.n_published)
         found = members.restricted(cells).adjoint(u)
         np.testing.assert_allclose(found, (dense(design) @ u)[cells], atol=1e-9)
+
+
+def test_a_full_crossing_needs_no_index_as_long_as_the_table():
+    axes = {"a": 40, "b": 50, "c": 20, "d": 30}
+    members = Incidence.of(dc.Design.product(axes, dc.margins(list(axes), 2)))
+    assert members.n_inner == 1_200_000
+    assert members.head.size + members.tail.size < 0.02 * members.n_inner
+    chosen = np.array([7, 1_199_999, 30_000])
+    np.testing.assert_array_equal(members.restricted(chosen).index, members.index[:, chosen])

@@ -5,11 +5,16 @@ The blocks of a structured table that no other block refines are such groups; th
 general matrix are packed into them. Coarser blocks are sums over a group. So :math:`X^\top y` is
 one pass over the inner cells, and a short pass over published cells for the rest; :math:`Xz` is the
 same backwards.
+
+In a full crossing the position of an inner cell in a block is a sum over the axes. The axes are cut
+in two, and what either part adds is listed for each of its combinations: two short lists instead of
+an index as long as the table.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -18,6 +23,7 @@ from numpy.typing import NDArray
 from discreet.design.axis import OUTSIDE
 from discreet.design.base import Design
 from discreet.design.incidence_kernels import Index, Real, Sums, hand_down, pack_columns, sum_up
+from discreet.design.product import ProductDesign
 from discreet.design.structured import StructuredDesign
 
 Marks = NDArray[np.bool_]
@@ -45,16 +51,22 @@ class Nested:
 class Incidence:
     """The published cells of inner cells, group by group.
 
-    Memory: four bytes for each group and inner cell.
+    Inner cell `i` counts in cell `head[g, i // n] + tail[g, i % n]` of group `g`, where `n` is the
+    length of the tail; sums of `n_published` or more stand for none.
+
+    Memory: four bytes for each group and inner cell where these are listed, next to nothing for
+    full crossings.
 
     Attributes:
-      index: Groups × inner cells; `n_published` where an inner cell counts in no cell of a group.
+      head: Groups × combinations of the first axes; a single one where inner cells are listed.
+      tail: Groups × combinations of the other axes, or all inner cells.
       cells: The published cells of each group.
       nested: Coarser blocks, each after the block it is summed from.
       position: Where the published cells lie in the design.
     """
 
-    index: Index
+    head: Index
+    tail: Index
     cells: tuple[Index, ...]
     nested: tuple[Nested, ...]
     position: Positions
@@ -71,13 +83,18 @@ class Incidence:
         return cls._structured(structured, position)
 
     @classmethod
+    def _listed(
+        cls, index: Index, cells: tuple[Index, ...], nested: tuple[Nested, ...], position: Positions
+    ) -> Incidence:
+        """Inner cells listed one by one, groups × inner cells."""
+        return cls(np.zeros((len(index), 1), np.int32), index, cells, nested, position)
+
+    @classmethod
     def _structured(cls, design: StructuredDesign, position: Positions) -> Incidence:
         groups = sorted(k for k, source in design.plan if source is None)
         number = {k: place for place, k in enumerate(groups)}
-        index = np.empty((len(groups), design.n_inner), dtype=np.int32)
-        for row, k in zip(index, groups, strict=True):
-            where = design.published_in(k)
-            row[:] = np.where(where == OUTSIDE, design.n_published, where)
+        full = design.product_form
+        head, tail = _listed_cells(design, groups) if full is None else _crossed(full, groups)
         nested = []
         for k, source in design.plan:
             if source is not None:
@@ -85,7 +102,7 @@ class Incidence:
                 nested.append(Nested(number[source], _positions(design, k), fine, coarse))
                 number[k] = len(number)
         cells = tuple(_positions(design, k) for k in groups)
-        return cls(index, cells, tuple(nested), position)
+        return cls(head, tail, cells, tuple(nested), position)
 
     @classmethod
     def _packed(cls, design: Design, position: Positions) -> Incidence:
@@ -96,17 +113,24 @@ class Incidence:
         column = np.repeat(np.arange(design.n_published), np.diff(columns.indptr))
         index[group[column], columns.indices] = column
         cells = [np.flatnonzero(group == g).astype(np.int32) for g in range(n_groups)]
-        return cls(index, tuple(cells), (), position)
+        return cls._listed(index, tuple(cells), (), position)
 
     @property
     def n_inner(self) -> int:
         """Number of inner cells."""
-        return int(self.index.shape[1])
+        return int(self.head.shape[1] * self.tail.shape[1])
 
     @property
     def n_published(self) -> int:
         """Number of published cells, and the position that stands for none."""
         return len(self.position)
+
+    @cached_property
+    def index(self) -> Index:
+        """Groups × inner cells; `n_published` where an inner cell counts in no cell of a group."""
+        if self.head.shape[1] == 1:
+            return self.tail
+        return np.array([self.row(g) for g in range(len(self.head))])
 
     def aggregate(self, y: Real) -> Real:
         """The sums of the inner cells in each published cell."""
@@ -122,8 +146,8 @@ class Incidence:
 
     @property
     def sums(self) -> Sums:
-        """What compiled loops need: the index, and the edges of nested sums."""
-        return self.index, *self.edges
+        """What compiled loops need: heads, tails, and the edges of nested sums."""
+        return self.head, self.tail, *self.edges
 
     @cached_property
     def ordered(self) -> Index:
@@ -146,10 +170,10 @@ class Incidence:
 
     def restricted(self, inner: Positions) -> Incidence:
         """The same published cells over some of the inner cells, in the order given."""
-        if np.array_equal(inner, np.arange(self.n_inner)):
+        if len(inner) == self.n_inner and np.array_equal(inner, np.arange(self.n_inner)):
             return self
-        index = np.ascontiguousarray(self.index[:, inner])
-        return Incidence(index, self.cells, self.nested, self.position)
+        index = self._at(self.head, self.tail, inner)
+        return self._listed(index, self.cells, self.nested, self.position)
 
     def compact(self, keep: Marks, live: Marks) -> Incidence:
         """The same inner cells with only some published cells, which are numbered anew.
@@ -171,7 +195,7 @@ class Incidence:
                 Nested(block.source, number[block.cells[keep[block.cells]]], fine, coarse)
             )
         cells = tuple(number[c[keep[c]]] for c in self.cells)
-        return Incidence(number[self.index], cells, tuple(nested), self.position[keep])
+        return self._listed(number[self.index], cells, tuple(nested), self.position[keep])
 
     def using(self, used: Marks, implied: Marks) -> Incidence:
         """Groups for the published cells in use, with none that are implied by another group.
@@ -181,7 +205,7 @@ class Incidence:
           implied: For each nested block whether the block it is summed from says it all.
         """
         if used.all() and implied.all():
-            return Incidence(self.index, self.cells, (), self.position)
+            return replace(self, nested=())
         lookup = np.where(np.append(used, False), np.arange(len(used) + 1), len(used))
         cells = [*self.cells, *(block.cells for block in self.nested)]
         needed = [*([True] * len(self.cells)), *~implied]
@@ -189,21 +213,68 @@ class Incidence:
         index = np.empty((len(kept), self.n_inner), dtype=np.int32)
         for row, g in zip(index, kept, strict=True):
             row[:] = lookup[self.row(g)]
-        return Incidence(index, tuple(cells[g][used[cells[g]]] for g in kept), (), self.position)
+        used_cells = tuple(cells[g][used[cells[g]]] for g in kept)
+        return self._listed(index, used_cells, (), self.position)
 
-    def row(self, number: int, inner: Positions | slice = slice(None)) -> Index:
-        """The published cell of inner cells in a group or nested block."""
+    def row(self, number: int, inner: Positions | None = None) -> Index:
+        """The published cell of inner cells, all by default, in a group or nested block."""
         if number < len(self.cells):
-            return np.asarray(self.index[number, inner])
+            head, tail = self.head[number], self.tail[number]
+            return self._joined(head, tail) if inner is None else self._at(head, tail, inner)
         block = self.nested[number - len(self.cells)]
         up = np.full(self.n_published + 1, self.n_published, dtype=np.int32)
         up[block.fine] = block.coarse
         return up.take(self.row(block.source, inner))
 
+    def _at(self, head: Index, tail: Index, inner: Positions) -> Index:
+        """The published cells of some inner cells in groups with these heads and tails."""
+        if head.shape[-1] == 1:
+            return np.ascontiguousarray(tail[..., inner])
+        first, last = np.divmod(inner, tail.shape[-1])
+        index = head.take(first, axis=-1)
+        index += tail.take(last, axis=-1)
+        return np.minimum(index, self.n_published, out=index)
+
+    def _joined(self, head: Index, tail: Index) -> Index:
+        """The published cells of all inner cells in a group."""
+        if len(head) == 1:
+            return tail
+        every = np.add.outer(head, tail).ravel()
+        return np.minimum(every, self.n_published, out=every)
+
 
 def _positions(design: StructuredDesign, k: int) -> Index:
     place = design.slice_of(k)
     return np.arange(place.start, place.stop, dtype=np.int32)
+
+
+def _listed_cells(design: StructuredDesign, groups: list[int]) -> tuple[Index, Index]:
+    """The heads and tails of listed inner cells: nothing, and everything."""
+    index = np.empty((len(groups), design.n_inner), dtype=np.int32)
+    for row, k in zip(index, groups, strict=True):
+        where = design.published_in(k)
+        row[:] = np.where(where == OUTSIDE, design.n_published, where)
+    return np.zeros((len(groups), 1), np.int32), index
+
+
+def _crossed(design: ProductDesign, groups: list[int]) -> tuple[Index, Index]:
+    """The heads and tails of a full crossing, cut where they are shortest together."""
+    n, shape = len(design.axes), design.shape
+    cut = min(range(n + 1), key=lambda a: math.prod(shape[:a]) + math.prod(shape[a:]))
+    head = [_added(design, k, range(cut), 0) for k in groups]
+    tail = [_added(design, k, range(cut, n), int(design.offsets[k])) for k in groups]
+    return np.array(head, dtype=np.int32), np.array(tail, dtype=np.int32)
+
+
+def _added(design: ProductDesign, k: int, axes: range, first: int) -> NDArray[np.int64]:
+    """What every combination of some axes adds to a position in block `k`, from `first` on."""
+    block, total = design.blocks[k], np.array([first], dtype=np.int64)
+    for a in axes:
+        level, length = block.levels[a], math.prod(block.shape[a + 1 :])
+        group = np.zeros(design.shape[a], np.int64) if level is None else level.group
+        added = np.where(group == OUTSIDE, design.n_published, group * length)
+        total = np.add.outer(total, added).ravel()
+    return np.minimum(total, design.n_published)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,7 +1,8 @@
 """Compiled sums over the published cells of inner cells.
 
-The sums of an `Incidence` come as its index (groups × inner cells, one past the published cells
-where there is none) and as edges: published cells that are summed into coarser ones, finest first.
+The sums of an `Incidence` come as heads and tails, which add up to the published cell of each group
+and inner cell (beyond the last one where there is none), and as edges: published cells that are
+summed into coarser ones, finest first.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 Real = NDArray[np.float64]
 Index = NDArray[np.int32]
-Sums = tuple[Index, Index, Index]
+Sums = tuple[Index, Index, Index, Index]
 
 
 @njit(cache=True)
@@ -32,26 +33,34 @@ def lower(fine: Index, coarse: Index, published: Real) -> None:
 @njit(cache=True)
 def sum_up(sums: Sums, inner: Real, published: Real) -> None:
     """Write the sums of inner cells to the published cells."""
-    index, fine, coarse = sums
+    head, tail, fine, coarse = sums
     published[:] = 0.0
-    for i in range(len(inner)):
-        for g in range(index.shape[0]):
-            if index[g, i] < len(published):
-                published[index[g, i]] += inner[i]
+    n = tail.shape[1]
+    for h in range(head.shape[1]):
+        first, part = head[:, h].copy(), inner[h * n : (h + 1) * n]
+        for i in range(n):
+            for g in range(len(tail)):
+                k = np.uint32(first[g] + tail[g, i])  # never negative: no check for that
+                if k < len(published):
+                    published[k] += part[i]
     lift(fine, coarse, published)
 
 
 @njit(cache=True)
 def hand_down(sums: Sums, published: Real, inner: Real) -> None:
     """Write to each inner cell the sum over its published cells, which are used up."""
-    index, fine, coarse = sums
+    head, tail, fine, coarse = sums
     lower(fine, coarse, published)
     inner[:] = 0.0
-    for g in range(index.shape[0]):
-        row = index[g]
-        for i in range(len(row)):
-            if row[i] < len(published):
-                inner[i] += published[row[i]]
+    n = tail.shape[1]
+    for h in range(head.shape[1]):
+        part = inner[h * n : (h + 1) * n]
+        for g in range(len(tail)):
+            first, row = head[g, h], tail[g]
+            for i in range(n):
+                k = first + row[i]
+                if k < len(published):
+                    part[i] += published[k]
 
 
 @njit(cache=True)
