@@ -14,7 +14,7 @@ an index as long as the table.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -54,7 +54,8 @@ class Incidence:
     Inner cell `i` counts in cell `head[g, i // n] + tail[g, i % n]` of group `g`, where `n` is the
     length of the tail; sums of `n_published` or more stand for none.
 
-    Memory: next to nothing for full crossings, else four bytes for each group and inner cell.
+    Memory: four bytes for each group and inner cell where these are listed, next to nothing for
+    full crossings.
 
     Attributes:
       head: Groups × combinations of the first axes; a single one where inner cells are listed.
@@ -83,11 +84,7 @@ class Incidence:
 
     @classmethod
     def _listed(
-        cls,
-        index: Index,
-        cells: tuple[Index, ...],
-        nested: tuple[Nested, ...],
-        position: Positions,
+        cls, index: Index, cells: tuple[Index, ...], nested: tuple[Nested, ...], position: Positions
     ) -> Incidence:
         """Inner cells listed one by one, groups × inner cells."""
         return cls(np.zeros((len(index), 1), np.int32), index, cells, nested, position)
@@ -97,7 +94,7 @@ class Incidence:
         groups = sorted(k for k, source in design.plan if source is None)
         number = {k: place for place, k in enumerate(groups)}
         full = design.product_form
-        head, tail = _one_by_one(design, groups) if full is None else _crossed(full, groups)
+        head, tail = _listed_cells(design, groups) if full is None else _crossed(full, groups)
         nested = []
         for k, source in design.plan:
             if source is not None:
@@ -149,7 +146,7 @@ class Incidence:
 
     @property
     def sums(self) -> Sums:
-        """What compiled loops need: heads and tails, and the edges of nested sums."""
+        """What compiled loops need: heads, tails, and the edges of nested sums."""
         return self.head, self.tail, *self.edges
 
     @cached_property
@@ -167,8 +164,8 @@ class Incidence:
     def sizes(self) -> NDArray[np.int64]:
         """Number of inner cells in each published cell of the groups."""
         counted = np.zeros(self.n_published + 1, dtype=np.int64)
-        for g in range(len(self.cells)):
-            counted += np.bincount(self.row(g), minlength=self.n_published + 1)
+        for row in self.index:
+            counted += np.bincount(row, minlength=self.n_published + 1)
         return counted[:-1]
 
     def restricted(self, inner: Positions) -> Incidence:
@@ -208,7 +205,7 @@ class Incidence:
           implied: For each nested block whether the block it is summed from says it all.
         """
         if used.all() and implied.all():
-            return Incidence(self.head, self.tail, self.cells, (), self.position)
+            return replace(self, nested=())
         lookup = np.where(np.append(used, False), np.arange(len(used) + 1), len(used))
         cells = [*self.cells, *(block.cells for block in self.nested)]
         needed = [*([True] * len(self.cells)), *~implied]
@@ -216,8 +213,8 @@ class Incidence:
         index = np.empty((len(kept), self.n_inner), dtype=np.int32)
         for row, g in zip(index, kept, strict=True):
             row[:] = lookup[self.row(g)]
-        numbers = tuple(cells[g][used[cells[g]]] for g in kept)
-        return self._listed(index, numbers, (), self.position)
+        used_cells = tuple(cells[g][used[cells[g]]] for g in kept)
+        return self._listed(index, used_cells, (), self.position)
 
     def row(self, number: int, inner: Positions | None = None) -> Index:
         """The published cell of inner cells, all by default, in a group or nested block."""
@@ -232,7 +229,7 @@ class Incidence:
     def _at(self, head: Index, tail: Index, inner: Positions) -> Index:
         """The published cells of some inner cells in groups with these heads and tails."""
         if head.shape[-1] == 1:
-            return tail[..., inner]
+            return np.ascontiguousarray(tail[..., inner])
         first, last = np.divmod(inner, tail.shape[-1])
         index = head.take(first, axis=-1)
         index += tail.take(last, axis=-1)
@@ -251,7 +248,7 @@ def _positions(design: StructuredDesign, k: int) -> Index:
     return np.arange(place.start, place.stop, dtype=np.int32)
 
 
-def _one_by_one(design: StructuredDesign, groups: list[int]) -> tuple[Index, Index]:
+def _listed_cells(design: StructuredDesign, groups: list[int]) -> tuple[Index, Index]:
     """The heads and tails of listed inner cells: nothing, and everything."""
     index = np.empty((len(groups), design.n_inner), dtype=np.int32)
     for row, k in zip(index, groups, strict=True):

@@ -1,6 +1,7 @@
 """Compiled sums over the published cells of inner cells.
 
-The sums of an `Incidence` come as its heads and tails, and as edges: published cells that are
+The sums of an `Incidence` come as heads and tails, which add up to the published cell of each group
+and inner cell (beyond the last one where there is none), and as edges: published cells that are
 summed into coarser ones, finest first.
 """
 
@@ -34,13 +35,14 @@ def sum_up(sums: Sums, inner: Real, published: Real) -> None:
     """Write the sums of inner cells to the published cells."""
     head, tail, fine, coarse = sums
     published[:] = 0.0
+    n = tail.shape[1]
     for h in range(head.shape[1]):
-        for i in range(tail.shape[1]):
-            value = inner[h * tail.shape[1] + i]
-            for g in range(tail.shape[0]):
-                k = head[g, h] + tail[g, i]
+        first, part = head[:, h].copy(), inner[h * n : (h + 1) * n]
+        for i in range(n):
+            for g in range(len(tail)):
+                k = np.uint32(first[g] + tail[g, i])  # never negative: no check for that
                 if k < len(published):
-                    published[k] += value
+                    published[k] += part[i]
     lift(fine, coarse, published)
 
 
@@ -53,7 +55,7 @@ def hand_down(sums: Sums, published: Real, inner: Real) -> None:
     n = tail.shape[1]
     for h in range(head.shape[1]):
         part = inner[h * n : (h + 1) * n]
-        for g in range(tail.shape[0]):
+        for g in range(len(tail)):
             first, row = head[g, h], tail[g]
             for i in range(n):
                 k = first + row[i]
