@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
@@ -9,10 +11,14 @@ from numpy.typing import NDArray
 from discreet.solve.integer.anneal import Stage, restart
 from discreet.solve.integer.chains import Compiled
 from discreet.solve.integer.kernels import (
+    FIRST,
     HIGH,
     LOW,
+    ZERO,
     Chain,
     Model,
+    Places,
+    Random,
     accepts,
     below,
     breach,
@@ -22,13 +28,12 @@ from discreet.solve.integer.kernels import (
     partner,
     step_down,
     step_up,
-    word,
 )
 from discreet.solve.integer.problem import Problem, Real
 from discreet.solve.integer.schedule import SCHEDULE
 
 Limits = tuple[Real, Real]
-_TRIES = SCHEDULE.tries
+_TRIES, _PARTNERS, _TENURE = SCHEDULE.tries, SCHEDULE.partners, SCHEDULE.tenure
 
 
 def mended(form: Compiled, chain: Chain, stage: Stage) -> Limits:
@@ -60,6 +65,7 @@ def keep_limits(
       How many violations are left.
     """
     strict = form.with_limits(*limits, SCHEDULE.excess)
+    tabu = np.zeros(len(chain.y), dtype=np.int64)
     best, fewest, waited = chain.y.copy(), len(chain.deviation), 0
     while True:
         violated = np.append(form.problem.violations(chain.deviation[:-1], limits), False)
@@ -70,8 +76,8 @@ def keep_limits(
         if not len(lists[0]) or waited > SCHEDULE.patience or stage.fraction >= until:
             break
         steps = max(500, 4 * left, len(chain.y) // SCHEDULE.relisted)
-        _mend(strict.model, chain, *lists, steps, SCHEDULE.excess * form.unit)
-        stage.spend(2 * _TRIES * steps)
+        _mend(strict.model, chain, *lists, tabu, steps, SCHEDULE.heat * form.unit)
+        stage.spend(_TRIES * (1 + _PARTNERS) * steps)
     restart(form, chain, best)
     return fewest
 
@@ -94,44 +100,83 @@ def _mend(
     violated: NDArray[np.int32],
     starts: NDArray[np.int64],
     lists: NDArray[np.int64],
+    tabu: NDArray[np.int64],
     steps: int,
     temperature: float,
 ) -> None:
     """Take violated cells at random and make the best of many steps that help them.
 
-    A step of a member is tried alone and with the opposite step of a partner. The best one may
-    break other limits: at this temperature violations move about until they meet and vanish.
+    The best one may break other limits: at this temperature violations move about until they meet
+    and vanish. Cells that were just moved are left alone: `tabu` says until which step.
     """
     members, places, cells, rule = model
     y, _, deviation, _, random = chain
-    for _ in range(steps):
+    tabu -= steps
+    for now in range(steps):
         q = below(random, len(violated))
         k = violated[q]
         if breach(cells, rule, k, deviation[k]) == 0.0:
             continue
         is_forbidden = cells[k, LOW] <= deviation[k] <= cells[k, HIGH]
-        up = word(random) & np.uint64(1) if is_forbidden else deviation[k] < cells[k, LOW]
-        best, one, other, step = np.inf, -1, -1, 0
-        for _ in range(_TRIES):
-            j = lists[starts[q] + below(random, starts[q + 1] - starts[q])]
-            s = step_up(places, j, y[j]) if up else step_down(places, j, y[j])
-            if s == 0:
-                continue
-            rise = change(members, places, cells, rule, deviation, j, s)
-            if rise < best:
-                best, one, other, step = rise, j, -1, s
-            i = partner(random, j, len(y))
-            if i == j or not is_allowed(places, i, y[i] - s):
-                continue
+        up = below(random, 2) == 1 if is_forbidden else deviation[k] < cells[k, LOW]
+        rise, j, s, i, r = _best_step(model, chain, lists[starts[q] : starts[q + 1]], up, tabu, now)
+        if accepts(rise, temperature, random):
             move(members, y, deviation, j, s)
-            rise += change(members, places, cells, rule, deviation, i, -s)
-            move(members, y, deviation, j, -s)
-            if rise < best:
-                best, one, other, step = rise, j, i, s
-        if accepts(best, temperature, random):
-            move(members, y, deviation, one, step)
-            if other >= 0:
-                move(members, y, deviation, other, -step)
+            tabu[j] = now + _TENURE
+            if i >= 0:
+                move(members, y, deviation, i, r)
+                tabu[i] = now + _TENURE
+
+
+@njit(cache=True, inline="always")
+def _best_step(
+    model: Model,
+    chain: Chain,
+    candidates: NDArray[np.int64],
+    up: bool,
+    tabu: NDArray[np.int64],
+    now: int,
+) -> Any:
+    """The best of many steps up or down, each alone and with steps of partners the other way.
+
+    Returns:
+      The change of the loss, cell and step, and partner (-1: none) and its step.
+    """
+    members, places, cells, rule = model
+    y, _, deviation, _, random = chain
+    best, best_j, best_s, best_i, best_r = np.inf, -1, 0, -1, 0
+    for _ in range(_TRIES):
+        j = candidates[below(random, len(candidates))]
+        s = _toward(places, j, y[j], up, random)
+        if s == 0 or tabu[j] > now:
+            continue
+        alone = change(members, places, cells, rule, deviation, j, s)
+        if alone < best:
+            best, best_j, best_s, best_i, best_r = alone, j, s, -1, 0
+        move(members, y, deviation, j, s)
+        for _ in range(_PARTNERS):
+            i = partner(random, j, len(y))
+            r = -s if is_allowed(places, i, y[i] - s) else _toward(places, i, y[i], not up, random)
+            if i != j and r != 0 and tabu[i] <= now:
+                both = alone + change(members, places, cells, rule, deviation, i, r)
+                if both < best:
+                    best, best_j, best_s, best_i, best_r = both, j, s, i, r
+        move(members, y, deviation, j, -s)
+    return best, best_j, best_s, best_i, best_r
+
+
+@njit(cache=True, inline="always")
+def _toward(places: Places, j: int, value: int, up: bool, random: Random) -> Any:
+    """A step up or down: mostly the shortest, now and then as wide as the gap above zero."""
+    first = places[j, FIRST]
+    if up:
+        if value > 0 and places[j, ZERO] and below(random, 4) == 0:
+            return first if is_allowed(places, j, value + first) else 0
+        return step_up(places, j, value)
+    if value > first and places[j, ZERO] and below(random, 4) == 0:
+        wide = value if value < 2 * first else first
+        return -wide if is_allowed(places, j, value - wide) else 0
+    return step_down(places, j, value)
 
 
 def _lowered(form: Compiled, chain: Chain, stage: Stage) -> Limits:

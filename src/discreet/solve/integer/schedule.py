@@ -29,9 +29,11 @@ class Schedule:
       far: A rise of more than this many temperatures is never accepted, so it need not be drawn.
       near: Partners of a pair are drawn this near in the order of the cells, or anywhere; near
         cells share more published ones.
-      tries: Member cells tried for each violated cell, alone and with a partner.
-      excess: Cost of breaking a limit by one while mending, in losses of one published cell; the
-        temperature is the same, so that a violation may move to another cell.
+      tries: Member cells tried for each violated cell.
+      partners: Compensating cells tried for each of them.
+      excess: Cost of breaking a limit by one while mending, in losses of one published cell.
+      heat: Temperature while mending, in the same unit: a violation may move to other cells.
+      tenure: Steps of mending for which a moved cell is left alone.
       relisted: Members of violated cells are listed anew after a step for each so many inner cells,
         so that listing them does not cost more than mending them.
       patience: Rounds of mending without fewer violations before giving up.
@@ -76,8 +78,11 @@ class Schedule:
     serial: int = 200_000
     far: float = 30.0
     near: int = 32
-    tries: int = 40
+    tries: int = 8
+    partners: int = 10
     excess: float = 1e5
+    heat: float = 4e5
+    tenure: int = 50
     relisted: int = 100
     patience: int = 400
     program_sizes: tuple[int, ...] = (200, 600, 2000, 6000, 20_000)
