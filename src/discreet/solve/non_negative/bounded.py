@@ -17,123 +17,78 @@ See Moré & Toraldo (1991); Dostál (2009), also for held margins.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.design.incidence import Restrictor
 from discreet.progress import report
-from discreet.solve.least_squares.problem import Problem
 from discreet.solve.non_negative.bounded_kernels import bounded_steps
-from discreet.solve.non_negative.stiff import StiffMargins
+from discreet.solve.non_negative.held import HeldMargins
+from discreet.solve.non_negative.schedule import BOUNDED as SCHEDULE
 
 Vector = NDArray[np.float64]
-Marks = NDArray[np.bool_]
-
-
-@dataclass(frozen=True)
-class BoundedSchedule:
-    """The constants of the method.
-
-    Attributes:
-      share: Part of the largest gradient that one run of steps may leave.
-      steps: Steps of one run at most; then cells that became zero are left out.
-      safely: Part of what a certificate allows at which the method ends.
-      held: Gradient, in units of the deviation of held margins, at which their targets are shifted.
-      same: A deviation of which this part is left after a shift did not answer to it.
-      most_times: Most multiples of a deviation that are shifted at once.
-      patience: Runs without a gain before the method gives up.
-      gain: Factor by which the violation must fall to count as a gain.
-    """
-
-    share: float = 0.1
-    steps: int = 1000
-    safely: float = 0.8
-    held: float = 1.0
-    same: float = 0.8
-    most_times: float = 64.0
-    patience: int = 40
-    gain: float = 0.9
-
-
-SCHEDULE = BoundedSchedule()
 
 
 class BoundedFit:
     """The state of the method.
 
     Args:
-      stiff: The problem, and the margins that it holds.
+      held: The problem, and the margins that it holds.
       restrict: The design's sums over chosen cells.
       y: Where to start; changed in place.
       ridge: A ridge that is part of the objective, or zero.
-      schedule: Constants.
     """
 
-    def __init__(
-        self,
-        stiff: StiffMargins,
-        restrict: Restrictor,
-        y: Vector,
-        ridge: float,
-        schedule: BoundedSchedule = SCHEDULE,
-    ) -> None:
-        self.stiff, self.y, self.ridge, self.steps = stiff, y, ridge, 0
-        self._restrict, self._schedule = restrict, schedule
-        self._missing = np.zeros(len(stiff.at))
-        self._times = np.ones(len(stiff.at))
-        self._is_zero, self._blocked = exact_zeros(stiff.given)
+    def __init__(self, held: HeldMargins, restrict: Restrictor, y: Vector, ridge: float) -> None:
+        self.held, self.y, self.ridge, self.steps = held, y, ridge, 0
+        self._restrict, self._taken = restrict, SCHEDULE.steps
+        self._missing, self._times = np.zeros(len(held.at)), np.ones(len(held.at))
+        self._is_zero, self._blocked = held.zeros()
         y[self._blocked] = 0.0
-        self.fitted = stiff.problem.design.aggregate(y)
+        self.fitted = held.problem.design.aggregate(y)
 
     def run(self, max_steps: int) -> None:
-        """Go on until the certificate would hold, or in vain.
-
-        Args:
-          max_steps: Steps after which to give up.
-        """
+        """Go on until the certificate would hold, or in vain."""
         best, in_vain = np.inf, 0
-        while self.steps < max_steps and in_vain < self._schedule.patience:
+        while self.steps < max_steps and in_vain < SCHEDULE.patience:
             force = self._force()
-            violation = self._violation(force)
-            off = self.stiff.deviation(self.fitted) if self.stiff else 0.0
-            worst = max(violation, off) / self._schedule.safely
+            violation, off = self._violation(force), self.held.deviation(self.fitted)
+            worst = max(violation, off) / SCHEDULE.safely
             if worst <= 1.0:
                 return
             in_vain += 1
-            if worst < self._schedule.gain * best:
+            if worst < SCHEDULE.gain * best:
                 best, in_vain = worst, 0
-            if self.stiff and violation <= max(self._schedule.safely, self._schedule.held * off):
+            if self.held and violation <= max(SCHEDULE.safely, off):
+                if self._taken < SCHEDULE.short:
+                    self.held.weigh_more(SCHEDULE.raised, SCHEDULE.heaviest, self.fitted)
                 self._shift()
                 force = self._force()
                 violation = self._violation(force)
-            allowed = min(violation, self._schedule.held * off) if off > 1.0 else violation
-            self._improve(force, max(self._schedule.share * allowed, self._schedule.safely / 2))
+            allowed = min(violation, off) if off > 1.0 else violation
+            self._improve(force, max(SCHEDULE.share * allowed, SCHEDULE.safely / 2))
             report("fit", 1.0 / (1.0 + np.log10(max(worst, 1.0))))
 
     @property
     def multipliers(self) -> Vector:
         """The forces on held margins; those on zeros are large enough for all of their cells."""
-        found, push = self.stiff.multipliers(self.fitted), self._push()[self._blocked]
-        found[self._is_zero] -= push.max(initial=0.0)
-        return found
+        forces = self.held.forces(self.fitted) + self.held.constant
+        forces[self._is_zero] -= self._push()[self._blocked].max(initial=0.0)
+        return forces
 
     def _push(self) -> Vector:
         """What pushes each inner cell up: the negative gradient."""
-        problem = self.stiff.problem
+        problem = self.held.problem
         push: Vector = problem.design.adjoint(problem.misfit(self.fitted)) - self.ridge * self.y
         return push
 
     def _force(self) -> Vector:
         """The same, but for cells that zeros hold down."""
-        force = self._push()
-        force[self._blocked] = 0.0
-        return force
+        return np.where(self._blocked, 0.0, self._push())
 
     def _violation(self, force: Vector) -> float:
         """The largest gradient that would still move a cell, in units of its limit."""
-        goal = self.stiff.problem.goal
+        goal = self.held.problem.goal
         moving = np.minimum(-force, goal.curvature * self.y)
         return float((np.abs(moving) / goal.gradient).max(initial=0.0))
 
@@ -142,19 +97,19 @@ class BoundedFit:
 
         Cells at zero answer to a force only when it exceeds what keeps them there.
         """
-        missing = self.stiff.missing_in(self.fitted)
-        same = missing * self._missing > self._schedule.same * self._missing**2
-        self._times = np.where(same, np.minimum(2 * self._times, self._schedule.most_times), 1.0)
+        missing = self.held.missing_in(self.fitted)
+        same = missing * self._missing > SCHEDULE.same * self._missing**2
+        self._times = np.where(same, np.minimum(2 * self._times, SCHEDULE.most_times), 1.0)
         self._missing = missing
-        self.stiff.shift(self.fitted, self._times)
+        self.held.shift(self._times * missing)
 
     def _improve(self, force: Vector, share: float) -> None:
         """A run of steps on the cells that are positive, or pushed up by more than it may leave."""
-        problem = self.stiff.problem
+        problem = self.held.problem
         cells = np.flatnonzero((self.y > 0) | (force > share * problem.goal.gradient))
         incidence = self._restrict(cells)
         at, x = incidence.position, self.y[cells]
-        taken = bounded_steps(
+        self._taken = bounded_steps(
             incidence.sums,
             problem.weights[at],
             problem.z[at],
@@ -162,17 +117,9 @@ class BoundedFit:
             x,
             problem.goal.curvature[cells],
             share * problem.goal.gradient[cells],
-            self._schedule.steps,
+            SCHEDULE.steps,
         )
-        self.steps += taken
+        self.steps += self._taken
         self.y[:] = 0.0
         self.y[cells] = x
         self.fitted = problem.design.aggregate(self.y)
-
-
-def exact_zeros(problem: Problem) -> tuple[Marks, Marks]:
-    """Which of the held margins must be zero, and which inner cells are zero for that reason."""
-    is_zero = (problem.slack == 0) & (problem.z[problem.held] == 0)
-    marks = np.zeros(len(problem.z))
-    marks[problem.held[is_zero]] = 1.0
-    return is_zero, np.asarray(problem.design.adjoint(marks) > 0)

@@ -16,8 +16,6 @@ See Hintermüller, Ito & Kunisch (2003).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -26,34 +24,10 @@ from discreet.progress import report
 from discreet.solve.least_squares.conjugate import Operator
 from discreet.solve.least_squares.problem import Problem
 from discreet.solve.non_negative.fibres import Fibres
+from discreet.solve.non_negative.schedule import MULTIPLIERS as SCHEDULE
 
 Vector = NDArray[np.float64]
 Marks = NDArray[np.bool_]
-
-
-@dataclass(frozen=True)
-class MultiplierSchedule:
-    """The constants of the method.
-
-    Attributes:
-      gain: Part of its residual that a system may be left with; the next one goes on from there.
-      rounds: Guesses of the cells at zero after which the method gives up; fifteen are usual.
-      steps: Steps of conjugate gradients for one guess.
-      flat: Curvature of a direction below which single precision cannot tell it from none.
-      few: Share of cells that change below which the fit is judged, which costs two sums.
-      safely: Part of what a certificate allows at which the method ends; the last guesses gain more
-        than a digit each, so little is spent on it.
-    """
-
-    gain: float = 0.05
-    rounds: int = 50
-    steps: int = 200
-    flat: float = 1e-8
-    few: float = 1e-3
-    safely: float = 0.2
-
-
-SCHEDULE = MultiplierSchedule()
 
 
 class MultiplierFit:
@@ -66,7 +40,6 @@ class MultiplierFit:
       outside: Cells that are zero in any case.
       held: Published positions of held margins.
       slack: The numbers sigma.
-      schedule: Constants.
 
     Attributes:
       y: The fit, with what is left of the cells at zero.
@@ -81,11 +54,10 @@ class MultiplierFit:
         outside: Marks,
         held: NDArray[np.int64],
         slack: Vector,
-        schedule: MultiplierSchedule = SCHEDULE,
     ) -> None:
         self._problem, self._inverse, self._outside = problem, inverse, outside
-        self._slack, self._schedule, self.steps = slack, schedule, 0
-        self._held = HeldMargins(design, held)
+        self._slack, self.steps = slack, 0
+        self._held = MarginSums(design, held)
         self._targets = problem.z[held]
         self._fibres = Fibres(design, problem.weights)
         self._scale = self._held.responses(inverse)
@@ -101,11 +73,11 @@ class MultiplierFit:
 
     def run(self, max_steps: int) -> bool:
         """Guess the cells at zero until the certificate would hold; whether it would."""
-        for _ in range(self._schedule.rounds):
+        for _ in range(SCHEDULE.rounds):
             self._solve()
             zero = self._outside | np.where(self._zero, self.bounds > 0, self.y < 0)
             changed = int((zero != self._zero).sum())
-            if changed <= self._schedule.few * len(zero) and self._is_reached():
+            if changed <= SCHEDULE.few * len(zero) and self._is_reached():
                 return True
             if self.steps >= max_steps:
                 return False
@@ -137,11 +109,11 @@ class MultiplierFit:
 
     def _change(self, r: Vector, e: Vector) -> tuple[Vector, Vector]:
         """The change of the multipliers that takes residuals of size one to a share of that."""
-        precondition, schedule = self._fibres.on(self._zero), self._schedule
+        precondition = self._fibres.on(self._zero)
         bounds, p, forces, f = (np.zeros_like(values) for values in (r, r, e, e))
         product = 1.0
-        for step in range(schedule.steps):
-            if float(r @ r + (e / self._scale) @ e) <= schedule.gain**2:
+        for step in range(SCHEDULE.steps):
+            if float(r @ r + (e / self._scale) @ e) <= SCHEDULE.gain**2:
                 break
             s, t = precondition(r), e / self._scale
             before, product = product, float(r @ s + e @ t)
@@ -150,7 +122,7 @@ class MultiplierFit:
             q = self._inverse(self._with(p, f))
             turned = self._held.up(q) + self._slack * f
             curvature = float(p @ q + f @ turned)
-            if not curvature > schedule.flat * float(p @ p + f @ (self._scale * f)):
+            if not curvature > SCHEDULE.flat * float(p @ p + f @ (self._scale * f)):
                 break
             size = product / curvature
             bounds += np.float32(size) * p
@@ -182,10 +154,10 @@ class MultiplierFit:
         missed = self._missed(fitted[self._held.at]) / goal.margin[self._held.at]
         worst = (np.abs(moving) / goal.gradient).max(initial=0.0)
         off = np.abs(missed).max(initial=0.0)
-        return bool(max(worst, off) <= self._schedule.safely)
+        return bool(max(worst, off) <= SCHEDULE.safely)
 
 
-class HeldMargins:
+class MarginSums:
     """Sums of the margins that are held, without those of all others.
 
     Args:
