@@ -16,7 +16,9 @@ from discreet.solve.non_negative.ridge_path import RidgePath, _solved
 from discreet.solve.non_negative.schedule import DEFLATED, DIRECT, LIGHT
 from tests.solve.slow import HARD, dense, noisy
 
-WAYS = pytest.mark.parametrize("systems", [DIRECT, DEFLATED, LIGHT], ids=["direct", "deflated", "light"])
+WAYS = pytest.mark.parametrize(
+    "systems", [DIRECT, DEFLATED, LIGHT], ids=["direct", "deflated", "light"]
+)
 
 
 def problem_of(design, seed, weights=None, exact=()):

@@ -6,8 +6,9 @@ some hundred steps the cells are gathered anew. The method needs no ridge, so it
 as ill-conditioned as the problem.
 
 Margins that are held are met by shifting their targets. A shift is made as soon as the gradient is
-as small as the deviation of these margins, so that no fit is more accurate than its targets. Cells
-in an exact margin of zero are zero; they are left out, and any large force holds them there.
+as small as the deviation of these margins, so that no fit is more accurate than its targets. Where
+a run of steps costs less than to look at all cells once, heavier margins save runs. Cells
+in an exact margin of zero are zero; they are left out, and any large multiplier holds them there.
 
 The fit starts at the table of smallest norm for some ridge. Among tables that fit equally well it
 ends near the smallest, and the dual vector of that ridge proves how near (`smallest_norm`).
@@ -41,7 +42,7 @@ class BoundedFit:
 
     def __init__(self, held: HeldMargins, restrict: Restrictor, y: Vector, ridge: float) -> None:
         self.held, self.y, self.ridge, self.steps = held, y, ridge, 0
-        self._restrict, self._taken = restrict, SCHEDULE.steps
+        self._restrict, self._is_cheap = restrict, False
         self._missing, self._times = np.zeros(len(held.at)), np.ones(len(held.at))
         self._is_zero, self._blocked = held.zeros()
         y[self._blocked] = 0.0
@@ -51,8 +52,8 @@ class BoundedFit:
         """Go on until the certificate would hold, or in vain."""
         best, in_vain = np.inf, 0
         while self.steps < max_steps and in_vain < SCHEDULE.patience:
-            force = self._force()
-            violation, off = self._violation(force), self.held.deviation(self.fitted)
+            gradient = self._gradient()
+            violation, off = self._violation(gradient), self.held.deviation(self.fitted)
             worst = max(violation, off) / SCHEDULE.safely
             if worst <= 1.0:
                 return
@@ -60,42 +61,40 @@ class BoundedFit:
             if worst < SCHEDULE.gain * best:
                 best, in_vain = worst, 0
             if self.held and violation <= max(SCHEDULE.safely, off):
-                if self._taken < SCHEDULE.short:
+                if self._is_cheap:
                     self.held.weigh_more(SCHEDULE.raised, SCHEDULE.heaviest, self.fitted)
                 self._shift()
-                force = self._force()
-                violation = self._violation(force)
+                gradient = self._gradient()
+                violation = self._violation(gradient)
             allowed = min(violation, off) if off > 1.0 else violation
-            self._improve(force, max(SCHEDULE.share * allowed, SCHEDULE.safely / 2))
+            self._improve(gradient, max(SCHEDULE.share * allowed, SCHEDULE.safely / 2))
             report("fit", 1.0 / (1.0 + np.log10(max(worst, 1.0))))
 
     @property
     def multipliers(self) -> Vector:
-        """The forces on held margins; those on zeros are large enough for all of their cells."""
-        forces = self.held.forces(self.fitted) + self.held.constant
-        forces[self._is_zero] -= self._push()[self._blocked].max(initial=0.0)
-        return forces
+        """Of held margins; those of zero margins are large enough for all of their cells."""
+        found = self.held.multipliers(self.fitted) + self.held.constant
+        found[self._is_zero] += self._full_gradient()[self._blocked].min(initial=0.0)
+        return found
 
-    def _push(self) -> Vector:
-        """What pushes each inner cell up: the negative gradient."""
+    def _full_gradient(self) -> Vector:
         problem = self.held.problem
-        push: Vector = problem.design.adjoint(problem.misfit(self.fitted)) - self.ridge * self.y
-        return push
+        return np.asarray(self.ridge * self.y - problem.design.adjoint(problem.misfit(self.fitted)))
 
-    def _force(self) -> Vector:
-        """The same, but for cells that zeros hold down."""
-        return np.where(self._blocked, 0.0, self._push())
+    def _gradient(self) -> Vector:
+        """The gradient, but for cells that are zero in any case."""
+        return np.where(self._blocked, 0.0, self._full_gradient())
 
-    def _violation(self, force: Vector) -> float:
+    def _violation(self, gradient: Vector) -> float:
         """The largest gradient that would still move a cell, in units of its limit."""
         goal = self.held.problem.goal
-        moving = np.minimum(-force, goal.curvature * self.y)
+        moving = np.minimum(gradient, goal.curvature * self.y)
         return float((np.abs(moving) / goal.gradient).max(initial=0.0))
 
     def _shift(self) -> None:
         """Shift the targets of held margins, by more where the last shift had no answer.
 
-        Cells at zero answer to a force only when it exceeds what keeps them there.
+        Cells at zero answer to a multiplier only when it exceeds what keeps them there.
         """
         missing = self.held.missing_in(self.fitted)
         same = missing * self._missing > SCHEDULE.same * self._missing**2
@@ -103,13 +102,13 @@ class BoundedFit:
         self._missing = missing
         self.held.shift(self._times * missing)
 
-    def _improve(self, force: Vector, share: float) -> None:
-        """A run of steps on the cells that are positive, or pushed up by more than it may leave."""
+    def _improve(self, gradient: Vector, share: float) -> None:
+        """A run of steps on cells that are positive or have a gradient below what it may leave."""
         problem = self.held.problem
-        cells = np.flatnonzero((self.y > 0) | (force > share * problem.goal.gradient))
+        cells = np.flatnonzero((self.y > 0) | (-gradient > share * problem.goal.gradient))
         incidence = self._restrict(cells)
         at, x = incidence.position, self.y[cells]
-        self._taken = bounded_steps(
+        taken = bounded_steps(
             incidence.sums,
             problem.weights[at],
             problem.z[at],
@@ -119,7 +118,8 @@ class BoundedFit:
             share * problem.goal.gradient[cells],
             SCHEDULE.steps,
         )
-        self.steps += self._taken
+        self.steps += taken
+        self._is_cheap = taken * len(cells) < len(self.y)
         self.y[:] = 0.0
         self.y[cells] = x
         self.fitted = problem.design.aggregate(self.y)

@@ -1,12 +1,13 @@
-r"""Exact margins and very heavy ones, held by forces instead of weights.
+r"""Exact margins and very heavy ones, held by multipliers instead of weights.
 
 A margin that must be met exactly, or whose weight :math:`w` exceeds the others' by far, would make
-the equations stiff. It gets an ordinary weight :math:`\kappa` instead, and its target is shifted to
-:math:`z + e` until the force on it, :math:`f = \kappa(z + e - x^\top y)`, is the one it should be:
+the equations ill-conditioned. It gets an ordinary weight :math:`\kappa` instead, and its target is
+shifted to :math:`z + e` until its multiplier, :math:`\mu = \kappa(z + e - x^\top y)`, is right:
 
-.. math:: e \leftarrow e + (z - x^\top y) - f / w,
+.. math:: e \leftarrow e + (z - x^\top y) - \mu / w,
 
-with :math:`f / w = 0` for an exact margin. This is the method of multipliers; see Bertsekas (1982).
+with :math:`\mu / w = 0` for an exact margin. This is the method of multipliers; see Bertsekas
+(1982).
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ class HeldMargins:
     def _contradiction(self) -> Vector:
         """By how much heavy targets differ from those of some table, which costs any fit the same.
 
-        Projected twice, so that the forces it makes are rounded as it is, not as the targets are.
+        Projected twice, so that its multipliers are rounded as it is, not as the targets are.
         """
         problem = self.given
         heavy, apart = self.at[problem.slack > 0], np.zeros_like(problem.z)
@@ -66,7 +67,7 @@ class HeldMargins:
 
     @property
     def constant(self) -> Vector:
-        """Forces that hold what no table can answer; no cell feels them."""
+        """Multipliers of what no table can answer; no gradient depends on them."""
         return (self.given.weights * self._contradiction)[self.at]
 
     def weigh(self, factor: float) -> None:
@@ -82,23 +83,23 @@ class HeldMargins:
     def weigh_more(self, times: float, heaviest: float, fitted: Vector) -> None:
         """Raise that weight, up to a multiple of the others; the multipliers stay what they are."""
         if times * self._factor <= heaviest:
-            multipliers = self.forces(fitted)
+            multipliers = self.multipliers(fitted)
             self.weigh(times * self._factor)
-            self.exert(multipliers, fitted)
+            self.impose(multipliers, fitted)
 
     @property
     def residual_slack(self) -> Vector:
-        """Deviation that a unit of force allows beyond what the ordinary weight exerts."""
+        """Deviation that a unit of the multiplier allows beyond what the ordinary weight does."""
         return self.given.slack / (1.0 - self._weight * self.given.slack)
 
-    def forces(self, fitted: Vector) -> Vector:
-        """The forces that hold the margins in a fit to the shifted targets."""
+    def multipliers(self, fitted: Vector) -> Vector:
+        """The multipliers of the margins in a fit to the shifted targets."""
         return self._weight * (self.problem.z - fitted)[self.at]
 
     def missing_in(self, fitted: Vector) -> Vector:
         """By how much the targets should be shifted after a fit."""
         off = (self.given.z - self._contradiction - fitted)[self.at]
-        return off - self.given.slack * self.forces(fitted)
+        return off - self.given.slack * self.multipliers(fitted)
 
     def deviation(self, fitted: Vector) -> float:
         """How far a fit to the shifted targets is from what was asked, in units of what may be."""
@@ -111,9 +112,9 @@ class HeldMargins:
         z[self.at] += by
         self.problem = self.problem.aiming(z)
 
-    def exert(self, forces: Vector, fitted: Vector) -> None:
-        """Shift the targets so that these forces act on a fit."""
-        self.shift((forces - self.forces(fitted)) / self._weight)
+    def impose(self, multipliers: Vector, fitted: Vector) -> None:
+        """Shift the targets so that a fit has these multipliers."""
+        self.shift((multipliers - self.multipliers(fitted)) / self._weight)
 
     def zeros(self) -> tuple[Marks, Marks]:
         """Which of the margins must be zero, and which inner cells are zero for that reason."""

@@ -62,7 +62,7 @@ class MultiplierFit:
         self._fibres = Fibres(design, problem.weights)
         self._scale = self._held.responses(inverse)
         self._free_fit = self._unbounded()
-        self.bounds, self.forces = np.zeros(design.n_inner), np.zeros(len(held))
+        self.bounds, self.multipliers = np.zeros(design.n_inner), np.zeros(len(held))
         self.y = self._free_fit
         self._zero = outside | (self.y < 0)
 
@@ -102,15 +102,15 @@ class MultiplierFit:
         left, missed = np.where(self._zero, -self.y, 0.0), self._missed(self._held.up(self.y))
         unit = float(np.sqrt(left @ left + (missed / self._scale) @ missed))
         if unit > 0:
-            bounds, forces = self._change((left / unit).astype(np.float32), missed / unit)
+            bounds, held = self._change((left / unit).astype(np.float32), missed / unit)
             self.bounds += unit * bounds.astype(np.float64)
-            self.forces = self.forces + unit * forces
+            self.multipliers = self.multipliers + unit * held
             self._update()
 
     def _change(self, r: Vector, e: Vector) -> tuple[Vector, Vector]:
         """The change of the multipliers that takes residuals of size one to a share of that."""
         precondition = self._fibres.on(self._zero)
-        bounds, p, forces, f = (np.zeros_like(values) for values in (r, r, e, e))
+        bounds, p, held, f = (np.zeros_like(values) for values in (r, r, e, e))
         product = 1.0
         for step in range(SCHEDULE.steps):
             if float(r @ r + (e / self._scale) @ e) <= SCHEDULE.gain**2:
@@ -126,31 +126,31 @@ class MultiplierFit:
                 break
             size = product / curvature
             bounds += np.float32(size) * p
-            forces += size * f
+            held += size * f
             r = np.where(self._zero, r - np.float32(size) * q, np.float32(0.0))
             e = e - size * turned
             self.steps += 1
-        return bounds, forces
+        return bounds, held
 
-    def _with(self, bounds: Vector, forces: Vector) -> Vector:
+    def _with(self, bounds: Vector, held: Vector) -> Vector:
         """The multipliers of bounds and held margins on the inner cells."""
-        if len(forces) == 0:
+        if len(held) == 0:
             return bounds
-        return bounds + self._held.down(forces).astype(bounds.dtype)
+        return bounds + self._held.down(held).astype(bounds.dtype)
 
     def _update(self) -> None:
-        self.y = self._free_fit + self._inverse(self._with(self.bounds, self.forces))
+        self.y = self._free_fit + self._inverse(self._with(self.bounds, self.multipliers))
 
     def _missed(self, fitted: Vector) -> Vector:
         """By how much held margins are missed."""
-        return self._targets - fitted - self._slack * self.forces
+        return self._targets - fitted - self._slack * self.multipliers
 
     def _is_reached(self) -> bool:
         """Whether gradients and held margins are within their limits."""
         problem, x = self._problem, self.x
         goal, fitted = problem.goal, problem.design.aggregate(x)
-        pushed = self._with(problem.design.adjoint(problem.misfit(fitted)), self.forces)
-        moving = np.where(self._outside, 0.0, np.minimum(-pushed, goal.curvature * x))
+        gradient = -self._with(problem.design.adjoint(problem.misfit(fitted)), self.multipliers)
+        moving = np.where(self._outside, 0.0, np.minimum(gradient, goal.curvature * x))
         missed = self._missed(fitted[self._held.at]) / goal.margin[self._held.at]
         worst = (np.abs(moving) / goal.gradient).max(initial=0.0)
         off = np.abs(missed).max(initial=0.0)
@@ -182,14 +182,14 @@ class MarginSums:
             total += np.bincount(index, weights=y, minlength=len(self.at) + 1)[:-1]
         return total
 
-    def down(self, forces: Vector) -> Vector:
+    def down(self, multipliers: Vector) -> Vector:
         """For each inner cell the sum over the margins it counts in."""
-        padded = np.append(forces, 0.0)
+        padded = np.append(multipliers, 0.0)
         found: Vector = np.sum([padded[index] for index in self._index], axis=0)
         return found
 
     def responses(self, inverse: Operator) -> Vector:
-        """How a margin answers to its own force, nearly: that of one cell of each block."""
+        """How a margin answers to its own multiplier, nearly: that of one cell of each block."""
         answers = np.ones(len(self.at))
         for index in self._index:
             one = np.zeros(len(self.at))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -65,7 +65,7 @@ class NonNegative(FitterBase):
     :math:`\nu` in the notes with :math:`y = \max(0, s + qX\nu)`; from 20,000 inner cells on another
     one proves that the norm exceeds the smallest by 5 % at most. Margins that weigh thirty
     times as much as others, such as those by which exact margins are sometimes approximated, are
-    held like exact ones, by forces in the notes. Exact margins that no table can have are
+    held like exact ones, by multipliers in the notes. Exact margins that no table can have are
     `infeasible` when that is proven, else `stalled`.
 
     Cost: for small tables some ten Newton steps with a dense factor. For larger ones conjugate
@@ -162,7 +162,7 @@ class _Answer:
 
     Attributes:
       y: Inner cells.
-      multipliers: Forces on the exact and heavy margins.
+      multipliers: Those of the exact and heavy margins.
       dual: The vector that proves the choice of smallest norm; absent where the fit is unique.
       steps: Steps taken.
       solver: How it was found.
@@ -315,14 +315,14 @@ def _by_multipliers(prepared: _Prepared, held: HeldMargins) -> _Answer | None:
     if not fit.run(prepared.options.max_steps):
         return None
     y = fit.x[inner]
-    multipliers = held.forces(problem.design.aggregate(y)) + fit.forces + held.constant
+    multipliers = held.multipliers(problem.design.aggregate(y)) + fit.multipliers + held.constant
     return _Answer(y, multipliers, None, fit.steps, "multipliers of the bounds")
 
 
 def _within_bounds(prepared: _Prepared, held: HeldMargins) -> _Answer | None:
     """Conjugate gradients within bounds, for large tables; from the fit for some ridge on.
 
-    The dual of that fit bounds the norm.
+    The dual of that fit bounds the norm, or that of the smallest table with the same margins.
     """
     if not prepared.is_large:
         return None
@@ -332,16 +332,32 @@ def _within_bounds(prepared: _Prepared, held: HeldMargins) -> _Answer | None:
     path = RidgePath(held.consistent, prepared.restrict, LIGHT, most, penalty, held.zeros()[1])
     for start in SCHEDULE.starts:
         path.follow(start)
-        held.exert(path.multipliers[held.at], path.fitted)
+        held.impose(path.multipliers[held.at], path.fitted)
         fit = BoundedFit(held, prepared.restrict, path.y.copy(), penalty)
         fit.run(most - path.steps)
         path.steps += fit.steps
-        norm_dual = None if is_unique else path.nu
         solver = "conjugate gradients within bounds"
+        norm_dual = None if is_unique else path.nu
         answer = _Answer(fit.y, fit.multipliers, None, path.steps, solver, norm_dual)
-        if _certificate(prepared, held.given, answer).selection <= prepared.options.tolerance:
+        if not _is_smallest(prepared, held, answer):
+            answer = replace(answer, norm_dual=_smallest(prepared, held, fit))
+        if _is_smallest(prepared, held, answer):
             break
     return answer
+
+
+def _is_smallest(prepared: _Prepared, held: HeldMargins, answer: _Answer) -> bool:
+    return _certificate(prepared, held.given, answer).selection <= prepared.options.tolerance
+
+
+def _smallest(prepared: _Prepared, held: HeldMargins, fit: BoundedFit) -> Vector:
+    """The dual of the table of smallest norm with the published cells of a fit, for a low ridge."""
+    used = np.flatnonzero(held.given.weights > 0)
+    problem = held.given.among(used, 1.0, prepared.options.tolerance).aiming(fit.fitted)
+    most = prepared.options.max_steps
+    path = RidgePath(problem, prepared.restrict, LIGHT, most, zero=held.zeros()[1])
+    path.follow(SCHEDULE.proof)
+    return path.nu
 
 
 def _ridge_paths(problem: Problem) -> list[Method]:

@@ -227,7 +227,7 @@ class RidgePath:
     def _iterative(self, cells: Index) -> tuple[Vector, Vector]:
         """The same by conjugate gradients, whose solution on the positive cells is the better one.
 
-        Cells at zero that are pushed by no more than its error stay there.
+        Cells at zero whose gradient is within its error stay there.
         """
         z = self._targets + self.ridge * self._variance * self.centre
         weights = np.where(self._used, 1.0 / self._variance, 0.0)

@@ -14,6 +14,8 @@ class NonNegativeSchedule:
       large: Inner cells from which other methods beat active sets.
       starts: Shares of the first ridge from which steps within bounds start: the next one where
         the norm of what they led to is not proven to be small enough.
+      proof: Share of the first ridge at which the table of smallest norm is found that has the
+        same published cells, where the start does not prove it.
       light: Weight of a held margin, times that of others, in steps within bounds: a light one
         keeps the equations easy, and shifts do the rest.
       equal: The same for multipliers of bounds, where full crossings need equal weights.
@@ -31,6 +33,7 @@ class NonNegativeSchedule:
     never_stored: int = 50_000
     large: float = 20_000
     starts: tuple[float, ...] = (0.01, 0.001, 0.0001)
+    proof: float = 0.01
     light: float = 0.2
     equal: float = 1.0
     fast: float = 0.01
@@ -132,8 +135,7 @@ class BoundedSchedule:
       safely: Part of what a certificate allows at which the method ends.
       same: A deviation of which this part is left after a shift did not answer to it.
       most_times: Most multiples of a deviation that are shifted at once.
-      short: Steps of a run that is so easy that held margins may weigh more, which saves runs.
-      raised: Factor by which they then do.
+      raised: Factor by which held margins weigh more after a run that was cheap.
       heaviest: Times the weight of other margins: what they weigh at most.
       patience: Runs without a gain before the method gives up.
       gain: Factor by which the violation must fall to count as a gain.
@@ -144,7 +146,6 @@ class BoundedSchedule:
     safely: float = 0.8
     same: float = 0.8
     most_times: float = 64.0
-    short: int = 50
     raised: float = 2.0
     heaviest: float = 20.0
     patience: int = 40
