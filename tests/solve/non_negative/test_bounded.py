@@ -140,15 +140,28 @@ def test_a_table_with_the_same_margins_and_a_larger_norm_is_refused():
     assert not refused.holds
 
 
-def test_cells_that_are_pushed_by_less_than_a_run_may_leave_stay_at_zero():
+def test_cells_with_a_gradient_that_a_run_may_leave_stay_at_zero():
     z = noisy(1, scale=1e6)
     problem = Problem.of(BOTH, z, None, Prior(), Accuracy(1e-3), np.empty(0, dtype=np.int64))
     held = HeldMargins(problem, lambda alone: alone.z)
     held.weigh(1.0)
     fit = BoundedFit(held, Restrictor(BOTH), np.zeros(BOTH.n_inner), 0.0)
-    force = problem.pull
-    share = float(np.median(force / problem.goal.gradient))
-    weak = force <= share * problem.goal.gradient
-    fit._improve(force, share)
+    gradient = -problem.pull
+    share = float(np.median(-gradient / problem.goal.gradient))
+    weak = -gradient <= share * problem.goal.gradient
+    fit._improve(gradient, share)
     assert not fit.y[weak].any()
     assert fit.y[~weak].any()
+
+
+def test_heavier_margins_keep_their_multipliers():
+    z = noisy(2, scale=10.0)
+    problem = Problem.of(BOTH, z, None, Prior(), Accuracy(1e-3), np.arange(5))
+    held, fitted = HeldMargins(problem, lambda alone: alone.z), np.zeros_like(z)
+    held.weigh(0.5)
+    before = held.multipliers(fitted)
+    held.weigh_more(4.0, 10.0, fitted)
+    np.testing.assert_allclose(held.multipliers(fitted), before)
+    assert (held.problem.weights[:5] == 2.0).all()
+    held.weigh_more(10.0, 10.0, fitted)
+    assert (held.problem.weights[:5] == 2.0).all()
