@@ -93,7 +93,7 @@ DIRECT = SystemSchedule(0.1, 1e-6, 1e5, 1e12, is_direct=True, safely=0.1, few=0.
 DEFLATED = SystemSchedule(exact=1e4, heaviest=1e6, deflates=True)
 """For other tables."""
 
-LIGHT = SystemSchedule()
+LIGHT = SystemSchedule(heaviest=0.2)
 """For more held margins than can be deflated, and the start of steps within bounds."""
 
 
