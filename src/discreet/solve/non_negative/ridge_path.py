@@ -143,12 +143,11 @@ class RidgePath:
     def _kick(self) -> None:
         """Go on in the last direction until cells at zero with a negative gradient answer.
 
-        Only where that of positive cells is far smaller, so that these move little meanwhile.
+        Only where positive cells have none, so that nothing else changes meanwhile.
         """
         slope = self.problem.design.adjoint(self.multipliers) / self.problem.goal.gradient
         rising = self._movable & (self.u < 0) & (slope > 1.0)
-        others = float(np.abs(slope[self.u > 0]).max(initial=1.0))
-        if slope[rising].max(initial=0.0) > SCHEDULE.clearly * others:
+        if rising.any() and (np.abs(slope[self.u > 0]) <= 1.0).all():
             answer = self._answer_to(self.multipliers)
             away = -self.u[rising] / answer[rising]
             t = float(np.quantile(away, SCHEDULE.kicked, method="lower"))

@@ -108,8 +108,6 @@ class RidgePathSchedule:
       newton: Newton steps for one ridge.
       kicked: Share of the cells at zero with a negative gradient of which at least one answers at
         once.
-      clearly: Times the largest gradient of positive cells, each in units of its limit: what that
-        of a cell at zero must be for such a kick; else other cells would move too far.
       overshoot: Slope at the end of a step, relative to that at its start, from which it is cut.
       bisections: Halvings of a line search.
       raised: Factor by which the diagonal of a system is raised that rounding makes indefinite.
@@ -119,7 +117,6 @@ class RidgePathSchedule:
     share: float = 0.03
     newton: int = 100
     kicked: float = 0.1
-    clearly: float = 10.0
     overshoot: float = 0.1
     bisections: int = 30
     raised: float = 10.0
