@@ -275,14 +275,3 @@ def _added(design: ProductDesign, k: int, axes: range, first: int) -> NDArray[np
         added = np.where(group == OUTSIDE, design.n_published, group * length)
         total = np.add.outer(total, added).ravel()
     return np.minimum(total, design.n_published)
-
-
-@dataclass(frozen=True, eq=False)
-class Restrictor:
-    """Makes incidences of one design for changing sets of inner cells."""
-
-    design: Design
-
-    def __call__(self, cells: Positions) -> Incidence:
-        """The incidence of the inner cells at the given positions."""
-        return Incidence.of(self.design, cells)

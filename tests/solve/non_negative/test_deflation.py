@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from discreet.design.incidence import Restrictor
+from discreet.design.incidence import Incidence
 from discreet.solve.least_squares.conjugate import solve_on_cells
 from discreet.solve.least_squares.goal import Accuracy
 from discreet.solve.least_squares.problem import Prior, Problem
@@ -32,12 +32,12 @@ def some_cells(design, rng):
 def test_the_preconditioner_is_its_formula_whatever_the_cells_were_before(name, seed):
     design = HARD[name]()
     problem, at = problem_of(design, seed)
-    deflation, restrict = Deflation(problem, at), Restrictor(design)
+    deflation = Deflation(problem, at)
     rng = np.random.default_rng(seed)
     lift = rng.uniform(0.01, 0.1, len(at))
     for _ in range(3):
         cells = some_cells(design, rng)
-        incidence = restrict(cells)
+        incidence = Incidence.of(design, cells)
         D = np.sqrt(problem.prior.variance[cells])
         X = D[:, None] * dense(design)[cells]
         E = X[:, deflation.at]
@@ -50,7 +50,7 @@ def test_the_preconditioner_is_its_formula_whatever_the_cells_were_before(name, 
 
 def solved_on(cells, problem, at, *, curvature, tolerance):
     """The ridge problem on some cells, heavy margins taken out."""
-    incidence = Restrictor(problem.design)(cells)
+    incidence = Incidence.of(problem.design, cells)
     deflation, lift = Deflation(problem, at), curvature / problem.weights[at]
     return solve_on_cells(
         problem,

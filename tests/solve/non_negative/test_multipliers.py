@@ -11,7 +11,7 @@ from discreet.solve.fit import Status
 from discreet.solve.least_squares.structure import analyse
 from discreet.solve.non_negative import multipliers, non_negative
 from discreet.solve.non_negative.fibres import Fibres
-from discreet.solve.non_negative.multipliers import HeldMargins
+from discreet.solve.non_negative.multipliers import MarginSums
 
 METHOD = "multipliers of the bounds"
 TREE = {"all": {"north": ["n1", "n2", "n3"], "south": ["s1", "s2"], "sea": ["sea1"]}}
@@ -93,7 +93,7 @@ def test_the_inverse_of_a_crossing_is_that_of_its_matrix(precision):
 def test_held_margins_are_sums_of_the_design():
     design, rng = census(), np.random.default_rng(2)
     at = np.array([0, 5, 6, design.position({}), design.position({"region": "north"})])
-    held, y, forces = HeldMargins(design, at), rng.random(design.n_inner), rng.random(len(at))
+    held, y, forces = MarginSums(design, at), rng.random(design.n_inner), rng.random(len(at))
     np.testing.assert_allclose(held.up(y), design.aggregate(y)[at])
     everywhere = np.zeros(design.n_published)
     everywhere[at] = forces
@@ -140,8 +140,7 @@ def test_weights_that_are_products_of_levels_keep_the_method(any_size):
 def test_a_method_that_gives_up_leaves_the_fit_to_another(any_size, monkeypatch):
     design = census()
     _, z = noisy(design, 3)
-    hurried = replace(multipliers.SCHEDULE, rounds=1)
-    monkeypatch.setattr(multipliers.MultiplierFit.__init__, "__defaults__", (hurried,))
+    monkeypatch.setattr(multipliers, "SCHEDULE", replace(multipliers.SCHEDULE, rounds=1))
     fit = dc.NonNegative()(design, z)
     assert fit.status is Status.converged
     assert fit.notes["solver"] != METHOD

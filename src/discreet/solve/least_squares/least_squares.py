@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from discreet.design.base import Design
-from discreet.design.incidence import Restrictor
+from discreet.design.incidence import Incidence
 from discreet.design.product import LARGEST_DENSE
 from discreet.progress import report
 from discreet.solve.fit import Fit, FitterBase, Prepared, Status
@@ -76,13 +76,12 @@ class LeastSquares(FitterBase):
     def prepare(self, design: Design) -> Prepared:
         """Find the structure of the design once for many right-hand sides."""
         prior = Prior.of(design, self.start, self.variance)
-        return partial(_fit, self, analyse(design), Restrictor(design), prior)
+        return partial(_fit, self, analyse(design), prior)
 
 
 def _fit(
     options: LeastSquares,
     structure: Structure,
-    restrict: Restrictor,
     prior: Prior,
     z: NDArray[Any],
     *,
@@ -93,7 +92,7 @@ def _fit(
         return unstored
     design = structure.design
     problem = Problem.of(design, z, weights, prior, accuracy)
-    y, row_space, steps, how = nearest_solution(problem, structure, restrict, options.max_steps)
+    y, row_space, steps, how = nearest_solution(problem, structure, options.max_steps)
     certificate = certify_least_squares(problem, y, row_space)
     status = Status.max_steps if steps >= options.max_steps else Status.stalled
     status = Status.converged if certificate.holds else status
@@ -130,7 +129,7 @@ def _unstored(
 
 
 def nearest_solution(
-    problem: Problem, structure: Structure, restrict: Restrictor, max_steps: int
+    problem: Problem, structure: Structure, max_steps: int
 ) -> tuple[Vector, Vector, int, str]:
     """The fit, its row space form for the certificate, the steps taken, and how it was found."""
     basis = structure.basis(problem.weights) if problem.prior.is_plain else None
@@ -143,7 +142,7 @@ def nearest_solution(
     if inverse is not None:
         y, steps = _preconditioned(problem, inverse, max_steps)
         return y, y, steps, "preconditioned by the complete table"
-    return _on_movable_cells(problem, restrict, max_steps)
+    return _on_movable_cells(problem, max_steps)
 
 
 def _preconditioned(problem: Problem, inverse: Operator, max_steps: int) -> tuple[Vector, int]:
@@ -183,15 +182,13 @@ def _inverse_on_chosen_cells(problem: Problem, structure: Structure) -> Operator
     return lambda r: inverse(lift.lift(r))[lift.inner]
 
 
-def _on_movable_cells(
-    problem: Problem, restrict: Restrictor, max_steps: int
-) -> tuple[Vector, Vector, int, str]:
+def _on_movable_cells(problem: Problem, max_steps: int) -> tuple[Vector, Vector, int, str]:
     """Conjugate gradients on index arrays."""
     cells = np.flatnonzero(problem.prior.movable(problem.design.n_inner))
     y, dual = np.zeros(problem.design.n_inner), np.zeros(problem.design.n_published)
     solved = solve_on_cells(
         problem,
-        restrict(cells),
+        Incidence.of(problem.design, cells),
         cells,
         dual,
         ridge=0.0,

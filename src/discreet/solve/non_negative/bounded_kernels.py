@@ -86,8 +86,8 @@ def bounded_steps(
     r"""Improve :math:`x \ge 0` in place until no cell is moved by more than its limit.
 
     Conjugate gradients run on the cells that are positive. A step beyond a bound is cut off cell by
-    cell, and the directions start afresh. Cells at zero are set free when they are pushed harder
-    than positive cells are. Returns the products with the Hessian that were taken.
+    cell, and the directions start afresh. Cells at zero are set free when their gradients exceed
+    those of positive cells. Returns the products with the Hessian that were taken.
     """
     g, p, q = np.empty_like(x), np.empty_like(x), np.empty_like(x)
     nodes = np.empty_like(weights)

@@ -2,48 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.design.incidence import Restrictor
 from discreet.solve.least_squares.problem import Problem
-from discreet.solve.non_negative.active_set import RidgePath
+from discreet.solve.non_negative.ridge_path import RidgePath
+from discreet.solve.non_negative.schedule import DIRECT, LIGHT
+from discreet.solve.non_negative.schedule import INFEASIBILITY as SCHEDULE
+from discreet.solve.non_negative.schedule import SCHEDULE as LIMITS
 
 Vector = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class InfeasibilitySchedule:
-    """The constants of the proof.
-
-    Attributes:
-      accuracy: Of the fit from which the proof is taken.
-      tries: Misfits that are carried over before it is given up.
-      rounding: Share of the terms of a sum that may be a rounding error.
-    """
-
-    accuracy: float = 1e-5
-    tries: int = 10
-    rounding: float = 1e-12
-
-
-SCHEDULE = InfeasibilitySchedule()
-
-
-def is_infeasible(
-    problem: Problem, exact: NDArray[np.int64], restrict: Restrictor, max_steps: int
-) -> bool:
+def is_infeasible(problem: Problem, exact: NDArray[np.int64], max_steps: int) -> bool:
     """Whether it can be proven, by fitting these margins alone; `False` may also mean unknown."""
     alone = problem.among(exact, 1.0, SCHEDULE.accuracy)
-    path = RidgePath(alone, restrict, problem.right_hand_side > 0, max_steps)
-    path.follow(None)
+    entries = problem.design.n_inner * problem.design.n_published
+    path = RidgePath(alone, DIRECT if entries <= LIMITS.dense else LIGHT, max_steps)
     for _ in range(SCHEDULE.tries):
         if proves_infeasible(problem, alone.misfit(path.fitted)):
             return True
-        path.carry(path.ridge)
-        path.settle(exactly=True)
+        path.stage()
     return False
 
 

@@ -16,8 +16,6 @@ See Hintermüller, Ito & Kunisch (2003).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -26,34 +24,10 @@ from discreet.progress import report
 from discreet.solve.least_squares.conjugate import Operator
 from discreet.solve.least_squares.problem import Problem
 from discreet.solve.non_negative.fibres import Fibres
+from discreet.solve.non_negative.schedule import MULTIPLIERS as SCHEDULE
 
 Vector = NDArray[np.float64]
 Marks = NDArray[np.bool_]
-
-
-@dataclass(frozen=True)
-class MultiplierSchedule:
-    """The constants of the method.
-
-    Attributes:
-      gain: Part of its residual that a system may be left with; the next one goes on from there.
-      rounds: Guesses of the cells at zero after which the method gives up; fifteen are usual.
-      steps: Steps of conjugate gradients for one guess.
-      flat: Curvature of a direction below which single precision cannot tell it from none.
-      few: Share of cells that change below which the fit is judged, which costs two sums.
-      safely: Part of what a certificate allows at which the method ends; the last guesses gain more
-        than a digit each, so little is spent on it.
-    """
-
-    gain: float = 0.05
-    rounds: int = 50
-    steps: int = 200
-    flat: float = 1e-8
-    few: float = 1e-3
-    safely: float = 0.2
-
-
-SCHEDULE = MultiplierSchedule()
 
 
 class MultiplierFit:
@@ -66,7 +40,6 @@ class MultiplierFit:
       outside: Cells that are zero in any case.
       held: Published positions of held margins.
       slack: The numbers sigma.
-      schedule: Constants.
 
     Attributes:
       y: The fit, with what is left of the cells at zero.
@@ -81,16 +54,15 @@ class MultiplierFit:
         outside: Marks,
         held: NDArray[np.int64],
         slack: Vector,
-        schedule: MultiplierSchedule = SCHEDULE,
     ) -> None:
         self._problem, self._inverse, self._outside = problem, inverse, outside
-        self._slack, self._schedule, self.steps = slack, schedule, 0
-        self._held = HeldMargins(design, held)
+        self._slack, self.steps = slack, 0
+        self._held = MarginSums(design, held)
         self._targets = problem.z[held]
         self._fibres = Fibres(design, problem.weights)
         self._scale = self._held.responses(inverse)
         self._free_fit = self._unbounded()
-        self.bounds, self.forces = np.zeros(design.n_inner), np.zeros(len(held))
+        self.bounds, self.multipliers = np.zeros(design.n_inner), np.zeros(len(held))
         self.y = self._free_fit
         self._zero = outside | (self.y < 0)
 
@@ -101,11 +73,11 @@ class MultiplierFit:
 
     def run(self, max_steps: int) -> bool:
         """Guess the cells at zero until the certificate would hold; whether it would."""
-        for _ in range(self._schedule.rounds):
+        for _ in range(SCHEDULE.rounds):
             self._solve()
             zero = self._outside | np.where(self._zero, self.bounds > 0, self.y < 0)
             changed = int((zero != self._zero).sum())
-            if changed <= self._schedule.few * len(zero) and self._is_reached():
+            if changed <= SCHEDULE.few * len(zero) and self._is_reached():
                 return True
             if self.steps >= max_steps:
                 return False
@@ -130,18 +102,18 @@ class MultiplierFit:
         left, missed = np.where(self._zero, -self.y, 0.0), self._missed(self._held.up(self.y))
         unit = float(np.sqrt(left @ left + (missed / self._scale) @ missed))
         if unit > 0:
-            bounds, forces = self._change((left / unit).astype(np.float32), missed / unit)
+            bounds, held = self._change((left / unit).astype(np.float32), missed / unit)
             self.bounds += unit * bounds.astype(np.float64)
-            self.forces = self.forces + unit * forces
+            self.multipliers = self.multipliers + unit * held
             self._update()
 
     def _change(self, r: Vector, e: Vector) -> tuple[Vector, Vector]:
         """The change of the multipliers that takes residuals of size one to a share of that."""
-        precondition, schedule = self._fibres.on(self._zero), self._schedule
-        bounds, p, forces, f = (np.zeros_like(values) for values in (r, r, e, e))
+        precondition = self._fibres.on(self._zero)
+        bounds, p, held, f = (np.zeros_like(values) for values in (r, r, e, e))
         product = 1.0
-        for step in range(schedule.steps):
-            if float(r @ r + (e / self._scale) @ e) <= schedule.gain**2:
+        for step in range(SCHEDULE.steps):
+            if float(r @ r + (e / self._scale) @ e) <= SCHEDULE.gain**2:
                 break
             s, t = precondition(r), e / self._scale
             before, product = product, float(r @ s + e @ t)
@@ -150,42 +122,42 @@ class MultiplierFit:
             q = self._inverse(self._with(p, f))
             turned = self._held.up(q) + self._slack * f
             curvature = float(p @ q + f @ turned)
-            if not curvature > schedule.flat * float(p @ p + f @ (self._scale * f)):
+            if not curvature > SCHEDULE.flat * float(p @ p + f @ (self._scale * f)):
                 break
             size = product / curvature
             bounds += np.float32(size) * p
-            forces += size * f
+            held += size * f
             r = np.where(self._zero, r - np.float32(size) * q, np.float32(0.0))
             e = e - size * turned
             self.steps += 1
-        return bounds, forces
+        return bounds, held
 
-    def _with(self, bounds: Vector, forces: Vector) -> Vector:
+    def _with(self, bounds: Vector, held: Vector) -> Vector:
         """The multipliers of bounds and held margins on the inner cells."""
-        if len(forces) == 0:
+        if len(held) == 0:
             return bounds
-        return bounds + self._held.down(forces).astype(bounds.dtype)
+        return bounds + self._held.down(held).astype(bounds.dtype)
 
     def _update(self) -> None:
-        self.y = self._free_fit + self._inverse(self._with(self.bounds, self.forces))
+        self.y = self._free_fit + self._inverse(self._with(self.bounds, self.multipliers))
 
     def _missed(self, fitted: Vector) -> Vector:
         """By how much held margins are missed."""
-        return self._targets - fitted - self._slack * self.forces
+        return self._targets - fitted - self._slack * self.multipliers
 
     def _is_reached(self) -> bool:
         """Whether gradients and held margins are within their limits."""
         problem, x = self._problem, self.x
         goal, fitted = problem.goal, problem.design.aggregate(x)
-        pushed = self._with(problem.design.adjoint(problem.misfit(fitted)), self.forces)
-        moving = np.where(self._outside, 0.0, np.minimum(-pushed, goal.curvature * x))
+        gradient = -self._with(problem.design.adjoint(problem.misfit(fitted)), self.multipliers)
+        moving = np.where(self._outside, 0.0, np.minimum(gradient, goal.curvature * x))
         missed = self._missed(fitted[self._held.at]) / goal.margin[self._held.at]
         worst = (np.abs(moving) / goal.gradient).max(initial=0.0)
         off = np.abs(missed).max(initial=0.0)
-        return bool(max(worst, off) <= self._schedule.safely)
+        return bool(max(worst, off) <= SCHEDULE.safely)
 
 
-class HeldMargins:
+class MarginSums:
     """Sums of the margins that are held, without those of all others.
 
     Args:
@@ -210,14 +182,14 @@ class HeldMargins:
             total += np.bincount(index, weights=y, minlength=len(self.at) + 1)[:-1]
         return total
 
-    def down(self, forces: Vector) -> Vector:
+    def down(self, multipliers: Vector) -> Vector:
         """For each inner cell the sum over the margins it counts in."""
-        padded = np.append(forces, 0.0)
+        padded = np.append(multipliers, 0.0)
         found: Vector = np.sum([padded[index] for index in self._index], axis=0)
         return found
 
     def responses(self, inverse: Operator) -> Vector:
-        """How a margin answers to its own force, nearly: that of one cell of each block."""
+        """How a margin answers to its own multiplier, nearly: that of one cell of each block."""
         answers = np.ones(len(self.at))
         for index in self._index:
             one = np.zeros(len(self.at))

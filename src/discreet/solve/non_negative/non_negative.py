@@ -3,7 +3,8 @@ r"""Non-negative least squares, ridge and exact margins (Methods B and C of Lang
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -12,8 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from discreet.design.base import Design
 from discreet.design.fused.devices import check_device, on_processor, require_gpu
-from discreet.design.incidence import Restrictor
-from discreet.design.product import ProductDesign
 from discreet.errors import ParameterError
 from discreet.solve.fit import Certificate, Fit, FitterBase, Prepared, Status
 from discreet.solve.inputs import check_options
@@ -30,66 +29,22 @@ from discreet.solve.least_squares.problem import (
     frozen_margins,
     positions_of,
 )
-from discreet.solve.least_squares.structure import Kind, Structure, analyse
-from discreet.solve.non_negative.active_set import RidgePath, typical_curvature
-from discreet.solve.non_negative.bounded import BoundedFit, exact_zeros
-from discreet.solve.non_negative.deflation import Deflation
+from discreet.solve.least_squares.schedule import DUAL
+from discreet.solve.least_squares.structure import Structure, analyse
+from discreet.solve.non_negative.bounded import BoundedFit
+from discreet.solve.non_negative.held import HeldMargins
 from discreet.solve.non_negative.infeasibility import is_infeasible
 from discreet.solve.non_negative.multipliers import MultiplierFit
-from discreet.solve.non_negative.stiff import StiffMargins
+from discreet.solve.non_negative.ridge_path import RidgePath
+from discreet.solve.non_negative.schedule import (
+    DEFLATED,
+    DIRECT,
+    LIGHT,
+    SCHEDULE,
+    SystemSchedule,
+)
 
 Vector = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class NonNegativeSchedule:
-    """When which method is used, and the constants of corrections.
-
-    Attributes:
-      never_stored: Inner cells from which passes that store nothing beat gathered cells.
-      large: Inner cells from which other methods beat active sets.
-      starts: Shares of the first ridge from which steps within bounds start: the next one where
-        the norm of what they led to is not proven to be small enough.
-      light: Weight of an exact margin, times that of others, in steps within bounds: a light one
-        keeps the equations easy, and shifts do the rest.
-      working: The same in active sets, where each shift costs a solve.
-      raised: By how much that is raised where shifts do not help.
-      heaviest: Up to which.
-      heaviest_deflated: The same for margins that are taken out of the equations.
-      shift_below: Share of the first ridge below which exact margins are shifted.
-      gain: Share of what was reached that is a gain.
-      most_in_vain: Corrections without one before giving up.
-      patience: Such corrections before solves become tighter.
-      sharper: By how much they do.
-      sharpest: How far.
-      far: Times the tolerance: what makes taking margins out of the equations worth it.
-      ease: Share of what a certificate falls short by which solves may be off meanwhile.
-      most_deflated: Margins taken out of the equations at most; more would make their dense part
-        too large.
-      rounding: Share of the largest cell below which a negative one is a rounding error.
-    """
-
-    never_stored: int = 50_000
-    large: float = 20_000
-    starts: tuple[float, ...] = (0.01, 0.001, 0.0001)
-    light: float = 0.2
-    working: float = 5.0
-    raised: float = 3.0
-    heaviest: float = 500.0
-    heaviest_deflated: float = 1e4
-    shift_below: float = 0.1
-    gain: float = 0.9
-    most_in_vain: int = 50
-    patience: int = 5
-    sharper: float = 0.3
-    sharpest: float = 1e-3
-    far: float = 1e3
-    ease: float = 0.1
-    most_deflated: int = 5_000
-    rounding: float = 1e-12
-
-
-SCHEDULE = NonNegativeSchedule()
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,14 +64,13 @@ class NonNegative(FitterBase):
     :math:`\nu` in the notes with :math:`y = \max(0, s + qX\nu)`; from 20,000 inner cells on another
     one proves that the norm exceeds the smallest by 5 % at most. Margins that weigh thirty
     times as much as others, such as those by which exact margins are sometimes approximated, are
-    held like exact ones, by forces in the notes; their targets are shifted or, where cells at zero
-    answer to large forces alone, they are taken out of the equations. Beside exact margins that
-    they grossly contradict that may end as `stalled`. Exact margins that no table can have are
+    held like exact ones, by multipliers in the notes. Exact margins that no table can have are
     `infeasible` when that is proven, else `stalled`.
 
-    Cost: conjugate gradients on the cells that are positive, some ten thousand cheap steps for half
-    a million inner cells, and three times as many with exact margins. Where every inner cell is
-    published in a design that is complete or nearly so, some three hundred axis transforms.
+    Cost: for small tables some ten Newton steps with a dense factor. For larger ones conjugate
+    gradients on the cells that are positive, some ten thousand cheap steps for half a million inner
+    cells, and three times as many with exact margins. Where every inner cell is published in a
+    design that is complete or nearly so, some three hundred axis transforms.
     Complete tables of more than 50,000 cells of which more are positive than published are fitted
     to margins by Newton's method on the dual: some hundred passes that store nothing of the table's
     size.
@@ -174,7 +128,6 @@ class _Prepared:
 
     options: NonNegative
     structure: Structure
-    restrict: Restrictor
     prior: Prior
     exact: NDArray[np.int64]
 
@@ -182,19 +135,23 @@ class _Prepared:
     def of(cls, options: NonNegative, design: Design) -> _Prepared:
         prior = Prior.of(design, options.start, options.variance)
         exact = positions_of(design, options.exact)
-        return cls(options, analyse(design), Restrictor(design), prior, exact)
-
-    @property
-    def working_weight(self) -> float:
-        """What an exact margin weighs; full crossings need equal weights to stay a product."""
-        completed = self.structure.completed
-        whole = self.structure if completed is None else completed[1]
-        return 1.0 if whole.kind is Kind.crossing else SCHEDULE.working
+        return cls(options, analyse(design), prior, exact)
 
     @property
     def penalty(self) -> float:
         """The factor of half the squared norm in half the objective."""
         return 0.0 if self.options.ridge is None else self.options.ridge**2
+
+    @property
+    def is_large(self) -> bool:
+        """Whether tables of this size are fitted by means of their own."""
+        return self.prior.is_plain and self.structure.design.n_inner >= SCHEDULE.large
+
+    def without_bounds(self, problem: Problem) -> tuple[Vector, int, str]:
+        """The fit that may be negative, the steps it took, and how it was found."""
+        most = self.options.max_steps
+        y, _, steps, solver = nearest_solution(problem, self.structure, most)
+        return y, steps, solver
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,7 +160,7 @@ class _Answer:
 
     Attributes:
       y: Inner cells.
-      multipliers: Forces on the exact and heavy margins.
+      multipliers: Those of the exact and heavy margins.
       dual: The vector that proves the choice of smallest norm; absent where the fit is unique.
       steps: Steps taken.
       solver: How it was found.
@@ -218,6 +175,9 @@ class _Answer:
     norm_dual: Vector | None = None
 
 
+Method = Callable[[_Prepared, HeldMargins], _Answer | None]
+
+
 def _fit(prepared: _Prepared, z: NDArray[Any], *, weights: NDArray[Any] | None = None) -> Fit:
     began = time.perf_counter()
     options, design = prepared.options, prepared.structure.design
@@ -226,17 +186,8 @@ def _fit(prepared: _Prepared, z: NDArray[Any], *, weights: NDArray[Any] | None =
     if isinstance(unstored, Fit):
         return unstored
     problem = Problem.of(design, z, weights, prepared.prior, accuracy, prepared.exact)
-    stiff = StiffMargins(problem, prepared.working_weight, partial(_projected, prepared))
-    answer = (
-        _closed_form(prepared, stiff)
-        or _without_bounds(prepared, stiff)
-        or _by_multipliers(prepared, stiff)
-        or _by_bounded_steps(prepared, problem)
-    )
-    if answer is None or not _certificate(prepared, stiff, answer).holds:
-        answer = _by_active_sets(prepared, stiff)
-    certificate = _certificate(prepared, stiff, answer)
-    status = _status(prepared, stiff, certificate, answer)
+    answer, certificate = _solved(prepared, problem)
+    status = _status(prepared, problem, certificate, answer)
     notes = {
         "structure": prepared.structure.kind.value,
         "solver": answer.solver,
@@ -250,61 +201,6 @@ def _fit(prepared: _Prepared, z: NDArray[Any], *, weights: NDArray[Any] | None =
     return Fit(y, design.aggregate(y), status, certificate, answer.steps, seconds, notes, design)
 
 
-def _projected(prepared: _Prepared, problem: Problem) -> Vector:
-    """Published cells of the fit without bounds."""
-    y, *_ = nearest_solution(
-        problem, prepared.structure, prepared.restrict, prepared.options.max_steps
-    )
-    fitted: Vector = problem.design.aggregate(y)
-    return fitted
-
-
-def _certificate(prepared: _Prepared, stiff: StiffMargins, answer: _Answer) -> Certificate:
-    return certify_non_negative(
-        stiff.given,
-        answer.y,
-        answer.multipliers,
-        dual=answer.dual,
-        ridge=prepared.penalty,
-        norm_dual=answer.norm_dual,
-    )
-
-
-def _closed_form(prepared: _Prepared, stiff: StiffMargins) -> _Answer | None:
-    """The fit without bounds, when it happens to be non-negative."""
-    problem, structure = stiff.problem, prepared.structure
-    if problem.design.n_inner == 0:
-        y = np.zeros(0)
-        multipliers = stiff.multipliers(problem.design.aggregate(y))
-        return _Answer(y, multipliers, None, 0, "nothing to fit")
-    basis = structure.basis(problem.weights) if problem.prior.is_plain and not stiff else None
-    if basis is None or not structure.is_exact_for(problem.weights):
-        return None
-    penalty = prepared.penalty
-    inverse = basis.function(lambda eigenvalues: pseudo_inverse(eigenvalues + penalty))
-    y = inverse(problem.right_hand_side)
-    if y.min(initial=0.0) < -SCHEDULE.rounding * np.abs(y).max(initial=0.0):
-        return None
-    y = np.maximum(y, 0.0)
-    dual = None if penalty else problem.weights * problem.design.aggregate(inverse(y))
-    return _Answer(y, np.zeros(0), dual, 0, "closed form")
-
-
-def _without_bounds(prepared: _Prepared, stiff: StiffMargins) -> _Answer | None:
-    """The fit without bounds by other means, when it is the only one and non-negative."""
-    problem, structure = stiff.problem, prepared.structure
-    is_plain = problem.prior.is_plain and not stiff and not prepared.penalty
-    is_small = problem.design.n_inner < SCHEDULE.large
-    if not is_plain or not is_small or not structure.sees_every_cell(problem.weights):
-        return None
-    y, _, steps, solver = nearest_solution(
-        problem, structure, prepared.restrict, prepared.options.max_steps
-    )
-    if y.min(initial=0.0) < 0:
-        return None
-    return _Answer(y, np.zeros(0), None, steps, f"{solver}, without bounds")
-
-
 def _by_dual(
     prepared: _Prepared, z: NDArray[Any], weights: NDArray[Any] | None, accuracy: Accuracy
 ) -> Fit | str:
@@ -312,7 +208,7 @@ def _by_dual(
 
     Else the reason why the cells are stored.
     """
-    design, least = prepared.structure.design, SCHEDULE.never_stored
+    design, least = prepared.structure.design, DUAL.never_stored
     if design.n_inner < least:
         return f"the table has {design.n_inner:,} inner cells, fewer than {least:,}"
     targets = Targets.checked(design, z, weights, prepared.exact)
@@ -326,160 +222,171 @@ def _by_dual(
     return fit
 
 
-def _by_multipliers(prepared: _Prepared, stiff: StiffMargins) -> _Answer | None:
-    """Through multipliers of the bounds, for large tables that publish every inner cell."""
-    problem, options = stiff.problem, prepared.options
-    if not problem.prior.is_plain or prepared.penalty or problem.design.n_inner < SCHEDULE.large:
-        return None
-    completion, whole = prepared.structure.completed or (None, prepared.structure)
-    full = problem if completion is None else problem.lifted(completion)
-    basis = whole.basis(full.weights) if whole.is_exact_for(full.weights) else None
-    if basis is None or basis.smallest <= 0 or not isinstance(full.design, ProductDesign):
-        return None
-    is_seen = prepared.structure.sees_every_cell(problem.weights)
-    if not is_seen or exact_zeros(stiff.given)[1].any():
-        return None
-    at = stiff.at if completion is None else completion.published[stiff.at]
-    inner = slice(None) if completion is None else completion.inner
-    outside = np.ones(full.design.n_inner, dtype=bool)
-    outside[inner] = False
-    fit = MultiplierFit(full.design, full, basis.inverse(), outside, at, stiff.residual_slack)
-    if not fit.run(options.max_steps):
-        return None
-    y = fit.x[inner]
-    multipliers = stiff.held_by(fit.forces, problem.design.aggregate(y))
-    return _Answer(y, multipliers, None, fit.steps, "multipliers of the bounds")
+def _solved(prepared: _Prepared, problem: Problem) -> tuple[_Answer, Certificate]:
+    """The answer of the first method that serves and whose certificate holds; else the best."""
+    held = HeldMargins(problem, partial(_projected, prepared))
+    found: list[tuple[_Answer, Certificate]] = []
+    for method in (_without_bounds, _by_multipliers, _within_bounds, *_ridge_paths(problem)):
+        answer = method(prepared, held)
+        if answer is not None:
+            found.append((answer, _certificate(prepared, problem, answer)))
+            if found[-1][1].holds:
+                return found[-1]
+    return min(found, key=lambda pair: pair[1].worst)
 
 
-def _by_bounded_steps(prepared: _Prepared, problem: Problem) -> _Answer | None:
-    """Conjugate gradients within bounds, for large tables; from the fit for some ridge on."""
-    if not problem.prior.is_plain or problem.design.n_inner < SCHEDULE.large:
-        return None
-    stiff = StiffMargins(problem, SCHEDULE.light, partial(_projected, prepared))
-    path = _ridge_path(prepared, stiff, exact_zeros(problem)[1])
-    for start in SCHEDULE.starts:
-        path.aim(stiff.problem)
-        shift = (lambda: path.aim(stiff.shift(path.fitted))) if stiff else None
-        path.follow(max(start * path.first_ridge, prepared.penalty), shift, exactly=False)
-        answer = _within_bounds(prepared, stiff, path)
-        if _certificate(prepared, stiff, answer).selection <= prepared.options.tolerance:
-            break
-    return answer
+def _projected(prepared: _Prepared, problem: Problem) -> Vector:
+    """Published cells of the fit without bounds."""
+    fitted: Vector = problem.design.aggregate(prepared.without_bounds(problem)[0])
+    return fitted
 
 
-def _within_bounds(prepared: _Prepared, stiff: StiffMargins, path: RidgePath) -> _Answer:
-    """Where steps within bounds lead from the end of a path, whose dual bounds the norm."""
-    is_unique = prepared.penalty > 0 or prepared.structure.sees_every_cell(stiff.given.weights)
-    norm_dual = None if is_unique else path.problem.misfit(path.fitted) / path.ridge
-    fit = BoundedFit(stiff, prepared.restrict, np.maximum(path.y, 0.0), prepared.penalty)
-    fit.run(path.max_steps - path.steps)
-    path.steps += fit.steps
-    solver = "conjugate gradients within bounds"
-    return _Answer(fit.y, fit.multipliers, None, path.steps, solver, norm_dual)
-
-
-def _ridge_path(
-    prepared: _Prepared, stiff: StiffMargins, zero: NDArray[np.bool_] | None = None
-) -> RidgePath:
-    guess, most = _first_guess(prepared, stiff.problem), prepared.options.max_steps
-    return RidgePath(stiff.problem, prepared.restrict, guess, most, zero)
-
-
-def _by_active_sets(prepared: _Prepared, stiff: StiffMargins) -> _Answer:
-    """Active sets along a shrinking ridge."""
-    path = _ridge_path(prepared, stiff)
-
-    def shift() -> None:
-        if path.ridge < SCHEDULE.shift_below * path.first_ridge:
-            path.aim(stiff.shift(path.fitted))
-
-    path.follow(prepared.penalty or None, shift if stiff else None)
-    return _corrected(prepared, path, stiff)
-
-
-def _corrected(prepared: _Prepared, path: RidgePath, stiff: StiffMargins) -> _Answer:
-    """What the path ends in, corrected until the certificate holds; else the best that was met."""
-    best, reached, mark = _answer(prepared, path, stiff), np.inf, np.inf
-    tolerance, in_vain = prepared.options.tolerance, 0
-    while in_vain < SCHEDULE.most_in_vain:
-        answer = _answer(prepared, path, stiff)
-        certificate = _certificate(prepared, stiff, answer)
-        in_vain += 1
-        if certificate.worst < reached:
-            best, reached = answer, certificate.worst
-        if reached < SCHEDULE.gain * mark:
-            mark, in_vain = reached, 0
-        if certificate.holds or path.steps >= path.max_steps:
-            break
-        fits = max(certificate.stationarity, certificate.feasibility) <= tolerance
-        if not fits:
-            _correct(prepared, path, stiff, certificate)
-        if fits or in_vain > SCHEDULE.patience:
-            path.share = max(SCHEDULE.sharper * path.share, SCHEDULE.sharpest)
-        path.ease = max(1.0, SCHEDULE.ease * certificate.worst / tolerance)
-        path.settle(exactly=True)
-    return best
-
-
-def _correct(
-    prepared: _Prepared, path: RidgePath, stiff: StiffMargins, certificate: Certificate
-) -> None:
-    """Undo what the ridge does to the fit, and shift the targets of stiff margins."""
-    weight, is_off = stiff.weight, certificate.feasibility > certificate.tolerance
-    if path.is_deflated or (is_off and stiff.is_slow(path.fitted)):
-        _weigh_more(
-            path, stiff, is_far=certificate.feasibility > SCHEDULE.far * certificate.tolerance
-        )
-    if path.is_deflated and (stiff.weight > weight).any():
-        path.begin_afresh()
-    elif not prepared.penalty:
-        path.correct()
-    if stiff:
-        path.aim(stiff.shift(path.fitted))
-
-
-def _weigh_more(path: RidgePath, stiff: StiffMargins, *, is_far: bool) -> None:
-    """Raise the weight of stiff margins: by far, where they can be taken out of the equations."""
-    heaviest = min(SCHEDULE.heaviest_deflated, path.heaviest / stiff.typical)
-    is_worth_it = (
-        is_far and heaviest >= SCHEDULE.heaviest and len(stiff.at) <= SCHEDULE.most_deflated
+def _certificate(prepared: _Prepared, problem: Problem, answer: _Answer) -> Certificate:
+    return certify_non_negative(
+        problem,
+        answer.y,
+        answer.multipliers,
+        dual=answer.dual,
+        ridge=prepared.penalty,
+        norm_dual=answer.norm_dual,
     )
-    if is_worth_it and not path.is_deflated:
-        path.deflate(Deflation(stiff.problem, stiff.at))
-    stiff.weigh_more(
-        path.fitted, SCHEDULE.raised, heaviest if path.is_deflated else SCHEDULE.heaviest
-    )
-
-
-def _first_guess(prepared: _Prepared, problem: Problem) -> NDArray[np.bool_]:
-    """Cells that are positive in the ridge fit without bounds, or that are pulled up from zero."""
-    structure = prepared.structure
-    if problem.prior.is_plain and structure.is_exact_for(problem.weights):
-        ridge = typical_curvature(problem)
-        basis = structure.basis(problem.weights)
-        if basis is not None:
-            return (
-                basis.function(lambda eigenvalues: 1.0 / (eigenvalues + ridge))(
-                    problem.right_hand_side
-                )
-                > 0
-            )
-    return problem.right_hand_side > 0
-
-
-def _answer(prepared: _Prepared, path: RidgePath, stiff: StiffMargins) -> _Answer:
-    y = np.maximum(path.y, 0.0)
-    dual = None if prepared.penalty else path.proof()
-    multipliers = stiff.multipliers(path.fitted)
-    return _Answer(y, multipliers, dual, path.steps, "active sets along a ridge")
 
 
 def _status(
-    prepared: _Prepared, stiff: StiffMargins, certificate: Certificate, answer: _Answer
+    prepared: _Prepared, problem: Problem, certificate: Certificate, answer: _Answer
 ) -> Status:
     if certificate.holds:
         return Status.converged
     most, exact = prepared.options.max_steps, prepared.exact
-    if len(exact) and is_infeasible(stiff.given, exact, prepared.restrict, most):
+    if len(exact) and is_infeasible(problem, exact, most):
         return Status.infeasible
     return Status.max_steps if answer.steps >= most else Status.stalled
+
+
+def _without_bounds(prepared: _Prepared, held: HeldMargins) -> _Answer | None:
+    """The fit without bounds, where it is cheap or the only one, and happens to be non-negative."""
+    problem, structure = held.given, prepared.structure
+    if held or not problem.prior.is_plain:
+        return None
+    if structure.is_exact_for(problem.weights):
+        return _in_closed_form(prepared, problem)
+    is_unique = not prepared.penalty and structure.sees_every_cell(problem.weights)
+    if prepared.is_large or not is_unique:
+        return None
+    y, steps, solver = prepared.without_bounds(problem)
+    if y.min(initial=0.0) < 0:
+        return None
+    return _Answer(y, np.zeros(0), None, steps, f"{solver}, without bounds")
+
+
+def _in_closed_form(prepared: _Prepared, problem: Problem) -> _Answer | None:
+    basis, penalty = prepared.structure.basis(problem.weights), prepared.penalty
+    if basis is None:
+        return None
+    inverse = basis.function(lambda eigenvalues: pseudo_inverse(eigenvalues + penalty))
+    y = inverse(problem.right_hand_side)
+    if y.min(initial=0.0) < -SCHEDULE.rounding * np.abs(y).max(initial=0.0):
+        return None
+    y = np.maximum(y, 0.0)
+    dual = None if penalty else problem.weights * problem.design.aggregate(inverse(y))
+    return _Answer(y, np.zeros(0), dual, 0, "closed form")
+
+
+def _by_multipliers(prepared: _Prepared, held: HeldMargins) -> _Answer | None:
+    """Through multipliers of the bounds, for large tables that publish every inner cell."""
+    if not prepared.is_large or prepared.penalty or held.zeros()[1].any():
+        return None
+    held.weigh(SCHEDULE.equal)
+    problem, structure = held.problem, prepared.structure
+    completion, whole = structure.completed or (None, structure)
+    full = problem if completion is None else problem.lifted(completion)
+    crossed = full.design.product_form
+    basis = whole.basis(full.weights) if whole.is_exact_for(full.weights) else None
+    if crossed is None or basis is None or basis.smallest <= 0:
+        return None
+    if not structure.sees_every_cell(problem.weights):
+        return None
+    at = held.at if completion is None else completion.published[held.at]
+    inner = slice(None) if completion is None else completion.inner
+    outside = np.ones(crossed.n_inner, dtype=bool)
+    outside[inner] = False
+    fit = MultiplierFit(crossed, full, basis.inverse(), outside, at, held.residual_slack)
+    if not fit.run(prepared.options.max_steps):
+        return None
+    y = fit.x[inner]
+    multipliers = held.multipliers(problem.design.aggregate(y)) + fit.multipliers + held.constant
+    return _Answer(y, multipliers, None, fit.steps, "multipliers of the bounds")
+
+
+def _within_bounds(prepared: _Prepared, held: HeldMargins) -> _Answer | None:
+    """Conjugate gradients within bounds, for large tables; from the fit for some ridge on.
+
+    The dual of that fit bounds the norm, or that of the smallest table with the same margins.
+    """
+    if not prepared.is_large:
+        return None
+    held.weigh(SCHEDULE.light)
+    penalty, most = prepared.penalty, prepared.options.max_steps
+    is_unique = penalty > 0 or prepared.structure.sees_every_cell(held.given.weights)
+    path = RidgePath(held.consistent, LIGHT, most, penalty, held.zeros()[1])
+    for start in SCHEDULE.starts:
+        path.follow(start)
+        held.impose(path.multipliers[held.at], path.fitted)
+        fit = BoundedFit(held, path.y.copy(), penalty)
+        fit.run(most - path.steps)
+        path.steps += fit.steps
+        solver = "conjugate gradients within bounds"
+        norm_dual = None if is_unique else path.nu
+        answer = _Answer(fit.y, fit.multipliers, None, path.steps, solver, norm_dual)
+        if not _is_smallest(prepared, held, answer):
+            answer = replace(answer, norm_dual=_smallest(prepared, held, fit))
+        if _is_smallest(prepared, held, answer):
+            break
+    return answer
+
+
+def _is_smallest(prepared: _Prepared, held: HeldMargins, answer: _Answer) -> bool:
+    return _certificate(prepared, held.given, answer).selection <= prepared.options.tolerance
+
+
+def _smallest(prepared: _Prepared, held: HeldMargins, fit: BoundedFit) -> Vector:
+    """The dual of the table of smallest norm with the published cells of a fit, for a low ridge."""
+    used = np.flatnonzero(held.given.weights > 0)
+    problem = held.given.among(used, 1.0, prepared.options.tolerance).aiming(fit.fitted)
+    most = prepared.options.max_steps
+    path = RidgePath(problem, LIGHT, most, zero=held.zeros()[1])
+    path.follow(SCHEDULE.proof)
+    return path.nu
+
+
+def _ridge_paths(problem: Problem) -> list[Method]:
+    """Ways to solve the systems of a ridge path, the cheaper first."""
+    entries = problem.design.n_inner * problem.design.n_published
+    ways = [DEFLATED if len(problem.held) <= SCHEDULE.most_deflated else LIGHT, DIRECT]
+    if entries <= SCHEDULE.small:
+        ways = [DIRECT]
+    elif entries > SCHEDULE.dense:
+        ways.pop()
+    return [partial(_along_the_ridge, systems=systems) for systems in ways]
+
+
+def _along_the_ridge(prepared: _Prepared, held: HeldMargins, *, systems: SystemSchedule) -> _Answer:
+    """Active sets along a shrinking ridge until the certificate holds; else the best of them."""
+    most, penalty = prepared.options.max_steps, prepared.penalty
+    problem = held.given if systems.is_direct else held.consistent
+    constant = 0.0 if systems.is_direct else held.constant
+    path = RidgePath(problem, systems, most, penalty)
+    best, reached, last, in_vain = None, np.inf, 0.0, 0
+    while True:
+        multipliers = path.multipliers[held.at] + constant
+        dual = None if penalty else path.nu
+        answer = _Answer(path.y, multipliers, dual, path.steps, "active sets along a ridge")
+        certificate = _certificate(prepared, held.given, answer)
+        in_vain = 0 if certificate.worst < SCHEDULE.gain * reached else in_vain + 1
+        if best is None or certificate.worst < reached:
+            best, reached = answer, certificate.worst
+        is_safe = certificate.worst <= systems.safely * certificate.tolerance
+        if is_safe or path.is_spent or in_vain > SCHEDULE.most_in_vain:
+            return best
+        path.stage(keeps_ridge=certificate.worst <= SCHEDULE.fast * last)
+        last = certificate.worst

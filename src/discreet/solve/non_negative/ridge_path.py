@@ -1,0 +1,278 @@
+r"""Non-negative least squares through its dual, for designs of any kind.
+
+For a ridge :math:`\rho` the optimum is :math:`y = \max(0, s + qX\nu)`, and :math:`\nu` solves
+
+.. math:: \rho V (\nu - \nu_0) + X^\top \max(0, s + qX\nu) = z, \qquad V = W^{-1},
+
+by Newton's method: guess which cells are positive, solve on those, guess again from the signs. The
+dual is convex, and a step beyond its minimum is cut off there, so the iteration cannot cycle. Then
+the ridge is lowered and its centre :math:`\nu_0` moved to the last point, which takes out its bias
+(the proximal point method on the dual, which is Bregman iteration on the fit). Every iterate keeps
+the form :math:`\max(0, s + qX\nu)`, which singles out one of all tables that fit equally well.
+
+Exact margins, :math:`V = 0`, and very heavy ones get a larger variance :math:`V'` instead. The
+multipliers :math:`\mu = \rho(\nu - \nu_0)` on them are made what they should be by shifting their
+targets by :math:`(V' - V)\mu` (the method of multipliers).
+
+Small systems are solved by a dense factor, others by conjugate gradients on the positive cells.
+There `Deflation` takes exact and heavy margins out of the equations, so that :math:`V'` may be tiny
+and a few shifts suffice; else they weigh about what others do, and it takes many.
+
+See Hintermüller, Ito & Kunisch (2003); Osher et al. (2005); Bertsekas (1982).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+from discreet.design.incidence import Incidence
+from discreet.design.products import dot
+from discreet.solve.least_squares.conjugate import Deflate, solve_on_cells
+from discreet.solve.least_squares.problem import Problem
+from discreet.solve.non_negative.deflation import Deflation
+from discreet.solve.non_negative.schedule import RIDGE_PATH as SCHEDULE
+from discreet.solve.non_negative.schedule import SystemSchedule
+
+Vector = NDArray[np.float64]
+Marks = NDArray[np.bool_]
+Index = NDArray[np.int64]
+
+
+class RidgePath:
+    """The optimum as a function of the ridge, followed downwards.
+
+    Args:
+      problem: Targets, weights, prior, and what to reach.
+      systems: How systems are solved.
+      max_steps: Steps after which to give up.
+      penalty: A ridge that is part of the objective, or zero for the limit.
+      zero: Inner cells that are known to be zero.
+
+    Attributes:
+      nu: The point.
+      y: The table there.
+      fitted: Its published cells.
+      multipliers: What holds each published cell against its target.
+      steps: Newton steps, or those of conjugate gradients where these are used.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        systems: SystemSchedule,
+        max_steps: int,
+        penalty: float = 0.0,
+        zero: Marks | None = None,
+    ) -> None:
+        self.problem, self._penalty = problem, penalty
+        self._max_steps, self.steps, design = max_steps, 0, problem.design
+        self._used, self._movable = problem.weights > 0, problem.prior.movable(design.n_inner)
+        if zero is not None:
+            self._movable = self._movable & ~zero
+        self._systems, self._roughness = systems, 1.0
+        self._variance, light = self._working_variances()
+        self.first_ridge = float(self._answer_to(light).sum()) / max(design.n_inner, 1) or 1.0
+        self.ridge, self._targets = max(self.first_ridge, penalty), problem.z
+        self.nu = self.centre = np.zeros(design.n_published)
+        self._image = np.zeros(design.n_published)
+        start = problem.prior.starts(np.arange(design.n_inner))
+        self.u = self._start = np.where(self._movable, start, 0.0)
+        nu = light * problem.z / self.ridge
+        self._move(nu, self._answer_to(nu))
+        self._settle()
+
+    def _working_variances(self) -> tuple[Vector, Vector]:
+        """The variances V', and weights none of which is heavy."""
+        problem, held = self.problem, self.problem.held
+        variance = np.divide(1.0, problem.weights, out=np.ones_like(problem.z), where=self._used)
+        soft = self._used.copy()
+        soft[held] = False
+        typical = float(np.median(variance[soft])) if soft.any() else 1.0
+        variance[held] = np.maximum(problem.slack, typical / self._systems.heaviest)
+        heavy = variance[held[problem.slack > 0]].min(initial=typical)
+        variance[problem.exact] = max(heavy / self._systems.exact, typical / self._systems.heaviest)
+        if self._systems.deflates:
+            variance[held] = np.maximum(variance[held], self._rounding())
+        light = np.where(self._used, 1.0 / np.maximum(variance, typical), 0.0)
+        return variance, np.where(soft, problem.weights, light)
+
+    def _rounding(self) -> float:
+        """The variance that keeps rounding errors of held margins below what gradients may be."""
+        largest = float(np.abs(self.problem.z[self.problem.held]).max(initial=0.0))
+        allowed = SCHEDULE.share * float(self.problem.goal.gradient.min(initial=np.inf))
+        return float(np.finfo(float).eps) * largest / allowed
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether no more steps may be taken."""
+        return self.steps >= self._max_steps
+
+    def follow(self, share: float) -> None:
+        """Lower the ridge to a share of the first one; its centre stays where it is."""
+        least = max(share * self.first_ridge, self._penalty)
+        while self.ridge > least and not self.is_spent:
+            self._solve_for(max(self._systems.lower * self.ridge, least))
+
+    def stage(self, *, keeps_ridge: bool = False) -> None:
+        """Move the centre, lower the ridge, and solve again; a penalty has no bias to take out."""
+        if self._penalty:
+            self._solve_for(max(self._systems.lower * self.ridge, self._penalty))
+            return
+        self._kick()
+        self.centre, ridge, least = self.nu, self.ridge, self._systems.least * self.first_ridge
+        if not keeps_ridge:
+            before = SCHEDULE.again * self.first_ridge if ridge <= least else ridge
+            ridge = max(self._systems.lower * before, least)
+        self._solve_for(ridge)
+
+    def _solve_for(self, ridge: float) -> None:
+        """Shift the targets of held margins and solve for another ridge."""
+        held = self.problem.held
+        self._targets = self.problem.z.copy()
+        self._targets[held] += (self._variance[held] - self.problem.slack) * self.multipliers[held]
+        self.ridge = ridge
+        self._settle()
+
+    def _kick(self) -> None:
+        """Go on in the last direction until cells at zero with a negative gradient answer.
+
+        Only where positive cells have none, so that nothing else changes meanwhile.
+        """
+        slope = self.problem.design.adjoint(self.multipliers) / self.problem.goal.gradient
+        rising = self._movable & (self.u < 0) & (slope > 1.0)
+        if rising.any() and (np.abs(slope[self.u > 0]) <= 1.0).all():
+            answer = self._answer_to(self.multipliers)
+            away = -self.u[rising] / answer[rising]
+            t = float(np.quantile(away, SCHEDULE.kicked, method="lower"))
+            self._move(t * self.multipliers, t * answer)
+
+    def _settle(self) -> None:
+        """Newton steps for the present ridge, until hardly a cell changes its sign."""
+        few = self._roughness * self._systems.few
+        for _ in range(SCHEDULE.newton):
+            positive = self.u > 0
+            self._step(positive)
+            changed = int((positive != (self.u > 0)).sum())
+            if changed <= few * int(positive.sum()) or self.is_spent:
+                break
+        self.multipliers = self.ridge * (self.nu - self.centre)
+        self._roughness *= self._systems.sharper
+
+    def _gradient(self) -> Vector:
+        """The gradient of the dual."""
+        drawn = self.ridge * self._variance * (self.nu - self.centre)
+        return np.where(self._used, drawn + self.fitted - self._targets, 0.0)
+
+    def _answer_to(self, nu: Vector) -> Vector:
+        """How the cells move with the point, but for their bounds."""
+        prior, step = self.problem.prior, self.problem.design.adjoint(nu)
+        moved = step if prior.variance is None else prior.variance * step
+        return np.where(self._movable, moved, 0.0)
+
+    def _move(self, d: Vector, du: Vector) -> None:
+        """Move point and table; the table by its own answer, so that large points spoil no cell."""
+        self.nu, self.u = self.nu + d, self.u + du
+        self.y = np.maximum(self.u, 0.0)
+        self.fitted = self.problem.design.aggregate(self.y)
+
+    def _step(self, positive: Marks) -> None:
+        """A Newton step, cut off at the minimum of the dual along it."""
+        nu, u, g = self.nu, self.u, self._gradient()
+        cells = np.flatnonzero(positive)
+        d, du = self._direct(cells, g) if self._systems.is_direct else self._iterative(cells)
+        self._move(d, du)
+        slope = dot(self._gradient(), d)
+        if slope > SCHEDULE.overshoot * abs(dot(g, d)):
+            table = self.problem.prior.per_variance(du)
+            drawn = dot(d, self.ridge * self._variance * d)
+            rest = slope - drawn - dot(table, self.y)
+            low, high = 0.0, 1.0
+            for _ in range(SCHEDULE.bisections):
+                t = (low + high) / 2
+                slope = rest + t * drawn + dot(table, np.maximum(u + t * du, 0.0))
+                low, high = (low, t) if slope > 0 else (t, high)
+            self.nu, self.u = nu, u
+            self._move(high * d, high * du)
+
+    def _direct(self, cells: Index, g: Vector) -> tuple[Vector, Vector]:
+        """The Newton direction and how cells answer, by a factor for margins or for cells."""
+        self.steps += 1
+        used = np.flatnonzero(self._used)
+        drawn, g = self.ridge * self._variance[used], g[used]
+        X = self._matrix[cells] * self.problem.prior.deviations(cells)[:, None]
+        if len(cells) < len(used):
+            scaled = X / drawn
+            found = (-g + X.T @ _solved(scaled @ X.T, np.ones(len(cells)), scaled @ g)) / drawn
+        else:
+            found = _solved(X.T @ X, drawn, -g)
+        d = np.zeros(len(self._used))
+        d[used] = found
+        return d, self._answer_to(d)
+
+    @cached_property
+    def _matrix(self) -> Vector:
+        """The design as a dense matrix, of the published cells in use."""
+        X = self.problem.design.matrix()[:, np.flatnonzero(self._used)]
+        dense: Vector = X.toarray().astype(np.float64)
+        return dense
+
+    def _iterative(self, cells: Index) -> tuple[Vector, Vector]:
+        """The same by conjugate gradients, whose solution on the positive cells is the better one.
+
+        Cells at zero whose gradient is within its error stay there.
+        """
+        z = self._targets + self.ridge * self._variance * self.centre
+        weights = np.where(self._used, 1.0 / self._variance, 0.0)
+        problem = replace(self.problem, z=z, weights=weights)
+        limits, fitted, y = self._allowed(cells), np.zeros_like(z), np.zeros(0)
+        if len(cells):
+            incidence = Incidence.of(self.problem.design, cells)
+            solved = solve_on_cells(
+                problem,
+                incidence,
+                cells,
+                self._image,
+                ridge=self.ridge,
+                limits=limits[cells],
+                max_steps=self._max_steps - self.steps,
+                deflate=self._deflated_on(cells, incidence),
+            )
+            self.steps += solved.steps
+            fitted, y = solved.z, solved.y
+        nu = problem.misfit(fitted) / self.ridge
+        u = self._start + self._answer_to(nu)
+        u[(u > 0) & (problem.prior.per_variance(u) <= limits / self.ridge)] = 0.0
+        u[cells] = y
+        return nu - self.nu, u - self.u
+
+    def _deflated_on(self, cells: Index, incidence: Incidence) -> Deflate | None:
+        if not self._systems.deflates or not len(self.problem.held):
+            return None
+        lift = self.first_ridge * self._variance[self._deflation.at]
+        return self._deflation.on(cells, incidence.position, lift)
+
+    @cached_property
+    def _deflation(self) -> Deflation:
+        return Deflation(self.problem, self.problem.held)
+
+    def _allowed(self, cells: Index) -> Vector:
+        """The gradients that a solution may leave: what is allowed, or moves cells a little."""
+        goal, typical = self.problem.goal, float(self.y[cells].mean()) if len(cells) else 0.0
+        enough = SCHEDULE.share * np.minimum(goal.gradient, self.ridge * goal.inner)
+        rough = self._roughness * self._systems.tight * self.ridge * typical
+        return np.maximum(enough, rough)
+
+
+def _solved(matrix: Vector, diagonal: Vector, values: Vector) -> Vector:
+    """Solve with a matrix and a diagonal; this is raised where rounding makes them indefinite."""
+    try:
+        factor = cho_factor(matrix + np.diag(diagonal), lower=True)
+    except LinAlgError:
+        return _solved(matrix, SCHEDULE.raised * diagonal, values)
+    solution: Vector = cho_solve(factor, values)
+    return solution
