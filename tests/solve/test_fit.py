@@ -29,8 +29,8 @@ def regions():
 
 @pytest.fixture
 def never_stored(monkeypatch):
-    stored = replace(non_negative.SCHEDULE, never_stored=0)
-    monkeypatch.setattr(non_negative, "SCHEDULE", stored)
+    stored = replace(non_negative.DUAL, never_stored=0)
+    monkeypatch.setattr(non_negative, "DUAL", stored)
     always = LogLinearSchedule(never_stored=0, most_published=np.inf)
     monkeypatch.setattr(log_linear, "LOG_LINEAR", always)
 

@@ -25,8 +25,8 @@ NEWTON = "Newton on the dual"
 
 def cut(monkeypatch, n):
     """Passes for tables of `n` cells or more, even where few cells are positive."""
-    least = replace(non_negative.SCHEDULE, never_stored=n)
-    monkeypatch.setattr(non_negative, "SCHEDULE", least)
+    least = replace(non_negative.DUAL, never_stored=n)
+    monkeypatch.setattr(non_negative, "DUAL", least)
     likely = replace(LOG_LINEAR, never_stored=n, most_published=np.inf)
     monkeypatch.setattr(log_linear, "LOG_LINEAR", likely)
     patient = replace(

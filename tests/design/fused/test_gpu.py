@@ -153,8 +153,8 @@ def fits_agree(monkeypatch, fitter, options, unused=()):
 
     patient = replace(dual_fit.DUAL, most_degenerate=10_000)
     monkeypatch.setattr(dual_fit, "DUAL", patient)
-    stored = replace(non_negative.SCHEDULE, never_stored=0)
-    monkeypatch.setattr(non_negative, "SCHEDULE", stored)
+    stored = replace(non_negative.DUAL, never_stored=0)
+    monkeypatch.setattr(non_negative, "DUAL", stored)
     always = LogLinearSchedule(never_stored=0, most_published=np.inf)
     monkeypatch.setattr(log_linear, "LOG_LINEAR", always)
     design = dc.Design.product({"a": 2, "b": 3, "c": 11}, [("a", "b"), ("a", "c"), ("b", "c")])

@@ -23,8 +23,8 @@ OPTIONS = {
 @pytest.fixture
 def by_dual(monkeypatch):
     """The dual for tables of any size, even where few cells are positive."""
-    always = replace(non_negative.SCHEDULE, never_stored=0)
-    monkeypatch.setattr(non_negative, "SCHEDULE", always)
+    always = replace(non_negative.DUAL, never_stored=0)
+    monkeypatch.setattr(non_negative, "DUAL", always)
     patient = replace(dual_fit.DUAL, most_degenerate=dual_fit.DUAL.most_gradients)
     monkeypatch.setattr(dual_fit, "DUAL", patient)
 
@@ -61,8 +61,8 @@ def test_the_conditions_hold_and_the_fit_is_that_of_active_sets(by_dual, option,
         assert found.notes["solver"] == "Newton on the dual"
     independent_check(design, z, np.ones_like(z), found, fitter.ridge or 0.0, found.notes["held"])
     with pytest.MonkeyPatch.context() as patch:
-        never = replace(non_negative.SCHEDULE, never_stored=10**9)
-        patch.setattr(non_negative, "SCHEDULE", never)
+        never = replace(non_negative.DUAL, never_stored=10**9)
+        patch.setattr(non_negative, "DUAL", never)
         other = fitter(design, z).require()
     np.testing.assert_allclose(found.z, other.z, atol=0.01)
     np.testing.assert_allclose(found.y, other.y, atol=0.5, rtol=1e-5)
@@ -96,8 +96,8 @@ def test_hierarchies_give_the_fit_of_active_sets(by_dual, monkeypatch):
     assert found.notes["solver"] == "Newton on the dual"
     independent_check(design, z, np.ones_like(z), found, 0.0, found.notes["held"])
     with pytest.MonkeyPatch.context() as patch:
-        never = replace(non_negative.SCHEDULE, never_stored=10**9)
-        patch.setattr(non_negative, "SCHEDULE", never)
+        never = replace(non_negative.DUAL, never_stored=10**9)
+        patch.setattr(non_negative, "DUAL", never)
         other = dc.NonNegative()(design, z).require()
     np.testing.assert_allclose(found.z, other.z, atol=0.01)
 
