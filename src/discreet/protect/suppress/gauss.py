@@ -12,7 +12,7 @@ from discreet.design.base import Design
 from discreet.design.magnitude import NOBODY
 from discreet.errors import InfeasibleError
 from discreet.protect.suppress.pattern import Pattern
-from discreet.protect.suppress.rows import incidence
+from discreet.protect.suppress.rows import chosen_rows
 from discreet.protect.suppress.singletons import lone_columns, owners, told_sums
 from discreet.solve.linear.elimination import Choice, Conflict, Selection, select
 from discreet.solve.linear.elimination_kernels import NONE
@@ -77,7 +77,7 @@ class _Model:
     def __init__(
         self, pattern: Pattern, plan: Plan, singletons: bool, *, every_row: bool = False
     ) -> None:
-        known = incidence(pattern, zeros_are_public=plan.zeros_are_public, every_row=every_row)
+        known = chosen_rows(pattern, zeros_are_public=plan.zeros_are_public, every_row=every_row)
         self.has_every_row = every_row or len(known.inner) == pattern.design.n_inner
         self.X = known.columns
         self.plan = plan

@@ -27,7 +27,7 @@ _MANY = 4  # inner cells for each published one from which representatives stand
 
 
 @dataclass(frozen=True, eq=False)
-class Incidence:
+class ChosenRows:
     """Columns of the published cells on chosen rows.
 
     Attributes:
@@ -39,15 +39,15 @@ class Incidence:
     columns: csc_array
     inner: NDArray[np.int64]
 
-    def without(self, known: NDArray[np.bool_]) -> Incidence:
+    def without(self, known: NDArray[np.bool_]) -> ChosenRows:
         """Only the rows that are not known."""
         from scipy.sparse import csc_array
 
         rows = np.flatnonzero(~known)
-        return Incidence(csc_array(self.columns.tocsr()[rows]), self.inner[rows])
+        return ChosenRows(csc_array(self.columns.tocsr()[rows]), self.inner[rows])
 
 
-def incidence(pattern: Pattern, *, zeros_are_public: bool, every_row: bool = False) -> Incidence:
+def chosen_rows(pattern: Pattern, *, zeros_are_public: bool, every_row: bool = False) -> ChosenRows:
     """The columns of the published cells on the rows that tell them apart.
 
     Args:
@@ -64,7 +64,7 @@ def incidence(pattern: Pattern, *, zeros_are_public: bool, every_row: bool = Fal
     return _all_rows(pattern, empty)
 
 
-def _all_rows(pattern: Pattern, empty: NDArray[np.bool_]) -> Incidence:
+def _all_rows(pattern: Pattern, empty: NDArray[np.bool_]) -> ChosenRows:
     from scipy.sparse import csc_array
 
     design = pattern.design
@@ -72,12 +72,12 @@ def _all_rows(pattern: Pattern, empty: NDArray[np.bool_]) -> Incidence:
     known = design.adjoint(empty.astype(np.int64)) > 0
     if pattern.known is not None:
         known = known | pattern.known
-    return Incidence(X, np.arange(design.n_inner)).without(known)
+    return ChosenRows(X, np.arange(design.n_inner)).without(known)
 
 
 def _representatives(
     pattern: Pattern, design: StructuredDesign, empty: NDArray[np.bool_]
-) -> Incidence:
+) -> ChosenRows:
     """One row for each published cell; another inner cell where that is empty or somebody's own.
 
     What somebody alone in an inner cell knows is of no use to him when other rows tell as much: a
@@ -96,7 +96,7 @@ def _representatives(
             code[cells] = inner
     distinct = list(np.unique(np.column_stack(codes), axis=0).T)
     columns, known = _columns(design, distinct, empty)
-    return Incidence(columns, _inner_of(design, distinct)).without(known)
+    return ChosenRows(columns, _inner_of(design, distinct)).without(known)
 
 
 def _frequent(pattern: Pattern, design: StructuredDesign, a: int) -> NDArray[np.float64]:

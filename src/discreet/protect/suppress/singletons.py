@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from discreet.design.magnitude import NOBODY
 from discreet.protect.suppress.pattern import Pattern
-from discreet.protect.suppress.rows import Incidence
+from discreet.protect.suppress.rows import ChosenRows
 from discreet.randomness import stream
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def owners(pattern: Pattern, columns: csc_array) -> NDArray[np.int64]:
     return np.where(alone, total // np.maximum(n, 1), NOBODY)
 
 
-def lone_columns(pattern: Pattern, known: Incidence, *, whole_cells: bool) -> Lone:
+def lone_columns(pattern: Pattern, known: ChosenRows, *, whole_cells: bool) -> Lone:
     """What lone contributors know.
 
     Args:

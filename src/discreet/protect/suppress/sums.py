@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from discreet.errors import DataError
 from discreet.protect.suppress.lines import lines
 from discreet.protect.suppress.pattern import Pattern
-from discreet.protect.suppress.rows import Incidence, incidence
+from discreet.protect.suppress.rows import ChosenRows, chosen_rows
 from discreet.solve.linear.boxes import Boxes
 from discreet.solve.linear.changes import Tied
 from discreet.solve.linear.unknowns import distinct_columns
@@ -52,7 +52,7 @@ class Sums(Tied):
 
 
 def sums_of(pattern: Pattern, *, zeros_are_public: bool, every_row: bool = False) -> Sums:
-    """The sums of a pattern with known inner values; the arguments are those of `incidence`."""
+    """The sums of a pattern with known inner values; the arguments are those of `chosen_rows`."""
     if pattern.y is None:
         raise DataError(
             "intervals are proven with the true inner cells, but the table holds published cells "
@@ -62,7 +62,7 @@ def sums_of(pattern: Pattern, *, zeros_are_public: bool, every_row: bool = False
         )
     design = pattern.design
     every_row = every_row or design.n_inner <= _MANY * design.n_published
-    found = incidence(pattern, zeros_are_public=zeros_are_public, every_row=every_row)
+    found = chosen_rows(pattern, zeros_are_public=zeros_are_public, every_row=every_row)
     found = found.without(found.inner == design.n_inner)
     number = _numbered(found.columns)
     of_cell, of_row = number[: len(pattern.z)], number[len(pattern.z) :]
@@ -83,7 +83,7 @@ def sums_of(pattern: Pattern, *, zeros_are_public: bool, every_row: bool = False
     return replace(made, boxes=_boxes(pattern, found, made))
 
 
-def _room(pattern: Pattern, found: Incidence, of_cell: Places, of_row: Places) -> tuple[Any, Any]:
+def _room(pattern: Pattern, found: ChosenRows, of_cell: Places, of_row: Places) -> tuple[Any, Any]:
     """How far each sum can go down and up: not below zero where no value is, and within bounds."""
     y = np.asarray(pattern.y)
     down = np.full(max(of_cell.max(initial=NONE), of_row.max(initial=NONE)) + 1, np.inf)
@@ -98,7 +98,7 @@ def _room(pattern: Pattern, found: Incidence, of_cell: Places, of_row: Places) -
     return down, up
 
 
-def _boxes(pattern: Pattern, found: Incidence, sums: Sums) -> Boxes | None:
+def _boxes(pattern: Pattern, found: ChosenRows, sums: Sums) -> Boxes | None:
     """The boxes of the inner cells in doubt; none where there are no variables, or too many."""
     from scipy.sparse import csr_array
 
@@ -152,7 +152,7 @@ def _numbered(columns: csc_array) -> Places:
     return np.where(is_kept, np.cumsum(is_kept) - 1, NONE)[kind]
 
 
-def _equations(found: Incidence, of_cell: Places, of_row: Places, best: _Best) -> Any:
+def _equations(found: ChosenRows, of_cell: Places, of_row: Places, best: _Best) -> Any:
     """For each sum of several inner cells one equation with its parts."""
     from scipy.sparse import csc_array
 
