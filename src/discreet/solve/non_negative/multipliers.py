@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.design.product import ProductDesign
+from discreet.design.products import dot
 from discreet.progress import report
 from discreet.solve.least_squares.conjugate import Operator
 from discreet.solve.least_squares.problem import Problem
@@ -100,7 +101,7 @@ class MultiplierFit:
         self.bounds[~self._zero] = 0.0
         self._update()
         left, missed = np.where(self._zero, -self.y, 0.0), self._missed(self._held.up(self.y))
-        unit = float(np.sqrt(left @ left + (missed / self._scale) @ missed))
+        unit = float(np.sqrt(dot(left, left) + dot(missed / self._scale, missed)))
         if unit > 0:
             bounds, held = self._change((left / unit).astype(np.float32), missed / unit)
             self.bounds += unit * bounds.astype(np.float64)
@@ -113,16 +114,16 @@ class MultiplierFit:
         bounds, p, held, f = (np.zeros_like(values) for values in (r, r, e, e))
         product = 1.0
         for step in range(SCHEDULE.steps):
-            if float(r @ r + (e / self._scale) @ e) <= SCHEDULE.gain**2:
+            if dot(r, r) + dot(e / self._scale, e) <= SCHEDULE.gain**2:
                 break
             s, t = precondition(r), e / self._scale
-            before, product = product, float(r @ s + e @ t)
+            before, product = product, dot(r, s) + dot(e, t)
             beta = product / before if step else 0.0
             p, f = s + np.float32(beta) * p, t + beta * f
             q = self._inverse(self._with(p, f))
             turned = self._held.up(q) + self._slack * f
-            curvature = float(p @ q + f @ turned)
-            if not curvature > SCHEDULE.flat * float(p @ p + f @ (self._scale * f)):
+            curvature = dot(p, q) + dot(f, turned)
+            if not curvature > SCHEDULE.flat * (dot(p, p) + dot(f, self._scale * f)):
                 break
             size = product / curvature
             bounds += np.float32(size) * p
