@@ -164,8 +164,8 @@ class Incidence:
     def sizes(self) -> NDArray[np.int64]:
         """Number of inner cells in each published cell of the groups."""
         counted = np.zeros(self.n_published + 1, dtype=np.int64)
-        for row in self.index:
-            counted += np.bincount(row, minlength=self.n_published + 1)
+        for g in range(len(self.cells)):
+            counted += np.bincount(self.row(g), minlength=self.n_published + 1)
         return counted[:-1]
 
     def restricted(self, inner: Positions) -> Incidence:

@@ -61,7 +61,7 @@ class Gaps:
 
     Attributes:
       published: What each published cell has of it, divided by its weight.
-      cells: Some inner cells, of which none else has a part of it.
+      cells: The inner cells that may have a part of it; all others have none.
       inner: What each of these has of it.
       total: The whole gap.
       loss: The loss of the table.

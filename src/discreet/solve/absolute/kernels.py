@@ -69,6 +69,35 @@ def _primal_step(
 
 
 @njit(cache=True)
+def _primal_steps(
+    head: Places,
+    tail: Places,
+    places: Places,
+    v: Vector,
+    rows: Vector,
+    omega: float,
+    ridge: float,
+    mix: float,
+    y: Vector,
+    anchor: Vector,
+    new: Vector,
+    sums: Vector,
+) -> float:
+    """Steps of the inner cells head by head, whose published cells `places` lists meanwhile."""
+    n, moved = len(tail), 0.0
+    sums[:] = 0.0
+    for h in range(len(head)):
+        if len(head) > 1:
+            _located(head[h], tail, np.uint32(len(v) - 1), places)
+        a, b = h * n, (h + 1) * n
+        own = rows[a:b] if len(rows) > 1 else rows
+        moved += _primal_step(
+            places, v, own, omega, ridge, mix, y[a:b], anchor[a:b], new[a:b], sums
+        )
+    return moved
+
+
+@njit(cache=True)
 def _dual_step(
     loss: int,
     z: Vector,
@@ -132,30 +161,14 @@ def advance(
     """
     v = np.empty_like(u)
     sums = np.empty_like(u)
-    n = len(tail)
     places = tail if len(head) == 1 else np.empty_like(tail)
     for step in range(limit):
         v[:] = u
         lower(fine, coarse, v)
         mix = (age + 1.0) / (age + 2.0)
-        sums[:] = 0.0
-        moved = 0.0
-        for h in range(len(head)):
-            if len(head) > 1:
-                _located(head[h], tail, np.uint32(len(u) - 1), places)
-            a, b = h * n, (h + 1) * n
-            moved += _primal_step(
-                places,
-                v,
-                rows[a:b] if len(rows) > 1 else rows,
-                omega,
-                ridge,
-                mix,
-                y[a:b],
-                y_anchor[a:b],
-                y_new[a:b],
-                sums,
-            )
+        moved = _primal_steps(
+            head, tail, places, v, rows, omega, ridge, mix, y, y_anchor, y_new, sums
+        )
         lift(fine, coarse, sums)
         moved += _dual_step(loss, z, weights, columns, omega, mix, sums, u, u_anchor, u_new)
         error = math.sqrt(moved)
@@ -175,7 +188,10 @@ def advance(
 
 @njit(cache=True)
 def add_margins(head: Places, tail: Places, y: Vector, sums: Vector) -> None:
-    """Add the inner cells to the published cells of all groups."""
+    """Add the inner cells to the published cells of all groups.
+
+    The lists are those of `advance`, inner cell by inner cell; others would double the memory.
+    """
     i, none = 0, np.uint32(len(sums) - 1)
     for h in range(len(head)):
         for t in range(len(tail)):

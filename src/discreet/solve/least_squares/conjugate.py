@@ -122,7 +122,7 @@ def solve_on_cells(
 
     The gradient of every one of the cells is brought within its limit.
 
-    Cost: each step is one pass over the cells' incidence there and one back; with stiff margins
+    Cost: each step is one pass over the cells' incidence there and one back; with held margins
     taken out, two of each and a triangular solve.
     """
     at, prior, n = incidence.position, problem.prior, incidence.n_inner

@@ -79,7 +79,7 @@ class RidgePath:
         self.first_ridge = float(self._answer_to(light).sum()) / max(design.n_inner, 1) or 1.0
         self.ridge, self._targets = max(self.first_ridge, penalty), problem.z
         self.nu = self.centre = np.zeros(design.n_published)
-        self._image = np.zeros(design.n_published)
+        self._image = np.zeros(design.n_published)  # where conjugate gradients ended last
         start = problem.prior.starts(np.arange(design.n_inner))
         self.u = self._start = np.where(self._movable, start, 0.0)
         nu = light * problem.z / self.ridge
