@@ -10,7 +10,7 @@ import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "discreet"
 LAYERS = [
-    {"errors", "randomness", "progress", "files", "registry", "plugins"}
+    {"arrays", "errors", "randomness", "progress", "files", "registry", "plugins"}
     | {"accounting", "digests", "processes"},
     {"design"},
     {"ledger"},

@@ -12,11 +12,11 @@ rounded upwards.
 from __future__ import annotations
 
 import math
+import numbers
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, lru_cache
-from numbers import Real
 from typing import Any
 
 from discreet.errors import ParameterError
@@ -160,7 +160,7 @@ def _gaussians() -> tuple[Any, Any]:
 
 
 def _check(name: str, value: object, above: float) -> None:
-    is_number = isinstance(value, Real) and not isinstance(value, bool)
+    is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
     if not is_number or not 0 <= value < above:  # type: ignore[operator]
         least = "zero or more" if math.isinf(above) else f"zero or more and below {above:g}"
         raise ParameterError(f"{name} must be a finite number, {least}; got {value!r}.")

@@ -8,11 +8,11 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
-from numpy.typing import NDArray
 
+from discreet.arrays import Array, Index, Mask, Whole
 from discreet.assess.measure import BaseMeasure, NotApplicableError
 from discreet.design.axis import Level
-from discreet.design.base import Design, Vector
+from discreet.design.base import Design
 from discreet.design.blocks import Block
 from discreet.design.release import COUNT, Protected, Release
 from discreet.design.statement import Statement
@@ -22,7 +22,6 @@ from discreet.design.table import Table
 from discreet.errors import DesignError, ParameterError
 
 Cells = Literal["published", "inner"]
-Mask = NDArray[np.bool_]
 Part = tuple[str, slice]
 
 CLASS_STARTS = (0, 1, 3, 10, 100)
@@ -42,18 +41,18 @@ class Pairs:
       on: Both choices in words.
     """
 
-    f: Vector
-    g: Vector
+    f: Array
+    g: Array
     shown: Mask
     design: Design
     cells: Cells
     on: str
 
-    def blocks(self) -> list[tuple[str, Vector, Vector]]:
+    def blocks(self) -> list[tuple[str, Array, Array]]:
         """Name, true and released values of every published table; inner cells are one."""
         return [(name, *self._taken(part)) for name, part in self._parts()]
 
-    def orders(self) -> NDArray[np.int64]:
+    def orders(self) -> Whole:
         """Number of crossed variables of each cell; all of them where nothing is known."""
         if self.cells == "inner" or not self.design.axes:
             return np.full(len(self.f), len(self.design.axes))
@@ -64,7 +63,7 @@ class Pairs:
             return [("inner", slice(0, len(self.shown)))]
         return published_parts(self.design)
 
-    def _taken(self, part: slice) -> tuple[Vector, Vector]:
+    def _taken(self, part: slice) -> tuple[Array, Array]:
         start = int(np.count_nonzero(self.shown[: part.start]))
         inside = slice(start, start + int(np.count_nonzero(self.shown[part])))
         return self.f[inside], self.g[inside]
@@ -103,7 +102,7 @@ def pairs(table: Table, release: Protected, cells: Cells = "published") -> Pairs
     return Pairs(f[shown], g[shown], shown, release.design, cells, on)
 
 
-def true_values(table: Table, design: Design, cells: Cells, unit: str = COUNT) -> Vector:
+def true_values(table: Table, design: Design, cells: Cells, unit: str = COUNT) -> Array:
     """True values in the order of the release's design; cells outside the support are zero."""
     check_choice("cells", cells, get_args(Cells))
     held = table.published if cells == "published" else table.inner
@@ -123,20 +122,20 @@ def require_counts(release: Protected) -> None:
         )
 
 
-def released_values(release: Protected, cells: Cells) -> Vector:
+def released_values(release: Protected, cells: Cells) -> Array:
     """Released values, not-a-number where a cell is withheld."""
     if cells == "inner":
         return _released_inner(release)
     return without_withheld(release, release.z)
 
 
-def without_withheld(release: Protected, published: Vector) -> Vector:
+def without_withheld(release: Protected, published: Array) -> Array:
     """Values of the published cells, not-a-number where they are withheld."""
     hidden = release.hidden
     return np.where(hidden, np.nan, published) if hidden.any() else published
 
 
-def _released_inner(release: Protected) -> Vector:
+def _released_inner(release: Protected) -> Array:
     """Inner cells of the release, fitted or published as they stand."""
     if release.y is not None:
         return release.y
@@ -207,9 +206,7 @@ def block_name(block: Block) -> str:
     return block.name
 
 
-def count_classes(
-    f: Vector, starts: Sequence[int] = CLASS_STARTS
-) -> tuple[NDArray[np.intp], list[str]]:
+def count_classes(f: Array, starts: Sequence[int] = CLASS_STARTS) -> tuple[Index, list[str]]:
     """The class of each true value, and the names of the classes.
 
     >>> count_classes(np.array([0, 2, 40, 3]))[0].tolist(), count_classes(np.array([0]))[1]
@@ -230,10 +227,10 @@ def columns(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> dict[str, li
 
 
 def by_class(
-    values: Vector,
-    scores: Vector,
+    values: Array,
+    scores: Array,
     starts: Sequence[int],
-    summaries: Mapping[Any, Callable[[Vector], Any]],
+    summaries: Mapping[Any, Callable[[Array], Any]],
 ) -> dict[str, list[Any]]:
     """Number of cells and summaries of their scores by class of a value, for a breakdown."""
     index, names = count_classes(values, starts)
@@ -260,7 +257,7 @@ def toy(true: npt.ArrayLike, released: npt.ArrayLike) -> tuple[Table, Protected]
     return table, Release(design, g.ravel(), Statement(), y=g.ravel())
 
 
-def _placed(values: Vector, source: Design, target: Design, cells: Cells) -> Vector:
+def _placed(values: Array, source: Design, target: Design, cells: Cells) -> Array:
     """Values of one design's cells in the other's order."""
     if source is target:
         return values

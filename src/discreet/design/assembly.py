@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Array, Whole
 from discreet.design.axis import Axis
 from discreet.design.base import Design
 from discreet.design.codes import canonical_array, natural_order
@@ -97,7 +97,7 @@ class CodedCells:
     """Cells from a frame: an axis and leaf positions for each variable, and their values."""
 
     axes: tuple[Axis, ...]
-    leaves: tuple[NDArray[np.int64], ...]
+    leaves: tuple[Whole, ...]
     values: CellValues
 
     @property
@@ -123,7 +123,7 @@ def code_cells(
 
 def code_column(
     column: Any, variable: str, trees: Sequence[Hierarchy] | None, *, declared: bool = False
-) -> tuple[Axis, NDArray[np.int64]]:
+) -> tuple[Axis, Whole]:
     """The axis of a variable and the leaf position of each row."""
     codes, index = canonical_array(column)
     axis = (
@@ -166,7 +166,7 @@ def merge_cells(coded: CodedCells, design: StructuredDesign) -> CellValues:
     """Values in the design's inner order; rows of the same cell are summed."""
     where, n = inner_positions(coded, design), design.n_inner
 
-    def scatter(values: NDArray[Any]) -> NDArray[Any]:
+    def scatter(values: Array) -> Array:
         out = np.zeros(n + 1, dtype=values.dtype)
         np.add.at(out, where, values)
         return out[:n]
@@ -176,7 +176,7 @@ def merge_cells(coded: CodedCells, design: StructuredDesign) -> CellValues:
     return CellValues(summed(v.count, scatter), *optional)
 
 
-def inner_positions(coded: CodedCells, design: Design) -> NDArray[np.int64]:
+def inner_positions(coded: CodedCells, design: Design) -> Whole:
     """The inner position of each row, one past the end outside the design.
 
     Only rows without records may be outside.
@@ -193,7 +193,7 @@ def inner_positions(coded: CodedCells, design: Design) -> NDArray[np.int64]:
     return where
 
 
-def _flat(coded: CodedCells) -> NDArray[np.int64]:
+def _flat(coded: CodedCells) -> Whole:
     """Position of each row in the full crossing."""
     if not coded.axes:
         return np.zeros(len(coded.values.count), dtype=np.int64)
@@ -271,6 +271,6 @@ def build_table(
     return Table.from_inner(design, inner, rule)
 
 
-def read_keys(keys: NDArray[Any], rule: KeyConvention) -> NDArray[np.int64]:
+def read_keys(keys: Array, rule: KeyConvention) -> Whole:
     """Keys of a convention from a column of whole numbers or of fractions."""
     return rule.scale(keys) if keys.dtype.kind == "f" else rule.check(keys)

@@ -8,13 +8,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Index, Whole32
 from discreet.design.codes import canonical
 from discreet.design.hierarchy import Hierarchy
 from discreet.errors import CodeError, DesignError, UnknownNameError
 
-Groups = NDArray[np.int32]
 OUTSIDE = -1
 LEAVES = "leaves"
 
@@ -29,12 +28,12 @@ class Level:
 
     name: str
     codes: tuple[str, ...]
-    group: Groups
+    group: Whole32
 
     def __len__(self) -> int:
         return len(self.codes)
 
-    def members(self) -> dict[str, NDArray[np.intp]]:
+    def members(self) -> dict[str, Index]:
         """Leaf positions in each group, increasing."""
         order = np.argsort(self.group, kind="stable")
         starts = np.searchsorted(self.group[order], np.arange(len(self) + 1))
@@ -158,7 +157,7 @@ class Axis:
         return Level(f"{self.name}[{LEAVES}]", self.leaves, identity)
 
     @cached_property
-    def node_leaves(self) -> dict[str, NDArray[np.intp]]:
+    def node_leaves(self) -> dict[str, Index]:
         """Leaf positions under each published code."""
         found = {self.total: np.arange(len(self.leaves))}
         for level in self.levels:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.arrays import Array, Mask, Whole, Whole32
 from discreet.design.axis import Axis, Variables, axes_of
 from discreet.design.support import Kind, Lift
 from discreet.errors import DesignError
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from discreet.design.product import ProductDesign
     from discreet.design.structured import StructuredDesign
 
-Vector = NDArray[Any]
 Cell = dict[str, str]
 
 
@@ -36,7 +36,7 @@ class Restricted(NamedTuple):
     """
 
     design: Design
-    published: NDArray[np.int64]
+    published: Whole
 
 
 class Design(ABC):
@@ -74,7 +74,7 @@ class Design(ABC):
     def sparse(
         variables: Variables,
         margins: Margins,
-        codes: Sequence[Vector],
+        codes: Sequence[Array],
     ) -> Design:
         """A design on chosen inner cells only.
 
@@ -94,33 +94,33 @@ class Design(ABC):
 
         return MatrixDesign(X)
 
-    def aggregate(self, y: Vector) -> Vector:
+    def aggregate(self, y: Array) -> Array:
         r"""Published cells :math:`X^\top y`; whole numbers stay whole numbers."""
         y = self._checked(y, self.n_inner, "inner")
         return self._aggregate(y)
 
-    def adjoint(self, z: Vector) -> Vector:
+    def adjoint(self, z: Array) -> Array:
         r"""For each inner cell the sum over the published cells it counts in, :math:`Xz`."""
         z = self._checked(z, self.n_published, "published")
         return self._adjoint(z)
 
-    def residual(self, y: Vector, z: Vector) -> Vector:
+    def residual(self, y: Array, z: Array) -> Array:
         r""":math:`X^\top y - z`."""
-        difference: Vector = self.aggregate(y) - z
+        difference: Array = self.aggregate(y) - z
         return difference
 
     @abstractmethod
-    def _aggregate(self, y: Vector) -> Vector: ...
+    def _aggregate(self, y: Array) -> Array: ...
 
     @abstractmethod
-    def _adjoint(self, z: Vector) -> Vector: ...
+    def _adjoint(self, z: Array) -> Array: ...
 
     @abstractmethod
     def matrix(self) -> csr_array:
         """The matrix X itself, sparse; for small designs and general solvers."""
 
     @abstractmethod
-    def member_blocks(self) -> Iterator[tuple[Vector, slice]]:
+    def member_blocks(self) -> Iterator[tuple[Array, slice]]:
         """Groups of published cells of which each inner cell counts in at most one.
 
         Yields, group by group, the published position of each inner cell (-1: none) and the
@@ -128,11 +128,11 @@ class Design(ABC):
         """
 
     @abstractmethod
-    def duplicates(self) -> NDArray[np.int64]:
+    def duplicates(self) -> Whole:
         """For each published cell the first one with the same inner cells (itself if none)."""
 
     @abstractmethod
-    def published_codes(self) -> list[tuple[NDArray[np.int32], list[str]]]:
+    def published_codes(self) -> list[tuple[Whole32, list[str]]]:
         """For each axis: index of each published cell's code, and the codes (the total last)."""
 
     @abstractmethod
@@ -175,7 +175,7 @@ class Design(ABC):
         return
 
     @property
-    def unreached(self) -> NDArray[np.bool_]:
+    def unreached(self) -> Mask:
         """Published cells that no inner cell belongs to."""
         return np.asarray(self.column_sizes == 0)
 
@@ -191,7 +191,7 @@ class Design(ABC):
         return False
 
     @abstractmethod
-    def restricted(self, cells: Vector, *, occurring: bool = False) -> Restricted:
+    def restricted(self, cells: Array, *, occurring: bool = False) -> Restricted:
         """The design on some inner cells.
 
         Args:
@@ -200,7 +200,7 @@ class Design(ABC):
         """
 
     @abstractmethod
-    def members(self, cells: Vector) -> NDArray[np.int32]:
+    def members(self, cells: Array) -> Whole32:
         """For some inner cells the published cells they count in, one column for each table.
 
         The entry is the number of published cells where an inner cell has no cell in a column.
@@ -212,7 +212,7 @@ class Design(ABC):
 
     @property
     @abstractmethod
-    def orders(self) -> NDArray[np.int64]:
+    def orders(self) -> Whole:
         """The number of variables of each published cell; 2 where there are no variables."""
 
     @property
@@ -231,7 +231,7 @@ class Design(ABC):
             raise DesignError(f"a design made from a matrix has no {wanted}.")
         return self.over_variables
 
-    def row_sums(self, columns: Vector | None = None) -> NDArray[np.int64]:
+    def row_sums(self, columns: Array | None = None) -> Whole:
         """In how many of the published cells `columns` (all by default) each inner cell counts."""
         chosen = np.ones(self.n_published, dtype=np.int64)
         if columns is not None:
@@ -239,16 +239,16 @@ class Design(ABC):
             chosen[columns] = 1
         return self.adjoint(chosen)
 
-    def sensitivity(self, columns: Vector | None = None) -> int:
+    def sensitivity(self, columns: Array | None = None) -> int:
         """Largest row sum over the published cells `columns`: what one record can change."""
         return int(self.row_sums(columns).max(initial=0))
 
     @cached_property
-    def column_sizes(self) -> NDArray[np.int64]:
+    def column_sizes(self) -> Whole:
         """Number of inner cells in each published cell."""
         return self.aggregate(np.ones(self.n_inner, dtype=np.int64))
 
-    def inner_in_published(self) -> NDArray[np.int64]:
+    def inner_in_published(self) -> Whole:
         """For each inner cell a published cell that holds it alone, -1 where there is none."""
         found = np.full(self.n_inner, -1, dtype=np.int64)
         for positions, _ in self.member_blocks():
@@ -279,7 +279,7 @@ class Design(ABC):
             for axis, (index, codes) in zip(self.axes, self.published_codes(), strict=True)
         }
 
-    def inner_label_columns(self, positions: Vector | None = None) -> dict[str, pa.Array]:
+    def inner_label_columns(self, positions: Array | None = None) -> dict[str, pa.Array]:
         """Dictionary-encoded code columns of the inner cells, or of some of them."""
         import pyarrow as pa
 
@@ -291,7 +291,7 @@ class Design(ABC):
             for axis, leaf in zip(self.axes, self.inner_codes(), strict=True)
         }
 
-    def _checked(self, values: Vector, expected: int, kind: str) -> Vector:
+    def _checked(self, values: Array, expected: int, kind: str) -> Array:
         values = np.asarray(values)
         if values.ndim != 1 or len(values) != expected:
             raise DesignError(

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from discreet.design.axis import OUTSIDE, Axis, Groups, Level
+from discreet.arrays import Whole32
+from discreet.design.axis import OUTSIDE, Axis, Level
 from discreet.design.formula import Term, unknown_name
 from discreet.errors import ParameterError
 
@@ -80,7 +81,7 @@ def _lookup(axes: Sequence[Axis], name: str) -> tuple[int, tuple[Level, ...]]:
     raise unknown_name(name, dict.fromkeys(known))
 
 
-def coarsening(fine: Level, coarse: Level) -> Groups | None:
+def coarsening(fine: Level, coarse: Level) -> Whole32 | None:
     """The group of `coarse` that each group of `fine` lies in (-1: none), if there is one."""
     if fine is coarse:
         return np.arange(len(fine), dtype=np.int32)
@@ -96,9 +97,9 @@ class Lattice:
     """Which block can be summed from which, axis by axis; maps are found once per pair."""
 
     def __init__(self) -> None:
-        self._maps: dict[tuple[Level, Level], Groups | None] = {}
+        self._maps: dict[tuple[Level, Level], Whole32 | None] = {}
 
-    def step(self, fine: Level, coarse: Level) -> Groups | None:
+    def step(self, fine: Level, coarse: Level) -> Whole32 | None:
         """`coarsening`, remembered."""
         pair = (fine, coarse)
         if pair not in self._maps:

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Array, Index, Whole
 from discreet.design.axis import LEAVES, OUTSIDE, Axis, Level
 from discreet.design.base import Design
 from discreet.design.formula import Term
@@ -25,7 +25,6 @@ from discreet.design.sparse import SparseDesign
 from discreet.design.structured import StructuredDesign
 from discreet.design.table import Table
 
-Places = NDArray[np.intp]
 AnyProtected = TypeVar("AnyProtected", bound=Protected)
 
 
@@ -40,8 +39,8 @@ class Arrangement:
     """
 
     design: StructuredDesign
-    published: Places
-    inner: Places
+    published: Index
+    inner: Index
 
 
 def canonical_order(design: Design) -> Arrangement | None:
@@ -105,7 +104,7 @@ def table_digest(table: Table) -> bytes:
         found.update(b"\0" * 8)
     if table.inner is None:
         coded = table.design.published_codes() if table.design.axes else []
-        ids: list[NDArray[Any]] = [_node_ids(*codes)[0] for codes in coded]
+        ids: list[Array] = [_node_ids(*codes)[0] for codes in coded]
         counts = table.z
     else:
         some = np.flatnonzero(table.inner.count)
@@ -140,9 +139,7 @@ def arranged(design: StructuredDesign, axes: Sequence[Axis], terms: Sequence[Ter
     return Arrangement(new, _matched(new, design, by_name), inner)
 
 
-def _product_places(
-    shape: tuple[int, ...], order: Sequence[int], to_new: Sequence[Places]
-) -> Places:
+def _product_places(shape: tuple[int, ...], order: Sequence[int], to_new: Sequence[Index]) -> Index:
     """For each cell of the reordered crossing its place in the old one."""
     places = np.arange(int(np.prod(shape, dtype=np.int64))).reshape(shape).transpose(order)
     for k, positions in enumerate(to_new):
@@ -150,7 +147,7 @@ def _product_places(
     return places.ravel()
 
 
-def _matched(new: StructuredDesign, old: StructuredDesign, by_name: dict[str, int]) -> Places:
+def _matched(new: StructuredDesign, old: StructuredDesign, by_name: dict[str, int]) -> Index:
     """For each published cell of the new design its place in the old one, by its codes."""
     ids_new, ids_old = [], []
     codes_new, codes_old = new.published_codes(), old.published_codes()
@@ -167,7 +164,7 @@ def _matched(new: StructuredDesign, old: StructuredDesign, by_name: dict[str, in
     return places
 
 
-def _node_ids(index: NDArray[Any], codes: Sequence[str]) -> tuple[NDArray[np.int64], list[str]]:
+def _node_ids(index: Array, codes: Sequence[str]) -> tuple[Whole, list[str]]:
     """A number for the code of each published cell along one axis, and the codes in their order."""
     known = sorted(set(codes))
     rank = {code: i for i, code in enumerate(known)}

@@ -20,10 +20,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from discreet.arrays import Whole32
 from discreet.errors import CodeError
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    pass
 
 MISSING = "(missing)"
 """The code of null, NaN and NaT: a category of its own, visible in every table."""
@@ -129,7 +130,7 @@ def _(value: np.datetime64) -> str | None:
     return moment.isoformat() if has_clock and isinstance(moment, datetime) else str(value)
 
 
-def factorise(values: object) -> tuple[list[str], NDArray[np.int32]]:
+def factorise(values: object) -> tuple[list[str], Whole32]:
     """Distinct canonical codes and the position of each value among them, -1 where missing.
 
     Args:
@@ -156,7 +157,7 @@ def factorise(values: object) -> tuple[list[str], NDArray[np.int32]]:
     return list(new_position), remap[positions]
 
 
-def canonical_array(values: object) -> tuple[list[str], NDArray[np.int32]]:
+def canonical_array(values: object) -> tuple[list[str], Whole32]:
     """Distinct canonical codes, `MISSING` last if it occurs, and the position of each value.
 
     Args:
@@ -177,7 +178,7 @@ def canonical_array(values: object) -> tuple[list[str], NDArray[np.int32]]:
     return [*codes, MISSING], np.where(positions < 0, np.int32(len(codes)), positions)
 
 
-def _factorise_values(values: Iterable[object]) -> tuple[list[str], NDArray[np.int32]]:
+def _factorise_values(values: Iterable[object]) -> tuple[list[str], Whole32]:
     place: dict[str, int] = {}
     texts = map(_text, values)
     positions = [-1 if text is None else place.setdefault(text, len(place)) for text in texts]
@@ -210,7 +211,7 @@ def _is_uniform(values: Iterable[object]) -> bool:
     return len(kinds) <= 1 or kinds <= {str, float}
 
 
-def _dictionary(column: Any) -> tuple[list[object], NDArray[np.int32]]:
+def _dictionary(column: Any) -> tuple[list[object], Whole32]:
     """Distinct values as Python objects and positions into them, -1 where null."""
     import pyarrow as pa
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from discreet.arrays import Real, Whole
 from discreet.design.assembly import (
     CodedCells,
     Declared,
@@ -34,7 +35,7 @@ from discreet.design.magnitude import (
     top_contributions,
 )
 from discreet.design.support import Support
-from discreet.design.values import CellValues, Real, Whole
+from discreet.design.values import CellValues
 from discreet.errors import DataError, UnknownNameError
 
 if TYPE_CHECKING:

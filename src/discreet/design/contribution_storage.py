@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Array
 from discreet.design.frames import value_names
 from discreet.design.magnitude import (
     ABSOLUTE,
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from discreet.design.base import Design
 
-Stored = tuple["pa.Table", NDArray[Any]]
+Stored = tuple["pa.Table", Array]
 """Rows of a file, and the place of each."""
 
 
@@ -94,7 +94,7 @@ def _all_owners(parts: list[pa.Table], names: dict[str, Any]) -> tuple[str, ...]
 
 
 def _cells(
-    rows: pa.Table, where: NDArray[Any], n: int, names: dict[str, Any], owners: tuple[str, ...]
+    rows: pa.Table, where: Array, n: int, names: dict[str, Any], owners: tuple[str, ...]
 ) -> CellContributions:
     """Contributions in their places; cells without a row have none."""
     place = {owner: i for i, owner in enumerate(owners)} | {None: NOBODY}

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Whole
 from discreet.design.base import Cell
 from discreet.design.keys import KeyConvention
 from discreet.errors import ParameterError
@@ -31,10 +31,10 @@ class SecretLike(Protocol):
     def mark(self) -> str:
         """A keyed hash of a constant: tells one secret from another and nothing else."""
 
-    def zero_key(self, cells: Sequence[Cell], rule: str | KeyConvention) -> NDArray[np.int64]:
+    def zero_key(self, cells: Sequence[Cell], rule: str | KeyConvention) -> Whole:
         """The key of each cell without records, from its definition."""
 
-    def mixed(self, keys: NDArray[np.int64], purpose: str) -> NDArray[np.int64]:
+    def mixed(self, keys: Whole, purpose: str) -> Whole:
         """A keyed hash of each cell key: whole numbers below 2³², unrelated between purposes."""
 
     def generator(self, message: bytes) -> np.random.Generator:

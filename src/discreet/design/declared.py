@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.arrays import Whole, Whole32
 from discreet.design.axis import Axis
 from discreet.design.blocks import Block
 from discreet.design.formula import Margins
 from discreet.design.product import ProductDesign
 from discreet.design.sparse import SparseDesign
 from discreet.design.structured import StructuredDesign
-from discreet.design.support import Mask, is_worth_a_pass, n_possible, possible_cells
+from discreet.design.support import Possible, is_worth_a_pass, n_possible, possible_cells
 
 
 class DeclaredDesign(SparseDesign):
@@ -30,7 +31,7 @@ class DeclaredDesign(SparseDesign):
       masks: Which combinations are possible; all others are structural zeros.
     """
 
-    def __init__(self, axes: Sequence[Axis], margins: Margins, masks: tuple[Mask, ...]) -> None:
+    def __init__(self, axes: Sequence[Axis], margins: Margins, masks: tuple[Possible, ...]) -> None:
         StructuredDesign.__init__(self, axes, margins)
         self._occurring, self.masks = False, masks
         self.n_inner = n_possible(self.shape, masks)
@@ -50,7 +51,7 @@ class DeclaredDesign(SparseDesign):
         self._full.require_dense()
 
     @cached_property
-    def column_sizes(self) -> NDArray[np.int64]:
+    def column_sizes(self) -> Whole:
         """Number of inner cells in each published cell, from the masks."""
         return self._possible[self._possible > 0]
 
@@ -59,7 +60,7 @@ class DeclaredDesign(SparseDesign):
         return ProductDesign(self.axes, [*self.terms])
 
     @cached_property
-    def _possible(self) -> NDArray[np.int64]:
+    def _possible(self) -> Whole:
         """How many possible combinations each published cell of the crossing holds."""
         z = np.empty(self._full.n_published, dtype=np.int64)
         for k in self._full.root_blocks:
@@ -70,7 +71,7 @@ class DeclaredDesign(SparseDesign):
         return self._full.complete(z)
 
     @cached_property
-    def _cells(self) -> list[NDArray[np.int64]]:  # type: ignore[override]  # found when needed
+    def _cells(self) -> list[Whole]:  # type: ignore[override]  # found when needed
         parts = map(self._full.slice_of, self._block_range)
         return [np.flatnonzero(self._possible[part]) for part in parts]
 
@@ -83,6 +84,6 @@ class DeclaredDesign(SparseDesign):
         return [codes.astype(np.int32) for codes in np.nonzero(possible)]
 
     @cached_property
-    def _index(self) -> list[NDArray[np.int32]]:  # type: ignore[override]  # likewise
+    def _index(self) -> list[Whole32]:  # type: ignore[override]  # likewise
         listed = SparseDesign.within(self, self._codes, occurring=False)
         return listed._index

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Array
 from discreet.errors import DataError, UnknownNameError
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def is_numeric(kind: pa.DataType) -> bool:
     )
 
 
-def numbers(frame: pa.Table, column: str) -> NDArray[Any]:
+def numbers(frame: pa.Table, column: str) -> Array:
     """A numeric column as an array; missing values are an error."""
     import pyarrow as pa
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.arrays import Array, Whole, Whole32
 from discreet.design.axis import OUTSIDE
-from discreet.design.base import Design, Restricted, Vector
+from discreet.design.base import Design, Restricted
 from discreet.errors import DesignError
 
 if TYPE_CHECKING:
@@ -42,11 +43,11 @@ class MatrixDesign(Design):
         return False
 
     @property
-    def orders(self) -> NDArray[np.int64]:
+    def orders(self) -> Whole:
         """Cells have no variables; all count as those of a table."""
         return np.full(self.n_published, 2)
 
-    def members(self, cells: Vector) -> NDArray[np.int32]:
+    def members(self, cells: Array) -> Whole32:
         """The published cells of some inner cells; as many columns as the longest row needs."""
         rows = self._X[cells]
         counts = np.diff(rows.indptr)
@@ -56,32 +57,32 @@ class MatrixDesign(Design):
         found[np.repeat(np.arange(len(cells)), counts), place] = rows.indices
         return found
 
-    def restricted(self, cells: Vector, *, occurring: bool = False) -> Restricted:
+    def restricted(self, cells: Array, *, occurring: bool = False) -> Restricted:
         """The rows of some inner cells, with the columns that they reach."""
         rows = self._X[cells]
         reached = np.unique(rows.indices).astype(np.int64)
         return Restricted(MatrixDesign(rows[:, reached]), reached)
 
-    def _aggregate(self, y: Vector) -> Vector:
-        z: Vector = self._XT @ y
+    def _aggregate(self, y: Array) -> Array:
+        z: Array = self._XT @ y
         return z
 
-    def _adjoint(self, z: Vector) -> Vector:
-        y: Vector = self._X @ z
+    def _adjoint(self, z: Array) -> Array:
+        y: Array = self._X @ z
         return y
 
     def matrix(self) -> csr_array:
         """The matrix X itself."""
         return self._X.copy()
 
-    def member_blocks(self) -> Iterator[tuple[Vector, slice]]:
+    def member_blocks(self) -> Iterator[tuple[Array, slice]]:
         """One published cell at a time."""
         for k in range(self.n_published):
             where = np.full(self.n_inner, OUTSIDE, dtype=np.int64)
             where[self._XT.indices[self._XT.indptr[k] : self._XT.indptr[k + 1]]] = k
             yield where, slice(k, k + 1)
 
-    def duplicates(self) -> NDArray[np.int64]:
+    def duplicates(self) -> Whole:
         """Published cells with equal columns."""
         first: dict[bytes, int] = {}
         found = np.empty(self.n_published, dtype=np.int64)
@@ -90,7 +91,7 @@ class MatrixDesign(Design):
             found[k] = first.setdefault(members.tobytes(), k)
         return found
 
-    def published_codes(self) -> list[tuple[NDArray[np.int32], list[str]]]:
+    def published_codes(self) -> list[tuple[Whole32, list[str]]]:
         """A matrix has no variables."""
         return []
 
@@ -105,7 +106,7 @@ class MatrixDesign(Design):
     inner_position = position
 
 
-def assemble(n_inner: int, n_published: int, members: Iterable[tuple[Vector, slice]]) -> csr_array:
+def assemble(n_inner: int, n_published: int, members: Iterable[tuple[Array, slice]]) -> csr_array:
     """The sparse matrix with a one at (inner cell, published position) for every membership."""
     from scipy import sparse
 

@@ -18,16 +18,13 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Mask, Real, Whole, Whole32
 from discreet.design.axis import OUTSIDE
 from discreet.design.base import Design
-from discreet.design.incidence_kernels import Index, Real, Sums, hand_down, pack_columns, sum_up
+from discreet.design.incidence_kernels import Sums, hand_down, pack_columns, sum_up
 from discreet.design.product import ProductDesign
 from discreet.design.structured import StructuredDesign
-
-Marks = NDArray[np.bool_]
-Positions = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,9 +39,9 @@ class Nested:
     """
 
     source: int
-    cells: Index
-    fine: Index
-    coarse: Index
+    cells: Whole32
+    fine: Whole32
+    coarse: Whole32
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,14 +62,14 @@ class Incidence:
       position: Where the published cells lie in the design.
     """
 
-    head: Index
-    tail: Index
-    cells: tuple[Index, ...]
+    head: Whole32
+    tail: Whole32
+    cells: tuple[Whole32, ...]
     nested: tuple[Nested, ...]
-    position: Positions
+    position: Whole
 
     @classmethod
-    def of(cls, design: Design, inner: Positions | None = None) -> Incidence:
+    def of(cls, design: Design, inner: Whole | None = None) -> Incidence:
         """The published cells of all inner cells, or of some and only those that they reach."""
         position = np.arange(design.n_published)
         if inner is not None:
@@ -84,13 +81,13 @@ class Incidence:
 
     @classmethod
     def _listed(
-        cls, index: Index, cells: tuple[Index, ...], nested: tuple[Nested, ...], position: Positions
+        cls, index: Whole32, cells: tuple[Whole32, ...], nested: tuple[Nested, ...], position: Whole
     ) -> Incidence:
         """Inner cells listed one by one, groups × inner cells."""
         return cls(np.zeros((len(index), 1), np.int32), index, cells, nested, position)
 
     @classmethod
-    def _structured(cls, design: StructuredDesign, position: Positions) -> Incidence:
+    def _structured(cls, design: StructuredDesign, position: Whole) -> Incidence:
         groups = sorted(k for k, source in design.plan if source is None)
         number = {k: place for place, k in enumerate(groups)}
         full = design.product_form
@@ -105,7 +102,7 @@ class Incidence:
         return cls(head, tail, cells, tuple(nested), position)
 
     @classmethod
-    def _packed(cls, design: Design, position: Positions) -> Incidence:
+    def _packed(cls, design: Design, position: Whole) -> Incidence:
         columns = design.matrix().tocsc()
         group = pack_columns(columns.indptr, columns.indices, design.n_inner)
         n_groups = int(group.max(initial=-1)) + 1
@@ -126,7 +123,7 @@ class Incidence:
         return len(self.position)
 
     @cached_property
-    def index(self) -> Index:
+    def index(self) -> Whole32:
         """Groups × inner cells; `n_published` where an inner cell counts in no cell of a group."""
         if self.head.shape[1] == 1:
             return self.tail
@@ -150,32 +147,32 @@ class Incidence:
         return self.head, self.tail, *self.edges
 
     @cached_property
-    def ordered(self) -> Index:
+    def ordered(self) -> Whole32:
         """The published positions of all groups, one group after the other."""
         return np.concatenate([np.empty(0, np.int32), *self.cells])
 
     @cached_property
-    def edges(self) -> tuple[Index, Index]:
+    def edges(self) -> tuple[Whole32, Whole32]:
         """Fine and coarse positions of all nested sums, in the order in which to add them up."""
         none = [np.empty(0, np.int32)]
         fine = np.concatenate(none + [block.fine for block in self.nested])
         return fine, np.concatenate(none + [block.coarse for block in self.nested])
 
-    def sizes(self) -> NDArray[np.int64]:
+    def sizes(self) -> Whole:
         """Number of inner cells in each published cell of the groups."""
         counted = np.zeros(self.n_published + 1, dtype=np.int64)
         for g in range(len(self.cells)):
             counted += np.bincount(self.row(g), minlength=self.n_published + 1)
         return counted[:-1]
 
-    def restricted(self, inner: Positions) -> Incidence:
+    def restricted(self, inner: Whole) -> Incidence:
         """The same published cells over some of the inner cells, in the order given."""
         if len(inner) == self.n_inner and np.array_equal(inner, np.arange(self.n_inner)):
             return self
         index = self._at(self.head, self.tail, inner)
         return self._listed(index, self.cells, self.nested, self.position)
 
-    def compact(self, keep: Marks, live: Marks) -> Incidence:
+    def compact(self, keep: Mask, live: Mask) -> Incidence:
         """The same inner cells with only some published cells, which are numbered anew.
 
         Args:
@@ -197,7 +194,7 @@ class Incidence:
         cells = tuple(number[c[keep[c]]] for c in self.cells)
         return self._listed(number[self.index], cells, tuple(nested), self.position[keep])
 
-    def using(self, used: Marks, implied: Marks) -> Incidence:
+    def using(self, used: Mask, implied: Mask) -> Incidence:
         """Groups for the published cells in use, with none that are implied by another group.
 
         Args:
@@ -216,7 +213,7 @@ class Incidence:
         used_cells = tuple(cells[g][used[cells[g]]] for g in kept)
         return self._listed(index, used_cells, (), self.position)
 
-    def row(self, number: int, inner: Positions | None = None) -> Index:
+    def row(self, number: int, inner: Whole | None = None) -> Whole32:
         """The published cell of inner cells, all by default, in a group or nested block."""
         if number < len(self.cells):
             head, tail = self.head[number], self.tail[number]
@@ -226,7 +223,7 @@ class Incidence:
         up[block.fine] = block.coarse
         return up.take(self.row(block.source, inner))
 
-    def _at(self, head: Index, tail: Index, inner: Positions) -> Index:
+    def _at(self, head: Whole32, tail: Whole32, inner: Whole) -> Whole32:
         """The published cells of some inner cells in groups with these heads and tails."""
         if head.shape[-1] == 1:
             return np.ascontiguousarray(tail[..., inner])
@@ -235,7 +232,7 @@ class Incidence:
         index += tail.take(last, axis=-1)
         return np.minimum(index, self.n_published, out=index)
 
-    def _joined(self, head: Index, tail: Index) -> Index:
+    def _joined(self, head: Whole32, tail: Whole32) -> Whole32:
         """The published cells of all inner cells in a group."""
         if len(head) == 1:
             return tail
@@ -243,12 +240,12 @@ class Incidence:
         return np.minimum(every, self.n_published, out=every)
 
 
-def _positions(design: StructuredDesign, k: int) -> Index:
+def _positions(design: StructuredDesign, k: int) -> Whole32:
     place = design.slice_of(k)
     return np.arange(place.start, place.stop, dtype=np.int32)
 
 
-def _listed_cells(design: StructuredDesign, groups: list[int]) -> tuple[Index, Index]:
+def _listed_cells(design: StructuredDesign, groups: list[int]) -> tuple[Whole32, Whole32]:
     """The heads and tails of listed inner cells: nothing, and everything."""
     index = np.empty((len(groups), design.n_inner), dtype=np.int32)
     for row, k in zip(index, groups, strict=True):
@@ -257,7 +254,7 @@ def _listed_cells(design: StructuredDesign, groups: list[int]) -> tuple[Index, I
     return np.zeros((len(groups), 1), np.int32), index
 
 
-def _crossed(design: ProductDesign, groups: list[int]) -> tuple[Index, Index]:
+def _crossed(design: ProductDesign, groups: list[int]) -> tuple[Whole32, Whole32]:
     """The heads and tails of a full crossing, cut where they are shortest together."""
     n, shape = len(design.axes), design.shape
     cut = min(range(n + 1), key=lambda a: math.prod(shape[:a]) + math.prod(shape[a:]))
@@ -266,7 +263,7 @@ def _crossed(design: ProductDesign, groups: list[int]) -> tuple[Index, Index]:
     return np.array(head, dtype=np.int32), np.array(tail, dtype=np.int32)
 
 
-def _added(design: ProductDesign, k: int, axes: range, first: int) -> NDArray[np.int64]:
+def _added(design: ProductDesign, k: int, axes: range, first: int) -> Whole:
     """What every combination of some axes adds to a position in block `k`, from `first` on."""
     block, total = design.blocks[k], np.array([first], dtype=np.int64)
     for a in axes:

@@ -9,22 +9,21 @@ from __future__ import annotations
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
-Real = NDArray[np.float64]
-Index = NDArray[np.int32]
-Sums = tuple[Index, Index, Index, Index]
+from discreet.arrays import Real, Whole, Whole32
+
+Sums = tuple[Whole32, Whole32, Whole32, Whole32]
 
 
 @njit(cache=True)
-def lift(fine: Index, coarse: Index, published: Real) -> None:
+def lift(fine: Whole32, coarse: Whole32, published: Real) -> None:
     """Sum published cells into the coarser ones, finest first."""
     for e in range(len(fine)):
         published[coarse[e]] += published[fine[e]]
 
 
 @njit(cache=True)
-def lower(fine: Index, coarse: Index, published: Real) -> None:
+def lower(fine: Whole32, coarse: Whole32, published: Real) -> None:
     """The adjoint of `lift`: published cells take on the values of the coarser ones."""
     for e in range(len(fine) - 1, -1, -1):
         published[fine[e]] += published[coarse[e]]
@@ -64,7 +63,7 @@ def hand_down(sums: Sums, published: Real, inner: Real) -> None:
 
 
 @njit(cache=True)
-def pack_columns(indptr: Index, indices: Index, n_inner: int) -> NDArray[np.int64]:
+def pack_columns(indptr: Whole32, indices: Whole32, n_inner: int) -> Whole:
     """A group for every column, the first one none of whose columns shares an inner cell with it.
 
     Bit `g` of `taken[i]` says that inner cell `i` has a column in group `g`; groups beyond the

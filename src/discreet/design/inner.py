@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
-from numpy.typing import NDArray
 
+from discreet.arrays import Array, Mask, Real, Whole, Whole32
 from discreet.design.axis import Axis
 from discreet.design.base import Design
 from discreet.design.codes import canonical
@@ -18,9 +18,6 @@ from discreet.design.product import LARGEST_DENSE
 from discreet.design.structured import StructuredDesign
 from discreet.errors import DesignError
 from discreet.files import PARQUET, ending_of, written_whole
-
-Vector = NDArray[np.float64]
-Places = NDArray[np.int64]
 
 KEPT = 2_000_000
 """Inner cells up to which a computed table is kept once it was asked for."""
@@ -49,13 +46,13 @@ class ModelTable(NDArrayOperatorsMixin):
         self,
         design: StructuredDesign,
         link: Link,
-        nu: Vector,
-        start: Vector | None = None,
-        variance: Vector | None = None,
+        nu: Real,
+        start: Real | None = None,
+        variance: Real | None = None,
     ) -> None:
         self.design, self.link, self.nu = design, link, nu
         self.start, self.variance = start, variance
-        self._kept: Vector | None = None
+        self._kept: Real | None = None
 
     def __len__(self) -> int:
         return self.design.n_inner
@@ -65,7 +62,7 @@ class ModelTable(NDArrayOperatorsMixin):
         """The shape of the array that this stands for."""
         return (len(self),)
 
-    def __getitem__(self, positions: Any) -> Vector:
+    def __getitem__(self, positions: Any) -> Real:
         if self._kept is not None:
             return np.asarray(self._kept[positions])
         if isinstance(positions, slice):
@@ -74,7 +71,7 @@ class ModelTable(NDArrayOperatorsMixin):
             positions = np.flatnonzero(positions)
         return self.at(self.design.leaf_positions(np.asarray(positions)))
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         return np.asarray(self.y, dtype=dtype)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
@@ -82,7 +79,7 @@ class ModelTable(NDArrayOperatorsMixin):
         return getattr(ufunc, method)(*given, **options)
 
     @property
-    def y(self) -> Vector:
+    def y(self) -> Real:
         """All inner cells; kept where they are few."""
         if self._kept is not None:
             return self._kept
@@ -98,14 +95,14 @@ class ModelTable(NDArrayOperatorsMixin):
             self._kept = y
         return y
 
-    def at(self, index: Sequence[NDArray[Any]]) -> Vector:
+    def at(self, index: Sequence[Array]) -> Real:
         """Cells by the leaf position on each axis: arrays that NumPy can bring to one shape.
 
         Structural zeros are zero.
         """
         lift = self.design.crossing
         full, nu = lift.design, lift.widened(self.nu)
-        total: Vector = np.zeros((1,) * np.ndim(index[0]) if len(index) else ())
+        total: Real = np.zeros((1,) * np.ndim(index[0]) if len(index) else ())
         for k in range(len(full.blocks)):
             flat, inside = full.placed(k, index)
             values = nu[full.slice_of(k)][np.where(inside, flat, 0)]
@@ -113,7 +110,7 @@ class ModelTable(NDArrayOperatorsMixin):
         y = self.link.of(np.asarray(total), *self._stored_at(index))
         return np.where(self.is_possible(index), y, 0.0)
 
-    def _stored_at(self, index: Sequence[NDArray[Any]]) -> tuple[Vector | None, Vector | None]:
+    def _stored_at(self, index: Sequence[Array]) -> tuple[Real | None, Real | None]:
         """Start and variance of cells by their leaf positions; any value at structural zeros."""
         if self.start is None and self.variance is None:
             return None, None
@@ -122,7 +119,7 @@ class ModelTable(NDArrayOperatorsMixin):
         start = None if self.start is None else self.start[cells]
         return start, None if self.variance is None else self.variance[cells]
 
-    def is_possible(self, index: Sequence[NDArray[Any]]) -> NDArray[np.bool_]:
+    def is_possible(self, index: Sequence[Array]) -> Mask:
         """Whether cells, by the leaf position on each axis, are no structural zeros."""
         possible = np.ones((), dtype=bool)
         for mask in self.design.masks or ():
@@ -130,7 +127,7 @@ class ModelTable(NDArrayOperatorsMixin):
         return possible
 
 
-def chosen_cells(design: Design, cells: Vector | ModelTable, codes: Mapping[str, Any]) -> Vector:
+def chosen_cells(design: Design, cells: Real | ModelTable, codes: Mapping[str, Any]) -> Real:
     """Inner cells with these codes, in the order of the design; see `Fit.inner`."""
     design = design.structured("variables to choose inner cells by")
     for name in codes:
@@ -146,7 +143,7 @@ def chosen_cells(design: Design, cells: Vector | ModelTable, codes: Mapping[str,
     return cells[inside]
 
 
-def _leaves(axis: Axis, given: Any) -> Places:
+def _leaves(axis: Axis, given: Any) -> Whole:
     """Leaf positions of one code, of several, or of all for `None`; in their order."""
     if given is None:
         return np.arange(len(axis))
@@ -155,7 +152,7 @@ def _leaves(axis: Axis, given: Any) -> Places:
     return np.unique(np.concatenate([np.empty(0, dtype=np.int64), *found]))
 
 
-def _leaves_of_code(axis: Axis, code: str) -> Places:
+def _leaves_of_code(axis: Axis, code: str) -> Whole:
     """A category, or all categories under a code of a coarser level."""
     if code in axis.node_leaves and code not in axis.leaf_position:
         return axis.node_leaves[code].astype(np.int64)
@@ -164,7 +161,7 @@ def _leaves_of_code(axis: Axis, code: str) -> Places:
 
 
 def write_cells(
-    design: Design, cells: Vector | ModelTable, path: str | Path, name: str = "value"
+    design: Design, cells: Real | ModelTable, path: str | Path, name: str = "value"
 ) -> Path:
     """Write the inner cells that are not zero to Parquet, slice by slice; see `Fit.write`."""
     import pyarrow as pa
@@ -186,8 +183,8 @@ def write_cells(
 
 
 def _slices(
-    design: StructuredDesign, cells: Vector | ModelTable
-) -> Iterator[tuple[list[NDArray[np.int32]], Vector]]:
+    design: StructuredDesign, cells: Real | ModelTable
+) -> Iterator[tuple[list[Whole32], Real]]:
     """Leaf positions and values of the cells that are not zero, some at a time."""
     for start in range(0, len(cells), SLICE):
         places = np.arange(start, min(start + SLICE, len(cells)))

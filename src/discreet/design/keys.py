@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Array, Whole
 from discreet.errors import KeysError, ParameterError, UnknownNameError
 
 Edge = Literal["right", "left"]
@@ -40,12 +40,12 @@ class KeyConvention:
                 f"the modulus of a key convention must lie in 2..2³², got {self.modulus}."
             )
 
-    def reduce(self, sums: NDArray[Any]) -> NDArray[np.int64]:
+    def reduce(self, sums: Array) -> Whole:
         """Sums of record keys brought back to the key range."""
-        reduced: NDArray[np.int64] = np.asarray(sums, dtype=np.int64) % self.modulus
+        reduced: Whole = np.asarray(sums, dtype=np.int64) % self.modulus
         return reduced
 
-    def check(self, keys: NDArray[Any]) -> NDArray[np.int64]:
+    def check(self, keys: Array) -> Whole:
         """Keys as int64, or a clear error when they are not keys of this convention."""
         keys = np.asarray(keys)
         if keys.dtype.kind not in "iu":
@@ -60,7 +60,7 @@ class KeyConvention:
             )
         return keys.astype(np.int64)
 
-    def scale(self, fractions: NDArray[Any]) -> NDArray[np.int64]:
+    def scale(self, fractions: Array) -> Whole:
         """Whole-number keys from fractions in [0, 1), exact when they have few enough digits."""
         fractions = np.asarray(fractions, dtype=np.float64)
         if fractions.size and not (fractions.min() >= 0 and fractions.max() < 1):

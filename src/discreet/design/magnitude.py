@@ -7,10 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Array, Mask, Real, Whole, Whole32
 from discreet.design.frames import fresh_name
-from discreet.design.values import Real, Whole
 from discreet.errors import DesignError, ParameterError
 
 Negative = Literal["refuse", "absolute"]
@@ -104,17 +103,18 @@ class CellContributions:
         owner = np.full((n, largest), NOBODY, dtype=np.int64)
         return cls(zeros, zeros.copy(), np.zeros(n, np.int64), np.zeros((n, largest)), owner)
 
-    def put(self, places: slice | NDArray[Any], found: CellContributions) -> None:
+    def put(self, places: slice | Array, found: CellContributions) -> None:
         """Write the contributions to some cells in their places."""
         for name in ("sum", "absolute", "count", "largest", "owner"):
             getattr(self, name)[places] = getattr(found, name)
 
-    def taken(self, places: NDArray[Any]) -> CellContributions:
+    def taken(self, places: Array) -> CellContributions:
         """The cells at some places, in that order."""
-        parts = (self.sum, self.absolute, self.count, self.largest, self.owner)
+        parts: tuple[Array, ...] = (self.sum, self.absolute, self.count)
+        parts += (self.largest, self.owner)
         return CellContributions(*(part[places] for part in parts))
 
-    def spread(self, places: NDArray[Any], n: int) -> CellContributions:
+    def spread(self, places: Array, n: int) -> CellContributions:
         """The cells at some places among more, to which nobody contributes."""
         more = CellContributions.none(n, self.largest.shape[1])
         more.put(places, self)
@@ -194,9 +194,9 @@ class Contributions:
 
     def spread(
         self,
-        published: NDArray[Any],
+        published: Array,
         n_published: int,
-        inner: NDArray[Any] | None,
+        inner: Array | None,
         n_inner: int,
     ) -> Contributions:
         """The same among more cells; without places for inner cells, those are left out."""
@@ -205,7 +205,7 @@ class Contributions:
             moved = self.inner.spread(inner, n_inner)
         return replace(self, published=self.published.spread(published, n_published), inner=moved)
 
-    def taken(self, published: NDArray[Any], inner: NDArray[Any]) -> Contributions:
+    def taken(self, published: Array, inner: Array) -> Contributions:
         """The same for cells in another order."""
         moved = None if self.inner is None else self.inner.taken(inner)
         return replace(self, published=self.published.taken(published), inner=moved)
@@ -235,7 +235,7 @@ def contribution_columns(given: Contributions, cells: CellContributions) -> dict
     return columns
 
 
-Coded = tuple[Sequence[str], NDArray[np.int32]]
+Coded = tuple[Sequence[str], Whole32]
 """Distinct identifiers, and the place of each row's among them, -1 where it has none."""
 
 
@@ -260,7 +260,7 @@ def named_owners(holdings: Coded, contributors: Coded) -> tuple[tuple[str, ...],
 
 
 def top_contributions(
-    cell: NDArray[Any], who: NDArray[Any], amount: NDArray[Any], n: int, largest: int
+    cell: Array, who: Array, amount: Array, n: int, largest: int
 ) -> CellContributions:
     """Contributions to cells from records.
 
@@ -285,14 +285,12 @@ def top_contributions(
     return _ranked(cell, who, each, n, largest)
 
 
-def _group_sums(amount: NDArray[Any], first: NDArray[Any]) -> Real:
+def _group_sums(amount: Array, first: Array) -> Real:
     """Sums over runs of records that begin at some places."""
     return np.add.reduceat(amount, first) if len(first) else np.empty(0)
 
 
-def _ranked(
-    cell: NDArray[Any], who: NDArray[Any], each: NDArray[Any], n: int, largest: int
-) -> CellContributions:
+def _ranked(cell: Array, who: Array, each: Array, n: int, largest: int) -> CellContributions:
     """Contributions to cells from the contribution of each contributor, ordered by cell and who."""
     size = np.abs(each)
     order = np.lexsort((-size, cell))
@@ -310,6 +308,6 @@ def _ranked(
     return found
 
 
-def _starts(values: NDArray[Any]) -> NDArray[np.bool_]:
+def _starts(values: Array) -> Mask:
     """Whether each value differs from the one before; the first does."""
     return np.append(True, values[1:] != values[:-1])[: len(values)]

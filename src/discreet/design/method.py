@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from discreet.design.values import Whole
+from discreet.arrays import Whole
 
 if TYPE_CHECKING:
     from discreet.design.release import Protected

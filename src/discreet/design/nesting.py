@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from discreet.arrays import Index, Mask, Whole32
 from discreet.design.codes import canonical_array, natural_order
 from discreet.design.formats.frames import chosen_columns, distinct_rows
 from discreet.design.formats.tables import tree_of_rows
@@ -16,7 +17,7 @@ from discreet.design.frames import open_frame
 from discreet.design.hierarchy import Hierarchy
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    pass
 
 LARGEST = 100_000
 """Columns with more categories are taken for identifiers or measurements."""
@@ -101,7 +102,7 @@ class _Partition:
     """A column: its codes in natural order and the code of each distinct row."""
 
     codes: list[str]
-    group: NDArray[np.int32]
+    group: Whole32
 
     @classmethod
     def of(cls, values: object) -> _Partition:
@@ -115,15 +116,15 @@ class _Partition:
         return len(self.codes)
 
     @cached_property
-    def example_row(self) -> NDArray[np.intp]:
+    def example_row(self) -> Index:
         """A row of each code."""
         rows = np.empty(len(self), dtype=np.intp)
         rows[self.group] = np.arange(len(self.group))
         return rows
 
-    def split_by(self, other: _Partition) -> NDArray[np.bool_]:
+    def split_by(self, other: _Partition) -> Mask:
         """Rows that share a code here with a row of another code there."""
-        seen: NDArray[np.bool_] = other.group != other.group[self.example_row][self.group]
+        seen: Mask = other.group != other.group[self.example_row][self.group]
         return seen
 
 
@@ -194,7 +195,7 @@ def _refinement(partitions: Mapping[str, _Partition], notes: list[str]) -> dict[
 
 
 def _near_miss(
-    fine: str, coarse: str, partition: _Partition, other: _Partition, split: NDArray[np.bool_]
+    fine: str, coarse: str, partition: _Partition, other: _Partition, split: Mask
 ) -> str | None:
     """A sentence when few codes stand against the nesting of two columns."""
     torn = np.unique(partition.group[split])

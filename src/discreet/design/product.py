@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.design.axis import OUTSIDE, Axis, Groups, Level
-from discreet.design.base import Vector
+from discreet.arrays import Array, Whole, Whole32
+from discreet.design.axis import OUTSIDE, Axis, Level
 from discreet.design.blocks import Block
 from discreet.design.formula import Margins
 from discreet.design.structured import StructuredDesign, flat_position
-from discreet.design.support import Lift, Mask
+from discreet.design.support import Lift, Possible
 from discreet.errors import DesignError
 
 LARGEST_DENSE = 200_000_000
@@ -52,7 +52,7 @@ class ProductDesign(StructuredDesign):
         """The same crossing with other margins published."""
         return ProductDesign(self.axes, margins)
 
-    def leaf_positions(self, cells: NDArray[Any]) -> list[NDArray[np.integer[Any]]]:
+    def leaf_positions(self, cells: Array) -> list[NDArray[np.integer[Any]]]:
         """For each axis the leaf positions of some inner cells, without listing those of all."""
         if not self.axes:
             return []
@@ -63,14 +63,14 @@ class ProductDesign(StructuredDesign):
         """Blocks that no other block refines; each of the others is a sum over one of these."""
         return [k for k, source in self.plan if source is None]
 
-    def _aggregate(self, y: Vector) -> Vector:
+    def _aggregate(self, y: Array) -> Array:
         inner = y.reshape(self.shape)
         z = np.empty(self.n_published, dtype=y.dtype)
         for k in self.root_blocks:
             self._view(z, k)[...] = self.summed(inner, self.inner_block, self.blocks[k])
         return self.complete(z)
 
-    def complete(self, z: Vector) -> Vector:
+    def complete(self, z: Array) -> Array:
         """Fill all other blocks of `z`, in place, from its root blocks."""
         for k, source in self.plan:
             if source is not None:
@@ -78,7 +78,7 @@ class ProductDesign(StructuredDesign):
                 self._view(z, k)[...] = self.summed(self._view(z, source), fine, self.blocks[k])
         return z
 
-    def places(self, k: int, leaves: Mapping[str, Vector], n: int) -> NDArray[np.int64]:
+    def places(self, k: int, leaves: Mapping[str, Array], n: int) -> Whole:
         """Published positions in block `k` of `n` cells, -1 for those that lie in none of its.
 
         Args:
@@ -89,7 +89,7 @@ class ProductDesign(StructuredDesign):
         flat, inside = self.placed(k, [leaves.get(axis.name) for axis in self.axes])
         return np.broadcast_to(np.where(inside, flat + self.offsets[k], OUTSIDE), n)
 
-    def _adjoint(self, z: Vector) -> Vector:
+    def _adjoint(self, z: Array) -> Array:
         self.require_dense()
         y = np.zeros(self.shape, dtype=z.dtype)
         z = z.copy()
@@ -99,10 +99,10 @@ class ProductDesign(StructuredDesign):
             target += self._spread(self._view(z, k), self.blocks[k], to_block)
         return y.ravel()
 
-    def _view(self, z: Vector, k: int) -> Vector:
+    def _view(self, z: Array, k: int) -> Array:
         return z[self.slice_of(k)].reshape(self.blocks[k].shape)
 
-    def summed(self, values: Vector, source: Block, target: Block) -> Vector:
+    def summed(self, values: Array, source: Block, target: Block) -> Array:
         """Sum the cells of `source` into the cells of `target`."""
         gone = tuple(
             a
@@ -115,13 +115,13 @@ class ProductDesign(StructuredDesign):
             values = sum_groups(values, up, a)
         return values
 
-    def _spread(self, values: Vector, source: Block, target: Block) -> Vector:
+    def _spread(self, values: Array, source: Block, target: Block) -> Array:
         """Give every cell of `target` the value of the cell of `source` it lies in, or zero."""
         for a, up in self._changes(target, source):
             values = take_groups(values, up, a)
         return values
 
-    def _changes(self, fine: Block, coarse: Block) -> Iterator[tuple[int, Groups]]:
+    def _changes(self, fine: Block, coarse: Block) -> Iterator[tuple[int, Whole32]]:
         """The axes on which both blocks have a level, but not the same one."""
         for a, (from_level, to_level) in enumerate(zip(fine.levels, coarse.levels, strict=True)):
             if from_level is None or to_level is None or from_level is to_level:
@@ -145,11 +145,11 @@ class ProductDesign(StructuredDesign):
         """The design itself."""
         return self
 
-    def inner_at(self, flat: NDArray[np.int64]) -> NDArray[np.int64]:
+    def inner_at(self, flat: Whole) -> Whole:
         """The inner cells at some positions of the full crossing: the same."""
         return flat
 
-    def published_at(self, k: int, flat: NDArray[np.int64]) -> NDArray[np.int64]:
+    def published_at(self, k: int, flat: Whole) -> Whole:
         """The published cells at some positions of block `k`'s crossing."""
         return int(self.offsets[k]) + flat
 
@@ -159,11 +159,11 @@ class ProductDesign(StructuredDesign):
         return Lift(self, slice(None), slice(None))
 
     @property
-    def masks(self) -> tuple[Mask, ...]:
+    def masks(self) -> tuple[Possible, ...]:
         """None: every combination is possible."""
         return ()
 
-    def published_in(self, k: int) -> NDArray[np.int64]:
+    def published_in(self, k: int) -> Whole:
         """The published cell of block `k` that each inner cell counts in, -1 for none."""
         self.require_dense()
         leaves = np.indices(self.shape, sparse=True) if self.axes else ()
@@ -184,7 +184,7 @@ class ProductDesign(StructuredDesign):
         return flat_position(leaves, self.shape)
 
     @cached_property
-    def column_sizes(self) -> NDArray[np.int64]:
+    def column_sizes(self) -> Whole:
         """Number of inner cells in each published cell: a product over the axes."""
         sizes = []
         for block in self.blocks:
@@ -194,27 +194,27 @@ class ProductDesign(StructuredDesign):
             sizes.append(size.ravel())
         return np.concatenate(sizes)
 
-    def sensitivity(self, columns: Vector | None = None) -> int:
+    def sensitivity(self, columns: Array | None = None) -> int:
         """Largest row sum; for whole blocks found from the leaves' kinds, not from the cells."""
         blocks = self._block_range if columns is None else self._whole_blocks(columns)
         if blocks is None:
             return super().sensitivity(columns)
         kinds = [self._coverage(a) for a in range(len(self.axes))]
-        total: Vector = np.zeros((1,) * len(self.axes), dtype=np.int64)
+        total: Array = np.zeros((1,) * len(self.axes), dtype=np.int64)
         for k in blocks:
-            inside: Vector = np.ones((1,) * len(self.axes), dtype=np.int64)
+            inside: Array = np.ones((1,) * len(self.axes), dtype=np.int64)
             for a, kind in enumerate(kinds):
                 inside = inside * along(kind[k], a, len(self.axes))
             total = total + inside
         return int(total.max())
 
-    def _whole_blocks(self, columns: Vector) -> Sequence[int] | None:
+    def _whole_blocks(self, columns: Array) -> Sequence[int] | None:
         """The blocks that different columns fill; `None` when they fill some only in part."""
         filled = np.bincount(self.block_of_cell()[columns], minlength=len(self.blocks))
         whole = (filled == 0) | (filled == np.diff(self.offsets))
         return [int(k) for k in np.flatnonzero(filled)] if whole.all() else None
 
-    def _coverage(self, a: int) -> NDArray[np.int64]:
+    def _coverage(self, a: int) -> Whole:
         """Blocks × kinds of leaves: whether a leaf of the kind lies in the block's level."""
         covered = [
             np.ones(len(self.axes[a]), dtype=bool) if level is None else level.group != OUTSIDE
@@ -222,7 +222,7 @@ class ProductDesign(StructuredDesign):
         ]
         return np.unique(np.array(covered), axis=1).astype(np.int64)
 
-    def duplicates(self) -> NDArray[np.int64]:
+    def duplicates(self) -> Whole:
         """Published cells with the same inner cells: those with equal leaf sets on every axis."""
         numbers = [_leaf_set_numbers(axis, self.blocks, a) for a, axis in enumerate(self.axes)]
         if all(len(set(n.values())) == len(n) for n in numbers):
@@ -234,18 +234,18 @@ class ProductDesign(StructuredDesign):
         return first_of_equal(identity)
 
 
-def first_of_equal(identity: NDArray[Any]) -> NDArray[np.int64]:
+def first_of_equal(identity: Array) -> Whole:
     """For each entry the position of the first entry equal to it."""
     _, first, inverse = np.unique(identity, return_index=True, return_inverse=True)
     return first[inverse].astype(np.int64)
 
 
-def along(values: NDArray[Any], a: int, n: int) -> NDArray[Any]:
+def along(values: Array, a: int, n: int) -> Array:
     """A vector laid along axis `a` of an `n`-way array."""
     return values.reshape((1,) * a + (-1,) + (1,) * (n - a - 1))
 
 
-def sum_groups(values: Vector, up: Groups, a: int) -> Vector:
+def sum_groups(values: Array, up: Whole32, a: int) -> Array:
     """Sum along axis `a` into the groups `up` (-1: left out); every group has a member."""
     order = np.argsort(up, kind="stable")[int((up == OUTSIDE).sum()) :]
     if not np.array_equal(order, np.arange(len(up))):
@@ -255,7 +255,7 @@ def sum_groups(values: Vector, up: Groups, a: int) -> Vector:
     return np.add.reduceat(values, starts, axis=a)
 
 
-def take_groups(values: Vector, up: Groups, a: int) -> Vector:
+def take_groups(values: Array, up: Whole32, a: int) -> Array:
     """The adjoint of `sum_groups`: each member receives its group's value, outsiders zero."""
     if (up == OUTSIDE).any():
         padding = [(0, 0)] * values.ndim
@@ -264,7 +264,7 @@ def take_groups(values: Vector, up: Groups, a: int) -> Vector:
     return values.take(up, axis=a)
 
 
-def _group_sizes(axis: Axis, level: Level | None) -> NDArray[np.int64]:
+def _group_sizes(axis: Axis, level: Level | None) -> Whole:
     if level is None:
         return np.array([len(axis)])
     return np.bincount(level.group[level.group != OUTSIDE], minlength=len(level))

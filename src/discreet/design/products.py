@@ -6,12 +6,11 @@ second processor is busy all the time, and nothing ends sooner.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
+
+from discreet.arrays import Array
 
 
-def dot(a: NDArray[Any], b: NDArray[Any]) -> float:
+def dot(a: Array, b: Array) -> float:
     """The sum of the products of two vectors' entries."""
     return float(np.einsum("i,i->", a, b))

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Array, Whole
 from discreet.design.assembly import (
     TOTALS,
     Declared,
@@ -88,7 +88,7 @@ def published_axis(
 
 def published_positions(
     design: ProductDesign, cells: pa.Table, lines: Sequence[int] | None = None
-) -> NDArray[np.int64]:
+) -> Whole:
     """The published position of every row of the frame.
 
     Args:
@@ -114,9 +114,7 @@ def published_positions(
     return where
 
 
-def _placed(
-    design: ProductDesign, where: NDArray[np.int64], values: NDArray[Any], name: str
-) -> NDArray[Any]:
+def _placed(design: ProductDesign, where: Whole, values: Array, name: str) -> Array:
     filled = np.bincount(where, minlength=design.n_published)
     if (filled != 1).any():
         k = int(np.flatnonzero(filled != 1)[0])

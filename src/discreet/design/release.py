@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import registry
+from discreet.arrays import Array, Mask, Real
 from discreet.design import show
 from discreet.design.base import Design
 from discreet.design.formula import Margins
@@ -70,13 +71,13 @@ class Protected:
     """
 
     design: Design
-    z: NDArray[Any]
+    z: Array
     statement: Statement
     unit: str = COUNT
-    y: NDArray[Any] | None = None
+    y: Array | None = None
     status: NDArray[np.int8] | None = None
-    precision: NDArray[np.float64] | None = None
-    quality: NDArray[Any] | None = None
+    precision: Real | None = None
+    quality: Array | None = None
     fit_result: Any = None
 
     def __post_init__(self) -> None:
@@ -92,7 +93,7 @@ class Protected:
             )
 
     @classmethod
-    def of(cls, design: Design, z: NDArray[Any], statement: Statement, **parts: Any) -> Self:
+    def of(cls, design: Design, z: Array, statement: Statement, **parts: Any) -> Self:
         """Values on the design's public support; cells outside the given one are zero."""
         lift = design.public()
         if lift.design is design:
@@ -110,14 +111,14 @@ class Protected:
         return cls(**{f.name: getattr(protected, f.name) for f in fields(Protected)})
 
     @property
-    def hidden(self) -> NDArray[np.bool_]:
+    def hidden(self) -> Mask:
         """Which published cells are not shown."""
         if self.status is None:
             return np.zeros(len(self.z), dtype=bool)
         return np.isin(self.status, HIDDEN)
 
     @property
-    def replaced(self) -> NDArray[np.bool_]:
+    def replaced(self) -> Mask:
         """Which published cells hold decimal numbers in place of suppressed values."""
         if self.status is None:
             return np.zeros(len(self.z), dtype=bool)
@@ -159,7 +160,7 @@ class Protected:
 
         return rounded(self, method, rng=stream(seed, f"round:{method}"))
 
-    def standard_errors(self) -> NDArray[np.float64]:
+    def standard_errors(self) -> Real:
         """The standard deviation of each published cell's noise; zero where there is none.
 
         Not a number for known margins whose small counts were rounded.
@@ -172,7 +173,7 @@ class Protected:
 
         return standard_errors(self)
 
-    def intervals(self, level: float = 0.95) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def intervals(self, level: float = 0.95) -> tuple[Real, Real]:
         """Lower and upper confidence limits of each published cell, cut at zero.
 
         Exact where a value has a single draw of noise: each interval holds the truth with at least
@@ -185,7 +186,7 @@ class Protected:
 
         return intervals(self, level)
 
-    def fit_weights(self) -> NDArray[np.float64] | None:
+    def fit_weights(self) -> Real | None:
         """Weights of the published cells in a fit, from what is public."""
         precision = self.precision
         if precision is None:
@@ -314,7 +315,7 @@ class Release(show.Frames, Protected):
             self.design, self._visible(), "Release", note=self.statement.text, unit=self.unit
         )
 
-    def _visible(self) -> NDArray[Any]:
+    def _visible(self) -> Array:
         """Published values, masked where a cell is not shown."""
         hidden = self.hidden
         return np.ma.array(self.z, mask=hidden) if hidden.any() else self.z

@@ -7,8 +7,8 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Array
 from discreet.design.frames import value_names
 from discreet.errors import MissingDependencyError
 
@@ -43,7 +43,7 @@ class Frames:
         return to_polars(self.to_arrow())
 
 
-def frame_of(design: Design, columns: Mapping[str, NDArray[Any]]) -> pa.Table:
+def frame_of(design: Design, columns: Mapping[str, Array]) -> pa.Table:
     """Code columns of the published cells followed by columns of values."""
     return _beside(design.label_columns(), {k: _column(v) for k, v in columns.items()})
 
@@ -56,7 +56,7 @@ def _beside(labels: Mapping[str, pa.Array], values: Mapping[str, pa.Array]) -> p
     return pa.table({**labels, **{names[k]: column for k, column in values.items()}})
 
 
-def _column(values: NDArray[Any]) -> pa.Array:
+def _column(values: Array) -> pa.Array:
     """An Arrow column; masked entries are null."""
     import pyarrow as pa
 
@@ -66,14 +66,12 @@ def _column(values: NDArray[Any]) -> pa.Array:
     return pa.array(values, kind)
 
 
-def graded(quality: NDArray[Any] | None) -> NDArray[Any] | None:
+def graded(quality: Array | None) -> Array | None:
     """Quality with the cells masked that have none."""
     return None if quality is None else np.ma.array(quality, mask=quality == NO_QUALITY)
 
 
-def inner_frame_of(
-    design: Design, columns: Mapping[str, NDArray[Any]], positions: NDArray[Any]
-) -> pa.Table:
+def inner_frame_of(design: Design, columns: Mapping[str, Array], positions: Array) -> pa.Table:
     """Code columns of some inner cells followed by columns of values."""
     values = {k: _column(v[positions]) for k, v in columns.items()}
     return _beside(design.inner_label_columns(positions), values)
@@ -101,7 +99,7 @@ def to_polars(table: pa.Table) -> pl.DataFrame:
     return frame
 
 
-def text(design: Design, z: NDArray[Any], title: str, unit: str = "count") -> str:
+def text(design: Design, z: Array, title: str, unit: str = "count") -> str:
     """A title and the table, laid out in rows and columns when it has two variables."""
     head = f"{title}: {design.n_published:,} published cells, {design.n_inner:,} inner cells"
     rows = _rows(design, z, unit)
@@ -109,7 +107,7 @@ def text(design: Design, z: NDArray[Any], title: str, unit: str = "count") -> st
     return "\n".join([head, *aligned(rows, right=range(n_codes, len(rows[0])))])
 
 
-def html(design: Design, z: NDArray[Any], title: str, note: str = "", unit: str = "count") -> str:
+def html(design: Design, z: Array, title: str, note: str = "", unit: str = "count") -> str:
     """The same table for a notebook."""
     caption = f"{title}: {design.n_published:,} published cells"
     return html_table(caption, _rows(design, z, unit), note)
@@ -145,11 +143,11 @@ def _is_crosstab(design: Design) -> bool:
     return design.n_published == full and len(codes[1][1]) <= HEAD
 
 
-def _rows(design: Design, z: NDArray[Any], unit: str) -> list[list[str]]:
+def _rows(design: Design, z: Array, unit: str) -> list[list[str]]:
     return _crosstab(design, z) if _is_crosstab(design) else _long(design, z, unit)
 
 
-def _crosstab(design: Design, z: NDArray[Any]) -> list[list[str]]:
+def _crosstab(design: Design, z: Array) -> list[list[str]]:
     (rows, row_codes), (columns, column_codes) = design.published_codes()
     grid = np.ma.empty((len(row_codes), len(column_codes)), dtype=z.dtype)
     grid[rows, columns] = z
@@ -161,7 +159,7 @@ def _crosstab(design: Design, z: NDArray[Any]) -> list[list[str]]:
     return [[name, *column_codes], *_shortened(body)]
 
 
-def _long(design: Design, z: NDArray[Any], unit: str) -> list[list[str]]:
+def _long(design: Design, z: Array, unit: str) -> list[list[str]]:
     codes = design.published_codes()
     shown = _head_and_tail(design.n_published)
     variables = [axis.name for axis in design.axes]

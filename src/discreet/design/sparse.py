@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.arrays import Array, Unsigned64, Whole, Whole32
 from discreet.design.axis import OUTSIDE, Axis
-from discreet.design.base import Vector
 from discreet.design.formula import Margins
 from discreet.design.product import LARGEST_DENSE, ProductDesign, first_of_equal
 from discreet.design.structured import StructuredDesign, ranked
-from discreet.design.support import Kind, Lift, Mask, product_masks, spread
+from discreet.design.support import Kind, Lift, Possible, product_masks, spread
 from discreet.errors import DesignError
 
 
@@ -39,7 +39,7 @@ class SparseDesign(StructuredDesign):
         self,
         axes: Sequence[Axis],
         margins: Margins,
-        codes: Sequence[Vector],
+        codes: Sequence[Array],
         *,
         occurring: bool = False,
     ) -> None:
@@ -49,7 +49,7 @@ class SparseDesign(StructuredDesign):
 
     @classmethod
     def within(
-        cls, design: StructuredDesign, codes: Sequence[Vector], *, occurring: bool
+        cls, design: StructuredDesign, codes: Sequence[Array], *, occurring: bool
     ) -> SparseDesign:
         """Some inner cells of another design, given by their leaf positions, all different."""
         new = cls.__new__(cls)
@@ -58,7 +58,7 @@ class SparseDesign(StructuredDesign):
         new._number(codes, occurring)
         return new
 
-    def _number(self, codes: Sequence[Vector], occurring: bool) -> None:
+    def _number(self, codes: Sequence[Array], occurring: bool) -> None:
         """Number the published cells that the inner cells reach."""
         self._occurring = occurring
         pairs = zip(codes, self.axes, strict=True)
@@ -68,8 +68,8 @@ class SparseDesign(StructuredDesign):
             raise DesignError(
                 "every variable needs as many leaf positions as there are inner cells."
             )
-        self._cells: list[NDArray[np.int64]] = [np.empty(0, np.int64)] * len(self.blocks)
-        self._index: list[NDArray[np.int32]] = [np.empty(0, np.int32)] * len(self.blocks)
+        self._cells: list[Whole] = [np.empty(0, np.int64)] * len(self.blocks)
+        self._index: list[Whole32] = [np.empty(0, np.int32)] * len(self.blocks)
         for k, source in self.plan:
             self._cells[k], self._index[k] = self._reached(k, source)
         self.n_published = int(self.offsets[-1])
@@ -90,11 +90,11 @@ class SparseDesign(StructuredDesign):
             raise DesignError("an inner cell is listed twice; sum its counts first.")
 
     @property
-    def inner_flat(self) -> NDArray[np.int64] | None:
+    def inner_flat(self) -> Whole | None:
         """Positions of the inner cells in the full crossing; `None` when that has no number."""
         return self.flat_cells() if math.prod(self.shape) < 2**62 else None
 
-    def inner_at(self, flat: NDArray[np.int64]) -> NDArray[np.int64]:
+    def inner_at(self, flat: Whole) -> Whole:
         """The inner cells at some positions of the full crossing, `n_inner` where there is none."""
         known = self.inner_flat
         if known is None:
@@ -143,13 +143,13 @@ class SparseDesign(StructuredDesign):
         return Lift(full, np.concatenate(where), None)
 
     @cached_property
-    def masks(self) -> tuple[Mask, ...] | None:
+    def masks(self) -> tuple[Possible, ...] | None:
         """Masks whose product are the inner cells; looked for where these were declared."""
         return None if self._occurring else product_masks(self.shape, self._codes)
 
-    def _reached(self, k: int, source: int | None) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    def _reached(self, k: int, source: int | None) -> tuple[Whole, Whole32]:
         """The cells of a block that those of its source reach, and the rank of each among them."""
-        groups: Sequence[Vector] = self._codes
+        groups: Sequence[Array] = self._codes
         if source is not None:
             groups = np.unravel_index(self._cells[source], self.blocks[source].shape)
         n = self.n_inner if source is None else len(self._cells[source])
@@ -163,18 +163,18 @@ class SparseDesign(StructuredDesign):
     def _block_length(self, k: int) -> int:
         return len(self._cells[k])
 
-    def block_cells(self, k: int) -> NDArray[np.int64]:
+    def block_cells(self, k: int) -> Whole:
         """Positions of block `k`'s published cells within its full crossing, increasing."""
         return self._cells[k]
 
-    def _aggregate(self, y: Vector) -> Vector:
+    def _aggregate(self, y: Array) -> Array:
         z = np.empty(self.n_published, dtype=y.dtype)
         for k, source in self.plan:
             values = y if source is None else z[self.slice_of(source)]
             z[self.slice_of(k)] = scatter_sum(self._index[k], values, len(self._cells[k]))
         return z
 
-    def _adjoint(self, z: Vector) -> Vector:
+    def _adjoint(self, z: Array) -> Array:
         y = np.zeros(self.n_inner, dtype=z.dtype)
         z = z.copy()
         for k, source in reversed(self.plan):
@@ -182,12 +182,12 @@ class SparseDesign(StructuredDesign):
             target += np.append(z[self.slice_of(k)], z.dtype.type(0))[self._index[k]]
         return y
 
-    def published_in(self, k: int) -> NDArray[np.int64]:
+    def published_in(self, k: int) -> Whole:
         """The published cell of block `k` that each inner cell counts in, -1 for none."""
         index = self._inner_index(k)
         return np.where(index < len(self._cells[k]), index + self.offsets[k], OUTSIDE)
 
-    def _inner_index(self, k: int) -> NDArray[np.int32]:
+    def _inner_index(self, k: int) -> Whole32:
         """Position within block `k` of every inner cell; one past the end where it has none."""
         source = dict(self.plan)[k]
         if source is None:
@@ -208,7 +208,7 @@ class SparseDesign(StructuredDesign):
             raise DesignError("this combination is not in the support of the design.")
         return int(found[0])
 
-    def duplicates(self) -> NDArray[np.int64]:
+    def duplicates(self) -> Whole:
         """Published cells with the same inner cells, found by 128-bit fingerprints of the sets.
 
         Each inner cell gets two fixed pseudo-random words; a published cell's fingerprint is
@@ -219,7 +219,7 @@ class SparseDesign(StructuredDesign):
         return first_of_equal(_pairs(low, high))
 
 
-def scatter_sum(index: NDArray[np.int32], values: Vector, n: int) -> Vector:
+def scatter_sum(index: Whole32, values: Array, n: int) -> Array:
     """Sum values into `n` cells; entries with index `n` are left out. Exact for whole numbers."""
     if values.dtype.kind == "f":
         return np.bincount(index, weights=values, minlength=n + 1)[:n]
@@ -228,7 +228,7 @@ def scatter_sum(index: NDArray[np.int32], values: Vector, n: int) -> Vector:
     return sums[:n]
 
 
-def _narrow(codes: NDArray[Any], axis: Axis) -> NDArray[np.integer[Any]]:
+def _narrow(codes: Array, axis: Axis) -> NDArray[np.integer[Any]]:
     """Leaf positions in the smallest type that holds them."""
     if codes.size and (codes.min() < 0 or codes.max() >= len(axis)):
         raise DesignError(
@@ -238,7 +238,7 @@ def _narrow(codes: NDArray[Any], axis: Axis) -> NDArray[np.integer[Any]]:
     return codes.astype(np.min_scalar_type(max(len(axis) - 1, 1)))
 
 
-def _words(n: int, salt: int) -> NDArray[np.uint64]:
+def _words(n: int, salt: int) -> Unsigned64:
     """Fixed pseudo-random words, one per inner cell (the splitmix64 finaliser)."""
     x = np.arange(n, dtype=np.uint64) + np.uint64(salt * 0x9E3779B97F4A7C15 % 2**64)
     x *= np.uint64(0x9E3779B97F4A7C15)
@@ -247,7 +247,7 @@ def _words(n: int, salt: int) -> NDArray[np.uint64]:
     return x ^ (x >> np.uint64(31))
 
 
-def _pairs(low: NDArray[np.uint64], high: NDArray[np.uint64]) -> NDArray[np.int64]:
+def _pairs(low: Unsigned64, high: Unsigned64) -> Whole:
     """A number for every pair of words, equal for equal pairs."""
     _, first = np.unique(low, return_inverse=True)
     _, second = np.unique(high, return_inverse=True)

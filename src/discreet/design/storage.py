@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Array, Mask, Whole
 from discreet.design.axis import Axis, Level
 from discreet.design.codes import canonical_array
 from discreet.design.contribution_storage import contributions_header, read_contributions
@@ -261,7 +261,7 @@ def _parts(content: pa.Table, names: Mapping[str, str]) -> tuple[pa.Table, pa.Ta
     return published, content.filter(pc.equal(part, "inner"))
 
 
-def _arrays(content: pa.Table, names: Mapping[str, str]) -> dict[str, NDArray[Any]]:
+def _arrays(content: pa.Table, names: Mapping[str, str]) -> dict[str, Array]:
     return {
         field: _array(content, names[name])
         for name, field in _VALUES.items()
@@ -269,11 +269,11 @@ def _arrays(content: pa.Table, names: Mapping[str, str]) -> dict[str, NDArray[An
     }
 
 
-def _array(content: pa.Table, name: str) -> NDArray[Any]:
+def _array(content: pa.Table, name: str) -> Array:
     return np.asarray(content.column(name).to_numpy())
 
 
-def _design(inner: pa.Table, header: dict[str, Any]) -> tuple[StructuredDesign, NDArray[np.int64]]:
+def _design(inner: pa.Table, header: dict[str, Any]) -> tuple[StructuredDesign, Whole]:
     """The design, and the positions of the stored inner cells in it."""
     axes, terms = _axes_and_terms(header["design"])
     leaves = [_leaf_positions(inner, axis) for axis in axes]
@@ -300,7 +300,7 @@ def design_from_json(spec: Mapping[str, Any], support: bytes | None) -> Structur
     return SparseDesign(axes, terms, np.unravel_index(np.flatnonzero(possible), shape))
 
 
-def _leaf_positions(inner: pa.Table, axis: Axis) -> NDArray[np.int64]:
+def _leaf_positions(inner: pa.Table, axis: Axis) -> Whole:
     codes, index = canonical_array(inner.column(axis.name))
     return np.array([axis.leaf_position[c] for c in codes], dtype=np.int64)[index]
 
@@ -315,7 +315,7 @@ def packed_support(design: Design) -> bytes | None:
     return zlib.compress(np.packbits(possible).tobytes())
 
 
-def _unpack_support(packed: bytes, n: int) -> NDArray[np.bool_]:
+def _unpack_support(packed: bytes, n: int) -> Mask:
     bits = np.frombuffer(zlib.decompress(packed), dtype=np.uint8)
     return np.unpackbits(bits, count=n).astype(bool)
 

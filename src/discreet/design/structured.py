@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.arrays import Array, Mask, Real, Whole, Whole32
 from discreet.design.axis import OUTSIDE, Axis, Level
 from discreet.design.base import Design, Restricted
 from discreet.design.blocks import Block, Lattice, resolve
 from discreet.design.codes import canonical
 from discreet.design.formula import Margins, Term, parse
-from discreet.design.support import Lift, Mask
+from discreet.design.support import Lift, Possible
 from discreet.errors import CodeError, DesignError, UnknownNameError, suggest
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ class StructuredDesign(Design):
         return slice(int(self.offsets[k]), int(self.offsets[k + 1]))
 
     @cached_property
-    def offsets(self) -> NDArray[np.int64]:
+    def offsets(self) -> Whole:
         """First published position of each block, and their number at the end."""
         return np.concatenate([[0], np.cumsum([self._block_length(k) for k in self._block_range])])
 
@@ -68,7 +69,7 @@ class StructuredDesign(Design):
         """Number of published cells of block `k`."""
         return self.blocks[k].size
 
-    def block_cells(self, k: int) -> NDArray[np.int64]:
+    def block_cells(self, k: int) -> Whole:
         """Positions of block `k`'s published cells within its full crossing, increasing."""
         return np.arange(self.blocks[k].size)
 
@@ -81,7 +82,7 @@ class StructuredDesign(Design):
 
     def placed(
         self, k: int, groups: Sequence[Any], source: int | None = None
-    ) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    ) -> tuple[Array, Mask]:
         """Where cells lie in block `k`'s crossing, and which lie in it; others have no position.
 
         Args:
@@ -103,7 +104,7 @@ class StructuredDesign(Design):
             flat = flat * len(above) + group
         return flat, inside
 
-    def coarsened(self, source: int, target: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def coarsened(self, source: int, target: int) -> tuple[Whole, Whole]:
         """Cells of a block that lie in a coarser one, and the cells there that they add to."""
         cells = self.block_cells(source)
         groups = np.unravel_index(cells, self.blocks[source].shape) if self.axes else ()
@@ -118,11 +119,11 @@ class StructuredDesign(Design):
                 return axis
         raise UnknownNameError("variable", name, [axis.name for axis in self.axes])
 
-    def block_of_cell(self) -> NDArray[np.int32]:
+    def block_of_cell(self) -> Whole32:
         """The block that each published cell belongs to."""
         return np.repeat(np.arange(len(self.blocks), dtype=np.int32), np.diff(self.offsets))
 
-    def published_codes(self) -> list[tuple[NDArray[np.int32], list[str]]]:
+    def published_codes(self) -> list[tuple[Whole32, list[str]]]:
         """For each axis: index of each published cell's code, and the codes (the total last)."""
         tables = [_code_table(axis, self.blocks, a) for a, axis in enumerate(self.axes)]
         index = [np.empty(self.n_published, dtype=np.int32) for _ in self.axes]
@@ -180,7 +181,7 @@ class StructuredDesign(Design):
         return found
 
     @property
-    def orders(self) -> NDArray[np.int64]:
+    def orders(self) -> Whole:
         """The number of variables of each published cell."""
         of_block = np.array([block.order for block in self.blocks], dtype=np.int64)
         return np.repeat(of_block, np.diff(self.offsets))
@@ -196,7 +197,7 @@ class StructuredDesign(Design):
 
     @property
     @abstractmethod
-    def masks(self) -> tuple[Mask, ...] | None:
+    def masks(self) -> tuple[Possible, ...] | None:
         """Masks whose product are the inner cells; `None` where there are no such masks."""
 
     @property
@@ -208,8 +209,8 @@ class StructuredDesign(Design):
         self,
         link: str,
         *,
-        start: NDArray[np.float64] | None = None,
-        variance: NDArray[np.float64] | None = None,
+        start: Real | None = None,
+        variance: Real | None = None,
         threads: int | None = None,
         device: str = "cpu",
     ) -> Passes:
@@ -241,7 +242,7 @@ class StructuredDesign(Design):
         return self
 
     @property
-    def unreached(self) -> NDArray[np.bool_]:
+    def unreached(self) -> Mask:
         """None: published cells that no inner cell belongs to are left out."""
         return np.zeros(self.n_published, dtype=bool)
 
@@ -250,33 +251,33 @@ class StructuredDesign(Design):
         """Whether the block of all inner categories is published."""
         return any(block.levels == self.inner_block.levels for block in self.blocks)
 
-    def flat_cells(self) -> NDArray[np.int64]:
+    def flat_cells(self) -> Whole:
         """The positions of the inner cells in the full crossing."""
         codes = [codes.astype(np.int64) for codes in self.inner_codes()]
         return np.ravel_multi_index(codes, self.shape) if codes else np.zeros(1, dtype=np.int64)
 
     @abstractmethod
-    def inner_at(self, flat: NDArray[np.int64]) -> NDArray[np.int64]:
+    def inner_at(self, flat: Whole) -> Whole:
         """The inner cells at some positions of the full crossing, `n_inner` where there is none."""
 
-    def published_at(self, k: int, flat: NDArray[np.int64]) -> NDArray[np.int64]:
+    def published_at(self, k: int, flat: Whole) -> Whole:
         """The published cells at some positions of block `k`'s crossing, all of them published."""
         return int(self.offsets[k]) + np.searchsorted(self.block_cells(k), flat)
 
-    def leaf_positions(self, cells: NDArray[Any]) -> list[NDArray[np.integer[Any]]]:
+    def leaf_positions(self, cells: Array) -> list[NDArray[np.integer[Any]]]:
         """For each axis the leaf positions of some inner cells."""
         return [codes[cells] for codes in self.inner_codes()]
 
     @abstractmethod
-    def published_in(self, k: int) -> NDArray[np.int64]:
+    def published_in(self, k: int) -> Whole:
         """The published cell of block `k` that each inner cell counts in, -1 for none."""
 
-    def member_blocks(self) -> Iterator[tuple[NDArray[Any], slice]]:
+    def member_blocks(self) -> Iterator[tuple[Array, slice]]:
         """For each block the published cell of every inner cell, -1 where it has none."""
         for k in self._block_range:
             yield self.published_in(k), self.slice_of(k)
 
-    def members(self, cells: NDArray[Any]) -> NDArray[np.int32]:
+    def members(self, cells: Array) -> Whole32:
         """For some inner cells the published cells they count in, a column for each block."""
         leaves = self.leaf_positions(cells)
         found = np.empty((len(cells), len(self.blocks)), dtype=np.int32)
@@ -296,7 +297,7 @@ class StructuredDesign(Design):
     def with_margins(self, margins: Margins) -> StructuredDesign:
         """The same inner cells with other margins published."""
 
-    def restricted(self, cells: NDArray[Any], *, occurring: bool = False) -> Restricted:
+    def restricted(self, cells: Array, *, occurring: bool = False) -> Restricted:
         """The design on some inner cells; see `Design.restricted`."""
         from discreet.design.sparse import SparseDesign
 
@@ -305,7 +306,7 @@ class StructuredDesign(Design):
         return Restricted(chosen, np.concatenate(places))
 
 
-def ranked(flat: NDArray[np.int64], size: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+def ranked(flat: Whole, size: int) -> tuple[Whole, Whole32]:
     """The different positions below `size`, increasing, and the rank of each entry among them."""
     if size > _MASK_FACTOR * len(flat) + 1024:
         cells, rank = np.unique(flat, return_inverse=True)

@@ -23,8 +23,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Array, Index, Mask, Real, Whole
 from discreet.design.codes import canonical
 from discreet.errors import DesignError, ParameterError, UnknownNameError
 
@@ -62,15 +62,15 @@ class Lift(Generic[Public]):
     published: Positions
     inner: Positions | None
 
-    def publish(self, values: NDArray[Any], outside: float = 0) -> NDArray[Any]:
+    def publish(self, values: Array, outside: float = 0) -> Array:
         """Values of published cells on the public design, `outside` for those it adds."""
         return spread(values, self.published, self.design.n_published, outside)
 
-    def widened(self, values: NDArray[Any]) -> NDArray[Any]:
+    def widened(self, values: Array) -> Array:
         """The same to be read only: the given array itself where nothing moves."""
         return values if isinstance(self.published, slice) else self.publish(values)
 
-    def taken(self, values: NDArray[Any]) -> NDArray[Any]:
+    def taken(self, values: Array) -> Array:
         """Values on the public design for the published cells of the other one."""
         return values[self.published]
 
@@ -79,7 +79,7 @@ class Lift(Generic[Public]):
         moves = not isinstance(self.published, slice)
         return replace(self, published=cupy.asarray(self.published)) if moves else self
 
-    def lift(self, values: NDArray[Any]) -> NDArray[Any]:
+    def lift(self, values: Array) -> Array:
         """Values of inner cells on the public design, zero for those it adds."""
         return spread(values, self.require_inner(), self.design.n_inner)
 
@@ -95,30 +95,32 @@ class Lift(Generic[Public]):
         return self.inner
 
 
-def spread(values: NDArray[Any], where: Positions, n: int, outside: float = 0) -> NDArray[Any]:
+def spread(values: Array, where: Positions, n: int, outside: float = 0) -> Array:
     """An array of length `n` with values at some places and `outside` at the others."""
     found = np.full_like(values, outside, shape=n)
     found[where] = values
     return found
 
 
-def declared_masks(axes: Sequence[Axis], rules: Sequence[Mapping[str, Any]]) -> tuple[Mask, ...]:
+def declared_masks(
+    axes: Sequence[Axis], rules: Sequence[Mapping[str, Any]]
+) -> tuple[Possible, ...]:
     """What rules leave possible; codes of any level may be named.
 
     A rule on a variable that is not among the axes says nothing about them.
     """
     by_name = {axis.name: a for a, axis in enumerate(axes)}
-    masks: dict[tuple[int, ...], NDArray[np.bool_]] = {}
+    masks: dict[tuple[int, ...], Mask] = {}
     for rule in rules:
         if by_name.keys() >= rule.keys():
             named = sorted((by_name[name], codes) for name, codes in rule.items())
             over = tuple(a for a, _ in named)
             mask = masks.setdefault(over, np.ones([len(axes[a]) for a in over], dtype=bool))
             mask[np.ix_(*(_leaves_of(axes[a], codes) for a, codes in named))] = False
-    return tuple(Mask(over, mask) for over, mask in masks.items())
+    return tuple(Possible(over, mask) for over, mask in masks.items())
 
 
-def _leaves_of(axis: Axis, codes: Any) -> NDArray[np.intp]:
+def _leaves_of(axis: Axis, codes: Any) -> Index:
     several = [codes] if isinstance(codes, str) or not isinstance(codes, Iterable) else codes
     known = {**axis.node_leaves, **{c: np.array([i]) for c, i in axis.leaf_position.items()}}
     found = []
@@ -130,7 +132,7 @@ def _leaves_of(axis: Axis, codes: Any) -> NDArray[np.intp]:
 
 
 @dataclass(frozen=True, eq=False)
-class Mask:
+class Possible:
     """Which combinations of a few variables are possible.
 
     Attributes:
@@ -139,9 +141,9 @@ class Mask:
     """
 
     axes: tuple[int, ...]
-    possible: NDArray[np.bool_]
+    possible: Mask
 
-    def at(self, index: Mapping[int, Any] | Sequence[Any]) -> NDArray[np.bool_]:
+    def at(self, index: Mapping[int, Any] | Sequence[Any]) -> Mask:
         """Whether cells with these leaf positions, given for all axes of the design, may occur."""
         return np.asarray(self.possible[tuple(index[a] for a in self.axes)])
 
@@ -151,7 +153,7 @@ _SMALL_MASK = 10_000  # cells that a mask may have however few inner cells there
 _MOST_IMPOSSIBLE = 8  # combinations for each possible one that a pass may still walk through
 
 
-def product_masks(shape: tuple[int, ...], codes: Sequence[NDArray[Any]]) -> tuple[Mask, ...] | None:
+def product_masks(shape: tuple[int, ...], codes: Sequence[Array]) -> tuple[Possible, ...] | None:
     """Masks over a few variables each whose product are some cells; `None` where there are none.
 
     Nor are there any where most combinations are impossible: lists of cells are shorter then.
@@ -163,7 +165,7 @@ def product_masks(shape: tuple[int, ...], codes: Sequence[NDArray[Any]]) -> tupl
     n = len(codes[0]) if codes else 1
     if not is_worth_a_pass(shape, n):
         return None
-    masks: list[Mask] = []
+    masks: list[Possible] = []
     for order in range(_LARGEST_MASK + 1):
         for axes in itertools.combinations(range(len(shape)), order):
             if math.prod(shape[a] for a in axes) <= max(n, _SMALL_MASK):
@@ -175,10 +177,10 @@ def product_masks(shape: tuple[int, ...], codes: Sequence[NDArray[Any]]) -> tupl
 
 def _mask_around(
     shape: tuple[int, ...],
-    codes: Sequence[NDArray[Any]],
+    codes: Sequence[Array],
     axes: tuple[int, ...],
-    known: Sequence[Mask],
-) -> list[Mask]:
+    known: Sequence[Possible],
+) -> list[Possible]:
     """The mask of the combinations that cells have, if it says more than those that are known."""
     sizes = tuple(shape[a] for a in axes)
     reached, expected = np.zeros(sizes, dtype=bool), np.ones(sizes, dtype=bool)
@@ -187,23 +189,23 @@ def _mask_around(
     for mask in known:
         if index.keys() >= set(mask.axes):
             expected &= mask.at(index)
-    return [] if np.array_equal(reached, expected) else [Mask(axes, reached)]
+    return [] if np.array_equal(reached, expected) else [Possible(axes, reached)]
 
 
-def n_possible(shape: tuple[int, ...], masks: Sequence[Mask]) -> int:
+def n_possible(shape: tuple[int, ...], masks: Sequence[Possible]) -> int:
     """How many combinations a product of masks leaves possible, without going through them."""
     return int(possible_cells(shape, masks, ())[()])
 
 
 def possible_cells(
-    shape: tuple[int, ...], masks: Sequence[Mask], kept: tuple[int, ...]
-) -> NDArray[np.int64]:
+    shape: tuple[int, ...], masks: Sequence[Possible], kept: tuple[int, ...]
+) -> Whole:
     """How many possible combinations there are for each combination of some variables."""
     if not shape:
         return np.ones((), dtype=np.int64)
-    ones = [Mask((a,), np.ones(n, dtype=bool)) for a, n in enumerate(shape)]
+    ones = [Possible((a,), np.ones(n, dtype=bool)) for a, n in enumerate(shape)]
     factors = [part for m in [*ones, *masks] for part in (m.possible.astype(float), m.axes)]
-    counts: NDArray[np.float64] = np.einsum(*factors, kept, optimize="greedy")
+    counts: Real = np.einsum(*factors, kept, optimize="greedy")
     return np.rint(counts).astype(np.int64)
 
 

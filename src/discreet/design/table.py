@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from discreet.arrays import Real, Whole
 from discreet.design import show, storage
 from discreet.design.assembly import HierarchiesLike, cells_to_table
 from discreet.design.base import Design
@@ -24,7 +25,7 @@ from discreet.design.magnitude import (
 )
 from discreet.design.published_frame import published_to_table
 from discreet.design.support import Support
-from discreet.design.values import CellValues, Real, Whole
+from discreet.design.values import CellValues
 from discreet.errors import DesignError, KeysError
 
 if TYPE_CHECKING:

@@ -13,11 +13,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Array, Real, Whole
 from discreet.design.keys import KeyConvention, convention
 from discreet.errors import KeysError
 
@@ -42,8 +41,8 @@ class KeyCounts:
       convention: What the keys mean.
     """
 
-    high: NDArray[np.int64]
-    low: NDArray[np.int64]
+    high: Whole
+    low: Whole
     distinct: int
     convention: KeyConvention
 
@@ -53,7 +52,7 @@ class KeyCounts:
         return int(self.high.sum())
 
 
-def check_keys(keys: NDArray[Any], rule: str | KeyConvention) -> None:
+def check_keys(keys: Array, rule: str | KeyConvention) -> None:
     """Refuse keys that are constant, sequential or not uniform; fewer than 200 pass unjudged.
 
     Args:
@@ -120,7 +119,7 @@ def chances_of(counts: KeyCounts) -> dict[str, float]:
     }
 
 
-def spread_chances(counts: NDArray[np.int64], shares: NDArray[np.float64]) -> tuple[float, float]:
+def spread_chances(counts: Whole, shares: Real) -> tuple[float, float]:
     r"""Bounds on the chance that counts are as even, and as uneven, as these or more so.
 
     The measure is :math:`t = \sum_b o_b \log(o_b/e_b) - o_b + e_b` for observed and expected
@@ -141,25 +140,25 @@ def spread_chances(counts: NDArray[np.int64], shares: NDArray[np.float64]) -> tu
 
 
 @cache
-def _log_moments(mean: float, tilts: tuple[float, ...]) -> NDArray[np.float64]:
+def _log_moments(mean: float, tilts: tuple[float, ...]) -> Real:
     r"""Logarithm of :math:`\mathbb{E} e^{\lambda t}` for a Poisson number, for some λ below one.
 
     For large means it is that of half a chi-square, up to two divided by the mean.
     """
     some = np.array(tilts)
     if mean > _LARGE_MEAN:
-        large: NDArray[np.float64] = 2 / mean - 0.5 * np.log1p(-some)
+        large: Real = 2 / mean - 0.5 * np.log1p(-some)
         return large
     from scipy.special import gammaln, logsumexp
 
     k = np.arange(math.ceil(mean + 60 * math.sqrt(mean) + 400))
     log_chance = k * math.log(mean) - mean - gammaln(k + 1)
     deviance = _deviance(k.astype(np.float64), np.full(len(k), mean))
-    logs: NDArray[np.float64] = logsumexp(log_chance + some[:, None] * deviance, axis=1)
+    logs: Real = logsumexp(log_chance + some[:, None] * deviance, axis=1)
     return logs
 
 
-def _deviance(observed: NDArray[np.float64], expected: NDArray[np.float64]) -> NDArray[np.float64]:
+def _deviance(observed: Real, expected: Real) -> Real:
     ratio = np.where(observed > 0, observed, expected) / expected
     return observed * np.log(ratio) - observed + expected
 
@@ -203,7 +202,7 @@ def buckets_of(rule: KeyConvention) -> int:
     return min(_BUCKETS, rule.modulus)
 
 
-def _sizes(rule: KeyConvention) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _sizes(rule: KeyConvention) -> tuple[Real, Real]:
     """How many values fall into each bucket of the high-order and of the low-order part."""
     m, buckets = rule.modulus, buckets_of(rule)
     starts = [-(-b * m // buckets) for b in range(buckets + 1)]

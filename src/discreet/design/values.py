@@ -7,13 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Array, Real, Whole
 from discreet.design.keys import KeyConvention
 from discreet.errors import DataError
 
-Whole = NDArray[np.int64]
-Real = NDArray[np.float64]
 _TOO_LARGE = 2.0**63 * (1 - 1e-9)  # a sum of real numbers below this fits into 64 bits
 
 
@@ -29,23 +27,21 @@ class CellValues:
     def __post_init__(self) -> None:
         object.__setattr__(self, "count", whole_counts(self.count))
 
-    def mapped(
-        self, change: Callable[[NDArray[Any]], NDArray[Any]], convention: KeyConvention
-    ) -> CellValues:
+    def mapped(self, change: Callable[[Array], Array], convention: KeyConvention) -> CellValues:
         """The same linear map applied to every kind of value; keys are reduced afterwards."""
         key = None if self.key is None else convention.reduce(change(self.key))
         weight = None if self.weight is None else change(self.weight)
         squared = None if self.weight_squared is None else change(self.weight_squared)
         return CellValues(summed(self.count, change), weight, squared, key)
 
-    def moved(self, change: Callable[[NDArray[Any]], NDArray[Any]]) -> CellValues:
+    def moved(self, change: Callable[[Array], Array]) -> CellValues:
         """Values of every kind in other places; nothing is summed."""
         parts = (self.count, self.weight, self.weight_squared, self.key)
         changed: list[Any] = [None if part is None else change(part) for part in parts]
         return CellValues(*changed)
 
 
-def summed(counts: Whole, change: Callable[[NDArray[Any]], NDArray[Any]]) -> Whole:
+def summed(counts: Whole, change: Callable[[Array], Array]) -> Whole:
     """Sums of counts that a linear map makes; those that 64 bits do not hold are an error.
 
     Cost: the sum of all counts in real numbers; the map is made twice only where that is too large.
@@ -55,7 +51,7 @@ def summed(counts: Whole, change: Callable[[NDArray[Any]], NDArray[Any]]) -> Who
     return change(counts)
 
 
-def whole_counts(counts: NDArray[Any]) -> Whole:
+def whole_counts(counts: Array) -> Whole:
     """Counts as int64; negative or fractional ones are an error."""
     counts = np.asarray(counts)
     if counts.dtype.kind == "f":
@@ -70,7 +66,7 @@ def whole_counts(counts: NDArray[Any]) -> Whole:
     return counts
 
 
-def _check_size(counts: NDArray[Any]) -> None:
+def _check_size(counts: Array) -> None:
     if counts.size and float(counts.max()) >= _TOO_LARGE:
         raise DataError(
             "a count or a sum of counts is 2**63 or more, which 64 bits do not hold. "

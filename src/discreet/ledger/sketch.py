@@ -12,8 +12,8 @@ import zlib
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Whole
 from discreet.errors import ParameterError
 
 
@@ -29,8 +29,8 @@ class Sketch:
       rows: Signed sums over hashes of the whole records.
     """
 
-    ids: NDArray[np.int64]
-    rows: NDArray[np.int64]
+    ids: Whole
+    rows: Whole
 
     def __post_init__(self) -> None:
         for name in ("ids", "rows"):

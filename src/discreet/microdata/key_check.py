@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Whole
 from discreet.design.uniform_keys import SAMPLED, KeyCounts, buckets_of, require_uniform
 from discreet.microdata.backend import fetch
 
@@ -50,7 +50,7 @@ def counted_keys(data: Microdata) -> KeyCounts:
     )
 
 
-def _summed(place: NDArray[np.int64], n: NDArray[np.int64], buckets: int) -> NDArray[np.int64]:
+def _summed(place: Whole, n: Whole, buckets: int) -> Whole:
     sums = np.zeros(buckets, dtype=np.int64)
     np.add.at(sums, place, n)
     return sums

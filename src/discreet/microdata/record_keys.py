@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Whole
 from discreet.design.data_set import Keys
 from discreet.design.frames import fresh_name, to_arrow
 from discreet.design.keys import KeyConvention
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 RECORD_KEY = "record_key"
 _HEADER = b"discreet.keys"
-KeysOf = Callable[[Any], NDArray[np.int64]]
+KeysOf = Callable[[Any], Whole]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -115,7 +115,7 @@ def _duplicates(name: str, repeated: int, where: str) -> DataError:
     )
 
 
-def side_table(name: str, ids: pa.ChunkedArray, keys: NDArray[np.int64]) -> pa.Table:
+def side_table(name: str, ids: pa.ChunkedArray, keys: Whole) -> pa.Table:
     """Ids and keys side by side."""
     import pyarrow as pa
 
@@ -157,7 +157,7 @@ def stored(
     return RecordKeys(name, attempt(lambda: way.store_keys(target, side, keyed), origin))
 
 
-def random_keys(n: int, rule: KeyConvention) -> NDArray[np.int64]:
+def random_keys(n: int, rule: KeyConvention) -> Whole:
     """Uniform keys of a convention, from 64 bits of the operating system's source each."""
     words = system_integers(2 * n).astype(np.uint64)
     mixed = (words[:n] << np.uint64(32)) | words[n:]

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Unsigned64, Whole
 from discreet.design.base import Cell
 from discreet.design.codes import MISSING, canonical
 from discreet.design.keys import KeyConvention, convention
@@ -112,7 +112,7 @@ class Secret:
         ids: Iterable[object],
         rule: str | KeyConvention = "discreet",
         edition: str | None = None,
-    ) -> NDArray[np.int64]:
+    ) -> Whole:
         """The record key of each id: whole numbers below the convention's modulus.
 
         Args:
@@ -127,9 +127,7 @@ class Secret:
             state.update(_prefixed(edition))
         return _reduced(_words(state, _id_texts(ids)), convention(rule))
 
-    def zero_key(
-        self, cells: Sequence[Cell], rule: str | KeyConvention = "discreet"
-    ) -> NDArray[np.int64]:
+    def zero_key(self, cells: Sequence[Cell], rule: str | KeyConvention = "discreet") -> Whole:
         """The key of each cell, from its definition alone: its codes, totals left out.
 
         Used for cells without records, whose sum of record keys says nothing.
@@ -137,7 +135,7 @@ class Secret:
         state = _of_domain(self._keys, b"discreet zero cell key")
         return _reduced(_words(state, map(definition, cells)), convention(rule))
 
-    def mixed(self, keys: NDArray[np.int64], purpose: str) -> NDArray[np.int64]:
+    def mixed(self, keys: Whole, purpose: str) -> Whole:
         """A keyed hash of each cell key: whole numbers below 2³², unrelated between purposes.
 
         Cost: about half a microsecond for each distinct key.
@@ -150,7 +148,7 @@ class Secret:
         state = _of_domain(self._keys, b"discreet cell noise")
         state.update(_prefixed(purpose))
         words = _words(state, distinct.astype(">i8").view("V8").tolist())
-        mixed: NDArray[np.int64] = (words >> np.uint64(32)).astype(np.int64)[place]
+        mixed: Whole = (words >> np.uint64(32)).astype(np.int64)[place]
         return mixed
 
     def generator(self, message: bytes) -> np.random.Generator:
@@ -195,7 +193,7 @@ def _of_domain(keyed: Any, domain: bytes) -> Any:
     return state
 
 
-def _words(state: Any, texts: Iterable[bytes]) -> NDArray[np.uint64]:
+def _words(state: Any, texts: Iterable[bytes]) -> Unsigned64:
     """The keyed hash of each text, 64 bits."""
     fresh = state.copy
 
@@ -208,7 +206,7 @@ def _words(state: Any, texts: Iterable[bytes]) -> NDArray[np.uint64]:
     return np.frombuffer(b"".join(map(digest, texts)), dtype=">u8").astype(np.uint64)
 
 
-def _reduced(words: NDArray[np.uint64], rule: KeyConvention) -> NDArray[np.int64]:
+def _reduced(words: Unsigned64, rule: KeyConvention) -> Whole:
     return (words % np.uint64(rule.modulus)).astype(np.int64)
 
 

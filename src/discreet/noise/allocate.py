@@ -9,14 +9,14 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from discreet.arrays import Whole
 from discreet.errors import DataError, DesignError, ParameterError
-from discreet.noise.checks import IntArray
 from discreet.noise.invariant import tridiagonal, two_stage
 from discreet.noise.lookup import whole_counts
 from discreet.noise.transport import round_transport
 
 
-def controlled_flows(R: npt.ArrayLike, t: npt.ArrayLike) -> IntArray:
+def controlled_flows(R: npt.ArrayLike, t: npt.ArrayLike) -> Whole:
     """Whole numbers of cells that go from state to state, near `diag(t) R`.
 
     Promise: row sums are `t`; every flow and every column sum is its expected value rounded down
@@ -33,7 +33,7 @@ def allocate(
     *,
     keys: npt.ArrayLike | None = None,
     rng: np.random.Generator | None = None,
-) -> IntArray:
+) -> Whole:
     """The new state of every cell, so that exactly `flows[i, j]` cells go from `i` to `j`.
 
     Args:
@@ -63,7 +63,7 @@ def blurred_deviations(
     alpha: float = 0.4,
     keys: npt.ArrayLike | None = None,
     rng: np.random.Generator | None = None,
-) -> IntArray:
+) -> Whole:
     """Perturbed perturbations: a measure of cell quality that can be published as `|·|`.
 
     The deviations of a protected table go through an invariant matrix on those that occur, in

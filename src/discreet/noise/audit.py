@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from discreet.arrays import Real, Whole
 from discreet.errors import ParameterError
-from discreet.noise.checks import FloatArray, IntArray
 
 if TYPE_CHECKING:
     import pyarrow
@@ -55,11 +55,11 @@ class Audit:
     """
 
     matrix: TransitionMatrix
-    counts: IntArray
-    mean: FloatArray
-    variance: FloatArray
-    stay: FloatArray
-    entropy: FloatArray
+    counts: Whole
+    mean: Real
+    variance: Real
+    stay: Real
+    entropy: Real
     neighbours: tuple[Neighbours, ...]
     epsilon: float
     delta: float

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import math
-from numbers import Real
+import numbers
 
 import numpy as np
-import numpy.typing as npt
 
+from discreet.arrays import Mask, Real, Whole
 from discreet.errors import ParameterError
-
-IntArray = npt.NDArray[np.int64]
-FloatArray = npt.NDArray[np.float64]
 
 SUM_TOLERANCE = 1e-8
 """How far the sum of a row may lie from one."""
@@ -26,7 +23,7 @@ def whole(name: str, value: int, least: int) -> int:
 
 def is_number(value: object) -> bool:
     """Whether a value is a real number; NumPy's are taken too, truth values and text are not."""
-    return isinstance(value, Real) and not isinstance(value, bool)
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)
 
 
 def truth_value(name: str, value: object) -> bool:
@@ -50,7 +47,7 @@ def within(name: str, value: float, most: float) -> float:
     return float(value)
 
 
-def check_rows(starts: IntArray, period: int) -> None:
+def check_rows(starts: Whole, period: int) -> None:
     """Rows for zero and above, in order, the last `period` of them one count apart."""
     if len(starts) < 2:
         raise ParameterError(
@@ -67,7 +64,7 @@ def check_rows(starts: IntArray, period: int) -> None:
         raise ParameterError(f"the last {period} rows repeat, so they must be one count apart.")
 
 
-def check_widths(starts: IntArray, moves: IntArray, widths: FloatArray) -> None:
+def check_widths(starts: Whole, moves: Whole, widths: Real) -> None:
     """Finite, non-negative, rows sum to one."""
     if moves.shape != widths.shape or moves.ndim != 2 or len(moves) != len(starts):
         raise ParameterError(
@@ -88,7 +85,7 @@ def check_widths(starts: IntArray, moves: IntArray, widths: FloatArray) -> None:
         )
 
 
-def check_targets(starts: IntArray, moves: IntArray, widths: FloatArray) -> None:
+def check_targets(starts: Whole, moves: Whole, widths: Real) -> None:
     """No row leads below zero."""
     targets = np.where(widths > 0, starts[:, None] + moves, 0)
     if (bad := _first(targets < 0)) is not None:
@@ -98,7 +95,7 @@ def check_targets(starts: IntArray, moves: IntArray, widths: FloatArray) -> None
         )
 
 
-def check_blocked(starts: IntArray, law: FloatArray, blocked: int, period: int) -> None:
+def check_blocked(starts: Whole, law: Real, blocked: int, period: int) -> None:
     """The blocked values are reached from no row, nor from the last rows moved upwards."""
     deviations = np.arange(law.shape[1]) - law.shape[1] // 2
     beyond = int(starts[-1]) + len(deviations) + blocked
@@ -120,7 +117,7 @@ def _blocked_error(count: int, start: int, blocked: int) -> ParameterError:
     )
 
 
-def _first(bad: npt.NDArray[np.bool_]) -> int | None:
+def _first(bad: Mask) -> int | None:
     """The first row with a fault, or None."""
     rows = np.flatnonzero(bad.any(axis=1) if bad.ndim == 2 else bad)
     return int(rows[0]) if len(rows) else None

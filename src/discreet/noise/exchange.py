@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from discreet.arrays import Real, Whole
 from discreet.errors import DataError, ParameterError
-from discreet.noise.checks import FloatArray, IntArray
 from discreet.noise.lookup import pad
 
 if TYPE_CHECKING:
@@ -205,7 +205,7 @@ def _check_pcv(matrix: TransitionMatrix) -> None:
         )
 
 
-def _ons_columns(frame: Any) -> tuple[IntArray, IntArray, IntArray]:
+def _ons_columns(frame: Any) -> tuple[Whole, Whole, Whole]:
     import narwhals as nw
 
     data = nw.from_native(frame, eager_only=True)
@@ -217,7 +217,7 @@ def _ons_columns(frame: Any) -> tuple[IntArray, IntArray, IntArray]:
     return pcv, ckey, pvalue
 
 
-def _whole(column: FloatArray, name: str) -> IntArray:
+def _whole(column: Real, name: str) -> Whole:
     """Integers, also where a reader made floats of them."""
     whole = np.asarray(column, dtype=np.float64)
     if not np.all(np.isfinite(whole)) or np.any(whole != np.rint(whole)):
@@ -225,6 +225,6 @@ def _whole(column: FloatArray, name: str) -> IntArray:
     return whole.astype(np.int64)
 
 
-def _runs(values: IntArray) -> list[tuple[int, float]]:
+def _runs(values: Whole) -> list[tuple[int, float]]:
     """Equal neighbours as one interval (deviation, width)."""
     return [(int(v), sum(1 for _ in run) / len(values)) for v, run in groupby(values.tolist())]

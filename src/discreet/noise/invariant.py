@@ -13,8 +13,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from discreet.arrays import Real
 from discreet.errors import DataError, DesignError, ParameterError
-from discreet.noise.checks import FloatArray, within
+from discreet.noise.checks import within
 from discreet.noise.lookup import whole_counts
 from discreet.noise.matrix import TransitionMatrix
 
@@ -22,7 +23,7 @@ _MAX_STATES = 1_000
 _SINGULAR = 1e12
 
 
-def two_stage(P: npt.ArrayLike, t: npt.ArrayLike, alpha: float = 1.0) -> FloatArray:
+def two_stage(P: npt.ArrayLike, t: npt.ArrayLike, alpha: float = 1.0) -> Real:
     """The invariant matrix `R*` of `P` for the frequencies `t`.
 
     States that do not occur are left alone: their rows are those of the identity.
@@ -39,7 +40,7 @@ def two_stage(P: npt.ArrayLike, t: npt.ArrayLike, alpha: float = 1.0) -> FloatAr
     return alpha * R + (1 - alpha) * np.eye(len(t))
 
 
-def tridiagonal(size: int, q: float, first: float | None = None) -> FloatArray:
+def tridiagonal(size: int, q: float, first: float | None = None) -> Real:
     """A starting matrix that moves to each neighbour with probability `q`.
 
     The two end states have one neighbour; the first leaves with probability `first`, or `q`.
@@ -89,7 +90,7 @@ def invariant_matrix(
     return TransitionMatrix.from_targets(f"invariant {matrix.name}", R, parameters=parameters)
 
 
-def moment_estimate(t_star: npt.ArrayLike, M: npt.ArrayLike) -> FloatArray:
+def moment_estimate(t_star: npt.ArrayLike, M: npt.ArrayLike) -> Real:
     r"""The unbiased estimate :math:`\hat t = t^* M^{-1}` of the frequencies before perturbation.
 
     Args:
@@ -110,7 +111,7 @@ def moment_estimate(t_star: npt.ArrayLike, M: npt.ArrayLike) -> FloatArray:
     return np.linalg.solve(M.T, t)
 
 
-def _check(P: FloatArray, t: FloatArray, alpha: float) -> None:
+def _check(P: Real, t: Real, alpha: float) -> None:
     if P.shape != (len(t), len(t)):
         raise DesignError(f"{len(t)} frequencies need a square matrix, got shape {P.shape}.")
     within("alpha", alpha, 1)

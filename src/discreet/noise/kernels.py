@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from discreet.noise.checks import IntArray
+from discreet.arrays import Whole
 
 
 @njit(cache=True)
-def _row(count: int, starts: IntArray, dense: int, head: int) -> int:
+def _row(count: int, starts: Whole, dense: int, head: int) -> int:
     """The row that serves a count; rows below `dense` begin at their own index."""
     last = len(starts) - 1
     if count >= starts[head]:
@@ -29,14 +29,14 @@ def _row(count: int, starts: IntArray, dense: int, head: int) -> int:
 
 @njit(cache=True)
 def look_up(
-    counts: IntArray,
-    keys: IntArray,
+    counts: Whole,
+    keys: Whole,
     modulus: int,
-    starts: IntArray,
+    starts: Whole,
     period: int,
-    cuts: IntArray,
-    moves: IntArray,
-    out: IntArray,
+    cuts: Whole,
+    moves: Whole,
+    out: Whole,
 ) -> int:
     """Write the deviation of every cell; return the place of the first bad cell, or -1.
 

@@ -7,18 +7,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from discreet.noise.checks import FloatArray, positive, whole
+from discreet.arrays import Real
+from discreet.noise.checks import positive, whole
 from discreet.noise.matrix import TransitionMatrix
 
 
-def laplace_law(epsilon: float, cap: int, sensitivity: float = 1.0) -> FloatArray:
+def laplace_law(epsilon: float, cap: int, sensitivity: float = 1.0) -> Real:
     """Probabilities of the noise `-cap..cap`, before negative results are set to zero.
 
     A draw from the untruncated law that is rejected and repeated beyond the cap has this law.
     """
     rate = positive("epsilon", epsilon) / positive("sensitivity", sensitivity)
     reach = np.abs(np.arange(-whole("cap", cap, 1), cap + 1))
-    weights: FloatArray = np.exp(-rate * reach)
+    weights: Real = np.exp(-rate * reach)
     return np.asarray(weights / weights.sum())
 
 

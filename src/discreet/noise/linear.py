@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from discreet.arrays import Real
 from discreet.errors import InfeasibleError, NotConvergedError, ParameterError
-from discreet.noise.checks import FloatArray, is_number, positive, whole, within
+from discreet.noise.checks import is_number, positive, whole, within
 from discreet.noise.dual import maximise_entropy
 from discreet.noise.matrix import TransitionMatrix
 from discreet.noise.polytope import RowPolytope, common_range, describe_range, near_skew
@@ -100,7 +101,7 @@ def _polytopes(
     ]
 
 
-def _row(polytope: RowPolytope, V: float, polytopes: list[RowPolytope]) -> FloatArray:
+def _row(polytope: RowPolytope, V: float, polytopes: list[RowPolytope]) -> Real:
     support = polytope.support
     most_unchanged = polytope.extreme([-float(v == 0) for v in support.deviations], V)
     if most_unchanged is None:
@@ -111,7 +112,7 @@ def _row(polytope: RowPolytope, V: float, polytopes: list[RowPolytope]) -> Float
     return most_unchanged if centre < cap - 1e-9 else _entropy(polytope, V, cap)
 
 
-def _entropy(polytope: RowPolytope, V: float, centre: float | None) -> FloatArray:
+def _entropy(polytope: RowPolytope, V: float, centre: float | None) -> Real:
     """Maximum entropy at a given centre; a bound on the asymmetry is met when it is broken."""
     v = np.array(polytope.support.deviations, dtype=float)
     unit = max(V, 1.0)
@@ -125,7 +126,7 @@ def _entropy(polytope: RowPolytope, V: float, centre: float | None) -> FloatArra
     return found
 
 
-def _solve(polytope: RowPolytope, conditions: list[tuple[FloatArray, float]]) -> FloatArray:
+def _solve(polytope: RowPolytope, conditions: list[tuple[Real, float]]) -> Real:
     features = [feature.tolist() for feature, _ in conditions]
     found = maximise_entropy(features, [moment for _, moment in conditions], polytope.tails)
     if not found.converged:

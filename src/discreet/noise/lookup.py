@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from discreet.arrays import Real, Whole
 from discreet.errors import DataError, KeysError, ParameterError
-from discreet.noise.checks import FloatArray, IntArray, within
+from discreet.noise.checks import within
 from discreet.randomness import stream
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ _SNAP = 2.0**-46
 
 def noise(
     matrix: TransitionMatrix, counts: npt.ArrayLike, keys: npt.ArrayLike, modulus: int, edge: str
-) -> IntArray:
+) -> Whole:
     """See `TransitionMatrix.noise`."""
     n, k = whole_counts(counts), _keys(keys)
     if n.shape != k.shape:
@@ -38,7 +39,7 @@ def noise(
     return out.reshape(n.shape)
 
 
-def borders(matrix: TransitionMatrix, modulus: int, edge: str) -> tuple[IntArray, IntArray]:
+def borders(matrix: TransitionMatrix, modulus: int, edge: str) -> tuple[Whole, Whole]:
     """Whole-number borders and deviations of the intervals, padded to a power of two.
 
     Interval `k` of a row holds the keys below border `k` that no earlier interval holds; the
@@ -82,7 +83,7 @@ def from_pieces(
     return replace(matrix, moves=moves, widths=widths, parameters=parameters)
 
 
-def pad(rows: list[list[tuple[int, float]]]) -> tuple[IntArray, FloatArray]:
+def pad(rows: list[list[tuple[int, float]]]) -> tuple[Whole, Real]:
     """Intervals (deviation, width) of every row as two arrays, filled up with width 0."""
     longest = max((len(row) for row in rows), default=0)
     moves = np.zeros((len(rows), longest), dtype=np.int64)
@@ -103,12 +104,12 @@ def _cut(move: int, width: float, threshold: float) -> list[tuple[int, float]]:
     return [*pieces, (int(move), float(rest))] if rest > 1e-12 else pieces
 
 
-def _packed(matrix: TransitionMatrix) -> tuple[IntArray, FloatArray, IntArray]:
+def _packed(matrix: TransitionMatrix) -> tuple[Whole, Real, Whole]:
     """Moves and widths without empty intervals in front, and the number left in each row."""
     order = np.argsort(matrix.widths == 0, axis=1, kind="stable")
     moves = np.take_along_axis(matrix.moves, order, axis=1)
     widths = np.take_along_axis(matrix.widths, order, axis=1)
-    sizes: IntArray = np.count_nonzero(widths, axis=1)
+    sizes: Whole = np.count_nonzero(widths, axis=1)
     columns = 1 << int(sizes.max() - 1).bit_length()
     fit = max(columns - moves.shape[1], 0)
     room = ((0, 0), (0, fit))
@@ -116,7 +117,7 @@ def _packed(matrix: TransitionMatrix) -> tuple[IntArray, FloatArray, IntArray]:
     return np.ascontiguousarray(moves), widths, sizes
 
 
-def whole_counts(counts: npt.ArrayLike) -> IntArray:
+def whole_counts(counts: npt.ArrayLike) -> Whole:
     """The counts as int64; anything but an integer type is refused."""
     array = np.asarray(counts)
     if array.dtype.kind not in "iu":
@@ -124,7 +125,7 @@ def whole_counts(counts: npt.ArrayLike) -> IntArray:
     return array.astype(np.int64, copy=False)
 
 
-def _keys(keys: npt.ArrayLike | None) -> IntArray:
+def _keys(keys: npt.ArrayLike | None) -> Whole:
     if keys is None:
         raise KeysError("there are no keys; give every cell one.")
     array = np.asarray(keys)

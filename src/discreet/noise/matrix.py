@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from discreet.arrays import Real, Whole
 from discreet.errors import DiscreetError, ParameterError
 from discreet.noise import checks
-from discreet.noise.checks import FloatArray, IntArray
 
 if TYPE_CHECKING:
     import altair
@@ -49,9 +49,9 @@ class TransitionMatrix:
     """
 
     name: str
-    starts: IntArray
-    moves: IntArray
-    widths: FloatArray
+    starts: Whole
+    moves: Whole
+    widths: Real
     period: int = 1
     blocked: int = 0
     parameters: Mapping[str, Any] = field(default_factory=dict)
@@ -114,12 +114,12 @@ class TransitionMatrix:
         return int(np.abs(self.moves[self.widths > 0]).max())
 
     @cached_property
-    def deviations(self) -> IntArray:
+    def deviations(self) -> Whole:
         """The deviations `-K..K`, with `K` the largest move."""
         return np.arange(-self.max_move, self.max_move + 1)
 
     @cached_property
-    def law(self) -> FloatArray:
+    def law(self) -> Real:
         """Probabilities of the `deviations`, one row for each start."""
         law = np.zeros((len(self.starts), 2 * self.max_move + 1))
         row, piece = np.nonzero(self.widths)
@@ -132,7 +132,7 @@ class TransitionMatrix:
         """Whether a true zero is always published as zero."""
         return bool(self.law[0, self.max_move] == self.law[0].sum())
 
-    def row_of(self, counts: npt.ArrayLike) -> IntArray:
+    def row_of(self, counts: npt.ArrayLike) -> Whole:
         """The row that serves each count."""
         n = np.asarray(counts, dtype=np.int64)
         head = len(self.starts) - self.period
@@ -140,15 +140,15 @@ class TransitionMatrix:
         turn = head + (n - self.starts[head]) % self.period
         return np.where(n >= self.starts[head], turn, single)
 
-    def row(self, index: int) -> FloatArray:
+    def row(self, index: int) -> Real:
         """Probabilities of the `deviations` in one row."""
         return np.asarray(self.law[index])
 
-    def probabilities(self, count: int) -> FloatArray:
+    def probabilities(self, count: int) -> Real:
         """Probabilities of the `deviations` for one true count."""
         return self.row(int(self.row_of(count)))
 
-    def dense(self, n: int) -> FloatArray:
+    def dense(self, n: int) -> Real:
         """`P[i, j]` for `i, j < n`; what leads to `n` or above is left out."""
         P = np.zeros((n, n + 2 * self.max_move))
         rows = self.law[self.row_of(np.arange(n))]
@@ -163,7 +163,7 @@ class TransitionMatrix:
         modulus: int,
         *,
         edge: Edge = "right",
-    ) -> IntArray:
+    ) -> Whole:
         """The deviation of every cell, a pure function of count, key and matrix.
 
         Key `k` in `[0, modulus)` stands for the point `k / modulus` of the unit interval, which

@@ -16,9 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from discreet.arrays import Real
 from discreet.noise.support import Support, Tails
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -37,7 +36,7 @@ class RowPolytope:
     stay: tuple[float, float] = (0.0, 1.0)
     asymmetry: float | None = None
 
-    def extreme(self, cost: npt.ArrayLike, V: float | None = None) -> FloatArray | None:
+    def extreme(self, cost: npt.ArrayLike, V: float | None = None) -> Real | None:
         """The law of least cost, with variance `V` when given; None when there is no law."""
         from scipy.optimize import linprog
 
@@ -64,7 +63,7 @@ class RowPolytope:
             return None
         return float(square @ low), float(square @ high)
 
-    def intervals(self, V: float) -> tuple[FloatArray, FloatArray] | None:
+    def intervals(self, V: float) -> tuple[Real, Real] | None:
         """Smallest and largest value of every probability; None when there is no law."""
         unit = np.eye(len(self._v()))
         low = [self.extreme(e, V) for e in unit]
@@ -73,20 +72,20 @@ class RowPolytope:
             return None
         return np.diagonal(np.array(low)).copy(), np.diagonal(np.array(high)).copy()
 
-    def _v(self) -> FloatArray:
+    def _v(self) -> Real:
         return np.array(self.support.deviations, dtype=float)
 
     def _bounds(self) -> list[tuple[float, float]]:
         return [self.stay if v == 0 else (0.0, 1.0) for v in self.support.deviations]
 
-    def _equalities(self, V: float | None) -> tuple[FloatArray, FloatArray]:
+    def _equalities(self, V: float | None) -> tuple[Real, Real]:
         v = self._v()
         rows, right = [np.ones_like(v), v], [1.0, 0.0]
         if V is not None:
             rows, right = [*rows, v**2], [*right, V]
         return np.array(rows), np.array(right)
 
-    def _inequalities(self) -> tuple[FloatArray, FloatArray]:
+    def _inequalities(self) -> tuple[Real, Real]:
         rows = [self._difference(outer, inner) for outer, inner in self.tails.steps()]
         right = [0.0] * len(rows)
         if self.asymmetry is not None:
@@ -94,13 +93,13 @@ class RowPolytope:
             rows, right = [*rows, skew, -skew], [*right, self.asymmetry, self.asymmetry]
         return np.array(rows), np.array(right)
 
-    def _difference(self, outer: int, inner: int) -> FloatArray:
+    def _difference(self, outer: int, inner: int) -> Real:
         row = np.zeros(len(self.support.deviations))
         row[outer], row[inner] = 1.0, -1.0
         return row
 
 
-def near_skew(support: Support) -> FloatArray:
+def near_skew(support: Support) -> Real:
     """The feature whose mean is p(-1) - p(+1)."""
     return np.array([float((v == -1) - (v == 1)) for v in support.deviations])
 

@@ -10,15 +10,15 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from discreet.arrays import Real, Whole
 from discreet.errors import DataError, ParameterError
-from discreet.noise.checks import FloatArray, IntArray
 from discreet.noise.invariant import two_stage
 from discreet.noise.laplace import laplace_law
 from discreet.noise.lookup import whole_counts
 from discreet.noise.matrix import TransitionMatrix
 
 
-def small_table(epsilon: float = 2.0, cap: int = 7) -> FloatArray:
+def small_table(epsilon: float = 2.0, cap: int = 7) -> Real:
     """`P[i, j]` for counts and targets `0..cap-1`; zero stays.
 
     Mass beyond the table goes to the neighbour on the side it left by; the largest count has no
@@ -36,7 +36,7 @@ def small_table(epsilon: float = 2.0, cap: int = 7) -> FloatArray:
     return P
 
 
-def large_table(epsilon: float = 2.0, cap: int = 7) -> FloatArray:
+def large_table(epsilon: float = 2.0, cap: int = 7) -> Real:
     """`P[m, v]` for residues `m` and selected values `v` in `0..2·cap`.
 
     Mass beyond the table goes to the neighbour of `m` that lies towards its nearer end; the two
@@ -103,7 +103,7 @@ def invariant_pram(
     return _matrix("invariant post-randomisation", small, large, parameters, mirrored=False)
 
 
-def _frequencies(counts: npt.ArrayLike, cap: int) -> tuple[IntArray, IntArray]:
+def _frequencies(counts: npt.ArrayLike, cap: int) -> tuple[Whole, Whole]:
     """Cells at each small count, and at each residue of the large counts."""
     n = whole_counts(counts).ravel()
     if n.size and n.min() < 0:
@@ -116,7 +116,7 @@ def _frequencies(counts: npt.ArrayLike, cap: int) -> tuple[IntArray, IntArray]:
 
 
 def _matrix(
-    name: str, small: FloatArray, large: FloatArray, parameters: dict[str, float], *, mirrored: bool
+    name: str, small: Real, large: Real, parameters: dict[str, float], *, mirrored: bool
 ) -> TransitionMatrix:
     """One row per small count, then one per residue in the order of the counts from `cap` on."""
     cap, base = len(small), len(large)
@@ -132,7 +132,7 @@ def _matrix(
     return TransitionMatrix.from_law(name, law, period=base, parameters=parameters)
 
 
-def _fold(row: FloatArray, law: FloatArray, i: int) -> tuple[float, float]:
+def _fold(row: Real, law: Real, i: int) -> tuple[float, float]:
     """Write the law around place `i` into the row; return what falls below and above it."""
     cap, below, above = len(law) // 2, 0.0, 0.0
     for u, p in enumerate(law, start=-cap):

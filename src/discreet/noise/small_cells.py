@@ -12,8 +12,8 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
+from discreet.arrays import Real
 from discreet.errors import DataError, InfeasibleError
-from discreet.noise.checks import FloatArray
 from discreet.noise.invariant import tridiagonal, two_stage
 from discreet.noise.matrix import TransitionMatrix
 
@@ -63,12 +63,12 @@ def no_small_cells(
     )
 
 
-def joint_frequencies(V: FloatArray) -> FloatArray:
+def joint_frequencies(V: Real) -> Real:
     """Frequencies of the joint state of 1, 2 and 3, then of 4, 5 and so on."""
     return np.concatenate([[V[:3].sum()], V[3:]])
 
 
-def _joint_flows(V: FloatArray, q: float, alpha: float, first: float | None) -> FloatArray:
+def _joint_flows(V: Real, q: float, alpha: float, first: float | None) -> Real:
     """Expected flows between the states {1, 2, 3}, 4, 5, … that can be shared out."""
     t = joint_frequencies(V)
     for leave in _candidates(q, first):
@@ -95,7 +95,7 @@ def _candidates(q: float, first: float | None) -> Iterator[float]:
     yield from (q / 2 ** (k + 1) for k in range(_HALVINGS))
 
 
-def _split(V: FloatArray, alpha: float, out: FloatArray, size: int) -> FloatArray:
+def _split(V: Real, alpha: float, out: Real, size: int) -> Real:
     """The rows of the counts 1, 2 and 3."""
     rows = np.zeros((3, size))
     to_zero = alpha * V[2] - out.sum()

@@ -14,15 +14,13 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from discreet.arrays import Real, Whole
 from discreet.errors import DataError, DesignError, NotConvergedError
-
-IntArray = npt.NDArray[np.int64]
-FloatArray = npt.NDArray[np.float64]
 
 _WHOLE = 1e-7
 
 
-def round_transport(x: npt.ArrayLike, *, row_sums: npt.ArrayLike) -> IntArray:
+def round_transport(x: npt.ArrayLike, *, row_sums: npt.ArrayLike) -> Whole:
     r"""The nearest controlled rounding of a non-negative matrix.
 
     Promise: every entry and every column sum is rounded down or up (so it moves by less than
@@ -47,9 +45,7 @@ def round_transport(x: npt.ArrayLike, *, row_sums: npt.ArrayLike) -> IntArray:
     return result
 
 
-def _choose(
-    fraction: FloatArray, i: IntArray, j: IntArray, rows: FloatArray, columns: FloatArray
-) -> IntArray:
+def _choose(fraction: Real, i: Whole, j: Whole, rows: Real, columns: Real) -> Whole:
     """Which fractional entries are rounded up, by linear programming."""
     import scipy.sparse as sp
     from scipy.optimize import Bounds, LinearConstraint, milp
@@ -69,7 +65,7 @@ def _choose(
     return np.rint(np.asarray(found.x)).astype(np.int64)
 
 
-def _check(x: FloatArray, rows: npt.NDArray[np.generic]) -> None:
+def _check(x: Real, rows: npt.NDArray[np.generic]) -> None:
     if x.ndim != 2 or rows.shape != (len(x),):
         raise DesignError(f"a matrix of shape {x.shape} needs one sum per row, got {rows.shape}.")
     if rows.dtype.kind not in "iu":

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from discreet.arrays import Whole
 from discreet.design.method import Claims, Draws, Method
 from discreet.design.release import COUNT, Protected
 from discreet.design.statement import Statement, step_of
@@ -15,7 +16,7 @@ from discreet.design.support import spread
 from discreet.design.table import Table
 from discreet.errors import ConfidentialError, DesignError, ParameterError
 from discreet.noise.checks import positive, whole
-from discreet.protect.adjustment import Frame, Whole, adjustment
+from discreet.protect.adjustment import Frame, adjustment
 from discreet.protect.frame.options import at_least, by_order
 from discreet.protect.sentences import claimed, groups_not_hidden, limit, process
 from discreet.solve.integer.domain import LimitError

@@ -7,17 +7,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Index, Real, Whole
 from discreet.design.base import Design
 from discreet.design.table import Table
 from discreet.errors import ParameterError
 
 if TYPE_CHECKING:
     from discreet.solve.integer.problem import Problem
-
-Whole = NDArray[np.int64]
-Real = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,8 +28,8 @@ class Frame:
     """
 
     design: Design
-    rows: NDArray[np.intp]
-    cells: NDArray[np.int64]
+    rows: Index
+    cells: Whole
 
     @classmethod
     def of(cls, table: Table) -> Frame:
@@ -43,7 +40,7 @@ class Frame:
         return cls(design, rows, cells)
 
     @property
-    def own(self) -> NDArray[np.int64] | None:
+    def own(self) -> Whole | None:
         """For each inner cell a published cell that holds nothing else, if all of them have one."""
         own = self.design.inner_in_published()
         return None if (own < 0).any() else own

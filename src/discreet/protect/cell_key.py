@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from discreet.arrays import Whole
 from discreet.design.keys import Edge, KeyConvention, convention
 from discreet.design.method import Draws
-from discreet.design.values import Whole
 from discreet.errors import KeysError, ParameterError
 from discreet.noise.matrix import TransitionMatrix
 from discreet.protect.cells import Cells

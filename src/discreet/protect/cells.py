@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Array, Mask, Real, Whole
 from discreet.design.base import Design
 from discreet.design.release import WEIGHT
 from discreet.design.support import Lift
 from discreet.design.table import Table
-from discreet.design.values import CellValues, Real, Whole
+from discreet.design.values import CellValues
 from discreet.errors import DesignError
 
 
@@ -55,20 +54,20 @@ class Cells:
         return self.values.weight
 
     @cached_property
-    def representative(self) -> NDArray[np.int64]:
+    def representative(self) -> Whole:
         """For each cell the first one with the same inner cells, itself if there is none."""
         if self.are_inner:
             return np.arange(len(self.count))
         return self.table.design.duplicates()
 
     @cached_property
-    def distinct(self) -> NDArray[np.int64]:
+    def distinct(self) -> Whole:
         """Positions of the possible cells that are their own representatives."""
         first = self.representative == np.arange(len(self.representative))
         return np.flatnonzero(first & ~self.impossible)
 
     @cached_property
-    def impossible(self) -> NDArray[np.bool_]:
+    def impossible(self) -> Mask:
         """Published cells that no inner cell belongs to: structural zeros.
 
         Structured designs leave such cells out, so only those made from a matrix have any.
@@ -77,18 +76,18 @@ class Cells:
             return np.zeros(len(self.count), dtype=bool)
         return self.table.design.unreached
 
-    def once(self, draw: Callable[[NDArray[np.int64]], NDArray[Any]]) -> NDArray[Any]:
+    def once(self, draw: Callable[[Whole], Array]) -> Array:
         """Noise drawn once for each distinct cell, shared by those that are the same."""
         return self.shared(draw(self.distinct))
 
-    def shared(self, drawn: NDArray[Any]) -> NDArray[Any]:
+    def shared(self, drawn: Array) -> Array:
         """Values of the distinct cells, given to the same cells too; impossible ones get zero."""
         possible = ~self.impossible
         values = np.zeros(len(possible), dtype=drawn.dtype)
         values[possible] = drawn[np.searchsorted(self.distinct, self.representative[possible])]
         return values
 
-    def published(self, values: NDArray[Any]) -> NDArray[Any]:
+    def published(self, values: Array) -> Array:
         """Values of the published cells that belong to values of these cells."""
         return self.table.design.aggregate(values) if self.are_inner else values
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from discreet.arrays import Whole
 from discreet.design.method import Draws
 from discreet.design.statement import PrivacyStatement
-from discreet.design.values import Whole
 from discreet.protect.frame.budget import GaussianShare, Unit
 from discreet.protect.frame.privacy import gaussian_privacy, largest_delta
 from discreet.protect.frame.private_noise import PrivateNoise

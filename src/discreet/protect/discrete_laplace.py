@@ -9,10 +9,10 @@ from typing import ClassVar
 
 import numpy as np
 
+from discreet.arrays import Real, Whole
 from discreet.design.method import Claims, Draws
 from discreet.design.statement import PrivacyStatement
 from discreet.design.table import Table
-from discreet.design.values import Real, Whole
 from discreet.noise.checks import whole
 from discreet.protect.frame.budget import LaplaceShare, Unit
 from discreet.protect.frame.privacy import check_delta, laplace_privacy, largest_delta, smallest_cap

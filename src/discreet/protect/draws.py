@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from discreet.arrays import Whole
 from discreet.design.base import Cell
 from discreet.design.canonical import margin_codes, table_digest
 from discreet.design.keys import KeyConvention, convention
 from discreet.design.table import Table
-from discreet.design.values import Whole
 from discreet.digests import digest
 from discreet.errors import KeysError
 from discreet.protect.opendp_source import gaussian_noise, laplace_noise

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Array, Index, Real, Whole
 from discreet.design.base import Design
 from discreet.design.formula import Margins
 from discreet.design.release import Protected
@@ -18,7 +18,6 @@ from discreet.errors import DesignError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Whole = NDArray[np.int64]
 SIZE_CLASSES = (1, 3, 6, 10, 20, 50, 100, 300, 500, 1000, 5000)
 
 
@@ -49,7 +48,7 @@ class Effect:
         """The mean size of the deviations."""
         return float(np.abs(self.deviation).mean()) if len(self.true) else 0.0
 
-    def transitions(self, largest: int = 8) -> NDArray[np.float64]:
+    def transitions(self, largest: int = 8) -> Real:
         """The share of the cells with true count `i` that became `j`, for `i` up to `largest`.
 
         Rows without cells are zero.
@@ -106,9 +105,7 @@ def effect(table: Table, release: Protected, margins: Margins | None = None) -> 
     return Effect(design.aggregate(table.y[support]), design.aggregate(protected))
 
 
-def over_support(
-    design: Design, support: NDArray[np.intp], margins: Margins | None
-) -> tuple[Design, NDArray[np.int64]]:
+def over_support(design: Design, support: Index, margins: Margins | None) -> tuple[Design, Whole]:
     """Cells of margins over some of the inner cells, and the number of variables of each."""
     if margins is not None:
         design = design.structured("margins to choose").with_margins(margins)
@@ -118,7 +115,7 @@ def over_support(
     return chosen, chosen.orders
 
 
-def _protected(inside: Design, release: Protected, support: NDArray[np.intp]) -> NDArray[Any]:
+def _protected(inside: Design, release: Protected, support: Index) -> Array:
     """Released counts of some inner cells of a table's design; zero where they have none."""
     released, y = release.design, np.asarray(release.y)
     if not inside.is_confidential:

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from discreet.arrays import Real
 from discreet.design.method import Draws
 from discreet.design.statement import PrivacyStatement, Sentence
-from discreet.design.values import Real
 from discreet.errors import ParameterError
 from discreet.protect.frame.budget import LaplaceShare, Unit
 from discreet.protect.frame.privacy import laplace_privacy

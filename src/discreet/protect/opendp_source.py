@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.design.values import Whole
+from discreet.arrays import Whole
 from discreet.progress import report
 
 _CHUNK = 20_000

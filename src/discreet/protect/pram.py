@@ -8,13 +8,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from discreet.arrays import Real, Whole
 from discreet.design.method import Claims, Draws
 from discreet.design.statement import Sentence
 from discreet.design.table import Table
-from discreet.design.values import Real, Whole
 from discreet.errors import ParameterError
 from discreet.noise.allocate import allocate, controlled_flows
-from discreet.noise.checks import FloatArray, positive, whole, within
+from discreet.noise.checks import positive, whole, within
 from discreet.noise.invariant import invariant_matrix, two_stage
 from discreet.noise.matrix import TransitionMatrix
 from discreet.noise.pram import invariant_pram, large_table, pram, small_table
@@ -169,11 +169,11 @@ class Pram(KeyedNoise):
         ]
 
 
-def _invariant(P: FloatArray, states: Whole, alpha: float) -> FloatArray:
+def _invariant(P: Real, states: Whole, alpha: float) -> Real:
     return two_stage(P, np.bincount(states, minlength=len(P)), alpha)
 
 
-def _exchanged(states: Whole, R: FloatArray, rng: np.random.Generator) -> Whole:
+def _exchanged(states: Whole, R: Real, rng: np.random.Generator) -> Whole:
     """New states in which every frequency is what `R` leads to, rounded down or up."""
     flows = controlled_flows(R, np.bincount(states, minlength=len(R)))
     return allocate(states, flows, rng=rng)

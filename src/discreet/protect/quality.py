@@ -7,14 +7,13 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Index, Real, Whole
 from discreet.design.method import Claims, Draws, Method
 from discreet.design.release import COUNT, Protected
 from discreet.design.show import NO_QUALITY
 from discreet.design.statement import Sentence, step_of
 from discreet.design.table import Table
-from discreet.design.values import Real, Whole
 from discreet.errors import ConfidentialError, DesignError, KeysError, ParameterError
 from discreet.noise.checks import is_number, whole
 from discreet.protect.cells import Cells, on_public_support
@@ -113,7 +112,7 @@ class Quality:
         quality = np.where(graded, shown, NO_QUALITY)
         return replace(protected, quality=quality, statement=statement)
 
-    def in_order(self, inner: NDArray[np.intp], published: NDArray[np.intp]) -> Quality:
+    def in_order(self, inner: Index, published: Index) -> Quality:
         """The method for a table whose cells are in another order."""
         if not hasattr(self.method, "in_order"):
             return self

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Index, Real, Whole
 from discreet.design.base import Design
 from discreet.design.formula import Margins
 from discreet.design.method import Claims, Draws
@@ -27,7 +27,6 @@ from discreet.protect.statements import statement_of
 if TYPE_CHECKING:
     from discreet.solve.integer.problem import Found, Problem
 
-Whole = NDArray[np.int64]
 _AMONG = {1: "in cells of at most one variable", 2: "in cells of more variables"}
 
 
@@ -124,7 +123,7 @@ class Safe:
         search = Search(proposals=self.proposals, seconds=self.seconds)
         return search(problem, start, rng=rng)
 
-    def _problem(self, table: Table, support: NDArray[np.intp]) -> Problem:
+    def _problem(self, table: Table, support: Index) -> Problem:
         from discreet.solve.integer.domain import LARGEST, Domain
         from discreet.solve.integer.problem import Problem
 
@@ -149,11 +148,11 @@ class Safe:
             goals=(0.0, 1.0),
         )
 
-    def _bound_of(self, order: NDArray[np.int64]) -> NDArray[np.float64]:
+    def _bound_of(self, order: Whole) -> Real:
         """The wanted bound of each controlled cell; infinite where none was given."""
         return _looked_up(self.bounds or {}, np.where(order <= 1, 1, 2), np.inf)
 
-    def _check_bounds(self, design: Design, target: Whole, bound: NDArray[np.float64]) -> None:
+    def _check_bounds(self, design: Design, target: Whole, bound: Real) -> None:
         """Refuse a bound that a single cell cannot keep whatever the others do."""
         from discreet.solve.integer.domain import LimitError
         from discreet.solve.integer.problem import cell_name
@@ -214,9 +213,7 @@ def _plain(margins: Margins | None) -> str | list[str | list[str]] | None:
     return [margin if isinstance(margin, str) else list(margin) for margin in margins]
 
 
-def _looked_up(
-    values: Mapping[int, float], order: NDArray[np.int64], other: float
-) -> NDArray[np.float64]:
+def _looked_up(values: Mapping[int, float], order: Whole, other: float) -> Real:
     table = np.array([values.get(k, other) for k in range(int(order.max(initial=0)) + 1)])
     return table[order]
 

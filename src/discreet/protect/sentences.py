@@ -13,8 +13,8 @@ from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Array, Real
 from discreet.design.data_set import DataSet, SecretLike
 from discreet.design.method import Claims
 from discreet.design.release import COUNT, WEIGHT, CellStatus, Protected
@@ -333,7 +333,7 @@ LARGE_COUNT = 40
 """From here on a count is large: a claimed variance holds for all counts of this size or more."""
 
 
-def _moves(evidence: Any) -> NDArray[np.float64]:
+def _moves(evidence: Any) -> Real:
     """Changes of the shown cells, a row for each release; hidden cells count as unmoved."""
     rows = [np.where(f.hidden, 0.0, f.z - evidence.truth) for f in evidence.finals]
     return np.array(rows, dtype=np.float64)
@@ -445,7 +445,7 @@ def _is_odd(evidence: Any) -> bool:
     return not (_not_negative(evidence) and _whole_numbers(evidence))
 
 
-def mean_p(values: NDArray[Any], expected: float = 0.0) -> float:
+def mean_p(values: Array, expected: float = 0.0) -> float:
     """Two-sided probability of a mean as far off as this, for independent values."""
     spread = float(np.std(values, ddof=1)) / math.sqrt(len(values))
     off = abs(float(np.mean(values)) - expected)

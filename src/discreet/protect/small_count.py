@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from discreet.arrays import Index, Mask, Real, Whole
 from discreet.design.base import Design
 from discreet.design.method import Claims, Draws
 from discreet.design.release import Protected
@@ -27,9 +28,7 @@ from discreet.solve.integer.problem import Problem
 from discreet.solve.integer.rounding import systematic
 from discreet.solve.integer.search import Search
 
-Whole = NDArray[np.int64]
-Mask = NDArray[np.bool_]
-Weights = Mapping[int, float] | NDArray[np.float64]
+Weights = Mapping[int, float] | Real
 _MOST_SWEEPS = 4000
 
 
@@ -144,7 +143,7 @@ class SmallCountRounding:
         z, y = table.design.aggregate(inner), inner if self.force_inner else None
         return Protected.of(table.design, z, self._statement(), y=y)
 
-    def in_order(self, inner: NDArray[np.intp], published: NDArray[np.intp]) -> SmallCountRounding:
+    def in_order(self, inner: Index, published: Index) -> SmallCountRounding:
         """The method for a table whose cells are in another order."""
         for name, order, kind in (
             ("weights", published, "published"),
@@ -284,7 +283,7 @@ class SmallCountRounding:
         start[rows] = search(self._problem(table, start, rows, plan), start[rows], rng=rng).y
         return start
 
-    def _problem(self, table: Table, y: Whole, rows: NDArray[np.intp], plan: _Plan) -> Problem:
+    def _problem(self, table: Table, y: Whole, rows: Index, plan: _Plan) -> Problem:
         """The choice between two values for some inner cells, the others as they are.
 
         The total counts as one more published cell, so that it is kept as well.
@@ -355,7 +354,7 @@ class SmallCountRounding:
         residual = root * -problem.deviation(low)
         return choose_cells(X, residual, self.base, count, step=self.step, rng=rng)
 
-    def _weights(self, design: Design) -> NDArray[np.float64] | None:
+    def _weights(self, design: Design) -> Real | None:
         if self.weights is None:
             return None
         if not isinstance(self.weights, Mapping):

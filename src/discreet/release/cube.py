@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.arrays import Array, Index, Mask
 from discreet.design.axis import Level
 from discreet.design.release import HIDDEN, CellStatus, Release
 from discreet.design.statement import Statement
@@ -72,7 +72,7 @@ class Cube:
     """
 
     axes: tuple[CubeAxis, ...]
-    values: NDArray[Any]
+    values: Array
     status: NDArray[np.int8]
     unit: str
     statement: Statement
@@ -105,7 +105,7 @@ class Cube:
         return tuple(axis.name for axis in self.axes)
 
     @property
-    def shown(self) -> NDArray[np.bool_]:
+    def shown(self) -> Mask:
         """Which cells show a value."""
         return np.asarray((self.status != ABSENT) & ~np.isin(self.status, HIDDEN))
 
@@ -208,7 +208,7 @@ class Cube:
             per_cent = np.where(base_shown & (base != 0), 100.0 * self.values / base, np.nan)
         return replace(self, values=per_cent)
 
-    def _sum(self, name: str, codes: Sequence[str]) -> tuple[NDArray[Any], NDArray[np.int8]]:
+    def _sum(self, name: str, codes: Sequence[str]) -> tuple[Array, NDArray[np.int8]]:
         """Values and status of a sum: what holds a hidden or absent part is itself one."""
         axis, dimension = self.axis(name), self._dimension(name)
         places = [axis.place(code) for code in codes]
@@ -250,7 +250,7 @@ def _axis_of(design: StructuredDesign, k: int, occurring: Sequence[str]) -> Cube
     return CubeAxis(axis.name, worded(axis.name), tuple(e for e in entries if e.code in kept))
 
 
-def _margin(axes: Sequence[CubeAxis], levels: Sequence[Level | None]) -> list[NDArray[np.intp]]:
+def _margin(axes: Sequence[CubeAxis], levels: Sequence[Level | None]) -> list[Index]:
     """The places of a margin's codes along every axis."""
     shown = [
         [axis.total or 0] if level is None else np.flatnonzero(np.isin(axis.codes, level.codes))
@@ -259,6 +259,6 @@ def _margin(axes: Sequence[CubeAxis], levels: Sequence[Level | None]) -> list[ND
     return [np.asarray(places, dtype=np.intp) for places in shown]
 
 
-def _places(axis: CubeAxis, codes: Sequence[str]) -> NDArray[np.intp]:
+def _places(axis: CubeAxis, codes: Sequence[str]) -> Index:
     place = {code: k for k, code in enumerate(axis.codes)}
     return np.array([place.get(code, 0) for code in codes], dtype=np.intp)

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Real, Whole32
 from discreet.design.frames import value_names
 from discreet.design.release import CellStatus, Release
 from discreet.design.show import NO_QUALITY
@@ -180,9 +180,7 @@ def _in_order(cells: pa.Table, labels: pa.Table, target: Path) -> pa.Table:
     return cells.take(places)
 
 
-def _numbered(
-    found: pa.ChunkedArray, asked: pa.ChunkedArray
-) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+def _numbered(found: pa.ChunkedArray, asked: pa.ChunkedArray) -> tuple[Whole32, Whole32]:
     """The texts of two columns as numbers, equal for equal texts."""
     import pyarrow as pa
 
@@ -198,7 +196,7 @@ def _other_cells(target: Path) -> DataError:
     )
 
 
-def _rolled(precision: NDArray[np.float64] | None) -> list[tuple[float | None, int]] | None:
+def _rolled(precision: Real | None) -> list[tuple[float | None, int]] | None:
     """Runs of equal precision, each with its length; infinite precision is null."""
     if precision is None:
         return None
@@ -208,7 +206,7 @@ def _rolled(precision: NDArray[np.float64] | None) -> list[tuple[float | None, i
     return list(zip(values, lengths.tolist(), strict=True))
 
 
-def _unrolled(runs: Sequence[tuple[float | None, int]] | None) -> NDArray[np.float64] | None:
+def _unrolled(runs: Sequence[tuple[float | None, int]] | None) -> Real | None:
     if runs is None:
         return None
     values = np.array([math.inf if value is None else value for value, _ in runs])

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Array, Whole
 from discreet.design.axis import Axis
 from discreet.design.frames import value_names
 from discreet.design.structured import StructuredDesign
@@ -37,9 +37,7 @@ def write_inner(release: Release, target: Path) -> None:
         temporary.write_bytes(content)
 
 
-def read_inner(
-    target: Path, design: StructuredDesign, unit: str, kind: np.dtype[Any]
-) -> NDArray[Any]:
+def read_inner(target: Path, design: StructuredDesign, unit: str, kind: np.dtype[Any]) -> Array:
     """The inner cells beside a CSV file, in the design's order.
 
     Args:
@@ -78,20 +76,18 @@ def _cells(path: Path, design: StructuredDesign, values: str, kind: np.dtype[Any
         raise _other_cells(path) from error
 
 
-def _leaves(cells: pa.Table, axis: Axis, path: Path) -> NDArray[np.int64]:
+def _leaves(cells: pa.Table, axis: Axis, path: Path) -> Whole:
     """For each row the position of its code on an axis."""
     place = {inert_text(code): k for k, code in enumerate(axis.leaves)}
     texts = cells.column(inert_text(axis.name)).combine_chunks().dictionary_encode()
     found = [place.get(text, -1) for text in texts.dictionary.to_pylist()]
     if -1 in found:
         raise _other_cells(path)
-    leaves: NDArray[np.int64] = np.array(found, dtype=np.int64)[texts.indices.to_numpy()]
+    leaves: Whole = np.array(found, dtype=np.int64)[texts.indices.to_numpy()]
     return leaves
 
 
-def _places(
-    leaves: list[NDArray[np.int64]], design: StructuredDesign, path: Path
-) -> NDArray[np.int64]:
+def _places(leaves: list[Whole], design: StructuredDesign, path: Path) -> Whole:
     """Positions of the rows among the inner cells."""
     known = np.ravel_multi_index(tuple(design.inner_codes()), design.shape)
     asked = np.ravel_multi_index(tuple(leaves), design.shape)

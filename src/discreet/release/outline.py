@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Index
 from discreet.design.axis import OUTSIDE, Axis, Level
 
 
@@ -91,16 +91,14 @@ def _lies_within(fine: Level, coarse: Level) -> bool:
     return pairs.shape[1] == len(fine) and bool((pairs[1] != OUTSIDE).all())
 
 
-def _first_leaves(level: Level) -> NDArray[np.intp]:
+def _first_leaves(level: Level) -> Index:
     """The first leaf of every group."""
     groups, first = np.unique(level.group, return_index=True)
-    found: NDArray[np.intp] = first[groups != OUTSIDE]
+    found: Index = first[groups != OUTSIDE]
     return found
 
 
-def _path(
-    chain: Sequence[Level], first: Sequence[NDArray[np.intp]], depth: int, k: int
-) -> tuple[int, ...]:
+def _path(chain: Sequence[Level], first: Sequence[Index], depth: int, k: int) -> tuple[int, ...]:
     """A sort key: the first leaves of the groups from the coarsest down to this one."""
     leaf = first[depth][k]
     above = (first[d][chain[d].group[leaf]] for d in range(depth))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal, TypeVar, get_args
+from typing import Literal, TypeVar, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Array, Mask, Whole
 from discreet.design.base import Design
 from discreet.design.release import Protected
 from discreet.design.statement import step_of
@@ -18,7 +18,6 @@ from discreet.solve.integer.rounding import balanced, controlled, independent, s
 
 Rounding = Literal["margins", "unbiased", "total", "cube"]
 METHODS: tuple[str, ...] = get_args(Rounding)
-Whole = NDArray[np.int64]
 
 AnyProtected = TypeVar("AnyProtected", bound=Protected)
 
@@ -68,14 +67,12 @@ def rounded(
     )
 
 
-def _drawn(
-    y: NDArray[Any], draw: Callable[..., NDArray[np.bool_]], rng: np.random.Generator
-) -> Whole:
+def _drawn(y: Array, draw: Callable[..., Mask], rng: np.random.Generator) -> Whole:
     base, fraction = parts(y)
     return base + draw(fraction, rng)
 
 
-_ROUND: dict[str, Callable[[Design, NDArray[Any], np.random.Generator], Whole]] = {
+_ROUND: dict[str, Callable[[Design, Array, np.random.Generator], Whole]] = {
     "margins": lambda design, y, rng: controlled(design, y, rng=rng).y,
     "unbiased": lambda _, y, rng: _drawn(y, independent, rng),
     "total": lambda _, y, rng: _drawn(y, systematic, rng),

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Index, Mask
 from discreet.design.base import Design
 from discreet.design.codes import canonical
 from discreet.design.release import Protected
@@ -17,7 +17,6 @@ from discreet.solve.linear.elimination import spanned
 from discreet.solve.linear.projection import combination
 from discreet.solve.linear.unknowns import Unknowns, unknowns
 
-Vector = NDArray[np.float64]
 Cells = Mapping[str, Any] | Sequence[Mapping[str, Any]]
 
 
@@ -44,7 +43,7 @@ def has_true_cells(release: Protected) -> bool:
     return release.statement.says(SHOWN_IS_TRUE)
 
 
-def follow_from_shown(release: Protected, sums: Any) -> NDArray[np.bool_]:
+def follow_from_shown(release: Protected, sums: Any) -> Mask:
     """Which sums of inner cells, given as sparse columns, are combinations of shown cells."""
     system = _system(release)
     return spanned(system.equations, system.restrict(sums))
@@ -56,7 +55,7 @@ def shows_whole_numbers(release: Protected) -> bool:
     return bool((values == np.rint(values)).all())
 
 
-def _shown(release: Protected) -> NDArray[np.intp]:
+def _shown(release: Protected) -> Index:
     return np.flatnonzero(~(release.hidden | release.replaced))
 
 
@@ -75,7 +74,7 @@ def _open_value(system: Unknowns, open_part: Any) -> float:
     return float(combination(system.equations, target) @ system.right)
 
 
-def _members(design: Design, cells: Cells) -> NDArray[np.bool_]:
+def _members(design: Design, cells: Cells) -> Mask:
     """The inner cells of a sum."""
     listed = [cells] if isinstance(cells, Mapping) else cells
     if not isinstance(listed, Sequence) or not all(isinstance(c, Mapping) for c in listed):
@@ -91,7 +90,7 @@ def _members(design: Design, cells: Cells) -> NDArray[np.bool_]:
     return found.astype(bool)
 
 
-def _inside(design: Design, cell: Mapping[str, Any]) -> NDArray[np.bool_]:
+def _inside(design: Design, cell: Mapping[str, Any]) -> Mask:
     """The inner cells with given codes; a variable may have several."""
     inside = np.ones(design.n_inner, dtype=bool)
     by_name = {axis.name: k for k, axis in enumerate(design.axes)}

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Array
 from discreet.design.base import Design
 from discreet.design.formula import Margins, parse, shown
 from discreet.design.release import CellStatus, Release
@@ -44,7 +43,7 @@ def tabulate(release: Release, margins: Margins) -> Release:
     )
 
 
-def _with_decimals(release: Release, design: Design, z: NDArray[Any], step: Step) -> Release:
+def _with_decimals(release: Release, design: Design, z: Array, step: Step) -> Release:
     """A further table in which cells are true where shown cells give them, else decimals.
 
     What was said of intervals and small counts was said of the cells of the first table.

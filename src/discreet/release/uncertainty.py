@@ -8,9 +8,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import optimize, stats
 
+from discreet.arrays import Mask, Real
 from discreet.design.release import WEIGHT, Protected
 from discreet.errors import DesignError, ParameterError
 from discreet.noise.checks import is_number
@@ -19,7 +19,6 @@ from discreet.solve.fit import Fitter
 from discreet.solve.least_squares.least_squares import LeastSquares
 from discreet.solve.least_squares.variances import fitted_variances
 
-Real = NDArray[np.float64]
 _ZERO = 1e-12  # variances below this share of the largest are those of cells without noise
 _SMOOTH = 30.0  # from this standard deviation on the discrete Gaussian is as good as continuous
 
@@ -90,7 +89,7 @@ def _why_unknown(protected: Protected) -> str:
     )
 
 
-def _directly_noised(protected: Protected) -> NDArray[np.bool_]:
+def _directly_noised(protected: Protected) -> Mask:
     """Published cells whose value is the true one plus a single draw."""
     step = protected.statement.steps[-1]
     if not step.name.startswith("protect:"):

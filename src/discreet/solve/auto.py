@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Array, Mask, Real
 from discreet.design.base import Design
 from discreet.design.fused.contradictions import Contradictions
 from discreet.design.fused.null_space import NullSpace
@@ -67,9 +67,7 @@ class Auto(FitterBase):
         """The fitter's name in the registry."""
         return "auto"
 
-    def choose(
-        self, design: Design, z: NDArray[Any], *, weights: NDArray[Any] | None = None
-    ) -> Chosen:
+    def choose(self, design: Design, z: Array, *, weights: Array | None = None) -> Chosen:
         """The fitter that suits the published cells, and why.
 
         A log-linear fit may find that its cells add up in no table without negative inner cells;
@@ -97,7 +95,7 @@ class _Fits:
     design: Design
     prepared: dict[str, Prepared] = field(default_factory=dict)
 
-    def __call__(self, z: NDArray[Any], *, weights: NDArray[Any] | None = None) -> Fit:
+    def __call__(self, z: Array, *, weights: Array | None = None) -> Fit:
         began = time.perf_counter()
         fitter, why = self.choose(z, weights)
         fit = self._fitted(fitter, z, weights)
@@ -107,7 +105,7 @@ class _Fits:
         notes = fit.notes | {"fitter": fitter.name, "why": why}
         return replace(fit, notes=notes, seconds=time.perf_counter() - began)
 
-    def choose(self, z: NDArray[Any], weights: NDArray[Any] | None) -> Chosen:
+    def choose(self, z: Array, weights: Array | None) -> Chosen:
         w = checked_weights(self.design, weights)
         adds_up = self._adds_up(checked_values(self.design, z, w > 0), w)
         if self._knows_every_inner_cell(w):
@@ -118,13 +116,13 @@ class _Fits:
             return Chosen(LogLinear(), f"published cells add up, {open_cells}")
         return Chosen(self._chain, f"published cells contradict each other, {open_cells}")
 
-    def _knows_every_inner_cell(self, w: NDArray[np.float64]) -> bool:
+    def _knows_every_inner_cell(self, w: Real) -> bool:
         single = (self.design.column_sizes == 1) & (w > 0)
         if np.count_nonzero(single) < self.design.n_inner:
             return False
         return bool((self.design.adjoint(single.astype(np.float64)) > 0).all())
 
-    def _adds_up(self, z: NDArray[np.float64], w: NDArray[np.float64]) -> bool:
+    def _adds_up(self, z: Real, w: Real) -> bool:
         """Whether some table without negative margins has the published cells."""
         if (z < 0).any():
             return False
@@ -132,7 +130,7 @@ class _Fits:
         allowed = SCHEDULE.rounding * np.maximum(z, 1.0) + SCHEDULE.resolution * z.max(initial=0.0)
         return bool((np.abs(fitted - z) <= allowed)[w > 0].all())
 
-    def _that_add_up(self, z: NDArray[np.float64], used: NDArray[np.bool_]) -> NDArray[np.float64]:
+    def _that_add_up(self, z: Real, used: Mask) -> Real:
         """Published cells of some table near the given ones, the same if there is one with these.
 
         On full crossings they are found among the published cells, whatever the size of the table.
@@ -143,7 +141,7 @@ class _Fits:
         least_squares = LeastSquares(tolerance=SCHEDULE.rounding)
         return self._fitted(least_squares, z, used.astype(np.float64)).z
 
-    def _fitted(self, fitter: Fitter, z: NDArray[Any], weights: NDArray[Any] | None) -> Fit:
+    def _fitted(self, fitter: Fitter, z: Array, weights: Array | None) -> Fit:
         if fitter.name not in self.prepared:
             self.prepared[fitter.name] = fitter.prepare(self.design)
         return self.prepared[fitter.name](z, weights=weights)

@@ -9,8 +9,8 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Array
 from discreet.design.base import Design
 from discreet.errors import ParameterError
 from discreet.registry import load
@@ -67,9 +67,9 @@ def _made(fitter: Fitter | str) -> Fitter:
 
 def _fit(
     links: Sequence[tuple[str, Prepared]],
-    z: NDArray[Any],
+    z: Array,
     *,
-    weights: NDArray[Any] | None = None,
+    weights: Array | None = None,
 ) -> Fit:
     began, fits = time.perf_counter(), list[Fit]()
     for _, link in links:

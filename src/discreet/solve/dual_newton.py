@@ -16,13 +16,11 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Real
 from discreet.design.fused.links import Link
 from discreet.design.fused.null_space import NullSpace
 from discreet.design.fused.passes import Sums
-
-Vector = NDArray[np.float64]
 
 
 class Products(Protocol):
@@ -30,16 +28,16 @@ class Products(Protocol):
 
     link: Link
 
-    def dot(self, a: Vector, b: Vector) -> float:
+    def dot(self, a: Real, b: Real) -> float:
         """A scalar product."""
 
-    def table(self, nu: Vector) -> Sums:
+    def table(self, nu: Real) -> Sums:
         """Margins and potential."""
 
-    def slope(self, nu: Vector) -> Vector:
+    def slope(self, nu: Real) -> Real:
         """Margins of the derivative."""
 
-    def change(self, nu: Vector, direction: Vector) -> Vector:
+    def change(self, nu: Real, direction: Real) -> Real:
         """Margins of the change along a direction."""
 
 
@@ -90,12 +88,12 @@ class DualNewton:
     """
 
     passes: Products
-    z: Vector
-    variances: Vector
+    z: Real
+    variances: Real
     null: NullSpace | None
-    nu: Vector
-    used: Vector | None = None
-    centre: Vector = field(init=False)
+    nu: Real
+    used: Real | None = None
+    centre: Real = field(init=False)
     schedule: NewtonSchedule = NewtonSchedule()
     gradients: int = 0
 
@@ -113,11 +111,11 @@ class DualNewton:
                 return False
         return False
 
-    def _ridge_gradient(self, ridge: float) -> Vector:
+    def _ridge_gradient(self, ridge: float) -> Real:
         r"""The gradient of the ridge, :math:`\rho V (\nu - \nu_0)`."""
         return ridge * self.variances * (self.nu - self.centre)
 
-    def _step(self, ridge: float, gradient: Vector) -> bool:
+    def _step(self, ridge: float, gradient: Real) -> bool:
         """One Newton step with backtracking; whether the objective fell."""
         direction = self._direction(ridge, gradient)
         if direction is None:
@@ -135,12 +133,12 @@ class DualNewton:
             size /= 2
         return False
 
-    def _objective(self, ridge: float, nu: Vector, at: Sums) -> float:
+    def _objective(self, ridge: float, nu: Real, at: Sums) -> float:
         moved = nu - self.centre
         drawn = 0.5 * ridge * self.passes.dot(self.variances * moved, moved) if ridge else 0.0
         return drawn + at.potential - self.passes.dot(self.z, nu)
 
-    def _direction(self, ridge: float, gradient: Vector) -> Vector | None:
+    def _direction(self, ridge: float, gradient: Real) -> Real | None:
         """The Newton direction, by conjugate gradients; `None` where targets contradict."""
         kept = ridge * self.variances
         diagonal = kept + self._diagonal()
@@ -171,23 +169,23 @@ class DualNewton:
             direction += scaled
         return x
 
-    def _is_flat(self, curvature: float, direction: Vector, diagonal: Vector) -> bool:
+    def _is_flat(self, curvature: float, direction: Real, diagonal: Real) -> bool:
         """Whether no table answers to a direction; looked at now and then."""
         if curvature > 0 and self.gradients % self.schedule.look_every:
             return False
         return curvature <= self.schedule.flat * self.passes.dot(direction, diagonal * direction)
 
-    def _diagonal(self) -> Vector:
+    def _diagonal(self) -> Real:
         """The diagonal of the Hessian but for the ridge; an exponential is its own derivative."""
         if self.passes.link.name == "exponential":
             return self.at.margins
         return self.passes.slope(self.nu)
 
-    def _preconditioned(self, residual: Vector, ridge: float, inverse: Vector) -> Vector:
+    def _preconditioned(self, residual: Real, ridge: float, inverse: Real) -> Real:
         """Exact, or nearly so, on what no table can answer, by the diagonal on the rest."""
         if self.null is None:
             return inverse * residual
         return self._masked(self.null.preconditioned(residual, inverse, ridge))
 
-    def _masked(self, values: Vector) -> Vector:
+    def _masked(self, values: Real) -> Real:
         return values if self.used is None else self.used * values

@@ -9,14 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
+from discreet.arrays import Array, Real
 from discreet.design.base import Design
 from discreet.design.inner import ModelTable, chosen_cells, write_cells
 from discreet.errors import DesignError, NotConvergedError
-
-Vector = NDArray[np.float64]
 
 
 class Status(enum.Enum):
@@ -78,7 +74,7 @@ class Certificate:
         return f"{largest}; {ratio}"
 
 
-def _read_only(values: Vector) -> Vector:
+def _read_only(values: Real) -> Real:
     view = values.view()
     view.flags.writeable = False
     return view
@@ -99,8 +95,8 @@ class Fit:
       design: The design that was fitted.
     """
 
-    cells: Vector | ModelTable
-    z: Vector
+    cells: Real | ModelTable
+    z: Real
     status: Status
     certificate: Certificate
     iterations: int = 0
@@ -113,14 +109,14 @@ class Fit:
             object.__setattr__(self, "cells", _read_only(self.cells))
 
     @property
-    def y(self) -> Vector:
+    def y(self) -> Real:
         """Fitted inner cells; those of a table that is never stored are computed for each call.
 
         They cannot be written to: take a copy first.
         """
         return self.cells.y if isinstance(self.cells, ModelTable) else self.cells
 
-    def inner(self, codes: Mapping[str, Any]) -> Vector:
+    def inner(self, codes: Mapping[str, Any]) -> Real:
         """Some of the fitted inner cells, in the order of the design.
 
         Args:
@@ -169,7 +165,7 @@ class Fit:
 class Prepared(Protocol):
     """A fitter with the work that depends on the design alone already done."""
 
-    def __call__(self, z: NDArray[Any], *, weights: NDArray[Any] | None = None) -> Fit:
+    def __call__(self, z: Array, *, weights: Array | None = None) -> Fit:
         """Fit one right-hand side."""
 
 
@@ -185,9 +181,7 @@ class Fitter(Protocol):
     def name(self) -> str:
         """The fitter's name in the registry."""
 
-    def __call__(
-        self, design: Design, z: NDArray[Any], *, weights: NDArray[Any] | None = None
-    ) -> Fit:
+    def __call__(self, design: Design, z: Array, *, weights: Array | None = None) -> Fit:
         """Fit the design to the published values."""
 
     def prepare(self, design: Design) -> Prepared:
@@ -197,9 +191,7 @@ class Fitter(Protocol):
 class FitterBase(ABC):
     """A fitter that is called by preparing it first; what there is to write is `prepare`."""
 
-    def __call__(
-        self, design: Design, z: NDArray[Any], *, weights: NDArray[Any] | None = None
-    ) -> Fit:
+    def __call__(self, design: Design, z: Array, *, weights: Array | None = None) -> Fit:
         """Fit the design to the published values."""
         return self.prepare(design)(z, weights=weights)
 

@@ -6,12 +6,11 @@ import math
 import numbers
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from discreet.arrays import Mask, Real
 from discreet.design.base import Design
 from discreet.errors import DataError, DesignError, ParameterError
-
-Vector = NDArray[np.float64]
 
 _LARGEST = 1e50  # products of two weights and two values stay far from overflow
 
@@ -37,7 +36,7 @@ def check_options(tolerance: float, max_steps: int, count: float) -> None:
     check_whole("max_steps", max_steps, 1)
 
 
-def checked_weights(design: Design, weights: ArrayLike | None) -> Vector:
+def checked_weights(design: Design, weights: ArrayLike | None) -> Real:
     """Precisions of the published cells, ones by default; zero leaves a cell out."""
     if weights is None:
         return np.ones(design.n_published)
@@ -55,7 +54,7 @@ def checked_weights(design: Design, weights: ArrayLike | None) -> Vector:
     return w
 
 
-def checked_values(design: Design, z: ArrayLike, used: NDArray[np.bool_]) -> Vector:
+def checked_values(design: Design, z: ArrayLike, used: Mask) -> Real:
     """Published values; those that are not used, suppressed ones for example, become zero."""
     values = _vector(design, z, "published values")
     missing = np.flatnonzero(used & ~np.isfinite(values))
@@ -74,7 +73,7 @@ def checked_values(design: Design, z: ArrayLike, used: NDArray[np.bool_]) -> Vec
     return values
 
 
-def non_negative(design: Design, z: Vector, tolerance: float, fitter: str) -> Vector:
+def non_negative(design: Design, z: Real, tolerance: float, fitter: str) -> Real:
     """Published values with negative rounding errors set to zero; other negatives are refused."""
     if len(z) and z.min() < -tolerance:
         worst = int(z.argmin())
@@ -86,7 +85,7 @@ def non_negative(design: Design, z: Vector, tolerance: float, fitter: str) -> Ve
     return np.maximum(z, 0.0)
 
 
-def checked_start(design: Design, start: ArrayLike | None) -> Vector:
+def checked_start(design: Design, start: ArrayLike | None) -> Real:
     """A starting table, ones by default; zeros mark structural zeros."""
     if start is None:
         return np.ones(design.n_inner)
@@ -106,7 +105,7 @@ def name_of(design: Design, position: int) -> str:
     return str(design.cell(position)) if design.axes else f"number {position}"
 
 
-def _vector(design: Design, values: ArrayLike, kind: str) -> Vector:
+def _vector(design: Design, values: ArrayLike, kind: str) -> Real:
     vector = _numbers(values, kind)
     if vector.shape != (design.n_published,):
         raise DesignError(
@@ -116,7 +115,7 @@ def _vector(design: Design, values: ArrayLike, kind: str) -> Vector:
     return vector
 
 
-def _numbers(values: ArrayLike, kind: str) -> Vector:
+def _numbers(values: ArrayLike, kind: str) -> Real:
     try:
         return np.asarray(values, dtype=float)
     except (TypeError, ValueError) as error:

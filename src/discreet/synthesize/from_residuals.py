@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from discreet.arrays import Real
 from discreet.errors import InfeasibleError, ParameterError
 from discreet.synthesize.algebra.addition import Alpha, Root, addition
 from discreet.synthesize.algebra.decompose import (
@@ -18,7 +19,7 @@ from discreet.synthesize.algebra.decompose import (
     scores,
     with_scores,
 )
-from discreet.synthesize.algebra.matrices import Matrix, as_matrix, lengths, same_rows
+from discreet.synthesize.algebra.matrices import as_matrix, lengths, same_rows
 from discreet.synthesize.algebra.orthonormal import echelon
 from discreet.synthesize.residual_correlation import in_unit_interval
 from discreet.synthesize.synthesis import Synthesis
@@ -81,7 +82,7 @@ def from_residuals(
     raise ParameterError(f"by must be 'scores' or 'addition', got {by!r}.")
 
 
-def _other(model: Fitted, other: Any, share: Any, rng: np.random.Generator) -> Matrix:
+def _other(model: Fitted, other: Any, share: Any, rng: np.random.Generator) -> Real:
     if (other is None) == (share is None):
         raise ParameterError(
             "give either the data to be corrected, or the share of the original in a mixture."
@@ -97,7 +98,7 @@ def _other(model: Fitted, other: Any, share: Any, rng: np.random.Generator) -> M
     return Yg
 
 
-def _mixture(Y: Matrix, d: Matrix, rng: np.random.Generator) -> Matrix:
+def _mixture(Y: Real, d: Real, rng: np.random.Generator) -> Real:
     """Equation (13); the draws have the variances of the original."""
     mixed = rng.standard_normal(Y.shape)
     mixed *= (1 - d) * lengths(Y - Y.mean(axis=0)) / np.sqrt(len(Y))
@@ -105,7 +106,7 @@ def _mixture(Y: Matrix, d: Matrix, rng: np.random.Generator) -> Matrix:
     return mixed
 
 
-def _by_scores(model: Fitted, Eg: Matrix, how: How) -> Synthesis:
+def _by_scores(model: Fitted, Eg: Real, how: How) -> Synthesis:
     old = scores(model.residuals, how)
     if how == "qr":
         kept = echelon(old.W, DEPENDENT_RESIDUALS).kept
@@ -122,7 +123,7 @@ def _by_scores(model: Fitted, Eg: Matrix, how: How) -> Synthesis:
 
 
 def _by_addition(
-    model: Fitted, Eg: Matrix, alpha: Alpha, root: Root, rng: np.random.Generator
+    model: Fitted, Eg: Real, alpha: Alpha, root: Root, rng: np.random.Generator
 ) -> Synthesis:
     old, other = scores(model.residuals), scores(Eg)
     added = addition(old.W, other.W, alpha, root)

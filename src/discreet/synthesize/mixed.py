@@ -5,15 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Real, Whole
 from discreet.errors import ConfidentialError
 from discreet.synthesize.algebra.decompose import fit, loadings, random_scores, with_scores
-from discreet.synthesize.algebra.matrices import Matrix, as_matrix
+from discreet.synthesize.algebra.matrices import as_matrix
 from discreet.synthesize.synthesis import Synthesis
 from discreet.synthesize.tolerances import ESTIMABLE
-
-Codes = NDArray[np.int64]
 
 
 def mixed(Y: Any, X: Any, X_new: Any, *, rng: np.random.Generator) -> Synthesis:
@@ -48,7 +46,7 @@ def mixed(Y: Any, X: Any, X_new: Any, *, rng: np.random.Generator) -> Synthesis:
     return Synthesis(with_scores(after, (T, scale * W)), details)
 
 
-def mixed_within(Y: Any, cells: Codes, new_cells: Codes, *, rng: np.random.Generator) -> Synthesis:
+def mixed_within(Y: Any, cells: Whole, new_cells: Whole, *, rng: np.random.Generator) -> Synthesis:
     """Values of other records, with the means and covariances of each cell.
 
     Promise: a cell with more new records than variables has exactly the means and the estimated
@@ -75,7 +73,7 @@ def mixed_within(Y: Any, cells: Codes, new_cells: Codes, *, rng: np.random.Gener
     return Synthesis(values, {"cells": len(np.unique(new_cells))})
 
 
-def _check_estimable(X: Matrix, X_new: Matrix) -> None:
+def _check_estimable(X: Real, X_new: Real) -> None:
     """Refuse new rows whose expected values do not follow from the original records."""
     top = np.abs(X).max(axis=0, initial=1.0)
     _, size, Vt = np.linalg.svd(np.unique(X, axis=0) / top, full_matrices=False)

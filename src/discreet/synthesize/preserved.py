@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Real
 from discreet.design import show
 from discreet.design.frames import to_arrow
 from discreet.errors import DataError
-from discreet.synthesize.algebra.matrices import Matrix
 from discreet.synthesize.model.columns import numbers_of
 from discreet.synthesize.model.formula import parse
 from discreet.synthesize.model.model import Model, read_columns
@@ -72,8 +71,8 @@ class Preserved(show.Frames):
     """
 
     names: tuple[str, ...]
-    original: Matrix
-    synthetic: Matrix
+    original: Real
+    synthetic: Real
     figures: tuple[Figure, ...]
 
     @classmethod
@@ -143,7 +142,7 @@ def _texts(figure: Figure) -> tuple[str, ...]:
     return (figure.kind, figure.about, *numbers, figure.verdict)
 
 
-def _figures(model: Model, synthetic: Matrix) -> Iterator[Figure]:
+def _figures(model: Model, synthetic: Real) -> Iterator[Figure]:
     """Everything that is compared, what the model promises first."""
     names = model.formula.confidential
     Y, w = model.Y, np.ones(len(model.Y)) if model.weights is None else model.weights
@@ -163,9 +162,7 @@ def _figures(model: Model, synthetic: Matrix) -> Iterator[Figure]:
         yield _figure("skewness", name, [_skewness(A[:, j]) for A in both], 1.0)
 
 
-def _correlations(
-    model: Model, both: tuple[Matrix, Matrix], w: NDArray[np.float64]
-) -> Iterator[Figure]:
+def _correlations(model: Model, both: tuple[Real, Real], w: Real) -> Iterator[Figure]:
     """Correlations of the confidential columns with each other and with columns of numbers."""
     k = len(model.formula.confidential)
     numbers = {n: c for n, c in model.columns.items() if isinstance(c, np.ndarray) and c.std() > 0}
@@ -177,7 +174,7 @@ def _correlations(
             yield _figure("correlation", about, [before[i, j], after[i, j]], 1.0)
 
 
-def _coefficients(model: Model, synthetic: Matrix, w: NDArray[np.float64]) -> Iterator[Figure]:
+def _coefficients(model: Model, synthetic: Real, w: Real) -> Iterator[Figure]:
     """Coefficients of the model, compared for columns of the spread one."""
     X = model.all_columns
     size = np.where((moves := X.std(axis=0)) > 0, moves, np.abs(X).max(axis=0, initial=1.0))
@@ -198,13 +195,13 @@ def _figure(kind: str, about: str, values: Sequence[Any], scale: Any) -> Figure:
     return Figure(kind, about, before, after, abs(after - before) / (float(scale) or 1.0))
 
 
-def _skewness(y: NDArray[np.float64]) -> float:
+def _skewness(y: Real) -> float:
     z = (y - y.mean()) / (y.std() or 1.0)
     return float((z**3).mean())
 
 
-def _correlation_matrix(A: Matrix, w: NDArray[np.float64]) -> Matrix:
+def _correlation_matrix(A: Real, w: Real) -> Real:
     covariance = np.atleast_2d(np.cov(A.T, aweights=w))
     size = np.sqrt(np.diag(covariance))
-    found: Matrix = covariance / np.outer(size, size)
+    found: Real = covariance / np.outer(size, size)
     return found

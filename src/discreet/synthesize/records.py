@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from discreet.arrays import Real
 from discreet.design.data_set import UNNAMED, DataSet, SecretLike
 from discreet.design.frames import open_frame
 from discreet.errors import ParameterError, UnknownNameError
@@ -53,9 +51,7 @@ class Records:
             if name not in self.columns:
                 raise UnknownNameError("column", name, self.columns)
 
-    def with_values(
-        self, values: Mapping[str, NDArray[np.float64]], keep: Sequence[str] | None
-    ) -> Any:
+    def with_values(self, values: Mapping[str, Real], keep: Sequence[str] | None) -> Any:
         """The records with other values in some columns, in the frame library they came in.
 
         The columns in `keep` stay as they are; by default all that are not withheld.

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from discreet.arrays import Real
 from discreet.errors import InfeasibleError, ParameterError
 from discreet.synthesize.algebra.addition import Alpha, Root, addition
 from discreet.synthesize.algebra.decompose import fit, random_scores, scores, with_scores
-from discreet.synthesize.algebra.matrices import Matrix
 from discreet.synthesize.synthesis import Synthesis
 
 
@@ -66,7 +66,7 @@ def residual_correlation(
     return Synthesis(with_scores(model, (old.T, added.alpha * old.W * d), (T, added.C)), details)
 
 
-def in_unit_interval(values: Any, length: int, what: str) -> Matrix:
+def in_unit_interval(values: Any, length: int, what: str) -> Real:
     """One number in [0, 1] for each of `length` things; one number stands for all."""
     d = np.asarray(values, dtype=np.float64)
     if d.ndim > 1 or (d.ndim == 1 and len(d) != length):
@@ -78,5 +78,5 @@ def in_unit_interval(values: Any, length: int, what: str) -> Matrix:
     return np.array(np.broadcast_to(d, length))
 
 
-def _shown(numbers: Matrix) -> str:
+def _shown(numbers: Real) -> str:
     return "(" + ", ".join(f"{number:.6g}" for number in numbers) + ")"

@@ -7,9 +7,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from discreet.arrays import Real
 from discreet.errors import ParameterError
 from discreet.synthesize.algebra.decompose import How, fit, random_scores, scores, with_scores
-from discreet.synthesize.algebra.matrices import Matrix
 from discreet.synthesize.algebra.rotation import rotated
 from discreet.synthesize.residual_correlation import in_unit_interval
 from discreet.synthesize.synthesis import Synthesis
@@ -66,7 +66,7 @@ def score_correlation(
     return Synthesis(with_scores(model, (old.T, d[:, None] * old.W), (T, added)), details)
 
 
-def _wishes(correlations: Any, r: int) -> tuple[Matrix, np.ndarray]:
+def _wishes(correlations: Any, r: int) -> tuple[Real, np.ndarray]:
     """Correlations (0 where redrawn), and which components are redrawn."""
     alone = isinstance(correlations, str) or np.ndim(correlations) == 0
     wishes = [correlations] * r if alone else list(correlations)

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
+from discreet.arrays import Real
 
 
 @dataclass(frozen=True)
@@ -20,5 +19,5 @@ class Synthesis:
         `rank_X`, `rank_residuals`). It is confidential.
     """
 
-    Y: NDArray[np.float64]
+    Y: Real
     details: Mapping[str, Any] = field(default_factory=dict)

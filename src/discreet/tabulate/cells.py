@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Array, Whole
 from discreet.design.assembly import CodedCells, axis_of_codes
 from discreet.design.axis import Axis
 from discreet.design.codes import MISSING, canonical_array, factorise
@@ -38,7 +38,7 @@ class Reader:
     engine: Engine
     data: Microdata
     axes: dict[str, Axis] = field(default_factory=dict)
-    found: dict[str, tuple[Any, NDArray[np.int64]]] = field(default_factory=dict)
+    found: dict[str, tuple[Any, Whole]] = field(default_factory=dict)
 
     def read(self, variables: Sequence[str]) -> CodedCells:
         """The cells of one grouping."""
@@ -49,7 +49,7 @@ class Reader:
         axes = tuple(self.axes[v] for v in variables)
         return CodedCells(axes, leaves, values_of(cells, len(variables)))
 
-    def grouped(self, variable: str, group: NDArray[Any]) -> tuple[pa.Array, NDArray[np.int64]]:
+    def grouped(self, variable: str, group: Array) -> tuple[pa.Array, Whole]:
         """The distinct values of a variable as they were read, and the group of each.
 
         Args:
@@ -63,7 +63,7 @@ class Reader:
         first[index] = leaves
         return coded.dictionary, np.asarray(group, dtype=np.int64)[first]
 
-    def _leaves(self, variable: str, column: Any) -> NDArray[np.int64]:
+    def _leaves(self, variable: str, column: Any) -> Whole:
         """The leaf position of each row."""
         rule = self.data.outside.get(variable)
         if rule is not None:

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Whole
 from discreet.design.axis import OUTSIDE
 from discreet.design.blocks import Block
 from discreet.design.codes import factorise
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 class _Ranked:
     """The answer for one margin: where each contribution belongs, and what is said of it."""
 
-    place: NDArray[np.int64]
-    rank: NDArray[np.int64]
+    place: Whole
+    rank: Whole
     answer: pa.Table
 
 
@@ -88,7 +88,7 @@ def _ranked(
     return _Ranked(_position(design, k, flat), rank, answer)
 
 
-def _position(design: StructuredDesign, k: int, flat: NDArray[np.int64]) -> NDArray[np.int64]:
+def _position(design: StructuredDesign, k: int, flat: Whole) -> Whole:
     """Positions of cells of a block's crossing among the published cells, or the inner ones."""
     if k < len(design.blocks):
         return design.published_at(k, flat)
@@ -97,7 +97,7 @@ def _position(design: StructuredDesign, k: int, flat: NDArray[np.int64]) -> NDAr
 
 def _owners(
     answers: Sequence[pa.Table],
-) -> tuple[tuple[str, ...], list[NDArray[np.int64]]]:
+) -> tuple[tuple[str, ...], list[Whole]]:
     """The identifiers of all owners, and for each answer the place of each row's owner."""
     import pyarrow as pa
 
@@ -111,7 +111,7 @@ def _owners(
 
 
 def _filled(
-    found: Sequence[_Ranked], codes: Sequence[NDArray[np.int64]], n: int, largest: int
+    found: Sequence[_Ranked], codes: Sequence[Whole], n: int, largest: int
 ) -> CellContributions:
     """Contributions in their places."""
     cells = CellContributions.none(n, largest)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Array, Mask, Real, Whole
 from discreet.design.axis import OUTSIDE
 from discreet.design.magnitude import Magnitude
 from discreet.design.values import CellValues
@@ -35,7 +35,7 @@ class Groups:
 
     variable: str
     values: pa.Array
-    number: NDArray[np.int64]
+    number: Whole
 
     @property
     def missing(self) -> int:
@@ -44,7 +44,7 @@ class Groups:
         return int(found[0]) if len(found) else OUTSIDE
 
 
-def _is_missing(values: pa.Array) -> NDArray[np.bool_]:
+def _is_missing(values: pa.Array) -> Mask:
     """Whether values are null or not a number."""
     import pyarrow.compute as pc
 
@@ -120,12 +120,12 @@ def values_of(cells: pa.Table, n_variables: int) -> CellValues:
     return CellValues(found[COUNT], weight, squared, key)
 
 
-def as_array(column: Any) -> NDArray[Any]:
+def as_array(column: Any) -> Array:
     """A column of numbers; the sum over no records is zero."""
     return np.asarray(column.combine_chunks().fill_null(0).to_numpy(zero_copy_only=False))
 
 
-def check_weights(data: Microdata, lowest: float, sums: NDArray[np.float64]) -> None:
+def check_weights(data: Microdata, lowest: float, sums: Real) -> None:
     """Refuse weights that are missing (`lowest` is then −∞), negative or not finite.
 
     Args:

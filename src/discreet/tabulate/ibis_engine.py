@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Array, Real
 from discreet.design.frames import fresh_name
 from discreet.design.magnitude import Magnitude
 from discreet.errors import DataError
@@ -159,7 +159,7 @@ def nearest(number: Any) -> Any:
     return ibis.ifelse(is_odd_half, up - 1, up)
 
 
-def _check(data: Microdata, sums: dict[str, NDArray[Any]]) -> None:
+def _check(data: Microdata, sums: dict[str, Array]) -> None:
     """Refuse records whose weight, key or person is not valid."""
     is_finite = WEIGHT not in sums or bool(np.isfinite(sums[WEIGHT]).all())
     if is_finite and np.array_equal(sums.get(_VALID, sums[COUNT]), sums[COUNT]):
@@ -171,7 +171,7 @@ def _check(data: Microdata, sums: dict[str, NDArray[Any]]) -> None:
     raise bad_keys(data)
 
 
-def _weight_facts(data: Microdata) -> tuple[float, NDArray[np.float64]]:
+def _weight_facts(data: Microdata) -> tuple[float, Real]:
     """The smallest weight, minus infinity when one is missing, and the sum of all weights.
 
     Asked only to explain an error.

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Array, Whole
 from discreet.design.assembly import CodedCells
 from discreet.design.formula import Term
 from discreet.design.keys import KeyConvention
@@ -16,7 +15,7 @@ from discreet.design.table import Table
 from discreet.design.values import CellValues
 from discreet.errors import DesignError
 
-Placed = tuple[CodedCells, NDArray[np.int64]]
+Placed = tuple[CodedCells, Whole]
 
 
 def margins_table(groupings: Sequence[CodedCells], terms: list[Term], rule: KeyConvention) -> Table:
@@ -52,7 +51,7 @@ def _placed(design: ProductDesign, k: int, groupings: Sequence[CodedCells]) -> P
     return coded, design.places(k, leaves, len(coded.values.count))
 
 
-def _filled(design: ProductDesign, placed: Sequence[Placed], part: str) -> NDArray[Any]:
+def _filled(design: ProductDesign, placed: Sequence[Placed], part: str) -> Array:
     """One kind of value for all published cells."""
     z = np.zeros(design.n_published, dtype=getattr(placed[0][0].values, part).dtype)
     for coded, where in placed:

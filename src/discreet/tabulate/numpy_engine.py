@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Array, Index, Real, Whole, Whole32
 from discreet.design.codes import factorise
 from discreet.design.magnitude import Magnitude
 from discreet.errors import DataError
@@ -75,7 +75,7 @@ class NumpyEngine:
         return facts_of(records, _values(records, of).tolist(), of)
 
 
-def _values(records: pa.Table, of: Magnitude) -> NDArray[np.float64]:
+def _values(records: pa.Table, of: Magnitude) -> Real:
     column = _numbers(records.column(of.value), missing=np.nan, role="value")
     return column.astype(np.float64)
 
@@ -106,9 +106,7 @@ def _within_bounds(data: Microdata, records: pa.Table) -> pa.Table:
     return records.take(sorted(kept))
 
 
-def _cells(
-    places: list[NDArray[np.int32]], n_records: int
-) -> tuple[NDArray[np.intp], list[NDArray[np.int32]]]:
+def _cells(places: list[Whole32], n_records: int) -> tuple[Index, list[Whole32]]:
     """The number of each record's cell, and for each variable the place of each cell's code."""
     if not places:
         return np.zeros(n_records, dtype=np.intp), []
@@ -117,9 +115,9 @@ def _cells(
 
 
 def _sums(
-    data: Microdata, records: pa.Table, key: str | None, cell: NDArray[np.intp], n: int
-) -> dict[str, NDArray[Any]]:
-    sums: dict[str, NDArray[Any]] = {COUNT: np.bincount(cell, minlength=n)}
+    data: Microdata, records: pa.Table, key: str | None, cell: Index, n: int
+) -> dict[str, Array]:
+    sums: dict[str, Array] = {COUNT: np.bincount(cell, minlength=n)}
     if data.weight is not None:
         w = _weights(data, records.column(data.weight))
         sums[WEIGHT] = np.bincount(cell, w, minlength=n)
@@ -130,7 +128,7 @@ def _sums(
     return sums
 
 
-def _weights(data: Microdata, column: Any) -> NDArray[np.float64]:
+def _weights(data: Microdata, column: Any) -> Real:
     w = _numbers(column, missing=-np.inf, role="weight")
     if len(w):
         check_weights(data, float(w.min()), w)
@@ -138,7 +136,7 @@ def _weights(data: Microdata, column: Any) -> NDArray[np.float64]:
     return np.minimum(w.astype(np.float64), np.inf if bound is None else bound)
 
 
-def _keys(data: Microdata, column: Any) -> NDArray[np.int64]:
+def _keys(data: Microdata, column: Any) -> Whole:
     keys = _numbers(column, missing=-1, role="key")
     is_fraction = keys.dtype.kind == "f"
     limit = 1 if is_fraction else data.convention.modulus
@@ -147,7 +145,7 @@ def _keys(data: Microdata, column: Any) -> NDArray[np.int64]:
     return data.convention.scale(keys) if is_fraction else keys.astype(np.int64)
 
 
-def _numbers(column: Any, missing: float, role: str) -> NDArray[Any]:
+def _numbers(column: Any, missing: float, role: str) -> Array:
     """A numeric column; keys that are whole numbers stay whole, text included."""
     import pyarrow as pa
 

@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Whole, Whole32
 from discreet.design.axis import Axis
 from discreet.errors import CodeError, suggest
 from discreet.microdata.code_list import Outside
 
 
-def leaf_positions(
-    axis: Axis, codes: Sequence[str], index: NDArray[np.int32], rule: Outside
-) -> NDArray[np.int64]:
+def leaf_positions(axis: Axis, codes: Sequence[str], index: Whole32, rule: Outside) -> Whole:
     """The leaf position of each row; records that are dropped are not among them any more.
 
     Args:

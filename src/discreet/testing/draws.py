@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Array
 from discreet.design.axis import Axis
 from discreet.design.data_set import Bounds, DataSet
 from discreet.design.formula import Term
@@ -100,9 +100,7 @@ def by_cell(release: Protected) -> dict[frozenset[tuple[str, str]], Any]:
     return dict(zip(names, release.z.tolist(), strict=True))
 
 
-def chi_square(
-    drawn: NDArray[Any], support: NDArray[Any], probabilities: NDArray[Any]
-) -> tuple[float, int]:
+def chi_square(drawn: Array, support: Array, probabilities: Array) -> tuple[float, int]:
     """Pearson's statistic of draws against a law, and its degrees of freedom.
 
     Values that are expected less than five times are taken together. A value that the law does

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Array
 from discreet.design.base import Design
 from discreet.randomness import stream
 from discreet.solve.fit import Fit, Fitter
@@ -15,7 +14,7 @@ from discreet.testing.methods import BrokenPromiseError
 
 _CLOSE = 1e-4  # relative accuracy expected of two roads to one fit
 
-Check = Callable[[Fitter, Design, NDArray[Any]], str | None]
+Check = Callable[[Fitter, Design, Array], str | None]
 
 
 def check_fitter(fitter: Fitter, design: Design, *, seed: int = 1) -> None:
@@ -45,36 +44,36 @@ def check_fitter(fitter: Fitter, design: Design, *, seed: int = 1) -> None:
         raise BrokenPromiseError(fitter.name, broken)
 
 
-def _adds_up(fitter: Fitter, design: Design, z: NDArray[Any]) -> str | None:
+def _adds_up(fitter: Fitter, design: Design, z: Array) -> str | None:
     fit = fitter(design, z)
     return _differ("published cells", fit.z, design.aggregate(fit.y), "the sums of its inner cells")
 
 
-def _has_the_right_size(fitter: Fitter, design: Design, z: NDArray[Any]) -> str | None:
+def _has_the_right_size(fitter: Fitter, design: Design, z: Array) -> str | None:
     y = fitter(design, z).y
     if y.shape != (design.n_inner,) or not np.isfinite(y).all():
         return f"inner cells of shape {y.shape}, finite: {bool(np.isfinite(y).all())}"
     return None
 
 
-def _is_certified(fitter: Fitter, design: Design, z: NDArray[Any]) -> str | None:
+def _is_certified(fitter: Fitter, design: Design, z: Array) -> str | None:
     fit = fitter(design, z)
     if fit.is_converged and not fit.certificate.holds:
         return f"says it converged, but its certificate is {fit.certificate}"
     return None
 
 
-def _meets_a_table_that_adds_up(fitter: Fitter, design: Design, z: NDArray[Any]) -> str | None:
+def _meets_a_table_that_adds_up(fitter: Fitter, design: Design, z: Array) -> str | None:
     return _differ("published cells", _fit(fitter, design, z).z, z, "those of a table")
 
 
-def _is_a_fixed_point(fitter: Fitter, design: Design, z: NDArray[Any]) -> str | None:
+def _is_a_fixed_point(fitter: Fitter, design: Design, z: Array) -> str | None:
     once = _fit(fitter, design, z)
     again = _fit(fitter, design, once.z)
     return _differ("a second fit's inner cells", again.y, once.y, "the first's")
 
 
-def _is_prepared_alike(fitter: Fitter, design: Design, z: NDArray[Any]) -> str | None:
+def _is_prepared_alike(fitter: Fitter, design: Design, z: Array) -> str | None:
     prepared = fitter.prepare(design)
     prepared(z + 1.0)
     return _differ("a prepared fit", prepared(z).y, fitter(design, z).y, "the plain one")
@@ -89,11 +88,11 @@ _CHECKS: tuple[Check, ...] = (
 )
 
 
-def _fit(fitter: Fitter, design: Design, z: NDArray[Any]) -> Fit:
+def _fit(fitter: Fitter, design: Design, z: Array) -> Fit:
     return fitter(design, z).require()
 
 
-def _differ(what: str, seen: NDArray[Any], expected: NDArray[Any], of: str) -> str | None:
+def _differ(what: str, seen: Array, expected: Array, of: str) -> str | None:
     off = float(np.abs(seen - expected).max(initial=0.0))
     scale = max(1.0, float(np.abs(expected).max(initial=0.0)))
     return None if off <= _CLOSE * scale else f"{what} differ from {of} by {off:.3g}"

@@ -17,9 +17,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.accounting import rho_to_epsilon
+from discreet.arrays import Array, Real
 from discreet.design.axis import Axis
 from discreet.design.product import ProductDesign
 from discreet.design.release import CellStatus, Protected
@@ -50,7 +50,7 @@ class Evidence:
       agrees_elsewhere: Whether the same cells have the same values in other tables.
     """
 
-    truth: NDArray[Any]
+    truth: Array
     finals: Sequence[Protected]
     agrees_elsewhere: Callable[[], bool]
 
@@ -97,7 +97,7 @@ def _moved(table: Table, source: int | None, target: int | None) -> Table:
     """The table with one record taken out of a cell and put into another."""
     inner = table.require_inner()
     count = inner.count.copy()
-    parts: dict[str, NDArray[Any]] = {}
+    parts: dict[str, Array] = {}
     for name in ("weight", "weight_squared", "key"):
         values = getattr(inner, name)
         if values is not None:
@@ -204,7 +204,7 @@ def _other_records(table: Table) -> Table:
     return replace(other, **kept)
 
 
-def _truth(table: Table, made: Protected) -> NDArray[Any]:
+def _truth(table: Table, made: Protected) -> Array:
     values = table.published.weight if made.unit == "weight" else table.z
     return np.asarray(values)
 
@@ -249,7 +249,7 @@ def tiny_table(counts: Sequence[int]) -> Table:
     return table.with_secret(SeededSecret(1, "tiny table"))
 
 
-def _outcomes(method: Any, table: Table, centre: NDArray[Any]) -> NDArray[np.float64]:
+def _outcomes(method: Any, table: Table, centre: Array) -> Real:
     """Statistics of many draws: sums of released values, and the least of them, with every sign."""
     table, draws = in_unit(table, method, table.unit), SecretDraws()
     drawn = [run(method, table, draws).z - centre for _ in range(_OUTCOMES)]
@@ -261,9 +261,7 @@ def _outcomes(method: Any, table: Table, centre: NDArray[Any]) -> NDArray[np.flo
     return np.hstack([signed.sum(axis=1), least])
 
 
-def _largest_excess(
-    one: NDArray[np.float64], two: NDArray[np.float64], epsilon: float, delta: float
-) -> float:
+def _largest_excess(one: Real, two: Real, epsilon: float, delta: float) -> float:
     """The largest ratio of P(E) to e^ε P'(E) + δ over threshold events, five errors apart."""
     n, factor, worst = len(one), math.exp(min(epsilon, 50.0)), 0.0
     for a, b in zip(one.T, two.T, strict=True):

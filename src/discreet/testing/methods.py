@@ -7,11 +7,10 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Array, Mask, Whole
 from discreet.design.method import Method
 from discreet.design.release import WEIGHT, Protected
 from discreet.design.table import Table
@@ -108,7 +107,7 @@ class _Trial:
         return self.release()
 
     @cached_property
-    def truth(self) -> NDArray[Any]:
+    def truth(self) -> Array:
         """What the release is to be compared with."""
         return self.cells.weight if self.first.unit == WEIGHT else self.cells.count
 
@@ -121,21 +120,21 @@ class _Trial:
         return list(releases(self.method, self.table, n, self.seed))
 
     @cached_property
-    def drawn(self) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    def drawn(self) -> tuple[Array, Mask]:
         """Released values, a row for each release, and which of them are shown."""
         return np.array([r.z for r in self.made]), np.array([~r.hidden for r in self.made])
 
     @cached_property
-    def moves(self) -> NDArray[Any]:
+    def moves(self) -> Array:
         """Released minus true values, a row for each release; hidden cells count as unmoved."""
         z, shown = self.drawn
         return np.where(shown, z - self.truth, 0)
 
     @property
-    def distinct(self) -> NDArray[np.int64]:
+    def distinct(self) -> Whole:
         return self.cells.distinct
 
-    def by_count(self, least: int = 0) -> dict[int, NDArray[np.int64]]:
+    def by_count(self, least: int = 0) -> dict[int, Whole]:
         """Positions of the distinct cells by their true count."""
         count = self.cells.count[self.distinct]
         return {int(c): self.distinct[count == c] for c in np.unique(count) if c >= least}
@@ -151,8 +150,8 @@ def _untouched(trial: _Trial) -> str:
     return f"{len(copies)} arrays are as they were"
 
 
-def _arrays(table: Table) -> dict[str, NDArray[Any]]:
-    def named(kind: str, values: CellValues | None) -> dict[str, NDArray[Any]]:
+def _arrays(table: Table) -> dict[str, Array]:
+    def named(kind: str, values: CellValues | None) -> dict[str, Array]:
         parts = {} if values is None else vars(values)
         return {f"{kind} {name}": a for name, a in parts.items() if a is not None}
 
@@ -179,7 +178,7 @@ def _source(trial: _Trial) -> str:
     return _some_differ(trial.first.z, others, "other secrets")
 
 
-def _some_differ(first: NDArray[Any], others: list[NDArray[Any]], what: str) -> str:
+def _some_differ(first: Array, others: list[Array], what: str) -> str:
     if all(np.array_equal(first, z) for z in others):
         raise Broken(f"{len(others)} {what} gave the same values.")
     return f"{what} give other values"

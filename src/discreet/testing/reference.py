@@ -6,12 +6,12 @@ import itertools
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Array, Real, Whole
 from discreet.design.structured import StructuredDesign
 
 
-def design_matrix(design: StructuredDesign) -> NDArray[np.int64]:
+def design_matrix(design: StructuredDesign) -> Whole:
     """X by its definition: an inner cell counts where each of its codes lies under the cell's."""
     columns = design.published_codes()
     leaves = design.inner_codes()
@@ -30,7 +30,7 @@ def _lies_under(axis: Any, code: str, leaf: int) -> bool:
     return code == axis.leaves[leaf] or leaf in axis.node_leaves.get(code, ())
 
 
-def minimum_norm(X: NDArray[Any], z: NDArray[Any]) -> NDArray[np.float64]:
+def minimum_norm(X: Array, z: Array) -> Real:
     """The least squares solution of X'y = z with the smallest norm."""
-    solution: NDArray[np.float64] = np.linalg.pinv(X.T.astype(float)) @ z
+    solution: Real = np.linalg.pinv(X.T.astype(float)) @ z
     return solution

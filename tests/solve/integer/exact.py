@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.arrays import Real
 from discreet.errors import InfeasibleError, NotConvergedError
-from discreet.solve.integer.problem import Found, Problem, Real, describe
+from discreet.solve.integer.problem import Found, Problem, describe
 
 if TYPE_CHECKING:
     from scipy import sparse

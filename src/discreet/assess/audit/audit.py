@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Any, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Array, Mask, Real
 from discreet.assess.audit.equations import DisagreementError, disclosed_by_equations
 from discreet.assess.audit.lone import (
     Told,
@@ -36,7 +36,6 @@ from discreet.solve.linear.unknowns import Unknowns, unknowns
 
 Which = Literal["primary", "all", "none"]
 View = Literal["equations", "signs", "none"]
-Vector = NDArray[np.float64]
 _SEED = 1  # the result does not depend on it
 _MOST_BRACKETED = 4_000  # published cells above which programs for brackets take too long
 
@@ -111,12 +110,12 @@ def audit(
 
 def _intervals(
     subject: Subject,
-    by_equations: NDArray[np.bool_],
+    by_equations: Mask,
     which: str,
     non_negative: bool,
     exact: bool,
     workers: int | None,
-) -> tuple[Vector, Vector, NDArray[np.bool_]]:
+) -> tuple[Real, Real, Mask]:
     """Intervals of the chosen targets; NaN for the others."""
     n = subject.targets.shape[1]
     low, high, is_exact = np.full(n, np.nan), np.full(n, np.nan), np.zeros(n, dtype=bool)
@@ -140,7 +139,7 @@ def _intervals(
     return low, high, is_exact
 
 
-def _enough(subject: Subject, chosen: NDArray[Any]) -> tuple[Vector, Vector]:
+def _enough(subject: Subject, chosen: Array) -> tuple[Real, Real]:
     """What a target's interval must reach; nothing less than its ends where nothing is asked."""
     below, above = (need[chosen] for need in subject.needs)
     value = subject.values[chosen]
@@ -174,9 +173,7 @@ def _limits(subject: Subject) -> Limits | None:
     return Limits(columns, low[chosen], high[chosen]) if len(chosen) else None
 
 
-def _check(
-    subject: Subject, found: Intervals, chosen: NDArray[Any], by_equations: NDArray[np.bool_]
-) -> None:
+def _check(subject: Subject, found: Intervals, chosen: Array, by_equations: Mask) -> None:
     """What equations disclose must be a point, and the truth must lie in every interval."""
     size = 1e-5 * np.maximum(1.0, np.abs(np.nan_to_num(found.low)))
     wide = by_equations[chosen] & (found.width > size)
@@ -193,10 +190,10 @@ def _check(
 def _told(
     subject: Subject,
     system: Unknowns,
-    by_equations: NDArray[np.bool_],
+    by_equations: Mask,
     view: str,
-    low: Vector,
-    high: Vector,
+    low: Real,
+    high: Real,
     coalition: int,
     rng: np.random.Generator,
 ) -> tuple[tuple[Told, ...], int]:
@@ -214,13 +211,13 @@ def _told(
 
 def _with_signs(
     subject: Subject,
-    y: NDArray[Any],
+    y: Array,
     system: Unknowns,
-    groups: list[NDArray[Any]],
-    open_still: NDArray[Any],
+    groups: list[Array],
+    open_still: Array,
     found: list[Told],
-    low: Vector,
-    high: Vector,
+    low: Real,
+    high: Real,
 ) -> list[Told]:
     """What signs tell in addition, about targets that are neither told nor known already."""
     targets = subject.targets[:, open_still]
@@ -237,14 +234,12 @@ def _with_signs(
     return more
 
 
-def _numbered(told: Told, chosen: NDArray[Any]) -> Told:
+def _numbered(told: Told, chosen: Array) -> Told:
     """Numbers among all targets in place of numbers among some of them."""
     return replace(told, targets=tuple(int(chosen[k]) for k in told.targets))
 
 
-def _sources(
-    subject: Subject, by_equations: NDArray[np.bool_], most: int
-) -> dict[int, tuple[Term, ...]]:
+def _sources(subject: Subject, by_equations: Mask, most: int) -> dict[int, tuple[Term, ...]]:
     """Which published cells disclose a target, for sensitive ones first."""
     disclosed = np.flatnonzero(by_equations)
     chosen = disclosed[np.argsort(~subject.is_sensitive[disclosed], kind="stable")][:most]

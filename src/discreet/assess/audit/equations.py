@@ -13,15 +13,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Mask, Real
 from discreet.errors import DiscreetError
 from discreet.solve.linear.elimination import spanned
 from discreet.solve.linear.program import Program
 from discreet.solve.linear.projection import free_part
-from discreet.solve.linear.unknowns import Marks, Unknowns, connected
-
-Vector = NDArray[np.float64]
+from discreet.solve.linear.unknowns import Unknowns, connected
 
 UNMOVED = 1e-8
 """Random decimals of unit variance that move a cell by less than this leave it as it is."""
@@ -33,7 +31,7 @@ class DisagreementError(DiscreetError):
     """Ways of finding what is disclosed that must agree did not."""
 
 
-def disclosed_by_equations(system: Unknowns, targets: Any, *, rng: np.random.Generator) -> Marks:
+def disclosed_by_equations(system: Unknowns, targets: Any, *, rng: np.random.Generator) -> Mask:
     """Which targets follow from the published cells by linear algebra.
 
     Args:
@@ -59,24 +57,24 @@ def disclosed_by_equations(system: Unknowns, targets: Any, *, rng: np.random.Gen
     return first
 
 
-def by_decimals(system: Unknowns, targets: Any, rng: np.random.Generator) -> Marks:
+def by_decimals(system: Unknowns, targets: Any, rng: np.random.Generator) -> Mask:
     """Targets that two draws of random decimals leave as they are."""
     moves = np.abs(targets.T @ random_decimals(system, rng, 2))
-    found: Marks = (moves <= UNMOVED).all(axis=1)
+    found: Mask = (moves <= UNMOVED).all(axis=1)
     return found
 
 
-def random_decimals(system: Unknowns, rng: np.random.Generator, draws: int) -> Vector:
+def random_decimals(system: Unknowns, rng: np.random.Generator, draws: int) -> Real:
     """Random changes of the unknown cells that no published cell shows, a column for each draw."""
     return free_part(system.equations, rng.standard_normal((len(system.cells), draws)))
 
 
-def by_leverage(system: Unknowns, targets: Any) -> Marks:
+def by_leverage(system: Unknowns, targets: Any) -> Mask:
     """Targets whose columns are combinations of the published ones, in whole numbers."""
     return spanned(system.equations, targets)
 
 
-def by_programs(system: Unknowns, targets: Any, rng: np.random.Generator) -> Marks:
+def by_programs(system: Unknowns, targets: Any, rng: np.random.Generator) -> Mask:
     """Targets that no solution of the homogeneous equations changes.
 
     A program maximises a random combination of the targets in question. Those that its solution
@@ -92,7 +90,7 @@ def by_programs(system: Unknowns, targets: Any, rng: np.random.Generator) -> Mar
     return found
 
 
-def _unchangeable(equations: Any, targets: Any, rng: np.random.Generator) -> Marks:
+def _unchangeable(equations: Any, targets: Any, rng: np.random.Generator) -> Mask:
     """Which targets of one component are zero in all solutions."""
     n, m = equations.shape
     program = Program(equations, np.zeros(m), np.zeros(m), np.full(n, -1.0), np.ones(n))

@@ -15,15 +15,13 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Array, Mask, Real
 from discreet.assess.audit.equations import UNMOVED, random_decimals
 from discreet.errors import ParameterError
 from discreet.progress import report
 from discreet.solve.linear.intervals import Limits, feasible_intervals
-from discreet.solve.linear.unknowns import Marks, Unknowns, unknowns
-
-Vector = NDArray[np.float64]
+from discreet.solve.linear.unknowns import Unknowns, unknowns
 
 _SPARE = 3  # draws more than an attacker has cells, so that no target follows by chance
 _SAME = 1e-6
@@ -47,7 +45,7 @@ class Told:
     members: int = 1
 
 
-def attackers(system: Unknowns, lone: Marks, owner: NDArray[Any] | None) -> list[NDArray[Any]]:
+def attackers(system: Unknowns, lone: Mask, owner: Array | None) -> list[Array]:
     """For each contributor the unknown inner cells he is alone in, by position among those."""
     places = np.flatnonzero(lone[system.cells])
     if owner is None:
@@ -59,7 +57,7 @@ def attackers(system: Unknowns, lone: Marks, owner: NDArray[Any] | None) -> list
 def told_to_coalitions(
     system: Unknowns,
     targets: Any,
-    groups: list[NDArray[Any]],
+    groups: list[Array],
     found: list[Told],
     size: int,
     *,
@@ -97,7 +95,7 @@ def _check_number(n: int, members: int) -> None:
 
 
 def told_by_equations(
-    system: Unknowns, targets: Any, groups: list[NDArray[Any]], *, rng: np.random.Generator
+    system: Unknowns, targets: Any, groups: list[Array], *, rng: np.random.Generator
 ) -> list[Told]:
     """What follows for each attacker by linear algebra, for targets that do not follow for all.
 
@@ -123,17 +121,17 @@ def told_by_equations(
     return found
 
 
-def _within(moves: Vector, rows: Vector) -> Marks:
+def _within(moves: Real, rows: Real) -> Mask:
     """Which moves are not zero and combinations of the rows."""
     _, sizes, directions = np.linalg.svd(rows, full_matrices=False)
     kept = directions[sizes > UNMOVED]
     length = np.linalg.norm(moves, axis=1)
     rest = np.linalg.norm(moves - (moves @ kept.T) @ kept, axis=1)
-    found: Marks = (length > UNMOVED) & (rest <= _SAME * length)
+    found: Mask = (length > UNMOVED) & (rest <= _SAME * length)
     return found
 
 
-def _own(targets: Any, cells: NDArray[Any]) -> Marks:
+def _own(targets: Any, cells: Array) -> Mask:
     """Targets whose unknown cells are all the attacker's own."""
     others = np.ones(targets.shape[0])
     others[cells] = 0.0
@@ -142,11 +140,11 @@ def _own(targets: Any, cells: NDArray[Any]) -> Marks:
 
 def told_with_signs(
     X: Any,
-    values: NDArray[Any],
-    y: NDArray[Any],
+    values: Array,
+    y: Array,
     targets: Any,
-    groups: list[NDArray[Any]],
-    close: Vector,
+    groups: list[Array],
+    close: Real,
     limits: Limits | None = None,
 ) -> Iterator[Told]:
     """What follows for each attacker because values are not negative, one after another.

@@ -8,8 +8,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Array, Index, Mask, Real
 from discreet.assess.audit.lone import Told
 from discreet.assess.audit.sources import Bracket, Term
 from discreet.assess.audit.subject import Subject
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-Vector = NDArray[np.float64]
-Places = NDArray[np.intp]
 
 MARKING = "Confidential: an audit shows true values and how to find them."
 _MOST_SHOWN = 12
@@ -50,36 +48,36 @@ class Audit:
     """
 
     subject: Subject
-    by_equations: NDArray[np.bool_]
-    low: Vector
-    high: Vector
-    is_exact: NDArray[np.bool_]
+    by_equations: Mask
+    low: Real
+    high: Real
+    is_exact: Mask
     told: tuple[Told, ...] = ()
     sources: Mapping[int, tuple[Term, ...]] = field(default_factory=dict)
     brackets: Mapping[int, Bracket] = field(default_factory=dict)
     attackers: int = 0
     coalition: int = 1
-    unproven: Places | None = None
+    unproven: Index | None = None
 
     @cached_property
-    def positions(self) -> Places:
+    def positions(self) -> Index:
         """Position of each target: a suppressed cell, or behind them a sensitive difference."""
         extra = len(self.by_equations) - len(self.subject.hidden)
         n = len(self.subject.z)
         return np.concatenate([self.subject.hidden, np.arange(n, n + extra)])
 
     @property
-    def disclosed(self) -> Places:
+    def disclosed(self) -> Index:
         """Suppressed cells that follow from the published ones by equations alone."""
         return self.positions[self.by_equations]
 
     @property
-    def disclosed_with_signs(self) -> Places:
+    def disclosed_with_signs(self) -> Index:
         """Further suppressed cells whose value follows because values are not negative."""
         return self.positions[self._narrow & ~self.by_equations]
 
     @property
-    def one_whole_number(self) -> Places:
+    def one_whole_number(self) -> Index:
         """Suppressed counts for which a single whole number is possible, disclosed ones included.
 
         Empty for values that are not whole numbers.
@@ -91,29 +89,29 @@ class Audit:
         return self.positions[(single & self.is_exact) | self.by_equations]
 
     @property
-    def too_near_below(self) -> Places:
+    def too_near_below(self) -> Index:
         """Sensitive cells whose interval does not reach as far down as their rule asks."""
         return self.positions[self._short(self.subject.values - self.low, 0)]
 
     @property
-    def too_near_above(self) -> Places:
+    def too_near_above(self) -> Index:
         """Sensitive cells whose interval does not reach as far up as their rule asks."""
         return self.positions[self._short(self.high - self.subject.values, 1)]
 
     @property
-    def told_to_lone(self) -> Places:
+    def told_to_lone(self) -> Index:
         """Sensitive cells that somebody alone in a cell can compute, and the public cannot."""
         every = {k for told in self.told if told.members == 1 for k in told.targets}
         return self.positions[sorted(every)]
 
     @property
-    def told_to_coalitions(self) -> Places:
+    def told_to_coalitions(self) -> Index:
         """Sensitive cells that several who are alone in cells can compute together."""
         every = {k for told in self.told if told.members > 1 for k in told.targets}
         return self.positions[sorted(every)]
 
     @property
-    def at_risk(self) -> Places:
+    def at_risk(self) -> Index:
         """Sensitive cells that fail any of the checks."""
         parts = (
             self.disclosed,
@@ -215,11 +213,11 @@ class Audit:
         return [line for k in some if (line := self.explain(int(k)))]
 
     @cached_property
-    def _narrow(self) -> NDArray[np.bool_]:
+    def _narrow(self) -> Mask:
         close = self.subject.rounding(self.high)
         return np.asarray(self.is_exact & (self.high - self.low <= close))
 
-    def _short(self, reach: Vector, side: int) -> NDArray[np.bool_]:
+    def _short(self, reach: Real, side: int) -> Mask:
         need = self.subject.needs[side]
         is_short = reach < need - self.subject.rounding(self.subject.values)
         return np.asarray(self.subject.is_sensitive & (need > 0) & (is_short | self.by_equations))
@@ -282,7 +280,7 @@ def _coefficient(value: float) -> str:
     return f"{sign} " if abs(value) == 1 else f"{sign} {abs(value):g}·"
 
 
-def _arrow(values: NDArray[Any]) -> Any:
+def _arrow(values: Array) -> Any:
     import pyarrow as pa
 
     if isinstance(values, np.ma.MaskedArray):

@@ -6,14 +6,11 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Array, Mask, Real
 from discreet.errors import InfeasibleError
 from discreet.progress import report
 from discreet.solve.linear.program import Program
-from discreet.solve.linear.unknowns import Marks
-
-Vector = NDArray[np.float64]
 
 _NOTHING = 1e-7
 _NEAR = 1e-6
@@ -34,7 +31,7 @@ class Bracket(NamedTuple):
 
 
 def disclosing_cells(
-    X: Any, published: NDArray[Any], targets: Any, known: Marks | None = None
+    X: Any, published: Array, targets: Any, known: Mask | None = None
 ) -> list[tuple[Term, ...]]:
     """For each disclosed target a combination of published cells that gives it.
 
@@ -56,7 +53,7 @@ def disclosing_cells(
 
 
 def bracketing_cells(
-    X: Any, published: NDArray[Any], z: Vector, targets: Any, values: Vector, known: Marks | None
+    X: Any, published: Array, z: Real, targets: Any, values: Real, known: Mask | None
 ) -> list[Bracket | None]:
     r"""For targets that follow from signs, published cells that bound them from both sides.
 
@@ -95,9 +92,7 @@ def bracketing_cells(
     return found
 
 
-def _prepared(
-    X: Any, published: NDArray[Any], targets: Any, known: Marks | None
-) -> tuple[Any, list[Vector]]:
+def _prepared(X: Any, published: Array, targets: Any, known: Mask | None) -> tuple[Any, list[Real]]:
     """Published columns with both signs as variables, and dense targets, on unknown rows."""
     from scipy import sparse
 
@@ -107,7 +102,7 @@ def _prepared(
     return both, list(targets.tocsr()[rows].toarray().T.astype(np.float64))
 
 
-def _terms(matrix: Any, low: Vector, high: Vector, published: NDArray[Any]) -> tuple[Term, ...]:
+def _terms(matrix: Any, low: Real, high: Real, published: Array) -> tuple[Term, ...]:
     """The smallest coefficients of published cells with sums between the given ones."""
     n = matrix.shape[0]
     program = Program(matrix, low, high, np.zeros(n), np.full(n, np.inf), changing="nothing")

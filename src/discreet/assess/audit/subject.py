@@ -7,17 +7,14 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Array, Index, Mask, Real, Whole
 from discreet.assess.cells import true_values
 from discreet.design.base import Design
 from discreet.design.release import COUNT, CellStatus, Protected
 from discreet.design.table import Table
 from discreet.errors import ParameterError
 from discreet.protect.suppress.pattern import Pattern, of_table, published_values
-from discreet.solve.linear.unknowns import Marks
-
-Vector = NDArray[np.float64]
 
 _EXACT = 1e-6  # differences of whole numbers, and shares of other values, that count as none
 _PROGRAMS = 1e-10  # share of the values to which linear programs are exact
@@ -47,15 +44,15 @@ class Subject:
     """
 
     design: Design
-    z: Vector
-    suppressed: Marks
-    primary: Marks
-    lower: Vector
-    upper: Vector
-    y: NDArray[Any] | None = None
-    lone: Marks | None = None
-    owner: NDArray[np.int64] | None = None
-    known: Marks | None = None
+    z: Real
+    suppressed: Mask
+    primary: Mask
+    lower: Real
+    upper: Real
+    y: Array | None = None
+    lone: Mask | None = None
+    owner: Whole | None = None
+    known: Mask | None = None
     differences: Any = None
     whys: tuple[str, ...] = ()
     bounds: tuple[Any, Any] | None = None
@@ -66,12 +63,12 @@ class Subject:
         return self.design.matrix().tocsc()
 
     @cached_property
-    def shown(self) -> NDArray[np.intp]:
+    def shown(self) -> Index:
         """Positions of the published cells that are shown."""
         return np.flatnonzero(~self.suppressed)
 
     @cached_property
-    def hidden(self) -> NDArray[np.intp]:
+    def hidden(self) -> Index:
         """Positions of the published cells that are not shown."""
         return np.flatnonzero(self.suppressed)
 
@@ -86,22 +83,22 @@ class Subject:
         return sparse.hstack([columns, self.differences], format="csc")
 
     @cached_property
-    def is_sensitive(self) -> Marks:
+    def is_sensitive(self) -> Mask:
         """Which targets are sensitive."""
         rest = self.targets.shape[1] - len(self.hidden)
         return np.concatenate([self.primary[self.hidden], np.ones(rest, dtype=bool)])
 
     @cached_property
-    def values(self) -> Vector:
+    def values(self) -> Real:
         """True values of the targets; NaN where they are not at hand."""
         if self.y is not None:
-            found: Vector = (self.targets.T @ self.y).astype(np.float64)
+            found: Real = (self.targets.T @ self.y).astype(np.float64)
             return found
         rest = self.targets.shape[1] - len(self.hidden)
         return np.concatenate([self.z[self.hidden], np.full(rest, np.nan)])
 
     @cached_property
-    def needs(self) -> tuple[Vector, Vector]:
+    def needs(self) -> tuple[Real, Real]:
         """What the intervals of the targets need, below and above; nothing for differences."""
         rest = np.zeros(self.targets.shape[1] - len(self.hidden))
         below, above = self.lower[self.hidden], self.upper[self.hidden]
@@ -112,7 +109,7 @@ class Subject:
         """Whether some value is negative, as far as they are at hand."""
         return bool((self.z < 0).any() or (self.y is not None and (self.y < 0).any()))
 
-    def rounding(self, values: Vector) -> Vector:
+    def rounding(self, values: Real) -> Real:
         """By how much programs on values of this size may be off; amounts are known to a share."""
         size = np.abs(np.where(np.isfinite(values), values, 0.0))
         return _EXACT + _PROGRAMS * size if self.is_whole else _EXACT * np.maximum(1.0, size)
@@ -176,14 +173,14 @@ def _of_release(release: Protected, table: Table | None) -> Subject:
     return Subject(release.design, z, suppressed, suppressed, none, none, **parts, bounds=bounds)
 
 
-def _positive(release: Protected, z: Vector, hidden: Marks) -> tuple[Any, Any] | None:
+def _positive(release: Protected, z: Real, hidden: Mask) -> tuple[Any, Any] | None:
     """Hidden counts are at least one where the release says that empty cells are shown."""
     if release.unit != COUNT or not release.statement.says("empty-cells"):
         return None
     return np.where(hidden & (z != 0), 1.0, -np.inf), np.inf
 
 
-def _sums(release: Protected, table: Table) -> tuple[Vector, dict[str, Any]]:
+def _sums(release: Protected, table: Table) -> tuple[Real, dict[str, Any]]:
     """True sums of a table of magnitudes, and who is alone in its inner cells."""
     given = table.contributions
     sizes = (table.design.n_published, table.design.n_inner)

@@ -7,14 +7,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Real
 from discreet.assess.compare.choose import Line, Selection
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Real = NDArray[np.float64]
 _LEVEL = 0.05
 _DUST = 1e-12
 

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Real
 from discreet.assess.compare.strategy import Error, Strategy, Workload
 from discreet.assess.listing import aligned
 from discreet.design.base import Design
@@ -32,7 +32,6 @@ from discreet.errors import ParameterError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Real = NDArray[np.float64]
 _LARGEST_BIAS = 20_000_000
 
 

@@ -17,16 +17,14 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
-from discreet.design.base import Vector
+from discreet.arrays import Array, Real, Whole
 from discreet.design.blocks import resolve
 from discreet.design.formula import Term
 from discreet.design.structured import StructuredDesign
 from discreet.errors import DesignError
 from discreet.solve.least_squares.basis import Effects
 
-Real = NDArray[np.float64]
 LARGEST_DENSE = 3_000
 _TINY = 1e-9
 
@@ -56,7 +54,7 @@ class Workload:
         self.wide = design.with_margins([*design.terms, *terms])
         self.target = self.columns(design.terms)
 
-    def columns(self, terms: Sequence[Term]) -> NDArray[np.int64]:
+    def columns(self, terms: Sequence[Term]) -> Whole:
         """Published positions of margins in the wide design."""
         blocks = self.blocks(terms)
         parts = [np.arange(*self.wide.slice_of(k).indices(self.wide.n_published)) for k in blocks]
@@ -68,7 +66,7 @@ class Workload:
         return [k for k, block in enumerate(self.wide.blocks) if block.levels in wanted]
 
     @cached_property
-    def representative(self) -> NDArray[np.int64]:
+    def representative(self) -> Whole:
         """For each published cell the first one with the same inner cells."""
         return self.wide.duplicates()
 
@@ -101,8 +99,8 @@ class Strategy:
     """
 
     workload: Workload
-    noisy: NDArray[np.int64]
-    exact: NDArray[np.int64]
+    noisy: Whole
+    exact: Whole
 
     @classmethod
     def of(cls, workload: Workload, perturbed: Sequence[Term], exact: Sequence[Term]) -> Strategy:
@@ -181,7 +179,7 @@ class Strategy:
         return Error(math.sqrt(noise / cells), bias)
 
     def _bias(self, part: Real) -> float:
-        missed: Vector = self.workload.wide.aggregate(part)[self.workload.target]
+        missed: Array = self.workload.wide.aggregate(part)[self.workload.target]
         return float(np.sqrt((missed**2).mean()))
 
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Real
 from discreet.assess.measure import EVERYTHING, Measure, Score
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ _TAIL, _TAIL_OF_FEW = 0.025, 0.01
 
 Rows = Sequence[Mapping[str, Any]]
 Ends = tuple[float, float]
-Real = NDArray[np.float64]
 
 
 def summarise(replicates: pa.Table, measures: Sequence[Measure]) -> pa.Table:

@@ -6,13 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Mask, Whole
 from discreet.assess.measure import NotApplicableError, Score
 from discreet.assess.microdata.record_sets import (
     ORIGINAL,
     SYNTHETIC,
-    Codes,
     RecordMeasure,
     RecordSets,
     row_classes,
@@ -68,7 +67,7 @@ class CorrectAttribution(RecordMeasure):
         return self.score(found["right guesses"], on, parts)
 
 
-def attributed(sets: RecordSets, cells: Codes, targets: Codes) -> dict[str, float]:
+def attributed(sets: RecordSets, cells: Whole, targets: Whole) -> dict[str, float]:
     """Share of right guesses, that of the most frequent value, and how many records they are.
 
     Args:
@@ -92,7 +91,7 @@ def attributed(sets: RecordSets, cells: Codes, targets: Codes) -> dict[str, floa
     }
 
 
-def _certain(cells: Codes, targets: Codes, size: int) -> tuple[NDArray[np.bool_], Codes]:
+def _certain(cells: Whole, targets: Whole, size: int) -> tuple[Mask, Whole]:
     """Which combinations have one target value only, and one of their values."""
     low = np.full(size, np.iinfo(np.int64).max)
     high = np.full(size, -1)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from discreet.arrays import Array
 from discreet.assess.measure import NotApplicableError, Score
 from discreet.assess.microdata.record_sets import (
     ORIGINAL,
@@ -14,7 +15,6 @@ from discreet.assess.microdata.record_sets import (
     RecordMeasure,
     row_classes,
 )
-from discreet.design.base import Vector
 from discreet.errors import UnknownNameError
 
 
@@ -24,7 +24,7 @@ class _Repeated(RecordMeasure):
 
     kind = "risk"
 
-    def counted(self, original: Any, synthetic: Any) -> tuple[str, Vector, Vector]:
+    def counted(self, original: Any, synthetic: Any) -> tuple[str, Array, Array]:
         """The columns in words, and how often each combination of values occurs in both sets."""
         sets = self.sets(original, synthetic)
         names = self.compared(sets.names)

@@ -5,15 +5,13 @@ from __future__ import annotations
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Real
 from discreet.assess.measure import NotApplicableError
 from discreet.assess.microdata.record_sets import ORIGINAL, RecordSets
 
-Matrix = NDArray[np.float64]
 
-
-def main_effects(sets: RecordSets, most: int, *, all_levels: bool = False) -> dict[str, Matrix]:
+def main_effects(sets: RecordSets, most: int, *, all_levels: bool = False) -> dict[str, Real]:
     """The columns of each variable: a number centred and scaled, or indicators of its codes.
 
     Missing numbers are the mean, and have an indicator of their own.
@@ -35,7 +33,7 @@ def main_effects(sets: RecordSets, most: int, *, all_levels: bool = False) -> di
     return found
 
 
-def with_products(blocks: dict[str, Matrix], most: int) -> Matrix:
+def with_products(blocks: dict[str, Real], most: int) -> Real:
     """All columns, their squares, and the products of columns of different variables."""
     width = sum(block.shape[1] for block in blocks.values())
     if width * (width + 1) // 2 + width > most:
@@ -50,7 +48,7 @@ def with_products(blocks: dict[str, Matrix], most: int) -> Matrix:
     return np.hstack(parts)
 
 
-def _number(sets: RecordSets, name: str) -> Matrix:
+def _number(sets: RecordSets, name: str) -> Real:
     values = sets.numbers[name]
     is_missing = np.isnan(values)
     first = values[sets.rows(ORIGINAL)]

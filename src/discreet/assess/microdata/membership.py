@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
+from discreet.arrays import Array
 from discreet.assess.measure import NotApplicableError, Score
 from discreet.assess.microdata.nearest import nearest, places
 from discreet.assess.microdata.record_sets import (
@@ -24,7 +25,6 @@ from discreet.assess.microdata.record_sets import (
     RecordMeasure,
     RecordSets,
 )
-from discreet.design.base import Vector
 
 NO_CONTROL = (
     "give records of the same population that were not synthesized: control=. Set some aside "
@@ -128,7 +128,7 @@ def _reached(sets: RecordSets) -> dict[str, float]:
     }
 
 
-def area(members: Vector, others: Vector) -> float:
+def area(members: Array, others: Array) -> float:
     """Probability that a member's distance is smaller than another one's; ties count half."""
     ordered = np.sort(others)
     below = np.searchsorted(ordered, members, side="left")
@@ -137,7 +137,7 @@ def area(members: Vector, others: Vector) -> float:
     return float(beaten.mean() / len(others))
 
 
-def advantage(members: Vector, others: Vector) -> float:
+def advantage(members: Array, others: Array) -> float:
     """Largest difference of the shares of members and others within a distance."""
     thresholds = np.unique(members)
     hits = np.searchsorted(np.sort(members), thresholds, side="right") / len(members)
@@ -145,7 +145,7 @@ def advantage(members: Vector, others: Vector) -> float:
     return float(max(0.0, (hits - alarms).max()))
 
 
-def _found(members: Vector, others: Vector, alarms: float) -> float:
+def _found(members: Array, others: Array, alarms: float) -> float:
     """Share of members within the largest distance that has few enough false alarms."""
     ordered = np.sort(others)
     limit = ordered[min(math.floor(alarms * len(ordered)), len(ordered) - 1)]

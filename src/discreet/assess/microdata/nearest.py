@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from scipy.spatial import KDTree
 
+from discreet.arrays import Array, Real
 from discreet.assess.measure import POSITIVE, Score
-from discreet.assess.microdata.matrix import Matrix, main_effects
+from discreet.assess.microdata.matrix import main_effects
 from discreet.assess.microdata.record_sets import (
     CONTROL,
     ORIGINAL,
@@ -17,13 +18,12 @@ from discreet.assess.microdata.record_sets import (
     RecordMeasure,
     RecordSets,
 )
-from discreet.design.base import Vector
 
 _MOST = 300
 _SHARES = {"minimum": 0.0, "5 %": 0.05, "median": 0.5, "95 %": 0.95, "maximum": 1.0}
 
 
-def places(sets: RecordSets) -> Matrix:
+def places(sets: RecordSets) -> Real:
     r"""Records as points, the same for equal records.
 
     A number counts in standard deviations of the original, and two different codes are at
@@ -34,7 +34,7 @@ def places(sets: RecordSets) -> Matrix:
     return np.hstack(scaled)
 
 
-def nearest(points: Matrix, others: Matrix) -> Vector:
+def nearest(points: Real, others: Real) -> Array:
     """Distance of each point to the nearest of the others.
 
     Points that many records share are looked at once, since trees cannot split them.

@@ -7,19 +7,18 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg
 from scipy.special import stdtrit
 
+from discreet.arrays import Array, Index, Real
 from discreet.assess.measure import NotApplicableError, Score
-from discreet.assess.microdata.matrix import Matrix, main_effects
+from discreet.assess.microdata.matrix import main_effects
 from discreet.assess.microdata.record_sets import ORIGINAL, SYNTHETIC, RecordMeasure, RecordSets
-from discreet.design.base import Vector
 from discreet.errors import ParameterError
 
 _MOST = 1_000
 _DEPENDENT = 1e-9
-Intervals = tuple[Vector, Vector]
+Intervals = tuple[Array, Array]
 
 
 @dataclass(frozen=True)
@@ -110,7 +109,7 @@ def overlap(low: float, high: float, other_low: float, other_high: float) -> flo
     return max(0.0, 0.5 * (common / widths[0] + common / widths[1]))
 
 
-def intervals(X: Matrix, y: Vector, level: float) -> Intervals:
+def intervals(X: Real, y: Array, level: float) -> Intervals:
     """Confidence intervals of the coefficients; NaN for those that cannot be estimated."""
     kept = _independent(X)
     freedom = len(y) - len(kept)
@@ -126,7 +125,7 @@ def intervals(X: Matrix, y: Vector, level: float) -> Intervals:
     return low, high
 
 
-def _independent(X: Matrix) -> NDArray[np.intp]:
+def _independent(X: Real) -> Index:
     """Places of columns of which none depends on those before it."""
     R = linalg.qr(X, mode="r")[0]
     size = np.sqrt(np.einsum("ij,ij->j", X, X))

@@ -9,10 +9,10 @@ import numpy as np
 from scipy import linalg
 from scipy.special import expit
 
+from discreet.arrays import Array, Real
 from discreet.assess.measure import POSITIVE, Score
-from discreet.assess.microdata.matrix import Matrix, main_effects, with_products
+from discreet.assess.microdata.matrix import main_effects, with_products
 from discreet.assess.microdata.record_sets import SYNTHETIC, RecordMeasure
-from discreet.design.base import Vector
 from discreet.errors import ParameterError
 
 _MOST = 600
@@ -106,7 +106,7 @@ class PropensityRatio(PropensityError):
         return self.score(found["ratio"], self.on(original, synthetic), _parts(found))
 
 
-def fitted_probabilities(X: Matrix, is_one: np.ndarray) -> Vector:
+def fitted_probabilities(X: Real, is_one: np.ndarray) -> Array:
     """Probabilities of a logistic regression by Newton's method.
 
     Where the records can be told apart without error there is no largest likelihood; the steps
@@ -132,7 +132,7 @@ def fitted_probabilities(X: Matrix, is_one: np.ndarray) -> Vector:
     return np.asarray(expit(eta))
 
 
-def _step(eta: Vector, direction: Vector, t: Vector, likelihood: float) -> tuple[Vector, float]:
+def _step(eta: Array, direction: Array, t: Array, likelihood: float) -> tuple[Array, float]:
     """The longest of ever shorter steps that does not lose likelihood, and what it gains."""
     size = 1.0
     while size > 1e-6:
@@ -144,11 +144,11 @@ def _step(eta: Vector, direction: Vector, t: Vector, likelihood: float) -> tuple
     return eta, 0.0
 
 
-def _log_likelihood(eta: Vector, t: Vector) -> float:
+def _log_likelihood(eta: Array, t: Array) -> float:
     return float(t @ eta - np.logaddexp(0, eta).sum())
 
 
-def _independent(X: Matrix) -> Matrix:
+def _independent(X: Real) -> Real:
     """Columns of which none depends on the others, the first one kept."""
     size = np.sqrt(np.einsum("ij,ij->j", X, X))
     X = X[:, size > 0] / size[size > 0]

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Array, Mask, Whole
 from discreet.assess.measure import BaseMeasure, NotApplicableError, Score
-from discreet.design.base import Vector
 from discreet.design.frames import is_numeric, to_arrow
 from discreet.errors import DataError, UnknownNameError
 from discreet.synthesize.records import read_records
@@ -19,7 +18,6 @@ from discreet.synthesize.result import Synthesized
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Codes = NDArray[np.int64]
 
 ORIGINAL, SYNTHETIC, CONTROL = 0, 1, 2
 """Places of the sets."""
@@ -39,8 +37,8 @@ class RecordSets:
       sizes: Number of records in each set.
     """
 
-    numbers: dict[str, Vector]
-    codes: dict[str, Codes]
+    numbers: dict[str, Array]
+    codes: dict[str, Whole]
     labels: dict[str, list[str | None]]
     sizes: tuple[int, ...]
 
@@ -65,13 +63,13 @@ class RecordSets:
         start = sum(self.sizes[:place])
         return slice(start, start + self.sizes[place])
 
-    def is_in(self, place: int) -> NDArray[np.bool_]:
+    def is_in(self, place: int) -> Mask:
         """Which of all rows belong to a set."""
         inside = np.zeros(sum(self.sizes), dtype=bool)
         inside[self.rows(place)] = True
         return inside
 
-    def classes(self, name: str, number: int) -> Codes:
+    def classes(self, name: str, number: int) -> Whole:
         """A column as codes; numbers are cut at quantiles of the original."""
         if name in self.codes:
             return self.codes[name]
@@ -83,7 +81,7 @@ class RecordSets:
         cut = np.searchsorted(cuts, values, side="left").astype(np.int64)
         return np.where(np.isnan(values), len(cuts) + 1, cut)
 
-    def exact(self, name: str) -> Codes:
+    def exact(self, name: str) -> Whole:
         """A column as codes that are the same where values are, up to rounding."""
         if name in self.codes:
             return self.codes[name]
@@ -136,8 +134,8 @@ def record_sets(
     if any(not len(table) for table in tables):
         raise DataError("there are no records in one of the sets that are compared.")
     names = _common(tables, columns)
-    numbers: dict[str, Vector] = {}
-    coded: dict[str, Codes] = {}
+    numbers: dict[str, Array] = {}
+    coded: dict[str, Whole] = {}
     labels: dict[str, list[str | None]] = {}
     for name in names:
         parts = [table.column(name) for table in tables]
@@ -149,7 +147,7 @@ def record_sets(
     return RecordSets(numbers, coded, labels, tuple(len(table) for table in tables))
 
 
-def row_classes(columns: Sequence[Codes]) -> Codes:
+def row_classes(columns: Sequence[Whole]) -> Whole:
     """One code for each combination of codes, numbered from 0."""
     found = np.zeros(len(columns[0]), dtype=np.int64)
     for column in columns:
@@ -176,7 +174,7 @@ def _common(tables: Sequence[pa.Table], columns: Sequence[str] | None) -> list[s
     return names
 
 
-def _numbers(parts: Sequence[pa.ChunkedArray]) -> Vector | None:
+def _numbers(parts: Sequence[pa.ChunkedArray]) -> Array | None:
     """Numbers, where all parts hold numbers, or one does and the texts of the others are some."""
     import pyarrow as pa
 
@@ -188,14 +186,14 @@ def _numbers(parts: Sequence[pa.ChunkedArray]) -> Vector | None:
         return None
 
 
-def _floats(column: pa.ChunkedArray) -> Vector:
+def _floats(column: pa.ChunkedArray) -> Array:
     import pyarrow as pa
 
     values = column.cast(pa.float64()).combine_chunks()
     return np.array(values.to_numpy(zero_copy_only=False), dtype=np.float64)
 
 
-def _coded(parts: Sequence[pa.ChunkedArray]) -> tuple[Codes, list[str | None]]:
+def _coded(parts: Sequence[pa.ChunkedArray]) -> tuple[Whole, list[str | None]]:
     import pyarrow as pa
 
     texts = [chunk for part in parts for chunk in part.cast(pa.string()).chunks]

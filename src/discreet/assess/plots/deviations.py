@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Real
 from discreet.assess.cells import pairs
 from discreet.assess.plots.style import PALETTE, altair_module, styled
 from discreet.design.release import Protected
@@ -65,13 +65,13 @@ def deviations(
     return chart
 
 
-def _deviations(table: Table, drawn: Protected | Sequence[Protected]) -> NDArray[np.float64]:
+def _deviations(table: Table, drawn: Protected | Sequence[Protected]) -> Real:
     several = [drawn] if isinstance(drawn, Protected) else drawn
     moved = [pair.g - pair.f for pair in (pairs(table, release) for release in several)]
     return np.concatenate(moved).astype(np.float64)
 
 
-def _scale(moved: NDArray[np.float64]) -> tuple[int, float]:
+def _scale(moved: Real) -> tuple[int, float]:
     """How many bars there are on each side of zero, and how wide they are.
 
     Bars are one wide where that shows nearly all cells; wider ones are round numbers.
@@ -81,9 +81,7 @@ def _scale(moved: NDArray[np.float64]) -> tuple[int, float]:
     return math.ceil(most / width), width
 
 
-def _histogram(
-    label: str, moved: NDArray[np.float64], reach: int, width: float
-) -> list[dict[str, Any]]:
+def _histogram(label: str, moved: Real, reach: int, width: float) -> list[dict[str, Any]]:
     """Bars centred on multiples of the width; the outermost hold what lies beyond."""
     place = np.clip(np.floor(moved / width + 0.5), -reach, reach)
     bars, cells = np.unique(place, return_counts=True)

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Real
 from discreet.assess.cells import pairs
 from discreet.assess.plots.style import altair_module, styled
 from discreet.design.release import Protected
@@ -57,7 +57,7 @@ def transitions(
 
 def _laws(
     matrix: TransitionMatrix, table: Table, drawn: Sequence[Protected], largest: int
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+) -> tuple[Real, Real]:
     """Expected probabilities and observed numbers of cells, row by row."""
     reach = matrix.max_move
     law = np.zeros((largest + 2, 2 * reach + 1))
@@ -75,8 +75,8 @@ def _laws(
 
 def _rows(
     matrix: TransitionMatrix,
-    law: NDArray[np.float64],
-    counts: NDArray[np.float64],
+    law: Real,
+    counts: Real,
     largest: int,
 ) -> list[dict[str, Any]]:
     found = []

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import permutations
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Array, Real, Whole
 from discreet.assess.cells import (
     block_name,
     columns,
@@ -22,12 +21,9 @@ from discreet.assess.listing import grouped
 from discreet.assess.measure import BaseMeasure, NotApplicableError, Score
 from discreet.assess.utility.additivity import containing
 from discreet.design.axis import OUTSIDE
-from discreet.design.base import Vector
 from discreet.design.release import Protected
 from discreet.design.structured import StructuredDesign
 from discreet.design.table import Table
-
-Places = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -82,7 +78,7 @@ class Differencing(BaseMeasure):
         return self.score(sum(parts["revealed"]) / sum(parts["small"]), "published counts", parts)
 
 
-def _inside(design: StructuredDesign) -> Iterator[tuple[int, int, Places]]:
+def _inside(design: StructuredDesign) -> Iterator[tuple[int, int, Whole]]:
     """Pairs of tables, and for each cell of the second the cell of the first that contains it.
 
     The tables differ in one variable; cells that lie in no single cell have the place -1.
@@ -99,14 +95,14 @@ def _inside(design: StructuredDesign) -> Iterator[tuple[int, int, Places]]:
                 yield coarse, fine, places
 
 
-def _places(design: StructuredDesign, coarse: int, fine: int, a: int) -> Places:
+def _places(design: StructuredDesign, coarse: int, fine: int, a: int) -> Whole:
     outer, inner = design.blocks[coarse], design.blocks[fine]
     below, above = inner.levels[a], outer.levels[a]
     cells = design.block_cells(fine)
     if below is None:
         return np.full(len(cells), OUTSIDE, dtype=np.int64)
     up = np.zeros(len(below), np.int32) if above is None else containing(below, above)
-    codes: list[NDArray[Any]] = list(np.unravel_index(cells, inner.shape))
+    codes: list[Array] = list(np.unravel_index(cells, inner.shape))
     codes[a] = up[codes[a]]
     found = codes[a] != OUTSIDE
     flat = np.ravel_multi_index([np.where(found, c, 0) for c in codes], outer.shape)
@@ -114,8 +110,8 @@ def _places(design: StructuredDesign, coarse: int, fine: int, a: int) -> Places:
 
 
 def _differences(
-    design: StructuredDesign, values: Vector, coarse: int, fine: int, places: Places
-) -> NDArray[np.float64]:
+    design: StructuredDesign, values: Array, coarse: int, fine: int, places: Whole
+) -> Real:
     """Cells minus each cell inside them, then minus the sum where there are several."""
     found = places != OUTSIDE
     at = places[found]

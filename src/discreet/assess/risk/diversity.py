@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Index, Real
 from discreet.assess.measure import NotApplicableError, Score
-from discreet.assess.risk.groups import GroupMeasure, Groups, Real
+from discreet.assess.risk.groups import GroupMeasure, Groups
 from discreet.design.release import Protected
 from discreet.design.table import Table
 
@@ -96,7 +96,7 @@ class TCloseness(GroupMeasure):
         return self.score(distance.max(), groups.layout.on, parts)
 
 
-def _released_shares(groups: Groups) -> tuple[NDArray[np.intp], Real]:
+def _released_shares(groups: Groups) -> tuple[Index, Real]:
     """Groups with records that are released as not empty, and the shares of their categories."""
     size = groups.released.sum(axis=1)
     chosen = np.flatnonzero(groups.occurs & (size > 0))

@@ -19,14 +19,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from numpy.typing import NDArray
 
+from discreet.arrays import Real
 from discreet.assess.cells import PairMeasure, finest_parts
 from discreet.assess.measure import NotApplicableError, Score
 from discreet.design.release import Protected
 from discreet.design.table import Table
-
-Real = NDArray[np.float64]
 
 
 def entropy_risk(true: npt.ArrayLike, released: npt.ArrayLike, *, repaired: bool = False) -> float:

@@ -8,16 +8,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Array, Mask, Real, Whole
 from discreet.assess.cells import released_values, require_counts, true_values
 from discreet.assess.measure import NO_SENSITIVE, BaseMeasure, NotApplicableError
-from discreet.design.base import Design, Vector
+from discreet.design.base import Design
 from discreet.design.release import Protected
 from discreet.design.table import Table
 from discreet.errors import ParameterError, UnknownNameError
 
-Real = NDArray[np.float64]
 _SPARE = 4  # combinations are numbered as they are while the crossing is at most this much larger
 
 
@@ -37,9 +36,9 @@ class Layout:
     design: Design
     sensitive: int
     quasi: tuple[int, ...]
-    flat: NDArray[np.int64]
-    group: NDArray[np.int64]
-    category: NDArray[np.int64]
+    flat: Whole
+    group: Whole
+    category: Whole
 
     @property
     def n_categories(self) -> int:
@@ -53,14 +52,14 @@ class Layout:
         known = ", ".join(names[a] for a in self.quasi) or "nothing"
         return f"{names[self.sensitive]} given {known}"
 
-    def spread(self, inner: Vector) -> Real:
+    def spread(self, inner: Array) -> Real:
         """Inner values as groups × categories; other variables are summed over."""
         size = len(self.flat) * self.n_categories
         place = self.group * self.n_categories + self.category
         sums = np.bincount(place, weights=inner, minlength=size)
         return sums.astype(np.float64, copy=False).reshape(len(self.flat), self.n_categories)
 
-    def labels(self, chosen: Vector) -> dict[str, Any]:
+    def labels(self, chosen: Array) -> dict[str, Any]:
         """Code columns of some of the groups."""
         import pyarrow as pa
 
@@ -85,7 +84,7 @@ class Groups:
     released: Real
 
     @property
-    def occurs(self) -> NDArray[np.bool_]:
+    def occurs(self) -> Mask:
         """Which groups have records."""
         return np.asarray(self.true.sum(axis=1) > 0)
 
@@ -148,9 +147,7 @@ def layout(design: Design, sensitive: str | None, quasi: Sequence[str] | None = 
     return Layout(design, a, axes, flat, group, codes[a].astype(np.int64))
 
 
-def _numbered(
-    codes: list[NDArray[Any]], shape: list[int], design: Design
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _numbered(codes: list[Array], shape: list[int], design: Design) -> tuple[Whole, Whole]:
     """Positions of the groups in their crossing, and the group of each inner cell."""
     if not codes:
         return np.zeros(1, dtype=np.int64), np.zeros(design.n_inner, dtype=np.int64)
@@ -163,7 +160,7 @@ def _numbered(
     return np.unique(flat, return_inverse=True)
 
 
-def _shown(release: Protected) -> Vector:
+def _shown(release: Protected) -> Array:
     """Released inner frequencies, negatives set to zero."""
     require_counts(release)
     y = released_values(release, "inner")

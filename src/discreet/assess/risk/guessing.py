@@ -16,12 +16,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Array, Index, Mask, Real
 from discreet.assess.cells import true_values
 from discreet.assess.measure import NotApplicableError
-from discreet.assess.risk.groups import Groups, Layout, Real
-from discreet.design.base import Vector
+from discreet.assess.risk.groups import Groups, Layout
 from discreet.design.release import Protected
 from discreet.design.table import Table
 from discreet.progress import report
@@ -38,7 +37,7 @@ class Guess:
     """
 
     probability: Real
-    winners: NDArray[np.bool_]
+    winners: Mask
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,13 +53,13 @@ class Guesses:
     """
 
     layout: Layout
-    occurs: NDArray[np.bool_]
+    occurs: Mask
     original: Guess
     released: Guess
     success: Real
 
     @property
-    def agree(self) -> NDArray[np.bool_]:
+    def agree(self) -> Mask:
         """Whether truth and release lead to the same guess."""
         return np.asarray((self.original.winners & self.released.winners).any(axis=1))
 
@@ -114,8 +113,8 @@ def refitted_guess(
 
 
 def _without_each(
-    release: Protected, insiders: NDArray[np.intp], fitter: Fitter
-) -> Iterator[tuple[int, Vector]]:
+    release: Protected, insiders: Index, fitter: Fitter
+) -> Iterator[tuple[int, Array]]:
     """Each insider with the inner cells fitted to the published ones without one record there."""
     refit, weights = fitter.prepare(release.design), release.fit_weights()
     X = release.design.matrix()

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from discreet.assess.cells import CLASS_STARTS, Mask, PairMeasure, by_class
+from discreet.arrays import Array, Mask
+from discreet.assess.cells import CLASS_STARTS, PairMeasure, by_class
 from discreet.assess.measure import NotApplicableError, Score
-from discreet.design.base import Vector
 from discreet.design.release import Protected
 from discreet.design.table import Table
 
 
-def unchanged(f: Vector, g: Vector) -> Mask:
+def unchanged(f: Array, g: Array) -> Mask:
     """Whether the released value, rounded to a whole number, is the true one."""
     return np.asarray(np.abs(g - f) < 0.5)
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Array, Index, Mask, Whole
 from discreet.assess.cells import (
     NEARLY_ZERO,
     block_name,
@@ -22,7 +22,6 @@ from discreet.assess.cells import (
 from discreet.assess.measure import NO_SENSITIVE, NotApplicableError, Score
 from discreet.assess.risk.exact import Exact
 from discreet.assess.risk.groups import GroupMeasure
-from discreet.design.base import Vector
 from discreet.design.product import LARGEST_DENSE
 from discreet.design.release import Protected
 from discreet.design.structured import StructuredDesign
@@ -86,9 +85,7 @@ class TableDisclosure(GroupMeasure):
         known = names if self.quasi is None else self.quasi
         return names.index(self.sensitive), {names.index(name) for name in known}
 
-    def _count(
-        self, design: StructuredDesign, k: int, sensitive: int, f: Vector, g: Vector
-    ) -> Exact:
+    def _count(self, design: StructuredDesign, k: int, sensitive: int, f: Array, g: Array) -> Exact:
         """Disclosed groups of one table; a withheld cell leaves its category possible."""
         codes = list(np.unravel_index(design.block_cells(k), design.blocks[k].shape))
         category = codes[sensitive]
@@ -150,19 +147,17 @@ class IntersectionDisclosure(GroupMeasure):
         counts = _matched(found[0], found[1], occurs)
         return self.score(counts.f_score(self.beta), where.on, counts.parts(self.beta))
 
-    def _filled(
-        self, table: Table, release: Protected, possible: NDArray[np.bool_]
-    ) -> NDArray[np.bool_]:
+    def _filled(self, table: Table, release: Protected, possible: Mask) -> Mask:
         """Inner cells with records; those that may have some where inner cells are unknown."""
         if table.inner is None:
             return possible
         return np.asarray(true_values(table, release.design, "inner") > 0)
 
 
-Found = tuple[NDArray[np.int64], NDArray[np.int64]]
+Found = tuple[Whole, Whole]
 
 
-def _single(group: Vector, category: Vector, possible: Vector) -> Found:
+def _single(group: Array, category: Array, possible: Array) -> Found:
     """Groups that have one possible category, and which one it is."""
     order = np.lexsort((category[possible], group[possible]))
     groups, categories = group[possible][order], category[possible][order]
@@ -171,7 +166,7 @@ def _single(group: Vector, category: Vector, possible: Vector) -> Found:
     return groups[first][one], categories[first][one]
 
 
-def _ends(groups: Vector) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _ends(groups: Array) -> tuple[Index, Index]:
     """First and last position of every run of equal entries."""
     change = np.flatnonzero(np.diff(groups)) + 1
     if not len(groups):
@@ -179,7 +174,7 @@ def _ends(groups: Vector) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     return np.append(0, change), np.append(change - 1, len(groups) - 1)
 
 
-def _matched(true: Found, shown: Found, occurs: Vector) -> Exact:
+def _matched(true: Found, shown: Found, occurs: Array) -> Exact:
     """Disclosures in truth and in the release among groups with records, and the common ones."""
     real, seen = (np.isin(groups, occurs) for groups, _ in (true, shown))
     _, i, j = np.intersect1d(true[0][real], shown[0][seen], return_indices=True)

@@ -8,18 +8,16 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from discreet.assess.cells import Mask, block_name, finer, related, structured, without_withheld
+from discreet.arrays import Array, Mask, Real, Whole32
+from discreet.assess.cells import block_name, finer, related, structured, without_withheld
 from discreet.assess.measure import POSITIVE, BaseMeasure, NotApplicableError, Score
-from discreet.design.axis import OUTSIDE, Groups, Level
-from discreet.design.base import Vector
+from discreet.design.axis import OUTSIDE, Level
 from discreet.design.blocks import Block
 from discreet.design.release import Protected
 from discreet.design.structured import StructuredDesign, ranked
 from discreet.design.table import Table
 
-Real = NDArray[np.float64]
 Gap = tuple[str, str, Real]
 
 
@@ -94,9 +92,9 @@ class _Steps:
     """Which groups of one level sum up to which groups of another; found once per pair."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[Level, Level], tuple[Groups, Mask]] = {}
+        self._known: dict[tuple[Level, Level], tuple[Whole32, Mask]] = {}
 
-    def __call__(self, fine: Level, coarse: Level) -> tuple[Groups, Mask]:
+    def __call__(self, fine: Level, coarse: Level) -> tuple[Whole32, Mask]:
         """The coarse group of each fine one (-1: none), and the coarse groups that are covered."""
         pair = (fine, coarse)
         if pair not in self._known:
@@ -110,7 +108,7 @@ class _Steps:
         return fine is not None and bool(self(fine, coarse)[1].any())
 
 
-def _step(fine: Level, coarse: Level) -> tuple[Groups, Mask]:
+def _step(fine: Level, coarse: Level) -> tuple[Whole32, Mask]:
     """A coarse group is covered when it is a union of whole fine groups.
 
     Branches of unequal depth cover some groups of the level above and not others.
@@ -123,7 +121,7 @@ def _step(fine: Level, coarse: Level) -> tuple[Groups, Mask]:
     return np.where((up != OUTSIDE) & covered[up], up, OUTSIDE), covered
 
 
-def containing(fine: Level, coarse: Level) -> Groups:
+def containing(fine: Level, coarse: Level) -> Whole32:
     """The coarse group that holds all of a fine one; -1 where there is none."""
     inside = fine.group != OUTSIDE
     low = np.full(len(fine), len(coarse), dtype=np.int32)
@@ -179,7 +177,7 @@ def _disagreement(
     return np.abs(np.subtract(*sums))[covered]
 
 
-def _places(design: StructuredDesign, k: int, target: Block, steps: _Steps) -> Vector:
+def _places(design: StructuredDesign, k: int, target: Block, steps: _Steps) -> Array:
     """Where each cell of block `k` lies in the crossing of a coarser one; -1: outside."""
     block = design.blocks[k]
     groups = np.unravel_index(design.block_cells(k), block.shape)
@@ -193,7 +191,7 @@ def _places(design: StructuredDesign, k: int, target: Block, steps: _Steps) -> V
     return np.where(inside, flat, OUTSIDE)
 
 
-def _covered(block: Block, target: Block, cells: Vector, steps: _Steps) -> Mask:
+def _covered(block: Block, target: Block, cells: Array, steps: _Steps) -> Mask:
     """Which cells of the target are sums of cells of the block."""
     whole = np.ones(len(cells), dtype=bool)
     groups = np.unravel_index(cells, target.shape)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Array
 from discreet.assess.cells import block_name, released_values, structured, true_values
 from discreet.assess.measure import (
     NO_MECHANISM,
@@ -27,8 +27,7 @@ from discreet.release.inference.law import step_size
 if TYPE_CHECKING:
     from discreet.noise.matrix import TransitionMatrix
 
-Matrix = NDArray[Any]
-Tested = tuple[str, ChiSquareTest, Matrix]
+Tested = tuple[str, ChiSquareTest, Array]
 
 
 @dataclass(frozen=True)
@@ -178,7 +177,7 @@ def noise_step(release: Protected) -> float:
         raise NotApplicableError(str(error)) from None
 
 
-def two_way_tables(table: Table, release: Protected) -> Iterator[tuple[str, Matrix, Matrix]]:
+def two_way_tables(table: Table, release: Protected) -> Iterator[tuple[str, Array, Array]]:
     """Name, true and released matrix of every published two-way table that is fully shown."""
     design = structured(release.design)
     f = true_values(table, design, "published", release.unit)

@@ -9,16 +9,16 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from discreet.arrays import Array
 from discreet.assess.cells import CLASS_STARTS, PairMeasure, Pairs, by_class, check_choice
 from discreet.assess.measure import EVERYTHING, POSITIVE, NotApplicableError, Score
-from discreet.design.base import Vector
 from discreet.design.release import Protected
 from discreet.design.table import Table
 
 Summary = Literal["mean", "median", "max", "root-mean-square"]
 
 
-SUMMARIES: dict[Summary, Callable[[Vector], Any]] = {
+SUMMARIES: dict[Summary, Callable[[Array], Any]] = {
     "mean": np.mean,
     "median": np.median,
     "max": np.max,
@@ -144,7 +144,7 @@ class InaccurateCells(PairMeasure):
         return self.score(off.mean(), pair.on, by_class(f, off, self.classes, {"share": np.mean}))
 
 
-def _relative(pair: Pairs) -> tuple[Vector, Vector]:
+def _relative(pair: Pairs) -> tuple[Array, Array]:
     """True values and relative deviations of the cells that are not empty."""
     filled = pair.f > 0
     if not filled.any():

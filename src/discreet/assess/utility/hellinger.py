@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from discreet.arrays import Array
 from discreet.assess.cells import PairMeasure, Pairs, columns
 from discreet.assess.measure import POSITIVE, NotApplicableError, Score
-from discreet.design.base import Vector
 from discreet.design.release import Protected
 from discreet.design.table import Table
 
 
-def hellinger(f: Vector, g: Vector) -> float:
+def hellinger(f: Array, g: Array) -> float:
     r"""The distance :math:`\sqrt{\tfrac12\sum(\sqrt{f} - \mathrm{sign}(g)\sqrt{|g|})^2}`.
 
     The sign lets released values be negative; without negative ones it changes nothing.

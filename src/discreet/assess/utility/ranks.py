@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Array, Real
 from discreet.assess.cells import PairMeasure, columns
 from discreet.assess.measure import POSITIVE, NotApplicableError, Score
-from discreet.design.base import Vector
 from discreet.design.release import Protected
 from discreet.design.table import Table
 
@@ -61,7 +60,7 @@ class RankCorrelation(PairMeasure):
             np.clip(value, *CORRELATION), pair.on, columns(("table", "cells", "correlation"), rows)
         )
 
-    def _correlation(self, f: Vector, g: Vector) -> float:
+    def _correlation(self, f: Array, g: Array) -> float:
         from scipy.stats import kendalltau
 
         if self.concordance:
@@ -96,7 +95,7 @@ class LargestRankMove(PairMeasure):
         return self.score(value, pair.on, columns(("table", "cells", "largest_move"), rows))
 
 
-def _ranks(values: Vector) -> NDArray[np.float64]:
+def _ranks(values: Array) -> Real:
     from scipy.stats import rankdata
 
     return rankdata(values)

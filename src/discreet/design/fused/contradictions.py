@@ -20,12 +20,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
 
+from discreet.arrays import Real, Whole
 from discreet.design.product import ProductDesign
 
-Vector = NDArray[np.float64]
 Effect = tuple[int, ...]
 Slot = tuple[int, Effect]
 
@@ -54,9 +53,9 @@ class Contradictions:
             if all(level is None or level.is_identity for level in block.levels)
         }
 
-    def part(self, values: Vector) -> Vector:
+    def part(self, values: Real) -> Real:
         """The contradictory part; values less this part are the margins of some table."""
-        found: Vector = self._members @ (self._disagreement @ (self._means @ values))
+        found: Real = self._members @ (self._disagreement @ (self._means @ values))
         return found
 
     def on_gpu(self) -> Contradictions:
@@ -100,7 +99,7 @@ class Contradictions:
         return starts
 
     @cached_property
-    def _spreads(self) -> Vector:
+    def _spreads(self) -> Real:
         """For each mean the number of cells it is taken over."""
         return np.concatenate(
             [np.full(self._size(effect), self._spread(k, effect)) for k, effect in self._starts]
@@ -156,10 +155,10 @@ def _subsets(axes: Effect) -> list[Effect]:
     return [s for size in range(len(axes) + 1) for s in itertools.combinations(axes, size)]
 
 
-def _positions(shape: tuple[int, ...], axes: Effect, effect: Effect) -> NDArray[np.int64]:
+def _positions(shape: tuple[int, ...], axes: Effect, effect: Effect) -> Whole:
     """For each cell over some axes the position of its cell over fewer of them."""
     index = np.indices(shape, sparse=True) if shape else ()
-    place: NDArray[np.int64] = np.zeros((1,) * len(shape), dtype=np.int64)
+    place: Whole = np.zeros((1,) * len(shape), dtype=np.int64)
     for a, size, codes in zip(axes, shape, index, strict=True):
         if a in effect:
             place = place * size + codes
@@ -167,9 +166,9 @@ def _positions(shape: tuple[int, ...], axes: Effect, effect: Effect) -> NDArray[
 
 
 def _sparse(
-    rows: Sequence[NDArray[np.int64]],
-    columns: Sequence[NDArray[np.int64]],
-    entries: Sequence[Vector] | None,
+    rows: Sequence[Whole],
+    columns: Sequence[Whole],
+    entries: Sequence[Real] | None,
     shape: tuple[int, int],
 ) -> csr_array:
     if not rows:

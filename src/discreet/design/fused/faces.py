@@ -15,15 +15,14 @@ from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Array, Real, Whole
 from discreet.design.axis import Level
 from discreet.design.blocks import Block
 from discreet.design.product import ProductDesign, sum_groups, take_groups
 from discreet.design.structured import StructuredDesign
-from discreet.design.support import Lift, Mask
+from discreet.design.support import Lift, Possible
 
-Vector = NDArray[np.float64]
 AxisSet = tuple[int, ...]
 Place = tuple[int, ...]
 
@@ -43,7 +42,7 @@ class Faces:
 
     lift: Lift[ProductDesign]
     order: AxisSet
-    masks: tuple[Mask, ...] = ()
+    masks: tuple[Possible, ...] = ()
 
     @classmethod
     def of(cls, design: StructuredDesign) -> Self:
@@ -97,7 +96,7 @@ class Faces:
         return faces
 
     @cached_property
-    def offsets(self) -> NDArray[np.int64]:
+    def offsets(self) -> Whole:
         """Where each face starts in a vector that holds them all, and its length at the end."""
         lengths = [math.prod(self.sizes[p] for p in face) for face in self.sets]
         return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
@@ -107,11 +106,11 @@ class Faces:
         """Cells of all faces together."""
         return int(self.offsets[-1])
 
-    def spread(self, values: Vector) -> Vector:
+    def spread(self, values: Real) -> Real:
         """Published values on the faces: each cell gets the sum of the blocks it lies in."""
         values = self.lift.widened(values)
         if self._order is not None:
-            laid: Vector = values[self._order[0]]
+            laid: Real = values[self._order[0]]
             return laid
         faces = np.zeros_like(values, shape=self.n)
         for k, block in enumerate(self.design.blocks):
@@ -122,7 +121,7 @@ class Faces:
             self.view(faces, self._home[k])[...] += self._laid(wide, self._home[k])
         return faces
 
-    def published(self, faces: Vector) -> Vector:
+    def published(self, faces: Real) -> Real:
         """Published values summed from the faces: the adjoint of `spread`."""
         if self._order is not None:
             return self.lift.taken(faces[self._order[1]])
@@ -147,7 +146,7 @@ class Faces:
             found.append(min(inside, key=lambda f: length[f]))
         return found
 
-    def _moved(self, values: NDArray[Any]) -> Any:
+    def _moved(self, values: Array) -> Any:
         """An array where the passes compute."""
         return values
 
@@ -175,27 +174,27 @@ class Faces:
         """Where axes of the design come in the order of the pass."""
         return tuple(p for p, a in enumerate(self.order) if a in axes)
 
-    def _taken(self, wide: Vector, level: Level, a: int) -> Vector:
+    def _taken(self, wide: Real, level: Level, a: int) -> Real:
         """Values of groups along an axis as values of its categories."""
         return take_groups(wide, level.group, a)
 
-    def _summed_up(self, values: Vector, level: Level, a: int) -> Vector:
+    def _summed_up(self, values: Real, level: Level, a: int) -> Real:
         """Values of categories along an axis, summed into groups."""
         return sum_groups(values, level.group, a)
 
     def _slice(self, f: int) -> slice:
         return slice(int(self.offsets[f]), int(self.offsets[f + 1]))
 
-    def view(self, faces: Vector, f: int) -> Vector:
+    def view(self, faces: Real, f: int) -> Real:
         """One face of a vector that holds them all, as an array over its axes."""
         return faces[self._slice(f)].reshape([self.sizes[p] for p in self.sets[f]])
 
-    def _laid(self, wide: NDArray[Any], f: int) -> NDArray[Any]:
+    def _laid(self, wide: Array, f: int) -> Array:
         """An array over the design's axes as one over the axes of a face."""
         ordered = wide.transpose(self.order)
         return ordered.reshape([ordered.shape[p] for p in self.sets[f]])
 
-    def _summed(self, faces: Vector, f: int, block: Block) -> Vector:
+    def _summed(self, faces: Real, f: int, block: Block) -> Real:
         """A face summed over the variables that a block leaves out, over the design's axes."""
         face, kept = self.sets[f], self._places(block)
         gone = tuple(i for i, p in enumerate(face) if p not in kept)
@@ -205,7 +204,7 @@ class Faces:
         full = [1] * len(self.order)
         for i, p in enumerate(face):
             full[p] = values.shape[i]
-        laid: Vector = values.reshape(full).transpose(np.argsort(self.order).tolist())
+        laid: Real = values.reshape(full).transpose(np.argsort(self.order).tolist())
         return laid
 
 

@@ -10,13 +10,14 @@ from typing import Any
 
 import numpy as np
 
+from discreet.arrays import Real
 from discreet.design.axis import Level
 from discreet.design.fused.cuda_source import BLOCK, CudaSource
 from discreet.design.fused.devices import cupy, require_gpu
 from discreet.design.fused.faces import Faces
 from discreet.design.fused.links import POSITIVE, CellFormula
 from discreet.design.fused.null_space import NullSpace
-from discreet.design.fused.passes import Passes, Sums, Vector, walked
+from discreet.design.fused.passes import Passes, Sums, walked
 from discreet.design.structured import StructuredDesign
 from discreet.errors import DesignError
 
@@ -73,7 +74,7 @@ class GpuPass(Passes):
             )
         return GpuFaces.of(design)
 
-    def _laid(self, *tables: Vector | None) -> tuple[Any, ...]:
+    def _laid(self, *tables: Real | None) -> tuple[Any, ...]:
         *others, longest = self.faces.order
         laid = walked(self.design, (longest, *others), tables)
         on_card = {id(table): cupy().asarray(table) for table in laid}

@@ -6,11 +6,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Real
 from discreet.errors import ParameterError
-
-Vector = NDArray[np.float64]
 
 
 class Stored(NamedTuple):
@@ -46,7 +44,7 @@ class Link:
     potential: str
     gradient: str
 
-    def of(self, at: Vector, start: Vector | None = None, variance: Vector | None = None) -> Vector:
+    def of(self, at: Real, start: Real | None = None, variance: Real | None = None) -> Real:
         """The link of sums that are stored."""
         scaled = at if variance is None else variance * at
         if self.joins == "*":
@@ -85,7 +83,7 @@ LINEAR = Link(
 LINKS = {link.name: link for link in (POSITIVE, EXPONENTIAL, LINEAR)}
 
 
-def checked_link(link: str, start: Vector | None, variance: Vector | None) -> Link:
+def checked_link(link: str, start: Real | None, variance: Real | None) -> Link:
     """A link by its name; tables that it has no use for are refused."""
     if link not in LINKS:
         raise ParameterError(f"link must be one of {', '.join(LINKS)}, got {link!r}.")

@@ -16,14 +16,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
 
+from discreet.arrays import Real, Whole
 from discreet.design.fused.contradictions import Contradictions
 from discreet.design.product import ProductDesign
 from discreet.design.support import Lift
-
-Vector = NDArray[np.float64]
 
 _SAME = 1e-10  # of the largest: answers of unused cells below this are rounding errors
 _SWEEPS = 8  # between both kinds of values; fewer cost passes, more cost as much as they save
@@ -46,9 +44,9 @@ class NullSpace:
 
     lift: Lift[ProductDesign]
     weights: tuple[float, ...]
-    unused: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    unused: Whole = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
-    _held: tuple[Vector, Vector] | None = field(default=None, init=False)
+    _held: tuple[Real, Real] | None = field(default=None, init=False)
 
     @property
     def design(self) -> ProductDesign:
@@ -62,7 +60,7 @@ class NullSpace:
         whole = all(level is None or level.covers_all for levels in used for level in levels)
         return whole and all(k in flat for k in design.root_blocks)
 
-    def preconditioned(self, residual: Vector, inverse: Vector, ridge: float) -> Vector:
+    def preconditioned(self, residual: Real, inverse: Real, ridge: float) -> Real:
         """An approximate solution.
 
         Unused cells are held on both sides: so it stays positive though their hold is not exact.
@@ -82,17 +80,17 @@ class NullSpace:
         held = self._on_unused(among_unused @ answer[self.unused])
         return self.lift.taken(answer - self._answer(held, inverse, ridge))
 
-    def _answer(self, residual: Vector, inverse: Vector, ridge: float) -> Vector:
+    def _answer(self, residual: Real, inverse: Real, ridge: float) -> Real:
         """An approximate solution if all cells were used."""
         rest = self._is_flat * inverse * (residual - self._plain.part(residual))
         return rest - self._plain.part(rest) + self._on_null_space(residual) / ridge
 
-    def _on_unused(self, values: Vector) -> Vector:
+    def _on_unused(self, values: Real) -> Real:
         found = np.zeros_like(values, shape=self.design.n_published)
         found[self.unused] = values
         return found
 
-    def _inverse_on_unused(self, diagonal: Vector, inverse: Vector, ridge: float) -> Vector:
+    def _inverse_on_unused(self, diagonal: Real, inverse: Real, ridge: float) -> Real:
         r"""The inverse :math:`P_{KK}^{-1}` of the answers of unused cells, nearly.
 
         Kept for one diagonal; a factor on both sides stands in for the diagonal inside.
@@ -103,11 +101,11 @@ class NullSpace:
             answers = null / ridge + scale[:, None] * rest * scale[None, :]
             answers = answers + _SAME * answers.max() * identity
             self.__dict__["_held"] = diagonal, np.linalg.inv(answers)
-        found: Vector = self.__dict__["_held"][1]
+        found: Real = self.__dict__["_held"][1]
         return found
 
     @cached_property
-    def _of_unused(self) -> tuple[Vector, Vector, Vector]:
+    def _of_unused(self) -> tuple[Real, Real, Real]:
         """Answers of unused cells to a one in each: by the ridge, of the rest; and the identity."""
         null, rest, identity = [], [], np.eye(len(self.unused))
         for row in identity:
@@ -116,7 +114,7 @@ class NullSpace:
             rest.append((one - self._plain.part(one))[self.unused])
         return np.array(null), np.array(rest), identity
 
-    def _on_null_space(self, residual: Vector) -> Vector:
+    def _on_null_space(self, residual: Real) -> Real:
         """The answer of the ridge alone: both kinds of values in turn, the same back as forth."""
         if self._coarse is None:
             return self._answer_to_contradictions(residual)
@@ -128,14 +126,14 @@ class NullSpace:
             answer = answer + self._answer_to_differences(left)
         return answer
 
-    def _answer_to_contradictions(self, residual: Vector) -> Vector:
+    def _answer_to_contradictions(self, residual: Real) -> Real:
         return self._weight_of_cell * self._weighted.part(residual)
 
-    def _answer_to_differences(self, residual: Vector) -> Vector:
+    def _answer_to_differences(self, residual: Real) -> Real:
         if self._coarse is None:
             return np.zeros_like(residual)
         differences, sums, scale = self._coarse
-        answer: Vector = sums @ (scale * (differences @ residual))
+        answer: Real = sums @ (scale * (differences @ residual))
         return answer
 
     def on_gpu(self) -> NullSpace:
@@ -168,17 +166,17 @@ class NullSpace:
         return self._plain if is_even else Contradictions(self.design, self.weights)
 
     @cached_property
-    def _weight_of_cell(self) -> Vector:
+    def _weight_of_cell(self) -> Real:
         return np.asarray(self.weights)[self.design.block_of_cell()]
 
     @cached_property
-    def _is_flat(self) -> Vector:
+    def _is_flat(self) -> Real:
         """One for the cells of blocks of single categories, zero for others."""
         flat = list(Contradictions.flat_blocks(self.design))
         return np.isin(self.design.block_of_cell(), flat).astype(np.float64)
 
     @cached_property
-    def _coarse(self) -> tuple[csr_array, csr_array, Vector] | None:
+    def _coarse(self) -> tuple[csr_array, csr_array, Real] | None:
         """Coarser cells × published cells: a cell less its parts; the transpose; step lengths.
 
         With row sums of what the ridge makes of these differences no step is too long.

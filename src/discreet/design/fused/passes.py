@@ -16,8 +16,8 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Real, Unsigned64
 from discreet.design.fused.devices import processors
 from discreet.design.fused.faces import Faces, Place
 from discreet.design.fused.kernels import Run, compiled
@@ -27,7 +27,6 @@ from discreet.design.products import dot
 from discreet.design.structured import StructuredDesign
 from discreet.design.support import spread
 
-Vector = NDArray[np.float64]
 Piece = tuple[int, int, int, int]
 
 
@@ -41,7 +40,7 @@ class Sums(NamedTuple):
       place: Where that cell lies, in the order of the pass.
     """
 
-    margins: Vector
+    margins: Real
     potential: float = 0.0
     largest: float = 0.0
     place: int = 0
@@ -78,8 +77,8 @@ class Passes(ABC):
         self,
         design: StructuredDesign,
         link: str,
-        start: Vector | None = None,
-        variance: Vector | None = None,
+        start: Real | None = None,
+        variance: Real | None = None,
         threads: int | None = None,
     ) -> None:
         self.design, self.link = design, checked_link(link, start, variance)
@@ -95,7 +94,7 @@ class Passes(ABC):
         """The faces of the design, or an error where it has no passes."""
 
     @abstractmethod
-    def _laid(self, *tables: Vector | None) -> tuple[Any, ...]:
+    def _laid(self, *tables: Real | None) -> tuple[Any, ...]:
         """Tables in the order in which they are read."""
 
     @abstractmethod
@@ -107,7 +106,7 @@ class Passes(ABC):
         """An array of NumPy, or a projection, where these passes compute."""
 
     @abstractmethod
-    def to_host(self, values: Any) -> Vector:
+    def to_host(self, values: Any) -> Real:
         """Such an array as one of NumPy."""
 
     @abstractmethod
@@ -172,22 +171,22 @@ class FusedPass(Passes):
     def _faces_of(self, design: StructuredDesign) -> Faces:
         return Faces.of(design)
 
-    def _laid(self, *tables: Vector | None) -> tuple[Vector, ...]:
+    def _laid(self, *tables: Real | None) -> tuple[Real, ...]:
         return walked(self.design, self.faces.order, tables)
 
     def to_device(self, values: Any) -> Any:
         """The values as they are."""
         return values
 
-    def to_host(self, values: Vector) -> Vector:
+    def to_host(self, values: Real) -> Real:
         """The values as they are."""
         return values
 
-    def dot(self, a: Vector, b: Vector) -> float:
+    def dot(self, a: Real, b: Real) -> float:
         """A scalar product on one core."""
         return dot(a, b)
 
-    def _sums(self, kind: str, nu: Vector, direction: Vector | None = None) -> Sums:
+    def _sums(self, kind: str, nu: Real, direction: Real | None = None) -> Sums:
         at = self._at(nu)
         by = at[:0] if direction is None else self._by(kind, direction)
         run = compiled(self._source(kind))
@@ -201,14 +200,14 @@ class FusedPass(Passes):
             total = Sums(margins, potential, top.largest, top.place)
         return total._replace(margins=self.faces.published(total.margins))
 
-    def _on_faces(self, nu: Vector) -> Vector:
-        at: Vector = self.faces.closed(self.faces.spread(nu))
+    def _on_faces(self, nu: Real) -> Real:
+        at: Real = self.faces.closed(self.faces.spread(nu))
         if self.link.joins == "*":
             with np.errstate(over="ignore"):  # a step too far, which its potential tells
                 at = np.exp(at)
         return at
 
-    def _by(self, kind: str, direction: Vector) -> Vector:
+    def _by(self, kind: str, direction: Real) -> Real:
         """The direction on the faces; no gradient moves structural zeros."""
         faces = self.faces.spread(direction)
         return self.faces.closed(faces) if kind == "gradient" else faces
@@ -221,7 +220,7 @@ class FusedPass(Passes):
         with ThreadPoolExecutor(self.threads) as pool:
             yield from pool.map(work, self._pieces)
 
-    def _piece(self, run: Run, at: Vector, by: Vector, piece: Piece) -> Sums:
+    def _piece(self, run: Run, at: Real, by: Real, piece: Piece) -> Sums:
         """Sums of all faces over one part of the table."""
         sums, potential, largest, place = np.zeros(self.faces.n), 0.0, 0.0, 0
         rows = [np.empty((len(self.faces.sizes), self._row)) for _ in range(3)]
@@ -236,11 +235,11 @@ class FusedPass(Passes):
         return Sums(sums, potential, largest, place)
 
     @cached_property
-    def _sizes(self) -> NDArray[np.uint64]:
+    def _sizes(self) -> Unsigned64:
         return np.array(self.faces.sizes, dtype=np.uint64)
 
     @cached_property
-    def _offsets(self) -> NDArray[np.uint64]:
+    def _offsets(self) -> Unsigned64:
         return self.faces.offsets.astype(np.uint64)
 
     @cached_property
@@ -275,13 +274,13 @@ class FusedPass(Passes):
 
 
 def walked(
-    design: StructuredDesign, order: tuple[int, ...], tables: tuple[Vector | None, ...]
-) -> tuple[Vector, ...]:
+    design: StructuredDesign, order: tuple[int, ...], tables: tuple[Real | None, ...]
+) -> tuple[Real, ...]:
     """Tables of inner cells in the order in which a pass walks the crossing, zero where none is.
 
     One that is given twice is laid out once; one that is not given is empty.
     """
-    laid: dict[int, Vector] = {}
+    laid: dict[int, Real] = {}
     for table in tables:
         if table is not None and id(table) not in laid:
             full = design.crossing.design

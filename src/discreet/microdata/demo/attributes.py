@@ -7,9 +7,10 @@ from functools import cache
 
 import numpy as np
 
+from discreet.arrays import Real, Whole
 from discreet.microdata.demo.classifications import CITIZENSHIP, code_lists
 from discreet.microdata.demo.compositions import AGES, sigmoid
-from discreet.microdata.demo.conditional import Conditional, Floats, Ints
+from discreet.microdata.demo.conditional import Conditional
 from discreet.microdata.demo.geography import AREAS, PROVINCES, geography
 from discreet.microdata.demo.industries import DEFENCE, SECTIONS
 from discreet.microdata.demo.occupations import OCCUPATIONS, Occupation
@@ -50,7 +51,7 @@ class AttributeModel:
     education: Conditional
     occupation: Conditional
     industry: Conditional
-    profile: Ints
+    profile: Whole
 
 
 @cache
@@ -66,12 +67,12 @@ def attribute_model() -> AttributeModel:
     )
 
 
-def _uneven(name: str, shape: tuple[int, ...], sigma: float) -> Floats:
+def _uneven(name: str, shape: tuple[int, ...], sigma: float) -> Real:
     """Lasting irregularities of the country: log-normal factors that no seed changes."""
     return np.exp(sigma * stream(0, f"demo:country:{name}").normal(size=shape))
 
 
-def _foreign_mix() -> Floats:
+def _foreign_mix() -> Real:
     """Relative frequency of each foreign citizenship: a few large groups, a long tail."""
     union, other = (len(leaves) for _, leaves in CITIZENSHIP[1:])
     return np.concatenate(
@@ -79,7 +80,7 @@ def _foreign_mix() -> Floats:
     )
 
 
-def _household_citizenship() -> Floats:
+def _household_citizenship() -> Real:
     """Weights of citizenship, by district and age class of the reference person."""
     place = geography()
     districts = len(place.district_area)
@@ -93,7 +94,7 @@ def _household_citizenship() -> Floats:
     return np.concatenate([1 - share[..., None], abroad], axis=-1)
 
 
-def _citizenship() -> Floats:
+def _citizenship() -> Real:
     """Weights of a person's citizenship, by that of the household."""
     mix = np.concatenate([[0.0], _foreign_mix() / _foreign_mix().sum()])
     table = 0.82 * np.eye(len(mix)) + 0.03 * mix
@@ -103,7 +104,7 @@ def _citizenship() -> Floats:
     return table
 
 
-def _education() -> Floats:
+def _education() -> Real:
     """Weights of education, by age, area and standing; children have none yet."""
     level = np.arange(EDUCATION_LEVELS)
     cohort = np.exp(np.outer(np.clip(48 - AGES, -45, 20) / 45.0, level - 4.0) * 0.62)
@@ -117,7 +118,7 @@ def _education() -> Floats:
     return table
 
 
-def _occupation() -> Floats:
+def _occupation() -> Real:
     """Weights of occupation, by education, sex, life stage, home or foreign, and area."""
     shape = (EDUCATION_LEVELS + 1, 2, len(AT_WORK), 2, AREAS, len(OCCUPATIONS) + 1)
     kinds = np.stack([_kind_of_work(o) for o in OCCUPATIONS], axis=-1)
@@ -130,7 +131,7 @@ def _occupation() -> Floats:
     return table
 
 
-def _kind_of_work(o: Occupation) -> Floats:
+def _kind_of_work(o: Occupation) -> Real:
     """Weight of one occupation among those at work, in the order of `_occupation`'s axes."""
     level = np.append(np.arange(EDUCATION_LEVELS), 2.0)
     fit = np.exp(-(((level - o.skill) / 1.25) ** 2)) + 0.004
@@ -142,11 +143,11 @@ def _kind_of_work(o: Occupation) -> Floats:
     return o.size * np.asarray(np.einsum("a,b,c,d,e->abcde", *factors), dtype=np.float64)
 
 
-def _is_military() -> Ints:
+def _is_military() -> Whole:
     return np.flatnonzero([o.code.startswith("OC0") for o in OCCUPATIONS])
 
 
-def _at_work() -> Floats:
+def _at_work() -> Real:
     """Share at work, by education, sex and life stage and home or foreign."""
     level = np.append(np.arange(EDUCATION_LEVELS), 0)
     schooling = 0.71 + 0.05 * level
@@ -156,7 +157,7 @@ def _at_work() -> Floats:
     return np.asarray(np.minimum(share, 0.96), dtype=np.float64)
 
 
-def _industry() -> Floats:
+def _industry() -> Real:
     """Weights of industry, by occupation and economic profile of the district."""
     codes = code_lists()["industry"].leaves
     letters = np.array([code[0] for code in codes[:-1]])
@@ -172,6 +173,6 @@ def _industry() -> Floats:
     return table
 
 
-def _division_shares(count: int) -> Floats:
+def _division_shares(count: int) -> Real:
     shares = np.arange(1.0, count + 1) ** -1.2
     return np.asarray(shares / shares.sum(), dtype=np.float64)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from discreet.microdata.demo.conditional import Floats, Ints
+from discreet.arrays import Real, Whole
 from discreet.microdata.demo.geography import AREAS, CAPITAL, RURAL
 
 REF, SPOUSE, CHILD, ASCENDANT, OTHER = range(5)
@@ -55,12 +55,12 @@ def _all() -> tuple[Composition, ...]:
 COMPOSITIONS = _all()
 
 
-def sizes() -> Ints:
+def sizes() -> Whole:
     """Number of members of each composition."""
     return np.array([len(c.relations) for c in COMPOSITIONS])
 
 
-def layout() -> Ints:
+def layout() -> Whole:
     """Relation of member `i` of composition `c`, at `[c, i]`."""
     table = np.zeros((len(COMPOSITIONS), int(sizes().max())), dtype=np.int64)
     for c, composition in enumerate(COMPOSITIONS):
@@ -68,12 +68,12 @@ def layout() -> Ints:
     return table
 
 
-def sigmoid(x: npt.NDArray[np.floating[Any]]) -> Floats:
+def sigmoid(x: npt.NDArray[np.floating[Any]]) -> Real:
     """The logistic curve, from 0 to 1."""
     return np.asarray(1 / (1 + np.exp(-np.clip(x, -40, 40))), dtype=np.float64)
 
 
-def weights() -> Floats:
+def weights() -> Real:
     """Weight of each composition by area and age of the reference person."""
     table = np.zeros((AREAS, len(AGES), len(COMPOSITIONS)))
     for area in range(AREAS):
@@ -82,7 +82,7 @@ def weights() -> Floats:
     return table
 
 
-def _weight(composition: Composition, area: int) -> Floats:
+def _weight(composition: Composition, area: int) -> Real:
     family = _couple() if composition.has_spouse else 1 - _couple()
     return (
         family
@@ -92,12 +92,12 @@ def _weight(composition: Composition, area: int) -> Floats:
     )
 
 
-def _couple() -> Floats:
+def _couple() -> Real:
     """Share that lives with a spouse or partner, by age."""
     return 0.70 * sigmoid((AGES - 26) / 3.5) * sigmoid((83 - AGES) / 6.0)
 
 
-def _children(composition: Composition, area: int) -> Floats:
+def _children(composition: Composition, area: int) -> Real:
     """Chance of this number of children at home, by age of the reference person."""
     if composition.has_spouse:
         some = 0.86 * sigmoid((AGES - 27) / 2.5) * sigmoid((54 - AGES) / 3.0)
@@ -110,14 +110,14 @@ def _children(composition: Composition, area: int) -> Floats:
     return np.asarray(some * share, dtype=np.float64)
 
 
-def _ascendants(count: int, area: int) -> Floats:
+def _ascendants(count: int, area: int) -> Real:
     """Chance that one or two parents live in, more often in the country."""
     usual = 0.05 if area == RURAL else 0.018
     some = usual * sigmoid((AGES - 36) / 4.0) * (AGES <= OLDEST_WITH_ASCENDANT)
     return np.asarray((1 - some, 0.85 * some, 0.15 * some)[count], dtype=np.float64)
 
 
-def _others(composition: Composition, area: int) -> Floats:
+def _others(composition: Composition, area: int) -> Real:
     """Chance of other members: flat-sharing when young and alone, rare otherwise."""
     alone = not composition.has_spouse and composition.children == 0
     young = (0.55 if area == CAPITAL else 0.30) * sigmoid((31 - AGES) / 3.0)

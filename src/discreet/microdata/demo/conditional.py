@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
+from discreet.arrays import Real, Unsigned32, Whole
 
 
 @dataclass(frozen=True)
@@ -30,18 +28,18 @@ class Conditional:
     """
 
     shape: tuple[int, ...]
-    threshold: npt.NDArray[np.uint32]
-    alias: Ints
+    threshold: Unsigned32
+    alias: Whole
 
     @classmethod
-    def of(cls, weights: Floats) -> Conditional:
+    def of(cls, weights: Real) -> Conditional:
         """From non-negative weights; the last axis holds the outcomes, the others the context."""
         outcomes = weights.shape[-1]
         rows = weights.reshape(-1, outcomes)
         threshold, alias = _alias_tables(rows / rows.sum(axis=1, keepdims=True))
         return cls(weights.shape, threshold.ravel(), alias.ravel())
 
-    def draw(self, rng: np.random.Generator, *given: Ints) -> Ints:
+    def draw(self, rng: np.random.Generator, *given: Whole) -> Whole:
         """One outcome for each element of the conditioning arrays."""
         outcomes = self.shape[-1]
         spread = rng.integers(0, 2**32, size=len(given[0]), dtype=np.uint32).astype(np.uint64)
@@ -53,7 +51,7 @@ class Conditional:
         slot += column
         return np.where(remainder < self.threshold.take(slot), column, self.alias.take(slot))
 
-    def _context(self, given: tuple[Ints, ...]) -> Ints:
+    def _context(self, given: tuple[Whole, ...]) -> Whole:
         """Number of the context of each element."""
         number = given[0].astype(np.int64)
         for size, values in zip(self.shape[1:-1], given[1:], strict=True):
@@ -62,7 +60,7 @@ class Conditional:
         return number
 
 
-def _alias_tables(p: Floats) -> tuple[npt.NDArray[np.uint32], Ints]:
+def _alias_tables(p: Real) -> tuple[Unsigned32, Whole]:
     """Thresholds and aliases of each row: the poorest open column is topped up by the richest."""
     rows, k = p.shape
     open_mass = p * k

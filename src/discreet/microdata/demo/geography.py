@@ -6,13 +6,10 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-import numpy.typing as npt
 
+from discreet.arrays import Real, Whole
 from discreet.microdata.demo.codes import TOTAL, CodeEntry, CodeList
 from discreet.microdata.demo.names import place_name
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 COUNTRY = "Tarvenia"
 
@@ -51,12 +48,12 @@ class Geography:
     """
 
     codes: CodeList
-    share: Floats
-    area: Ints
-    district: Ints
-    province: Ints
-    district_province: Ints
-    district_area: Ints
+    share: Real
+    area: Whole
+    district: Whole
+    province: Whole
+    district_province: Whole
+    district_area: Whole
 
 
 @cache
@@ -91,7 +88,7 @@ def _districts() -> list[tuple[int, str, float, int]]:
     return found
 
 
-def _district_parts(province: int, count: int) -> Floats:
+def _district_parts(province: int, count: int) -> Real:
     """How a province divides over its districts; the capital is a district of its own."""
     if province > 0:
         return _zipf(count, 0.6)
@@ -99,13 +96,13 @@ def _district_parts(province: int, count: int) -> Floats:
     return np.concatenate([[CAPITAL_SHARE_OF_PROVINCE], rest])
 
 
-def _zipf(count: int, exponent: float) -> Floats:
+def _zipf(count: int, exponent: float) -> Real:
     """Shares that fall with the rank to the power of `exponent`, and sum to one."""
     weights = np.arange(1.0, count + 1) ** -exponent
     return np.asarray(weights / weights.sum(), dtype=np.float64)
 
 
-def _areas(share: Floats) -> Ints:
+def _areas(share: Real) -> Whole:
     """Capital, city, town or rural, by size."""
     area = np.select([share >= CITY_SHARE, share >= TOWN_SHARE], [CITY, TOWN], RURAL)
     area[0] = CAPITAL

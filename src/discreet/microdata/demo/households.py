@@ -7,9 +7,10 @@ from functools import cache
 
 import numpy as np
 
+from discreet.arrays import Real, Whole
 from discreet.microdata.demo import compositions as make_up
 from discreet.microdata.demo.compositions import ADULT, AGES, COMPOSITIONS, sigmoid
-from discreet.microdata.demo.conditional import Conditional, Floats, Ints
+from discreet.microdata.demo.conditional import Conditional
 from discreet.microdata.demo.geography import Geography, geography
 
 FEMALE, MALE = range(2)
@@ -30,12 +31,12 @@ class Households:
       standing: Social standing, 0 to 2; never published, it makes members alike.
     """
 
-    municipality: Ints
-    composition: Ints
-    age: Ints
-    sex: Ints
-    union: Ints
-    standing: Ints
+    municipality: Whole
+    composition: Whole
+    age: Whole
+    sex: Whole
+    union: Whole
+    standing: Whole
 
 
 @dataclass(frozen=True)
@@ -51,9 +52,9 @@ class HouseholdModel:
     member_age: Conditional
     member_sex: Conditional
     member_marital: Conditional
-    layout: Ints
-    sizes: Ints
-    is_couple: Ints
+    layout: Whole
+    sizes: Whole
+    is_couple: Whole
 
 
 @cache
@@ -93,7 +94,7 @@ def draw_households(count: int, rng: np.random.Generator) -> Households:
     )
 
 
-def _reference_age() -> Floats:
+def _reference_age() -> Real:
     """Weight of each age of the reference person, by area: the capital is younger."""
     survival = sigmoid((83 - AGES) / 4.5)
     headship = 0.08 + 0.92 * sigmoid((AGES - 25) / 3.0)
@@ -102,7 +103,7 @@ def _reference_age() -> Floats:
     return tilt * np.where(AGES < ADULT, 0.0, survival * headship * cohort)
 
 
-def _reference_sex() -> Floats:
+def _reference_sex() -> Real:
     """Weights of (female, male), by composition and age."""
     table = np.zeros((len(COMPOSITIONS), len(AGES), 2))
     for c, composition in enumerate(COMPOSITIONS):
@@ -115,7 +116,7 @@ def _reference_sex() -> Floats:
     return table
 
 
-def _union() -> Floats:
+def _union() -> Real:
     """Weights of (none, married, registered, cohabiting), by couple or not, and age."""
     married = 0.12 + 0.78 * sigmoid((AGES - 36) / 7.0)
     registered = 0.05 * sigmoid((58 - AGES) / 10.0)
@@ -127,7 +128,7 @@ def _union() -> Floats:
     return table.clip(min=0)
 
 
-def _standing(place: Geography) -> Floats:
+def _standing(place: Geography) -> Real:
     """Weights of low, middle and high standing, by municipality."""
     by_area = np.array(
         [[0.26, 0.36, 0.38], [0.31, 0.42, 0.27], [0.33, 0.49, 0.18], [0.36, 0.52, 0.12]]
@@ -136,7 +137,7 @@ def _standing(place: Geography) -> Floats:
     return np.asarray(by_area[place.area] * np.exp(district_tilt), dtype=np.float64)
 
 
-def _member_age() -> Floats:
+def _member_age() -> Real:
     """Weight of each age of a member, by relation and age of the reference person."""
     difference = AGES[None, :] - AGES[:, None]
     adult = AGES >= ADULT
@@ -154,7 +155,7 @@ def _member_age() -> Floats:
     return np.stack([np.where(t.sum(axis=1, keepdims=True) > 0, t, identity) for t in tables])
 
 
-def _member_sex() -> Floats:
+def _member_sex() -> Real:
     """Weights of (female, male), by relation and sex of the reference person."""
     same = 0.018
     children, ascendants, others = [0.488, 0.512], [0.73, 0.27], [0.47, 0.53]
@@ -165,7 +166,7 @@ def _member_sex() -> Floats:
     return np.array([by_reference[FEMALE], by_reference[MALE]], dtype=np.float64).swapaxes(0, 1)
 
 
-def _member_marital() -> Floats:
+def _member_marital() -> Real:
     """Weights of the marital codes, by union, sex and age."""
     table = np.zeros((4, 2, len(AGES), 6))
     table[MARRIED, ..., 1] = 1
@@ -177,7 +178,7 @@ def _member_marital() -> Floats:
     return table
 
 
-def _not_in_union(sex: int, typical: float) -> Floats:
+def _not_in_union(sex: int, typical: float) -> Real:
     """Weights of the marital codes of people who live without a spouse, by age."""
     since = sigmoid((AGES - typical) / 4.0)
     widowed = 0.9 * sigmoid((AGES - (70 if sex == FEMALE else 77)) / 5.5)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
+from discreet.arrays import Array, Whole
 from discreet.microdata.demo.attributes import (
     CITIZEN_AGES,
     HOME,
@@ -15,7 +13,6 @@ from discreet.microdata.demo.attributes import (
 )
 from discreet.microdata.demo.classifications import AGE_GROUPS
 from discreet.microdata.demo.compositions import SPOUSE
-from discreet.microdata.demo.conditional import Ints
 from discreet.microdata.demo.geography import geography
 from discreet.microdata.demo.households import (
     NO_UNION,
@@ -28,7 +25,7 @@ from discreet.randomness import stream
 HOUSEHOLDS_PER_BLOCK = 32_768
 FIVE_YEAR_GROUP = np.minimum(np.arange(101) // 5, AGE_GROUPS - 1)
 
-Block = dict[str, npt.NDArray[Any]]
+Block = dict[str, Array]
 
 
 def block(seed: int, number: int) -> Block:
@@ -51,7 +48,7 @@ def block(seed: int, number: int) -> Block:
 
 
 def _demography(
-    households: Households, home: Ints, relation: Ints, rng: np.random.Generator
+    households: Households, home: Whole, relation: Whole, rng: np.random.Generator
 ) -> Block:
     """Age, sex and marital status, given the reference person's."""
     model = household_model()
@@ -62,7 +59,7 @@ def _demography(
     return {"age": FIVE_YEAR_GROUP[age], "age_years": age, "sex": sex, "marital": marital}
 
 
-def _attributes(households: Households, home: Ints, who: Block, rng: np.random.Generator) -> Block:
+def _attributes(households: Households, home: Whole, who: Block, rng: np.random.Generator) -> Block:
     """Citizenship, education, occupation and industry, given place, age and sex."""
     model, place = attribute_model(), geography()
     district = place.district[households.municipality]

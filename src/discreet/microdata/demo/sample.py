@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from discreet.arrays import Mask, Real, Whole
 from discreet.microdata.demo.compositions import REF
-from discreet.microdata.demo.conditional import Floats, Ints
 from discreet.microdata.demo.geography import CAPITAL, PROVINCES, geography
 from discreet.microdata.demo.people import Block
 
@@ -32,7 +31,7 @@ def with_weights(people: Block, rng: np.random.Generator) -> Block:
     return chosen | {"weight": weight}
 
 
-def _answers(people: Block, province: Ints, rng: np.random.Generator) -> npt.NDArray[np.bool_]:
+def _answers(people: Block, province: Whole, rng: np.random.Generator) -> Mask:
     """Whether a person's household is sampled and answers."""
     is_reference = people["relation"] == REF
     in_capital = geography().area[people["region"]] == CAPITAL
@@ -42,7 +41,7 @@ def _answers(people: Block, province: Ints, rng: np.random.Generator) -> npt.NDA
     return np.asarray((rng.random(len(chance)) < chance)[household_of])
 
 
-def _calibrated(weight: Floats, group: Ints, taken: npt.NDArray[np.bool_], groups: int) -> Floats:
+def _calibrated(weight: Real, group: Whole, taken: Mask, groups: int) -> Real:
     """Weights scaled so that they sum to the number of people in each group that has any."""
     population = np.bincount(group, minlength=groups)
     estimate = np.bincount(group[taken], weight, minlength=groups)

@@ -9,7 +9,7 @@ from itertools import combinations
 import numpy as np
 import pyarrow as pa
 
-from discreet.microdata.demo.conditional import Ints
+from discreet.arrays import Whole
 
 
 @dataclass(frozen=True)
@@ -50,14 +50,14 @@ def small_cells(
     return SmallCells(cells, small, table.num_rows * len(counts) / cells)
 
 
-def _positions(column: pa.ChunkedArray) -> tuple[Ints, int]:
+def _positions(column: pa.ChunkedArray) -> tuple[Whole, int]:
     """Each record's category as a number, and the number of categories; a null is one of them."""
     values = column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
     encoded = values.combine_chunks().dictionary_encode(null_encoding="encode")
     return encoded.indices.to_numpy().astype(np.int64), len(encoded.dictionary)
 
 
-def _counts(columns: Sequence[tuple[Ints, int]]) -> Ints:
+def _counts(columns: Sequence[tuple[Whole, int]]) -> Whole:
     """Counts of the non-empty cells of one table."""
     cell = np.zeros(len(columns[0][0]), dtype=np.int64)
     for positions, size in columns:

@@ -17,9 +17,9 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.arrays import Real, Whole
 from discreet.design.blocks import resolve
 from discreet.design.formula import Margin, shown, single_margins, term_of
-from discreet.design.values import Real, Whole
 from discreet.errors import ParameterError
 from discreet.noise.checks import positive
 from discreet.noise.laplace import laplace_law

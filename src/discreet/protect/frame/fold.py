@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from discreet.design.values import Whole
+from discreet.arrays import Real, Whole
 from discreet.errors import ParameterError
 from discreet.noise.matrix import TransitionMatrix
 from discreet.protect.cells import Cells
@@ -78,7 +78,7 @@ def from_predrawn(table: npt.ArrayLike, repeated: int) -> TransitionMatrix:
     )
 
 
-def _slots(law: npt.NDArray[np.float64], deviations: Whole) -> Whole:
+def _slots(law: Real, deviations: Whole) -> Whole:
     """The deviations of one row, each as often as its probability asks for."""
     often = np.rint(SLOTS * law).astype(np.int64)
     order = np.argsort(-law, kind="stable")
@@ -88,6 +88,6 @@ def _slots(law: npt.NDArray[np.float64], deviations: Whole) -> Whole:
     return np.repeat(deviations, often)
 
 
-def _intervals(slots: list[Whole]) -> tuple[Whole, npt.NDArray[np.float64]]:
+def _intervals(slots: list[Whole]) -> tuple[Whole, Real]:
     moves = np.array(slots)
     return moves, np.full(moves.shape, 1 / SLOTS)

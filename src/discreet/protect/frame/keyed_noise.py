@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from discreet.arrays import Real, Whole
 from discreet.design.keys import Edge
 from discreet.design.method import Claims, Draws
 from discreet.design.release import COUNT, WEIGHT, Protected
 from discreet.design.statement import Statement
 from discreet.design.table import Table
-from discreet.design.values import Real, Whole
 from discreet.digests import digest
 from discreet.noise.matrix import TransitionMatrix
 from discreet.protect.adjust import with_adjusted_margins

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from discreet.arrays import Whole
 from discreet.design.blocks import resolve
 from discreet.design.canonical import canonical_order, canonical_table
 from discreet.design.formula import Margin, term_of
@@ -22,7 +23,7 @@ from discreet.design.release import WEIGHT
 from discreet.design.sparse import SparseDesign
 from discreet.design.structured import StructuredDesign
 from discreet.design.table import Table
-from discreet.design.values import CellValues, Whole
+from discreet.design.values import CellValues
 from discreet.errors import DesignError, ParameterError
 from discreet.protect.cells import Cells
 from discreet.protect.small_count import SmallCountRounding

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Real, Whole
 from discreet.errors import ParameterError
 
 
@@ -41,7 +41,7 @@ def at_least(name: str, value: Any, least: float) -> float:
     return found
 
 
-def numbers(name: str, given: Any) -> NDArray[np.float64]:
+def numbers(name: str, given: Any) -> Real:
     """A list of finite numbers."""
     try:
         found = np.asarray(given, dtype=np.float64)
@@ -52,7 +52,7 @@ def numbers(name: str, given: Any) -> NDArray[np.float64]:
     return found
 
 
-def whole_numbers(name: str, given: Any) -> NDArray[np.int64]:
+def whole_numbers(name: str, given: Any) -> Whole:
     """A list of whole numbers."""
     found = numbers(name, given)
     if (found != np.rint(found)).any():

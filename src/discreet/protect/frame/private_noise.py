@@ -10,12 +10,12 @@ from typing import Any, ClassVar, Generic
 
 import numpy as np
 
+from discreet.arrays import Real, Whole
 from discreet.design.formula import Margin, single_margins
 from discreet.design.method import Claims, Draws
 from discreet.design.release import COUNT, WEIGHT, Protected
 from discreet.design.statement import PrivacyStatement, Sentence, Statement
 from discreet.design.table import Table
-from discreet.design.values import Real, Whole
 from discreet.errors import ParameterError
 from discreet.noise.checks import positive, whole
 from discreet.protect.cells import Cells

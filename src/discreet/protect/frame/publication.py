@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.arrays import Array, Real, Whole
 from discreet.design.release import COUNT, WEIGHT, CellStatus, Protected
 from discreet.design.statement import Sentence, Statement
 from discreet.design.table import Table
-from discreet.design.values import Real, Whole
 from discreet.errors import ParameterError
 from discreet.noise.checks import positive, whole
 from discreet.protect.cells import Cells
@@ -87,13 +87,13 @@ class Publication:
             precision=precision,
         )
 
-    def _in_unit(self, cells: Cells, steps: NDArray[Any]) -> NDArray[Any]:
+    def _in_unit(self, cells: Cells, steps: Array) -> Array:
         if cells.table.unit != WEIGHT or self.grid is None:
             return steps
         step = int(self.grid) if float(self.grid).is_integer() else self.grid
         return np.asarray(step * steps)
 
-    def _shown(self, cells: Cells, z: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int8]]:
+    def _shown(self, cells: Cells, z: Array) -> tuple[Array, NDArray[np.int8]]:
         """Values without those that are hidden, and the status of every published cell."""
         status = np.zeros(len(z), dtype=np.int8)
         if not cells.are_inner:

@@ -12,14 +12,12 @@ it another key.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Array, Whole
 from discreet.design.axis import Axis
 from discreet.design.base import Cell, Design
-from discreet.design.values import Whole
 from discreet.errors import KeysError
 from discreet.protect.cells import Cells
 
@@ -56,7 +54,7 @@ def keys_with_zeros(cells: Cells) -> Whole:
     return keys
 
 
-def zero_definitions(cells: Cells, positions: NDArray[np.int64]) -> list[Cell]:
+def zero_definitions(cells: Cells, positions: Whole) -> list[Cell]:
     """Definitions of cells; those with the same inner cells get the same one."""
     design = cells.table.design
     if not design.axes and design.n_published > 1:
@@ -70,7 +68,7 @@ def zero_definitions(cells: Cells, positions: NDArray[np.int64]) -> list[Cell]:
     return _least_of_equal(found, cells.representative[positions])
 
 
-def definitions(design: Design, positions: NDArray[np.int64], *, inner: bool) -> list[Cell]:
+def definitions(design: Design, positions: Whole, *, inner: bool) -> list[Cell]:
     """The (variable, code) pairs of cells, a group of categories always under the same code."""
     if not design.axes:
         return [{} for _ in positions]
@@ -86,7 +84,7 @@ def definitions(design: Design, positions: NDArray[np.int64], *, inner: bool) ->
     ]
 
 
-def _coded(design: Design, inner: bool) -> Sequence[tuple[NDArray[Any], Sequence[str]]]:
+def _coded(design: Design, inner: bool) -> Sequence[tuple[Array, Sequence[str]]]:
     """For each axis the index of every cell's code, and the codes."""
     if not inner:
         return design.published_codes()
@@ -110,7 +108,7 @@ def standard_codes(axis: Axis) -> dict[str, str | None]:
     return {code: standard[found] for code, found in leaves.items()}
 
 
-def _least_of_equal(found: Sequence[Cell], group: NDArray[np.int64]) -> list[Cell]:
+def _least_of_equal(found: Sequence[Cell], group: Whole) -> list[Cell]:
     """In each group the definition that comes first, whatever the order of the cells."""
     least: dict[int, Cell] = {}
     for cell, k in zip(found, group.tolist(), strict=True):

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Mask, Real
 from discreet.design.formats.argus import APriori, AprioriCells, read_apriori
 from discreet.design.table import Table
 from discreet.errors import DataError, UnknownNameError
 from discreet.noise.checks import positive
 from discreet.protect.suppress.pattern import published_values
-from discreet.protect.suppress.rules import Marks, Needs, Rule
+from discreet.protect.suppress.rules import Needs, Rule
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Listed:
         """Why a cell is sensitive."""
         return "listed as sensitive"
 
-    def primaries(self, table: Table) -> Marks:
+    def primaries(self, table: Table) -> Mask:
         """The cells that the file calls unsafe."""
         return self.apriori.cells(table.design).unsafe
 
@@ -81,7 +81,7 @@ class Exempt:
         """Why a cell is sensitive."""
         return self.rule.why
 
-    def primaries(self, table: Table) -> Marks:
+    def primaries(self, table: Table) -> Mask:
         """The rule's cells without those that are exempt."""
         exempt = self._has_code(table)
         if self.apriori is not None:
@@ -98,7 +98,7 @@ class Exempt:
         said = self.apriori.cells(table.design)
         return _or_said(lower, said.lower, found), _or_said(upper, said.upper, found)
 
-    def _has_code(self, table: Table) -> Marks:
+    def _has_code(self, table: Table) -> Mask:
         names = [axis.name for axis in table.design.axes]
         columns = table.design.published_codes()
         found = np.zeros(table.design.n_published, dtype=bool)
@@ -148,8 +148,6 @@ def _factors(table: Table, said: AprioriCells) -> list[tuple[dict[str, str], flo
     return [(table.design.cell(int(k)), float(said.cost[k] / values[k])) for k in priced]
 
 
-def _or_said(
-    usual: NDArray[np.float64], said: NDArray[np.float64], where: Marks
-) -> NDArray[np.float64]:
+def _or_said(usual: Real, said: Real, where: Mask) -> Real:
     """What a file says of some cells, and what is usual elsewhere."""
     return np.where(where & np.isfinite(said), said, usual)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Index, Real, Whole
 from discreet.protect.suppress.pattern import Pattern
 from discreet.protect.suppress.proofs import CLOSE, sensitive, views_of
 from discreet.protect.suppress.sums import NONE, Sums
@@ -17,8 +17,6 @@ from discreet.solve.linear.changes import Change, Goal
 if TYPE_CHECKING:
     from scipy.sparse import csc_array
 
-Vector = NDArray[np.float64]
-Places = NDArray[np.intp]
 Views = frozenset[int]
 
 EVERYBODY = 0
@@ -44,12 +42,12 @@ class Asked:
         himself.
     """
 
-    place: Places
-    total: NDArray[np.int64]
-    sign: Vector
-    need: Vector
+    place: Index
+    total: Whole
+    sign: Real
+    need: Real
     known: Any
-    knower: Places
+    knower: Index
     exempt: dict[int, Views]
     special: dict[int, dict[int, float]]
 
@@ -60,7 +58,7 @@ class Asked:
         """Whether nothing needs to be proven to a contributor."""
         return view in self.exempt.get(item, _NOBODY)
 
-    def held(self, views: Iterable[int]) -> Places:
+    def held(self, views: Iterable[int]) -> Index:
         """The sums that contributors know, all together."""
         start, sums = self.known.indptr, self.known.indices
         found = [sums[start[v - 1] : start[v]] for v in views if v != EVERYBODY]
@@ -97,7 +95,7 @@ def asked_of(pattern: Pattern, sums: Sums, *, lone: bool) -> Asked:
 
 
 def _special(
-    rest: Any, target: Places, sign: Vector, need: Vector, exempt: dict[int, Views]
+    rest: Any, target: Index, sign: Real, need: Real, exempt: dict[int, Views]
 ) -> dict[int, dict[int, float]]:
     """Downward needs against contributors in the cell; those without any rest are exempt."""
     of_item = rest[target].tocoo()
@@ -168,7 +166,7 @@ class Bank:
         self._open: dict[int, Views] = {}
         self._shut: set[int] = set()
 
-    def open_items(self) -> Places:
+    def open_items(self) -> Index:
         """What is not proven yet in some view."""
         found = [item for item in range(len(self.asked)) if self.open_views(item)]
         return np.array(found, dtype=np.intp)

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Array, Mask, Real
 from discreet.design.base import Design
 from discreet.design.statement import Sentence
 from discreet.errors import DataError, ParameterError, UnknownNameError
@@ -27,10 +27,9 @@ from discreet.protect.sentences import limit, process
 from discreet.protect.suppress.pattern import Pattern
 from discreet.solve.linear.elimination import rank, spanned
 from discreet.solve.linear.projection import combination, free_part
-from discreet.solve.linear.unknowns import Marks, Unknowns, unknowns
+from discreet.solve.linear.unknowns import Unknowns, unknowns
 
 Residual = Literal["rmse", "variance", "scaled", "none"]
-Matrix = NDArray[np.float64]
 
 _DEPENDENT = 1e-7
 
@@ -44,9 +43,9 @@ class Replaced(NamedTuple):
       is_decimal: Which published cells hold a decimal number.
     """
 
-    y: Matrix
-    z: Matrix
-    is_decimal: Marks
+    y: Real
+    z: Real
+    is_decimal: Mask
 
 
 @dataclass(frozen=True)
@@ -117,11 +116,11 @@ class Decimals:
     def replace(
         self,
         design: Design,
-        suppressed: Marks,
-        z: NDArray[Any],
-        y: NDArray[Any] | None = None,
+        suppressed: Mask,
+        z: Array,
+        y: Array | None = None,
         *,
-        known: Marks | None = None,
+        known: Mask | None = None,
         normal: Any,
     ) -> Replaced:
         """Replace suppressed cells of one value, or of several as columns.
@@ -158,7 +157,7 @@ class Decimals:
         shape = slice(None) if z.ndim == 2 else 0
         return Replaced(whole[:, shape], published[:, shape], is_decimal)
 
-    def _check_truth(self, inner: Matrix | None) -> None:
+    def _check_truth(self, inner: Real | None) -> None:
         needs_truth = self.residual in ("variance", "scaled") or self.modulo is not None
         if inner is None and needs_truth:
             raise DataError(
@@ -166,7 +165,7 @@ class Decimals:
                 "modulo can be taken. Use residual='rmse' without modulo."
             )
 
-    def _replaced(self, system: Unknowns, truth: Matrix, normal: Any) -> Matrix:
+    def _replaced(self, system: Unknowns, truth: Real, normal: Any) -> Real:
         """The unknown cells with decimals, a column for each value."""
         part = truth if self.modulo is None else truth - self.modulo * (truth // self.modulo)
         true_residual = free_part(system.equations, part)
@@ -224,48 +223,48 @@ class Decimals:
         return said
 
 
-def _columns(values: NDArray[Any]) -> Matrix:
+def _columns(values: Array) -> Real:
     return values[:, None] if values.ndim == 1 else values
 
 
-def _solution(systems: list[Unknowns]) -> Matrix:
+def _solution(systems: list[Unknowns]) -> Real:
     """The smallest unknown cells with the given sums, for each value."""
     equations = systems[0].equations
     return np.stack([combination(equations.T.tocsc(), s.right) for s in systems], axis=1)
 
 
-def _unit_length(vectors: Matrix) -> Matrix:
+def _unit_length(vectors: Real) -> Real:
     lengths = np.linalg.norm(vectors, axis=0)
     return vectors / np.where(lengths > 0, lengths, 1.0)
 
 
-def _loadings(residual: Matrix) -> Matrix:
+def _loadings(residual: Real) -> Real:
     r"""`W` of :math:`E = TW` with orthonormal `T`; dependent columns add no row."""
-    scores: list[NDArray[np.float64]] = []
+    scores: list[Real] = []
     for column in residual.T:
         rest = column - sum((t * (t @ column) for t in scores), np.zeros(len(column)))
         length = float(np.linalg.norm(rest))
         if length > _DEPENDENT * float(np.linalg.norm(column)):
             scores.append(rest / length)
-    found: Matrix = np.array(scores).reshape(len(scores), len(residual)) @ residual
+    found: Real = np.array(scores).reshape(len(scores), len(residual)) @ residual
     return found
 
 
-def _scores(random: Matrix) -> Matrix:
+def _scores(random: Real) -> Real:
     """Orthonormal columns of the same span, in the same order and direction."""
     q, r = np.linalg.qr(random)
-    found: Matrix = q * np.sign(np.diag(r))
+    found: Real = q * np.sign(np.diag(r))
     return found
 
 
-def _open(X: Any, suppressed: Marks, system: Unknowns) -> Marks:
+def _open(X: Any, suppressed: Mask, system: Unknowns) -> Mask:
     """Suppressed cells that do not follow from published ones."""
     found = suppressed.copy()
     found[suppressed] = ~spanned(system.equations, system.restrict(X[:, suppressed]))
     return found
 
 
-def _exact_where_given(sums: Matrix, shown: Matrix, is_decimal: Marks) -> Matrix:
+def _exact_where_given(sums: Real, shown: Real, is_decimal: Mask) -> Real:
     """Sums without rounding errors where published cells give them and are whole numbers."""
     is_given = ~is_decimal[:, None] & (shown == np.rint(shown)).all(axis=0)
     return np.where(is_given, np.rint(sums), sums)

@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Mask, Real, Whole
 from discreet.design.magnitude import NOBODY, CellContributions, Contributions
 from discreet.design.table import Table
 from discreet.errors import ParameterError
 from discreet.noise.checks import is_number, positive, whole
 
-Needs = tuple[NDArray[np.float64], NDArray[np.float64]]
+Needs = tuple[Real, Real]
 """How far below and above its value the interval of each cell must reach."""
 
 _ROUNDING = 1e-9  # shares of a cell's total that differ by less are equal
@@ -34,7 +34,7 @@ class _MagnitudeRule(ABC):
         """Rules on contributions judge magnitudes only."""
         return ("value",)
 
-    def primaries(self, table: Table) -> NDArray[np.bool_]:
+    def primaries(self, table: Table) -> Mask:
         """Which published cells are sensitive."""
         given = table.require_contributions()
         lack = self.lack(given)
@@ -50,7 +50,7 @@ class _MagnitudeRule(ABC):
         return lack if given.may_be_negative else np.minimum(lack, given.sum), lack
 
     @abstractmethod
-    def lack(self, given: Contributions) -> NDArray[np.float64]:
+    def lack(self, given: Contributions) -> Real:
         """What the total of each published cell lacks to be safe; not positive where it is."""
 
 
@@ -93,7 +93,7 @@ class Dominance(_MagnitudeRule):
         """Name and reason without the percentage."""
         return "dominance", "few contributors have most of the total"
 
-    def lack(self, given: Contributions) -> NDArray[np.float64]:
+    def lack(self, given: Contributions) -> Real:
         """What the total lacks so that the n largest have k percent of it."""
         cells = _with_places(given, self.n, self.name)
         top = cells.largest[:, : self.n].sum(axis=1)
@@ -151,7 +151,7 @@ class PQ(_MagnitudeRule):
         """Name and reason without percentages."""
         return self.name.partition("(")[0], "a contributor could be estimated closely by another"
 
-    def lack(self, given: Contributions) -> NDArray[np.float64]:
+    def lack(self, given: Contributions) -> Real:
         """What the rest lacks to hide the largest contributor who needs protection."""
         cells = _with_places(given, 2, self.name)
         protected = _first(~_agreed(given, self.waivers) & (cells.largest > 0))
@@ -212,7 +212,7 @@ class FewContributors(_MagnitudeRule):
         """Why a cell is sensitive."""
         return f"fewer than {self.n} contributors"
 
-    def lack(self, given: Contributions) -> NDArray[np.float64]:
+    def lack(self, given: Contributions) -> Real:
         """A share of the value of cells with too few contributors."""
         cells = given.published
         few = (cells.count > 0) & (cells.count < self.n)
@@ -230,14 +230,14 @@ def _with_places(given: Contributions, n: int, rule: str) -> CellContributions:
     return given.published
 
 
-def _agreed(given: Contributions, waivers: Sequence[str]) -> NDArray[np.bool_]:
+def _agreed(given: Contributions, waivers: Sequence[str]) -> Mask:
     """Cells × places: whether the contributor agrees to be shown."""
     if not waivers:
         return np.zeros(given.owner.shape, dtype=bool)
     return np.asarray(np.isin(given.owner, given.places_of(waivers)) & (given.owner != NOBODY))
 
 
-def _first(which: NDArray[np.bool_]) -> NDArray[np.int64]:
+def _first(which: Mask) -> Whole:
     """The first place of each row that is true, -1 where none is."""
     return np.where(which.any(axis=1), which.argmax(axis=1), -1)
 

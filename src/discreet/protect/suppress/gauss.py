@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Index
 from discreet.design.base import Design
 from discreet.design.magnitude import NOBODY
 from discreet.errors import InfeasibleError
@@ -34,13 +34,13 @@ class Plan:
       widths_rise: Whether an interval for which there is no room below may lie above instead.
     """
 
-    must: NDArray[np.intp]
-    order: NDArray[np.intp]
+    must: Index
+    order: Index
     zeros_are_public: bool
     widths_rise: bool = False
 
     @property
-    def publishable(self) -> NDArray[np.intp]:
+    def publishable(self) -> Index:
         """Positions of all cells that may be published; those that are in any case come first."""
         return np.concatenate([self.must, self.order])
 

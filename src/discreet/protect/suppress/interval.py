@@ -13,8 +13,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Index, Mask, Real
 from discreet.errors import InfeasibleError
 from discreet.progress import report
 from discreet.protect.suppress.bank import EVERYBODY, Bank, asked_of
@@ -29,9 +29,6 @@ from discreet.solve.linear.changes import Changes
 if TYPE_CHECKING:
     from scipy.sparse import csc_array
 
-Vector = NDArray[np.float64]
-Marks = NDArray[np.bool_]
-Places = NDArray[np.intp]
 
 _CHEAP = 1e-6  # what a magnitude of zero costs, as a share of the largest
 _LARGE = 25_000  # sums from which on costs are compared near a sensitive cell only
@@ -92,7 +89,7 @@ class Search:
             prove_one(self.bank, within, item)
             report("proofs", done / len(items))
 
-    def _hardest_first(self) -> Places:
+    def _hardest_first(self) -> Index:
         items = self.bank.open_items()
         return items[np.argsort(-self.bank.asked.need[items], kind="stable")]
 
@@ -116,7 +113,7 @@ class Search:
             raise self.infeasible(item, views)
         return above
 
-    def _whole(self, effort: int | None = None) -> tuple[Changes, Vector]:
+    def _whole(self, effort: int | None = None) -> tuple[Changes, Real]:
         """Changes of all sums that may be open, and what moves of those cost that are not yet."""
         prices = self.cells.costs(self.is_open)
         can = np.isfinite(prices)
@@ -152,7 +149,7 @@ class Search:
         lower, upper = self._needs()
         return replace(self.start, state=state, proofs=proofs, lower=lower, upper=upper)
 
-    def _needs(self) -> tuple[Vector, Vector]:
+    def _needs(self) -> tuple[Real, Real]:
         """What the intervals need, with what was moved up."""
         asked, n = self.bank.asked, len(self.start.z)
         sides = []
@@ -190,25 +187,25 @@ class _Cells:
         never = np.setdiff1d(np.arange(len(costs)), plan.publishable)
         self.is_hidden = self.total(np.ones(len(costs)), never) > 0
 
-    def total(self, values: Vector, cells: Places) -> Vector:
+    def total(self, values: Real, cells: Index) -> Real:
         """The values of some published cells, added up for each sum."""
         of_cell = self.sums.of_cell[cells]
         inside = of_cell != NONE
         found = np.bincount(of_cell[inside], values[cells[inside]], len(self.sums))
         return found.astype(np.float64)
 
-    def open_in(self, suppressed: Marks) -> Marks:
+    def open_in(self, suppressed: Mask) -> Mask:
         """Sums none of whose cells is shown."""
         shown = np.flatnonzero(~suppressed)
         return np.asarray(self.total(np.ones(len(suppressed)), shown) == 0)
 
-    def costs(self, is_open: Marks) -> Vector:
+    def costs(self, is_open: Mask) -> Real:
         """What it costs to open each sum; infinite where a cell of it must be shown."""
         shown = self.cost[~is_open & ~self.fixed]
         least = float(shown[shown > 0].min(initial=1.0)) if len(shown) else 1.0
         return np.where(self.fixed & ~is_open, np.inf, np.maximum(self.cost / least, FREE))
 
-    def dearest_first(self, is_open: Marks) -> Places:
+    def dearest_first(self, is_open: Mask) -> Index:
         """Open sums that could be published."""
         found = np.flatnonzero(is_open & (self.cost > 0) & ~self.is_hidden)
         return found[np.argsort(-self.cost[found], kind="stable")]

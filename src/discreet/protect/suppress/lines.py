@@ -6,13 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Whole
 from discreet.design.axis import OUTSIDE, Level
 from discreet.design.base import Design
 from discreet.design.structured import StructuredDesign
-
-Positions = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,8 +24,8 @@ class Lines:
     """
 
     axis: int
-    child: Positions
-    parent: Positions
+    child: Whole
+    parent: Whole
 
 
 def lines(design: Design) -> list[Lines]:
@@ -38,7 +36,7 @@ def lines(design: Design) -> list[Lines]:
     return [line for line in found if len(line.child)]
 
 
-def _pairs(design: StructuredDesign) -> Iterator[tuple[int, int, int, Positions]]:
+def _pairs(design: StructuredDesign) -> Iterator[tuple[int, int, int, Whole]]:
     """Blocks that differ along one variable, fine and coarse, with none of them in between.
 
     With each pair comes the variable, and the coarse group of each fine one.
@@ -64,7 +62,7 @@ def _differ_only_in(a: int, one: tuple[Level | None, ...], two: tuple[Level | No
     )
 
 
-def _parents(fine: Level | None, coarse: Level | None) -> Positions | None:
+def _parents(fine: Level | None, coarse: Level | None) -> Whole | None:
     """The group of a coarser level that each group of a fine one lies in, −1 if in none.
 
     `None` where the level is not coarser.
@@ -80,7 +78,7 @@ def _parents(fine: Level | None, coarse: Level | None) -> Positions | None:
     return up if is_nested and len(coarse) < len(fine) else None
 
 
-def _between(design: StructuredDesign, a: int, fine: int, coarse: int, up: Positions) -> Lines:
+def _between(design: StructuredDesign, a: int, fine: int, coarse: int, up: Whole) -> Lines:
     """The lines from a fine block to a coarse one."""
     groups = list(np.unravel_index(design.block_cells(fine), design.blocks[fine].shape))
     groups[a] = up[groups[a]]

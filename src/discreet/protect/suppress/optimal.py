@@ -14,8 +14,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Mask, Real
 from discreet.errors import ParameterError
 from discreet.progress import report
 from discreet.protect.suppress.bank import EVERYBODY, Bank
@@ -25,8 +25,6 @@ from discreet.protect.suppress.pattern import Pattern
 from discreet.solve.linear.changes import Change, Changes
 from discreet.solve.linear.covering import Covering, Cuts
 
-Vector = NDArray[np.float64]
-Marks = NDArray[np.bool_]
 Pair = tuple[int, int]
 
 LARGEST = 500
@@ -136,7 +134,7 @@ class _Optimum:
             bound = float(np.ceil(bound - _CLOSE * max(1.0, bound)))
         self.bound = max(self.bound, bound)
 
-    def _watch(self, share: Vector) -> bool:
+    def _watch(self, share: Real) -> bool:
         """Add covers that parts of cells miss, of what was missed before; whether there are any."""
         found = [(pair, self._cover(pair, share)) for pair in self.watched]
         missed = [(pair, cover) for pair, cover in found if cover is not None]
@@ -144,7 +142,7 @@ class _Optimum:
             self._add(pair, cover)
         return len(missed) > 0
 
-    def _covered(self, chosen: Marks) -> bool:
+    def _covered(self, chosen: Mask) -> bool:
         """Add covers that a choice of whole cells misses; whether there are any."""
         share = chosen.astype(np.float64)
         pairs = self._missed(chosen)
@@ -154,7 +152,7 @@ class _Optimum:
             self.watched[pair] = None
         return len(pairs) > 0
 
-    def _cover_apart(self, pair: Pair, share: Vector) -> int:
+    def _cover_apart(self, pair: Pair, share: Real) -> int:
         """Add covers that have no cell in common beyond the choice; how many there are."""
         found, share = 0, share.copy()
         while (cover := self._cover(pair, share)) is not None:
@@ -163,16 +161,16 @@ class _Optimum:
             found += 1
         return found
 
-    def _cover(self, pair: Pair, share: Vector) -> Vector | None:
+    def _cover(self, pair: Pair, share: Real) -> Real | None:
         asked, views = self.search.bank.asked, [pair[1]]
         return self.cuts.cut(asked.goal(pair[0], views), asked.held(views), share)
 
-    def _add(self, pair: Pair, cover: Vector) -> None:
+    def _add(self, pair: Pair, cover: Real) -> None:
         if cover.sum() < 1 - _CLOSE:
             raise self.search.infeasible(pair[0], [pair[1]])
         self.covering.add(cover)
 
-    def _missed(self, chosen: Marks) -> list[Pair]:
+    def _missed(self, chosen: Mask) -> list[Pair]:
         """What has no proof among the open cells, one view of each; the bank holds the proofs."""
         search = self.search
         search.is_open = self._open(chosen)
@@ -194,7 +192,7 @@ class _Optimum:
             self.proofs.append(change)
         return None
 
-    def _open(self, chosen: Marks) -> Marks:
+    def _open(self, chosen: Mask) -> Mask:
         is_open = self.always.copy()
         is_open[self.choice[chosen]] = True
         return is_open
@@ -206,7 +204,7 @@ class _Optimum:
         return self.search.pattern()
 
 
-def _without_rounding(share: Vector) -> Vector:
+def _without_rounding(share: Real) -> Real:
     return np.where(share < _CLOSE, 0.0, np.where(share > 1 - _CLOSE, 1.0, share))
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.arrays import Array, Mask, Real, Whole
 from discreet.design.base import Cell, Design
 from discreet.design.table import Table
 from discreet.errors import DesignError, ParameterError
@@ -67,20 +68,20 @@ class Pattern:
     """
 
     design: Design
-    z: NDArray[Any]
+    z: Array
     state: NDArray[np.int8]
-    y: NDArray[Any] | None = None
+    y: Array | None = None
     reasons: Mapping[int, str] = field(default_factory=dict)
-    lower: NDArray[np.float64] | None = None
-    upper: NDArray[np.float64] | None = None
-    lone: NDArray[np.bool_] | None = None
-    owner: NDArray[np.int64] | None = None
-    known: NDArray[np.bool_] | None = None
+    lower: Real | None = None
+    upper: Real | None = None
+    lone: Mask | None = None
+    owner: Whole | None = None
+    known: Mask | None = None
     differences: tuple[Difference, ...] = ()
-    costs: NDArray[np.float64] | None = None
+    costs: Real | None = None
     proofs: Proofs | None = None
     bound: float | None = None
-    bounds: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
+    bounds: tuple[Real, Real] | None = None
 
     def __post_init__(self) -> None:
         state = np.asarray(self.state, dtype=np.int8)
@@ -100,7 +101,7 @@ class Pattern:
         cls,
         source: Table | Design,
         labels: Mapping[Any, str] | Sequence[str] | str,
-        z: NDArray[Any] | None = None,
+        z: Array | None = None,
         **parts: Any,
     ) -> Pattern:
         """A pattern that another program made, by letters: `.` published, `p` primary, `s` other.
@@ -121,17 +122,17 @@ class Pattern:
         return cls(design, z, _states(design, labels), **parts)
 
     @property
-    def primary(self) -> NDArray[np.bool_]:
+    def primary(self) -> Mask:
         """Which published cells are sensitive."""
         return np.equal(self.state, PRIMARY)
 
     @property
-    def secondary(self) -> NDArray[np.bool_]:
+    def secondary(self) -> Mask:
         """Which published cells are suppressed to protect others."""
         return np.equal(self.state, SECONDARY)
 
     @property
-    def suppressed(self) -> NDArray[np.bool_]:
+    def suppressed(self) -> Mask:
         """Which published cells are not shown."""
         return np.not_equal(self.state, PUBLISHED)
 
@@ -155,16 +156,16 @@ class Pattern:
         """Position of a published cell given by its codes; variables left out are totals."""
         return self.design.position(cell)
 
-    def cells(self, which: NDArray[np.bool_] | None = None) -> list[Cell]:
+    def cells(self, which: Mask | None = None) -> list[Cell]:
         """Codes of chosen published cells, totals left out; the suppressed ones when absent."""
         chosen = self.suppressed if which is None else which
         return [self.design.cell(int(k)) for k in np.flatnonzero(chosen)]
 
-    def with_state(self, state: NDArray[Any]) -> Pattern:
+    def with_state(self, state: Array) -> Pattern:
         """The same cells with other states."""
         return replace(self, state=np.asarray(state, dtype=np.int8))
 
-    def showing(self, cells: NDArray[Any]) -> Pattern:
+    def showing(self, cells: Array) -> Pattern:
         """The pattern that shows some cells, none of the sensitive ones, and hides all others."""
         state = np.full(len(self.z), SECONDARY, dtype=np.int8)
         state[cells] = PUBLISHED
@@ -234,7 +235,7 @@ def of_table(table: Table) -> dict[str, Any]:
     return {"y": inner.sum, "lone": lone, "owner": inner.lone, "known": known}
 
 
-def _published_inner(table: Table) -> NDArray[np.int64] | None:
+def _published_inner(table: Table) -> Whole | None:
     """The published cell that is each inner cell, if all are published."""
     if table.design.n_inner > table.design.n_published:
         return None
@@ -242,7 +243,7 @@ def _published_inner(table: Table) -> NDArray[np.int64] | None:
     return None if (places < 0).any() else places
 
 
-def published_values(table: Table) -> NDArray[Any]:
+def published_values(table: Table) -> Array:
     """True values of the published cells: sums of the value of a table of magnitudes, or counts."""
     given = table.contributions
     return table.z if given is None or table.unit not in (None, given.value) else given.sum
@@ -271,7 +272,7 @@ def _from_letters(letters: Sequence[str]) -> NDArray[np.int8]:
     return np.array([LETTERS[letter] for letter in letters], dtype=np.int8)
 
 
-def _check_length(values: NDArray[Any] | None, expected: int, name: str) -> None:
+def _check_length(values: Array | None, expected: int, name: str) -> None:
     if values is not None and np.shape(values) != (expected,):
         raise DesignError(
             f"{name} of a pattern needs one value for each of {expected:,} cells, but has shape "

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Real
 from discreet.protect.suppress.lines import lines
 from discreet.protect.suppress.pattern import Pattern
 
@@ -15,7 +15,7 @@ Its suppression would need further ones in all its lines, and protect nothing th
 """
 
 
-def priority(pattern: Pattern, costs: NDArray[np.float64]) -> NDArray[np.float64]:
+def priority(pattern: Pattern, costs: Real) -> Real:
     """A number for each published cell: the larger, the sooner it is published.
 
     Costs come first; where they tie, cells with large neighbours do. Cells in lines that have a
@@ -27,14 +27,14 @@ def priority(pattern: Pattern, costs: NDArray[np.float64]) -> NDArray[np.float64
     return (costs + 0.99 * _scale(costs) * near) * (1.0 + _DETOUR * (1.0 - _useful(pattern)))
 
 
-def _scale(costs: NDArray[np.float64]) -> float:
+def _scale(costs: Real) -> float:
     """The smallest difference between costs of whole numbers; a small part of others."""
     if (costs == np.rint(costs)).all():
         return 1.0
     return 1e-6 * float(np.abs(costs).max(initial=0.0))
 
 
-def _useful(pattern: Pattern) -> NDArray[np.float64]:
+def _useful(pattern: Pattern) -> Real:
     """The share of each cell's lines that have a sensitive cell."""
     n = len(pattern.z)
     needed, total = np.zeros(n), np.zeros(n)

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Array, Index, Mask, Real
 from discreet.design.magnitude import NOBODY
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from discreet.protect.suppress.pattern import Pattern
 
-Vector = NDArray[np.float64]
 
 CLOSE = 1e-6
 """Sums that differ by less, relative to their size, are the same."""
@@ -43,7 +42,7 @@ class Proofs:
     def __len__(self) -> int:
         return int(self.changes.shape[1])
 
-    def placed(self, place: NDArray[Any]) -> Proofs:
+    def placed(self, place: Array) -> Proofs:
         """The same changes for inner cells in another order, `place[i]` being where `i` goes."""
         from scipy.sparse import csc_array
 
@@ -51,7 +50,7 @@ class Proofs:
         entries = (found.data, (np.asarray(place)[found.row], found.col))
         return Proofs(csc_array(entries, shape=self.changes.shape), self.lone)
 
-    def valid(self, pattern: Pattern) -> NDArray[np.bool_]:
+    def valid(self, pattern: Pattern) -> Mask:
         """Which changes move no shown cell, nothing known, and make nothing negative."""
         size = CLOSE * np.maximum(1.0, _largest(self.changes))
         X = pattern.design.matrix().tocsc()
@@ -68,9 +67,7 @@ class Proofs:
             fine &= np.bincount(entries.col[short], minlength=len(self)) == 0
         return np.asarray(fine)
 
-    def _within(
-        self, pattern: Pattern, X: Any, size: Vector, low: Vector, high: Vector
-    ) -> NDArray[np.bool_]:
+    def _within(self, pattern: Pattern, X: Any, size: Real, low: Real, high: Real) -> Mask:
         """Which changes leave the suppressed cells within their public bounds."""
         bounded = np.flatnonzero(pattern.suppressed & (np.isfinite(low) | np.isfinite(high)))
         moved = (X[:, bounded].T @ self.changes).tocoo()
@@ -79,7 +76,7 @@ class Proofs:
         outside = beyond > size[moved.col]
         return np.asarray(np.bincount(moved.col[outside], minlength=len(self)) == 0)
 
-    def unproven(self, pattern: Pattern) -> NDArray[np.intp]:
+    def unproven(self, pattern: Pattern) -> Index:
         """Sensitive cells without a proof for one of their sides, or against some contributor.
 
         Sensitive differences follow behind the last published cell.
@@ -112,9 +109,9 @@ class Views:
     exempt: Any
     rest: Any
 
-    def exempt_of(self, target: int) -> NDArray[Any]:
+    def exempt_of(self, target: int) -> Array:
         """The contributors to whom nothing needs to be proven of a target."""
-        found: NDArray[Any] = self.exempt.indices[
+        found: Array = self.exempt.indices[
             self.exempt.indptr[target] : self.exempt.indptr[target + 1]
         ]
         return found
@@ -125,7 +122,7 @@ class Views:
         return dict(zip(self.rest.indices[part].tolist(), self.rest.data[part], strict=True))
 
 
-def sensitive(pattern: Pattern) -> tuple[Any, NDArray[np.intp], Vector, Vector]:
+def sensitive(pattern: Pattern) -> tuple[Any, Index, Real, Real]:
     """Columns of sensitive cells and differences, their places, and what they need."""
     from scipy.sparse import csc_array, hstack
 
@@ -169,7 +166,7 @@ def views_of(pattern: Pattern, targets: Any, *, lone: bool = True) -> Views:
     return Views(cells, exempt, rest)
 
 
-def _known(pattern: Pattern) -> NDArray[np.bool_]:
+def _known(pattern: Pattern) -> Mask:
     """Inner cells that everybody knows: known ones, and those in a shown cell that is empty."""
     known = np.zeros(pattern.design.n_inner, dtype=bool)
     if pattern.known is not None:
@@ -220,7 +217,7 @@ def _is_met(
     )
 
 
-def _largest(matrix: Any) -> Vector:
+def _largest(matrix: Any) -> Real:
     """The largest absolute entry of each column."""
     if not matrix.shape[0]:
         return np.zeros(matrix.shape[1])

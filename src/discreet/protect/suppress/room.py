@@ -6,23 +6,19 @@ not empty add up to.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Array, Real
 from discreet.design.base import Design
 from discreet.protect.suppress.lines import lines
 
-Vector = NDArray[np.float64]
 
-
-def least_counts(z: NDArray[Any]) -> Vector:
+def least_counts(z: Array) -> Real:
     """What is public of each cell by itself: one, or nothing where it is shown as empty."""
     return np.where(z > 0, 1.0, -np.inf)
 
 
-def room_below(design: Design, z: NDArray[Any]) -> Vector:
+def room_below(design: Design, z: Array) -> Real:
     """How far each count can go down until parts that are not empty would be."""
     least = np.asarray(z > 0, dtype=np.float64)
     place = design.inner_in_published()

@@ -11,11 +11,11 @@ sparse.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Array, Index, Mask, Real, Whole
 from discreet.design.axis import OUTSIDE, Axis, Level
 from discreet.design.structured import StructuredDesign
 from discreet.protect.suppress.pattern import Pattern
@@ -37,9 +37,9 @@ class ChosenRows:
     """
 
     columns: csc_array
-    inner: NDArray[np.int64]
+    inner: Whole
 
-    def without(self, known: NDArray[np.bool_]) -> ChosenRows:
+    def without(self, known: Mask) -> ChosenRows:
         """Only the rows that are not known."""
         from scipy.sparse import csc_array
 
@@ -64,7 +64,7 @@ def chosen_rows(pattern: Pattern, *, zeros_are_public: bool, every_row: bool = F
     return _all_rows(pattern, empty)
 
 
-def _all_rows(pattern: Pattern, empty: NDArray[np.bool_]) -> ChosenRows:
+def _all_rows(pattern: Pattern, empty: Mask) -> ChosenRows:
     from scipy.sparse import csc_array
 
     design = pattern.design
@@ -75,9 +75,7 @@ def _all_rows(pattern: Pattern, empty: NDArray[np.bool_]) -> ChosenRows:
     return ChosenRows(X, np.arange(design.n_inner)).without(known)
 
 
-def _representatives(
-    pattern: Pattern, design: StructuredDesign, empty: NDArray[np.bool_]
-) -> ChosenRows:
+def _representatives(pattern: Pattern, design: StructuredDesign, empty: Mask) -> ChosenRows:
     """One row for each published cell; another inner cell where that is empty or somebody's own.
 
     What somebody alone in an inner cell knows is of no use to him when other rows tell as much: a
@@ -99,7 +97,7 @@ def _representatives(
     return ChosenRows(columns, _inner_of(design, distinct)).without(known)
 
 
-def _frequent(pattern: Pattern, design: StructuredDesign, a: int) -> NDArray[np.float64]:
+def _frequent(pattern: Pattern, design: StructuredDesign, a: int) -> Real:
     """How many are in each leaf of one variable; the first is preferred where nothing is known."""
     n = len(design.axes[a])
     if pattern.y is None:
@@ -108,11 +106,9 @@ def _frequent(pattern: Pattern, design: StructuredDesign, a: int) -> NDArray[np.
     return np.asarray(found, dtype=np.float64)
 
 
-def _corner_codes(
-    design: StructuredDesign, leaves: list[NDArray[np.float64]]
-) -> list[NDArray[np.int64]]:
+def _corner_codes(design: StructuredDesign, leaves: list[Real]) -> list[Whole]:
     """For each variable the leaf that stands for each published cell."""
-    parts: list[list[NDArray[np.int64]]] = [[] for _ in design.axes]
+    parts: list[list[Whole]] = [[] for _ in design.axes]
     for k, block in enumerate(design.blocks):
         groups = np.unravel_index(design.block_cells(k), block.shape)
         for a, axis in enumerate(design.axes):
@@ -121,7 +117,7 @@ def _corner_codes(
     return [np.concatenate(part) for part in parts]
 
 
-def _stand_ins(axis: Axis, level: Level | None, size: NDArray[np.float64]) -> NDArray[np.int64]:
+def _stand_ins(axis: Axis, level: Level | None, size: Real) -> Whole:
     """The most frequent leaf of each group of a level."""
     group = np.zeros(len(axis), dtype=np.int64) if level is None else level.group
     order = np.lexsort((-np.arange(len(axis)), size))
@@ -131,9 +127,7 @@ def _stand_ins(axis: Axis, level: Level | None, size: NDArray[np.float64]) -> ND
     return stand_in
 
 
-def _best_inner(
-    pattern: Pattern, cells: NDArray[np.intp], *, zeros_are_public: bool
-) -> NDArray[np.intp]:
+def _best_inner(pattern: Pattern, cells: Index, *, zeros_are_public: bool) -> Index:
     """For each of some published cells its largest inner cell in which nobody is alone, if any."""
     from scipy.sparse import csc_array
 
@@ -147,9 +141,7 @@ def _best_inner(
     return np.asarray(X.indices[order[last]], dtype=np.intp)
 
 
-def _columns(
-    design: StructuredDesign, codes: list[NDArray[Any]], empty: NDArray[np.bool_]
-) -> tuple[csc_array, NDArray[np.bool_]]:
+def _columns(design: StructuredDesign, codes: list[Array], empty: Mask) -> tuple[csc_array, Mask]:
     """The columns of the published cells on rows given by their leaves, and which rows are empty.
 
     A row is known to be empty when it lies in an empty published cell. A design that was read from
@@ -173,6 +165,6 @@ def _columns(
     return csc_array((np.ones(len(where[0]), np.int64), where), shape=shape), known
 
 
-def _inner_of(design: StructuredDesign, codes: list[NDArray[Any]]) -> NDArray[np.int64]:
+def _inner_of(design: StructuredDesign, codes: list[Array]) -> Whole:
     """The inner cell of each combination of leaves."""
     return design.inner_at(np.ravel_multi_index(codes, design.shape))

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Array, Mask, Real, Whole
 from discreet.design.base import Design
 from discreet.design.table import Table
 from discreet.errors import DesignError, ParameterError, UnknownNameError
@@ -17,8 +17,7 @@ from discreet.noise.checks import is_number, truth_value, whole
 from discreet.protect.suppress.lines import Lines, lines
 from discreet.protect.suppress.pattern import Difference
 
-Marks = NDArray[np.bool_]
-Needs = tuple[NDArray[np.float64], NDArray[np.float64]]
+Needs = tuple[Real, Real]
 """How far below and above its value the interval of each cell must reach."""
 
 _LARGEST_PAIRS = 50_000_000
@@ -41,7 +40,7 @@ class Rule(Protocol):
     def why(self) -> str:
         """Why a cell is sensitive."""
 
-    def primaries(self, table: Table) -> Marks:
+    def primaries(self, table: Table) -> Mask:
         """Which published cells are sensitive."""
 
     def needs(self, table: Table) -> Needs:
@@ -60,7 +59,7 @@ class CountRule(ABC):
     width: int = 2
 
     @abstractmethod
-    def primaries(self, table: Table) -> Marks:
+    def primaries(self, table: Table) -> Mask:
         """Which published cells are sensitive."""
 
     def needs(self, table: Table) -> Needs:
@@ -99,7 +98,7 @@ class Threshold(CountRule):
         """Why a cell is sensitive."""
         return f"a count of at most {self.max}"
 
-    def primaries(self, table: Table) -> Marks:
+    def primaries(self, table: Table) -> Mask:
         """Counts up to the threshold, zeros only where they are asked for."""
         return np.asarray((table.z <= self.max) & (self.zeros | (table.z > 0)))
 
@@ -144,7 +143,7 @@ class DirectDisclosure(CountRule):
         rest = "everybody" if self.coalition == 0 else f"all but at most {self.coalition}"
         return f"{rest} of a group are in this category"
 
-    def primaries(self, table: Table) -> Marks:
+    def primaries(self, table: Table) -> Mask:
         """The parts that hold all members of a cell but a coalition."""
         return np.asarray(self.needs(table)[0] > 0)
 
@@ -160,7 +159,7 @@ class DirectDisclosure(CountRule):
             np.maximum.at(below, line.child[tells], missing[tells])
         return below, np.zeros(len(below))
 
-    def _is_blurred(self, table: Table, line: Lines) -> Marks:
+    def _is_blurred(self, table: Table, line: Lines) -> Mask:
         """Cells that have enough members of whom nothing is known."""
         n = len(table.z)
         axis = table.design.axes[line.axis]
@@ -207,7 +206,7 @@ class GroupDisclosure(CountRule):
         """Why a cell is sensitive."""
         return f"at least {100 * self.share:g} % of a group are in this category"
 
-    def primaries(self, table: Table) -> Marks:
+    def primaries(self, table: Table) -> Mask:
         """The parts that hold at least this share of a cell."""
         return np.asarray(self.needs(table)[0] > 0)
 
@@ -252,7 +251,7 @@ class KDisclosure(CountRule):
         """Why a difference is sensitive."""
         return f"two cells that differ by at most {self.coalition}"
 
-    def primaries(self, table: Table) -> Marks:
+    def primaries(self, table: Table) -> Mask:
         """No cell by itself."""
         return np.zeros(len(table.z), dtype=bool)
 
@@ -265,7 +264,7 @@ class KDisclosure(CountRule):
         return [Difference(pair, (1, -1), self.why) for pair in pairs]
 
 
-def _within(design: Design) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _within(design: Design) -> tuple[Whole, Whole]:
     """Pairs of published cells of which the first lies within the second."""
     X = design.matrix().astype(np.int64)
     if int((np.diff(X.indptr).astype(np.float64) ** 2).sum()) > _LARGEST_PAIRS:
@@ -279,7 +278,7 @@ def _within(design: Design) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return shared.row[within].astype(np.int64), shared.col[within].astype(np.int64)
 
 
-def _largest_part(z: NDArray[Any], line: Lines) -> NDArray[Any]:
+def _largest_part(z: Array, line: Lines) -> Array:
     """For each published cell its largest part along a line."""
     largest = np.zeros(len(z), dtype=z.dtype)
     np.maximum.at(largest, line.parent, z[line.child])

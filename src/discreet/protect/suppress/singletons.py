@@ -16,8 +16,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Mask, Real, Whole
 from discreet.design.magnitude import NOBODY
 from discreet.protect.suppress.pattern import Pattern
 from discreet.protect.suppress.rows import ChosenRows
@@ -40,10 +40,10 @@ class Lone:
     """
 
     columns: csc_array
-    attacker: NDArray[np.int64]
+    attacker: Whole
 
 
-def attackers(pattern: Pattern) -> NDArray[np.int64]:
+def attackers(pattern: Pattern) -> Whole:
     """For each inner cell who is alone in it, or nobody."""
     if pattern.lone is None:
         return np.full(pattern.design.n_inner, NOBODY)
@@ -54,7 +54,7 @@ def attackers(pattern: Pattern) -> NDArray[np.int64]:
     return np.where(pattern.lone, who, NOBODY)
 
 
-def owners(pattern: Pattern, columns: csc_array) -> NDArray[np.int64]:
+def owners(pattern: Pattern, columns: csc_array) -> Whole:
     """For each column, inner cells × columns, who alone contributes to it, or nobody."""
     who = attackers(pattern)
     if pattern.y is None or not (who != NOBODY).any():
@@ -98,8 +98,8 @@ def lone_columns(pattern: Pattern, known: ChosenRows, *, whole_cells: bool) -> L
 def told_sums(
     primaries: csc_array,
     lone: csc_array,
-    owner: NDArray[np.int64],
-    attacker: NDArray[np.int64],
+    owner: Whole,
+    attacker: Whole,
 ) -> Iterator[tuple[int, dict[int, int], int]]:
     """Primaries that follow for somebody who knows several cells.
 
@@ -126,7 +126,7 @@ def told_sums(
                 yield int(p), dict(zip(cells.tolist(), coefficients, strict=True)), scale
 
 
-def _shadows(columns: csc_array, width: int) -> NDArray[np.float64]:
+def _shadows(columns: csc_array, width: int) -> Real:
     """A few random sums of each column, of length one; what holds of columns holds of them."""
     mixing = stream(0, "shadows of columns").standard_normal((width, columns.shape[0]))
     shadow = np.asarray((columns.astype(np.float64).T @ mixing.T).T)
@@ -134,7 +134,7 @@ def _shadows(columns: csc_array, width: int) -> NDArray[np.float64]:
     return np.asarray(shadow / np.maximum(length, np.finfo(np.float64).tiny))
 
 
-def _in_span(known: NDArray[np.float64], targets: NDArray[np.float64]) -> NDArray[np.bool_]:
+def _in_span(known: Real, targets: Real) -> Mask:
     """Targets that may be combinations of what is known; those that are not even near are not."""
     basis, sizes, _ = np.linalg.svd(known, full_matrices=False)
     basis = basis[:, sizes > _NEAR]

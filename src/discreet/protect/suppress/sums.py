@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Array, Whole
 from discreet.errors import DataError
 from discreet.protect.suppress.lines import lines
 from discreet.protect.suppress.pattern import Pattern
@@ -24,7 +24,6 @@ from discreet.solve.linear.unknowns import distinct_columns
 if TYPE_CHECKING:
     from scipy.sparse import csc_array
 
-Places = NDArray[np.int64]
 
 NONE = -1
 """Stands for the sum of a published cell all of whose inner cells are known."""
@@ -44,10 +43,10 @@ class Sums(Tied):
       lines: Sums × equations that follow from these: the sums of every line of the table.
     """
 
-    of_cell: Places
-    of_row: Places
-    inner: Places
-    of_difference: Places
+    of_cell: Whole
+    of_row: Whole
+    inner: Whole
+    of_difference: Whole
     lines: Any
 
 
@@ -83,7 +82,7 @@ def sums_of(pattern: Pattern, *, zeros_are_public: bool, every_row: bool = False
     return replace(made, boxes=_boxes(pattern, found, made))
 
 
-def _room(pattern: Pattern, found: ChosenRows, of_cell: Places, of_row: Places) -> tuple[Any, Any]:
+def _room(pattern: Pattern, found: ChosenRows, of_cell: Whole, of_row: Whole) -> tuple[Any, Any]:
     """How far each sum can go down and up: not below zero where no value is, and within bounds."""
     y = np.asarray(pattern.y)
     down = np.full(max(of_cell.max(initial=NONE), of_row.max(initial=NONE)) + 1, np.inf)
@@ -142,7 +141,7 @@ def _with_differences(sums: Sums, pattern: Pattern) -> Sums:
     )
 
 
-def _numbered(columns: csc_array) -> Places:
+def _numbered(columns: csc_array) -> Whole:
     """A number for each distinct column and each row; `NONE` for columns without rows."""
     from scipy.sparse import eye_array, hstack
 
@@ -152,7 +151,7 @@ def _numbered(columns: csc_array) -> Places:
     return np.where(is_kept, np.cumsum(is_kept) - 1, NONE)[kind]
 
 
-def _equations(found: ChosenRows, of_cell: Places, of_row: Places, best: _Best) -> Any:
+def _equations(found: ChosenRows, of_cell: Whole, of_row: Whole, best: _Best) -> Any:
     """For each sum of several inner cells one equation with its parts."""
     from scipy.sparse import csc_array
 
@@ -194,13 +193,13 @@ def _all_lines(best: _Best) -> Any:
 class _Best:
     """Lines as pairs of sums, wholes and parts, and for each sum the line with fewest parts."""
 
-    pairs: list[tuple[Places, Places]]
-    line: Places
+    pairs: list[tuple[Whole, Whole]]
+    line: Whole
 
 
-def _shortest_lines(pattern: Pattern, of_cell: Places, size: NDArray[Any], n: int) -> _Best:
+def _shortest_lines(pattern: Pattern, of_cell: Whole, size: Array, n: int) -> _Best:
     """The line that gives each sum with fewest parts, where any gives it wholly."""
-    pairs: list[tuple[Places, Places]] = []
+    pairs: list[tuple[Whole, Whole]] = []
     line, fewest = np.full(n, NONE), np.full(n, np.iinfo(np.int64).max)
     n_cells = len(of_cell)
     for one in lines(pattern.design):

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Array, Mask, Real
 from discreet.design.canonical import Arrangement, canonical_order, canonical_table
 from discreet.design.method import Claims, Draws
 from discreet.design.release import COUNT, VALUE, CellStatus, Protected
@@ -262,15 +262,13 @@ class Suppress:
         )
         return pattern, self._plan(table, pattern)
 
-    def _costs(self, table: Table, z: NDArray[Any]) -> NDArray[np.float64]:
+    def _costs(self, table: Table, z: Array) -> Real:
         costs = np.abs(z).astype(np.float64) if self.cost == "value" else np.ones(len(z))
         for cell, factor in self.priorities:
             costs[table.design.position(cell)] *= factor
         return costs
 
-    def _bounds(
-        self, table: Table, z: NDArray[Any]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+    def _bounds(self, table: Table, z: Array) -> tuple[Real, Real] | None:
         """What is public of each published cell."""
         low, high = np.full(len(z), -np.inf), np.full(len(z), np.inf)
         if self._hidden_counts_are_positive(table):
@@ -358,12 +356,12 @@ def _published_unit(table: Table) -> str:
     return COUNT if given is None or table.unit == COUNT else given.value
 
 
-def _unit(z: NDArray[Any]) -> float:
+def _unit(z: Array) -> float:
     """What an empty cell costs: as much as one more in a count, nothing beside magnitudes."""
     return 1.0 if z.dtype.kind in "iu" else 0.0
 
 
-def _refuse_both(pattern: Pattern, both: NDArray[np.bool_]) -> None:
+def _refuse_both(pattern: Pattern, both: Mask) -> None:
     for cell in pattern.cells(both):
         named = ", ".join(f"{name}={code}" for name, code in cell.items()) or "the total"
         raise ParameterError(
@@ -390,5 +388,5 @@ def _as_given(pattern: Pattern, table: Table, order: Arrangement) -> Pattern:
     return replace(pattern, design=table.design, **moved)
 
 
-def _put_back(values: NDArray[Any] | None, place: NDArray[Any]) -> Any:
+def _put_back(values: Array | None, place: Array) -> Any:
     return None if values is None else spread(values, place, len(place))

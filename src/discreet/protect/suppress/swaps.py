@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Mask, Real
 from discreet.protect.suppress.bank import Bank
 from discreet.solve.linear.changes import Change, Changes
-
-Vector = NDArray[np.float64]
-Marks = NDArray[np.bool_]
-Places = NDArray[np.intp]
 
 FREE = 1e-3
 """What a move of a suppressed cell costs, beside the cheapest cell that is shown."""
@@ -29,9 +25,7 @@ class Swaps:
       prices: What a unit of each sum's move costs as long as it is not open.
     """
 
-    def __init__(
-        self, bank: Bank, whole: Changes, is_open: Marks, cost: Vector, prices: Vector
-    ) -> None:
+    def __init__(self, bank: Bank, whole: Changes, is_open: Mask, cost: Real, prices: Real) -> None:
         self._bank, self._whole, self._open = bank, whole, is_open
         self._cost, self._prices = cost, prices
 
@@ -75,7 +69,7 @@ def cheapest_for(bank: Bank, whole: Changes, item: int, views: list[int]) -> Cha
     return None
 
 
-def open_for(change: Change, bank: Bank, whole: Changes, is_open: Marks) -> list[int]:
+def open_for(change: Change, bank: Bank, whole: Changes, is_open: Mask) -> list[int]:
     """Open the sums that a change moves; which were not."""
     opened = change.places[~is_open[change.places]]
     is_open[opened] = True

@@ -6,18 +6,16 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Array, Index, Mask
 from discreet.progress import report
 from discreet.protect.suppress.bank import EVERYBODY, Bank
 from discreet.solve.linear.changes import Changes
 
-Places = NDArray[np.intp]
-
 _MOST_ITEMS = 60  # needs that rest on a sum from which on it is not tried whether it can be shown
 
 
-def thin(bank: Bank, within: Changes, candidates: Places, lines: Any) -> Places:
+def thin(bank: Bank, within: Changes, candidates: Index, lines: Any) -> Index:
     """The candidates that need not be suppressed, each tried in its turn.
 
     Args:
@@ -55,7 +53,7 @@ class Neighbours:
       lines: Sums × equations between them.
     """
 
-    def __init__(self, bank: Bank, is_open: NDArray[np.bool_], lines: Any) -> None:
+    def __init__(self, bank: Bank, is_open: Mask, lines: Any) -> None:
         asked, n = bank.asked, len(is_open)
         self._open = is_open.copy()
         self._by_sum, self._by_line = lines.tocsr(), lines.tocsc()
@@ -69,7 +67,7 @@ class Neighbours:
             return False
         return any(self._tells(others) for others in self._lines(total))
 
-    def has(self, total: int, sums: NDArray[Any]) -> NDArray[np.bool_]:
+    def has(self, total: int, sums: Array) -> Mask:
         """Which of some sums share a line with a sum."""
         found = [np.empty(0, np.int64), *self._lines(total)]
         return np.isin(sums, np.concatenate(found))
@@ -78,14 +76,14 @@ class Neighbours:
         """Take a sum out."""
         self._open[total] = False
 
-    def _lines(self, total: int) -> Iterator[NDArray[Any]]:
+    def _lines(self, total: int) -> Iterator[Array]:
         start, end = self._by_sum.indptr[total : total + 2]
         for line in self._by_sum.indices[start:end]:
             first, last = self._by_line.indptr[line : line + 2]
             others = self._by_line.indices[first:last]
             yield others[self._open[others] & (others != total)]
 
-    def _tells(self, others: NDArray[Any]) -> bool:
+    def _tells(self, others: Array) -> bool:
         """Whether a line with these open sums gives one of them."""
         if len(others) == 1:
             return bool(self._item[others[0]] >= 0)

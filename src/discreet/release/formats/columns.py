@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Index
 from discreet.design.frames import fresh_name, value_names
 from discreet.release.cube import ABSENT, Cube, CubeAxis
 from discreet.release.formats.options import Labels, Options
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def present(cube: Cube) -> NDArray[np.intp]:
+def present(cube: Cube) -> Index:
     """The places of the cells that the release contains, in the flattened array."""
     return np.flatnonzero(cube.status != ABSENT)
 
 
-def long_table(cube: Cube, options: Options, at: NDArray[np.intp] | None = None) -> pa.Table:
+def long_table(cube: Cube, options: Options, at: Index | None = None) -> pa.Table:
     """Columns of categories, the figures, and the status where any cell has one.
 
     Args:
@@ -42,7 +42,7 @@ def long_table(cube: Cube, options: Options, at: NDArray[np.intp] | None = None)
     return pa.table({**columns, **{names[k]: column for k, column in measured.items()}})
 
 
-def categories(cube: Cube, places: NDArray[np.intp], labels: Labels) -> dict[str, pa.Array]:
+def categories(cube: Cube, places: Index, labels: Labels) -> dict[str, pa.Array]:
     """Columns of codes, labels or both, with names that differ."""
     where = np.unravel_index(places, cube.values.shape) if cube.axes else ()
     found: dict[str, pa.Array] = {}
@@ -60,7 +60,7 @@ def _texts(axis: CubeAxis, labels: Labels) -> list[tuple[str, list[str]]]:
     return [codes] if labels == "codes" else [(axis.label, shown)]
 
 
-def _encoded(texts: list[str], index: NDArray[np.intp]) -> pa.Array:
+def _encoded(texts: list[str], index: Index) -> pa.Array:
     import pyarrow as pa
 
     indices = pa.array(index.astype(np.int32))

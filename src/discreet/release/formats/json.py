@@ -6,8 +6,8 @@ import json
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Index
 from discreet.design.frames import value_names
 from discreet.release.cube import Cube, CubeAxis
 from discreet.release.formats.columns import present
@@ -36,7 +36,7 @@ def json_bytes(found: dict[str, Any]) -> bytes:
     return json.dumps(found, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
 
 
-def document(cube: Cube, options: Options, at: NDArray[np.intp] | None = None) -> dict[str, Any]:
+def document(cube: Cube, options: Options, at: Index | None = None) -> dict[str, Any]:
     """The table as plain data.
 
     Args:

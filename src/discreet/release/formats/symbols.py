@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.arrays import Array, Index
 from discreet.design.release import HIDDEN, CellStatus
 from discreet.design.show import CONFIDENTIAL
 from discreet.release.cube import ABSENT, Cube
@@ -45,14 +44,14 @@ def has_statuses(cube: Cube) -> bool:
     return bool(cube.status.any())
 
 
-def status_names(status: NDArray[Any]) -> NDArray[np.str_]:
+def status_names(status: Array) -> NDArray[np.str_]:
     """The status of cells in words; that of an absent cell is the last."""
     names = [s.name.replace("_", " ") for s in CellStatus]
     found: NDArray[np.str_] = np.array([*names, ABSENT_NAME])[status]
     return found
 
 
-def plain_values(cube: Cube, at: NDArray[np.intp] | slice = slice(None)) -> list[Figure]:
+def plain_values(cube: Cube, at: Index | slice = slice(None)) -> list[Figure]:
     """Figures as plain numbers in the cube's order, none where a symbol stands.
 
     Args:
@@ -66,7 +65,7 @@ def plain_values(cube: Cube, at: NDArray[np.intp] | slice = slice(None)) -> list
     return found
 
 
-def decimals_of(values: NDArray[Any], most: int = 2) -> int:
+def decimals_of(values: Array, most: int = 2) -> int:
     """As many decimals as whole numbers, tenths or hundredths need."""
     if not np.issubdtype(values.dtype, np.floating):
         return 0

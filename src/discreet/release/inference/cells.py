@@ -5,17 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Array
 from discreet.design.axis import Level
-from discreet.design.base import Vector
 from discreet.design.blocks import Block, resolve
 from discreet.design.formula import Margins, parse, shown
 from discreet.design.release import CellStatus, Protected
 from discreet.design.structured import StructuredDesign
 from discreet.errors import DesignError, ParameterError
-
-Real = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,13 +54,13 @@ class Cells:
         return self._design.slice_of(self.number)
 
     @property
-    def values(self) -> Vector:
+    def values(self) -> Array:
         """Released values of the cells that can occur."""
         z = np.asarray(self.protected.z[self.where])
         status = self.protected.status
         return z if status is None else z[status[self.where] != CellStatus.structural_zero]
 
-    def crossing(self) -> Vector:
+    def crossing(self) -> Array:
         """Released values, an axis for each variable; every combination must be possible."""
         size = self._design.blocks[self.number].size
         if len(self.values) < size:
@@ -84,7 +81,7 @@ class Cells:
         return design.structured("tables")
 
 
-def block_array(design: StructuredDesign, k: int, values: Vector) -> Vector:
+def block_array(design: StructuredDesign, k: int, values: Array) -> Array:
     """A block with an axis for each of its variables; cells outside the support are zero."""
     block = design.blocks[k]
     flat = np.zeros(block.size, dtype=values.dtype)

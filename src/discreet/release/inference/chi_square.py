@@ -24,12 +24,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from numpy.typing import NDArray
 
+from discreet.arrays import Real
 from discreet.errors import DataError, ParameterError
 from discreet.noise.matrix import TransitionMatrix
 
-Real = NDArray[np.float64]
 Mechanism = TransitionMatrix | float
 """The law of the noise, or its variance where that is the same for every count."""
 

@@ -19,20 +19,19 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Mask, Real, Whole
 from discreet.design.formula import Margins
 from discreet.design.release import Protected
 from discreet.errors import DesignError, ParameterError
 from discreet.noise.checks import whole
 from discreet.noise.matrix import TransitionMatrix
-from discreet.release.inference.cells import Cells, Real
+from discreet.release.inference.cells import Cells
 from discreet.release.inference.law import check_single_draws, matrix_of, step_size
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Whole = NDArray[np.int64]
 _BUFFER = 10  # how many times the largest move lies between the counts asked for and the cut
 _SINGULAR = 1e-7  # singular values below this share of the largest count as zero
 _NEARLY = 30.0  # condition number from which on the remark warns
@@ -62,7 +61,7 @@ class CountFrequencies:
     cells: int
 
     @property
-    def identified(self) -> NDArray[np.bool_]:
+    def identified(self) -> Mask:
         """Which counts have an unbiased estimate."""
         return np.array([self._is_identified(row) for row in np.eye(len(self.counts))])
 

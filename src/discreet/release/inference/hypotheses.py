@@ -7,13 +7,14 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
+from discreet.arrays import Real
 from discreet.design.codes import canonical
 from discreet.design.formula import Margins
 from discreet.design.release import Protected
 from discreet.errors import CodeError, DesignError, ParameterError
 from discreet.noise.checks import positive
 from discreet.noise.matrix import TransitionMatrix
-from discreet.release.inference.cells import Cells, Real
+from discreet.release.inference.cells import Cells
 from discreet.release.inference.chi_square import (
     ChiSquareTest,
     chi_square_test,

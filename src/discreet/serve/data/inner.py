@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Array
 from discreet.design.assembly import complete_design
 from discreet.design.axis import Axis
 from discreet.design.product import LARGEST_DENSE
@@ -51,8 +51,8 @@ class InnerTable:
     """
 
     axes: tuple[Axis, ...]
-    codes: tuple[NDArray[Any], ...]
-    values: NDArray[Any]
+    codes: tuple[Array, ...]
+    values: Array
     unit: str
     statement: Statement
     edition: str
@@ -90,7 +90,7 @@ class InnerTable:
             made_from,
         )
 
-    def margin(self, names: Sequence[str]) -> NDArray[Any]:
+    def margin(self, names: Sequence[str]) -> Array:
         """The sums by the finest codes of some variables, as an array of their crossing."""
         places = [self._place(name) for name in names]
         shape = [len(self.axes[k]) for k in places]
@@ -188,7 +188,7 @@ class InnerSource:
         self.variables = offered(axes, chosen, titles)
         self.edition, self.statement, self.units = table.edition, table.statement, (table.unit,)
         self._asked = by_detail(self.variables)
-        self._margins: Kept[tuple[str, ...], NDArray[Any]] = Kept(_MARGINS, lambda m: m.nbytes)
+        self._margins: Kept[tuple[str, ...], Array] = Kept(_MARGINS, lambda m: m.nbytes)
 
     def cube(self, details: tuple[str, ...], unit: str) -> Cube:
         """The crossing of these details, summed from the inner table."""
@@ -200,7 +200,7 @@ class InnerSource:
         statement = self.table.statement.then(step, changes_values=False)
         return Cube.of(Release(design, design.aggregate(y), statement, unit))
 
-    def _margin(self, names: tuple[str, ...]) -> NDArray[Any]:
+    def _margin(self, names: tuple[str, ...]) -> Array:
         """The sums by some variables, from the smallest margin at hand that has them all."""
         wider = [(m.size, key, m) for key, m in self._margins.items() if {*names} < {*key}]
         size, key, margin = min(wider, key=lambda found: found[0], default=(math.inf, (), None))
@@ -211,8 +211,8 @@ class InnerSource:
 
 
 def _on_support(
-    axes: Sequence[Axis], margins: list[tuple[str, ...]], margin: NDArray[Any], zeros: Rules
-) -> tuple[StructuredDesign, NDArray[Any]]:
+    axes: Sequence[Axis], margins: list[tuple[str, ...]], margin: Array, zeros: Rules
+) -> tuple[StructuredDesign, Array]:
     """The design of a table and its inner cells, without combinations that cannot occur."""
     design = complete_design(axes, margins, zeros)
     return design, margin.ravel()[slice(None) if design.product_form else design.flat_cells()]

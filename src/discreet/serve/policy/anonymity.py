@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Real
 from discreet.release.cube import Cube
 from discreet.serve.policy.rule import Figures, Judged, Limit, finest, has_few, whole
 from discreet.serve.question import Question
@@ -42,7 +42,7 @@ class _OfSensitive(Limit):
                 self._judge_one(_by_group(full, name), name)
         return judged
 
-    def _judge_one(self, groups: NDArray[np.float64], name: str) -> None:
+    def _judge_one(self, groups: Real, name: str) -> None:
         raise NotImplementedError
 
 
@@ -50,7 +50,7 @@ class _OfSensitive(Limit):
 class LDiversity(_OfSensitive):
     """Every group that is not empty has people in so many categories of a sensitive variable."""
 
-    def _judge_one(self, groups: NDArray[np.float64], name: str) -> None:
+    def _judge_one(self, groups: Real, name: str) -> None:
         if ((groups > 0).sum(axis=1) < self.limit).any():
             message = f"In some groups nearly everybody has the same {name!r}."
             raise self.refusal("l_diversity", message, "At least {} categories in every group.")
@@ -60,7 +60,7 @@ class LDiversity(_OfSensitive):
 class TCloseness(_OfSensitive):
     """No group's shares of a sensitive variable lie further from those of everybody."""
 
-    def _judge_one(self, groups: NDArray[np.float64], name: str) -> None:
+    def _judge_one(self, groups: Real, name: str) -> None:
         if not groups.size:
             return
         everybody = groups.sum(axis=0) / groups.sum()
@@ -71,7 +71,7 @@ class TCloseness(_OfSensitive):
             raise self.refusal("t_closeness", message, allowed)
 
 
-def _by_group(cube: Cube, sensitive: str) -> NDArray[np.float64]:
+def _by_group(cube: Cube, sensitive: str) -> Real:
     """A row for each group of people that look alike, a column for each sensitive category.
 
     Negative figures, which noise can make, count as none; groups without people are left out.

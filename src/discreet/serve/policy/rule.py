@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Mask, Real
 from discreet.design.release import CellStatus
 from discreet.release.cube import ABSENT, Cube
 from discreet.release.outline import Entry
@@ -30,7 +30,7 @@ class Judged:
         """The same with one more note, each once."""
         return replace(self, notes=tuple(dict.fromkeys((*self.notes, text))))
 
-    def hiding(self, where: NDArray[np.bool_]) -> Judged:
+    def hiding(self, where: Mask) -> Judged:
         """The same with some cells hidden, and a note that totals may tell what they held."""
         cube = self.cube
         values = np.where(where, np.zeros((), cube.values.dtype), cube.values)
@@ -75,7 +75,7 @@ class Limit(Rule):
         return Refusal(code, message, self.said(allowed))
 
 
-def finest(cube: Cube, but: str = "") -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+def finest(cube: Cube, but: str = "") -> tuple[Real, Mask]:
     """The values of the cells that are no sums of others, and which of them can occur.
 
     Args:

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Mask
 from discreet.release.cube import Cube, CubeAxis
 from discreet.serve.policy.rule import Figures, Judged, Rule, finest, whole
 from discreet.serve.question import Question
@@ -73,7 +73,7 @@ class Sparsity(Rule):
         note = f"{left:,} of {asked:,} areas available: the others have too few people for this "
         return judged.noting(note + "detail.").hiding(hidden)
 
-    def _sparse(self, cube: Cube) -> NDArray[np.bool_]:
+    def _sparse(self, cube: Cube) -> Mask:
         """For each area whether too many of its cells are nearly empty."""
         moved = cube.arranged([self.area, *(n for n in cube.names if n != self.area)])
         values, possible = finest(moved, self.area)

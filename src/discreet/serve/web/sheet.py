@@ -6,11 +6,11 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.arrays import Array, Index, Mask, Real
 from discreet.release.cube import Cube, CubeAxis
 from discreet.release.outline import Entry, parents
 from discreet.serve.query import View
@@ -40,9 +40,9 @@ class Sheet:
     column_axes: tuple[CubeAxis, ...]
     rows: tuple[Combination, ...]
     columns: tuple[Combination, ...]
-    values: NDArray[Any]
+    values: Array
     status: NDArray[np.int8]
-    is_shown: NDArray[np.bool_]
+    is_shown: Mask
 
 
 def sheet_of(cube: Cube, n_rows: int, n_columns: int, view: View) -> Sheet:
@@ -113,7 +113,7 @@ def _visible(axis: CubeAxis, view: View) -> list[int]:
     return kept
 
 
-def _sort_key(cube: Cube, columns: Sequence[CubeAxis], sort: str) -> NDArray[np.float64]:
+def _sort_key(cube: Cube, columns: Sequence[CubeAxis], sort: str) -> Real:
     """What rows are sorted by, an array over the row variables; small first."""
     name = sort.removeprefix("-")
     codes = name.split(_SEPARATOR) if columns else []
@@ -128,7 +128,7 @@ def _sort_key(cube: Cube, columns: Sequence[CubeAxis], sort: str) -> NDArray[np.
 
 
 def _sorted_rows(
-    axes: Sequence[CubeAxis], kept: Sequence[list[int]], key: NDArray[np.float64]
+    axes: Sequence[CubeAxis], kept: Sequence[list[int]], key: Real
 ) -> list[tuple[int, ...]]:
     """Rows by the first variable at the total of the others, then within each of its entries."""
     if not axes:
@@ -142,9 +142,7 @@ def _sorted_rows(
     return [(k, *rest) for k in places for rest in _sorted_rows(others, kept[1:], key[k])]
 
 
-def _siblings_sorted(
-    entries: Sequence[Entry], places: Sequence[int], by: NDArray[np.float64]
-) -> list[int]:
+def _siblings_sorted(entries: Sequence[Entry], places: Sequence[int], by: Real) -> list[int]:
     """The places in a new order in which each entry still stands under the one it belongs to."""
     under: dict[int | None, list[int]] = {}
     for k, parent in enumerate(parents(entries)):
@@ -164,7 +162,7 @@ def _siblings_sorted(
     return flattened(None)
 
 
-def _flat(rows: Sequence[tuple[int, ...]], axes: Sequence[CubeAxis]) -> NDArray[np.intp]:
+def _flat(rows: Sequence[tuple[int, ...]], axes: Sequence[CubeAxis]) -> Index:
     if not axes:
         return np.zeros(1, dtype=np.intp)
     found = np.ravel_multi_index(np.array(rows).T.reshape(len(axes), -1), [len(a) for a in axes])

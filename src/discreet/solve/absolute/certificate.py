@@ -14,16 +14,13 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Real, Whole
 from discreet.design.base import Design
 from discreet.design.products import dot
 from discreet.solve.absolute.schedule import SCHEDULE
 from discreet.solve.fit import Certificate, Status
 from discreet.solve.least_squares.goal import Accuracy, gradient_limits
-
-Vector = NDArray[np.float64]
-Positions = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,10 +36,10 @@ class Answer:
       status: Why the search has ended, unless the certificate holds.
     """
 
-    y: Vector
-    dual: Vector
+    y: Real
+    dual: Real
     ridge: float
-    ridge_dual: Vector
+    ridge_dual: Real
     steps: int = 0
     status: Status = Status.stalled
 
@@ -50,9 +47,9 @@ class Answer:
 class Inner(NamedTuple):
     """Some inner cells: their positions, values, and slopes with a dual vector."""
 
-    cells: Positions
-    y: Vector
-    slopes: Vector
+    cells: Whole
+    y: Real
+    slopes: Real
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,17 +65,15 @@ class Gaps:
       residual: Published values less those of the table.
     """
 
-    published: Vector
-    cells: Positions
-    inner: Vector
+    published: Real
+    cells: Whole
+    inner: Real
     total: float
     loss: float
-    residual: Vector
+    residual: Real
 
     @classmethod
-    def of(
-        cls, weights: Vector, residual: Vector, u: Vector, inner: Inner, ridge: float = 0.0
-    ) -> Gaps:
+    def of(cls, weights: Real, residual: Real, u: Real, inner: Inner, ridge: float = 0.0) -> Gaps:
         """The gap with a ridge, or without if it is zero.
 
         The inner cells are all that are positive, and with a ridge all that have a positive slope;
@@ -94,7 +89,7 @@ class Gaps:
         total = dot(weights, published) + float(of_inner.sum())
         return cls(published, cells, of_inner, total, dot(weights, size), residual)
 
-    def own(self, accuracy: Accuracy, limits: Callable[[Positions], Vector]) -> float:
+    def own(self, accuracy: Accuracy, limits: Callable[[Whole], Real]) -> float:
         """The largest part that one cell has, in units of which the tolerance is allowed.
 
         Args:
@@ -111,15 +106,15 @@ class _Chosen(NamedTuple):
     """Some inner cells of a design."""
 
     design: Design
-    cells: Positions
+    cells: Whole
 
-    def adjoint(self, z: Vector) -> Vector:
+    def adjoint(self, z: Real) -> Real:
         """For each of the cells the sum over the published cells that it counts in."""
         return np.asarray(self.design.adjoint(z)[self.cells])
 
 
 def certify(
-    design: Design, z: Vector, weights: Vector, answer: Answer, accuracy: Accuracy
+    design: Design, z: Real, weights: Real, answer: Answer, accuracy: Accuracy
 ) -> Certificate:
     """Both duality gaps and all bounds, with the design alone; `stationarity` is cell by cell.
 
@@ -153,11 +148,11 @@ def certify(
     )
 
 
-def ridge_size(loss: float, ridge: float, y: Vector) -> float:
+def ridge_size(loss: float, ridge: float, y: Real) -> float:
     """The loss with the ridge, which its gap is relative to."""
     return max(loss + 0.5 * ridge * dot(y, y), np.finfo(float).tiny)
 
 
-def largest(values: Vector) -> float:
+def largest(values: Real) -> float:
     """The largest size, one where there is none."""
     return float(np.abs(values).max(initial=0.0)) or 1.0

@@ -8,21 +8,19 @@ of its cells is zero, and that inner cell takes the value that goes with it, :ma
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Mask, Real
 from discreet.design.incidence import Incidence
-
-Vector = NDArray[np.float64]
 
 
 def fill_empty_margins(
     members: Incidence,
-    is_empty: NDArray[np.bool_],
-    counts: Vector,
-    weights: Vector,
-    y: Vector,
-    u: Vector,
-    slopes: Vector,
+    is_empty: Mask,
+    counts: Real,
+    weights: Real,
+    y: Real,
+    u: Real,
+    slopes: Real,
 ) -> None:
     """Change `y`, `u` and `slopes` in place, going through the published cells block by block.
 

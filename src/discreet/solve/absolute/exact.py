@@ -18,8 +18,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Mask, Real
 from discreet.design.base import Design
 from discreet.errors import NotConvergedError
 from discreet.solve.absolute.certificate import Answer, largest
@@ -27,16 +27,13 @@ from discreet.solve.absolute.schedule import SCHEDULE
 from discreet.solve.linear.program import Program
 from discreet.solve.linear.schedule import PROGRAM
 
-Vector = NDArray[np.float64]
-Marks = NDArray[np.bool_]
-
 
 def is_small(design: Design) -> bool:
     """Whether a linear program is solved within a second or two."""
     return design.n_inner * design.n_published <= SCHEDULE.most_entries
 
 
-def solve_exactly(design: Design, z: Vector, weights: Vector, max_steps: int) -> Answer | None:
+def solve_exactly(design: Design, z: Real, weights: Real, max_steps: int) -> Answer | None:
     """The smallest table of the least loss; nothing where steps do not suffice for the program."""
     matrix = design.matrix().tocsr().astype(np.float64)
     unit, top = largest(z), largest(weights)
@@ -58,7 +55,7 @@ def solve_exactly(design: Design, z: Vector, weights: Vector, max_steps: int) ->
     return Answer(y, dual, ridge, dual + ridge * nu, steps)
 
 
-def _prices(matrix: Any, z: Vector, weights: Vector, max_steps: int) -> Vector | None:
+def _prices(matrix: Any, z: Real, weights: Real, max_steps: int) -> Real | None:
     """What one more count in each published cell adds to the least loss."""
     from scipy.sparse import eye_array, vstack
 
@@ -74,13 +71,13 @@ def _prices(matrix: Any, z: Vector, weights: Vector, max_steps: int) -> Vector |
     return program.prices() if program.is_best else None
 
 
-def _room(room: Vector, rising: Vector) -> float:
+def _room(room: Real, rising: Real) -> float:
     """How many times something that rises fits into the room, with some to spare."""
     fits = (SCHEDULE.spare * room[rising > 0] / rising[rising > 0]).min(initial=np.inf)
     return float(fits) if np.isfinite(fits) else 1.0
 
 
-def _smallest(matrix: Any, z: Vector, low: Vector, high: Vector) -> tuple[Vector, int]:
+def _smallest(matrix: Any, z: Real, low: Real, high: Real) -> tuple[Real, int]:
     """Minimise half the squared norm of the positive part of `Xv`, less `zv`, within bounds."""
     nu = np.zeros(len(z))
     for step in range(SCHEDULE.newton_steps):
@@ -93,7 +90,7 @@ def _smallest(matrix: Any, z: Vector, low: Vector, high: Vector) -> tuple[Vector
     return nu, SCHEDULE.newton_steps
 
 
-def _direction(positive: Any, gradient: Vector, at_low: Marks, at_high: Marks) -> Vector | None:
+def _direction(positive: Any, gradient: Real, at_low: Mask, at_high: Mask) -> Real | None:
     """The Newton direction of the values that no bound holds; nothing where none is left to go.
 
     The system is damped in proportion to the gradient: it may be singular.
@@ -115,9 +112,7 @@ def _direction(positive: Any, gradient: Vector, at_low: Marks, at_high: Marks) -
         held |= leaving
 
 
-def _along(
-    matrix: Any, z: Vector, nu: Vector, direction: Vector, low: Vector, high: Vector
-) -> Vector:
+def _along(matrix: Any, z: Real, nu: Real, direction: Real, low: Real, high: Real) -> Real:
     """The point along the direction, bent at the bounds, up to which the objective falls.
 
     Its slope there is told apart from zero where its value no longer is from that at the start.

@@ -6,14 +6,10 @@ import math
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
+from discreet.arrays import Real, Unsigned32, Whole32
 from discreet.design.incidence_kernels import lift, lower
 from discreet.solve.absolute.schedule import SCHEDULE
-
-Index = NDArray[np.int32]
-Places = NDArray[np.uint32]
-Vector = NDArray[np.float64]
 
 ABSOLUTE = 0
 POISSON = 1
@@ -25,7 +21,7 @@ _LATE = SCHEDULE.restart_late
 
 
 @njit(cache=True)
-def _located(head: Places, tail: Places, none: np.uint32, out: Places) -> None:
+def _located(head: Unsigned32, tail: Unsigned32, none: np.uint32, out: Unsigned32) -> None:
     """The published cells of the inner cells with one head."""
     for i in range(tail.shape[0]):
         for g in range(tail.shape[1]):
@@ -34,16 +30,16 @@ def _located(head: Places, tail: Places, none: np.uint32, out: Places) -> None:
 
 @njit(cache=True)
 def _primal_step(
-    places: Places,
-    v: Vector,
-    rows: Vector,
+    places: Unsigned32,
+    v: Real,
+    rows: Real,
     omega: float,
     ridge: float,
     mix: float,
-    y: Vector,
-    anchor: Vector,
-    new: Vector,
-    sums: Vector,
+    y: Real,
+    anchor: Real,
+    new: Real,
+    sums: Real,
 ) -> float:
     """Step of the inner cells; the margins of the reflected point are added to `sums`."""
     moved = 0.0
@@ -70,18 +66,18 @@ def _primal_step(
 
 @njit(cache=True)
 def _primal_steps(
-    head: Places,
-    tail: Places,
-    places: Places,
-    v: Vector,
-    rows: Vector,
+    head: Unsigned32,
+    tail: Unsigned32,
+    places: Unsigned32,
+    v: Real,
+    rows: Real,
     omega: float,
     ridge: float,
     mix: float,
-    y: Vector,
-    anchor: Vector,
-    new: Vector,
-    sums: Vector,
+    y: Real,
+    anchor: Real,
+    new: Real,
+    sums: Real,
 ) -> float:
     """Steps of the inner cells head by head, whose published cells `places` lists meanwhile."""
     n, moved = len(tail), 0.0
@@ -100,15 +96,15 @@ def _primal_steps(
 @njit(cache=True)
 def _dual_step(
     loss: int,
-    z: Vector,
-    weights: Vector,
-    columns: Vector,
+    z: Real,
+    weights: Real,
+    columns: Real,
     omega: float,
     mix: float,
-    sums: Vector,
-    u: Vector,
-    anchor: Vector,
-    new: Vector,
+    sums: Real,
+    u: Real,
+    anchor: Real,
+    new: Real,
 ) -> float:
     """Step of the published cells: the proximal map of the loss's conjugate."""
     moved = 0.0
@@ -131,23 +127,23 @@ def _dual_step(
 
 @njit(cache=True)
 def advance(
-    head: Places,
-    tail: Places,
-    fine: Index,
-    coarse: Index,
+    head: Unsigned32,
+    tail: Unsigned32,
+    fine: Whole32,
+    coarse: Whole32,
     loss: int,
-    z: Vector,
-    weights: Vector,
-    rows: Vector,
-    columns: Vector,
+    z: Real,
+    weights: Real,
+    rows: Real,
+    columns: Real,
     omega: float,
     ridge: float,
-    y: Vector,
-    y_anchor: Vector,
-    y_new: Vector,
-    u: Vector,
-    u_anchor: Vector,
-    u_new: Vector,
+    y: Real,
+    y_anchor: Real,
+    y_new: Real,
+    u: Real,
+    u_anchor: Real,
+    u_new: Real,
     age: int,
     first: float,
     last: float,
@@ -187,7 +183,7 @@ def advance(
 
 
 @njit(cache=True)
-def add_margins(head: Places, tail: Places, y: Vector, sums: Vector) -> None:
+def add_margins(head: Unsigned32, tail: Unsigned32, y: Real, sums: Real) -> None:
     """Add the inner cells to the published cells of all groups.
 
     The lists are those of `advance`, inner cell by inner cell; others would double the memory.
@@ -203,7 +199,7 @@ def add_margins(head: Places, tail: Places, y: Vector, sums: Vector) -> None:
 
 
 @njit(cache=True)
-def repair(row: Index, lowest: Vector, lowered: Vector, slopes: Vector, u: Vector) -> None:
+def repair(row: Whole32, lowest: Real, lowered: Real, slopes: Real, u: Real) -> None:
     """Lower dual values of one group until no slope of its cells is positive, or to `lowest`.
 
     `lowered` is zero on entry and on exit. The last position stands for no cell and stays.

@@ -24,8 +24,8 @@ from collections.abc import Callable
 from copy import copy
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Real, Whole
 from discreet.design.incidence import Incidence
 from discreet.design.incidence_kernels import lift
 from discreet.solve.absolute.certificate import Inner
@@ -33,8 +33,6 @@ from discreet.solve.absolute.empty_margins import fill_empty_margins
 from discreet.solve.absolute.kernels import POISSON, add_margins, advance, repair
 from discreet.solve.absolute.schedule import SCHEDULE
 
-Vector = NDArray[np.float64]
-Positions = NDArray[np.int64]
 EVERY = slice(None)
 
 
@@ -55,10 +53,10 @@ class PrimalDual:
     def __init__(
         self,
         members: Incidence,
-        z: Vector,
-        weights: Vector,
+        z: Real,
+        weights: Real,
         loss: int,
-        lengths: Callable[[Incidence], Vector] | None = None,
+        lengths: Callable[[Incidence], Real] | None = None,
     ) -> None:
         self.members, self.loss = members, loss
         self.z, self.weights = np.append(z, 0.0), np.append(weights, 0.0)
@@ -67,25 +65,25 @@ class PrimalDual:
         self._row_sum = float(sums[0]) if len(sums) and sums.min() == sums.max() else 0.0
         self._unit = mean or 1.0
         self.u = np.zeros(len(z) + 1)
-        self._slopes: Vector | None = None
+        self._slopes: Real | None = None
         self.ridge, self.steps = 0.0, 0
         self.omega = (float(weights.max(initial=0.0)) or 1.0) / self._unit
         self._age, self._first, self._last = 0, 0.0, math.inf
         self._move_to(mean * (np.ones(members.n_inner) if lengths is None else lengths(members)))
         self._restart()
 
-    def _move_to(self, y: Vector) -> None:
+    def _move_to(self, y: Real) -> None:
         """Take a table as the current point."""
-        self.cells: Positions | slice = EVERY
+        self.cells: Whole | slice = EVERY
         self._primal = (y, y, y)
 
     @property
-    def point(self) -> Vector:
+    def point(self) -> Real:
         """The inner cells that are worked on."""
         return self._primal[2]
 
     @property
-    def y(self) -> Vector:
+    def y(self) -> Real:
         """The inner cells of the current point."""
         if isinstance(self.cells, slice):
             return self.point
@@ -94,7 +92,7 @@ class PrimalDual:
         return y
 
     @property
-    def current_slopes(self) -> Vector:
+    def current_slopes(self) -> Real:
         """The slopes :math:`Xu` at the current point; kept until it moves."""
         if self._slopes is None:
             self._slopes = self.members.adjoint(self.u[:-1])
@@ -104,7 +102,7 @@ class PrimalDual:
         """Give back the memory of the slopes."""
         self._slopes = None
 
-    def current_margins(self) -> Vector:
+    def current_margins(self) -> Real:
         """The published cells of the current point, from the cells that are worked on alone."""
         sums, margins = np.zeros(len(self._kept)), np.zeros(len(self.z))
         add_margins(self._head, self._tail, self.point, sums)
@@ -112,7 +110,7 @@ class PrimalDual:
         margins[self._kept] = sums
         return margins[:-1]
 
-    def positive(self) -> tuple[Positions, Vector]:
+    def positive(self) -> tuple[Whole, Real]:
         """The inner cells that are positive, and their values."""
         is_positive = self.point > 0
         if isinstance(self.cells, slice):
@@ -125,7 +123,7 @@ class PrimalDual:
         cells = np.flatnonzero((y > 0) | (slopes > 0))
         return Inner(cells, y[cells], slopes[cells])
 
-    def feasible_dual(self, upper: Vector) -> Vector:
+    def feasible_dual(self, upper: Real) -> Real:
         r"""A vector near `u` with :math:`Xu \le 0` and :math:`-w \le u \le` `upper`.
 
         Positive slopes are taken off the published cells as far as these bounds allow, those first
@@ -146,12 +144,12 @@ class PrimalDual:
             repair(row, unbounded, lowered, slopes, u)
         return _shrunk(u[:-1], self.weights[:-1], upper)
 
-    def _lowest(self) -> Vector:
+    def _lowest(self) -> Real:
         """How low dual values may go; only halfway there where the bound itself is worthless."""
         halfway = (self.z > 0) & (self.loss == POISSON)
         return np.where(halfway, 0.5 * (self.u - self.weights), -self.weights)
 
-    def _cost(self) -> Vector:
+    def _cost(self) -> Real:
         """By how much the dual value falls with each entry."""
         cost = np.maximum(self.z, 0.0)
         if self.loss == POISSON:
@@ -251,7 +249,7 @@ class PrimalDual:
         self._dual = (u.copy(), u.copy(), u.copy())
         self._age, self._first, self._last = 0, 0.0, math.inf
 
-    def _let_in(self, cells: Positions) -> None:
+    def _let_in(self, cells: Whole) -> None:
         """Let in the cells whose slope has become positive; they begin at zero."""
         is_new = self.current_slopes > 0
         is_new[cells] = False
@@ -264,13 +262,13 @@ class PrimalDual:
             u, anchor, point = (self._kept_of(before, part) for part in self._dual)
             self._dual = (u, anchor, point)
 
-    def _kept_of(self, before: Positions, part: Vector) -> Vector:
+    def _kept_of(self, before: Whole, part: Real) -> Real:
         """Dual values of the cells kept now; those that were not kept before have not moved."""
         u = self.u.copy()
         u[before] = part
         return np.asarray(u[self._kept])
 
-    def _step_lengths(self, members: Incidence) -> Vector | None:
+    def _step_lengths(self, members: Incidence) -> Real | None:
         """Relative step lengths of the inner cells that are worked on, if they differ."""
         if self.loss != POISSON:
             return self._lengths and self._lengths(members)
@@ -278,13 +276,13 @@ class PrimalDual:
         mean = float(y.sum()) / max(int(np.count_nonzero(y)), 1)
         return np.maximum(y, SCHEDULE.shortest * mean) / self._unit if mean else None
 
-    def _row_sums(self, members: Incidence) -> Vector:
+    def _row_sums(self, members: Incidence) -> Real:
         """How many published cells count each inner cell; one entry where all are the same."""
         if self._row_sum:
             return np.array([self._row_sum])
         return np.maximum(members.adjoint(np.sign(self.weights[:-1])), 1.0)
 
-    def _take(self, cells: Positions | slice) -> None:
+    def _take(self, cells: Whole | slice) -> None:
         """Work on some of the inner cells, and on the published cells that they can change."""
         self._tail = np.empty((0, 0), dtype=np.uint32)  # the last list goes before the next comes
         members = self.members if isinstance(cells, slice) else self.members.restricted(cells)
@@ -307,14 +305,14 @@ class PrimalDual:
         self._tail = members.tail.T.astype(np.uint32, order="C")
 
 
-def _shrunk(v: Vector, lower: Vector, upper: Vector) -> Vector:
+def _shrunk(v: Real, lower: Real, upper: Real) -> Real:
     """`v` times the largest factor up to one that keeps it between `-lower` and `upper`."""
     low, high = v < -lower, v > upper
     by = min((-lower[low] / v[low]).min(initial=1.0), (upper[high] / v[high]).min(initial=1.0))
     return np.asarray(by * v)
 
 
-def _levels(cost: Vector) -> Vector:
+def _levels(cost: Real) -> Real:
     """Zero, and values between which there are equally many positive costs."""
     positive = cost[cost > 0]
     if not len(positive):
@@ -322,7 +320,7 @@ def _levels(cost: Vector) -> Vector:
     return np.append(0.0, np.quantile(positive, np.linspace(0.0, 1.0, SCHEDULE.cost_levels)))
 
 
-def _mean_cell(members: Incidence, z: Vector) -> float:
+def _mean_cell(members: Incidence, z: Real) -> float:
     """The inner cell of a constant table with the published total."""
     covered = max((len(c) and float(z[c].sum()) for c in members.cells), default=0.0)
     return max(covered, 0.0) / max(members.n_inner, 1)

@@ -13,8 +13,8 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Real, Whole
 from discreet.design.incidence import Incidence
 from discreet.design.products import dot
 from discreet.progress import report
@@ -25,12 +25,9 @@ from discreet.solve.absolute.schedule import SCHEDULE
 from discreet.solve.fit import Status
 from discreet.solve.least_squares.goal import Accuracy, gradient_limits, smallest_sizes
 
-Vector = NDArray[np.float64]
-Positions = NDArray[np.int64]
-
 
 def search(
-    members: Incidence, z: Vector, weights: Vector, accuracy: Accuracy, max_steps: int
+    members: Incidence, z: Real, weights: Real, accuracy: Accuracy, max_steps: int
 ) -> Answer:
     """The best table and dual vectors that steps of both runs, so many together, lead to."""
     state = _Search(members, z, weights, accuracy, max_steps)
@@ -56,7 +53,7 @@ class _Search:
     """
 
     def __init__(
-        self, members: Incidence, z: Vector, weights: Vector, accuracy: Accuracy, max_steps: int
+        self, members: Incidence, z: Real, weights: Real, accuracy: Accuracy, max_steps: int
     ) -> None:
         self._z, self._weights, self._accuracy, self._max_steps = z, weights, accuracy, max_steps
         self._tolerance = accuracy.tolerance
@@ -68,13 +65,13 @@ class _Search:
         del sizes
         self._path = PrimalDual(members, z, weights, ABSOLUTE, self._lengths if differ else None)
         self._free = self._path  # until it goes its own way, from a table that is sparse already
-        self.table: tuple[Positions | slice, Vector] = (slice(0), np.zeros(0))
+        self.table: tuple[Whole | slice, Real] = (slice(0), np.zeros(0))
         self.dual = self.ridge_dual = np.zeros(len(z))
         self.ridge, self.steps, self.status = 0.0, 0, Status.stalled
         self._bound, self._least = 0.0, dot(weights, np.abs(z))
         self._floor = SCHEDULE.small_loss * self._least or 1.0
 
-    def _lengths(self, members: Incidence) -> Vector:
+    def _lengths(self, members: Incidence) -> Real:
         """Ones, less for cells far smaller than others; cells of size zero are not seen at all."""
         sizes = smallest_sizes(members, self._z, self._weights, self._accuracy.count)
         return np.where(sizes > 0, np.minimum(1.0, sizes / self._small), 1.0)
@@ -182,12 +179,12 @@ class _Search:
         gaps = Gaps.of(self._weights, residual, self.dual, inner)
         return gaps.own(self._accuracy, self._limits)
 
-    def _limits(self, cells: Positions) -> Vector:
+    def _limits(self, cells: Whole) -> Real:
         """The largest gradients of some inner cells."""
         given = (self._z, self._weights, self._accuracy)
         return self._by_pieces(cells, lambda members: gradient_limits(members, *given))
 
-    def _by_pieces(self, cells: Positions, of: Callable[[Incidence], Vector]) -> Vector:
+    def _by_pieces(self, cells: Whole, of: Callable[[Incidence], Real]) -> Real:
         """A value for each of some inner cells, from lists of the published cells of a few."""
         pieces = np.array_split(cells, len(cells) // SCHEDULE.piece + 1)
         return np.concatenate([of(self._path.members.restricted(piece)) for piece in pieces])

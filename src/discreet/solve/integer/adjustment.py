@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from discreet.solve.integer.domain import LARGEST, Whole
+from discreet.arrays import Real, Whole
+from discreet.solve.integer.domain import LARGEST
 from discreet.solve.integer.neighbourhood import repaired
-from discreet.solve.integer.problem import Found, Problem, Real, describe
+from discreet.solve.integer.problem import Found, Problem, describe
 from discreet.solve.integer.schedule import SCHEDULE
 from discreet.solve.integer.search import Search
 

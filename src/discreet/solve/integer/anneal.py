@@ -7,12 +7,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Real, Whole32
 from discreet.progress import report
 from discreet.solve.integer.chains import Compiled
 from discreet.solve.integer.kernels import Chain, sweep
-from discreet.solve.integer.problem import Real
 from discreet.solve.integer.schedule import SCHEDULE
 
 Each = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]
@@ -129,7 +128,7 @@ def _sweep_all(
     return len(chains) * len(temperatures) * len(form.model.members)
 
 
-def restart(form: Compiled, chain: Chain, y: NDArray[np.int32]) -> None:
+def restart(form: Compiled, chain: Chain, y: Whole32) -> None:
     """Put a chain at a point, with deviations and energy computed anew."""
     overwrite(chain, form.chain(y, chain.random[0]))
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Array, Real32, Whole, Whole32
 from discreet.errors import DesignError
-from discreet.solve.integer.domain import Whole
 from discreet.solve.integer.kernels import (
     FIRST,
     HIGH,
@@ -44,31 +42,31 @@ class Compiled:
 
     problem: Problem
     model: Model
-    target: NDArray[Any]
+    target: Array
     rest: Whole
     scale: float
     unit: float
 
-    def deviation(self, y: NDArray[np.int32]) -> NDArray[Any]:
+    def deviation(self, y: Whole32) -> Array:
         """Deviations of a point, recomputed from the inner cells, and a spare entry."""
         whole = self.problem.design.aggregate(self.full(y)) - self.target
         kind = np.float64 if self.target.dtype.kind == "f" else np.int32
         return np.append(whole, 0).astype(kind)
 
-    def full(self, y: NDArray[np.int32]) -> Whole:
+    def full(self, y: Whole32) -> Whole:
         """All inner cells: the point, and the cells that have no choice."""
         inner = self.rest.copy()
         inner[self.problem.rows] = y
         return inner
 
-    def with_limits(self, low: NDArray[Any], high: NDArray[Any], excess: float) -> Compiled:
+    def with_limits(self, low: Array, high: Array, excess: float) -> Compiled:
         """The same problem with limits that cost `excess` units when they are broken by one."""
         cells = self.model.cells.copy()
         cells[:-1, LOW], cells[:-1, HIGH] = low - _SLACK, high + _SLACK
         rule = self.model.rule._replace(excess=float(excess * self.unit), plain=False)
         return replace(self, model=self.model._replace(cells=cells, rule=rule))
 
-    def chain(self, y: NDArray[np.int32], seed: np.uint64) -> Chain:
+    def chain(self, y: Whole32, seed: np.uint64) -> Chain:
         """A chain that starts at a point."""
         deviation = self.deviation(y)
         energy = energy_of(self.model.cells, self.model.rule, deviation)
@@ -100,7 +98,7 @@ def compiled(problem: Problem) -> Compiled:
     return Compiled(problem, model, _grid_target(problem), rest, scale, unit)
 
 
-def _places(problem: Problem, members: NDArray[np.int32]) -> NDArray[np.int32]:
+def _places(problem: Problem, members: Whole32) -> Whole32:
     """Domain and number of published cells of each inner cell that has a choice."""
     part = problem.domain.take(problem.rows)
     places = np.empty((len(members), 5), dtype=np.int32)
@@ -112,7 +110,7 @@ def _places(problem: Problem, members: NDArray[np.int32]) -> NDArray[np.int32]:
     return places
 
 
-def _cells(problem: Problem) -> NDArray[np.float32]:
+def _cells(problem: Problem) -> Real32:
     """Weight, limits and whole target of each published cell, and a spare row without any."""
     cells = np.zeros((problem.design.n_published + 1, 4), dtype=np.float32)
     cells[-1, LOW], cells[-1, HIGH], cells[-1, VALUE] = -np.inf, np.inf, -np.inf
@@ -136,7 +134,7 @@ def _scales(model: Model) -> tuple[float, float]:
     )
 
 
-def _grid_target(problem: Problem) -> NDArray[Any]:
+def _grid_target(problem: Problem) -> Array:
     """Whole targets as they are, real ones on a fine grid on which sums are exact."""
     target = np.asarray(problem.target)
     whole = target.dtype.kind in "iu" or bool((target == np.rint(target)).all())

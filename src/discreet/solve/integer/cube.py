@@ -11,16 +11,14 @@ from collections.abc import Sequence
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
+from discreet.arrays import Index, Real, Unsigned64, Whole
 from discreet.design.base import Design
 from discreet.errors import DataError
-from discreet.solve.integer.domain import Whole
-from discreet.solve.integer.kernels import Random, uniform
+from discreet.solve.integer.kernels import uniform
 from discreet.solve.integer.remainders import Remainders
 from discreet.solve.integer.schedule import SCHEDULE
 
-Real = NDArray[np.float64]
 _EPS = 1e-9
 _OPEN = 1e-7  # fractions this far from 0 and 1 are still to be decided
 
@@ -56,7 +54,7 @@ def rounded_up(
     return up
 
 
-def _nearby_first(design: Design, rows: NDArray[np.intp]) -> NDArray[np.intp]:
+def _nearby_first(design: Design, rows: Index) -> Index:
     """Inner cells in an order in which neighbours share many sums.
 
     The binary digits of the codes are interleaved, so that blocks of cells in a row are cubes.
@@ -71,7 +69,7 @@ class _Flight:
     """Fractional cells on their way: fractions of the inner cells, sums, and which were let go."""
 
     def __init__(
-        self, design: Design, left: Remainders, rows: NDArray[np.intp], rng: np.random.Generator
+        self, design: Design, left: Remainders, rows: Index, rng: np.random.Generator
     ) -> None:
         low, _, sums = left.sums(design)
         self.members = design.matrix()[rows]
@@ -80,11 +78,11 @@ class _Flight:
         self.size = np.bincount(self.members.indices, minlength=design.n_published)
         self.random = rng.integers(2**63, size=1).astype(np.uint64)
 
-    def undecided(self) -> NDArray[np.intp]:
+    def undecided(self) -> Index:
         """The cells that are not whole yet."""
         return np.flatnonzero((self.part > _OPEN) & (self.part < 1 - _OPEN))
 
-    def fly(self, waiting: NDArray[np.intp], size: int) -> None:
+    def fly(self, waiting: Index, size: int) -> None:
         """Move cells, block by block."""
         members = self.members[waiting]
         owner = np.repeat(np.arange(len(waiting)), np.diff(members.indptr))
@@ -99,7 +97,7 @@ class _Flight:
             _fly(values, np.hstack([np.eye(len(chosen)), counted[:, held]]), self.random)
             self.part[chosen], self.sums[cells[held]] = np.split(values, [len(chosen)])
 
-    def let_go(self, waiting: NDArray[np.intp]) -> None:
+    def let_go(self, waiting: Index) -> None:
         """Hold fewer of the sums of some cells, those of the fewest inner cells first."""
         cells = self.members[waiting].indices
         held = np.unique(cells[~self.loose[cells]])
@@ -108,7 +106,7 @@ class _Flight:
 
 
 @njit(cache=True)
-def _fly(values: Real, ways: Real, random: Random) -> None:
+def _fly(values: Real, ways: Real, random: Unsigned64) -> None:
     """Move values in [0, 1] at random until no way is left along which those that are whole stay.
 
     Args:
@@ -149,7 +147,7 @@ def _held(ways: Real, left: int, k: int) -> int:
 
 
 @njit(cache=True)
-def _length(values: Real, way: Real, random: Random) -> float:
+def _length(values: Real, way: Real, random: Unsigned64) -> float:
     """How far to go one way or the other until something is whole, each as likely as is fair."""
     up, down = np.inf, np.inf
     for k in range(len(values)):

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
+from discreet.arrays import Mask, Whole, Whole32
 from discreet.design.base import Design
 from discreet.errors import ParameterError
 from discreet.solve.integer.schedule import SCHEDULE
 
-Whole = NDArray[np.int64]
 _DETERMINED = 1 - 1e-6
 
 
-def by_elimination(design: Design, z: Whole) -> NDArray[np.bool_]:
+def by_elimination(design: Design, z: Whole) -> Mask:
     """Inner cells known from zeros and from published cells with one unknown member left.
 
     Every inner cell of an empty published cell is zero; where all members but one are known, the
@@ -31,7 +30,7 @@ def by_elimination(design: Design, z: Whole) -> NDArray[np.bool_]:
 
 
 @njit(cache=True)
-def _eliminate(members: NDArray[np.int32], n_published: int) -> NDArray[np.bool_]:
+def _eliminate(members: Whole32, n_published: int) -> Mask:
     """Which inner cells are the last unknown member of a published cell, one after the other.
 
     The number of unknown members and the sum of their positions tell which one is the last.
@@ -58,7 +57,7 @@ def _eliminate(members: NDArray[np.int32], n_published: int) -> NDArray[np.bool_
     return known
 
 
-def by_leverage(design: Design, z: Whole) -> NDArray[np.bool_]:
+def by_leverage(design: Design, z: Whole) -> Mask:
     """Inner cells that are a linear combination of the published cells.
 
     Those are the cells with leverage 1 in the design, after `by_elimination`.

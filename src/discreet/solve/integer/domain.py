@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from discreet.arrays import Array, Mask, Whole, Whole32
 from discreet.errors import DataError, InfeasibleError, ParameterError
 
-Whole = NDArray[np.int64]
-Small = NDArray[np.int32]
 LARGEST = 2**31 - 1
 
 
@@ -43,10 +41,10 @@ class Domain:
       zero: Whether zero is allowed besides.
     """
 
-    first: Small
-    last: Small
-    step: Small
-    zero: NDArray[np.bool_]
+    first: Whole32
+    last: Whole32
+    step: Whole32
+    zero: Mask
 
     def __init__(
         self, first: ArrayLike, last: ArrayLike, step: ArrayLike = 1, zero: ArrayLike = False
@@ -93,34 +91,34 @@ class Domain:
         return len(self.first)
 
     @property
-    def is_free(self) -> NDArray[np.bool_]:
+    def is_free(self) -> Mask:
         """Which cells have more than one value to choose from."""
         several = self.first.astype(np.int64) + self.step <= self.last
         return several | (self.zero & (self.first > 0) & (self.first <= self.last))
 
     @property
-    def low(self) -> Small:
+    def low(self) -> Whole32:
         """The smallest value of each cell."""
         return np.where(self.zero, 0, self.first).astype(np.int32)
 
     @property
-    def high(self) -> Small:
+    def high(self) -> Whole32:
         """The largest value of each cell."""
         steps = np.maximum(self.last.astype(np.int64) - self.first, 0) // self.step
         largest = self.first + steps * self.step
         return np.where(self.first <= self.last, largest, 0).astype(np.int32)
 
-    def take(self, rows: NDArray[Any]) -> Domain:
+    def take(self, rows: Array) -> Domain:
         """The domain of some of the cells."""
         return Domain(self.first[rows], self.last[rows], self.step[rows], self.zero[rows])
 
-    def contains(self, y: NDArray[Any]) -> NDArray[np.bool_]:
+    def contains(self, y: Array) -> Mask:
         """Which of the values are allowed."""
         inside = (y >= self.first) & (y <= self.last) & ((y - self.first) % self.step == 0)
-        allowed: NDArray[np.bool_] = inside | (self.zero & (y == 0))
+        allowed: Mask = inside | (self.zero & (y == 0))
         return allowed
 
-    def require(self, y: NDArray[Any], name_of: Callable[[int], str] = str) -> None:
+    def require(self, y: Array, name_of: Callable[[int], str] = str) -> None:
         """Raise an error that names the first cell with a value outside its domain."""
         outside = np.flatnonzero(~self.contains(y))
         if len(outside):
@@ -146,7 +144,7 @@ class Domain:
         return np.where(nearer_zero, 0, y).astype(np.int64)
 
 
-def check_size(values: NDArray[Any]) -> None:
+def check_size(values: Array) -> None:
     """Refuse counts of inner cells that the search, which holds 32 bits of each, cannot hold."""
     if (values > LARGEST).any():
         raise DataError(
@@ -155,7 +153,7 @@ def check_size(values: NDArray[Any]) -> None:
         )
 
 
-def _whole(name: str, values: ArrayLike) -> Small:
+def _whole(name: str, values: ArrayLike) -> Whole32:
     given = np.asarray(values)
     if given.dtype.kind not in "iu":
         raise ParameterError(f"`{name}` of a domain must be whole numbers, got {given.dtype}.")

@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Mask, Real
 from discreet.solve.integer.schedule import SCHEDULE
-
-Real = NDArray[np.float64]
 
 
 def choose_cells(
@@ -20,7 +18,7 @@ def choose_cells(
     *,
     step: int = 0,
     rng: np.random.Generator,
-) -> NDArray[np.bool_]:
+) -> Mask:
     r"""Which `count` rows of `X` to raise by `height` so that the published cells fit best.
 
     .. math:: \min_u \lVert h X^\top u - \tau\rVert^2, \quad u \in \{0, 1\}^n,\ \sum u = c.

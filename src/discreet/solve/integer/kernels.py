@@ -13,14 +13,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
+from discreet.arrays import Array, Real, Real32, Unsigned64, Whole32
 from discreet.solve.integer.schedule import SCHEDULE
-
-Random = NDArray[np.uint64]
-Members = NDArray[np.int32]
-Places = NDArray[np.int32]
-Cells = NDArray[np.float32]
 
 FIRST, LAST, STEP, ZERO, WIDTH = range(5)  # columns of `Model.places`
 WEIGHT, LOW, HIGH, VALUE = range(4)  # columns of `Model.cells`
@@ -49,24 +44,24 @@ class Model(NamedTuple):
     forbidden). There is one published cell more, for tables in which an inner cell has none.
     """
 
-    members: Members
-    places: Places
-    cells: Cells
+    members: Whole32
+    places: Whole32
+    cells: Real32
     rule: Rule
 
 
 class Chain(NamedTuple):
     """The state of one search: the point, the best one, deviations, energies, generator."""
 
-    y: NDArray[np.int32]
-    best: NDArray[np.int32]
-    deviation: NDArray[Any]
-    energy: NDArray[np.float64]
-    random: Random
+    y: Whole32
+    best: Whole32
+    deviation: Array
+    energy: Real
+    random: Unsigned64
 
 
 @njit(cache=True, inline="always")
-def word(random: Random) -> Any:
+def word(random: Unsigned64) -> Any:
     """The next 64 random bits (splitmix64)."""
     random[0] += np.uint64(0x9E3779B97F4A7C15)
     z = random[0]
@@ -76,19 +71,19 @@ def word(random: Random) -> Any:
 
 
 @njit(cache=True, inline="always")
-def below(random: Random, n: int) -> Any:
+def below(random: Unsigned64, n: int) -> Any:
     """A whole number from 0 to `n - 1`."""
     return np.int64(((word(random) >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32))
 
 
 @njit(cache=True, inline="always")
-def uniform(random: Random) -> Any:
+def uniform(random: Unsigned64) -> Any:
     """A number in [0, 1)."""
     return np.float64(word(random) >> np.uint64(11)) * (1.0 / 9007199254740992.0)
 
 
 @njit(cache=True, inline="always")
-def is_allowed(places: Places, j: int, value: int) -> Any:
+def is_allowed(places: Whole32, j: int, value: int) -> Any:
     """Whether an inner cell may take a value."""
     if value == 0 and places[j, ZERO]:
         return True
@@ -97,7 +92,7 @@ def is_allowed(places: Places, j: int, value: int) -> Any:
 
 
 @njit(cache=True, inline="always")
-def step_up(places: Places, j: int, value: int) -> Any:
+def step_up(places: Whole32, j: int, value: int) -> Any:
     """The distance to the next larger allowed value, or 0."""
     first, last = places[j, FIRST], places[j, LAST]
     step = places[j, STEP]
@@ -107,7 +102,7 @@ def step_up(places: Places, j: int, value: int) -> Any:
 
 
 @njit(cache=True, inline="always")
-def step_down(places: Places, j: int, value: int) -> Any:
+def step_down(places: Whole32, j: int, value: int) -> Any:
     """The distance to the next smaller allowed value, as a negative number, or 0."""
     if value > places[j, FIRST]:
         return -places[j, STEP]
@@ -123,7 +118,7 @@ def raised(size: float, power: float) -> float:
 
 
 @njit(cache=True, inline="always")
-def breach(cells: Cells, rule: Rule, k: int, deviation: float) -> float:
+def breach(cells: Real32, rule: Rule, k: int, deviation: float) -> float:
     """How far one published cell breaks its limits, or lies from the nearest allowed value."""
     cost = 0.0
     if deviation > cells[k, HIGH]:
@@ -138,7 +133,7 @@ def breach(cells: Cells, rule: Rule, k: int, deviation: float) -> float:
 
 
 @njit(cache=True, inline="always")
-def may_breach(cells: Cells, rule: Rule, k: int, low: float, high: float) -> Any:
+def may_breach(cells: Real32, rule: Rule, k: int, low: float, high: float) -> Any:
     """Whether deviations between two others can break anything; most cannot, and `breach` costs."""
     if high > cells[k, HIGH] or low < cells[k, LOW]:
         return True
@@ -146,9 +141,7 @@ def may_breach(cells: Cells, rule: Rule, k: int, low: float, high: float) -> Any
 
 
 @njit(cache=True, inline="always")
-def change_of_squares(
-    members: Members, places: Places, deviation: NDArray[Any], j: int, s: int
-) -> Any:
+def change_of_squares(members: Whole32, places: Whole32, deviation: Array, j: int, s: int) -> Any:
     """The change of the sum of squares when `s` is added to inner cell `j`."""
     total = deviation[0] - deviation[0]
     for t in range(members.shape[1]):
@@ -158,11 +151,11 @@ def change_of_squares(
 
 @njit(cache=True, inline="always")
 def change(
-    members: Members,
-    places: Places,
-    cells: Cells,
+    members: Whole32,
+    places: Whole32,
+    cells: Real32,
     rule: Rule,
-    deviation: NDArray[Any],
+    deviation: Array,
     j: int,
     s: int,
 ) -> Any:
@@ -183,7 +176,7 @@ def change(
 
 
 @njit(cache=True, inline="always")
-def move(members: Members, y: NDArray[np.int32], deviation: NDArray[Any], j: int, s: int) -> None:
+def move(members: Whole32, y: Whole32, deviation: Array, j: int, s: int) -> None:
     """Add `s` to inner cell `j` and carry it into the deviations."""
     y[j] += s
     for t in range(members.shape[1]):
@@ -192,7 +185,7 @@ def move(members: Members, y: NDArray[np.int32], deviation: NDArray[Any], j: int
 
 
 @njit(cache=True, inline="always")
-def accepts(rise: float, temperature: float, random: Random) -> bool:
+def accepts(rise: float, temperature: float, random: Unsigned64) -> bool:
     """The rule of annealing: always downhill, uphill with probability exp(-rise/temperature)."""
     if rise <= 0.0:
         return True
@@ -200,7 +193,7 @@ def accepts(rise: float, temperature: float, random: Random) -> bool:
 
 
 @njit(cache=True, inline="always")
-def partner(random: Random, j: int, n: int) -> Any:
+def partner(random: Unsigned64, j: int, n: int) -> Any:
     """Another inner cell: half the time a neighbour in the order of the cells."""
     bits = word(random)
     if bits & np.uint64(1):
@@ -211,7 +204,7 @@ def partner(random: Random, j: int, n: int) -> Any:
 
 
 @njit(cache=True)
-def energy_of(cells: Cells, rule: Rule, deviation: NDArray[Any]) -> float:
+def energy_of(cells: Real32, rule: Rule, deviation: Array) -> float:
     """The loss of all deviations, with what broken limits and forbidden values cost."""
     total = 0.0
     for k in range(len(deviation) - 1):
@@ -223,7 +216,7 @@ def energy_of(cells: Cells, rule: Rule, deviation: NDArray[Any]) -> float:
 
 
 @njit(cache=True, nogil=True)
-def sweep(model: Model, chain: Chain, temperatures: NDArray[np.float64], pairs: float) -> int:
+def sweep(model: Model, chain: Chain, temperatures: Real, pairs: float) -> int:
     """Propose a step for every inner cell in turn, once for each temperature.
 
     With probability `pairs` a rejected step is tried again with the opposite step of a partner.
@@ -266,7 +259,7 @@ def sweep(model: Model, chain: Chain, temperatures: NDArray[np.float64], pairs: 
 
 
 @njit(cache=True, inline="always")
-def _proposal(places: Places, j: int, value: int, up: bool) -> Any:
+def _proposal(places: Whole32, j: int, value: int, up: bool) -> Any:
     """A step to a neighbouring allowed value, in the direction asked for if there is one."""
     if up:
         s = step_up(places, j, value)

@@ -12,20 +12,18 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Array, Mask, Real, Whole
 from discreet.design.base import Design
 from discreet.errors import DataError
 from discreet.solve.absolute.least_absolute import LeastAbsolute
 from discreet.solve.inputs import checked_values, checked_weights, name_of
-from discreet.solve.integer.domain import LARGEST, Domain, Whole, check_size
+from discreet.solve.integer.domain import LARGEST, Domain, check_size
 from discreet.solve.integer.neighbourhood import repaired
-from discreet.solve.integer.problem import Problem, Real
+from discreet.solve.integer.problem import Problem
 from discreet.solve.integer.schedule import SCHEDULE
 from discreet.solve.integer.search import Search
 from discreet.solve.least_squares.problem import Prior, positions_of
-
-Marks = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,8 +47,8 @@ class Lattice:
         cls,
         fitter: Any,
         design: Design,
-        z: NDArray[Any],
-        weights: NDArray[Any] | None,
+        z: Array,
+        weights: Array | None,
         fitted: Real,
     ) -> Lattice:
         """The whole tables beside the fit of a fitter.
@@ -76,7 +74,7 @@ class Lattice:
         )
         return cls(design, fitted, judged, replace(judged, weights=_lighter(own, held, design)))
 
-    def loss(self, y: NDArray[Any]) -> float:
+    def loss(self, y: Array) -> float:
         """The loss of a table."""
         return self.judged.loss(self.judged.deviation(y))
 
@@ -99,7 +97,7 @@ class Lattice:
         """A table with at most so many filled cells, which are exchanged while that helps."""
         effort, loose = proposals / 4, self._loose
 
-        def within(table: Whole, chosen: Marks) -> Whole:
+        def within(table: Whole, chosen: Mask) -> Whole:
             return _search(_among(loose, chosen), np.where(chosen, table, 0), effort, rng)
 
         y = within(y, self._chosen(y, most))
@@ -113,7 +111,7 @@ class Lattice:
         return y
 
     def _exchanged(
-        self, y: Whole, most: int, within: Callable[[Whole, Marks], Whole]
+        self, y: Whole, most: int, within: Callable[[Whole, Mask], Whole]
     ) -> Whole | None:
         """A better table in which another cell takes the place of a small one, if there is one."""
         filled = np.flatnonzero(y)
@@ -125,7 +123,7 @@ class Lattice:
                 return other
         return None
 
-    def _chosen(self, y: Whole, most: int, but: int | None = None) -> Marks:
+    def _chosen(self, y: Whole, most: int, but: int | None = None) -> Mask:
         """The cells with the largest values; of empty ones those that lower the loss most."""
         rank = np.where(y > 0, 0.0, self._gain(y))
         order = np.lexsort((rank, -y))
@@ -161,7 +159,7 @@ def _search(
     return repaired(problem, found.y) if found.violations else found.y
 
 
-def _among(problem: Problem, chosen: Marks) -> Problem:
+def _among(problem: Problem, chosen: Mask) -> Problem:
     """The problem with all other inner cells empty."""
     domain = problem.domain
     first, last = (np.where(chosen, limit, 0) for limit in (domain.first, domain.last))
@@ -176,7 +174,7 @@ def _extended(design: Design) -> Design:
     return Design.from_matrix(sparse.hstack([design.matrix().astype(np.int64), own], format="csr"))
 
 
-def _held(fitter: Any, design: Design, z: Real) -> NDArray[np.int64]:
+def _held(fitter: Any, design: Design, z: Real) -> Whole:
     """Positions of the exact margins, whose values must be whole."""
     held = positions_of(design, getattr(fitter, "exact", ()))
     broken = held[z[held] != np.rint(z[held])]
@@ -188,7 +186,7 @@ def _held(fitter: Any, design: Design, z: Real) -> NDArray[np.int64]:
     return held
 
 
-def _limits(held: NDArray[np.int64], target: Real) -> tuple[Real | None, Real | None]:
+def _limits(held: Whole, target: Real) -> tuple[Real | None, Real | None]:
     if not len(held):
         return None, None
     high = np.full(len(target), np.inf)
@@ -214,7 +212,7 @@ def _domain(fitter: Any, fitted: Real) -> Domain:
     return Domain.interval(np.where(stays, there, 0), np.where(stays, there, LARGEST))
 
 
-def _lighter(weights: Real, held: NDArray[np.int64], design: Design) -> Real:
+def _lighter(weights: Real, held: Whole, design: Design) -> Real:
     """Weights in the search: in units of a typical one, none far above it, inner cells drawn."""
     given = weights[: design.n_published]
     typical = float(np.median(given[given > 0])) if (given > 0).any() else 1.0

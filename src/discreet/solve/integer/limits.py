@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
+from discreet.arrays import Mask, Real, Unsigned64, Whole, Whole32
 from discreet.solve.integer.anneal import Stage, restart
 from discreet.solve.integer.chains import Compiled
 from discreet.solve.integer.kernels import (
@@ -17,8 +17,6 @@ from discreet.solve.integer.kernels import (
     ZERO,
     Chain,
     Model,
-    Places,
-    Random,
     accepts,
     below,
     breach,
@@ -29,7 +27,7 @@ from discreet.solve.integer.kernels import (
     step_down,
     step_up,
 )
-from discreet.solve.integer.problem import Problem, Real
+from discreet.solve.integer.problem import Problem
 from discreet.solve.integer.schedule import SCHEDULE
 
 Limits = tuple[Real, Real]
@@ -82,9 +80,7 @@ def keep_limits(
     return fewest
 
 
-def _members_of(
-    marked: NDArray[np.bool_], members: NDArray[np.int32]
-) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]]:
+def _members_of(marked: Mask, members: Whole32) -> tuple[Whole32, Whole, Whole]:
     """The marked published cells that have members, where each one's list begins, and the lists."""
     j, t = np.nonzero(marked[members])
     k = members[j, t]
@@ -97,10 +93,10 @@ def _members_of(
 def _mend(
     model: Model,
     chain: Chain,
-    violated: NDArray[np.int32],
-    starts: NDArray[np.int64],
-    lists: NDArray[np.int64],
-    tabu: NDArray[np.int64],
+    violated: Whole32,
+    starts: Whole,
+    lists: Whole,
+    tabu: Whole,
     steps: int,
     temperature: float,
 ) -> None:
@@ -132,9 +128,9 @@ def _mend(
 def _best_step(
     model: Model,
     chain: Chain,
-    candidates: NDArray[np.int64],
+    candidates: Whole,
     up: bool,
-    tabu: NDArray[np.int64],
+    tabu: Whole,
     now: int,
 ) -> Any:
     """The best of many steps up or down, each alone and with steps of partners the other way.
@@ -166,7 +162,7 @@ def _best_step(
 
 
 @njit(cache=True, inline="always")
-def _toward(places: Places, j: int, value: int, up: bool, random: Random) -> Any:
+def _toward(places: Whole32, j: int, value: int, up: bool, random: Unsigned64) -> Any:
     """A step up or down: mostly the shortest, now and then as wide as the gap above zero."""
     first = places[j, FIRST]
     if up:

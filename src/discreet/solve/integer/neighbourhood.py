@@ -10,12 +10,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Index, Real, Whole
 from discreet.errors import NotConvergedError
 from discreet.progress import report
-from discreet.solve.integer.domain import Whole
-from discreet.solve.integer.problem import Problem, Real
+from discreet.solve.integer.problem import Problem
 from discreet.solve.integer.schedule import SCHEDULE
 
 
@@ -76,7 +75,7 @@ class _State:
         self.excess = _excess(self.z, self.low, self.high)
         self.spent = 0.0
 
-    def improve(self, places: NDArray[np.intp]) -> None:
+    def improve(self, places: Index) -> None:
         """Move some of the rows so that limits are broken least."""
         chosen, switch = self.rows[places], _Switches(self, places)
         A = switch.columns(self.members[places]).T.tocsr()
@@ -101,7 +100,7 @@ class _Switches:
     off. Switches of cells without a gap above zero are always on.
     """
 
-    def __init__(self, state: _State, places: NDArray[np.intp]) -> None:
+    def __init__(self, state: _State, places: Index) -> None:
         self.first, self.step = state.first[places], state.step[places]
         self.gapped = state.gapped[places]
         present = (state.y[state.rows[places]] - self.first) // self.step
@@ -145,7 +144,7 @@ def _excess(z: Real, low: Real, high: Real) -> Real:
     return excess
 
 
-def _around(state: _State, k: int, size: int) -> NDArray[np.intp]:
+def _around(state: _State, k: int, size: int) -> Index:
     """The rows nearest to a published cell: weight spreads from it, thinly through large cells."""
     weight, near = np.zeros(len(state.size)), np.zeros(len(state.rows))
     weight[k] = 1.0

@@ -9,12 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.arrays import Array, Index, Mask, Real, Whole
 from discreet.design.base import Design
 from discreet.errors import ParameterError
-from discreet.solve.integer.domain import Domain, LimitError, Whole
-
-Vector = NDArray[Any]
-Real = NDArray[np.float64]
+from discreet.solve.integer.domain import Domain, LimitError
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +45,7 @@ class Problem:
     """
 
     design: Design
-    target: Vector
+    target: Array
     domain: Domain
     power: float = 2.0
     weights: Real | None = None
@@ -56,7 +54,7 @@ class Problem:
     groups: NDArray[np.int8] | None = None
     goals: tuple[float, ...] = ()
     blocked: int = 0
-    base: NDArray[np.int64] | None = None
+    base: Whole | None = None
 
     def __post_init__(self) -> None:
         if not self.power >= 1:
@@ -121,17 +119,17 @@ class Problem:
         return np.asarray(self.weights, dtype=np.float64)
 
     @cached_property
-    def rows(self) -> NDArray[np.intp]:
+    def rows(self) -> Index:
         """The inner cells that have a choice."""
         return np.flatnonzero(self.domain.is_free)
 
     @property
-    def full_target(self) -> Vector:
+    def full_target(self) -> Array:
         """What the published cells should be, inner cells outside the design included."""
-        full: Vector = self.target if self.base is None else self.target + self.base
+        full: Array = self.target if self.base is None else self.target + self.base
         return full
 
-    def largest(self, deviation: Vector) -> tuple[float, ...]:
+    def largest(self, deviation: Array) -> tuple[float, ...]:
         """The largest deviation of each group."""
         if self.groups is None:
             return ()
@@ -143,20 +141,18 @@ class Problem:
         """The largest deviation of a group that is low enough."""
         return self.goals[group] if group < len(self.goals) else 0.0
 
-    def deviation(self, y: Vector) -> Vector:
+    def deviation(self, y: Array) -> Array:
         """Deviations of the published cells from their targets."""
         return self.design.aggregate(y) - self.target
 
-    def loss(self, deviation: Vector) -> float:
+    def loss(self, deviation: Array) -> float:
         """The loss of given deviations."""
         return float((self.all_weights * np.abs(deviation).astype(np.float64) ** self.power).sum())
 
-    def violations(
-        self, deviation: Vector, limits: tuple[Real, Real] | None = None
-    ) -> NDArray[np.bool_]:
+    def violations(self, deviation: Array, limits: tuple[Real, Real] | None = None) -> Mask:
         """Which published cells break their limits, or others, or take a forbidden value."""
         low, high = self.limits if limits is None else limits
-        broken: NDArray[np.bool_] = (deviation < low - 1e-9) | (deviation > high + 1e-9)
+        broken: Mask = (deviation < low - 1e-9) | (deviation > high + 1e-9)
         if self.blocked:
             value = deviation + self.full_target
             broken |= (value > 0) & (value < self.blocked)
@@ -183,7 +179,7 @@ class Found:
 
     y: Whole
     z: Whole
-    deviation: NDArray[Any]
+    deviation: Array
     loss: float
     maximum: float
     violations: int

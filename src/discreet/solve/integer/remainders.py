@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Array, Real, Whole
 from discreet.design.base import Design
 from discreet.errors import DataError
-from discreet.solve.integer.domain import Whole
 
-Real = NDArray[np.float64]
 WHOLE = 1e-7  # values this near to a whole number are taken to be it
 _TOO_LARGE = 2**62
 _GRID = 2**40  # fractions are held as multiples of 1/_GRID, so that their sums are exact
@@ -52,7 +49,7 @@ class Remainders:
         return cls(whole, over, base)
 
     @classmethod
-    def of_reals(cls, y: NDArray[Any]) -> Remainders:
+    def of_reals(cls, y: Array) -> Remainders:
         """Real numbers in multiples of one, their fractions on a fine grid."""
         whole, fraction = parts(y)
         over = np.clip(np.rint(fraction * _GRID), fraction > 0, _GRID - 1).astype(np.int64)
@@ -81,7 +78,7 @@ class Remainders:
         return below, above, np.where(below < above, total / self.unit, below)
 
 
-def parts(y: NDArray[Any]) -> tuple[Whole, Real]:
+def parts(y: Array) -> tuple[Whole, Real]:
     """Whole parts and fractions; values that are whole but for rounding errors are whole."""
     real = np.asarray(y, dtype=np.float64)
     if not np.isfinite(real).all() or (real < -WHOLE).any():

@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Array, Mask, Real, Whole
 from discreet.design.base import Design
-from discreet.solve.integer.domain import Domain, Whole
+from discreet.solve.integer.domain import Domain
 from discreet.solve.integer.problem import Found, Problem, describe
 from discreet.solve.integer.remainders import Remainders
 from discreet.solve.integer.schedule import SCHEDULE
 
-Real = NDArray[np.float64]
 
-
-def independent(probability: Real, rng: np.random.Generator) -> NDArray[np.bool_]:
+def independent(probability: Real, rng: np.random.Generator) -> Mask:
     """Choose each cell with its probability, independently of the others."""
     return rng.random(len(probability)) < probability
 
 
-def systematic(probability: Real, rng: np.random.Generator) -> NDArray[np.bool_]:
+def systematic(probability: Real, rng: np.random.Generator) -> Mask:
     r"""Choose cells with given probabilities so that their number is fixed, or nearly.
 
     Cell `i` is chosen when a point :math:`u + k`, :math:`k = 0, 1, \dots`, falls into its piece
@@ -35,7 +32,7 @@ def systematic(probability: Real, rng: np.random.Generator) -> NDArray[np.bool_]
     return np.diff(ends, prepend=0.0) > 0.5
 
 
-def controlled(design: Design, y: NDArray[Any], *, rng: np.random.Generator) -> Found:
+def controlled(design: Design, y: Array, *, rng: np.random.Generator) -> Found:
     r"""Round every inner cell down or up so that the published cells are rounded down or up too.
 
     .. math:: u_j \in \{\lfloor y_j\rfloor, \lceil y_j\rceil\},\quad
@@ -143,7 +140,7 @@ def _by_program(problem: Problem, fraction: Real, rng: np.random.Generator) -> W
     return up
 
 
-def balanced(design: Design, y: NDArray[Any], *, rng: np.random.Generator) -> Whole:
+def balanced(design: Design, y: Array, *, rng: np.random.Generator) -> Whole:
     """Round every inner cell down or up at random, without bias and with sums kept (cube method).
 
     Cells are moved together so that no sum leaves the whole numbers around it; where no group of

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from discreet.arrays import Whole
 from discreet.errors import ParameterError
 from discreet.progress import report
 from discreet.solve.integer.anneal import Each, Stage, anneal, in_turn, overwrite
 from discreet.solve.integer.chains import Compiled, compiled
-from discreet.solve.integer.domain import Whole
 from discreet.solve.integer.kernels import Chain
 from discreet.solve.integer.limits import is_violated, mended
 from discreet.solve.integer.problem import Found, Problem, describe

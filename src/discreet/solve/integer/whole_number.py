@@ -9,9 +9,9 @@ from functools import partial
 from typing import Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet import registry
+from discreet.arrays import Array, Whole
 from discreet.design.base import Design
 from discreet.errors import ParameterError
 from discreet.randomness import stream
@@ -19,7 +19,6 @@ from discreet.solve.absolute.least_absolute import LeastAbsolute
 from discreet.solve.auto import Auto
 from discreet.solve.fit import Certificate, Fit, Fitter, FitterBase, Prepared, Status
 from discreet.solve.inputs import check_whole
-from discreet.solve.integer.domain import Whole
 from discreet.solve.integer.lattice import Lattice
 from discreet.solve.integer.rounding import controlled
 from discreet.solve.non_negative.non_negative import NonNegative
@@ -98,9 +97,9 @@ def _fit(
     options: WholeNumber,
     design: Design,
     prepared: Prepared,
-    z: NDArray[Any],
+    z: Array,
     *,
-    weights: NDArray[Any] | None = None,
+    weights: Array | None = None,
 ) -> Fit:
     began = time.perf_counter()
     fit = prepared(z, weights=weights)

@@ -6,19 +6,16 @@ import numbers
 import time
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Array, Mask, Real
 from discreet.design.base import Design
 from discreet.errors import ParameterError
 from discreet.progress import report
 from discreet.solve.fit import Fit, FitterBase, Prepared
 from discreet.solve.inputs import check_options, checked_values, checked_weights
 from discreet.solve.least_squares.least_squares import LeastSquares
-
-Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,9 +68,9 @@ def _fit(
     design: Design,
     least_squares: LeastSquares,
     first_round: Prepared,
-    z: NDArray[Any],
+    z: Array,
     *,
-    weights: NDArray[Any] | None = None,
+    weights: Array | None = None,
 ) -> Fit:
     began, w = time.perf_counter(), checked_weights(design, weights)
     now = first_round(z, weights=w)
@@ -93,12 +90,12 @@ def _fit(
 
 
 def _without(
-    zero: NDArray[np.bool_],
+    zero: Mask,
     last: Fit,
     design: Design,
     least_squares: LeastSquares,
-    z: Vector,
-    weights: Vector,
+    z: Real,
+    weights: Real,
 ) -> Fit:
     """The fit without zero cells, whether they were set or given, and without their members.
 

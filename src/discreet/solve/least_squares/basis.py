@@ -22,18 +22,17 @@ from dataclasses import dataclass
 from functools import cached_property, reduce
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Real
 from discreet.design.axis import OUTSIDE, Axis, Level
 from discreet.design.product import ProductDesign
 from discreet.solve.least_squares.schedule import LEAST_SQUARES
 
-Vector = NDArray[np.float64]
-Operator = Callable[[Vector], Vector]
+Operator = Callable[[Real], Real]
 Levels = list[Level | None]
 
 
-def pseudo_inverse(eigenvalues: Vector) -> Vector:
+def pseudo_inverse(eigenvalues: Real) -> Real:
     """One over what is not zero."""
     return np.divide(1.0, eigenvalues, out=np.zeros_like(eigenvalues), where=eigenvalues > 0)
 
@@ -52,17 +51,17 @@ class Basis:
     """
 
     shape: tuple[int, ...]
-    vectors: tuple[Vector | None, ...]
-    eigenvalues: Vector
+    vectors: tuple[Real | None, ...]
+    eigenvalues: Real
     is_exact: bool
-    of_axes: tuple[Vector, ...] = ()
+    of_axes: tuple[Real, ...] = ()
 
     @property
     def smallest(self) -> float:
         """Smallest eigenvalue; zero when the published cells do not determine the inner ones."""
         return float(self.eigenvalues.min())
 
-    def function(self, f: Callable[[Vector], Vector]) -> Operator:
+    def function(self, f: Callable[[Real], Real]) -> Operator:
         r"""The operator :math:`f(XWX^\top)`, in the precision of what it is applied to.
 
         Cost: two passes along each axis and use; memory one table.
@@ -71,7 +70,7 @@ class Basis:
         kinds = [np.minimum(np.arange(length), n - 1) for length, n in pairs]
         factors = f(self.eigenvalues)[np.ix_(*kinds)]
 
-        def apply(r: Vector) -> Vector:
+        def apply(r: Real) -> Real:
             x = self._turned(r.reshape(self.shape), back=False)
             x = np.multiply(x, factors, dtype=r.dtype, casting="same_kind")
             return self._turned(x, back=True).ravel()
@@ -85,7 +84,7 @@ class Basis:
         pairs = zip(self.vectors, self.of_axes, strict=True)
         matrices = [(v / values) @ v.T for v, values in pairs if v is not None]
 
-        def apply(r: Vector) -> Vector:
+        def apply(r: Real) -> Real:
             x = r.reshape(self.shape)
             for a, matrix in enumerate(matrices):
                 x = _along(x, a, matrix)
@@ -93,7 +92,7 @@ class Basis:
 
         return apply
 
-    def _turned(self, x: Vector, *, back: bool) -> Vector:
+    def _turned(self, x: Real, *, back: bool) -> Real:
         """Every axis multiplied by its vectors, transposed on the way there."""
         for a, vectors in enumerate(self.vectors):
             if vectors is None:
@@ -103,7 +102,7 @@ class Basis:
         return x
 
 
-def _reflected(x: Vector, a: int) -> Vector:
+def _reflected(x: Real, a: int) -> Real:
     """Reflect an axis so that the mean becomes its first vector; the same there and back."""
     root, first = math.sqrt(x.shape[a]), (slice(None),) * a + (slice(0, 1),)
     mean = x.sum(axis=a, keepdims=True) / root
@@ -112,7 +111,7 @@ def _reflected(x: Vector, a: int) -> Vector:
     return x
 
 
-def _along(x: Vector, a: int, matrix: Vector) -> Vector:
+def _along(x: Real, a: int, matrix: Real) -> Real:
     """An axis multiplied by a matrix, in the precision of the table."""
     flat = x.reshape(math.prod(x.shape[:a]), x.shape[a], -1)
     matrix = matrix.astype(x.dtype, copy=False)
@@ -156,24 +155,24 @@ class Effects:
         return cls(tuple(sizes), tuple(map(tuple, kept)))
 
     @cached_property
-    def ranks(self) -> Vector:
+    def ranks(self) -> Real:
         """The dimension of each effect, an array with two entries for each variable."""
         return _outer([(1.0, r - 1.0) for r in self.sizes])
 
     @cached_property
-    def gains(self) -> Vector:
+    def gains(self) -> Real:
         """Eigenvalues of each block's sums, blocks × effects."""
         shape = (len(self.kept), self.ranks.size)
         return np.array([self._gain(kept).ravel() for kept in self.kept]).reshape(shape)
 
-    def basis(self, block_weights: Vector) -> Basis:
+    def basis(self, block_weights: Real) -> Basis:
         """The effects as a basis, when blocks have these weights."""
         eigenvalues = np.zeros_like(self.ranks)
         for kept, w in zip(self.kept, block_weights, strict=True):
             eigenvalues += w * self._gain(kept)
         return Basis(self.sizes, (None,) * len(self.sizes), eigenvalues, is_exact=True)
 
-    def _gain(self, kept: tuple[bool, ...]) -> Vector:
+    def _gain(self, kept: tuple[bool, ...]) -> Real:
         pairs = zip(self.sizes, kept, strict=True)
         return _outer([(1.0, 1.0) if is_kept else (r, 0.0) for r, is_kept in pairs])
 
@@ -185,7 +184,7 @@ def is_crossing(design: ProductDesign) -> bool:
     return is_short and len(design.blocks) == combinations
 
 
-def crossing_basis(design: ProductDesign, block_weights: Vector) -> Basis | None:
+def crossing_basis(design: ProductDesign, block_weights: Real) -> Basis | None:
     r"""The eigenvectors of every :math:`K_a`; `None` where blocks have no weight.
 
     Weights that are no products are replaced by the nearest that are, and the basis is not exact.
@@ -232,7 +231,7 @@ def _nested_lengths(axis: Axis, levels: Levels) -> list[int] | None:
     return lengths if all(even) else None
 
 
-def _same_group(axis: Axis, levels: Levels, weights: Vector) -> Vector:
+def _same_group(axis: Axis, levels: Levels, weights: Real) -> Real:
     """The weighted number of levels at which two leaves lie in one group."""
     K = np.zeros((len(axis), len(axis)))
     for level, w in zip(levels, weights, strict=True):
@@ -241,6 +240,6 @@ def _same_group(axis: Axis, levels: Levels, weights: Vector) -> Vector:
     return K
 
 
-def _outer(factors: Iterable[Sequence[float] | Vector]) -> Vector:
-    product: Vector = reduce(np.multiply.outer, factors, np.ones(()))
+def _outer(factors: Iterable[Sequence[float] | Real]) -> Real:
+    product: Real = reduce(np.multiply.outer, factors, np.ones(()))
     return product

@@ -7,16 +7,14 @@ Nothing here knows how a fit was found. A certificate is checked with one or two
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Real
 from discreet.solve.fit import Certificate
 from discreet.solve.least_squares.problem import Problem
 from discreet.solve.least_squares.schedule import GOAL
 
-Vector = NDArray[np.float64]
 
-
-def certify_least_squares(problem: Problem, y: Vector, row_space: Vector) -> Certificate:
+def certify_least_squares(problem: Problem, y: Real, row_space: Real) -> Certificate:
     r"""The normal equations :math:`XW(X^\top y - z) = 0`, and :math:`y = s + qX\nu`.
 
     `row_space` are the cells `y` in the latter form, which makes them the nearest to `s`.
@@ -28,12 +26,12 @@ def certify_least_squares(problem: Problem, y: Vector, row_space: Vector) -> Cer
 
 def certify_non_negative(
     problem: Problem,
-    y: Vector,
-    multipliers: Vector,
+    y: Real,
+    multipliers: Real,
     *,
-    dual: Vector | None,
+    dual: Real | None,
     ridge: float,
-    norm_dual: Vector | None = None,
+    norm_dual: Real | None = None,
 ) -> Certificate:
     r"""The conditions of Karush, Kuhn and Tucker, and :math:`y = \max(0, s + qX\nu)`.
 
@@ -67,7 +65,7 @@ def certify_non_negative(
     return _certificate(problem, blocked, off, apart, excess)
 
 
-def smallest_norm(fitted: Vector, dual: Vector, inner: Vector) -> float:
+def smallest_norm(fitted: Real, dual: Real, inner: Real) -> float:
     r"""A norm that no table :math:`y \ge 0` with the given published cells falls below.
 
     For any :math:`\nu`, :math:`\hat z^\top \nu = y^\top X\nu \le \|y\| \, \|\max(0, X\nu)\|`.
@@ -81,7 +79,7 @@ def smallest_norm(fitted: Vector, dual: Vector, inner: Vector) -> float:
     return max(float(fitted @ dual), 0.0) / size if size > 0 else 0.0
 
 
-def norm_excess(y: Vector, smallest: float) -> float:
+def norm_excess(y: Real, smallest: float) -> float:
     """By what part the norm of a table may exceed the smallest one."""
     norm = float(np.linalg.norm(y))
     if norm == 0.0:
@@ -90,7 +88,7 @@ def norm_excess(y: Vector, smallest: float) -> float:
 
 
 def _certificate(
-    problem: Problem, g: Vector, off: Vector, apart: Vector, excess: float = 0.0
+    problem: Problem, g: Real, off: Real, apart: Real, excess: float = 0.0
 ) -> Certificate:
     """Every condition in units of its limit, times the tolerance."""
     goal, tolerance = problem.goal, problem.goal.accuracy.tolerance
@@ -109,7 +107,7 @@ def _certificate(
     )
 
 
-def _in_counts(problem: Problem, g: Vector, gradient: Vector) -> tuple[float, int | None]:
+def _in_counts(problem: Problem, g: Real, gradient: Real) -> tuple[float, int | None]:
     """The worst gradient as the deviation of one published cell, and which one."""
     if len(g) == 0:
         return 0.0, None
@@ -126,5 +124,5 @@ def _in_counts(problem: Problem, g: Vector, gradient: Vector) -> tuple[float, in
     return abs(float(g[worst])) / float(problem.weights[cell]), cell
 
 
-def _largest(values: Vector) -> float:
+def _largest(values: Real) -> float:
     return float(np.abs(values).max(initial=0.0))

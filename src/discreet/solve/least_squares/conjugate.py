@@ -14,16 +14,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Real, Whole
 from discreet.design.incidence import Incidence
 from discreet.design.products import dot
 from discreet.solve.least_squares.problem import Problem
 from discreet.solve.least_squares.schedule import CONJUGATE
 
-Vector = NDArray[np.float64]
-Operator = Callable[[Vector], Vector]
-Deflate = Callable[[Vector, Vector], Vector]
+Operator = Callable[[Real], Real]
+Deflate = Callable[[Real, Real], Real]
 r"""Makes the image of a residual and :math:`X^\top D r` into the image of :math:`P^{-1} r`."""
 
 
@@ -31,8 +30,8 @@ def conjugate_gradients(
     residual: Operator,
     apply: Operator,
     precondition: Operator,
-    x: Vector,
-    limits: Vector,
+    x: Real,
+    limits: Real,
     max_steps: int,
     digits: float = 0.0,
 ) -> int:
@@ -65,9 +64,9 @@ def conjugate_gradients(
 def _run(
     apply: Operator,
     precondition: Operator,
-    x: Vector,
-    r: Vector,
-    limits: Vector,
+    x: Real,
+    r: Real,
+    limits: Real,
     max_steps: int,
     digits: float,
 ) -> int:
@@ -102,19 +101,19 @@ class Solved:
       steps: Steps taken.
     """
 
-    y: Vector
-    z: Vector
+    y: Real
+    z: Real
     steps: int
 
 
 def solve_on_cells(
     problem: Problem,
     incidence: Incidence,
-    cells: NDArray[np.int64],
-    dual: Vector,
+    cells: Whole,
+    dual: Real,
     *,
     ridge: float,
-    limits: Vector,
+    limits: Real,
     max_steps: int,
     deflate: Deflate | None = None,
 ) -> Solved:
@@ -129,13 +128,13 @@ def solve_on_cells(
     deviation, start = prior.deviations(cells), prior.starts(cells)
     weights, targets = problem.weights[at], problem.z[at] - incidence.aggregate(start)
 
-    def beside(image: Vector) -> Vector:
+    def beside(image: Real) -> Real:
         """The vector of cells that an image stands for, and the image."""
         x = incidence.adjoint(image)
         x *= deviation
         return np.concatenate([x, image])
 
-    def up(x: Vector) -> Vector:
+    def up(x: Real) -> Real:
         return incidence.aggregate(deviation * x[:n])
 
     x = beside(np.where(weights > 0, dual[at], 0.0))

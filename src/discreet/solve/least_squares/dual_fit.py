@@ -19,8 +19,8 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Self, TypeGuard
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Mask, Real, Whole
 from discreet.design.base import Design
 from discreet.design.fused.contradictions import Contradictions
 from discreet.design.fused.null_space import MOST_UNUSED, NullSpace
@@ -36,10 +36,8 @@ from discreet.solve.least_squares.goal import Accuracy
 from discreet.solve.least_squares.problem import Prior, Targets
 from discreet.solve.least_squares.schedule import DUAL, GOAL
 
-Vector = NDArray[np.float64]
 
-
-def suits(design: Design, weights: Vector) -> TypeGuard[StructuredDesign]:
+def suits(design: Design, weights: Real) -> TypeGuard[StructuredDesign]:
     """Whether the method applies: passes, margins alone, and not too many cells unused."""
     structured = design.over_variables
     if structured is None or not (weights > 0).any():
@@ -53,7 +51,7 @@ def suits(design: Design, weights: Vector) -> TypeGuard[StructuredDesign]:
     return is_known and len(_unused(structured, weights)) <= MOST_UNUSED
 
 
-def _unused(design: StructuredDesign, weights: Vector) -> NDArray[np.int64]:
+def _unused(design: StructuredDesign, weights: Real) -> Whole:
     """Cells of weight zero, but for blocks that the null space leaves out as a whole."""
     empty = np.maximum.reduceat(weights, design.offsets[:-1]) == 0
     is_left_out = np.repeat(empty, np.diff(design.offsets)) & _is_flat(design.crossing.design)
@@ -73,8 +71,8 @@ class _Answer(NamedTuple):
       gradients: Conjugate gradient steps.
     """
 
-    nu: Vector
-    multipliers: Vector
+    nu: Real
+    multipliers: Real
     gradients: int
 
 
@@ -143,7 +141,7 @@ class UnstoredFit:
             self.design,
         )
 
-    def _table(self, nu: Vector) -> ModelTable:
+    def _table(self, nu: Real) -> ModelTable:
         start, given = self.prior.start, self.prior.given
         if start is not None and given is not None:
             start = start + given
@@ -175,13 +173,13 @@ class UnstoredFit:
             bound = max(DUAL.loose * gradient, within / 4) / n
         return _Answer(passes.to_host(newton.nu), passes.to_host(residuals), newton.gradients)
 
-    def _sizes(self) -> Vector:
+    def _sizes(self) -> Real:
         """Margins of the variances; where all are one, how many inner cells each margin counts."""
         anywhere = np.zeros(self.design.n_published)
         anywhere[self.design.slice_of(0)] = 1.0
         return self.passes.to_host(self.passes.slope(self.passes.to_device(anywhere)))
 
-    def _newton(self, sizes: Vector, variance: float) -> tuple[DualNewton, float, float]:
+    def _newton(self, sizes: Real, variance: float) -> tuple[DualNewton, float, float]:
         """Newton's method, with unused cells held at zero like others; the ridges to go through."""
         design, z, weights = self.design, self.targets.z, self.targets.weights.copy()
         soft = np.delete(weights, self.targets.exact)
@@ -202,7 +200,7 @@ class UnstoredFit:
         floor = self.penalty or DUAL.floor * len(design.blocks) * typical * variance
         return newton, ridge, floor
 
-    def _even(self, sizes: Vector, used: NDArray[np.bool_]) -> Vector:
+    def _even(self, sizes: Real, used: Mask) -> Real:
         """The point of an even table: all its cells answer, so that the first step is a fair one.
 
         With a starting table it is the one moved evenly to the total that is asked for.
@@ -223,7 +221,7 @@ class UnstoredFit:
         is_degenerate = positive < self.design.n_published
         return DUAL.most_degenerate if is_degenerate else DUAL.most_gradients
 
-    def certify(self, nu: Vector, multipliers: Vector) -> tuple[Vector, Certificate]:
+    def certify(self, nu: Real, multipliers: Real) -> tuple[Real, Certificate]:
         r"""Margins of the table at :math:`\nu`, and how well they meet an optimum's conditions.
 
         Nothing that the solver computed is used but :math:`\nu` and the multipliers of the margins
@@ -274,7 +272,7 @@ class UnstoredFit:
         return deviation * (float(soft[soft > 0].min()) if soft.any() else 1.0)
 
 
-def _typical(weights: Vector) -> float:
+def _typical(weights: Real) -> float:
     """The geometric mean of those that are positive; zero where none is."""
     positive = weights[weights > 0]
     return float(np.exp(np.log(positive).mean())) if len(positive) else 0.0

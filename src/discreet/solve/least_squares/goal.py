@@ -13,18 +13,16 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Real, Whole
 from discreet.solve.least_squares.basis import pseudo_inverse
 from discreet.solve.least_squares.schedule import GOAL
-
-Vector = NDArray[np.float64]
 
 
 class InnerCells(Protocol):
     """All inner cells of a design, or some."""
 
-    def adjoint(self, z: Vector, /) -> Vector:
+    def adjoint(self, z: Real, /) -> Real:
         """For each of them the sum over the published cells that it counts in."""
 
 
@@ -40,7 +38,7 @@ class Accuracy:
     tolerance: float
     count: float = 1.0
 
-    def deviation(self, z: Vector) -> float:
+    def deviation(self, z: Real) -> float:
         """The deviation in the units of the data; less where all targets are below one count."""
         return self.tolerance * min(self.count, float(np.abs(z).max(initial=0.0)) or np.inf)
 
@@ -59,19 +57,19 @@ class Goal:
     """
 
     accuracy: Accuracy
-    gradient: Vector
-    curvature: Vector
-    margin: Vector
-    inner: Vector
-    size: Vector
+    gradient: Real
+    curvature: Real
+    margin: Real
+    inner: Real
+    size: Real
 
     @classmethod
     def of(
         cls,
         design: InnerCells,
-        z: Vector,
-        weights: Vector,
-        held: NDArray[np.int64],
+        z: Real,
+        weights: Real,
+        held: Whole,
         accuracy: Accuracy,
     ) -> Goal:
         """The limits of a problem; held margins have multipliers, whatever their weight."""
@@ -89,7 +87,7 @@ class Goal:
         )
 
 
-def gradient_limits(design: InnerCells, z: Vector, soft: Vector, accuracy: Accuracy) -> Vector:
+def gradient_limits(design: InnerCells, z: Real, soft: Real, accuracy: Accuracy) -> Real:
     """For every inner cell the largest gradient, with the weights of the margins not held."""
     total, spread = design.adjoint(soft), design.adjoint(pseudo_inverse(soft))
     elsewhere = _unit(soft.sum(), pseudo_inverse(soft).sum())
@@ -99,10 +97,10 @@ def gradient_limits(design: InnerCells, z: Vector, soft: Vector, accuracy: Accur
     )
 
 
-def smallest_sizes(design: InnerCells, z: Vector, weights: Vector, count: float) -> Vector:
+def smallest_sizes(design: InnerCells, z: Real, weights: Real, count: float) -> Real:
     """The size of the smallest published cells that count each inner cell; zero where none does."""
     return pseudo_inverse(design.adjoint((weights > 0) / np.maximum(np.abs(z), count)))
 
 
-def _unit(total: Vector, spread: Vector) -> Vector:
+def _unit(total: Real, spread: Real) -> Real:
     return np.sqrt(np.divide(total, spread, out=np.ones_like(total), where=spread > 0))

@@ -6,11 +6,11 @@ import itertools
 import time
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from discreet.arrays import Array, Real
 from discreet.design.base import Design
 from discreet.design.incidence import Incidence
 from discreet.design.product import LARGEST_DENSE
@@ -25,8 +25,6 @@ from discreet.solve.least_squares.goal import Accuracy
 from discreet.solve.least_squares.problem import Prior, Problem, Targets
 from discreet.solve.least_squares.schedule import DUAL, LEAST_SQUARES
 from discreet.solve.least_squares.structure import Structure, analyse
-
-Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,9 +81,9 @@ def _fit(
     options: LeastSquares,
     structure: Structure,
     prior: Prior,
-    z: NDArray[Any],
+    z: Array,
     *,
-    weights: NDArray[Any] | None = None,
+    weights: Array | None = None,
 ) -> Fit:
     began, accuracy = time.perf_counter(), Accuracy(options.tolerance, options.count)
     if (unstored := _unstored(structure, prior, z, weights, accuracy)) is not None:
@@ -105,8 +103,8 @@ def _fit(
 def _unstored(
     structure: Structure,
     prior: Prior,
-    z: NDArray[Any],
-    weights: NDArray[Any] | None,
+    z: Array,
+    weights: Array | None,
     accuracy: Accuracy,
 ) -> Fit | None:
     """The fit by fused passes, where there is no closed form.
@@ -130,7 +128,7 @@ def _unstored(
 
 def nearest_solution(
     problem: Problem, structure: Structure, max_steps: int
-) -> tuple[Vector, Vector, int, str]:
+) -> tuple[Real, Real, int, str]:
     """The fit, its row space form for the certificate, the steps taken, and how it was found."""
     basis = structure.basis(problem.weights) if problem.prior.is_plain else None
     is_exact = structure.is_exact_for(problem.weights)
@@ -145,25 +143,25 @@ def nearest_solution(
     return _on_movable_cells(problem, max_steps)
 
 
-def _preconditioned(problem: Problem, inverse: Operator, max_steps: int) -> tuple[Vector, int]:
+def _preconditioned(problem: Problem, inverse: Operator, max_steps: int) -> tuple[Real, int]:
     """Conjugate gradients from an approximate solution, which a true inverse leaves no work."""
     design, steps = problem.design, itertools.count(1)
     y = inverse(problem.right_hand_side)
 
-    def residual(y: Vector) -> Vector:
-        left: Vector = design.adjoint(problem.misfit(design.aggregate(y)))
+    def residual(y: Real) -> Real:
+        left: Real = design.adjoint(problem.misfit(design.aggregate(y)))
         return left
 
-    def apply(y: Vector) -> Vector:
+    def apply(y: Real) -> Real:
         report("fit", 1.0 - 20.0 / (20.0 + next(steps)))
-        product: Vector = design.adjoint(problem.weights * design.aggregate(y))
+        product: Real = design.adjoint(problem.weights * design.aggregate(y))
         return product
 
     limits = LEAST_SQUARES.safely * problem.goal.gradient
     return y, conjugate_gradients(residual, apply, inverse, y, limits, max_steps)
 
 
-def _row_space_part(basis: Basis, y: Vector) -> Vector:
+def _row_space_part(basis: Basis, y: Real) -> Real:
     """The projection of a table on the row space of the design."""
     if basis.smallest > 0:
         return y
@@ -182,7 +180,7 @@ def _inverse_on_chosen_cells(problem: Problem, structure: Structure) -> Operator
     return lambda r: inverse(lift.lift(r))[lift.inner]
 
 
-def _on_movable_cells(problem: Problem, max_steps: int) -> tuple[Vector, Vector, int, str]:
+def _on_movable_cells(problem: Problem, max_steps: int) -> tuple[Real, Real, int, str]:
     """Conjugate gradients on index arrays."""
     cells = np.flatnonzero(problem.prior.movable(problem.design.n_inner))
     y, dual = np.zeros(problem.design.n_inner), np.zeros(problem.design.n_published)

@@ -14,8 +14,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from discreet.arrays import Mask, Real, Whole
 from discreet.design.base import Design
 from discreet.design.blocks import resolve
 from discreet.design.formula import TOTAL, parse
@@ -26,8 +27,6 @@ from discreet.solve.inputs import checked_start, checked_values, checked_weights
 from discreet.solve.least_squares.goal import Accuracy, Goal
 from discreet.solve.least_squares.schedule import LEAST_SQUARES
 
-Vector = NDArray[np.float64]
-Marks = NDArray[np.bool_]
 Exact = str | int | Sequence[str | int | Sequence[str]]
 
 _NOTHING = np.empty(0, dtype=np.int64)
@@ -43,9 +42,9 @@ class Prior:
       given: Values of the cells that may not move at all, zero elsewhere; absent when all are zero.
     """
 
-    start: Vector | None = None
-    variance: Vector | None = None
-    given: Vector | None = None
+    start: Real | None = None
+    variance: Real | None = None
+    given: Real | None = None
 
     @classmethod
     def of(cls, design: Design, start: ArrayLike | None, variance: ArrayLike | None) -> Prior:
@@ -61,30 +60,30 @@ class Prior:
         """Whether this is the smallest norm."""
         return self.start is None and self.variance is None
 
-    def starts(self, cells: NDArray[np.int64]) -> Vector:
+    def starts(self, cells: Whole) -> Real:
         """The starting values of some cells."""
         return np.zeros(len(cells)) if self.start is None else self.start[cells]
 
-    def deviations(self, cells: NDArray[np.int64]) -> Vector:
+    def deviations(self, cells: Whole) -> Real:
         """The square roots of some cells' variances."""
         return np.ones(len(cells)) if self.variance is None else np.sqrt(self.variance[cells])
 
-    def moved(self, step: Vector) -> Vector:
+    def moved(self, step: Real) -> Real:
         """The table after a step, in units of the variance, from the starting table."""
         scaled = step if self.variance is None else self.variance * step
         return scaled if self.start is None else self.start + scaled
 
-    def steps(self, y: Vector) -> Vector:
+    def steps(self, y: Real) -> Real:
         """The inverse of `moved`; zero where nothing can move."""
         return self.per_variance(y if self.start is None else y - self.start)
 
-    def per_variance(self, values: Vector) -> Vector:
+    def per_variance(self, values: Real) -> Real:
         """Values divided by the variance; zero where nothing can move."""
         if self.variance is None:
             return values
         return np.divide(values, self.variance, out=np.zeros_like(values), where=self.variance > 0)
 
-    def movable(self, n: int) -> Marks:
+    def movable(self, n: int) -> Mask:
         """Which of the inner cells may move."""
         return np.ones(n, dtype=bool) if self.variance is None else self.variance > 0
 
@@ -100,17 +99,17 @@ class Targets:
       slack: Deviation for each unit of their multipliers: one over the weight, zero if exact.
     """
 
-    z: Vector
-    weights: Vector
-    held: NDArray[np.int64]
-    slack: Vector
+    z: Real
+    weights: Real
+    held: Whole
+    slack: Real
 
     @staticmethod
     def checked(
         design: Design,
         z: ArrayLike,
         weights: ArrayLike | None,
-        exact: NDArray[np.int64] | None,
+        exact: Whole | None,
     ) -> Targets:
         """Checked; without `exact`, not even an empty one, no margin is held."""
         w = checked_weights(design, weights).copy()
@@ -119,7 +118,7 @@ class Targets:
         return Targets(checked_values(design, z, w > 0), w, held, 1.0 / own[held])
 
     @property
-    def exact(self) -> NDArray[np.int64]:
+    def exact(self) -> Whole:
         """The margins that must be met."""
         return np.asarray(self.held[self.slack == 0])
 
@@ -146,7 +145,7 @@ class Problem(Targets):
         weights: ArrayLike | None,
         prior: Prior,
         accuracy: Accuracy,
-        exact: NDArray[np.int64] | None = None,
+        exact: Whole | None = None,
     ) -> Problem:
         """Checked; targets of cells with weight zero are not looked at, unless they are exact.
 
@@ -159,9 +158,7 @@ class Problem(Targets):
         goal = Goal.of(design, values, w, given.held, accuracy)
         return cls(values, w, given.held, given.slack, design, prior, goal)
 
-    def among(
-        self, chosen: NDArray[np.int64], weights: Vector | float, tolerance: float
-    ) -> Problem:
+    def among(self, chosen: Whole, weights: Real | float, tolerance: float) -> Problem:
         """The same problem with some of the published cells alone, none of them held."""
         w = np.zeros(len(self.z))
         w[chosen] = weights
@@ -178,25 +175,25 @@ class Problem(Targets):
         goal = Goal.of(lift.design, z, weights, held, self.goal.accuracy)
         return replace(self, design=lift.design, z=z, weights=weights, goal=goal)
 
-    def aiming(self, z: Vector) -> Problem:
+    def aiming(self, z: Real) -> Problem:
         """The same problem with other targets, judged on the same scales."""
         return replace(self, z=z)
 
     @property
-    def right_hand_side(self) -> Vector:
+    def right_hand_side(self) -> Real:
         r"""The right-hand side of the normal equations, :math:`XWz`."""
         return self.design.adjoint(self.weights * self.z)
 
-    def misfit(self, fitted: Vector) -> Vector:
+    def misfit(self, fitted: Real) -> Real:
         r"""Weighted residuals :math:`W(z - \hat z)` of fitted published cells."""
         return self.weights * (self.z - fitted)
 
-    def complete(self, y: Vector) -> Vector:
+    def complete(self, y: Real) -> Real:
         """The table with the cells that may not move put back."""
         return y if self.prior.given is None else y + self.prior.given
 
 
-def _with_exact(weights: Vector, exact: NDArray[np.int64]) -> Vector:
+def _with_exact(weights: Real, exact: Whole) -> Real:
     """Infinite weights for exact margins; among the others these get one where they had none."""
     weights[exact] = np.where(weights[exact] > 0, weights[exact], 1.0)
     own = weights.copy()
@@ -204,7 +201,7 @@ def _with_exact(weights: Vector, exact: NDArray[np.int64]) -> Vector:
     return own
 
 
-def _first_stiff(weights: Vector) -> float:
+def _first_stiff(weights: Real) -> float:
     """The smallest weight above the widest gap between weights."""
     different = np.unique(weights[(weights > 0) & np.isfinite(weights)])
     ratios = different[1:] / different[:-1]
@@ -213,7 +210,7 @@ def _first_stiff(weights: Vector) -> float:
     return np.inf
 
 
-def block_means(design: Design, weights: Vector) -> Vector:
+def block_means(design: Design, weights: Real) -> Real:
     """Mean weight of each block; one for a block without cells."""
     design = design.structured("blocks")
     n, block = len(design.blocks), design.block_of_cell()
@@ -222,7 +219,7 @@ def block_means(design: Design, weights: Vector) -> Vector:
     return np.divide(sums, size, out=np.ones(n), where=size > 0)
 
 
-def positions_of(design: Design, margins: Exact) -> NDArray[np.int64]:
+def positions_of(design: Design, margins: Exact) -> Whole:
     """Published positions of margins named as in a design, or given by number."""
     if isinstance(margins, (str, int)):
         return _named(design, str(margins))
@@ -236,7 +233,7 @@ def positions_of(design: Design, margins: Exact) -> NDArray[np.int64]:
     return np.unique(np.concatenate([np.array(numbers, dtype=np.int64), found]))
 
 
-def _named(design: Design, margins: str | Sequence[str | Sequence[str]]) -> NDArray[np.int64]:
+def _named(design: Design, margins: str | Sequence[str | Sequence[str]]) -> Whole:
     design = design.structured("margins by name; give published positions")
     of_levels = {block.levels: k for k, block in enumerate(design.blocks)}
     wanted = resolve(design.axes, parse(margins))

@@ -12,16 +12,14 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Real
 from discreet.design.base import Design
 from discreet.design.product import LARGEST_DENSE, ProductDesign
 from discreet.design.support import Lift
 from discreet.solve.least_squares.basis import Basis, Effects, crossing_basis, is_crossing
 from discreet.solve.least_squares.problem import block_means
 from discreet.solve.least_squares.schedule import LEAST_SQUARES
-
-Vector = NDArray[np.float64]
 
 
 class Kind(enum.Enum):
@@ -49,7 +47,7 @@ class Structure:
     effects: Effects | None = None
     _bases: dict[bytes, Basis | None] = field(default_factory=dict, repr=False)
 
-    def basis(self, weights: Vector) -> Basis | None:
+    def basis(self, weights: Real) -> Basis | None:
         r"""The basis for :math:`XWX^\top`; where weights vary within blocks, for their means.
 
         The last one is kept, so many right-hand sides with the same weights share it.
@@ -68,7 +66,7 @@ class Structure:
             )
         return self._bases[key]
 
-    def is_exact_for(self, weights: Vector) -> bool:
+    def is_exact_for(self, weights: Real) -> bool:
         r"""Whether the basis diagonalises :math:`XWX^\top` itself; blocks have one weight then."""
         basis, design = self.basis(weights), self.design.over_variables
         if basis is None or design is None or not basis.is_exact:
@@ -91,7 +89,7 @@ class Structure:
         lift = design.completed()
         return lift, analyse(lift.design)
 
-    def sees_every_cell(self, weights: Vector) -> bool:
+    def sees_every_cell(self, weights: Real) -> bool:
         """Whether every inner cell is published, so that a fit is unique."""
         seen = np.where(self.design.column_sizes == 1, weights, 0.0)
         return bool(self.design.adjoint(seen).min(initial=1.0) > 0)

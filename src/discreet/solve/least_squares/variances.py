@@ -18,14 +18,12 @@ one of :math:`n_t`, has variance
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Real
 from discreet.design.base import Design
 from discreet.design.product import ProductDesign
 from discreet.solve.least_squares.basis import Effects
 from discreet.solve.least_squares.schedule import LEAST_SQUARES
-
-Real = NDArray[np.float64]
 
 
 def fitted_variances(design: Design, weights: Real, variances: Real) -> Real | None:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.arrays import Mask, Real
 from discreet.design.base import Design
 from discreet.design.fused.devices import check_device, on_processor, require_gpu
 from discreet.design.incidence import Incidence
@@ -35,9 +36,6 @@ from discreet.solve.likelihood.refutation import refuted
 from discreet.solve.likelihood.schedule import LOG_LINEAR
 from discreet.solve.likelihood.stored import StoredPass
 from discreet.solve.likelihood.unstored import fit_unstored
-
-Vector = NDArray[np.float64]
-Marks = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +110,7 @@ class Indexed:
         return Incidence.of(self.design)
 
     @cached_property
-    def start(self) -> Vector:
+    def start(self) -> Real:
         """The starting table."""
         return checked_start(self.design, self.options.start)
 
@@ -143,7 +141,7 @@ class _Prepared(Indexed):
         return replace(fit, seconds=time.perf_counter() - began)
 
 
-def fit_complete(options: LogLinear, design: Design, z: Vector, used: Marks) -> Fit | str:
+def fit_complete(options: LogLinear, design: Design, z: Real, used: Mask) -> Fit | str:
     """The fit of a large complete table in passes; else the reason why its cells are stored."""
     least, structured = LOG_LINEAR.never_stored, design.over_variables
     if design.n_inner < least:
@@ -164,10 +162,10 @@ def fit_stored(
     options: LogLinear,
     design: Design,
     members: Incidence,
-    start: Vector,
-    z: Vector,
-    used: Marks,
-    is_enough: Callable[[Vector], bool] | None = None,
+    start: Real,
+    z: Real,
+    used: Mask,
+    is_enough: Callable[[Real], bool] | None = None,
 ) -> Fit:
     """The fit of a table whose inner cells are indexed.
 
@@ -189,7 +187,7 @@ def fit_stored(
     passes = StoredPass(open_members, start[reduced.left])
     newton = passes.newton(reduced.rest[reduced.held], options.max_steps)
 
-    def table() -> Vector:
+    def table() -> Real:
         return reduced.assembled(passes.at(newton.nu), len(start))
 
     def is_met() -> bool:
@@ -217,7 +215,7 @@ def _meet(newton: DualNewton, goal: float, is_met: Callable[[], bool]) -> None:
         within *= LOG_LINEAR.tighter
 
 
-def _needed(members: Incidence, z: Vector, used: Marks, goal: float) -> Marks:
+def _needed(members: Incidence, z: Real, used: Mask, goal: float) -> Mask:
     """Published cells in use without those that others in use add up to."""
     needed = used.copy()
     for block in members.nested:
@@ -228,22 +226,22 @@ def _needed(members: Incidence, z: Vector, used: Marks, goal: float) -> Marks:
     return needed
 
 
-def _goal(options: LogLinear, z: Vector) -> float:
+def _goal(options: LogLinear, z: Real) -> float:
     """The deviation to reach, which is never finer than double precision."""
     return max(options.tolerance, LOG_LINEAR.resolution * float(z.max(initial=0.0)))
 
 
-def _largest(deviation: Vector, used: Marks) -> float:
+def _largest(deviation: Real, used: Mask) -> float:
     return float(np.abs(deviation[used]).max(initial=0.0))
 
 
 def certify(
     design: Design,
-    z: Vector,
-    used: Marks,
-    y: Vector,
-    start: Vector,
-    multipliers: Vector,
+    z: Real,
+    used: Mask,
+    y: Real,
+    start: Real,
+    multipliers: Real,
     goal: float,
 ) -> Certificate:
     r"""How far `y` is from the margins and from :math:`s\,e^{X\nu}`, with the design alone.

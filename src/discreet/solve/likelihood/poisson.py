@@ -11,6 +11,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.arrays import Mask, Real
 from discreet.design.base import Design
 from discreet.design.products import dot
 from discreet.progress import report
@@ -26,8 +27,6 @@ from discreet.solve.inputs import (
 )
 from discreet.solve.likelihood.log_linear import Indexed, LogLinear, fit_complete, fit_stored
 from discreet.solve.likelihood.schedule import POISSON as SCHEDULE
-
-Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,11 +84,11 @@ class Poisson(FitterBase):
 class PoissonLoss:
     """What a table costs against weighted published values, and the bound that proves it."""
 
-    z: Vector
-    weights: Vector
+    z: Real
+    weights: Real
 
     @cached_property
-    def counts(self) -> NDArray[np.bool_]:
+    def counts(self) -> Mask:
         """Published cells with data."""
         return (self.z > 0) & (self.weights > 0)
 
@@ -98,7 +97,7 @@ class PoissonLoss:
         """The largest weight."""
         return float(self.weights.max(initial=0.0)) or 1.0
 
-    def __call__(self, mu: Vector) -> float:
+    def __call__(self, mu: Real) -> float:
         r"""The loss :math:`\sum_k w_k(z_k\log(z_k/\mu_k) - z_k + \mu_k)`; it may be infinite."""
         z, counts = self.z, self.counts
         if (mu[counts] <= 0).any():
@@ -107,13 +106,13 @@ class PoissonLoss:
         log_ratio[counts] = np.log(z[counts] / mu[counts])
         return dot(self.weights, z * log_ratio - z + mu)
 
-    def score(self, mu: Vector) -> Vector:
+    def score(self, mu: Real) -> Real:
         """Minus the derivative of the loss by the margins."""
         score = -self.weights
         score[self.counts] += (self.weights * self.z)[self.counts] / mu[self.counts]
         return score
 
-    def bound(self, u: Vector) -> float:
+    def bound(self, u: Real) -> float:
         r"""The bound :math:`\sum_k w_k z_k\log(1 + u_k/w_k)` on the loss, for :math:`Xu \le 0`."""
         ratio = u[self.counts] / self.weights[self.counts]
         if (ratio <= -1).any():
@@ -124,7 +123,7 @@ class PoissonLoss:
         """What differences from a loss are relative to."""
         return max(loss, SCHEDULE.small * dot(self.weights, self.z)) or 1.0
 
-    def gap(self, mu: Vector, bound: float) -> float:
+    def gap(self, mu: Real, bound: float) -> float:
         """How far the loss of margins may lie above the least one, relative to its unit."""
         loss = self(mu)
         return (loss - bound) / self.unit(loss) if math.isfinite(loss) else math.inf
@@ -253,7 +252,7 @@ class _Search:
 
 
 def certify(
-    design: Design, loss: PoissonLoss, table: Fit, dual: Vector, tolerance: float
+    design: Design, loss: PoissonLoss, table: Fit, dual: Real, tolerance: float
 ) -> Certificate:
     """The duality gap and the bounds, with the design alone; `stationarity` is the table's own."""
     weights, gap = loss.weights, loss.gap(design.aggregate(table.y), loss.bound(dual))

@@ -10,22 +10,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Mask, Real, Whole
 from discreet.design.incidence import Incidence
 from discreet.solve.likelihood.schedule import LOG_LINEAR
-
-Vector = NDArray[np.float64]
-Positions = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
 class Stage:
     """Inner cells settled in one step, the published cell that settled each, and their values."""
 
-    inner: Positions
-    by: Positions
-    values: Vector
+    inner: Whole
+    by: Whole
+    values: Real
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,13 +37,13 @@ class Reduction:
       is_possible: Whether what remains is not negative, and nothing where no cell is open.
     """
 
-    left: Positions
-    rest: Vector
-    held: NDArray[np.bool_]
+    left: Whole
+    rest: Real
+    held: Mask
     stages: list[Stage]
     is_possible: bool
 
-    def assembled(self, y: Vector, n_inner: int) -> Vector:
+    def assembled(self, y: Real, n_inner: int) -> Real:
         """Open and settled cells together."""
         table = np.zeros(n_inner)
         table[self.left] = y
@@ -54,7 +51,7 @@ class Reduction:
             table[stage.inner] = stage.values
         return table
 
-    def multipliers(self, members: Incidence, start: Vector, held: Vector) -> Vector:
+    def multipliers(self, members: Incidence, start: Real, held: Real) -> Real:
         r"""Multipliers under which :math:`s\,e^{X\nu}` takes the settled values too.
 
         Cells are taken last found first: the published cell that settled a cell holds, besides it,
@@ -76,7 +73,7 @@ class Reduction:
         return nu[:-1]
 
 
-def reduce_table(members: Incidence, z: Vector, open_cells: Positions, slack: float) -> Reduction:
+def reduce_table(members: Incidence, z: Real, open_cells: Whole, slack: float) -> Reduction:
     """Settle what zeros and lone cells settle.
 
     Args:
@@ -108,9 +105,7 @@ def reduce_table(members: Incidence, z: Vector, open_cells: Positions, slack: fl
     return Reduction(left, rest[:-1], held, stages, not wrong.any())
 
 
-def _settle(
-    current: Incidence, left: Positions, marked: NDArray[np.bool_], values: Vector
-) -> Stage | None:
+def _settle(current: Incidence, left: Whole, marked: Mask, values: Real) -> Stage | None:
     """The open cells that count in a marked published cell, with that cell's value."""
     if not marked.any():
         return None

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Mask, Real
 from discreet.design.base import Design
 from discreet.design.incidence import Incidence
 from discreet.solve.least_squares.least_squares import LeastSquares
@@ -14,13 +14,10 @@ from discreet.solve.likelihood.schedule import LOG_LINEAR
 from discreet.solve.likelihood.stored import sweep
 from discreet.solve.non_negative.non_negative import NonNegative
 
-Vector = NDArray[np.float64]
-Marks = NDArray[np.bool_]
-
 
 def refuted(
-    design: Design, members: Incidence, z: Vector, used: Marks, possible: Marks, goal: float
-) -> Vector | None:
+    design: Design, members: Incidence, z: Real, used: Mask, possible: Mask, goal: float
+) -> Real | None:
     r"""A proof that no table comes within the goal of the margins, where one is found.
 
     A table :math:`y \ge 0` with :math:`|X^\top y - z| \le g` has
@@ -48,8 +45,8 @@ def refuted(
 
 
 def _candidates(
-    design: Design, members: Incidence, z: Vector, used: Marks, open_cells: Marks
-) -> Iterator[Vector]:
+    design: Design, members: Incidence, z: Real, used: Mask, open_cells: Mask
+) -> Iterator[Real]:
     r"""Vectors that refute contradicting margins, cheap ones first.
 
     The residuals of least squares have :math:`Xu = 0 < z^\top u`, those of non-negative least
@@ -64,7 +61,7 @@ def _candidates(
         yield np.where(used, z - nearest(design, z, weights=weights).z, 0.0)
 
 
-def _drift(groups: Incidence, z: Vector, open_cells: Marks) -> Vector:
+def _drift(groups: Incidence, z: Real, open_cells: Mask) -> Real:
     """What a sweep of proportional fitting adds to the multipliers where margins contradict.
 
     A published cell that no open cell counts in is a proof by itself.

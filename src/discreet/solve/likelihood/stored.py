@@ -11,17 +11,14 @@ from dataclasses import replace
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
+from discreet.arrays import Real, Whole32
 from discreet.design.fused.links import EXPONENTIAL
 from discreet.design.fused.passes import Sums
 from discreet.design.incidence import Incidence
 from discreet.design.products import dot
 from discreet.solve.dual_newton import DualNewton
 from discreet.solve.likelihood.schedule import LOG_LINEAR
-
-Index = NDArray[np.int32]
-Vector = NDArray[np.float64]
 
 
 class StoredPass:
@@ -34,44 +31,44 @@ class StoredPass:
 
     link = EXPONENTIAL
 
-    def __init__(self, members: Incidence, start: Vector) -> None:
+    def __init__(self, members: Incidence, start: Real) -> None:
         self._members, self._log_start, self.y = members, np.log(start), start.copy()
-        self._at: Vector | None = None
+        self._at: Real | None = None
 
-    def newton(self, z: Vector, max_steps: int) -> DualNewton:
+    def newton(self, z: Real, max_steps: int) -> DualNewton:
         """Newton's method towards margins, from where one sweep leads."""
         start, nothing = sweep(self._members, z, np.exp(self._log_start)), np.zeros_like(z)
         schedule = replace(LOG_LINEAR.newton(max_steps), forcing=LOG_LINEAR.forcing)
         return DualNewton(self, z, nothing, None, start, schedule=schedule)
 
-    def at(self, nu: Vector) -> Vector:
+    def at(self, nu: Real) -> Real:
         """The table at a point."""
         if self._at is not nu:
             self.table(nu)
         return self.y
 
-    def dot(self, a: Vector, b: Vector) -> float:
+    def dot(self, a: Real, b: Real) -> float:
         """A scalar product."""
         return dot(a, b)
 
-    def table(self, nu: Vector) -> Sums:
+    def table(self, nu: Real) -> Sums:
         """Margins and sum of the table at a point; `y` holds the table."""
         sums, self._at = np.zeros_like(nu), nu
         total = _table(self._members.index, nu, self._log_start, self.y, sums)
         return Sums(sums, total)
 
-    def change(self, nu: Vector, direction: Vector) -> Vector:
+    def change(self, nu: Real, direction: Real) -> Real:
         """Margins of the change along a direction."""
         sums = np.zeros_like(nu)
         _change(self._members.index, direction, self.at(nu), sums)
         return sums
 
-    def slope(self, nu: Vector) -> Vector:
+    def slope(self, nu: Real) -> Real:
         """Margins of the derivative: an exponential is its own."""
         return self.table(nu).margins
 
 
-def sweep(members: Incidence, z: Vector, y: Vector) -> Vector:
+def sweep(members: Incidence, z: Real, y: Real) -> Real:
     """Scale a table to one group of margins after the other; returns what the multipliers gain."""
     gain, targets = np.zeros(len(z) + 1), np.append(z, 0.0)
     for row in members.index:
@@ -84,7 +81,7 @@ def sweep(members: Incidence, z: Vector, y: Vector) -> Vector:
 
 
 @njit(cache=True)
-def _table(index: Index, nu: Vector, log_start: Vector, y: Vector, sums: Vector) -> float:
+def _table(index: Whole32, nu: Real, log_start: Real, y: Real, sums: Real) -> float:
     """Set `y = start·exp(Xν)`, add it to `sums` and return its total."""
     total = 0.0
     for i in range(index.shape[1]):
@@ -95,14 +92,14 @@ def _table(index: Index, nu: Vector, log_start: Vector, y: Vector, sums: Vector)
 
 
 @njit(cache=True)
-def _change(index: Index, direction: Vector, y: Vector, sums: Vector) -> None:
+def _change(index: Whole32, direction: Real, y: Real, sums: Real) -> None:
     """Add `y∘Xδ` to `sums`."""
     for i in range(index.shape[1]):
         _scatter(index, i, y[i] * _gathered(index, i, direction), sums)
 
 
 @njit(inline="always")
-def _gathered(index: Index, i: int, values: Vector) -> float:
+def _gathered(index: Whole32, i: int, values: Real) -> float:
     """The sum over the published cells of an inner cell; positions beyond them stand for none."""
     total = 0.0
     for g in range(index.shape[0]):
@@ -112,7 +109,7 @@ def _gathered(index: Index, i: int, values: Vector) -> float:
 
 
 @njit(inline="always")
-def _scatter(index: Index, i: int, value: float, sums: Vector) -> None:
+def _scatter(index: Whole32, i: int, value: float, sums: Real) -> None:
     """Add a value to the published cells of an inner cell."""
     for g in range(index.shape[0]):
         if index[g, i] < len(sums):

@@ -12,8 +12,8 @@ import time
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Mask, Real
 from discreet.design.axis import Level
 from discreet.design.fused.links import EXPONENTIAL
 from discreet.design.fused.passes import Passes
@@ -24,15 +24,13 @@ from discreet.solve.dual_newton import DualNewton
 from discreet.solve.fit import Certificate, Fit, Status
 from discreet.solve.likelihood.schedule import LOG_LINEAR
 
-Vector = NDArray[np.float64]
-
 
 def fit_unstored(
     design: StructuredDesign,
     passes: Passes,
-    z: Vector,
-    used: NDArray[np.bool_],
-    start: Vector | None,
+    z: Real,
+    used: Mask,
+    start: Real | None,
     goal: float,
     max_steps: int,
 ) -> Fit:
@@ -71,8 +69,8 @@ def fit_unstored(
 
 
 def certify_margins(
-    passes: Passes, nu: Vector, z: Vector, used: NDArray[np.bool_], goal: float
-) -> tuple[Vector, Certificate]:
+    passes: Passes, nu: Real, z: Real, used: Mask, goal: float
+) -> tuple[Real, Certificate]:
     r"""Margins of the table at :math:`\nu`, and how far they are from those asked for.
 
     Nothing that the solver computed is used but :math:`\nu`.
@@ -89,9 +87,7 @@ def certify_margins(
     )
 
 
-def independence(
-    design: StructuredDesign, z: Vector, before: Vector, used: NDArray[np.bool_]
-) -> Vector:
+def independence(design: StructuredDesign, z: Real, before: Real, used: Mask) -> Real:
     """The point that moves every variable on its own to its margin.
 
     Published cells of value zero are closed. Those that are not used have no value here.
@@ -114,8 +110,8 @@ def independence(
 
 
 def _logarithms(
-    design: ProductDesign, z: Vector, whole: Sequence[int], share: Sequence[float]
-) -> Vector:
+    design: ProductDesign, z: Real, whole: Sequence[int], share: Sequence[float]
+) -> Real:
     """The logarithms of a total and of the shares of each variable's categories in it."""
     nu, n = np.zeros_like(z), len(design.axes)
     first = max(whole, key=lambda k: share[k])

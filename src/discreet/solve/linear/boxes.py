@@ -14,13 +14,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
+from discreet.arrays import Array, Mask, Real, Whole, Whole32
 from discreet.solve.linear.schedule import BOX
-
-Vector = NDArray[np.float64]
-Marks = NDArray[np.bool_]
-Whole = NDArray[np.int64]
 
 
 class _Groupings(NamedTuple):
@@ -49,10 +45,10 @@ class Room(NamedTuple):
       cost: What its move costs.
     """
 
-    usable: Marks
-    up: Vector
-    down: Vector
-    cost: Vector
+    usable: Mask
+    up: Real
+    down: Real
+    cost: Real
 
 
 class _Table(NamedTuple):
@@ -69,7 +65,7 @@ class _Table(NamedTuple):
     codes: Whole
     steps: Whole
     place: Whole
-    row_at: NDArray[np.int32]
+    row_at: Whole32
     of_row: Whole
 
 
@@ -107,8 +103,8 @@ class Boxes:
         shape: tuple[int, ...],
         members: Any,
         of_row: Whole,
-        of_block: NDArray[Any],
-        crossed: Marks,
+        of_block: Array,
+        crossed: Mask,
     ) -> None:
         steps = np.array([math.prod(shape[a + 1 :]) for a in range(len(shape))])
         row_at = np.full(math.prod(shape), -1, dtype=np.int32)
@@ -132,7 +128,7 @@ class Boxes:
 
     def cheapest(
         self, total: int, amount: float, room: Room, *, enough: float = 0.0, far: bool = True
-    ) -> tuple[Whole, Vector] | None:
+    ) -> tuple[Whole, Real] | None:
         """The sums that move along the cheapest box that moves one of them, and how far.
 
         It is the cheapest of those with as many groups as possible: the more groups, the fewer sums
@@ -160,7 +156,7 @@ class Boxes:
                     return sums, moves
         return None
 
-    def _rows(self, total: int, amount: float, room: Room) -> tuple[NDArray[Any], Vector]:
+    def _rows(self, total: int, amount: float, room: Room) -> tuple[Array, Real]:
         """The inner cells of a sum that can move, and how far they are to go."""
         part = slice(self._by_sum.indptr[total], self._by_sum.indptr[total + 1])
         rows, amounts = self._by_sum.indices[part], amount * np.sign(self._by_sum.data[part])
@@ -209,15 +205,15 @@ def _groupings(axes: int, groups: int) -> _Groupings:
 
 @njit(cache=True)
 def _cheapest(
-    rows: NDArray[Any],
-    amounts: Vector,
+    rows: Array,
+    amounts: Real,
     table: _Table,
     others: _Others,
-    by_row: tuple[NDArray[Any], NDArray[Any], Vector],
+    by_row: tuple[Array, Array, Real],
     ways: _Groupings,
     goal: tuple[int, float, float],
     room: Room,
-) -> tuple[Whole, Vector]:
+) -> tuple[Whole, Real]:
     """The sums that move along the cheapest box from any of some rows, and how far."""
     n = len(room.cost)
     moved, seen, touched = np.zeros(n), np.zeros(n, np.bool_), np.empty(n, np.int64)
@@ -258,7 +254,7 @@ def _cheapest(
 @njit(cache=True)
 def _opposite(
     x: int, amount: float, table: _Table, others: _Others, room: Room
-) -> tuple[Whole, Vector]:
+) -> tuple[Whole, Real]:
     """The cells that can be the opposite corner, and what each costs at least."""
     first, last = others.start[others.key[x]], others.start[others.key[x] + 1]
     cells, price, found = np.empty(last - first, np.int64), np.empty(last - first), 0
@@ -319,9 +315,9 @@ def _move(
     some: int,
     amount: float,
     corner: Whole,
-    by_row: tuple[NDArray[Any], NDArray[Any], Vector],
-    moved: Vector,
-    seen: Marks,
+    by_row: tuple[Array, Array, Real],
+    moved: Real,
+    seen: Mask,
     touched: Whole,
     used: int,
 ) -> int:
@@ -342,7 +338,7 @@ def _move(
 
 
 @njit(cache=True)
-def _cost(touched: Whole, moved: Vector, room: Room) -> float:
+def _cost(touched: Whole, moved: Real, room: Room) -> float:
     """What a change costs; infinitely much if a sum cannot move that way."""
     total = 0.0
     for one in touched:

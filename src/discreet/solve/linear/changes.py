@@ -13,17 +13,13 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Index, Mask, Real
 from discreet.errors import InfeasibleError
 from discreet.solve.linear.boxes import Boxes, Room
 from discreet.solve.linear.parts import Ties, movable
 from discreet.solve.linear.program import Program
 from discreet.solve.linear.schedule import CHANGE
-
-Vector = NDArray[np.float64]
-Marks = NDArray[np.bool_]
-Places = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,8 +45,8 @@ class Change(NamedTuple):
       values: By how much.
     """
 
-    places: Places
-    values: Vector
+    places: Index
+    values: Real
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,8 +61,8 @@ class Tied:
     """
 
     equations: Any
-    down: Vector
-    up: Vector
+    down: Real
+    up: Real
     boxes: Boxes | None = None
 
     def __len__(self) -> int:
@@ -91,8 +87,8 @@ class Changes:
     def __init__(
         self,
         sums: Tied,
-        is_open: Marks,
-        cost: Vector | None = None,
+        is_open: Mask,
+        cost: Real | None = None,
         *,
         near: int | None = None,
         effort: int | None = None,
@@ -108,7 +104,7 @@ class Changes:
         is_large = near is not None and near < np.count_nonzero(self.moves)
         self._near = Ties(equations, cost, near) if near and is_large else None
 
-    def cheapest(self, goal: Goal, held: Places) -> Change | None:
+    def cheapest(self, goal: Goal, held: Index) -> Change | None:
         """The cheapest change that reaches a goal while other sums are held, if there is one.
 
         Where sums near the goal are enough, or a box, it is the cheapest of these. When all effort
@@ -124,7 +120,7 @@ class Changes:
         finally:
             room.usable[held] = before
 
-    def price(self, sums: Places, cost: float, *, free: bool = True) -> None:
+    def price(self, sums: Index, cost: float, *, free: bool = True) -> None:
         """Say what a move of some sums costs from now on, and whether that is little."""
         self._room.cost[sums] = cost
         self._free[sums] = free
@@ -183,14 +179,14 @@ class Changes:
             self.effort -= sums
         return True
 
-    def _program(self, sums: Places) -> _PartProgram:
+    def _program(self, sums: Index) -> _PartProgram:
         return _PartProgram(self._equations, sums, self._room)
 
 
 class _PartProgram:
     """The program of some sums, moves up and then moves down, solved anew for each goal."""
 
-    def __init__(self, equations: Any, sums: Places, room: Room) -> None:
+    def __init__(self, equations: Any, sums: Index, room: Room) -> None:
         from scipy.sparse import csr_array, vstack
 
         part = equations[sums]
@@ -223,5 +219,5 @@ class _PartProgram:
         is_moved = np.abs(moved) > CHANGE.unmoved * goal.reach
         return Change(self._sums[is_moved], moved[is_moved])
 
-    def _ceiling(self, room: Room) -> Vector:
+    def _ceiling(self, room: Room) -> Real:
         return np.concatenate([room.up[self._sums], room.down[self._sums]])

@@ -17,16 +17,12 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Index, Mask, Real
 from discreet.errors import NotConvergedError
 from discreet.solve.linear.changes import Goal, Tied
 from discreet.solve.linear.program import Program
 from discreet.solve.linear.schedule import COVER
-
-Vector = NDArray[np.float64]
-Marks = NDArray[np.bool_]
-Places = NDArray[np.intp]
 
 _SOLVED, _LIMIT, _OTHER = 0, 1, 4  # SciPy has no number of its own for a limit of nodes
 
@@ -40,13 +36,13 @@ class Cuts:
       choice: Those that may be opened.
     """
 
-    def __init__(self, sums: Tied, always: Marks, choice: Places) -> None:
+    def __init__(self, sums: Tied, always: Mask, choice: Index) -> None:
         self._equations, self._down = sums.equations, sums.down
         self._always, self._choice = always, choice
         none, up = np.zeros(sums.equations.shape[1]), np.full(len(sums), np.inf)
         self._program = Program(sums.equations, none, none, -sums.down, up, changing="bounds")
 
-    def cut(self, goal: Goal, held: Places, share: Vector) -> Vector | None:
+    def cut(self, goal: Goal, held: Index, share: Real) -> Real | None:
         """Coefficients of the choice that add up to one in every pattern with the goal reached.
 
         Args:
@@ -65,7 +61,7 @@ class Cuts:
         coefficients = np.minimum(gain[self._choice] / missing, 1.0)
         return coefficients if coefficients @ share < 1 - COVER.missing else None
 
-    def _weights(self, goal: Goal, held: Places, share: Vector) -> Vector:
+    def _weights(self, goal: Goal, held: Index, share: Real) -> Real:
         """Weights from the prices of equations where the sum goes as far as it can."""
         up, down = self._room(goal, held, share)
         cost = np.zeros(len(up))
@@ -76,7 +72,7 @@ class Cuts:
         weights[held] = 0.0
         return weights
 
-    def _room(self, goal: Goal, held: Places, share: Vector) -> tuple[Vector, Vector]:
+    def _room(self, goal: Goal, held: Index, share: Real) -> tuple[Real, Real]:
         """How far sums may go up and down; those that are open in part, no further than the goal.
 
         The limits of the latter decide which prices are found, not whether their cover holds.
@@ -100,7 +96,7 @@ class Chosen(NamedTuple):
       bound: What every choice costs at least.
     """
 
-    share: Vector | None
+    share: Real | None
     bound: float
 
 
@@ -112,12 +108,12 @@ class Covering:
       effort: Limit of covers times nodes of trees of choices, all choices together.
     """
 
-    def __init__(self, cost: Vector, *, effort: int = COVER.effort) -> None:
+    def __init__(self, cost: Real, *, effort: int = COVER.effort) -> None:
         self._cost, self._effort = cost, effort
         self._scale = float(cost.max(initial=0.0)) or 1.0
-        self._rows: list[Vector] = []
+        self._rows: list[Real] = []
 
-    def add(self, coefficients: Vector) -> None:
+    def add(self, coefficients: Real) -> None:
         """Ask that the coefficients of what is chosen add up to one or more."""
         self._rows.append(coefficients)
 

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Mask, Whole
 from discreet.design.magnitude import NOBODY
 from discreet.errors import DiscreetError
 from discreet.solve.linear.elimination_kernels import (
@@ -29,9 +29,6 @@ from discreet.solve.linear.elimination_kernels import (
 
 if TYPE_CHECKING:
     from scipy.sparse import csc_array
-
-Whole = NDArray[np.int64]
-Marks = NDArray[np.bool_]
 
 
 class EliminationError(DiscreetError):
@@ -85,7 +82,7 @@ class Selection:
       conflict: Why candidates that must be taken cannot be; nothing else counts then.
     """
 
-    rejected: Marks
+    rejected: Mask
     rank: int
     protected: csc_array
     lone: csc_array
@@ -118,7 +115,7 @@ def select(choice: Choice) -> Selection:
 
 def _eliminated(
     columns: csc_array, kind: Whole, owner: Whole, attacker: Whole, order: Whole, n_must: int
-) -> tuple[Marks, int, int, int, csc_array]:
+) -> tuple[Mask, int, int, int, csc_array]:
     """What `eliminate` returns, with what is left as a matrix."""
     columns.sort_indices()
     entries = np.column_stack([columns.indices, columns.data]).astype(np.int64)
@@ -140,7 +137,7 @@ def rank(columns: csc_array) -> int:
     return _taken(columns, columns[:, :0]).rank
 
 
-def spanned(columns: csc_array, targets: csc_array) -> Marks:
+def spanned(columns: csc_array, targets: csc_array) -> Mask:
     """Which targets are linear combinations of the columns, exactly."""
     return np.equal(np.diff(_taken(columns, targets).lone.indptr), 0)
 

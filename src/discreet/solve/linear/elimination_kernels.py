@@ -15,10 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
-Whole = NDArray[np.int64]
-Column = NDArray[np.int64]
+from discreet.arrays import Mask, Whole
 
 CANDIDATE, PRIMARY, LONE = 0, 1, 2
 """What a column is for: to be taken if possible; never to be spanned; what one person knows."""
@@ -42,7 +40,7 @@ class System(NamedTuple):
       lists: The columns with each row.
     """
 
-    columns: list[Column]
+    columns: list[Whole]
     kind: Whole
     owner: Whole
     attacker: Whole
@@ -53,14 +51,14 @@ class System(NamedTuple):
 @njit(cache=True)
 def eliminate(
     start: Whole,
-    entries: Column,
+    entries: Whole,
     n_rows: int,
     kind: Whole,
     owner: Whole,
     attacker: Whole,
     order: Whole,
     n_must: int,
-) -> tuple[NDArray[np.bool_], int, int, int, Whole, Column]:
+) -> tuple[Mask, int, int, int, Whole, Whole]:
     """Take candidates into the span in the given order, each unless a primary would follow.
 
     Args:
@@ -97,7 +95,7 @@ def eliminate(
 
 @njit(cache=True)
 def _system(
-    start: Whole, entries: Column, n_rows: int, kind: Whole, owner: Whole, attacker: Whole
+    start: Whole, entries: Whole, n_rows: int, kind: Whole, owner: Whole, attacker: Whole
 ) -> System:
     """Primitive columns, and their lists."""
     columns = [_primitive(entries[start[c] : start[c + 1]]) for c in range(len(kind))]
@@ -179,7 +177,7 @@ def _told(s: System, c: int) -> int:
 
 
 @njit(cache=True)
-def _combined(b: Column, a: Column, r: int) -> Column:
+def _combined(b: Whole, a: Whole, r: int) -> Whole:
     """The combination of `b` with `a` that lacks row `r`."""
     p, q = _at(a, r), _at(b, r)
     g = math.gcd(p, q)
@@ -196,7 +194,7 @@ def _combined(b: Column, a: Column, r: int) -> Column:
 
 
 @njit(cache=True)
-def _primitive(column: Column) -> Column:
+def _primitive(column: Whole) -> Whole:
     """The column divided by the common divisor of its numbers, the first one positive."""
     made, divisor = column.copy(), 0
     for value in made[:, 1]:
@@ -214,7 +212,7 @@ def _primitive(column: Column) -> Column:
 
 
 @njit(cache=True)
-def _replace(s: System, c: int, column: Column, a: int) -> None:
+def _replace(s: System, c: int, column: Whole, a: int) -> None:
     """Replace a column by another that differs from it in rows of `a` only."""
     for r in s.columns[a][:, 0]:
         had, has = _at(s.columns[c], r) != 0, _at(column, r) != 0
@@ -233,7 +231,7 @@ def _drop(s: System, a: int) -> None:
 
 
 @njit(cache=True)
-def _at(column: Column, r: int) -> int:
+def _at(column: Whole, r: int) -> int:
     """The number in row `r` of a column."""
     low, high = 0, len(column)
     while low < high:
@@ -246,7 +244,7 @@ def _at(column: Column, r: int) -> int:
 
 
 @njit(cache=True)
-def _joined(columns: list[Column]) -> tuple[Whole, Column]:
+def _joined(columns: list[Whole]) -> tuple[Whole, Whole]:
     """All columns one behind another: where each begins, and their entries."""
     start = np.zeros(len(columns) + 1, np.int64)
     for c, column in enumerate(columns):

@@ -16,16 +16,15 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Array, Index, Mask, Real
 from discreet.processes import available_cores, in_processes
 from discreet.progress import report
 from discreet.solve.linear.program import Program
 from discreet.solve.linear.schedule import INTERVAL, IntervalSchedule
-from discreet.solve.linear.unknowns import Marks, Unknowns, connected, unknowns
+from discreet.solve.linear.unknowns import Unknowns, connected, unknowns
 
-Vector = NDArray[np.float64]
-Enough = tuple[Vector, Vector]
+Enough = tuple[Real, Real]
 Done = Callable[[int], None]
 
 
@@ -40,13 +39,13 @@ class Intervals:
       programs: Linear programs that were solved.
     """
 
-    low: Vector
-    high: Vector
-    is_proven: Marks
+    low: Real
+    high: Real
+    is_proven: Mask
     programs: int = 0
 
     @property
-    def width(self) -> Vector:
+    def width(self) -> Real:
         """Length of each interval."""
         return self.high - self.low
 
@@ -61,10 +60,10 @@ class Limits(NamedTuple):
     """
 
     columns: Any
-    low: Vector
-    high: Vector
+    low: Real
+    high: Real
 
-    def part(self, cells: NDArray[Any], sums: NDArray[Any]) -> Limits:
+    def part(self, cells: Array, sums: Array) -> Limits:
         """Some of the sums on some of the cells."""
         columns = self.columns[:, sums].tocsr()[cells].tocsc()
         return Limits(columns, self.low[sums], self.high[sums])
@@ -72,13 +71,13 @@ class Limits(NamedTuple):
 
 def feasible_intervals(
     X: Any,
-    values: NDArray[Any],
+    values: Array,
     targets: Any,
     *,
     signs: bool = True,
     limits: Limits | None = None,
     enough: Enough | None = None,
-    known: Marks | None = None,
+    known: Mask | None = None,
     y: Any = None,
     workers: int | None = None,
     schedule: IntervalSchedule = INTERVAL,
@@ -134,14 +133,14 @@ class _Task:
       enough: How far down and up an interval has to reach, at most.
     """
 
-    chosen: NDArray[np.intp]
+    chosen: Index
     targets: Any
     sums: Limits
-    floor: Vector
-    ceiling: Vector
+    floor: Real
+    ceiling: Real
     enough: Enough
 
-    def part(self, which: NDArray[Any]) -> _Task:
+    def part(self, which: Array) -> _Task:
         """The task for some of its targets."""
         enough = (self.enough[0][which], self.enough[1][which])
         targets = self.targets[:, which]
@@ -151,7 +150,7 @@ class _Task:
         """The linear program of the cells."""
         return Program(*self.sums, self.floor, self.ceiling)
 
-    def outside(self) -> tuple[Vector, Vector]:
+    def outside(self) -> tuple[Real, Real]:
         """Bounds of the targets that follow from those of each cell."""
         plus, minus = self.targets.maximum(0), (-self.targets).maximum(0)
         low = plus.T @ self.floor - minus.T @ self.ceiling
@@ -201,7 +200,7 @@ def _all_sums(system: Unknowns, limits: Limits | None) -> Limits:
     return Limits(columns, low, np.concatenate([equations.high, limits.high - known]))
 
 
-def _bounds_of_cells(sums: Limits, signs: bool) -> tuple[Vector, Vector]:
+def _bounds_of_cells(sums: Limits, signs: bool) -> tuple[Real, Real]:
     """Bounds of cells from sums of one cell, and from any sum where no other cell is negative."""
     columns = sums.columns
     floor = np.full(columns.shape[0], 0.0 if signs else -np.inf)

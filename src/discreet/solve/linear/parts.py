@@ -6,13 +6,9 @@ from typing import Any
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
+from discreet.arrays import Array, Mask, Real, Whole
 from discreet.solve.linear.schedule import CHANGE
-
-Vector = NDArray[np.float64]
-Marks = NDArray[np.bool_]
-Whole = NDArray[np.int64]
 
 
 class Ties:
@@ -27,14 +23,14 @@ class Ties:
       size: How many sums are taken around one of them.
     """
 
-    def __init__(self, equations: Any, cost: Vector, size: int) -> None:
+    def __init__(self, equations: Any, cost: Real, size: int) -> None:
         self.size, self._by_sum, by_equation = size, equations.tocsr(), equations.tocsc()
         column = np.repeat(np.arange(by_equation.shape[1]), np.diff(by_equation.indptr))
         order = np.lexsort((by_equation.indices, cost[by_equation.indices], column))
         self._cost, self._start, self._sums = cost, by_equation.indptr, by_equation.indices[order]
         self._tied = abs(self._by_sum)
 
-    def around(self, total: int, usable: Marks, free: Marks) -> tuple[Whole, bool]:
+    def around(self, total: int, usable: Mask, free: Mask) -> tuple[Whole, bool]:
         """Sums around one of them, and whether none was left out that could take part.
 
         Sums that are free come first, and cheap ones of each equation; then those that lie in two
@@ -54,7 +50,7 @@ class Ties:
             members = self._closed(members, usable)
         return members, bool(is_all)
 
-    def _closed(self, members: Whole, usable: Marks) -> Whole:
+    def _closed(self, members: Whole, usable: Mask) -> Whole:
         """The members, and the cheapest further sums that lie in two of their equations."""
         inside = np.zeros(self._by_sum.shape[0])
         inside[members] = 1.0
@@ -67,12 +63,12 @@ class Ties:
 
 @njit(cache=True)
 def _near(
-    equation_of: NDArray[Any],
-    equations: NDArray[Any],
-    sum_of: NDArray[Any],
-    sums: NDArray[Any],
-    usable: Marks,
-    free: Marks,
+    equation_of: Array,
+    equations: Array,
+    sum_of: Array,
+    sums: Array,
+    usable: Mask,
+    free: Mask,
     total: int,
     size: int,
     width: int,
@@ -103,7 +99,7 @@ def _near(
     return np.array(members), not left_out
 
 
-def movable(equations: Any, is_open: Marks) -> Marks:
+def movable(equations: Any, is_open: Mask) -> Mask:
     """The open sums without those that an equation fixes, since it has no other open one."""
     entries = equations.tocoo()
     found = is_open.copy()

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Real, Whole32
 from discreet.errors import InfeasibleError, NotConvergedError
 from discreet.solve.linear.schedule import PROGRAM
 
-Vector = NDArray[np.float64]
 Changing = Literal["objective", "bounds", "nothing"]
 
 _NO_LIMIT = 2**31 - 1
@@ -51,10 +50,10 @@ class Program:
     def __init__(
         self,
         matrix: Any,
-        low: Vector,
-        high: Vector,
-        floor: Vector,
-        ceiling: Vector,
+        low: Real,
+        high: Real,
+        floor: Real,
+        ceiling: Real,
         *,
         changing: Changing = "objective",
     ) -> None:
@@ -78,7 +77,7 @@ class Program:
         self._cost, self._floor, self._ceiling = np.zeros(model.num_col_), floor, ceiling
         self.solved, self.is_best = 0, False
 
-    def minimise(self, cost: Vector, *, steps: int = _NO_LIMIT) -> Vector | None:
+    def minimise(self, cost: Real, *, steps: int = _NO_LIMIT) -> Real | None:
         """A solution with the smallest cost; `None` when the cost has no lower limit.
 
         Args:
@@ -89,7 +88,7 @@ class Program:
         self._set({"simplex_iteration_limit": steps})
         return self._run()
 
-    def afresh(self, cost: Vector, floor: Vector, ceiling: Vector) -> Vector | None:
+    def afresh(self, cost: Real, floor: Real, ceiling: Real) -> Real | None:
         """A solution with the smallest cost within bounds, from where all variables are zero."""
         self._highs.setBasis()
         changed = _different(floor, self._floor, ceiling, self._ceiling)
@@ -99,11 +98,11 @@ class Program:
         self._price(cost)
         return self._run()
 
-    def prices(self) -> Vector:
+    def prices(self) -> Real:
         """The price of each row in the last solution: costs less priced rows are reduced costs."""
         return np.asarray(self._highs.getSolution().row_dual)
 
-    def _price(self, cost: Vector) -> None:
+    def _price(self, cost: Real) -> None:
         changed = _different(cost, self._cost)
         self._highs.changeColsCost(len(changed), changed, cost[changed])
         self._cost = cost
@@ -112,7 +111,7 @@ class Program:
         for name, value in options.items():
             self._highs.setOptionValue(name, value)
 
-    def _run(self) -> Vector | None:
+    def _run(self) -> Real | None:
         self._highs.run()
         self.solved += 1
         known, status = self._status, self._highs.getModelStatus()
@@ -137,12 +136,12 @@ class Program:
         return np.asarray(self._highs.getSolution().col_value) * self._scale
 
 
-def _different(*pairs: Vector) -> NDArray[np.int32]:
+def _different(*pairs: Real) -> Whole32:
     """Where one of some vectors differs from the one behind it."""
     differ = [one != other for one, other in zip(pairs[::2], pairs[1::2], strict=True)]
     return np.flatnonzero(np.any(differ, axis=0)).astype(np.int32)
 
 
-def _largest(*parts: Vector) -> float:
+def _largest(*parts: Real) -> float:
     """The largest finite number."""
     return max(float(np.abs(p[np.isfinite(p)]).max(initial=0.0)) for p in parts)

@@ -9,15 +9,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Real
 from discreet.errors import NotConvergedError
 from discreet.solve.linear.schedule import PROJECTION
 
-Vector = NDArray[np.float64]
 
-
-def free_part(equations: Any, vectors: Vector) -> Vector:
+def free_part(equations: Any, vectors: Real) -> Real:
     """Project vectors, as columns, on the solutions of homogeneous equations.
 
     Cost: some hundred products with the equations, by least squares on columns of unit length; the
@@ -29,7 +27,7 @@ def free_part(equations: Any, vectors: Vector) -> Vector:
     return np.stack([_projected(scaled, each) for each in vectors.T], axis=1)
 
 
-def _projected(scaled: Any, vector: Vector) -> Vector:
+def _projected(scaled: Any, vector: Real) -> Real:
     free = vector.astype(np.float64)
     size = float(np.linalg.norm(free)) or 1.0
     for _ in range(PROJECTION.rounds):
@@ -45,23 +43,23 @@ def _projected(scaled: Any, vector: Vector) -> Vector:
     return free
 
 
-def combination(equations: Any, target: Vector) -> Vector:
+def combination(equations: Any, target: Real) -> Real:
     """Coefficients with which equations come nearest to a target, the smallest ones."""
     scaled, lengths = _unit_columns(equations)
     return _combination(scaled, target) / lengths
 
 
-def _combination(scaled: Any, target: Vector) -> Vector:
+def _combination(scaled: Any, target: Real) -> Real:
     from scipy.sparse.linalg import lsmr
 
     tight, most = PROJECTION.precision, PROJECTION.most_steps
-    found: Vector = lsmr(scaled, target, atol=tight, btol=tight, conlim=0, maxiter=most)[0]
+    found: Real = lsmr(scaled, target, atol=tight, btol=tight, conlim=0, maxiter=most)[0]
     return found
 
 
-def _unit_columns(equations: Any) -> tuple[Any, Vector]:
+def _unit_columns(equations: Any) -> tuple[Any, Real]:
     """Columns of unit length, and the lengths they had."""
     from scipy import sparse
 
-    lengths: Vector = np.asarray(sparse.linalg.norm(equations, axis=0), dtype=np.float64)
+    lengths: Real = np.asarray(sparse.linalg.norm(equations, axis=0), dtype=np.float64)
     return (equations @ sparse.diags_array(1 / lengths)).tocsr(), lengths

@@ -10,17 +10,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Array, Index, Mask, Real, Whole
 from discreet.randomness import stream
 from discreet.solve.linear.schedule import INTERVAL
 
 if TYPE_CHECKING:
     from scipy.sparse import csc_array
-
-Vector = NDArray[np.float64]
-Whole = NDArray[np.int64]
-Marks = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,8 +34,8 @@ class Unknowns:
 
     cells: Whole
     equations: csc_array
-    right: Vector
-    known: Vector
+    right: Real
+    known: Real
     slack: float
 
     def restrict(self, targets: Any) -> csc_array:
@@ -47,14 +43,14 @@ class Unknowns:
         part: csc_array = targets.tocsr()[self.cells].tocsc().astype(np.float64)
         return part
 
-    def constant(self, targets: Any) -> Vector:
+    def constant(self, targets: Any) -> Real:
         """The known part of sums of inner cells."""
-        found: Vector = targets.T @ self.known
+        found: Real = targets.T @ self.known
         return found
 
 
 def unknowns(
-    X: Any, values: NDArray[Any], *, signs: bool = False, known: Marks | None = None, y: Any = None
+    X: Any, values: Array, *, signs: bool = False, known: Mask | None = None, y: Any = None
 ) -> Unknowns:
     """Reduce a system of sums to the cells it leaves open.
 
@@ -81,8 +77,8 @@ def unknowns(
 
 
 def solved_cells(
-    X: Any, values: NDArray[Any], known: Marks, value: Vector, *, zero: float = -np.inf
-) -> tuple[Marks, Vector]:
+    X: Any, values: Array, known: Mask, value: Real, *, zero: float = -np.inf
+) -> tuple[Mask, Real]:
     """Fix cells that are alone in a sum, or in a sum of zero when signs count, until none is left.
 
     Args:
@@ -108,7 +104,7 @@ def solved_cells(
         is_open[part.indices] = False
 
 
-def connected(matrix: Any) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+def connected(matrix: Any) -> list[tuple[Index, Index]]:
     """The rows and the columns of each part of a sparse matrix that shares nothing with others."""
     from scipy import sparse
     from scipy.sparse.csgraph import connected_components
@@ -123,7 +119,7 @@ def connected(matrix: Any) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
     return [(part[part < n], part[part >= n] - n) for part in parts]
 
 
-def distinct_columns(columns: Any) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def distinct_columns(columns: Any) -> tuple[Index, Index]:
     """The first column of each kind with the same entries, and the kind of each column.
 
     Columns of whole numbers are told apart by fingerprints of 2 × 62 bits.

@@ -19,15 +19,13 @@ See Moré & Toraldo (1991); Dostál (2009), also for held margins.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Real
 from discreet.design.incidence import Incidence
 from discreet.progress import report
 from discreet.solve.non_negative.bounded_kernels import bounded_steps
 from discreet.solve.non_negative.held import HeldMargins
 from discreet.solve.non_negative.schedule import BOUNDED as SCHEDULE
-
-Vector = NDArray[np.float64]
 
 
 class BoundedFit:
@@ -39,7 +37,7 @@ class BoundedFit:
       ridge: A ridge that is part of the objective, or zero.
     """
 
-    def __init__(self, held: HeldMargins, y: Vector, ridge: float) -> None:
+    def __init__(self, held: HeldMargins, y: Real, ridge: float) -> None:
         self.held, self.y, self.ridge, self.steps = held, y, ridge, 0
         self._is_cheap = False
         self._missing, self._times = np.zeros(len(held.at)), np.ones(len(held.at))
@@ -70,21 +68,21 @@ class BoundedFit:
             report("fit", 1.0 / (1.0 + np.log10(max(worst, 1.0))))
 
     @property
-    def multipliers(self) -> Vector:
+    def multipliers(self) -> Real:
         """Of held margins; those of zero margins are large enough for all of their cells."""
         found = self.held.multipliers(self.fitted) + self.held.constant
         found[self._is_zero] += self._full_gradient()[self._blocked].min(initial=0.0)
         return found
 
-    def _full_gradient(self) -> Vector:
+    def _full_gradient(self) -> Real:
         problem = self.held.problem
         return np.asarray(self.ridge * self.y - problem.design.adjoint(problem.misfit(self.fitted)))
 
-    def _gradient(self) -> Vector:
+    def _gradient(self) -> Real:
         """The gradient, but for cells that are zero in any case."""
         return np.where(self._blocked, 0.0, self._full_gradient())
 
-    def _violation(self, gradient: Vector) -> float:
+    def _violation(self, gradient: Real) -> float:
         """The largest gradient that would still move a cell, in units of its limit."""
         goal = self.held.problem.goal
         moving = np.minimum(gradient, goal.curvature * self.y)
@@ -101,7 +99,7 @@ class BoundedFit:
         self._missing = missing
         self.held.shift(self._times * missing)
 
-    def _improve(self, gradient: Vector, share: float) -> None:
+    def _improve(self, gradient: Real, share: float) -> None:
         """A run of steps on cells that are positive or have a gradient below what it may leave."""
         problem = self.held.problem
         cells = np.flatnonzero((self.y > 0) | (-gradient > share * problem.goal.gradient))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from discreet.design.incidence_kernels import Real, Sums, hand_down, sum_up
+from discreet.arrays import Real
+from discreet.design.incidence_kernels import Sums, hand_down, sum_up
 
 _REORDER = {"reassoc", "contract", "nsz"}
 

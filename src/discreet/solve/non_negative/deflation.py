@@ -15,17 +15,15 @@ with each other, so that block is diagonal and is eliminated first; the rest is 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg.blas import dsyrk, dtrsv
 from scipy.linalg.lapack import dpotrf
 from scipy.sparse import csr_array
 
+from discreet.arrays import Real, Whole
 from discreet.design.incidence import Incidence
 from discreet.solve.least_squares.conjugate import Deflate
 from discreet.solve.least_squares.problem import Problem
 from discreet.solve.non_negative.schedule import RIDGE_PATH as SCHEDULE
-
-Vector = NDArray[np.float64]
 
 _NONE = -1
 
@@ -41,7 +39,7 @@ class Deflation:
       at: The same positions, those of the largest block first.
     """
 
-    def __init__(self, problem: Problem, at: NDArray[np.int64]) -> None:
+    def __init__(self, problem: Problem, at: Whole) -> None:
         groups = _groups(Incidence.of(problem.design), at)
         by_size = sorted(range(len(groups.cells)), key=lambda g: -len(groups.cells[g]))
         self.at = np.concatenate([groups.cells[g] for g in by_size]).astype(np.int64)
@@ -51,7 +49,7 @@ class Deflation:
         self._rank = rank[groups.index[by_size]]
         self._n_published = problem.design.n_published
 
-    def on(self, cells: NDArray[np.int64], position: NDArray[np.int64], lift: Vector) -> Deflate:
+    def on(self, cells: Whole, position: Whole, lift: Real) -> Deflate:
         r"""The preconditioner on some cells.
 
         Args:
@@ -69,7 +67,7 @@ class Deflation:
         here = node != _NONE
         node = node[here]
 
-        def deflate(s: Vector, up: Vector) -> Vector:
+        def deflate(s: Real, up: Real) -> Real:
             values = np.zeros(len(here))
             values[here] = up[node]
             image = s.copy()
@@ -78,7 +76,7 @@ class Deflation:
 
         return deflate
 
-    def _margins_on(self, cells: NDArray[np.int64]) -> csr_array:
+    def _margins_on(self, cells: Whole) -> csr_array:
         """The matrix E: a row for each cell, a column for each held margin."""
         rank, n = self._rank[:, cells], len(self.at)
         values = np.repeat(self._prior.deviations(cells), len(rank))
@@ -96,7 +94,7 @@ class _Solver:
       lift: What is added to the diagonal.
     """
 
-    def __init__(self, matrix: csr_array, n: int, lift: Vector) -> None:
+    def __init__(self, matrix: csr_array, n: int, lift: Real) -> None:
         self._pivot = 1.0 / (matrix.diagonal()[:n] + lift[:n])
         self._between = matrix[n:, :n]
         self._factor = rest = matrix[n:, n:].toarray(order="F")
@@ -105,7 +103,7 @@ class _Solver:
             complement = dsyrk(-1.0, between, beta=1.0, c=rest, lower=1, overwrite_c=1)
             self._factor = _factor(complement, lift[n:])
 
-    def __call__(self, values: Vector) -> Vector:
+    def __call__(self, values: Real) -> Real:
         n = len(self._pivot)
         first = self._pivot * values[:n]
         if len(values) == n:
@@ -116,7 +114,7 @@ class _Solver:
         return np.concatenate([first - self._pivot * (self._between.T @ second), second])
 
 
-def _factor(matrix: Vector, lift: Vector) -> Vector:
+def _factor(matrix: Real, lift: Real) -> Real:
     """The Cholesky factor of a lifted matrix; lifted more where rounding makes it indefinite."""
     lifted = matrix.copy(order="F")
     np.einsum("ii->i", lifted)[:] += lift
@@ -124,7 +122,7 @@ def _factor(matrix: Vector, lift: Vector) -> Vector:
     return _factor(matrix, SCHEDULE.raised * lift) if failed else np.asarray(factor)
 
 
-def _groups(members: Incidence, at: NDArray[np.int64]) -> Incidence:
+def _groups(members: Incidence, at: Whole) -> Incidence:
     """The held margins in groups of which a cell counts in at most one."""
     held = np.zeros(members.n_published, dtype=bool)
     held[at] = True

@@ -20,16 +20,12 @@ from typing import Any
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
+from discreet.arrays import Mask, Real, Whole
 from discreet.design.axis import OUTSIDE, Level
 from discreet.design.product import ProductDesign
 from discreet.solve.least_squares.conjugate import Operator
 from discreet.solve.least_squares.problem import block_means
-
-Vector = NDArray[np.float64]
-Marks = NDArray[np.bool_]
-Whole = NDArray[np.int64]
 
 Chain = list[tuple[Level | None, float]]
 
@@ -51,7 +47,7 @@ class _Variable:
     shape: tuple[int, int, int]
     part: Whole
     group: Whole
-    weight: Vector
+    weight: Real
 
 
 class Fibres:
@@ -65,7 +61,7 @@ class Fibres:
       weights: Weights of its published cells; their means over blocks are used.
     """
 
-    def __init__(self, design: ProductDesign, weights: Vector) -> None:
+    def __init__(self, design: ProductDesign, weights: Real) -> None:
         chains, shape = _chains(design, block_means(design, weights)), design.shape
         *others, longest = sorted(range(len(shape)), key=lambda a: shape[a])
         self._shape, self._order = shape, [longest, *others]
@@ -75,7 +71,7 @@ class Fibres:
             self._others.append(_variable(shape[a], before, design.n_inner, chains[a]))
             before *= shape[a]
 
-    def on(self, zero: Marks) -> Operator:
+    def on(self, zero: Mask) -> Operator:
         """The operator for given cells at zero, on tables that vanish elsewhere.
 
         Cost: a few operations for each cell and variable, now and in each use.
@@ -84,7 +80,7 @@ class Fibres:
         first = _Roots.of(self._longest, held)
         rest = [_Roots.of(v, held.T.copy()) for v in self._others]
 
-        def multiply(r: Vector) -> Vector:
+        def multiply(r: Real) -> Real:
             image = self._turned(r)
             first.multiply(image, transposed=True)
             image = image.T.copy()
@@ -95,7 +91,7 @@ class Fibres:
             image = image.T.copy()
             first.multiply(image, transposed=False)
             turned = image.reshape([self._shape[a] for a in self._order])
-            found: Vector = turned.transpose(np.argsort(self._order)).ravel()
+            found: Real = turned.transpose(np.argsort(self._order)).ravel()
             return found
 
         return multiply
@@ -111,21 +107,21 @@ class _Roots:
     """The factor of one variable, with the cells at zero in its shape."""
 
     variable: _Variable
-    zero: Marks
-    values: Vector
+    zero: Mask
+    values: Real
 
     @classmethod
-    def of(cls, variable: _Variable, held: Marks) -> _Roots:
+    def of(cls, variable: _Variable, held: Mask) -> _Roots:
         zero = held.reshape(variable.shape)
         return cls(variable, zero, _roots(zero, variable).astype(np.float32))
 
-    def multiply(self, image: Vector, *, transposed: bool) -> None:
+    def multiply(self, image: Real, *, transposed: bool) -> None:
         v = self.variable
         _multiply(image.reshape(v.shape), self.zero, v.part, v.group, self.values, transposed)
 
 
 @njit(cache=True)
-def _sum_parts(x: Any, part: Whole, sums: Vector) -> None:
+def _sum_parts(x: Any, part: Whole, sums: Real) -> None:
     """Sums over the parts of some fibres."""
     sums[:] = 0.0
     for b in range(x.shape[0]):
@@ -135,7 +131,7 @@ def _sum_parts(x: Any, part: Whole, sums: Vector) -> None:
                 sums[p, b, c] += x[b, i, c]
 
 
-def _roots(zero: Marks, v: _Variable) -> Vector:
+def _roots(zero: Mask, v: _Variable) -> Real:
     """For each level, part and fibre the number sigma times what finer groups leave of one."""
     n_levels, n_parts = v.group.shape
     lengths = np.bincount(v.part, minlength=n_parts)
@@ -158,7 +154,7 @@ def _roots(zero: Marks, v: _Variable) -> Vector:
 
 @njit(cache=True)
 def _multiply(
-    table: Vector, zero: Marks, part: Whole, group: Whole, roots: Vector, transposed: bool
+    table: Real, zero: Mask, part: Whole, group: Whole, roots: Real, transposed: bool
 ) -> None:
     """Multiply by the root of one variable or its transpose, in place; some fibres at a time."""
     n_levels, n_parts = group.shape
@@ -188,7 +184,7 @@ def _multiply(
 
 
 @njit(cache=True)
-def _add(to: Vector, values: Vector, factors: Vector, weighted: bool) -> None:
+def _add(to: Real, values: Real, factors: Real, weighted: bool) -> None:
     """Add values, or their products with factors."""
     for b in range(to.shape[0]):
         for c in range(to.shape[1]):
@@ -204,7 +200,7 @@ def _variable(length: int, before: int, n_inner: int, chain: Chain) -> _Variable
     return _Variable((before, length, n_inner // (before * length)), part.ravel(), group, weight)
 
 
-def _chains(design: ProductDesign, means: Vector) -> list[Chain]:
+def _chains(design: ProductDesign, means: Real) -> list[Chain]:
     """For each variable the levels that are published beside its finest one, fine to coarse.
 
     Of levels that are not nested in each other the finer one is taken.

@@ -17,13 +17,10 @@ from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Mask, Real
 from discreet.solve.least_squares.problem import Problem
 from discreet.solve.non_negative.schedule import HELD as SCHEDULE
-
-Vector = NDArray[np.float64]
-Marks = NDArray[np.bool_]
 
 
 class HeldMargins:
@@ -39,14 +36,14 @@ class HeldMargins:
       problem: The problem with ordinary weights and shifted targets, see `weigh`.
     """
 
-    def __init__(self, problem: Problem, project: Callable[[Problem], Vector]) -> None:
+    def __init__(self, problem: Problem, project: Callable[[Problem], Real]) -> None:
         self.given, self.at, self._project = problem, problem.held, project
 
     def __bool__(self) -> bool:
         return len(self.at) > 0
 
     @cached_property
-    def _contradiction(self) -> Vector:
+    def _contradiction(self) -> Real:
         """By how much heavy targets differ from those of some table, which costs any fit the same.
 
         Projected twice, so that its multipliers are rounded as it is, not as the targets are.
@@ -66,7 +63,7 @@ class HeldMargins:
         return self.given.aiming(self.given.z - self._contradiction)
 
     @property
-    def constant(self) -> Vector:
+    def constant(self) -> Real:
         """Multipliers of what no table can answer; no gradient depends on them."""
         return (self.given.weights * self._contradiction)[self.at]
 
@@ -80,7 +77,7 @@ class HeldMargins:
         weights[self.at] = self._weight
         self.problem = replace(self.consistent, weights=weights)
 
-    def weigh_more(self, times: float, heaviest: float, fitted: Vector) -> None:
+    def weigh_more(self, times: float, heaviest: float, fitted: Real) -> None:
         """Raise that weight, up to a multiple of the others; the multipliers stay what they are."""
         if times * self._factor <= heaviest:
             multipliers = self.multipliers(fitted)
@@ -88,35 +85,35 @@ class HeldMargins:
             self.impose(multipliers, fitted)
 
     @property
-    def residual_slack(self) -> Vector:
+    def residual_slack(self) -> Real:
         """Deviation that a unit of the multiplier allows beyond what the ordinary weight does."""
         return self.given.slack / (1.0 - self._weight * self.given.slack)
 
-    def multipliers(self, fitted: Vector) -> Vector:
+    def multipliers(self, fitted: Real) -> Real:
         """The multipliers of the margins in a fit to the shifted targets."""
         return self._weight * (self.problem.z - fitted)[self.at]
 
-    def missing_in(self, fitted: Vector) -> Vector:
+    def missing_in(self, fitted: Real) -> Real:
         """By how much the targets should be shifted after a fit."""
         off = (self.given.z - self._contradiction - fitted)[self.at]
         return off - self.given.slack * self.multipliers(fitted)
 
-    def deviation(self, fitted: Vector) -> float:
+    def deviation(self, fitted: Real) -> float:
         """How far a fit to the shifted targets is from what was asked, in units of what may be."""
         limits = self.given.goal.margin[self.at]
         return float((np.abs(self.missing_in(fitted)) / limits).max(initial=0.0))
 
-    def shift(self, by: Vector) -> None:
+    def shift(self, by: Real) -> None:
         """Shift the targets further."""
         z = self.problem.z.copy()
         z[self.at] += by
         self.problem = self.problem.aiming(z)
 
-    def impose(self, multipliers: Vector, fitted: Vector) -> None:
+    def impose(self, multipliers: Real, fitted: Real) -> None:
         """Shift the targets so that a fit has these multipliers."""
         self.shift((multipliers - self.multipliers(fitted)) / self._weight)
 
-    def zeros(self) -> tuple[Marks, Marks]:
+    def zeros(self) -> tuple[Mask, Mask]:
         """Which of the margins must be zero, and which inner cells are zero for that reason."""
         is_zero = (self.given.slack == 0) & (self.given.z[self.at] == 0)
         marks = np.zeros(len(self.given.z))

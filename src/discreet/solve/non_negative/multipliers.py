@@ -17,8 +17,8 @@ See Hintermüller, Ito & Kunisch (2003).
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Mask, Real, Whole
 from discreet.design.product import ProductDesign
 from discreet.design.products import dot
 from discreet.progress import report
@@ -26,9 +26,6 @@ from discreet.solve.least_squares.conjugate import Operator
 from discreet.solve.least_squares.problem import Problem
 from discreet.solve.non_negative.fibres import Fibres
 from discreet.solve.non_negative.schedule import MULTIPLIERS as SCHEDULE
-
-Vector = NDArray[np.float64]
-Marks = NDArray[np.bool_]
 
 
 class MultiplierFit:
@@ -52,9 +49,9 @@ class MultiplierFit:
         design: ProductDesign,
         problem: Problem,
         inverse: Operator,
-        outside: Marks,
-        held: NDArray[np.int64],
-        slack: Vector,
+        outside: Mask,
+        held: Whole,
+        slack: Real,
     ) -> None:
         self._problem, self._inverse, self._outside = problem, inverse, outside
         self._slack, self.steps = slack, 0
@@ -68,7 +65,7 @@ class MultiplierFit:
         self._zero = outside | (self.y < 0)
 
     @property
-    def x(self) -> Vector:
+    def x(self) -> Real:
         """The fit without its cells at zero."""
         return np.where(self._zero, 0.0, np.maximum(self.y, 0.0))
 
@@ -86,7 +83,7 @@ class MultiplierFit:
             self._zero = zero
         return False
 
-    def _unbounded(self) -> Vector:
+    def _unbounded(self) -> Real:
         """The fit without bounds or held margins; what rounding left of it is fitted again."""
         problem = self._problem
         y = self._inverse(problem.right_hand_side)
@@ -108,7 +105,7 @@ class MultiplierFit:
             self.multipliers = self.multipliers + unit * held
             self._update()
 
-    def _change(self, r: Vector, e: Vector) -> tuple[Vector, Vector]:
+    def _change(self, r: Real, e: Real) -> tuple[Real, Real]:
         """The change of the multipliers that takes residuals of size one to a share of that."""
         precondition = self._fibres.on(self._zero)
         bounds, p, held, f = (np.zeros_like(values) for values in (r, r, e, e))
@@ -133,7 +130,7 @@ class MultiplierFit:
             self.steps += 1
         return bounds, held
 
-    def _with(self, bounds: Vector, held: Vector) -> Vector:
+    def _with(self, bounds: Real, held: Real) -> Real:
         """The multipliers of bounds and held margins on the inner cells."""
         if len(held) == 0:
             return bounds
@@ -142,7 +139,7 @@ class MultiplierFit:
     def _update(self) -> None:
         self.y = self._free_fit + self._inverse(self._with(self.bounds, self.multipliers))
 
-    def _missed(self, fitted: Vector) -> Vector:
+    def _missed(self, fitted: Real) -> Real:
         """By how much held margins are missed."""
         return self._targets - fitted - self._slack * self.multipliers
 
@@ -166,9 +163,9 @@ class MarginSums:
       at: Published positions of the margins.
     """
 
-    def __init__(self, design: ProductDesign, at: NDArray[np.int64]) -> None:
+    def __init__(self, design: ProductDesign, at: Whole) -> None:
         self.at, n = at, design.n_inner
-        self._index: list[NDArray[np.int64]] = []
+        self._index: list[Whole] = []
         rank = np.full(design.n_published, len(at), dtype=np.int64)
         rank[at] = np.arange(len(at))
         codes = design.leaf_positions(np.arange(n)) if len(at) else []
@@ -176,20 +173,20 @@ class MarginSums:
             flat, inside = (np.broadcast_to(v, n) for v in design.placed(int(k), codes))
             self._index.append(np.where(inside, rank[design.offsets[k] + flat], len(at)))
 
-    def up(self, y: Vector) -> Vector:
+    def up(self, y: Real) -> Real:
         """The margins of a table."""
         total = np.zeros(len(self.at))
         for index in self._index:
             total += np.bincount(index, weights=y, minlength=len(self.at) + 1)[:-1]
         return total
 
-    def down(self, multipliers: Vector) -> Vector:
+    def down(self, multipliers: Real) -> Real:
         """For each inner cell the sum over the margins it counts in."""
         padded = np.append(multipliers, 0.0)
-        found: Vector = np.sum([padded[index] for index in self._index], axis=0)
+        found: Real = np.sum([padded[index] for index in self._index], axis=0)
         return found
 
-    def responses(self, inverse: Operator) -> Vector:
+    def responses(self, inverse: Operator) -> Real:
         """How a margin answers to its own multiplier, nearly: that of one cell of each block."""
         answers = np.ones(len(self.at))
         for index in self._index:

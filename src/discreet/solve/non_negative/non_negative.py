@@ -6,11 +6,11 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from discreet.arrays import Array, Real, Whole
 from discreet.design.base import Design
 from discreet.design.fused.devices import check_device, on_processor, require_gpu
 from discreet.errors import ParameterError
@@ -43,8 +43,6 @@ from discreet.solve.non_negative.schedule import (
     SCHEDULE,
     SystemSchedule,
 )
-
-Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,7 +127,7 @@ class _Prepared:
     options: NonNegative
     structure: Structure
     prior: Prior
-    exact: NDArray[np.int64]
+    exact: Whole
 
     @classmethod
     def of(cls, options: NonNegative, design: Design) -> _Prepared:
@@ -147,7 +145,7 @@ class _Prepared:
         """Whether tables of this size are fitted by means of their own."""
         return self.prior.is_plain and self.structure.design.n_inner >= SCHEDULE.large
 
-    def without_bounds(self, problem: Problem) -> tuple[Vector, int, str]:
+    def without_bounds(self, problem: Problem) -> tuple[Real, int, str]:
         """The fit that may be negative, the steps it took, and how it was found."""
         most = self.options.max_steps
         y, _, steps, solver = nearest_solution(problem, self.structure, most)
@@ -167,18 +165,18 @@ class _Answer:
       norm_dual: A vector that bounds the smallest norm instead, see `smallest_norm`.
     """
 
-    y: Vector
-    multipliers: Vector
-    dual: Vector | None
+    y: Real
+    multipliers: Real
+    dual: Real | None
     steps: int
     solver: str
-    norm_dual: Vector | None = None
+    norm_dual: Real | None = None
 
 
 Method = Callable[[_Prepared, HeldMargins], _Answer | None]
 
 
-def _fit(prepared: _Prepared, z: NDArray[Any], *, weights: NDArray[Any] | None = None) -> Fit:
+def _fit(prepared: _Prepared, z: Array, *, weights: Array | None = None) -> Fit:
     began = time.perf_counter()
     options, design = prepared.options, prepared.structure.design
     accuracy = Accuracy(options.tolerance, options.count)
@@ -201,9 +199,7 @@ def _fit(prepared: _Prepared, z: NDArray[Any], *, weights: NDArray[Any] | None =
     return Fit(y, design.aggregate(y), status, certificate, answer.steps, seconds, notes, design)
 
 
-def _by_dual(
-    prepared: _Prepared, z: NDArray[Any], weights: NDArray[Any] | None, accuracy: Accuracy
-) -> Fit | str:
+def _by_dual(prepared: _Prepared, z: Array, weights: Array | None, accuracy: Accuracy) -> Fit | str:
     """Newton's method on the dual, for large complete tables of which margins are published.
 
     Else the reason why the cells are stored.
@@ -235,9 +231,9 @@ def _solved(prepared: _Prepared, problem: Problem) -> tuple[_Answer, Certificate
     return min(found, key=lambda pair: pair[1].worst)
 
 
-def _projected(prepared: _Prepared, problem: Problem) -> Vector:
+def _projected(prepared: _Prepared, problem: Problem) -> Real:
     """Published cells of the fit without bounds."""
-    fitted: Vector = problem.design.aggregate(prepared.without_bounds(problem)[0])
+    fitted: Real = problem.design.aggregate(prepared.without_bounds(problem)[0])
     return fitted
 
 
@@ -349,7 +345,7 @@ def _is_smallest(prepared: _Prepared, held: HeldMargins, answer: _Answer) -> boo
     return _certificate(prepared, held.given, answer).selection <= prepared.options.tolerance
 
 
-def _smallest(prepared: _Prepared, held: HeldMargins, fit: BoundedFit) -> Vector:
+def _smallest(prepared: _Prepared, held: HeldMargins, fit: BoundedFit) -> Real:
     """The dual of the table of smallest norm with the published cells of a fit, for a low ridge."""
     used = np.flatnonzero(held.given.weights > 0)
     problem = held.given.among(used, 1.0, prepared.options.tolerance).aiming(fit.fitted)

@@ -27,9 +27,9 @@ from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
+from discreet.arrays import Mask, Real, Whole
 from discreet.design.incidence import Incidence
 from discreet.design.products import dot
 from discreet.solve.least_squares.conjugate import Deflate, solve_on_cells
@@ -37,10 +37,6 @@ from discreet.solve.least_squares.problem import Problem
 from discreet.solve.non_negative.deflation import Deflation
 from discreet.solve.non_negative.schedule import RIDGE_PATH as SCHEDULE
 from discreet.solve.non_negative.schedule import SystemSchedule
-
-Vector = NDArray[np.float64]
-Marks = NDArray[np.bool_]
-Index = NDArray[np.int64]
 
 
 class RidgePath:
@@ -67,7 +63,7 @@ class RidgePath:
         systems: SystemSchedule,
         max_steps: int,
         penalty: float = 0.0,
-        zero: Marks | None = None,
+        zero: Mask | None = None,
     ) -> None:
         self.problem, self._penalty = problem, penalty
         self._max_steps, self.steps, design = max_steps, 0, problem.design
@@ -86,7 +82,7 @@ class RidgePath:
         self._move(nu, self._answer_to(nu))
         self._settle()
 
-    def _working_variances(self) -> tuple[Vector, Vector]:
+    def _working_variances(self) -> tuple[Real, Real]:
         """The variances V', and weights none of which is heavy."""
         problem, held = self.problem, self.problem.held
         variance = np.divide(1.0, problem.weights, out=np.ones_like(problem.z), where=self._used)
@@ -163,24 +159,24 @@ class RidgePath:
         self.multipliers = self.ridge * (self.nu - self.centre)
         self._roughness *= self._systems.sharper
 
-    def _gradient(self) -> Vector:
+    def _gradient(self) -> Real:
         """The gradient of the dual."""
         drawn = self.ridge * self._variance * (self.nu - self.centre)
         return np.where(self._used, drawn + self.fitted - self._targets, 0.0)
 
-    def _answer_to(self, nu: Vector) -> Vector:
+    def _answer_to(self, nu: Real) -> Real:
         """How the cells move with the point, but for their bounds."""
         prior, step = self.problem.prior, self.problem.design.adjoint(nu)
         moved = step if prior.variance is None else prior.variance * step
         return np.where(self._movable, moved, 0.0)
 
-    def _move(self, d: Vector, du: Vector) -> None:
+    def _move(self, d: Real, du: Real) -> None:
         """Move point and table; the table by its own answer, so that large points spoil no cell."""
         self.nu, self.u = self.nu + d, self.u + du
         self.y = np.maximum(self.u, 0.0)
         self.fitted = self.problem.design.aggregate(self.y)
 
-    def _step(self, positive: Marks) -> None:
+    def _step(self, positive: Mask) -> None:
         """A Newton step, cut off at the minimum of the dual along it."""
         nu, u, g = self.nu, self.u, self._gradient()
         cells = np.flatnonzero(positive)
@@ -199,7 +195,7 @@ class RidgePath:
             self.nu, self.u = nu, u
             self._move(high * d, high * du)
 
-    def _direct(self, cells: Index, g: Vector) -> tuple[Vector, Vector]:
+    def _direct(self, cells: Whole, g: Real) -> tuple[Real, Real]:
         """The Newton direction and how cells answer, by a factor for margins or for cells."""
         self.steps += 1
         used = np.flatnonzero(self._used)
@@ -215,13 +211,13 @@ class RidgePath:
         return d, self._answer_to(d)
 
     @cached_property
-    def _matrix(self) -> Vector:
+    def _matrix(self) -> Real:
         """The design as a dense matrix, of the published cells in use."""
         X = self.problem.design.matrix()[:, np.flatnonzero(self._used)]
-        dense: Vector = X.toarray().astype(np.float64)
+        dense: Real = X.toarray().astype(np.float64)
         return dense
 
-    def _iterative(self, cells: Index) -> tuple[Vector, Vector]:
+    def _iterative(self, cells: Whole) -> tuple[Real, Real]:
         """The same by conjugate gradients, whose solution on the positive cells is the better one.
 
         Cells at zero whose gradient is within its error stay there.
@@ -250,7 +246,7 @@ class RidgePath:
         u[cells] = y
         return nu - self.nu, u - self.u
 
-    def _deflated_on(self, cells: Index, incidence: Incidence) -> Deflate | None:
+    def _deflated_on(self, cells: Whole, incidence: Incidence) -> Deflate | None:
         if not self._systems.deflates or not len(self.problem.held):
             return None
         lift = self.first_ridge * self._variance[self._deflation.at]
@@ -260,7 +256,7 @@ class RidgePath:
     def _deflation(self) -> Deflation:
         return Deflation(self.problem, self.problem.held)
 
-    def _allowed(self, cells: Index) -> Vector:
+    def _allowed(self, cells: Whole) -> Real:
         """The gradients that a solution may leave: what is allowed, or moves cells a little."""
         goal, typical = self.problem.goal, float(self.y[cells].mean()) if len(cells) else 0.0
         enough = SCHEDULE.share * np.minimum(goal.gradient, self.ridge * goal.inner)
@@ -268,11 +264,11 @@ class RidgePath:
         return np.maximum(enough, rough)
 
 
-def _solved(matrix: Vector, diagonal: Vector, values: Vector) -> Vector:
+def _solved(matrix: Real, diagonal: Real, values: Real) -> Real:
     """Solve with a matrix and a diagonal; this is raised where rounding makes them indefinite."""
     try:
         factor = cho_factor(matrix + np.diag(diagonal), lower=True)
     except LinAlgError:
         return _solved(matrix, SCHEDULE.raised * diagonal, values)
-    solution: Vector = cho_solve(factor, values)
+    solution: Real = cho_solve(factor, values)
     return solution

@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Whole
 from discreet.noise.entropy import variance_range
 from discreet.noise.small_cells import no_small_cells
 from discreet.protect.effect import Effect
@@ -118,7 +118,7 @@ def _stronger_than_noise(found: Results) -> Finding:
     )
 
 
-def _distance_to_normal(d: NDArray[np.int64]) -> float:
+def _distance_to_normal(d: Whole) -> float:
     """Total variation between deviations and whole numbers of a normal law with their moments."""
     mean, sd = float(d.mean()), float(d.std())
     values = np.arange(d.min() - 1, d.max() + 2)

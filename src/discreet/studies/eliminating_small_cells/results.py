@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Real
 from discreet.design.formula import margins
 from discreet.design.release import Trial
 from discreet.noise.linear import linear_table
@@ -19,8 +19,6 @@ from discreet.protect.cell_key import CellKey
 from discreet.protect.effect import Effect, effect
 from discreet.protect.safe import Safe
 from discreet.studies.eliminating_small_cells.standin import VARIABLES, Shape, StandIn, stand_in
-
-Whole = NDArray[np.int64]
 
 REACHES = (3, 4, 5)
 """Largest perturbations of the noise."""
@@ -140,6 +138,6 @@ def _noise(data: StandIn, D: int, effort: Effort, seed: int) -> Noise:
     )
 
 
-def sizes(found: Effect) -> NDArray[np.float64]:
+def sizes(found: Effect) -> Real:
     """Share of the cells at each size of deviation."""
     return np.bincount(np.abs(found.deviation)) / len(found.true)

@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Real, Whole
 from discreet.noise.allocate import blurred_deviations
 from discreet.noise.invariant import tridiagonal, two_stage
 from discreet.noise.small_cells import no_small_cells
@@ -117,7 +117,7 @@ def observed(found: Results) -> PrintedTable:
     return PrintedTable("Table 1, SAFE", "Observed transition probabilities", figures, _OTHER)
 
 
-def _at(row: NDArray[np.float64], j: int) -> float:
+def _at(row: Real, j: int) -> float:
     return float(row[j]) if j < len(row) else 0.0
 
 
@@ -140,7 +140,7 @@ def split_flows() -> PrintedTable:
 
 
 def _flow_table(
-    title: str, text: str, columns: list[str], places: list[str], flows: NDArray[np.float64]
+    title: str, text: str, columns: list[str], places: list[str], flows: Real
 ) -> PrintedTable:
     figures = grid(
         by_row(text), columns, lambda i, j: float(flows[places.index(i), places.index(j)])
@@ -182,7 +182,7 @@ def shares(found: Results) -> PrintedTable:
     return PrintedTable("Table 5", caption, figures, agreement)
 
 
-def expected_sizes(D: int, counts: NDArray[np.int64]) -> NDArray[np.float64]:
+def expected_sizes(D: int, counts: Whole) -> Real:
     """Expected share of non-empty cells at each size of deviation, before any adjustment."""
     law = matrix(D)
     share = law.law[law.row_of(counts[counts > 0])].mean(axis=0)
@@ -247,7 +247,7 @@ def mean_perturbations() -> tuple[float, float]:
     return float(means.min(axis=0).mean()), float(means.max(axis=0).mean())
 
 
-def deviation_frequencies() -> tuple[list[int], NDArray[np.int64]]:
+def deviation_frequencies() -> tuple[list[int], Whole]:
     """Deviations of Table 6 and their frequencies."""
     rows = by_row(printed.TABLE_6)
     return [int(d) for d in rows], np.array([int(texts[0]) for texts in rows.values()])

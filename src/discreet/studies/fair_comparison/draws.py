@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Real
 from discreet.assess.risk.exact import ExactDisclosure
 from discreet.assess.utility.hellinger import HellingerUtility
 from discreet.design.release import Protected
@@ -34,10 +34,10 @@ class Draw:
 class Draws:
     """All draws of one method, one array for each figure."""
 
-    published: NDArray[np.float64]
-    restored: NDArray[np.float64]
-    risk: NDArray[np.float64]
-    risk_own: NDArray[np.float64]
+    published: Real
+    restored: Real
+    risk: Real
+    risk_own: Real
 
     @classmethod
     def of(cls, drawn: Iterator[Draw]) -> Draws:
@@ -46,7 +46,7 @@ class Draws:
         names = Draw.__dataclass_fields__
         return cls(**{name: np.array([getattr(d, name) for d in listed]) for name in names})
 
-    def risks(self, table: str) -> NDArray[np.float64]:
+    def risks(self, table: str) -> Real:
         """The risk by the probabilities of Table 9 or Table 10."""
         return self.risk if table == "Table 9" else self.risk_own
 

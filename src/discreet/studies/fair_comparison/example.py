@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet import registry
+from discreet.arrays import Array, Real, Whole
 from discreet.design.base import Design
 from discreet.design.release import Protected, Trial
 from discreet.design.statement import Statement
@@ -22,8 +21,6 @@ from discreet.randomness import stream
 from discreet.solve.fit import Prepared
 from discreet.studies.fair_comparison import printed
 from discreet.studies.model import by_row
-
-Real = NDArray[np.float64]
 
 SENSITIVE = "party"
 AXES = {"party": ["A", "B", "C"], "age": ["young", "middle", "old"], "sex": ["male", "female"]}
@@ -74,7 +71,7 @@ class Example:
         )
         return fit
 
-    def restored(self, z: NDArray[Any]) -> Trial:
+    def restored(self, z: Array) -> Trial:
         """Published values made additive."""
         return self.release(self._additive(z).require().z)
 
@@ -83,7 +80,7 @@ class Example:
         y = self._log_linear(released.z).require().y
         return self.release(self.design.aggregate(y), y)
 
-    def release(self, z: NDArray[Any], y: NDArray[Any] | None = None) -> Trial:
+    def release(self, z: Array, y: Array | None = None) -> Trial:
         """Values as if they had been published."""
         return Trial(self.design, z, Statement(), y=y)
 
@@ -103,18 +100,18 @@ class Example:
                 cell[variable] = column
         return self.design.position(cell)
 
-    def aggregated(self, z: NDArray[Any]) -> Callable[[str, str], float]:
+    def aggregated(self, z: Array) -> Callable[[str, str], float]:
         """Published values by row and column of the printed layout."""
         return lambda row, column: float(z[self.position(row, column)])
 
 
-def inner_values(text: str) -> NDArray[np.int64]:
+def inner_values(text: str) -> Whole:
     """Inner frequencies of a printed table."""
     rows = by_row(text).values()
     return np.array([[int(word) for word in row] for row in rows]).ravel()
 
 
-def inner(y: NDArray[Any]) -> Callable[[str, str], float]:
+def inner(y: Array) -> Callable[[str, str], float]:
     """Inner frequencies by row and column of the printed layout."""
     cells = np.asarray(y).reshape(len(AXES["party"]), -1)
     return lambda row, column: float(

@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Real
 from discreet.studies.chance import quantile
 from discreet.studies.fair_comparison import printed
 from discreet.studies.fair_comparison.draws import CELL_KEY_DRAWS, Draws
@@ -53,7 +53,7 @@ def share_table(keys: Draws) -> PrintedTable:
     )
 
 
-def _share(row: str, text: str, risks: NDArray[np.float64], risk: float) -> Figure:
+def _share(row: str, text: str, risks: Real, risk: float) -> Figure:
     p = float(text) / 100
     error = math.sqrt(p * (1 - p) * (1 / len(risks) + 1 / _PAPER_DRAWS))
     found = 100 * float(np.mean(np.abs(risks - risk) < _SAME))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.arrays import Whole
 from discreet.assess.risk.disclosure import DisclosureProbability, Intruder
 from discreet.assess.risk.exact import CERTAIN, exact
 from discreet.assess.risk.guessing import Guesses
@@ -36,7 +37,7 @@ class Worked:
     """The worked example: Table 3 and Table 4 on their way to expected frequencies."""
 
     example: Example
-    rounded: NDArray[np.int64]
+    rounded: Whole
     restored: Trial
     ckm: Trial
     scr: Trial
@@ -57,7 +58,7 @@ class Worked:
         return measure.guesses(self.example.table, released)
 
 
-def _rounded_as_printed(example: Example, seed: int) -> NDArray[np.int64]:
+def _rounded_as_printed(example: Example, seed: int) -> Whole:
     """The first rounding that publishes Table 4; the last one tried where none does."""
     wanted = example.published(printed.TABLE_4)
     for attempt in range(_TRIES):

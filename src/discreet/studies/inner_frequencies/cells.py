@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from discreet.arrays import Real
 from discreet.design.base import Cell
 from discreet.studies.inner_frequencies import printed
-from discreet.studies.inner_frequencies.schemes import Data, Real, Released
+from discreet.studies.inner_frequencies.schemes import Data, Released
 
 
 @dataclass(frozen=True)

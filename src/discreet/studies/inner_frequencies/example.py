@@ -7,17 +7,15 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet import registry
+from discreet.arrays import Mask, Real
 from discreet.design.base import Design
 from discreet.protect.suppress.decimals import Decimals
 from discreet.randomness import stream
 from discreet.solve.fit import Fit
 from discreet.studies.inner_frequencies import printed
 from discreet.studies.model import Figure, PrintedTable, as_printed, by_row, grid
-
-Real = NDArray[np.float64]
 
 ROWS, COLUMNS = ["row1", "row2", "row3"], ["col1", "col2", "col3"]
 INNER = np.array([3.0, 6, 2, 1, 4, 7, 5, 8, 27])
@@ -73,7 +71,7 @@ def _suppressed() -> PrintedTable:
     )
 
 
-def _printed_outcome(design: Design, hidden: NDArray[np.bool_], z: Real, fitted: Real) -> Real:
+def _printed_outcome(design: Design, hidden: Mask, z: Real, fitted: Real) -> Real:
     """Decimals from published cells alone; of the two possible outcomes the one that is printed."""
     rng = stream(1, "inner-frequencies:decimals")
     decimals = Decimals(rmse=RESIDUAL_ERROR)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from discreet.arrays import Real
 from discreet.progress import report
 from discreet.randomness import stream
 from discreet.studies.inner_frequencies import printed
@@ -14,7 +15,6 @@ from discreet.studies.inner_frequencies.cells import Example, example_cells
 from discreet.studies.inner_frequencies.schemes import (
     PARTS,
     Data,
-    Real,
     Released,
     Schemes,
     deviation,

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import registry
+from discreet.arrays import Real, Whole
 from discreet.assess.utility.hellinger import hellinger
 from discreet.design.axis import Axis
 from discreet.design.base import Design
@@ -21,8 +22,6 @@ from discreet.progress import report
 from discreet.protect.laplace import Laplace
 from discreet.protect.simulate import simulate
 from discreet.solve.fit import Fit
-
-Real = NDArray[np.float64]
 
 PARTS = ("inner", "2-way", "3-way")
 ACCEPTED = 0.5
@@ -103,7 +102,7 @@ class Data:
         return self.design(self.margins(2) + self.margins(3))
 
     @cached_property
-    def order(self) -> NDArray[np.int64]:
+    def order(self) -> Whole:
         """Number of variables of each published cell of `both`."""
         return self.both.orders
 

@@ -11,15 +11,12 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Mask, Real, Whole
 from discreet.design.base import Design
 from discreet.design.table import Table
 from discreet.errors import InfeasibleError
 from discreet.randomness import stream
-
-Mask = NDArray[np.bool_]
-Real = NDArray[np.float64]
 
 _MOST_ROUNDS = 5_000
 _CHOICE = 10
@@ -132,7 +129,7 @@ def _swapped(taken: Mask, rank: Real, shape: Shape, rng: np.random.Generator) ->
     )
 
 
-def _filled(design: Design, taken: Mask) -> NDArray[np.int64]:
+def _filled(design: Design, taken: Mask) -> Whole:
     """Number of taken cells in each published cell."""
     return np.asarray(design.aggregate(taken.astype(np.int64)))
 
@@ -150,7 +147,7 @@ def _touches(design: Design, taken: Mask, cells: int, wanted: range) -> Mask:
     return np.asarray((found >= wanted.start) & (found < wanted.stop))
 
 
-def _among_best(rank: Real, eligible: Mask, n: int, rng: np.random.Generator) -> NDArray[np.int64]:
+def _among_best(rank: Real, eligible: Mask, n: int, rng: np.random.Generator) -> Whole:
     """Some of the eligible cells of highest rank, at random, so that swaps do not undo others."""
     places = np.flatnonzero(eligible)
     if not len(places):
@@ -159,7 +156,7 @@ def _among_best(rank: Real, eligible: Mask, n: int, rng: np.random.Generator) ->
     return rng.permutation(best)[:n]
 
 
-def _counts(taken: Mask, log_p: Real, records: int, rng: np.random.Generator) -> NDArray[np.int64]:
+def _counts(taken: Mask, log_p: Real, records: int, rng: np.random.Generator) -> Whole:
     """One record for each cell, and the others by the model."""
     y = taken.astype(np.int64)
     p = np.exp(log_p[taken] - log_p.max())

@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.arrays import Real
 from discreet.design.base import Design
 from discreet.design.table import Table
 from discreet.protect.suppress.decimals import Decimals, Replaced
@@ -15,8 +16,6 @@ from discreet.protect.suppress.pattern import Pattern
 from discreet.randomness import stream
 from discreet.studies.model import STAR, by_row
 from discreet.studies.regression_decimals import printed
-
-Real = NDArray[np.float64]
 
 ROWS = ("row1", "row2", "row3", "row4")
 COLUMNS = ("col1", "col2", "col3", "col4")

@@ -6,8 +6,8 @@ import itertools
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Real
 from discreet.assess.audit import audit
 from discreet.design.base import Design
 from discreet.design.table import Table
@@ -19,8 +19,6 @@ from discreet.solve.linear.elimination import rank, spanned
 from discreet.studies.model import Finding
 from discreet.studies.regression_decimals import printed
 from discreet.studies.regression_decimals.example import Example
-
-Real = NDArray[np.float64]
 
 _DIGITS = 2e-4  # lengths and sums of nine printed digits of four decimals
 _WHOLE = 1e-9

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from discreet.arrays import Real
 from discreet.errors import InfeasibleError
 from discreet.studies.chance import quantile
 from discreet.studies.model import Finding
 from discreet.studies.regression_microdata.judge import (
     EXACT,
-    Matrix,
     correlations,
     exactly,
     fitted,
@@ -51,13 +51,13 @@ def section_2(data: Businesses, rng: np.random.Generator, draws: int) -> Iterato
     yield _independence(data, rng, draws)
 
 
-def _by_cholesky(Y: Matrix, X: Matrix, drawn: Matrix) -> Matrix:
+def _by_cholesky(Y: Real, X: Real, drawn: Real) -> Real:
     E, Es = residuals(Y, X), residuals(drawn, X)
     W, Ws = (np.linalg.cholesky(A.T @ A).T for A in (E, Es))
     return np.asarray(fitted(Y, X) + Es @ np.linalg.inv(Ws) @ W)
 
 
-def _one_variable(y: Matrix, X: Matrix, drawn: Matrix) -> Matrix:
+def _one_variable(y: Real, X: Real, drawn: Real) -> Real:
     e, es = residuals(y, X), residuals(drawn[:, :1], X)
     return np.asarray(fitted(y, X) + es * np.linalg.norm(e) / np.linalg.norm(es))
 

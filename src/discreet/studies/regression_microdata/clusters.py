@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from discreet.arrays import Real, Whole
 from discreet.errors import InfeasibleError
 from discreet.studies.model import Finding
 from discreet.studies.regression_microdata.judge import (
     DIFFERENT,
     EXACT,
-    Matrix,
     by_label,
     coefficients,
     exactly,
@@ -23,11 +23,11 @@ from discreet.studies.regression_microdata.judge import (
     moment_gap,
     residuals,
 )
-from discreet.studies.regression_microdata.standin import Businesses, Labels
+from discreet.studies.regression_microdata.standin import Businesses
 from discreet.synthesize.hybrid import hybrid
 from discreet.synthesize.ipso import ipso
 
-Parts = dict[str, Matrix]
+Parts = dict[str, Real]
 _BINDING = 1e-5
 """Share of a covariance that counts as none."""
 
@@ -81,7 +81,7 @@ def _crossed_indicators(data: Businesses, rng: np.random.Generator) -> Finding:
     return _overall_only(f"{text}but not the covariances.", data, lost(data.Y, X, made), made)
 
 
-def _overall_only(text: str, data: Businesses, overall: float, made: Matrix) -> Finding:
+def _overall_only(text: str, data: Businesses, overall: float, made: Real) -> Finding:
     """What is preserved overall, and must not be in each cluster."""
     local = min(moment_gap(*_centred(made, data.Y, r)) for r in by_label(data.clusters))
     return Finding(
@@ -92,11 +92,11 @@ def _overall_only(text: str, data: Businesses, overall: float, made: Matrix) -> 
     )
 
 
-def _centred(made: Matrix, Y: Matrix, rows: Any) -> tuple[Matrix, Matrix]:
+def _centred(made: Real, Y: Real, rows: Any) -> tuple[Real, Real]:
     return made[rows] - made[rows].mean(axis=0), Y[rows] - Y[rows].mean(axis=0)
 
 
-def parts(Y: Matrix, XA: Matrix, XB: Matrix, clusters: Labels) -> Parts:
+def parts(Y: Real, XA: Real, XB: Real, clusters: Whole) -> Parts:
     """The four parts of equation 19, by regressions within each cluster."""
     found = {name: np.zeros_like(Y) for name in ("Y1", "Y2ext")}
     X2 = np.zeros_like(XB)
@@ -154,8 +154,8 @@ def _without_shared(data: Businesses, rng: np.random.Generator) -> Finding:
 
 
 def _variant(
-    data: Businesses, rng: np.random.Generator, variant: Any, labels: Labels
-) -> tuple[Matrix, dict[str, float], Matrix]:
+    data: Businesses, rng: np.random.Generator, variant: Any, labels: Whole
+) -> tuple[Real, dict[str, float], Real]:
     """Made data, what modifications preserve, and the slopes within each cluster."""
     Y, X = data.Y, data.X[:, [0, -1]]
     made = hybrid(Y, data.constant, data.employees, labels, rng=rng, variant=variant).Y
@@ -216,7 +216,7 @@ def _variant_c(data: Businesses, rng: np.random.Generator) -> Finding:
     return Finding(found.text, bool(holds), evidence)
 
 
-def _least_room(before: Parts, between: Matrix, clusters: Labels) -> float:
+def _least_room(before: Parts, between: Real, clusters: Whole) -> float:
     """Smallest share of a cluster's covariance that its synthetic Ê3 leaves in any direction."""
     E = before["E3"] + before["E4"]
     taken = (np.linalg.solve(E[r].T @ E[r], between[r].T @ between[r]) for r in by_label(clusters))

@@ -8,10 +8,10 @@ from itertools import pairwise
 
 import numpy as np
 
+from discreet.arrays import Real
 from discreet.studies.chance import orders
 from discreet.studies.model import Finding
 from discreet.studies.regression_microdata.judge import (
-    Matrix,
     complement,
     exactly,
     fitted,
@@ -39,7 +39,7 @@ class Similarity:
       found: For each draw the first, the middle and the last of the components, taken together.
     """
 
-    found: dict[float, Matrix]
+    found: dict[float, Real]
 
 
 THIRDS = ("first", "middle", "last")

@@ -5,17 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from discreet.studies.regression_microdata.judge import Matrix
+from discreet.arrays import Real, Whole
 
 N = 360
 CLASSES = 3
 CLUSTER = 12
 WIDE = (60, 40)
 REGIONS = 4
-
-Labels = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,18 +26,18 @@ class Businesses:
       clusters: Clusters of similar numbers of employees within a class.
     """
 
-    Y: Matrix
-    X: Matrix
-    size_class: Labels
-    clusters: Labels
+    Y: Real
+    X: Real
+    size_class: Whole
+    clusters: Whole
 
     @property
-    def constant(self) -> Matrix:
+    def constant(self) -> Real:
         """The constant alone."""
         return self.X[:, :1]
 
     @property
-    def employees(self) -> Matrix:
+    def employees(self) -> Real:
         """The number of employees, as a matrix of one column."""
         return self.X[:, -1:]
 
@@ -64,6 +61,6 @@ def businesses(seed: int) -> Businesses:
     return Businesses(Y[order], X[order], size_class[order], (place // CLUSTER)[order])
 
 
-def many_amounts(rng: np.random.Generator) -> Matrix:
+def many_amounts(rng: np.random.Generator) -> Real:
     """Few businesses with nearly as many amounts, so that components differ in rank."""
     return rng.standard_normal(WIDE)

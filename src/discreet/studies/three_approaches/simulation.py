@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.arrays import Real, Whole
 from discreet.assess.risk.entropy import entropy_risk
 from discreet.assess.utility.hellinger import hellinger
 from discreet.design.base import Design
@@ -30,9 +31,6 @@ from discreet.protect.simulate import simulate as simulate_method
 from discreet.protect.weights import by_cell, by_mean
 from discreet.randomness import stream
 from discreet.release.inference.chi_square import chi_square_test
-
-Real = NDArray[np.float64]
-Whole = NDArray[np.int64]
 
 SIDE = 7
 INTERCEPT = 6.5

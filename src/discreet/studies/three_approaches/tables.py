@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+from discreet.arrays import Real
 from discreet.noise import discrete_laplace, drop_add, laplace_law, large_table, pram, small_table
 from discreet.noise.matrix import TransitionMatrix
 from discreet.studies.chance import quantile, simulated
@@ -27,7 +28,6 @@ from discreet.studies.three_approaches.simulation import (
     SIDE,
     WEIGHTS,
     Law,
-    Real,
     Simulation,
     expected_sample,
     expected_total,

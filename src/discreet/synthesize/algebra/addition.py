@@ -20,8 +20,9 @@ from typing import Literal
 import numpy as np
 from scipy.linalg import solve_triangular
 
+from discreet.arrays import Real
 from discreet.errors import InfeasibleError, ParameterError
-from discreet.synthesize.algebra.matrices import Matrix, lengths
+from discreet.synthesize.algebra.matrices import lengths
 from discreet.synthesize.algebra.orthonormal import echelon
 from discreet.synthesize.tolerances import DEPENDENT_RESIDUALS, MARGIN, ROUNDING
 
@@ -41,10 +42,10 @@ class Addition:
 
     alpha: float
     largest: float
-    C: Matrix
+    C: Real
 
 
-def addition(W: Matrix, Wg: Matrix, alpha: Alpha, root: Root) -> Addition:
+def addition(W: Real, Wg: Real, alpha: Alpha, root: Root) -> Addition:
     """Solve (10) for the wished multiplier, or for the largest one up to 1.
 
     Args:
@@ -68,7 +69,7 @@ def addition(W: Matrix, Wg: Matrix, alpha: Alpha, root: Root) -> Addition:
     return Addition(chosen, largest, echelon(C, DEPENDENT_RESIDUALS).R if root == "cholesky" else C)
 
 
-def _in_scores(W: Matrix, Wg: Matrix) -> tuple[Matrix, bool]:
+def _in_scores(W: Real, Wg: Real) -> tuple[Real, bool]:
     """The matrix K with :math:`W_g = K W`, and whether there is one for all columns."""
     kept = echelon(W, DEPENDENT_RESIDUALS).kept
     K = solve_triangular(W[:, kept], Wg[:, kept].T, trans="T").T if len(W) else Wg[:, :0]

@@ -15,9 +15,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from discreet.arrays import Real
 from discreet.errors import DataError, InfeasibleError, ParameterError
 from discreet.synthesize.algebra.matrices import (
-    Matrix,
     as_matrix,
     cross,
     lengths,
@@ -41,9 +41,9 @@ class Fitted:
       basis: Orthonormal basis of the columns of :math:`X`, n×rank.
     """
 
-    Y: Matrix
-    residuals: Matrix
-    basis: Matrix
+    Y: Real
+    residuals: Real
+    basis: Real
 
     @property
     def rank(self) -> int:
@@ -60,8 +60,8 @@ class Scores:
       W: Loadings, r×k.
     """
 
-    T: Matrix
-    W: Matrix
+    T: Real
+    W: Real
 
     @property
     def rank(self) -> int:
@@ -82,7 +82,7 @@ def fit(Y: Any, X: Any) -> Fitted:
     return Fitted(Y, residuals_of(Y, basis), basis)
 
 
-def residuals_of(Y: Matrix, basis: Matrix) -> Matrix:
+def residuals_of(Y: Real, basis: Real) -> Real:
     """What is left of `Y` off the basis; columns that are rounding alone become zero."""
     left = residuals_from(Y, basis)
     zero = lengths(left) <= ZERO * lengths(Y)
@@ -91,7 +91,7 @@ def residuals_of(Y: Matrix, basis: Matrix) -> Matrix:
     return left
 
 
-def residuals_from(Y: Matrix, *bases: Matrix, overwrite: bool = False) -> Matrix:
+def residuals_from(Y: Real, *bases: Real, overwrite: bool = False) -> Real:
     """What is left of `Y` off the given orthonormal bases, which are orthogonal to each other.
 
     Where more than half of a column's square goes, the projection is made once more, so that the
@@ -106,7 +106,7 @@ def residuals_from(Y: Matrix, *bases: Matrix, overwrite: bool = False) -> Matrix
     return left
 
 
-def _take_off(left: Matrix, bases: tuple[Matrix, ...]) -> list[Matrix]:
+def _take_off(left: Real, bases: tuple[Real, ...]) -> list[Real]:
     """Subtract the projections on the bases and return their coefficients."""
     coefficients = [cross(basis, left) for basis in bases]
     for rows in row_blocks(len(left), *_largest(coefficients)):
@@ -115,13 +115,13 @@ def _take_off(left: Matrix, bases: tuple[Matrix, ...]) -> list[Matrix]:
     return coefficients
 
 
-def _largest(matrices: list[Matrix]) -> tuple[int, int]:
+def _largest(matrices: list[Real]) -> tuple[int, int]:
     """Rows and columns of small matrices, at most."""
     shapes = np.array([M.shape for M in matrices] or [(1, 1)])
     return int(shapes[:, 0].max()), int(shapes[:, 1].max())
 
 
-def scores(E: Matrix, how: How = "qr") -> Scores:
+def scores(E: Real, how: How = "qr") -> Scores:
     r"""Decompose residuals into scores and loadings.
 
     `"qr"`: generalised QR, unique; the first score is the first column scaled to length one.
@@ -138,12 +138,12 @@ def scores(E: Matrix, how: How = "qr") -> Scores:
     return Scores(product(T, U, out=T), U.T @ W)
 
 
-def loadings(E: Matrix) -> Matrix:
+def loadings(E: Real) -> Real:
     """The loadings of the QR decomposition alone, without the scores."""
     return triangle(E, DEPENDENT_RESIDUALS).R
 
 
-def with_scores(model: Fitted, *parts: tuple[Matrix, Matrix]) -> Matrix:
+def with_scores(model: Fitted, *parts: tuple[Real, Real]) -> Real:
     r"""Synthetic values :math:`\hat Y + \sum T W`, in the memory of the model's residuals."""
     out = model.residuals
     for rows in row_blocks(len(out), *_largest([W for _, W in parts])):
@@ -154,8 +154,8 @@ def with_scores(model: Fitted, *parts: tuple[Matrix, Matrix]) -> Matrix:
 
 
 def random_scores(
-    rng: np.random.Generator, n: int, r: int, *orthogonal_to: Matrix, what: str = "X"
-) -> Matrix:
+    rng: np.random.Generator, n: int, r: int, *orthogonal_to: Real, what: str = "X"
+) -> Real:
     """Orthonormal scores (n×r) of standard normal draws, orthogonal to the given bases.
 
     The bases are orthonormal and orthogonal to each other. `what` names them in an error.

@@ -6,15 +6,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Real
 from discreet.errors import DataError, ParameterError
 from discreet.synthesize.tolerances import ROWS, SINGLE_THREAD, SINGLE_THREAD_VECTOR
 
-Matrix = NDArray[np.float64]
 
-
-def as_matrix(values: Any, name: str) -> Matrix:
+def as_matrix(values: Any, name: str) -> Real:
     """Values as a matrix of finite floats; one column may be given as a vector."""
     matrix = np.asarray(values, dtype=np.float64)
     if matrix.ndim == 1:
@@ -34,7 +32,7 @@ def as_matrix(values: Any, name: str) -> Matrix:
     return matrix
 
 
-def same_rows(**matrices: Matrix) -> None:
+def same_rows(**matrices: Real) -> None:
     """Refuse matrices that differ in their number of rows."""
     lengths = {name: len(matrix) for name, matrix in matrices.items()}
     if len(set(lengths.values())) > 1:
@@ -50,7 +48,7 @@ def row_blocks(n: int, a: int = 1, b: int = 1) -> Iterator[slice]:
     return (slice(start, min(start + size, n)) for start in range(0, n, size))
 
 
-def binary_scales(A: Matrix) -> Matrix:
+def binary_scales(A: Real) -> Real:
     """For each column the power of two next above its largest entry; dividing by it is exact."""
     top = np.zeros(A.shape[1])
     for rows in row_blocks(len(A)):
@@ -58,7 +56,7 @@ def binary_scales(A: Matrix) -> Matrix:
     return np.ldexp(1.0, np.frexp(np.where(top > 0, top, 0.5))[1])
 
 
-def lengths(A: Matrix) -> Matrix:
+def lengths(A: Real) -> Real:
     """Euclidean length of each column, also where squares leave the range of floats."""
     squares = _squares(A)
     if in_range(squares):
@@ -67,19 +65,19 @@ def lengths(A: Matrix) -> Matrix:
     return np.asarray(np.sqrt(_squares(A / scales)) * scales)
 
 
-def in_range(squares: Matrix) -> bool:
+def in_range(squares: Real) -> bool:
     """Whether sums of squares are neither zero nor at the end of the range of floats."""
     return bool(((squares > 1e-280) & (squares < 1e280)).all())
 
 
-def _squares(A: Matrix) -> Matrix:
+def _squares(A: Real) -> Real:
     with np.errstate(over="ignore", under="ignore"):
         blocks = (A[rows] for rows in row_blocks(len(A)))
         squares = (np.einsum("ij,ij->j", block, block) for block in blocks)
         return sum(squares, np.zeros(A.shape[1]))
 
 
-def cross(A: Matrix, B: Matrix) -> Matrix:
+def cross(A: Real, B: Real) -> Real:
     r"""The products of columns, :math:`A^\top B`, summed block by block."""
     total = np.zeros((A.shape[1], B.shape[1]))
     for rows in row_blocks(len(A), *total.shape):
@@ -87,7 +85,7 @@ def cross(A: Matrix, B: Matrix) -> Matrix:
     return total
 
 
-def product(A: Matrix, B: Matrix, *, out: Matrix | None = None) -> Matrix:
+def product(A: Real, B: Real, *, out: Real | None = None) -> Real:
     """A tall matrix times a small one, block by block; `out` may be the tall one itself."""
     out = np.empty((len(A), B.shape[1])) if out is None else out
     for rows in row_blocks(len(A), *B.shape):

@@ -17,7 +17,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from discreet.synthesize.algebra.matrices import Matrix, binary_scales, in_range, row_blocks
+from discreet.arrays import Real
+from discreet.synthesize.algebra.matrices import binary_scales, in_range, row_blocks
 from discreet.synthesize.tolerances import ORTHONORMAL, SAFE_PIVOT
 
 
@@ -31,12 +32,12 @@ class Triangle:
       is_safe: Whether the kept columns are far enough from dependence to multiply by the inverse.
     """
 
-    R: Matrix
+    R: Real
     kept: np.ndarray
     is_safe: bool = False
 
 
-def orthonormal(A: Matrix, tolerance: float, *, overwrite: bool = False) -> tuple[Matrix, Matrix]:
+def orthonormal(A: Real, tolerance: float, *, overwrite: bool = False) -> tuple[Real, Real]:
     r"""Generalised QR: :math:`Q` (n×r, orthonormal) and :math:`R` (r×m).
 
     Args:
@@ -56,7 +57,7 @@ def orthonormal(A: Matrix, tolerance: float, *, overwrite: bool = False) -> tupl
     return Q, root @ first.R
 
 
-def triangle(A: Matrix, tolerance: float) -> Triangle:
+def triangle(A: Real, tolerance: float) -> Triangle:
     """The small factor alone."""
     gram = np.zeros((A.shape[1], A.shape[1]))
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
@@ -68,7 +69,7 @@ def triangle(A: Matrix, tolerance: float) -> Triangle:
     return echelon(householder(A), tolerance)
 
 
-def echelon(A: Matrix, tolerance: float) -> Triangle:
+def echelon(A: Real, tolerance: float) -> Triangle:
     """Gram–Schmidt with reorthogonalisation on a small matrix, column by column."""
     scales = binary_scales(A)
     A = A / scales
@@ -88,7 +89,7 @@ def echelon(A: Matrix, tolerance: float) -> Triangle:
     return Triangle(R * scales, np.array(kept, dtype=np.intp))
 
 
-def _cholesky(gram: Matrix) -> Matrix | None:
+def _cholesky(gram: Real) -> Real | None:
     """The Cholesky root, or nothing when columns are too near to dependence for it."""
     if not in_range(np.diag(gram)):
         return None
@@ -101,7 +102,7 @@ def _cholesky(gram: Matrix) -> Matrix | None:
     return np.asarray(root * length, dtype=np.float64) if is_safe else None
 
 
-def householder(A: Matrix) -> Matrix:
+def householder(A: Real) -> Real:
     """The triangular factor by reflections: of blocks of rows, then of their factors."""
     scales = binary_scales(A)
     factors = [
@@ -110,7 +111,7 @@ def householder(A: Matrix) -> Matrix:
     return np.asarray(np.linalg.qr(np.vstack(factors), mode="r")) * scales
 
 
-def _divide(A: Matrix, R: Matrix, is_safe: bool, *, out: Matrix) -> Matrix:
+def _divide(A: Real, R: Real, is_safe: bool, *, out: Real) -> Real:
     r"""Write :math:`A R^{-1}` and return the products of the new columns."""
     scales = binary_scales(R)
     inverse = np.linalg.inv(R / scales) / scales[:, None] if is_safe else None
@@ -124,7 +125,7 @@ def _divide(A: Matrix, R: Matrix, is_safe: bool, *, out: Matrix) -> Matrix:
     return products
 
 
-def _substitute(block: Matrix, R: Matrix) -> Matrix:
+def _substitute(block: Real, R: Real) -> Real:
     """Solve for the rows column by column, which is exact however near R is to singular."""
     Q = np.empty(block.shape)
     for j in range(len(R)):

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from discreet.arrays import Real
 from discreet.errors import NotConvergedError, ParameterError
 from discreet.synthesize.algebra.decompose import Scores
-from discreet.synthesize.algebra.matrices import Matrix, as_matrix, lengths
+from discreet.synthesize.algebra.matrices import as_matrix, lengths
 from discreet.synthesize.tolerances import ORTHOGONAL
 
 
@@ -34,7 +35,7 @@ def rotated(old: Scores, rotation: Any) -> Scores:
     return Scores(old.T @ U, U.T @ old.W)
 
 
-def varimax(L: Matrix, *, tolerance: float = 1e-12, max_steps: int = 10_000) -> Matrix:
+def varimax(L: Real, *, tolerance: float = 1e-12, max_steps: int = 10_000) -> Real:
     r"""The rotation U that makes the squared loadings :math:`LU` most unequal (Kaiser 1958).
 
     Variables count alike whatever their scale: each row of L is divided by its length first.
@@ -57,6 +58,6 @@ def varimax(L: Matrix, *, tolerance: float = 1e-12, max_steps: int = 10_000) -> 
     )
 
 
-def _nearest_orthogonal(A: Matrix) -> Matrix:
+def _nearest_orthogonal(A: Real) -> Real:
     left, _, right = np.linalg.svd(A)
     return np.asarray(left @ right)

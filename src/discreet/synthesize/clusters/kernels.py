@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from discreet.synthesize.clusters.tree import Index, Real, Tree, farthest, nearest, take
+from discreet.arrays import Real, Whole
+from discreet.synthesize.clusters.tree import Tree, farthest, nearest, take
 
 _SLACK = 1 + 1e-9  # bounds of distances are this much wider than rounding can make them
 
@@ -26,7 +27,7 @@ class Shells(NamedTuple):
     """
 
     centre: Real
-    rows: Index
+    rows: Whole
     distances: Real
 
 
@@ -40,7 +41,7 @@ def shells(values: Real) -> Shells:
 
 @njit(cache=True)
 def _outermost(
-    tree: Tree, around: Shells, centre: Real, labels: Index, head: Any
+    tree: Tree, around: Shells, centre: Real, labels: Whole, head: Any
 ) -> tuple[int, int]:
     """The row without a label farthest from the centre, and where such rows begin."""
     drift = 0.0
@@ -65,7 +66,7 @@ def _outermost(
 
 
 @njit(cache=True)
-def cut_fixed(tree: Tree, around: Shells, size: Any, labels: Index) -> int:
+def cut_fixed(tree: Tree, around: Shells, size: Any, labels: Whole) -> int:
     """MDAV: two groups at a time, round the row farthest from the centroid and its opposite.
 
     One more group is cut where two times its size is left. Returns the number of groups.
@@ -84,7 +85,7 @@ def cut_fixed(tree: Tree, around: Shells, size: Any, labels: Index) -> int:
 
 
 @njit(cache=True)
-def _cut(tree: Tree, point: Real, size: Any, group: Any, labels: Index) -> Index:
+def _cut(tree: Tree, point: Real, size: Any, group: Any, labels: Whole) -> Whole:
     """Make a group of the rows nearest to a point."""
     rows, apart = np.empty(size, dtype=np.int64), np.empty(size)
     nearest(tree, point, -1, rows, apart)
@@ -99,14 +100,14 @@ def _point(tree: Tree, row: Any) -> Real:
 
 
 @njit(cache=True)
-def _put(tree: Tree, row: Any, group: Any, labels: Index) -> None:
+def _put(tree: Tree, row: Any, group: Any, labels: Whole) -> None:
     """Move a row from the tree into a group."""
     labels[row] = group
     take(tree, row)
 
 
 @njit(cache=True)
-def cut_variable(tree: Tree, around: Shells, size: Any, gain: Any, labels: Index) -> int:
+def cut_variable(tree: Tree, around: Shells, size: Any, gain: Any, labels: Whole) -> int:
     """V-MDAV: groups round the row farthest from the centre, grown while neighbours are close.
 
     Returns the number of groups; fewer rows than make a group are left.
@@ -122,7 +123,7 @@ def cut_variable(tree: Tree, around: Shells, size: Any, gain: Any, labels: Index
 
 
 @njit(cache=True)
-def _grow(tree: Tree, members: Index, size: Any, left: Any, gain: Any, labels: Index) -> Any:
+def _grow(tree: Tree, members: Whole, size: Any, left: Any, gain: Any, labels: Whole) -> Any:
     """Take in neighbours nearer to the group than `gain` times to the rows outside it.
 
     Returns the number of members, at most as many as there is room for.

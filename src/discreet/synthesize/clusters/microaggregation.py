@@ -10,17 +10,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Real, Whole
 from discreet.errors import ParameterError
-from discreet.synthesize.algebra.matrices import Matrix, as_matrix
+from discreet.synthesize.algebra.matrices import as_matrix
 from discreet.synthesize.clusters.kernels import cut_fixed, cut_variable, shells
 from discreet.synthesize.clusters.tree import plant
 
-Labels = NDArray[np.int64]
 
-
-def mdav(values: Any, size: int, *, gain: float | None = None, standardise: bool = True) -> Labels:
+def mdav(values: Any, size: int, *, gain: float | None = None, standardise: bool = True) -> Whole:
     """Label each row with its cluster, numbered from 0 in the order in which they are made.
 
     Args:
@@ -39,7 +37,7 @@ def mdav(values: Any, size: int, *, gain: float | None = None, standardise: bool
     labels = np.full(len(values), -1, dtype=np.int64)
     tree, around = plant(values), shells(values)
     if gain is None:
-        rest: int | Labels = cut_fixed(tree, around, size, labels)
+        rest: int | Whole = cut_fixed(tree, around, size, labels)
     else:
         groups = cut_variable(tree, around, size, gain, labels)
         rest = _nearest_clusters(values, labels, np.flatnonzero(labels < 0), groups)
@@ -47,7 +45,7 @@ def mdav(values: Any, size: int, *, gain: float | None = None, standardise: bool
     return labels
 
 
-def _checked(values: Matrix, size: int, gain: float | None) -> Matrix:
+def _checked(values: Real, size: int, gain: float | None) -> Real:
     if not 1 <= size <= len(values):
         raise ParameterError(
             f"size must lie between 1 and the number of rows, {len(values)}, got {size}."
@@ -59,7 +57,7 @@ def _checked(values: Matrix, size: int, gain: float | None) -> Matrix:
     return values
 
 
-def _nearest_clusters(values: Matrix, labels: Labels, rows: Labels, count: int) -> Labels:
+def _nearest_clusters(values: Real, labels: Whole, rows: Whole, count: int) -> Whole:
     """For rows that are too few for a cluster, the cluster whose centroid is nearest."""
     done = labels >= 0
     members = np.bincount(labels[done], minlength=count)

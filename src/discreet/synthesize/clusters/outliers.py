@@ -9,17 +9,16 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 
+from discreet.arrays import Mask, Real, Whole
 from discreet.errors import ParameterError
-from discreet.synthesize.algebra.matrices import Matrix, as_matrix
-from discreet.synthesize.hybrid.blocks import Index
+from discreet.synthesize.algebra.matrices import as_matrix
 
 _NORMAL = float(1 / stats.norm.ppf(0.75))  # median deviation of a normal variable to its sd
 
 
-def outlying(values: Any, *, quantile: float = 0.999) -> NDArray[np.bool_]:
+def outlying(values: Any, *, quantile: float = 0.999) -> Mask:
     """For each row (of n×d values), whether it lies farther out than this share of normal ones."""
     if not 0 < quantile < 1:
         raise ParameterError(f"quantile must lie between 0 and 1, got {quantile}.")
@@ -29,7 +28,7 @@ def outlying(values: Any, *, quantile: float = 0.999) -> NDArray[np.bool_]:
     return np.asarray(apart > law.ppf(quantile) * np.median(apart) / law.median())
 
 
-def split_off(clusters: Any, outlying: NDArray[np.bool_]) -> tuple[Index, Index]:
+def split_off(clusters: Any, outlying: Mask) -> tuple[Whole, Whole]:
     """Labels of clusters and of groups when outlying rows have clusters of their own.
 
     Every cluster is parted into its outlying rows and the others. Group 1 holds all clusters of
@@ -41,7 +40,7 @@ def split_off(clusters: Any, outlying: NDArray[np.bool_]) -> tuple[Index, Index]
     return parted.astype(np.int64, copy=False), groups
 
 
-def _robust_scores(values: Matrix) -> Matrix:
+def _robust_scores(values: Real) -> Real:
     """Uncorrelated scores with median zero and spread one, of rows that are not outlying."""
     values = _standardised(values)
     d = values.shape[1]
@@ -53,7 +52,7 @@ def _robust_scores(values: Matrix) -> Matrix:
     return _standardised(values @ np.linalg.eigh(products)[1])
 
 
-def _standardised(values: Matrix) -> Matrix:
+def _standardised(values: Real) -> Real:
     """Columns less their median, divided by their spread; those that do not vary are left out."""
     values = values - np.median(values, axis=0)
     spread = np.array([_spread(column) for column in values.T])
@@ -61,7 +60,7 @@ def _standardised(values: Matrix) -> Matrix:
     return np.asarray(values[:, varies] / spread[varies])
 
 
-def _spread(column: Matrix) -> float:
+def _spread(column: Real) -> float:
     """The median absolute deviation; the standard deviation where most values are equal."""
     deviation = float(np.median(np.abs(column - np.median(column)))) * _NORMAL
     return deviation if deviation > 0 else float(column.std())

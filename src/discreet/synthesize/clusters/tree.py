@@ -12,10 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
-Index = NDArray[np.int64]
-Real = NDArray[np.float64]
+from discreet.arrays import Real, Whole
 
 _LEAF = 64  # most points in a leaf; coordinates of a leaf are measured together
 _DEPTH = 64  # no tree is deeper than this
@@ -37,14 +35,14 @@ class Tree(NamedTuple):
     """
 
     points: Real
-    rows: Index
-    place: Index
-    starts: Index
-    left: Index
+    rows: Whole
+    place: Whole
+    starts: Whole
+    left: Whole
     low: Real
     high: Real
     sums: Real
-    first: Index
+    first: Whole
 
 
 def plant(values: Real) -> Tree:
@@ -73,7 +71,7 @@ def plant(values: Real) -> Tree:
 
 
 @njit(cache=True)
-def _split(values: Real, leaves: int) -> Index:
+def _split(values: Real, leaves: int) -> Whole:
     """Rows in the order of the leaves: each node is halved along its longest side."""
     n, d = values.shape
     rows = np.arange(n)
@@ -161,7 +159,7 @@ def farthest(tree: Tree, point: Real) -> Any:
 
 
 @njit(cache=True)
-def nearest(tree: Tree, point: Real, omit: Any, rows: Index, apart: Real) -> Any:
+def nearest(tree: Tree, point: Real, omit: Any, rows: Whole, apart: Real) -> Any:
     """Fill `rows` with the rows left nearest to the point, in order; return how many there are.
 
     `apart` receives their squared distances; the row `omit` is passed over.
@@ -170,7 +168,7 @@ def nearest(tree: Tree, point: Real, omit: Any, rows: Index, apart: Real) -> Any
 
 
 @njit(cache=True)
-def _search(tree: Tree, point: Real, sign: Any, omit: Any, rows: Index, apart: Real) -> Any:
+def _search(tree: Tree, point: Real, sign: Any, omit: Any, rows: Whole, apart: Real) -> Any:
     """The rows with the smallest squared distances times a sign: -1 finds the farthest."""
     wanted, count, inner = len(rows), 0, len(tree.left) - 1
     nodes, bounds = np.empty(_DEPTH, dtype=np.int64), np.empty(_DEPTH)
@@ -222,7 +220,7 @@ def _measure(tree: Tree, leaf: Any, point: Real, sign: Any, apart: Real) -> None
 
 @njit(cache=True)
 def _sift(
-    tree: Tree, leaf: Any, omit: Any, inside: Real, rows: Index, apart: Real, count: int
+    tree: Tree, leaf: Any, omit: Any, inside: Real, rows: Whole, apart: Real, count: int
 ) -> int:
     """Put the points of a leaf among the nearest rows found so far; return how many there are."""
     for i in range(tree.left[leaf]):
@@ -238,14 +236,14 @@ def _sift(
 
 
 @njit(cache=True)
-def _is_after(distance: Any, row: Any, apart: Real, rows: Index, count: Any) -> bool:
+def _is_after(distance: Any, row: Any, apart: Real, rows: Whole, count: Any) -> bool:
     """Whether a row at this distance comes after all that were found."""
     last = apart[count - 1]
     return bool(distance > last or (distance == last and row > rows[count - 1]))
 
 
 @njit(cache=True)
-def _insert(distance: Any, row: Any, apart: Real, rows: Index, count: Any) -> None:
+def _insert(distance: Any, row: Any, apart: Real, rows: Whole, count: Any) -> None:
     """Put a row in its order among the first `count`; the last one falls out."""
     i = count - 1
     while i > 0 and (apart[i - 1] > distance or (apart[i - 1] == distance and rows[i - 1] > row)):

@@ -8,12 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Array, Whole
 from discreet.errors import DataError, ParameterError
 from discreet.synthesize.tolerances import CLUSTERED_ROWS
-
-Index = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -28,11 +26,11 @@ class Blocks:
       names: The labels of the clusters, in order.
     """
 
-    order: Index
-    pieces: Index
-    clusters: Index
-    groups: Index
-    names: NDArray[Any]
+    order: Whole
+    pieces: Whole
+    clusters: Whole
+    groups: Whole
+    names: Array
 
     def batches(self) -> Iterator[Blocks]:
         """Runs of whole clusters, about as many rows each as the processor's cache holds."""
@@ -49,12 +47,12 @@ class Blocks:
             )
 
     @property
-    def whole(self) -> Index:
+    def whole(self) -> Whole:
         """All rows as one block."""
         return np.array([0, len(self.order)])
 
     @property
-    def cluster_of_piece(self) -> Index:
+    def cluster_of_piece(self) -> Whole:
         """The number of the cluster each piece belongs to."""
         return np.searchsorted(self.clusters, self.pieces[:-1], side="right") - 1
 
@@ -85,7 +83,7 @@ def arrange(n: int, clusters: Any = None, groups: Any = None, pieces: Any = None
     )
 
 
-def _codes(labels: Any, n: int, what: str) -> tuple[NDArray[Any], Index]:
+def _codes(labels: Any, n: int, what: str) -> tuple[Array, Whole]:
     """The different labels, and the number of each row's label among them."""
     if labels is None:
         return np.zeros(1, dtype=np.int64), np.zeros(n, dtype=np.int64)
@@ -103,11 +101,11 @@ def _codes(labels: Any, n: int, what: str) -> tuple[NDArray[Any], Index]:
     return names, codes.astype(np.int64, copy=False)
 
 
-def _between(starts: Index, start: int, end: int) -> Index:
+def _between(starts: Whole, start: int, end: int) -> Whole:
     """The starts of blocks that lie in a run of rows."""
     return starts[np.searchsorted(starts, start) : np.searchsorted(starts, end) + 1] - start
 
 
-def _starts(ordered: Index) -> Index:
+def _starts(ordered: Whole) -> Whole:
     """Where runs of equal entries begin, and the end."""
     return np.concatenate([[0], np.flatnonzero(np.diff(ordered)) + 1, [len(ordered)]])

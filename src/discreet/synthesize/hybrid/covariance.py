@@ -9,18 +9,15 @@ in each cluster, :math:`\hat E = \hat E_3 + \hat E_4`. All products are taken on
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Real, Whole
 from discreet.errors import InfeasibleError
-from discreet.synthesize.algebra.matrices import Matrix
-from discreet.synthesize.hybrid.blocks import Blocks, Index
+from discreet.synthesize.hybrid.blocks import Blocks
 from discreet.synthesize.hybrid.kernels import products_within, triangular_roots
 from discreet.synthesize.tolerances import MARGIN, PIVOT, ROUNDING
 
-Stack = NDArray[np.float64]
 
-
-def local_factors(blocks: Blocks, E: Matrix, between: Matrix) -> tuple[Stack, Index]:
+def local_factors(blocks: Blocks, E: Real, between: Real) -> tuple[Real, Whole]:
     """The factors C of all clusters, and how many rows each of them has.
 
     `between` are the synthetic residuals beside which the products of `E` are to be kept.
@@ -34,13 +31,13 @@ def local_factors(blocks: Blocks, E: Matrix, between: Matrix) -> tuple[Stack, In
     return rest * lengths[:, None, :], rows
 
 
-def largest_alpha(blocks: Blocks, E: Matrix, between: Matrix) -> float:
+def largest_alpha(blocks: Blocks, E: Real, between: Real) -> float:
     """The largest α, at most 1, for which every cluster has a factor C."""
     whole, part, _ = _products(blocks, E, between)
     return _largest(whole, part)
 
 
-def _products(blocks: Blocks, E: Matrix, between: Matrix) -> tuple[Stack, Stack, Matrix]:
+def _products(blocks: Blocks, E: Real, between: Real) -> tuple[Real, Real, Real]:
     """Products of both in each cluster on the scale of `E`, and the lengths of its columns."""
     whole = products_within(blocks.clusters, E)
     part = products_within(blocks.clusters, between)
@@ -51,7 +48,7 @@ def _products(blocks: Blocks, E: Matrix, between: Matrix) -> tuple[Stack, Stack,
     return whole / pairs, part / pairs, scale
 
 
-def _largest(whole: Stack, part: Stack) -> float:
+def _largest(whole: Real, part: Real) -> float:
     r"""The smallest over clusters of :math:`1/\sqrt{\lambda_{max}(whole^{-1} part)}`, at most 1."""
     values, vectors = np.linalg.eigh(whole)
     used = values > ROUNDING * np.maximum(values[:, -1:], 1.0)
@@ -63,7 +60,7 @@ def _largest(whole: Stack, part: Stack) -> float:
     return 1.0 if ratio <= 0 else min(1.0, 1 / np.sqrt(ratio) / (1 + MARGIN))
 
 
-def _infeasible(blocks: Blocks, smallest: Stack, alpha: float) -> InfeasibleError:
+def _infeasible(blocks: Blocks, smallest: Real, alpha: float) -> InfeasibleError:
     worst = int(np.argmin(smallest))
     count = int((smallest < -ROUNDING).sum())
     return InfeasibleError(

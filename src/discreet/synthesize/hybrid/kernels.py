@@ -13,14 +13,12 @@ from typing import Any
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
-Columns = NDArray[np.float64]
-Index = NDArray[np.int64]
+from discreet.arrays import Real, Whole
 
 
 @njit(cache=True)
-def gather(A: Columns, order: Index, factors: Columns, out: Columns) -> None:
+def gather(A: Real, order: Whole, factors: Real, out: Real) -> None:
     """Write the columns of a matrix, multiplied by factors, as rows in a given order."""
     for place in range(len(order)):
         for j in range(A.shape[1]):
@@ -28,7 +26,7 @@ def gather(A: Columns, order: Index, factors: Columns, out: Columns) -> None:
 
 
 @njit(cache=True)
-def scatter(columns: Columns, order: Index, factors: Columns, A: Columns) -> None:
+def scatter(columns: Real, order: Whole, factors: Real, A: Real) -> None:
     """The way back from `gather`, with factors of its own."""
     for place in range(len(order)):
         for j in range(A.shape[1]):
@@ -36,7 +34,7 @@ def scatter(columns: Columns, order: Index, factors: Columns, A: Columns) -> Non
 
 
 @njit(cache=True, fastmath={"reassoc", "contract"})
-def _dot(a: Columns, b: Columns) -> Any:
+def _dot(a: Real, b: Real) -> Any:
     total = 0.0
     for i in range(len(a)):
         total += a[i] * b[i]
@@ -44,13 +42,13 @@ def _dot(a: Columns, b: Columns) -> Any:
 
 
 @njit(cache=True)
-def _subtract(a: Columns, factor: Any, b: Columns) -> None:
+def _subtract(a: Real, factor: Any, b: Real) -> None:
     for i in range(len(a)):
         a[i] -= factor * b[i]
 
 
 @njit(cache=True)
-def _orthonormal(A: Columns, lengths: Columns, tolerance: Any, R: Columns) -> Any:
+def _orthonormal(A: Real, lengths: Real, tolerance: Any, R: Real) -> Any:
     """Replace A by an orthonormal basis, packed first; R receives A in terms of it.
 
     A column is dependent when what is new in it is at most `tolerance` of its entry in `lengths`.
@@ -73,7 +71,7 @@ def _orthonormal(A: Columns, lengths: Columns, tolerance: Any, R: Columns) -> An
 
 
 @njit(cache=True)
-def lengths_within(starts: Index, A: Columns) -> Columns:
+def lengths_within(starts: Whole, A: Real) -> Real:
     """Length of each column within each block, blocks × columns."""
     out = np.empty((len(starts) - 1, len(A)))
     for b in range(len(out)):
@@ -84,7 +82,7 @@ def lengths_within(starts: Index, A: Columns) -> Columns:
 
 
 @njit(cache=True)
-def orthonormal_within(starts: Index, A: Columns, lengths: Columns, tolerance: Any) -> Index:
+def orthonormal_within(starts: Whole, A: Real, lengths: Real, tolerance: Any) -> Whole:
     """Replace A within each block by an orthonormal basis, packed first and zeros after.
 
     A column is dependent when what is new in it is at most `tolerance` of its length as given,
@@ -101,7 +99,7 @@ def orthonormal_within(starts: Index, A: Columns, lengths: Columns, tolerance: A
 
 
 @njit(cache=True)
-def subtract_within(starts: Index, Q: Columns, ranks: Index, A: Columns) -> None:
+def subtract_within(starts: Whole, Q: Real, ranks: Whole, A: Real) -> None:
     """Replace A by its residuals on the orthonormal bases of each block, projected twice."""
     for b in range(len(ranks)):
         if ranks[b] == 0:
@@ -114,7 +112,7 @@ def subtract_within(starts: Index, Q: Columns, ranks: Index, A: Columns) -> None
 
 
 @njit(cache=True)
-def clear_rounding(starts: Index, A: Columns, lengths: Columns, share: Any) -> None:
+def clear_rounding(starts: Whole, A: Real, lengths: Real, share: Any) -> None:
     """Set columns to zero within blocks where they are at most a share of the given lengths."""
     for b in range(len(starts) - 1):
         for j in range(len(A)):
@@ -124,7 +122,7 @@ def clear_rounding(starts: Index, A: Columns, lengths: Columns, share: Any) -> N
 
 
 @njit(cache=True)
-def replace_within(starts: Index, E: Columns, tolerance: Any, T: Columns) -> Index:
+def replace_within(starts: Whole, E: Real, tolerance: Any, T: Real) -> Whole:
     """Replace the scores T of each block by T W, with the loadings W of E = (scores) W.
 
     Returns how many scores E has within each block.
@@ -140,7 +138,7 @@ def replace_within(starts: Index, E: Columns, tolerance: Any, T: Columns) -> Ind
 
 
 @njit(cache=True)
-def products_within(starts: Index, A: Columns) -> Columns:
+def products_within(starts: Whole, A: Real) -> Real:
     """Sums of products of the columns within each block, blocks × columns × columns."""
     out = np.empty((len(starts) - 1, len(A), len(A)))
     for b in range(len(out)):
@@ -150,7 +148,7 @@ def products_within(starts: Index, A: Columns) -> Columns:
 
 
 @njit(cache=True)
-def spread_within(starts: Index, T: Columns, C: Columns) -> None:
+def spread_within(starts: Whole, T: Real, C: Real) -> None:
     """Replace the scores T of each block by T C, with C of that block."""
     for b in range(len(C)):
         scores = T[:, starts[b] : starts[b + 1]].copy()
@@ -158,7 +156,7 @@ def spread_within(starts: Index, T: Columns, C: Columns) -> None:
 
 
 @njit(cache=True)
-def triangular_roots(G: Columns, tolerance: Any) -> Index:
+def triangular_roots(G: Real, tolerance: Any) -> Whole:
     """Replace each G by an echelon C with CᵀC = G, its rows packed first; return their numbers.
 
     Cholesky in the order of columns; a column whose pivot is at most `tolerance` adds no row.

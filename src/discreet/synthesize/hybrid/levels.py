@@ -15,8 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from discreet.synthesize.algebra.matrices import Matrix, as_matrix, binary_scales, same_rows
-from discreet.synthesize.hybrid.blocks import Blocks, Index, arrange
+from discreet.arrays import Real, Whole
+from discreet.synthesize.algebra.matrices import as_matrix, binary_scales, same_rows
+from discreet.synthesize.hybrid.blocks import Blocks, arrange
 from discreet.synthesize.hybrid.kernels import (
     clear_rounding,
     gather,
@@ -36,10 +37,10 @@ class Scaled:
       scales: The powers of two; they keep squares within the range of numbers.
     """
 
-    matrix: Matrix
-    scales: Matrix
+    matrix: Real
+    scales: Real
 
-    def columns(self, order: Index) -> Matrix:
+    def columns(self, order: Whole) -> Real:
         """The scaled columns as rows of the result, in an order of places."""
         out = np.empty((self.matrix.shape[1], len(order)))
         gather(self.matrix, order, 1 / self.scales, out)
@@ -56,9 +57,9 @@ class Level:
       ranks: How many columns each block has.
     """
 
-    starts: Index
-    Q: Matrix
-    ranks: Index
+    starts: Whole
+    Q: Real
+    ranks: Whole
 
 
 @dataclass(frozen=True)
@@ -78,13 +79,13 @@ class Levels:
     within: Level | None
 
     @property
-    def leverage(self) -> Matrix:
+    def leverage(self) -> Real:
         """What each row weighs in the fit on X_1 and X_2."""
         bases = [level.Q for level in (*self.local, *self.above)]
         return sum((np.einsum("jn,jn->n", Q, Q) for Q in bases), np.zeros(bases[0].shape[1]))
 
     @property
-    def local_degrees(self) -> Index:
+    def local_degrees(self) -> Whole:
         """Number of rows less the rank of X_1, within each cluster."""
         degrees = np.diff(self.blocks.clusters) - self.local[-1].ranks
         if len(self.local) > 1:
@@ -174,18 +175,18 @@ def _checked(name: str, values: Any, n: int) -> Scaled:
     return scaled(matrix)
 
 
-def scaled(matrix: Matrix) -> Scaled:
+def scaled(matrix: Real) -> Scaled:
     """A matrix with the scales of its columns."""
     return Scaled(matrix, binary_scales(matrix))
 
 
-def subtract(found: list[Level], columns: Matrix) -> None:
+def subtract(found: list[Level], columns: Real) -> None:
     """Replace columns by their residuals on bases that are orthogonal to each other."""
     for level in found:
         subtract_within(level.starts, level.Q, level.ranks, columns)
 
 
-def _level(starts: Index, given: Matrix, adjusted: Matrix, below: list[Level]) -> Level:
+def _level(starts: Whole, given: Real, adjusted: Real, below: list[Level]) -> Level:
     """The basis of columns that are adjusted for the levels below.
 
     A direction that is nearly lost in the adjustment is noisy, so that it has to be made
@@ -205,6 +206,6 @@ def _inside(span: Level, level: Level) -> Level:
     return Level(level.starts, Q, _again(level.starts, Q))
 
 
-def _again(starts: Index, Q: Matrix) -> Index:
+def _again(starts: Whole, Q: Real) -> Whole:
     """Make columns orthonormal that are nearly so, or zero."""
     return np.asarray(orthonormal_within(starts, Q, np.ones((len(starts) - 1, len(Q))), 0.5))

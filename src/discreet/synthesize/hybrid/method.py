@@ -15,10 +15,10 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from discreet.arrays import Real, Whole
 from discreet.errors import InfeasibleError, ParameterError
 from discreet.synthesize.algebra.decompose import scores
-from discreet.synthesize.algebra.matrices import Matrix, as_matrix
-from discreet.synthesize.hybrid.blocks import Index
+from discreet.synthesize.algebra.matrices import as_matrix
 from discreet.synthesize.hybrid.covariance import largest_alpha, local_factors
 from discreet.synthesize.hybrid.kernels import (
     clear_rounding,
@@ -97,12 +97,12 @@ def _check(variant: str, residuals: str) -> None:
 
 def _made(
     found: Levels,
-    columns: Matrix,
-    draws: Matrix,
+    columns: Real,
+    draws: Real,
     synthetic: bool,
     variant: str,
     details: dict[str, Any],
-) -> Matrix:
+) -> Real:
     """The columns as they are published; what is found on the way goes into the details."""
     k, order = len(columns), found.blocks.order
     drawn = Scaled(draws, np.ones(k)).columns(order) if synthetic else columns[:0]
@@ -134,7 +134,7 @@ def _made(
     return columns
 
 
-def _residuals(found: Levels, A: Matrix) -> tuple[Matrix, Matrix | None]:
+def _residuals(found: Levels, A: Real) -> tuple[Real, Real | None]:
     """The two kinds of residuals of columns, E_4 and E_3; the second only if there is an X_B."""
     blocks = found.blocks
     lengths = lengths_within(blocks.clusters, A)
@@ -152,14 +152,14 @@ def _residuals(found: Levels, A: Matrix) -> tuple[Matrix, Matrix | None]:
     return within, between
 
 
-def _replaced(E: Matrix, drawn: Matrix) -> Matrix:
+def _replaced(E: Real, drawn: Real) -> Real:
     """Scores of drawn residuals with the loadings of the original ones, over all rows."""
     W = scores(E.T).W
     T = scores(drawn.T).T[:, : len(W)]
     return np.ascontiguousarray((T @ W).T)
 
 
-def _check_room(needed: Index, room: Index, names: Any, variant: str) -> None:
+def _check_room(needed: Whole, room: Whole, names: Any, variant: str) -> None:
     """Refuse residuals that need more dimensions than X_A and X_B leave free in a cluster."""
     short = needed > room
     if not short.any():

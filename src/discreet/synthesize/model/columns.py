@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Real, Whole
 from discreet.design.codes import canonical_array
 from discreet.design.frames import is_numeric
 from discreet.errors import DataError
@@ -29,7 +29,7 @@ class Factor:
     """
 
     levels: tuple[str, ...]
-    codes: NDArray[np.int64]
+    codes: Whole
 
     @classmethod
     def of(cls, values: Any) -> Factor:
@@ -47,12 +47,12 @@ class Factor:
 
         return pd.Categorical.from_codes(self.codes, pd.Index(self.levels, dtype=object))
 
-    def in_order(self, order: NDArray[np.int64]) -> Factor:
+    def in_order(self, order: Whole) -> Factor:
         """The same factor of rows in another order."""
         return Factor(self.levels, self.codes[order])
 
 
-Column = NDArray[np.float64] | Factor
+Column = Real | Factor
 """A column of a model: numbers, or a factor."""
 
 
@@ -78,7 +78,7 @@ def column_of(name: str, values: pa.ChunkedArray, missing: Missing) -> dict[str,
     return {name: numbers, f"missing({name})": absent.astype(np.float64)}
 
 
-def numbers_of(name: str, values: pa.ChunkedArray, role: str) -> NDArray[np.float64]:
+def numbers_of(name: str, values: pa.ChunkedArray, role: str) -> Real:
     """A column that must hold a number in every row; texts are read as numbers.
 
     Errors say its role, what it is for.
@@ -103,7 +103,7 @@ def _missing_values(name: str, remedy: str) -> DataError:
     return DataError(f"column {name!r} has missing values. Leave such records out, {remedy}.")
 
 
-def _numbers(name: str, values: pa.ChunkedArray) -> NDArray[np.float64]:
+def _numbers(name: str, values: pa.ChunkedArray) -> Real:
     """Numbers of their own, NaN where one is missing."""
     import pyarrow as pa
 

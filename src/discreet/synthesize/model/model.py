@@ -8,11 +8,10 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Real
 from discreet.design.frames import without_values
 from discreet.errors import DataError, ParameterError
-from discreet.synthesize.algebra.matrices import Matrix
 from discreet.synthesize.model.columns import Column, Factor, Missing, column_of, numbers_of
 from discreet.synthesize.model.formula import (
     CONSTANT,
@@ -49,16 +48,16 @@ class Model:
     """
 
     formula: ModelFormula
-    Y: Matrix
-    X: Matrix
-    others: Mapping[str, Matrix]
-    weights: NDArray[np.float64] | None
+    Y: Real
+    X: Real
+    others: Mapping[str, Real]
+    weights: Real | None
     columns: Mapping[str, Column]
     crossings: Crossings
     names: Names
 
     @property
-    def all_columns(self) -> Matrix:
+    def all_columns(self) -> Real:
         """The columns of `X` and `others` side by side, crossed with nothing."""
         return np.hstack([self.X, *self.others.values()]) if self.others else self.X
 
@@ -75,14 +74,14 @@ class Model:
         others = {word: matrix * root for word, matrix in self.others.items()}
         return replace(self, Y=self.Y * root, X=self.X * root, others=others, weights=None)
 
-    def unscaled(self, Y: Matrix) -> Matrix:
+    def unscaled(self, Y: Real) -> Real:
         """The inverse of `scaled` for synthetic values."""
         return Y if self.weights is None else Y / np.sqrt(self.weights)[:, None]
 
 
 def read_columns(
     records: Records, formula: ModelFormula, missing: Missing
-) -> tuple[Matrix, dict[str, Column], NDArray[np.float64] | None]:
+) -> tuple[Real, dict[str, Column], Real | None]:
     """Confidential values, columns of the right side, and weights.
 
     Raises:
@@ -113,9 +112,9 @@ def read_columns(
 
 def build(
     formula: ModelFormula,
-    Y: Matrix,
+    Y: Real,
     columns: Mapping[str, Column],
-    weights: NDArray[np.float64] | None = None,
+    weights: Real | None = None,
 ) -> Model:
     """The matrices of a formula.
 
@@ -133,7 +132,7 @@ def build(
     return Model(formula, Y, X, others, weights, columns, tuple(dict.fromkeys(crossings)), names)
 
 
-def _matrix(part: str, columns: Mapping[str, Column], n: int) -> tuple[Matrix, Names, Crossings]:
+def _matrix(part: str, columns: Mapping[str, Column], n: int) -> tuple[Real, Names, Crossings]:
     """Columns of a sum of terms, the constant first; their names, and the factors that cross."""
     from formulaic import Formula
 
@@ -210,7 +209,7 @@ def _crossings(parsed: Any, spec: Any, columns: Mapping[str, Column]) -> Crossin
     return tuple(filter(None, found))
 
 
-def _weights(records: Records, name: str | None) -> NDArray[np.float64] | None:
+def _weights(records: Records, name: str | None) -> Real | None:
     if name is None:
         return None
     weights = numbers_of(name, records.table.column(name), "the column of weights")

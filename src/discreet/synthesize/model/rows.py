@@ -7,9 +7,8 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from discreet.synthesize.algebra.matrices import Matrix
+from discreet.arrays import Array, Real, Whole
 from discreet.synthesize.model.columns import Column, Factor
 
 
@@ -27,19 +26,19 @@ class Rows:
       other: Other data that are corrected, columns as in `Y`.
     """
 
-    Y: Matrix
+    Y: Real
     columns: Mapping[str, Column]
-    weights: NDArray[np.float64] | None = None
-    clusters: NDArray[np.int64] | None = None
-    groups: NDArray[np.int64] | None = None
-    pieces: NDArray[np.int64] | None = None
-    other: Matrix | None = None
+    weights: Real | None = None
+    clusters: Whole | None = None
+    groups: Whole | None = None
+    pieces: Whole | None = None
+    other: Real | None = None
 
-    def in_order(self, order: NDArray[np.int64]) -> Rows:
+    def in_order(self, order: Whole) -> Rows:
         """The same rows in another order."""
         return Rows(**{f.name: _ordered(getattr(self, f.name), order) for f in fields(self)})
 
-    def canonical_order(self) -> NDArray[np.int64]:
+    def canonical_order(self) -> Whole:
         """An order that depends on the contents of the rows alone, not on how they were read.
 
         Rows are compared column by column, and by as few columns as tell all of them apart. Rows
@@ -70,7 +69,7 @@ class Rows:
         rest = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "columns"}
         return {**rest, "columns": columns}
 
-    def _keys(self) -> list[NDArray[Any]]:
+    def _keys(self) -> list[Array]:
         """All columns, the confidential ones first since they tell most rows apart."""
         sources = [c.codes if isinstance(c, Factor) else c for c in self.columns.values()]
         labels = [self.weights, self.clusters, self.groups, self.pieces]
@@ -78,7 +77,7 @@ class Rows:
         return [*self.Y.T, *sources, *(part for part in labels if part is not None), *other]
 
 
-def _all_differ(keys: list[NDArray[Any]]) -> bool:
+def _all_differ(keys: list[Array]) -> bool:
     """Whether no two neighbouring rows are equal in all keys."""
     same = np.ones(len(keys[0]) - 1, dtype=bool)
     for key in keys:
@@ -86,7 +85,7 @@ def _all_differ(keys: list[NDArray[Any]]) -> bool:
     return not same.any()
 
 
-def _ordered(part: Any, order: NDArray[np.int64]) -> Any:
+def _ordered(part: Any, order: Whole) -> Any:
     if part is None:
         return None
     if isinstance(part, Mapping):

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Real, Whole
 from discreet.design.statement import Sentence
 from discreet.protect.sentences import limit, process
-from discreet.synthesize.algebra.matrices import Matrix
 from discreet.synthesize.publish.sentences import Said, randomness
 from discreet.synthesize.tolerances import EXACT
 
@@ -27,12 +26,12 @@ class MixedEvidence:
       new_cells: The combination of codes of each new record.
     """
 
-    Y: Matrix
-    X: Matrix
-    cells: NDArray[np.int64]
-    synthetic: Matrix
-    X_new: Matrix
-    new_cells: NDArray[np.int64]
+    Y: Real
+    X: Real
+    cells: Whole
+    synthetic: Real
+    X_new: Real
+    new_cells: Whole
 
 
 def mixed_sentences(said: Said) -> list[Sentence]:
@@ -81,7 +80,7 @@ def _cells_kept(evidence: MixedEvidence) -> bool:
     return True
 
 
-def _same(Y: Matrix, X: Matrix, made: Matrix, X_new: Matrix) -> bool:
+def _same(Y: Real, X: Real, made: Real, X_new: Real) -> bool:
     """Whether fitted values of the new rows, and covariances of residuals, are the original's."""
     size = np.abs(Y).max(axis=0) + np.finfo(float).tiny
     before, after = (

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Real, Whole
 from discreet.design.frames import open_frame
 from discreet.errors import DataError, ParameterError, UnknownNameError
-from discreet.synthesize.algebra.matrices import Matrix, as_matrix
+from discreet.synthesize.algebra.matrices import as_matrix
 from discreet.synthesize.model.columns import Factor, numbers_of
 from discreet.synthesize.model.formula import ModelFormula
 from discreet.synthesize.model.model import read_columns
@@ -35,7 +35,7 @@ def read_rows(records: Records, request: Request) -> Rows:
     return Rows(Y, columns, weights, other=other, **labels)
 
 
-def _labels(role: str, given: Any, records: Records, formula: ModelFormula) -> NDArray[np.int64]:
+def _labels(role: str, given: Any, records: Records, formula: ModelFormula) -> Whole:
     """Clusters, groups or pieces by number: a column's name, or a label for each row."""
     if isinstance(given, str):
         if given not in records.columns:
@@ -52,7 +52,7 @@ def _labels(role: str, given: Any, records: Records, formula: ModelFormula) -> N
     return labels
 
 
-def _other_values(other: Any, formula: ModelFormula, n: int) -> Matrix:
+def _other_values(other: Any, formula: ModelFormula, n: int) -> Real:
     """Data to be corrected: a matrix, or a frame with the confidential columns."""
     if isinstance(other, np.ndarray):
         matrix = as_matrix(other, "the other data")

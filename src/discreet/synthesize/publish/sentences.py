@@ -11,12 +11,11 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Real, Whole
 from discreet.design.statement import Sentence
 from discreet.protect.sentences import limit, process
 from discreet.synthesize.algebra.decompose import fit, scores
-from discreet.synthesize.algebra.matrices import Matrix
 from discreet.synthesize.algebra.rotation import rotated
 from discreet.synthesize.publish.request import Request
 from discreet.synthesize.tolerances import EXACT
@@ -37,11 +36,11 @@ class Evidence:
       clusters: The cluster of each row; one for all where there are none.
     """
 
-    Y: Matrix
-    synthetic: Matrix
-    X: Matrix
-    weights: NDArray[np.float64]
-    clusters: NDArray[np.int64]
+    Y: Real
+    synthetic: Real
+    X: Real
+    weights: Real
+    clusters: Whole
 
 
 @dataclass(frozen=True)
@@ -252,17 +251,17 @@ def _components_correlate(given: Mapping[str, Any], evidence: Evidence) -> bool:
     )
 
 
-def _residuals(evidence: Evidence) -> list[Matrix]:
+def _residuals(evidence: Evidence) -> list[Real]:
     """Residuals of the original and of the synthetic values, with weights taken in."""
     root = np.sqrt(evidence.weights)[:, None]
     return [fit(A * root, evidence.X * root).residuals for A in (evidence.Y, evidence.synthetic)]
 
 
-def _weighted(A: Matrix, evidence: Evidence) -> Matrix:
+def _weighted(A: Real, evidence: Evidence) -> Real:
     return A * evidence.weights[:, None]
 
 
-def _equal(A: Matrix, evidence: Evidence) -> bool:
+def _equal(A: Real, evidence: Evidence) -> bool:
     """Whether products with A are the same, on the scale of their columns."""
     size = np.outer(np.linalg.norm(A, axis=0), np.linalg.norm(evidence.Y, axis=0))
     return bool((np.abs(A.T @ (evidence.synthetic - evidence.Y)) <= EXACT * size).all())

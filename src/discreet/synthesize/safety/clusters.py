@@ -14,9 +14,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from discreet.synthesize.hybrid.blocks import Index
+from discreet.arrays import Array, Mask, Whole
 from discreet.synthesize.hybrid.kernels import products_within
 from discreet.synthesize.hybrid.levels import Levels, model
 from discreet.synthesize.tolerances import LEAST_FREEDOM, ONE
@@ -31,9 +30,9 @@ class UnsafeClusters:
       rows: For each row whether it lies in such a cluster or has leverage one.
     """
 
-    names: NDArray[Any]
-    degrees: Index
-    rows: NDArray[np.bool_]
+    names: Array
+    degrees: Whole
+    rows: Mask
 
     def __bool__(self) -> bool:
         """Whether there is anything unsafe."""
@@ -69,7 +68,7 @@ def is_known_between(found: Levels) -> bool:
     return bool(found.within.ranks.sum() - found.rank_above < LEAST_FREEDOM)
 
 
-def _lost_ranks(found: Levels) -> Index:
+def _lost_ranks(found: Levels) -> Whole:
     """For each cluster, the rank of X_2 that would be lost without it."""
     if found.within is None:
         return np.zeros_like(found.local_degrees)

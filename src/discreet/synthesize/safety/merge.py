@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Mask, Whole
 from discreet.design.frames import fresh_name
 from discreet.synthesize.model.columns import Column, Factor
 from discreet.synthesize.safety.sets import Unsafe
 
 OTHER = "(other)"
-Codes = NDArray[np.int64]
 
 
 def merged_columns(columns: Mapping[str, Column], found: list[Unsafe]) -> dict[str, Column] | None:
@@ -36,7 +35,7 @@ def merged_columns(columns: Mapping[str, Column], found: list[Unsafe]) -> dict[s
     return {**columns, **changed} if changed else None
 
 
-def merged_labels(labels: Codes, within: Codes, find_small: Callable[[Codes], Codes]) -> Codes:
+def merged_labels(labels: Whole, within: Whole, find_small: Callable[[Whole], Whole]) -> Whole:
     """Labels of which the small ones are one, as often as needed.
 
     Small ones that stay alone, or small together, take the smallest of the others with them.
@@ -68,7 +67,7 @@ def _pooled_levels(column: Factor, levels: set[int]) -> Factor:
     return Factor((*names, pool), place[column.codes])
 
 
-def _pooled_labels(labels: Codes, here: NDArray[np.bool_], small: NDArray[np.bool_]) -> Codes:
+def _pooled_labels(labels: Whole, here: Mask, small: Mask) -> Whole:
     """Labels with the small ones of one set made one."""
     chosen = np.unique(labels[small])
     others, sizes = np.unique(labels[here & ~small], return_counts=True)

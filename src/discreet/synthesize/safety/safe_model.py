@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 
+from discreet.arrays import Real, Whole
 from discreet.synthesize.algebra.decompose import Fitted, fit
-from discreet.synthesize.algebra.matrices import Matrix
 from discreet.synthesize.hybrid.levels import model as hybrid_model
 from discreet.synthesize.model.formula import GROUPS, PIECES, SHARED, ModelFormula
 from discreet.synthesize.model.model import Model, build
 from discreet.synthesize.model.rows import Rows
 from discreet.synthesize.publish.request import Merge
 from discreet.synthesize.safety.clusters import UnsafeClusters, is_known_between, unsafe_clusters
-from discreet.synthesize.safety.merge import Codes, merged_columns, merged_labels
+from discreet.synthesize.safety.merge import merged_columns, merged_labels
 from discreet.synthesize.safety.sets import (
     Unsafe,
     refuse,
@@ -65,7 +65,7 @@ def hybrid_arguments(scaled: Model, rows: Rows) -> dict[str, Any]:
     }
 
 
-def _in_pieces(scaled: Model) -> Matrix:
+def _in_pieces(scaled: Model) -> Real:
     """What is crossed with pieces of clusters: the constant, and the terms that say so."""
     constant = scaled.X[:, :1]
     return np.hstack([constant, scaled.others.get(PIECES, constant[:, :0])])
@@ -84,7 +84,7 @@ def safe_clusters(model: Model, rows: Rows, merge: Merge | None) -> Rows:
         find = partial(unsafe_clusters, _in_pieces(scaled), None)
         rows = replace(rows, pieces=_safe_labels("pieces", cells, clusters, find, merge))
 
-    def unsafe(labels: Codes) -> UnsafeClusters:
+    def unsafe(labels: Whole) -> UnsafeClusters:
         return unsafe_clusters(**hybrid_arguments(scaled, replace(rows, clusters=labels)))
 
     rows = replace(rows, clusters=_safe_labels("clusters", clusters, rows.groups, unsafe, merge))
@@ -94,11 +94,11 @@ def safe_clusters(model: Model, rows: Rows, merge: Merge | None) -> Rows:
 
 def _safe_labels(
     role: str,
-    labels: Codes,
-    within: Codes | None,
-    unsafe: Callable[[Codes], UnsafeClusters],
+    labels: Whole,
+    within: Whole | None,
+    unsafe: Callable[[Whole], UnsafeClusters],
     merge: Merge | None,
-) -> Codes:
+) -> Whole:
     """Labels without small ones: merged, or refused."""
     if merge:
         within = np.zeros(len(labels), dtype=np.int64) if within is None else within
@@ -123,7 +123,7 @@ def _refuse_cells_within(scaled: Model, rows: Rows) -> None:
             refuse(unsafe_cells_within(scaled, labels, basis), n, 0)
 
 
-def _basis_within(labels: Codes, X: Matrix) -> Matrix:
+def _basis_within(labels: Whole, X: Real) -> Real:
     """Orthonormal bases of some columns within each set of rows, in the order of the rows."""
     own = hybrid_model(len(X), X, clusters=labels)
     Q = own.levels(own.blocks).local[-1].Q

@@ -19,15 +19,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Real, Whole
 from discreet.errors import ConfidentialError
-from discreet.synthesize.algebra.matrices import Matrix
 from discreet.synthesize.model.columns import Column, Factor
 from discreet.synthesize.model.model import Model
 from discreet.synthesize.tolerances import LEAST_FREEDOM, NO_RESIDUAL, ONE
-
-Codes = NDArray[np.int64]
 
 
 class UnsafeRowsError(ConfidentialError):
@@ -37,7 +34,7 @@ class UnsafeRowsError(ConfidentialError):
       rows: Positions of these rows in the records.
     """
 
-    def __init__(self, message: str, rows: NDArray[np.int64]) -> None:
+    def __init__(self, message: str, rows: Whole) -> None:
         self.rows = rows
         super().__init__(message)
 
@@ -53,11 +50,11 @@ class Unsafe:
     """
 
     where: str
-    rows: NDArray[np.int64]
+    rows: Whole
     crossing: tuple[str, ...] = ()
 
 
-def unsafe_sets(model: Model, basis: Matrix) -> list[Unsafe]:
+def unsafe_sets(model: Model, basis: Real) -> list[Unsafe]:
     """All sets of rows with too few residual degrees of freedom: cells, supports, single rows.
 
     `basis` is an orthonormal basis of the model's columns.
@@ -97,7 +94,7 @@ def refuse(found: list[Unsafe], n: int, rank: int) -> None:
     )
 
 
-def refuse_fixed_columns(names: tuple[str, ...], Y: Matrix, residuals: Matrix) -> None:
+def refuse_fixed_columns(names: tuple[str, ...], Y: Real, residuals: Real) -> None:
     """Refuse a confidential column without residuals: fits would give it away as it is."""
     spread = np.linalg.norm(Y - Y.mean(axis=0), axis=0)
     fixed = np.linalg.norm(residuals, axis=0) <= NO_RESIDUAL * spread
@@ -129,7 +126,7 @@ def refuse_one_direction(n: int, details: Mapping[str, Any]) -> None:
         )
 
 
-def unsafe_cells_within(model: Model, labels: Codes, basis: Matrix) -> list[Unsafe]:
+def unsafe_cells_within(model: Model, labels: Whole, basis: Real) -> list[Unsafe]:
     """Cells of the model's factors within clusters, with too few residual degrees of freedom.
 
     `basis` holds orthonormal bases of what is preserved within each cluster.
@@ -144,7 +141,7 @@ def unsafe_cells_within(model: Model, labels: Codes, basis: Matrix) -> list[Unsa
     return found
 
 
-def cells_of(crossing: tuple[str, ...], columns: Mapping[str, Column]) -> Codes:
+def cells_of(crossing: tuple[str, ...], columns: Mapping[str, Column]) -> Whole:
     """The number of each row's cell in a crossing of factors."""
     codes = np.zeros(len(_values(columns[crossing[0]])), dtype=np.int64)
     for name in crossing:
@@ -153,7 +150,7 @@ def cells_of(crossing: tuple[str, ...], columns: Mapping[str, Column]) -> Codes:
     return codes
 
 
-def _unsafe(codes: Codes, basis: Matrix, leverage: Matrix) -> Iterator[NDArray[np.int64]]:
+def _unsafe(codes: Whole, basis: Real, leverage: Real) -> Iterator[Whole]:
     """Cells of which parameters depend alone, with too few residual degrees of freedom.
 
     Cells are numbered from 0; rows with −1 are in none.
@@ -173,7 +170,7 @@ def _unsafe(codes: Codes, basis: Matrix, leverage: Matrix) -> Iterator[NDArray[n
             yield cell
 
 
-def _supports(model: Model) -> Iterator[tuple[str, Codes]]:
+def _supports(model: Model) -> Iterator[tuple[str, Whole]]:
     """For each numeric column of the model the rows in which it differs from its usual value."""
     numbers = {n: c for n, c in model.columns.items() if not isinstance(c, Factor)}
     crossed = {name for crossing in model.crossings for name in crossing}
@@ -194,5 +191,5 @@ def _two_valued(model: Model) -> Iterator[tuple[str, ...]]:
                 yield (name,)
 
 
-def _values(column: Column) -> NDArray[np.float64] | Codes:
+def _values(column: Column) -> Real | Whole:
     return column.codes if isinstance(column, Factor) else column

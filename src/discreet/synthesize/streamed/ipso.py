@@ -20,12 +20,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.linalg import solve_triangular
 
+from discreet.arrays import Real
 from discreet.errors import ConfidentialError, DataError, ParameterError
 from discreet.files import OWNER_ONLY, PARQUET, ending_of, written_whole
 from discreet.microdata.backend import attempt
 from discreet.microdata.microdata import Microdata
 from discreet.synthesize.algebra.decompose import check_room, fit, loadings
-from discreet.synthesize.algebra.matrices import Matrix, cross, product
+from discreet.synthesize.algebra.matrices import cross, product
 from discreet.synthesize.algebra.orthonormal import householder, triangle
 from discreet.synthesize.streamed.row_draws import RowDraws
 from discreet.synthesize.streamed.terms import Term, terms_of
@@ -123,12 +124,12 @@ class Stream:
             yield start, batch
             start += len(batch)
 
-    def design(self, batch: pa.RecordBatch) -> Matrix:
+    def design(self, batch: pa.RecordBatch) -> Real:
         """The constant and X for some rows."""
         ones = np.ones(len(batch))
         return np.column_stack([ones, *(term.values(batch) for term in self.X)])
 
-    def confidential(self, batch: pa.RecordBatch) -> Matrix:
+    def confidential(self, batch: pa.RecordBatch) -> Real:
         """Centred and scaled Y for some rows."""
         return np.column_stack([term.values(batch) for term in self.Y])
 
@@ -147,11 +148,11 @@ class Plan:
       rank_residuals: Rank of W.
     """
 
-    F: Matrix
-    C: Matrix
+    F: Real
+    C: Real
     kept: np.ndarray
-    root: Matrix
-    lengths: Matrix
+    root: Real
+    lengths: Real
     rows: int
     rank_residuals: int
 
@@ -214,7 +215,7 @@ def _second_pass(records: Stream, draws: RowDraws, plan: Plan, path: Path) -> fl
     return float(max(fits.max(), np.abs(own).max() / plan.rows))
 
 
-def _refuse_leverage(A: Matrix, root: Matrix) -> None:
+def _refuse_leverage(A: Real, root: Real) -> None:
     Q = product(A, solve_triangular(root, np.eye(len(root))))
     if (np.einsum("ij,ij->i", Q, Q) >= ONE).any():
         raise ConfidentialError(
@@ -223,7 +224,7 @@ def _refuse_leverage(A: Matrix, root: Matrix) -> None:
         )
 
 
-def _with_values(batch: pa.RecordBatch, terms: list[Term], scaled: Matrix) -> pa.RecordBatch:
+def _with_values(batch: pa.RecordBatch, terms: list[Term], scaled: Real) -> pa.RecordBatch:
     import pyarrow as pa
 
     for column, term in zip(scaled.T, terms, strict=True):

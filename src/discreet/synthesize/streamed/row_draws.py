@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from discreet.synthesize.algebra.matrices import Matrix
+from discreet.arrays import Real
 from discreet.synthesize.tolerances import DRAWN_ROWS
 
 
@@ -18,9 +18,9 @@ class RowDraws:
     def __init__(self, rng: np.random.Generator, columns: int) -> None:
         self.columns = columns
         self._key = rng.integers(0, 2**64, size=2, dtype=np.uint64)
-        self._last: tuple[int, Matrix] | None = None
+        self._last: tuple[int, Real] | None = None
 
-    def rows(self, start: int, stop: int) -> Matrix:
+    def rows(self, start: int, stop: int) -> Real:
         """The draws of the rows from `start` up to, and without, `stop`."""
         out = np.empty((stop - start, self.columns))
         for unit in range(start // DRAWN_ROWS, -(-stop // DRAWN_ROWS)):
@@ -29,7 +29,7 @@ class RowDraws:
             out[low - start : high - start] = self._unit(unit)[low - first : high - first]
         return out
 
-    def _unit(self, unit: int) -> Matrix:
+    def _unit(self, unit: int) -> Real:
         if self._last is None or self._last[0] != unit:
             bits = np.random.Philox(key=self._key, counter=[0, 0, 0, unit])
             drawn = np.random.Generator(bits).standard_normal((DRAWN_ROWS, self.columns))

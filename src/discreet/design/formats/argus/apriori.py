@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Mask, Real
 from discreet.design.base import Design
 from discreet.design.formats.hrc import read_text
 from discreet.errors import DataError, DiscreetError, ParameterError
@@ -49,12 +49,12 @@ class AprioriCells:
       upper: How far above its value it must reach.
     """
 
-    unsafe: NDArray[np.bool_]
-    safe: NDArray[np.bool_]
-    protected: NDArray[np.bool_]
-    cost: NDArray[np.float64]
-    lower: NDArray[np.float64]
-    upper: NDArray[np.float64]
+    unsafe: Mask
+    safe: Mask
+    protected: Mask
+    cost: Real
+    lower: Real
+    upper: Real
 
 
 @dataclass(frozen=True)
@@ -190,7 +190,7 @@ def _entry(cell: tuple[str, ...], word: str, numbers: Sequence[str], line: int) 
     return Entry(cell, word, found, line)
 
 
-def _check_agrees(entry: Entry, unsafe: NDArray[np.bool_], safe: NDArray[np.bool_]) -> None:
+def _check_agrees(entry: Entry, unsafe: Mask, safe: Mask) -> None:
     """Refuse a cell that is unsafe by one line and not by another."""
     if not (safe if entry.word == "u" else unsafe).any():
         return

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.arrays import Real, Whole
 from discreet.design.formats.argus.metadata import Metadata, Variable, read_metadata
 from discreet.design.formats.argus.rows import numbered_rows
 from discreet.design.formula import Term
@@ -54,9 +55,9 @@ class ArgusTable:
     table: Table
     response: str
     status: NDArray[np.str_]
-    lower: NDArray[np.float64] | None
-    upper: NDArray[np.float64] | None
-    cost: NDArray[np.float64] | None
+    lower: Real | None
+    upper: Real | None
+    cost: Real | None
     metadata: Metadata
 
 
@@ -91,7 +92,7 @@ def read_table(
     where = published_positions(design, rows, lines)
     _check_once(where, lines)
 
-    def placed(variable: Variable | None) -> NDArray[np.float64] | None:
+    def placed(variable: Variable | None) -> Real | None:
         return None if variable is None else _placed(rows, variable.name, where, design.n_published)
 
     roles = {role: _only(about, role) for role in ("STATUS", "LOWERPL", "UPPERPL", "COSTVAR")}
@@ -162,7 +163,7 @@ def _with_totals(rows: pa.Table, about: Metadata) -> pa.Table:
     return rows
 
 
-def _check_once(where: NDArray[np.int64], lines: Sequence[int]) -> None:
+def _check_once(where: Whole, lines: Sequence[int]) -> None:
     _, first, times = np.unique(where, return_index=True, return_counts=True)
     if (times > 1).any():
         cell = int(where[first[times > 1]][0])
@@ -170,7 +171,7 @@ def _check_once(where: NDArray[np.int64], lines: Sequence[int]) -> None:
         raise DataError(f"lines {first_two[0]} and {first_two[1]} are of the same cell.")
 
 
-def _placed(rows: pa.Table, name: str, where: NDArray[np.int64], n: int) -> NDArray[np.float64]:
+def _placed(rows: pa.Table, name: str, where: Whole, n: int) -> Real:
     """Numbers in the places of their cells; cells without a row or a number have zero."""
     out = np.zeros(n)
     out[where] = rows.column(name).fill_null(0.0).to_numpy()
@@ -194,9 +195,7 @@ def _table(about: Metadata, value: Variable, design: ProductDesign, placed: Any)
     return replace(table, contributions=Contributions(value.name, given, given.taken(inner)))
 
 
-def _contributions(
-    sums: NDArray[np.float64], count: NDArray[np.int64], largest: Sequence[NDArray[np.float64]]
-) -> CellContributions:
+def _contributions(sums: Real, count: Whole, largest: Sequence[Real]) -> CellContributions:
     """Contributions whose owners are not known."""
     sizes = np.stack(largest, axis=1) if largest else np.zeros((len(sums), 0))
     owner = np.full(sizes.shape, NOBODY, dtype=np.int64)
@@ -207,7 +206,7 @@ def _statuses(
     about: Metadata,
     rows: pa.Table,
     column: Variable | None,
-    where: NDArray[np.int64],
+    where: Whole,
     lines: Sequence[int],
     n: int,
 ) -> NDArray[np.str_]:

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Array, Mask
 from discreet.design.axis import Axis
 from discreet.design.formats.argus.metadata import Metadata, Variable
 from discreet.design.hierarchy import Hierarchy
@@ -18,7 +18,7 @@ from discreet.design.table import Table
 from discreet.errors import DataError, DesignError
 from discreet.files import OWNER_ONLY, written_whole
 
-Columns = dict[str, NDArray[Any]]
+Columns = dict[str, Array]
 
 
 def write_table(
@@ -26,10 +26,10 @@ def write_table(
     path: str | Path,
     *,
     separator: str = ";",
-    status: NDArray[Any] | None = None,
-    lower: NDArray[Any] | None = None,
-    upper: NDArray[Any] | None = None,
-    cost: NDArray[Any] | None = None,
+    status: Array | None = None,
+    lower: Array | None = None,
+    upper: Array | None = None,
+    cost: Array | None = None,
 ) -> dict[str, Path]:
     """Write a table with true values for τ-ARGUS, files that only their owner can read.
 
@@ -111,10 +111,10 @@ def _dimension(axis: Axis, file: str | None) -> Variable:
     return Variable(axis.name, options=options)
 
 
-def _columns(table: Table, more: Mapping[str, NDArray[Any]]) -> tuple[Columns, list[Variable]]:
+def _columns(table: Table, more: Mapping[str, Array]) -> tuple[Columns, list[Variable]]:
     """Columns of values, and how the metadata describe them."""
     given = table.contributions
-    roles: dict[str, tuple[NDArray[Any], tuple[str, ...]]] = {}
+    roles: dict[str, tuple[Array, tuple[str, ...]]] = {}
     if given is None:
         roles["count"] = (table.z, ("NUMERIC",))
     else:
@@ -137,9 +137,7 @@ def _columns(table: Table, more: Mapping[str, NDArray[Any]]) -> tuple[Columns, l
     return {name: array for name, (array, _) in roles.items()}, variables
 
 
-def _text(
-    design: StructuredDesign, values: Columns, separator: str, shown: NDArray[np.bool_]
-) -> str:
+def _text(design: StructuredDesign, values: Columns, separator: str, shown: Mask) -> str:
     codes = [np.array(names, dtype=object)[index] for index, names in design.published_codes()]
     lines = []
     for k in np.flatnonzero(shown).tolist():

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 from markupsafe import Markup
-from numpy.typing import NDArray
 
+from discreet.arrays import Real
 from discreet.serve.web.charts import palette, svg
 from discreet.serve.web.charts.picture import Picture
 from discreet.serve.web.numbers import nice_ticks
@@ -130,6 +130,6 @@ def _named(picture: Picture, x: float, scale: float) -> list[Markup]:
     return parts
 
 
-def _last(values: NDArray[np.float64]) -> float:
+def _last(values: Real) -> float:
     shown = values[np.isfinite(values)]
     return float(shown[-1]) if len(shown) else 0.0

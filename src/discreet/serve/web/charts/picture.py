@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arrays import Real
 from discreet.design.release import CellStatus
 from discreet.release.cube import CubeAxis
 from discreet.release.formats.symbols import decimals_of
@@ -37,7 +37,7 @@ class Picture:
 
     categories: tuple[str, ...]
     series: tuple[str, ...]
-    values: NDArray[np.float64]
+    values: Real
     title: str
     numbers: Numbers
     decimals: int
