@@ -14,17 +14,16 @@ from numpy.typing import NDArray
 from discreet.design.axis import Axis
 from discreet.design.base import Design
 from discreet.design.codes import canonical_array, natural_order
-from discreet.design.declared import DeclaredDesign
+from discreet.design.declared import complete_design
 from discreet.design.formats.categories import declared_categories
 from discreet.design.formula import Margins, Term, parse, unknown_name
 from discreet.design.frames import numbers, to_arrow
 from discreet.design.hierarchy import Hierarchy
 from discreet.design.keys import KeyConvention
 from discreet.design.keys import convention as key_convention
-from discreet.design.product import ProductDesign
 from discreet.design.sparse import SparseDesign
 from discreet.design.structured import StructuredDesign
-from discreet.design.support import Support, check_support, declared_masks
+from discreet.design.support import Support, check_support
 from discreet.design.uniform_keys import check_keys
 from discreet.design.values import CellValues, summed
 from discreet.errors import CodeError, DataError, ParameterError, UnknownNameError
@@ -214,14 +213,6 @@ def design_for(
         leaves = np.unravel_index(flat, [len(axis) for axis in coded.axes])
         return SparseDesign(coded.axes, margins, leaves, occurring=True)
     return complete_design(coded.axes, margins, structural_zeros)
-
-
-def complete_design(
-    axes: Sequence[Axis], margins: Margins, structural_zeros: Sequence[Mapping[str, Any]]
-) -> StructuredDesign:
-    """The full crossing but for structural zeros."""
-    masks = declared_masks(axes, structural_zeros)
-    return DeclaredDesign(axes, margins, masks) if masks else ProductDesign(axes, margins)
 
 
 def cells_to_table(

@@ -18,10 +18,8 @@ from discreet.design.base import Vector
 from discreet.design.blocks import Block
 from discreet.design.formula import Margins
 from discreet.design.structured import StructuredDesign, flat_position
-from discreet.design.support import Lift, Mask
+from discreet.design.support import LARGEST_DENSE, Lift, Mask
 from discreet.errors import DesignError
-
-LARGEST_DENSE = 200_000_000
 
 
 class ProductDesign(StructuredDesign):

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from discreet.design.base import Design
 from discreet.design.formula import Margins
 from discreet.design.method import Claims, Draws
-from discreet.design.product import LARGEST_DENSE
 from discreet.design.release import Protected
 from discreet.design.statement import Statement
+from discreet.design.support import LARGEST_DENSE
 from discreet.design.table import Table
 from discreet.errors import ParameterError
 from discreet.noise.checks import is_number, positive, whole

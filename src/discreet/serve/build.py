@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from discreet.design.formula import parse
-from discreet.design.product import LARGEST_DENSE
+from discreet.design.support import LARGEST_DENSE
 from discreet.digests import digest
 from discreet.errors import DataError, ParameterError, UnknownNameError
 from discreet.progress import report

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from discreet.design.assembly import CodedCells
 from discreet.design.formula import Term
 from discreet.design.keys import KeyConvention
-from discreet.design.product import LARGEST_DENSE, ProductDesign
+from discreet.design.product import ProductDesign
+from discreet.design.support import LARGEST_DENSE
 from discreet.design.table import Table
 from discreet.design.values import CellValues
 from discreet.errors import DesignError

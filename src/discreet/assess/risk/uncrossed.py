@@ -23,9 +23,9 @@ from discreet.assess.measure import NO_SENSITIVE, NotApplicableError, Score
 from discreet.assess.risk.exact import Exact
 from discreet.assess.risk.groups import GroupMeasure
 from discreet.design.base import Vector
-from discreet.design.product import LARGEST_DENSE
 from discreet.design.release import Protected
 from discreet.design.structured import StructuredDesign
+from discreet.design.support import LARGEST_DENSE
 from discreet.design.table import Table
 from discreet.errors import UnknownNameError
 

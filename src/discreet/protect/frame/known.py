@@ -17,10 +17,11 @@ from discreet.design.blocks import resolve
 from discreet.design.canonical import canonical_order, canonical_table
 from discreet.design.formula import Margin, term_of
 from discreet.design.method import Draws
-from discreet.design.product import LARGEST_DENSE, ProductDesign
+from discreet.design.product import ProductDesign
 from discreet.design.release import WEIGHT
 from discreet.design.sparse import SparseDesign
 from discreet.design.structured import StructuredDesign
+from discreet.design.support import LARGEST_DENSE
 from discreet.design.table import Table
 from discreet.design.values import CellValues, Whole
 from discreet.errors import DesignError, ParameterError

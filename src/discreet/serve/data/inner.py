@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.design.assembly import complete_design
 from discreet.design.axis import Axis
-from discreet.design.product import LARGEST_DENSE
+from discreet.design.declared import complete_design
 from discreet.design.release import Release
 from discreet.design.statement import Statement, Step
 from discreet.design.storage import axis_from_json, axis_to_json
 from discreet.design.structured import StructuredDesign
+from discreet.design.support import LARGEST_DENSE
 from discreet.errors import ConfidentialError, DataError, DesignError, UnknownNameError
 from discreet.release.cube import Cube
 from discreet.serve.data.cache import Kept
