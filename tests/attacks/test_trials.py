@@ -8,14 +8,15 @@ import numpy as np
 import pytest
 
 import discreet as dc
-from discreet.design import storage
-from discreet.design.release import Protected, Release, Trial
+from discreet.facade.release import Release, Trial
 from discreet.release import files
 from discreet.release.cube import Cube
 from discreet.release.formats.write import write, writers
 from discreet.release.microdata import to_microdata
 from discreet.release.tabulate import tabulate
 from discreet.serve.data.inner import InnerTable
+from discreet.tables import storage
+from discreet.tables.protected import Protected
 from tests.attacks.victims import PTABLE, country
 
 TABLE = country(mean=8.0)
@@ -31,7 +32,7 @@ WAYS_OUT = {
     "save": lambda trial, path: files.save(trial, path / "z.parquet"),
     "save_release": lambda trial, path: storage.save_release(trial, path / "z.parquet"),
     "to_microdata": lambda trial, path: to_microdata(trial),
-    "holding": lambda trial, path: Release.holding(trial),
+    "holding": lambda trial, path: Release.wrap(trial),
     "inner_table": lambda trial, path: InnerTable.of(trial, "1"),
 }
 

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 from discreet.assess.guests import GuestMeasure, every_measure, measure_from
 from discreet.assess.listing import Framed, aligned, grouped
 from discreet.assess.measure import Measure, NotApplicableError, Score
-from discreet.design.show import html_table
-from discreet.design.table import Table
 from discreet.errors import UnknownNameError
+from discreet.facade.table import Table
+from discreet.tables.show import html_table
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from discreet.design.release import Protected
+    from discreet.tables.protected import Protected
 
 HEADER = ("measure", "on", "value", "range", "reading")
 

@@ -12,7 +12,7 @@ import numpy as np
 from discreet.design.codes import canonical_array, natural_order
 from discreet.design.formats.frames import chosen_columns, distinct_rows
 from discreet.design.formats.tables import tree_of_rows
-from discreet.design.frames import open_frame
+from discreet.frames import open_frame
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

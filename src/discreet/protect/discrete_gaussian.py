@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from discreet.design.method import Draws
-from discreet.design.statement import PrivacyStatement
-from discreet.design.values import Whole
 from discreet.protect.frame.budget import GaussianShare, Unit
 from discreet.protect.frame.privacy import gaussian_privacy, largest_delta
 from discreet.protect.frame.private_noise import PrivateNoise
 from discreet.protect.opendp_source import gaussian_scale_for
+from discreet.tables.method import Draws
+from discreet.tables.statement import PrivacyStatement
+from discreet.tables.values import Whole
 
 
 @dataclass(frozen=True)

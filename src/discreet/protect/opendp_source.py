@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from discreet.design.values import Whole
 from discreet.progress import report
+from discreet.tables.values import Whole
 
 _CHUNK = 20_000
 _TASK = "drawing differentially private noise"

@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from discreet.design.values import Whole
+from discreet.tables.values import Whole
 
 
 def seeded_laplace(rng: np.random.Generator, n: int, scale: float, cap: int | None = None) -> Whole:

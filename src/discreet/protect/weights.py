@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from discreet.design.values import Real, Whole
+from discreet.tables.values import Real, Whole
 
 
 def by_mean(weight: Real, change: Whole, mean_weight: float) -> Real:

@@ -8,19 +8,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.design.assembly import CodedCells
 from discreet.design.formula import Term
-from discreet.design.keys import KeyConvention
 from discreet.design.product import ProductDesign
 from discreet.design.support import LARGEST_DENSE
-from discreet.design.table import Table
-from discreet.design.values import CellValues
 from discreet.errors import DesignError
+from discreet.tables.assembly import CodedCells
+from discreet.tables.keys import KeyConvention
+from discreet.tables.truth import TrueTable
+from discreet.tables.values import CellValues
 
 Placed = tuple[CodedCells, NDArray[np.int64]]
 
 
-def margins_table(groupings: Sequence[CodedCells], terms: list[Term], rule: KeyConvention) -> Table:
+def margins_table(
+    groupings: Sequence[CodedCells], terms: list[Term], rule: KeyConvention
+) -> TrueTable:
     """A table without inner cells, from groupings that between them have all margins.
 
     Blocks that no other refines are filled from the smallest grouping that has their variables;
@@ -40,7 +42,7 @@ def margins_table(groupings: Sequence[CodedCells], terms: list[Term], rule: KeyC
         for part in ("weight", "weight_squared", "key")
     ]
     values = CellValues(_filled(design, placed, "count"), *optional)
-    return Table(design, values.mapped(lambda array: array, rule), None, rule)
+    return TrueTable(design, values.mapped(lambda array: array, rule), None, rule)
 
 
 def _placed(design: ProductDesign, k: int, groupings: Sequence[CodedCells]) -> Placed:

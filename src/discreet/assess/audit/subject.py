@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from discreet.assess.cells import true_values
 from discreet.design.base import Design
-from discreet.design.release import COUNT, CellStatus, Protected
-from discreet.design.table import Table
 from discreet.errors import ParameterError
+from discreet.facade.table import Table
 from discreet.protect.suppress.pattern import Pattern, of_table, published_values
 from discreet.solve.linear.unknowns import Marks
+from discreet.tables.protected import COUNT, CellStatus, Protected
 
 Vector = NDArray[np.float64]
 

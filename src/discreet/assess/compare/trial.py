@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from discreet.design.method import Method
-from discreet.design.release import Trial
-from discreet.design.table import Table
+from discreet.facade.release import Trial
+from discreet.facade.table import Table
 from discreet.protect.simulate import simulate
+from discreet.tables.method import Method
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from discreet.assess.measure import BaseMeasure, NotApplicableError, Score
 from discreet.design.base import Vector
-from discreet.design.frames import is_numeric, to_arrow
 from discreet.errors import DataError, UnknownNameError
+from discreet.frames import is_numeric, to_arrow
 from discreet.synthesize.records import read_records
 from discreet.synthesize.result import Synthesized
 

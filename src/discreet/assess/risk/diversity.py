@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from discreet.assess.measure import NotApplicableError, Score
 from discreet.assess.risk.groups import GroupMeasure, Groups, Real
-from discreet.design.release import Protected
-from discreet.design.table import Table
+from discreet.facade.table import Table
+from discreet.tables.protected import Protected
 
 TOLERANCE = 1e-9
 

@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 
 from discreet.assess.cells import PairMeasure, finest_parts
 from discreet.assess.measure import NotApplicableError, Score
-from discreet.design.release import Protected
-from discreet.design.table import Table
+from discreet.facade.table import Table
+from discreet.tables.protected import Protected
 
 Real = NDArray[np.float64]
 

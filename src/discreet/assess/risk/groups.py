@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from discreet.assess.cells import released_values, require_counts, true_values
 from discreet.assess.measure import NO_SENSITIVE, BaseMeasure, NotApplicableError
 from discreet.design.base import Design, Vector
-from discreet.design.release import Protected
-from discreet.design.table import Table
 from discreet.errors import ParameterError, UnknownNameError
+from discreet.facade.table import Table
+from discreet.tables.protected import Protected
 
 Real = NDArray[np.float64]
 _SPARE = 4  # combinations are numbered as they are while the crossing is at most this much larger

@@ -9,8 +9,8 @@ import numpy as np
 from discreet.assess.cells import CLASS_STARTS, Mask, PairMeasure, by_class
 from discreet.assess.measure import NotApplicableError, Score
 from discreet.design.base import Vector
-from discreet.design.release import Protected
-from discreet.design.table import Table
+from discreet.facade.table import Table
+from discreet.tables.protected import Protected
 
 
 def unchanged(f: Vector, g: Vector) -> Mask:

@@ -11,8 +11,8 @@ import numpy as np
 from discreet.assess.cells import PairMeasure, Pairs, columns
 from discreet.assess.measure import POSITIVE, NotApplicableError, Score
 from discreet.design.base import Vector
-from discreet.design.release import Protected
-from discreet.design.table import Table
+from discreet.facade.table import Table
+from discreet.tables.protected import Protected
 
 
 def hellinger(f: Vector, g: Vector) -> float:

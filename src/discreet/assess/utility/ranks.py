@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from discreet.assess.cells import PairMeasure, columns
 from discreet.assess.measure import POSITIVE, NotApplicableError, Score
 from discreet.design.base import Vector
-from discreet.design.release import Protected
-from discreet.design.table import Table
+from discreet.facade.table import Table
+from discreet.tables.protected import Protected
 
 CORRELATION = (-1.0, 1.0)
 

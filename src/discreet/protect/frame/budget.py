@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 
 from discreet.design.blocks import resolve
 from discreet.design.formula import Margin, shown, single_margins, term_of
-from discreet.design.values import Real, Whole
 from discreet.errors import ParameterError
 from discreet.noise.checks import positive
 from discreet.noise.laplace import laplace_law
 from discreet.protect.cells import Cells
+from discreet.tables.values import Real, Whole
 
 Number = TypeVar("Number", bound=np.generic)
 AnyShare = TypeVar("AnyShare", bound="Share")

@@ -14,12 +14,12 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from discreet.design.values import Whole
 from discreet.errors import ParameterError
 from discreet.noise.matrix import TransitionMatrix
 from discreet.protect.cells import Cells
 from discreet.protect.frame.zeros import keys_of, keys_with_zeros
 from discreet.randomness import stream
+from discreet.tables.values import Whole
 
 SLOTS = 256
 

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from discreet.design.axis import Axis
 from discreet.design.base import Cell, Design
-from discreet.design.values import Whole
 from discreet.errors import KeysError
 from discreet.protect.cells import Cells
+from discreet.tables.values import Whole
 
 _EDITION = "\0edition"  # no variable has such a name
 

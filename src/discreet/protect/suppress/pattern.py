@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.design.base import Cell, Design
-from discreet.design.table import Table
 from discreet.errors import DesignError, ParameterError
 from discreet.protect.suppress.proofs import Proofs
+from discreet.tables.show import frame_of
+from discreet.tables.truth import TrueTable
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -98,7 +99,7 @@ class Pattern:
     @classmethod
     def from_labels(
         cls,
-        source: Table | Design,
+        source: TrueTable | Design,
         labels: Mapping[Any, str] | Sequence[str] | str,
         z: NDArray[Any] | None = None,
         **parts: Any,
@@ -112,12 +113,12 @@ class Pattern:
           z: True values of the published cells, where only a design is given.
           **parts: Further attributes of the pattern.
         """
-        if isinstance(source, Table):
+        if isinstance(source, TrueTable):
             parts = {**of_table(source), **parts}
             z = published_values(source) if z is None else z
         if z is None:
             raise ParameterError("a pattern needs true values: give a table, or a design and z=.")
-        design = source.design if isinstance(source, Table) else source
+        design = source.design if isinstance(source, TrueTable) else source
         return cls(design, z, _states(design, labels), **parts)
 
     @property
@@ -199,8 +200,6 @@ class Pattern:
 
     def to_arrow(self) -> pa.Table:
         """Published cells with true values, states and reasons. Confidential."""
-        from discreet.design.show import frame_of
-
         why = np.array([self.reasons.get(k, "") for k in range(len(self.z))], dtype=object)
         return frame_of(self.design, {"value": self.z, "state": _NAMES[self.state], "why": why})
 
@@ -212,7 +211,7 @@ class Pattern:
         )
 
 
-def of_table(table: Table) -> dict[str, Any]:
+def of_table(table: TrueTable) -> dict[str, Any]:
     """What a pattern takes from a table: inner values, and who is alone in a cell.
 
     Of a table of magnitudes these are sums of the value, unless counts are to be published; inner
@@ -234,7 +233,7 @@ def of_table(table: Table) -> dict[str, Any]:
     return {"y": inner.sum, "lone": lone, "owner": inner.lone, "known": known}
 
 
-def _published_inner(table: Table) -> NDArray[np.int64] | None:
+def _published_inner(table: TrueTable) -> NDArray[np.int64] | None:
     """The published cell that is each inner cell, if all are published."""
     if table.design.n_inner > table.design.n_published:
         return None
@@ -242,7 +241,7 @@ def _published_inner(table: Table) -> NDArray[np.int64] | None:
     return None if (places < 0).any() else places
 
 
-def published_values(table: Table) -> NDArray[Any]:
+def published_values(table: TrueTable) -> NDArray[Any]:
     """True values of the published cells: sums of the value of a table of magnitudes, or counts."""
     given = table.contributions
     return table.z if given is None or table.unit not in (None, given.value) else given.sum

@@ -11,9 +11,9 @@ from discreet.design.axis import Level
 from discreet.design.base import Vector
 from discreet.design.blocks import Block, resolve
 from discreet.design.formula import Margins, parse, shown
-from discreet.design.release import CellStatus, Protected
 from discreet.design.structured import StructuredDesign
 from discreet.errors import DesignError, ParameterError
+from discreet.tables.protected import CellStatus, Protected
 
 Real = NDArray[np.float64]
 

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.design.magnitude import NOBODY
 from discreet.errors import DiscreetError
 from discreet.solve.linear.elimination_kernels import (
     CANDIDATE,
@@ -32,6 +31,8 @@ if TYPE_CHECKING:
 
 Whole = NDArray[np.int64]
 Marks = NDArray[np.bool_]
+
+NOBODY = -1  # who knows a column that nobody knows; contributions use the same number
 
 
 class EliminationError(DiscreetError):

@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 
 from discreet import registry
 from discreet.design.base import Design
-from discreet.design.release import Protected, Trial
-from discreet.design.statement import Statement
-from discreet.design.table import Table
+from discreet.facade.release import Trial
+from discreet.facade.table import Table
 from discreet.noise import perturbation_table
 from discreet.protect.cell_key import CellKey
 from discreet.protect.small_count import SmallCountRounding
@@ -22,6 +21,8 @@ from discreet.randomness import stream
 from discreet.solve.fit import Prepared
 from discreet.studies.fair_comparison import printed
 from discreet.studies.model import by_row
+from discreet.tables.protected import Protected
+from discreet.tables.statement import Statement
 
 Real = NDArray[np.float64]
 

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.design.base import Design
-from discreet.design.table import Table
 from discreet.errors import InfeasibleError
+from discreet.facade.table import Table
 from discreet.randomness import stream
 
 Mask = NDArray[np.bool_]

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.synthesize.algebra.matrices import Matrix
+from discreet.synthesize.clusters.outliers import outlying, split_off
 from discreet.synthesize.model.columns import Column, Factor
 
 
@@ -55,8 +56,6 @@ class Rows:
 
     def with_outliers_apart(self, quantile: float) -> Rows:
         """The rows with outlying ones, beyond a quantile, in clusters and a group of their own."""
-        from discreet.synthesize.clusters.outliers import outlying, split_off
-
         clusters, apart = split_off(self.clusters, outlying(self.Y, quantile=quantile))
         groups = apart if self.groups is None else 2 * self.groups + apart
         return replace(self, clusters=clusters, groups=groups)

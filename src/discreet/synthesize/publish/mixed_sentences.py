@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.design.statement import Sentence
 from discreet.protect.sentences import limit, process
 from discreet.synthesize.algebra.matrices import Matrix
 from discreet.synthesize.publish.sentences import Said, randomness
 from discreet.synthesize.tolerances import EXACT
+from discreet.tables.statement import Sentence
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,8 +22,8 @@ from scipy.linalg import solve_triangular
 
 from discreet.errors import ConfidentialError, DataError, ParameterError
 from discreet.files import OWNER_ONLY, PARQUET, ending_of, written_whole
-from discreet.microdata.backend import attempt
-from discreet.microdata.microdata import Microdata
+from discreet.microdata.border import attempt
+from discreet.microdata.records import UnitRecords
 from discreet.synthesize.algebra.decompose import check_room, fit, loadings
 from discreet.synthesize.algebra.matrices import Matrix, cross, product
 from discreet.synthesize.algebra.orthonormal import householder, triangle
@@ -56,7 +56,7 @@ class Streamed:
 
 
 def streamed_ipso(
-    data: Microdata,
+    data: UnitRecords,
     target: str | Path,
     confidential: Sequence[str],
     covariates: Sequence[str] = (),
@@ -108,7 +108,7 @@ class Stream:
       Y: Terms of the confidential variables.
     """
 
-    data: Microdata
+    data: UnitRecords
     X: list[Term]
     Y: list[Term]
 

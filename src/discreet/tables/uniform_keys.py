@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.design.keys import KeyConvention, convention
 from discreet.errors import KeysError
+from discreet.tables.keys import KeyConvention, convention
 
 FEWEST = 200
 FALSE_ALARM = 1e-10

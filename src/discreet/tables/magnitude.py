@@ -9,9 +9,9 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.design.frames import fresh_name
-from discreet.design.values import Real, Whole
 from discreet.errors import DesignError, ParameterError
+from discreet.frames import fresh_name
+from discreet.tables.values import Real, Whole
 
 Negative = Literal["refuse", "absolute"]
 """What is done with negative values: they are an error, or judged by their absolute value."""

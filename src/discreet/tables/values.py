@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.design.keys import KeyConvention
 from discreet.errors import DataError
+from discreet.tables.keys import KeyConvention
 
 Whole = NDArray[np.int64]
 Real = NDArray[np.float64]
