@@ -26,10 +26,9 @@ from discreet.release.zeros import check_zeros
 
 if TYPE_CHECKING:
     from discreet.facade.microdata import Microdata
-    from discreet.facade.release import Release
-    from discreet.tables.protected import Protected
+    from discreet.facade.release import Release, Result
 
-P = TypeVar("P", bound="Protected")
+P = TypeVar("P", bound="Result")
 
 
 @dataclass(frozen=True)

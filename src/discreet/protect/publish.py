@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from discreet import __version__, registry
 from discreet.digests import digest
@@ -19,6 +19,8 @@ from discreet.tables.method import Draws, Method
 from discreet.tables.protected import COUNT, VALUE, WEIGHT, Protected
 from discreet.tables.public import PublicTable
 from discreet.tables.truth import TrueTable
+
+AnyTable = TypeVar("AnyTable", bound=TrueTable)
 
 SOURCES = ("keys", "table", "system")
 _REMEDY = {
@@ -102,7 +104,7 @@ def built(method: Method | str, parameters: Mapping[str, Any]) -> Method:
     return method
 
 
-def in_unit(table: TrueTable, method: Method, unit: str | None) -> TrueTable:
+def in_unit(table: AnyTable, method: Method, unit: str | None) -> AnyTable:
     """The table with what is to be published of it.
 
     Raises:

@@ -29,7 +29,7 @@ class Sampler:
 
     def __call__(self, i: int) -> Trial:
         """Draw number `i`."""
-        return simulate(
+        drawn = simulate(
             self.table,
             self.method,
             {},
@@ -37,3 +37,4 @@ class Sampler:
             unit=self.table.unit,
             name=f"compare:{i}",
         )
+        return Trial.wrap(drawn)
