@@ -12,6 +12,7 @@ from discreet.assess.measure import Measure, NotApplicableError, Score
 from discreet.errors import UnknownNameError
 from discreet.facade.table import Table
 from discreet.tables.show import html_table
+from discreet.tables.truth import TrueTable
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -118,7 +119,7 @@ def assess(
       PluginError: A measure of a plug-in failed that was asked for by its name; without names it
         is listed among those that do not apply.
     """
-    kind = "measure" if isinstance(table, Table) else "measure of records"
+    kind = "measure" if isinstance(table, TrueTable) else "measure of records"
     chosen = every_measure(kind) if measures is None else [measure_from(kind, m) for m in measures]
     built = [_with_options(measure, options) for measure in chosen]
     _check_options(options, built)

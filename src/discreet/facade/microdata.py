@@ -179,7 +179,7 @@ class Microdata(UnitRecords):
         """
         if self.id is not None and not self.has_keys:
             return self.with_keys(secret, convention=self.convention, editions=editions)
-        return replace(self, secret=secret).registered()
+        return replace(self, secret=secret)._registered()
 
     def write_keys(self, path: str | Path) -> Path:
         """Write ids and record keys to a Parquet file that only its owner can read."""
@@ -303,7 +303,7 @@ class Microdata(UnitRecords):
         policy: Keys = "given",
         secret: Secret | None = None,
     ) -> Self:
-        self.check_id(keys.id)
+        self._check_id(keys.id)
         return replace(
             self,
             id=keys.id,
@@ -313,4 +313,4 @@ class Microdata(UnitRecords):
             secret=self.secret if secret is None else secret,
             data_set=replace(self.data_set, keys=policy),
             key_check=KeyCheck(),
-        ).registered()
+        )._registered()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 from discreet.errors import DataError, KeysError, ParameterError, UnknownNameError
@@ -75,11 +75,6 @@ class UnitRecords:
             if name is not None and name not in self.columns:
                 raise UnknownNameError("column", name, self.columns)
 
-    @classmethod
-    def wrap(cls, records: UnitRecords) -> Self:
-        """An object of this class with the same contents."""
-        return cls(**{f.name: getattr(records, f.name) for f in fields(UnitRecords)})
-
     @property
     def columns(self) -> tuple[str, ...]:
         """Names of all columns."""
@@ -138,7 +133,7 @@ class UnitRecords:
           id: Column that identifies a record.
           convention: What the keys mean: `"discreet"`, `"ptable"`, `"ons-256"`, ….
         """
-        self.check_id(id)
+        self._check_id(id)
         given = {"weight": weight, "key": key, "id": id}
         changes: dict[str, Any] = {role: c for role, c in given.items() if c is not None}
         bounds = changed_bounds(self.data_set.bounds, weight_bound, person, max_records)
@@ -166,7 +161,7 @@ class UnitRecords:
                 f"the record keys were made for edition {self.data_set.edition!r}; name edition "
                 f"{edition!r} first and make the keys then, `people.named(…).with_keys(…)`."
             )
-        return replace(self, data_set=data_set).registered()
+        return replace(self, data_set=data_set)._registered()
 
     def with_ledger(self, ledger: Any) -> Self:
         """The records with the custodian's ledger, in which their edition is entered.
@@ -181,9 +176,9 @@ class UnitRecords:
           LedgerError: The edition was entered with other records or keys, or is too near to an
             earlier one.
         """
-        return replace(self, ledger=ledger).registered()
+        return replace(self, ledger=ledger)._registered()
 
-    def check_id(self, id: str | None) -> None:
+    def _check_id(self, id: str | None) -> None:
         """A ledger knows the records by their ids, so these are named before it is attached."""
         if self.ledger is not None and id not in (None, self.id):
             raise ParameterError(
@@ -191,7 +186,7 @@ class UnitRecords:
                 f"`dc.open(…, id={id!r}, ledger=…)`."
             )
 
-    def registered(self) -> Self:
+    def _registered(self) -> Self:
         """The same records, known to their ledger if they have one."""
         if self.ledger is not None:
             mark = None if self.secret is None else self.secret.mark
