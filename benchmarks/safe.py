@@ -7,7 +7,7 @@ import numpy as np
 import discreet as dc
 from benchmarks._five_way import five_way, load
 from benchmarks._measure import peak_gib, print_table
-from discreet.design.release import Trial
+from discreet.facade.release import Trial
 from discreet.protect.effect import effect
 
 NAMES = list("abcde")

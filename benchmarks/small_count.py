@@ -8,7 +8,7 @@ import numpy as np
 import discreet as dc
 from benchmarks._five_way import five_way, load
 from benchmarks._measure import peak_gib, print_table
-from discreet.design.release import Trial
+from discreet.facade.release import Trial
 
 EFFORTS = (0, 5e4, 1e6, 5e6, 1e7)
 PEER = ["R SmallCountRounding 1.2.5", 2.8, 2.8, 7, 0.801, 0.97896, 0, "-"]

@@ -10,63 +10,141 @@ import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "discreet"
 LAYERS = [
-    {"arrays", "errors", "randomness", "progress", "files", "registry", "plugins"}
+    {"errors", "randomness", "progress", "files", "frames", "registry", "plugins", "moved"}
     | {"accounting", "digests", "processes"},
     {"design"},
+    {"solve", "tables"},
     {"ledger"},
-    {"solve"},
-    {"microdata", "tabulate", "noise", "demo"},
+    {"microdata", "tabulate", "noise"},
     {"protect"},
     {"release", "synthesize"},
+    {"facade", "demo"},
     {"assess"},
     {"studies"},
     {"recipe", "testing"},
     {"serve"},
     {"cli"},
 ]
-# A table and a release offer what is made of them as methods; they are imported when called.
-DOORS = {
-    ("design/release.py", "discreet.solve.fit"),
-    ("design/table.py", "discreet.protect.publish"),
-    ("design/table.py", "discreet.protect.simulate"),
-    ("design/release.py", "discreet.release.fitting"),
-    ("design/release.py", "discreet.release.tabulate"),
-    ("design/release.py", "discreet.release.sums"),
-    ("design/release.py", "discreet.release.microdata"),
-    ("design/release.py", "discreet.release.rounding"),
-    ("design/release.py", "discreet.release.uncertainty"),
-    ("design/release.py", "discreet.release.files"),
-    ("design/release.py", "discreet.release.formats"),
-    ("design/storage.py", "discreet.release.files"),
-}
 LEVEL = {name: height for height, layer in enumerate(LAYERS) for name in layer}
-
-
-def imports(path):
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
-            yield node.module
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
-        elif isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+# Folders that lie inside another room for now, and the floor they belong to.
+GUESTS = {"design/formats/argus": "protect"}
+SIDE_BY_SIDE = [("solve", "tables"), ("tables", "solve")]
+"""Rooms of one floor that know nothing of each other."""
+REASONS = ("start-up time", "optional package")
+"""Why one of our modules may be imported inside a function; the reason stands on its line."""
 
 
 def modules():
     return sorted(p for p in SOURCE.rglob("*.py") if p != SOURCE / "__init__.py")
 
 
-@pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(SOURCE)))
-def test_nothing_imports_from_above(path):
-    place = path.relative_to(SOURCE)
-    own = place.parts[0].removesuffix(".py")
-    assert own in LEVEL, f"{own} has no place in the layers"
-    for module in imports(path):
-        parts = module.split(".")
-        if parts[0] != "discreet" or len(parts) < 2 or parts[1] not in LEVEL:
+def name_of(path):
+    parts = path.relative_to(SOURCE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+TREES = {path: ast.parse(path.read_text()) for path in modules()}
+NAMES = {name_of(path): path for path in modules()}
+
+
+def imports(path):
+    """Modules that a file imports, also inside functions and for types alone."""
+    for node in ast.walk(TREES[path]):
+        yield from imported(node)
+
+
+def imported(node):
+    if isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+        yield node.module
+        yield from (f"{node.module}.{alias.name}" for alias in node.names)
+    elif isinstance(node, ast.Import):
+        yield from (alias.name for alias in node.names)
+
+
+def room_of(module):
+    """The room of one of our modules, `None` for others."""
+    parts = module.split(".")
+    within = "/".join(parts[1:])
+    for folder, floor in GUESTS.items():
+        if within == folder or within.startswith(f"{folder}/"):
+            return floor
+    return parts[1] if parts[0] == "discreet" and len(parts) > 1 and parts[1] in LEVEL else None
+
+
+@pytest.mark.parametrize("room", sorted(LEVEL))
+def test_nothing_imports_from_above(room):
+    faults = []
+    for path in TREES:
+        if room_of(name_of(path)) != room:
             continue
-        if (place.as_posix(), ".".join(parts[:3])) in DOORS:
-            continue
-        assert LEVEL[parts[1]] <= LEVEL[own], f"{place} imports {module} from above"
+        for module in imports(path):
+            other = room_of(module)
+            if other is None:
+                continue
+            if LEVEL[other] > LEVEL[room] or (room, other) in SIDE_BY_SIDE:
+                faults.append(f"{path.relative_to(SOURCE)} imports {module}")
+    assert faults == []
+
+
+def test_every_file_has_a_place():
+    assert [name_of(path) for path in TREES if room_of(name_of(path)) is None] == []
+
+
+def running(tree):
+    """The nodes of a file without imports for types alone, which never run."""
+    skipped = {
+        id(node)
+        for block in ast.walk(tree)
+        if isinstance(block, ast.If) and "TYPE_CHECKING" in ast.unparse(block.test)
+        for node in ast.walk(block)
+    }
+    return [node for node in ast.walk(tree) if id(node) not in skipped]
+
+
+def targets(node):
+    """Our modules that an import loads; `from discreet.design import formula` means the module."""
+    if isinstance(node, ast.ImportFrom) and node.module:
+        whole = [f"{node.module}.{alias.name}" for alias in node.names]
+        return {name if name in NAMES else node.module for name in whole} & NAMES.keys()
+    return set(imported(node)) & NAMES.keys()
+
+
+def test_no_modules_import_each_other_in_a_circle():
+    """Imports inside functions count as well."""
+    edges = {
+        name_of(path): {m for n in running(tree) for m in targets(n)} - {name_of(path)}
+        for path, tree in TREES.items()
+    }
+    while free := [name for name, others in edges.items() if not others & edges.keys()]:
+        for name in free:
+            del edges[name]
+    assert sorted(edges) == []
+
+
+def lazy_imports():
+    """Our own modules that are imported inside functions, with the lines that say so."""
+    for path, tree in TREES.items():
+        lines = path.read_text().splitlines()
+        functions = (ast.FunctionDef, ast.AsyncFunctionDef)
+        inside = {
+            id(node): node
+            for function in ast.walk(tree)
+            if isinstance(function, functions)
+            for node in ast.walk(function)
+        }
+        for node in inside.values():
+            ours = [m for m in imported(node) if m.split(".")[0] == "discreet"]
+            if ours:
+                yield path, ours[0], "\n".join(lines[node.lineno - 1 : node.end_lineno])
+
+
+def test_imports_inside_functions_have_a_reason():
+    silent = [
+        f"{path.relative_to(SOURCE)}: {module}"
+        for path, module, text in lazy_imports()
+        if not any(f"# {reason}" in text for reason in REASONS)
+    ]
+    assert silent == []
 
 
 def test_what_a_design_can_do_is_asked_of_the_design():

@@ -5,8 +5,6 @@ import pytest
 
 import discreet as dc
 from discreet import registry
-from discreet.design.release import Protected, Release
-from discreet.design.statement import Statement, Step
 from discreet.errors import (
     DataError,
     KeysError,
@@ -15,7 +13,10 @@ from discreet.errors import (
     ParameterError,
     UnknownNameError,
 )
+from discreet.facade.release import Release
 from discreet.recipe import Choice, Recipe
+from discreet.tables.protected import Protected
+from discreet.tables.statement import Statement, Step
 
 
 class AddOne:

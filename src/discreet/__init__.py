@@ -9,7 +9,10 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from discreet import moved
+
 __version__ = "0.2.0"
+moved.install()
 
 _HOME = {
     "Adjust": "discreet.protect.adjust",
@@ -28,27 +31,28 @@ _HOME = {
     "GroupDisclosure": "discreet.protect.suppress.rules",
     "Hierarchy": "discreet.design.hierarchy",
     "KDisclosure": "discreet.protect.suppress.rules",
-    "KeyConvention": "discreet.design.keys",
+    "KeyConvention": "discreet.tables.keys",
     "Laplace": "discreet.protect.laplace",
     "Ledger": "discreet.ledger",
     "LeastAbsolute": "discreet.solve.absolute.least_absolute",
     "LeastSquares": "discreet.solve.least_squares.least_squares",
     "LogLinear": "discreet.solve.likelihood.log_linear",
-    "Microdata": "discreet.microdata.microdata",
+    "Microdata": "discreet.facade.microdata",
     "NonNegative": "discreet.solve.non_negative.non_negative",
     "Pattern": "discreet.protect.suppress.pattern",
     "Poisson": "discreet.solve.likelihood.poisson",
     "Pram": "discreet.protect.pram",
     "Preserved": "discreet.synthesize.preserved",
     "Quality": "discreet.protect.quality",
-    "Release": "discreet.design.release",
+    "Release": "discreet.facade.release",
     "Safe": "discreet.protect.safe",
     "Secret": "discreet.microdata.secret",
     "SmallCountRounding": "discreet.protect.small_count",
     "Synthetic": "discreet.synthesize.result",
     "SyntheticTrial": "discreet.synthesize.result",
     "Suppress": "discreet.protect.suppress.suppress",
-    "Table": "discreet.design.table",
+    "Table": "discreet.facade.table",
+    "Trial": "discreet.facade.release",
     "Threshold": "discreet.protect.suppress.rules",
     "TransitionMatrix": "discreet.noise.matrix",
     "WholeNumber": "discreet.solve.integer.whole_number",
@@ -58,11 +62,11 @@ _HOME = {
     "cut": "discreet.microdata.recode",
     "frontier": "discreet.assess.compare.frontier",
     "margins": "discreet.design.formula",
-    "open": "discreet.microdata.open",
+    "open": "discreet.facade.open",
     "perturbation_table": "discreet.noise.entropy",
-    "read": "discreet.design.storage",
-    "read_release": "discreet.design.storage",
-    "read_table": "discreet.design.storage",
+    "read": "discreet.facade.storage",
+    "read_release": "discreet.facade.storage",
+    "read_table": "discreet.facade.storage",
     "records_from": "discreet.synthesize.from_tables",
     "select_margins": "discreet.assess.compare.select_margins",
     "Dominance": "discreet.protect.suppress.dominance",
@@ -77,7 +81,7 @@ _HOME = {
 }
 
 _MODULES = {
-    "argus": "discreet.design.formats.argus",
+    "argus": "discreet.facade.argus",
     "assess": "discreet.assess",
     "demo": "discreet.demo",
     "inference": "discreet.release.inference",
@@ -93,17 +97,16 @@ if TYPE_CHECKING:
     from discreet.assess.compare.select_margins import select_margins
     from discreet.design.axis import Axis
     from discreet.design.base import Design
-    from discreet.design.formats import argus
     from discreet.design.formula import margins
     from discreet.design.hierarchy import Hierarchy
-    from discreet.design.keys import KeyConvention
-    from discreet.design.release import Release
-    from discreet.design.storage import read, read_release, read_table
-    from discreet.design.table import Table
     from discreet.errors import DiscreetError
+    from discreet.facade import argus
+    from discreet.facade.microdata import Microdata
+    from discreet.facade.open import open
+    from discreet.facade.release import Release, Trial
+    from discreet.facade.storage import read, read_release, read_table
+    from discreet.facade.table import Table
     from discreet.ledger import Ledger
-    from discreet.microdata.microdata import Microdata
-    from discreet.microdata.open import open
     from discreet.microdata.recode import cut
     from discreet.microdata.secret import Secret
     from discreet.noise.entropy import perturbation_table
@@ -146,6 +149,7 @@ if TYPE_CHECKING:
     from discreet.synthesize.preserved import Preserved
     from discreet.synthesize.result import Synthetic, SyntheticTrial
     from discreet.synthesize.synthesize import synthesize
+    from discreet.tables.keys import KeyConvention
 
 __all__ = [
     "Additive",
@@ -194,6 +198,7 @@ __all__ = [
     "Table",
     "Threshold",
     "TransitionMatrix",
+    "Trial",
     "WholeNumber",
     "__version__",
     "argus",

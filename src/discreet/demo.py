@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from discreet.design.hierarchy import Hierarchy
+from discreet.facade.microdata import Microdata
+from discreet.facade.open import open as open_records
 from discreet.microdata.demo import code_lists, generate, structural_zeros, survey, write_parquet
 from discreet.microdata.demo.codes import CodeList
-from discreet.microdata.microdata import Microdata
-from discreet.microdata.open import open as open_records
 from discreet.microdata.secret import Secret
 
 __all__ = ["census", "hierarchies", "opened", "sample", "write_parquet"]

@@ -18,15 +18,17 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from discreet import registry
 from discreet.design.formula import Margins, parse
 from discreet.design.support import Support
-from discreet.design.table import Table
 from discreet.errors import DataError, ParameterError, UnknownNameError
+from discreet.facade.table import Table
 from discreet.files import written_whole
+from discreet.release.rounding import METHODS
+from discreet.release.zeros import check_zeros
 
 if TYPE_CHECKING:
-    from discreet.design.release import Protected, Release
-    from discreet.microdata.microdata import Microdata
+    from discreet.facade.microdata import Microdata
+    from discreet.facade.release import Release, Result
 
-P = TypeVar("P", bound="Protected")
+P = TypeVar("P", bound="Result")
 
 
 @dataclass(frozen=True)
@@ -224,9 +226,6 @@ def _refuse_seed(protect: Any) -> None:
 
 
 def _check_fit(rounding: str | None, zeros: str) -> None:
-    from discreet.release.rounding import METHODS
-    from discreet.release.zeros import check_zeros
-
     check_zeros(zeros)
     if rounding is not None and rounding not in METHODS:
         raise UnknownNameError("rounding", rounding, METHODS)

@@ -139,7 +139,7 @@ CONNECTIONS: dict[str, str] = {
 MATRICES: dict[str, str] = {
     "discrete-laplace": "discreet.noise.laplace:discrete_laplace",
     "drop-add": "discreet.noise.drop_add:drop_add",
-    "file": "discreet.noise.exchange:read_matrix",
+    "file": "discreet.noise.matrix:read_matrix",
     "linear-table": "discreet.noise.linear:linear_table",
     "perturbation-table": "discreet.noise.entropy:perturbation_table",
     "pram": "discreet.noise.pram:pram",

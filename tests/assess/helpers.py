@@ -7,9 +7,9 @@ import numpy as np
 import discreet as dc
 from discreet import registry
 from discreet.assess import NotApplicableError
-from discreet.design.data_set import Bounds, DataSet
-from discreet.design.statement import Statement
 from discreet.noise import drop_add
+from discreet.tables.data_set import Bounds, DataSet
+from discreet.tables.statement import Statement
 
 TEST = Statement()
 

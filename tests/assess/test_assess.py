@@ -9,9 +9,9 @@ import discreet as dc
 from discreet import registry
 from discreet.assess import Assessment, NotApplicableError, Score
 from discreet.assess.utility.hellinger import HellingerUtility
-from discreet.design.release import CellStatus
-from discreet.design.statement import PrivacyStatement, Statement
 from discreet.errors import DesignError, UnknownNameError
+from discreet.tables.protected import CellStatus
+from discreet.tables.statement import PrivacyStatement, Statement
 from tests.assess import party
 from tests.assess.helpers import TEST, identity, weighted_table
 

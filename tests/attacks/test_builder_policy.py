@@ -11,7 +11,6 @@ from functools import cache
 import numpy as np
 import pytest
 
-from discreet.design.release import CellStatus
 from discreet.serve.app import make_app
 from discreet.serve.data.dataset import Dataset
 from discreet.serve.policy.policy import Policy
@@ -19,6 +18,7 @@ from discreet.serve.query import Query
 from discreet.serve.refusals import Refusal
 from discreet.serve.site.config import SiteConfig
 from discreet.serve.site.site import Site
+from discreet.tables.protected import CellStatus
 from tests.attacks.builders import People, leaves, live, once
 from tests.serve import sites
 from tests.serve.client import Client

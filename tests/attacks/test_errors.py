@@ -8,7 +8,6 @@ import pyarrow as pa
 import pytest
 
 import discreet as dc
-from discreet.design.data_set import DataSet
 from discreet.errors import PUBLIC_TEXT
 from discreet.recipe import Choice
 from discreet.serve.app import make_app
@@ -17,6 +16,7 @@ from discreet.serve.data.live import LiveSource
 from discreet.serve.refusals import as_json, refusal_of
 from discreet.serve.site.config import SiteConfig
 from discreet.serve.site.site import Site
+from discreet.tables.data_set import DataSet
 from discreet.testing.laws import neighbours
 from tests.attacks.victims import MOVES_ZEROS, PTABLE, SECRET, country
 from tests.serve.client import Client

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import discreet as dc
-from discreet.design.storage import save_release
 from discreet.protect.frame.keyed_noise import moments
 from discreet.release.files import write_csv
 from discreet.release.formats.write import writers
+from discreet.tables.storage import save_release
 from tests.attacks.victims import PTABLE, flat_axes, keyed_table
 
 HIDES = dc.CellKey(PTABLE, threshold=10)

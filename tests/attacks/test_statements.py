@@ -8,7 +8,7 @@ import pytest
 
 import discreet as dc
 from discreet import registry
-from discreet.design.statement import Statement, Step
+from discreet.tables.statement import Statement, Step
 from discreet.testing.laws import Broken, Evidence, check_sentences
 from tests.attacks.victims import MOVES_ZEROS, PTABLE, country, keyed_table
 

@@ -9,7 +9,7 @@ import pytest
 
 import discreet as dc
 from discreet.errors import PUBLIC_TEXT
-from discreet.synthesize import files
+from discreet.synthesize import result
 from discreet.synthesize.from_residuals import from_residuals
 from discreet.synthesize.hybrid import hybrid
 from discreet.synthesize.ipso import ipso
@@ -131,7 +131,7 @@ def test_a_trial_has_no_way_out(trial, tmp_path):
     assert methods(Synthetic) - methods(Synthesized) >= {"save", "to_arrow", "to_pandas"}
     assert not hasattr(trial, "_repr_html_")
     with pytest.raises(dc.DiscreetError, match="cannot be written"):
-        files.save(trial, tmp_path / "trial.parquet")
+        result.save(trial, tmp_path / "trial.parquet")
     assert not list(tmp_path.iterdir())
 
 

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 import discreet as dc
-from discreet.design.data_set import Bounds, DataSet
 from discreet.design.product import ProductDesign
-from discreet.design.table import Table
-from discreet.design.values import CellValues
+from discreet.facade.table import Table
 from discreet.protect.weights import by_cell, by_mean
+from discreet.tables.data_set import Bounds, DataSet
+from discreet.tables.values import CellValues
 from tests.attacks.victims import MODULUS, PTABLE, SECRET, flat_axes
 
 ACS = Path("/work/shared/data/acs_nist_national2019.csv.gz")

@@ -4,11 +4,11 @@ import numpy as np
 
 from discreet.design.axis import Axis
 from discreet.design.product import ProductDesign
-from discreet.design.table import Table
-from discreet.design.values import CellValues
+from discreet.facade.table import Table
 from discreet.microdata.secret import Secret
 from discreet.noise.entropy import perturbation_table
 from discreet.noise.matrix import TransitionMatrix
+from discreet.tables.values import CellValues
 
 SECRET = Secret(b"what the custodian knows and the attacker does not")
 PTABLE = perturbation_table(D=5, V=3, js=2)

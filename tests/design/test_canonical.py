@@ -11,17 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import discreet as dc
-from discreet.design.canonical import (
-    as_requested,
-    canonical_order,
-    canonical_table,
-    table_digest,
-)
-from discreet.design.data_set import DataSet
-from discreet.design.release import Protected
-from discreet.design.statement import Statement
 from discreet.errors import LedgerError
 from discreet.protect.draws import SecretDraws
+from discreet.tables.canonical import as_requested, canonical_order, canonical_table, table_digest
+from discreet.tables.data_set import DataSet
+from discreet.tables.protected import Protected
+from discreet.tables.statement import Statement
 from discreet.testing.draws import by_cell, retabulated
 from tests.protect.methods import TABLE_WISE
 from tests.protect.tables import SECRET

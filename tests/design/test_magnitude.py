@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import discreet as dc
-from discreet.design.canonical import canonical_table, table_digest
-from discreet.design.magnitude import NOBODY, CellContributions, Contributions, top_contributions
 from discreet.errors import DataError, DesignError
+from discreet.tables.canonical import canonical_table, table_digest
+from discreet.tables.magnitude import NOBODY, CellContributions, Contributions, top_contributions
 
 PARTS = ("sum", "absolute", "count", "largest", "owner")
 

@@ -2,7 +2,7 @@
 
 import json
 
-from discreet.design.statement import (
+from discreet.tables.statement import (
     PrivacyStatement,
     Sentence,
     Statement,

@@ -7,10 +7,10 @@ import pyarrow.csv
 import pytest
 
 import discreet as dc
-from discreet.design.frames import value_names
-from discreet.design.release import Release
-from discreet.design.statement import Statement
+from discreet.facade.release import Release
+from discreet.frames import value_names
 from discreet.release.formats.csv import csv_bytes
+from discreet.tables.statement import Statement
 
 NAMES = ("count", "value", "status", "cell", "quality", "weight", "precision", "cell_key", "Count")
 

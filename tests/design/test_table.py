@@ -6,9 +6,6 @@ import polars as pl
 import pytest
 
 import discreet as dc
-from discreet.design.release import CellStatus, Protected
-from discreet.design.statement import Sentence, Statement, Step
-from discreet.design.values import CellValues
 from discreet.errors import (
     CodeError,
     ConfidentialError,
@@ -18,6 +15,9 @@ from discreet.errors import (
     ParameterError,
     UnknownNameError,
 )
+from discreet.tables.protected import CellStatus, Protected
+from discreet.tables.statement import Sentence, Statement, Step
+from discreet.tables.values import CellValues
 
 COUNTS = pd.DataFrame(
     {

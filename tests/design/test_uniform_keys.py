@@ -5,8 +5,10 @@ import numpy as np
 import pytest
 from scipy.stats import multinomial
 
-from discreet.design.keys import CONVENTIONS, KeyConvention
-from discreet.design.uniform_keys import (
+from discreet.errors import KeysError
+from discreet.randomness import stream
+from discreet.tables.keys import CONVENTIONS, KeyConvention
+from discreet.tables.uniform_keys import (
     FALSE_ALARM,
     FEWEST,
     SAMPLED,
@@ -19,8 +21,6 @@ from discreet.design.uniform_keys import (
     fault_of,
     spread_chances,
 )
-from discreet.errors import KeysError
-from discreet.randomness import stream
 
 RULES = list(CONVENTIONS.values())
 by_rule = pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import discreet as dc
-from discreet.design.values import CellValues, summed, whole_counts
 from discreet.errors import DataError
+from discreet.tables.values import CellValues, summed, whole_counts
 
 
 def test_a_total_that_64_bits_do_not_hold_is_refused():

@@ -8,7 +8,8 @@ import psycopg
 import pytest
 
 import discreet as dc
-from discreet.microdata.backend import attempt, border
+from discreet.microdata.backend import border
+from discreet.microdata.border import attempt
 from discreet.tabulate.ibis_engine import IbisEngine
 from tests import servers
 

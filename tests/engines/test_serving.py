@@ -10,7 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from discreet.microdata import spark
-from discreet.microdata.backend import attempt, border
+from discreet.microdata.backend import border
+from discreet.microdata.border import attempt
 from discreet.microdata.secret import Secret
 from discreet.randomness import stream
 from discreet.serve.query import Query

@@ -8,9 +8,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import discreet as dc
-from discreet.design.data_set import Bounds, DataSet
 from discreet.errors import DiscreetError, KeysError, ParameterError, UnknownNameError
 from discreet.ledger import Ledger
+from discreet.tables.data_set import Bounds, DataSet
 
 N = 400
 FRAME = pa.table(

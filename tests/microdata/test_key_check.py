@@ -3,13 +3,13 @@ import pyarrow as pa
 import pytest
 
 import discreet as dc
-from discreet.design.keys import CONVENTIONS
-from discreet.design.uniform_keys import SAMPLED
 from discreet.errors import KeysError
 from discreet.microdata import key_check
 from discreet.microdata.key_check import counted_keys
 from discreet.microdata.record_keys import RECORD_KEY
 from discreet.randomness import stream
+from discreet.tables.keys import CONVENTIONS
+from discreet.tables.uniform_keys import SAMPLED
 
 N = 2_000
 

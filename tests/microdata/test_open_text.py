@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 
 import discreet as dc
-from discreet.design.frames import to_arrow
 from discreet.errors import DataError, ParameterError
+from discreet.frames import to_arrow
 
 
 def written(tmp_path, text, encoding="utf-8", name="people.csv"):

@@ -3,8 +3,8 @@
 import numpy as np
 
 import discreet as dc
-from discreet.design.values import CellValues
 from discreet.microdata.secret import Secret
+from discreet.tables.values import CellValues
 
 SECRET = Secret(b"a secret of at least thirty-two bytes for tests")
 

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 import discreet as dc
 from discreet import registry
-from discreet.design.keys import CONVENTIONS
-from discreet.design.release import CellStatus
-from discreet.design.values import CellValues
 from discreet.errors import DataError, DesignError, InfeasibleError, KeysError, ParameterError
 from discreet.noise import discrete_laplace
 from discreet.protect.draws import SeededDraws
 from discreet.protect.frame.fold import fold, from_predrawn, predrawn
+from discreet.tables.keys import CONVENTIONS
+from discreet.tables.protected import CellStatus
+from discreet.tables.values import CellValues
 from discreet.testing import check_method
 from discreet.testing.draws import by_cell, retabulated, sample_table
 from tests.protect.tables import PARTY, SECRET, keyed_party, party

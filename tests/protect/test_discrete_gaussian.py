@@ -9,12 +9,12 @@ import pytest
 import discreet as dc
 from discreet import registry
 from discreet.accounting import rho_to_epsilon
-from discreet.design.data_set import Bounds, DataSet
-from discreet.design.values import CellValues
 from discreet.errors import DiscreetError, ParameterError
 from discreet.protect.frame.budget import GaussianShare
 from discreet.protect.opendp_source import gaussian_noise, gaussian_scale_for
 from discreet.protect.seeded_noise import seeded_gaussian
+from discreet.tables.data_set import Bounds, DataSet
+from discreet.tables.values import CellValues
 from discreet.testing import check_method
 from discreet.testing.draws import chi_square, chi_square_p
 from tests.protect.tables import declared, party, square

@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 import discreet as dc
 from discreet import registry
-from discreet.design.data_set import Bounds, DataSet
-from discreet.design.values import CellValues
 from discreet.errors import DataError, DiscreetError, ParameterError, UnknownNameError
 from discreet.noise import discrete_laplace, laplace_law
 from discreet.progress import listening
 from discreet.protect.opendp_source import laplace_noise, scale_for
 from discreet.protect.seeded_noise import seeded_laplace
+from discreet.tables.data_set import Bounds, DataSet
+from discreet.tables.values import CellValues
 from discreet.testing import check_method
 from discreet.testing.draws import chi_square, chi_square_p, sample_table
 from tests.protect.tables import PARTY, declared, party

@@ -8,13 +8,13 @@ import pytest
 
 import discreet as dc
 from discreet import registry
-from discreet.design.release import CellStatus
-from discreet.design.show import NO_QUALITY
 from discreet.errors import KeysError, ParameterError
 from discreet.noise import blurred_deviations
 from discreet.noise.linear import linear_table
 from discreet.protect.sentences import mean_p
 from discreet.release.files import write_csv
+from discreet.tables.protected import CellStatus
+from discreet.tables.show import NO_QUALITY
 from discreet.testing import check_method
 from tests.protect.tables import SECRET, keyed_party
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import discreet as dc
-from discreet.design.release import Protected
-from discreet.design.statement import Statement, Step
 from discreet.protect import sentences
+from discreet.tables.protected import Protected
+from discreet.tables.statement import Statement, Step
 from discreet.testing.draws import published
 from discreet.testing.laws import Broken, Evidence, check_sentences
 from tests.protect.methods import ALL, NOISE

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 import discreet as dc
-from discreet.design.release import Protected, Trial
 from discreet.errors import ConfidentialError, DiscreetError, KeysError, ParameterError
+from discreet.facade.release import Trial
 from discreet.release.files import write_csv
+from discreet.tables.protected import Protected
 from discreet.testing.draws import sample_table
 from tests.protect.methods import ALL, DRAWING, NOISE
 from tests.protect.tables import SECRET, keyed_party, party

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 import discreet as dc
 from discreet import registry
-from discreet.design.values import CellValues
 from discreet.errors import InfeasibleError, KeysError, ParameterError
 from discreet.microdata.secret import Secret
 from discreet.protect.small_count import SmallCountRounding
+from discreet.tables.values import CellValues
 from discreet.testing import check_method
 from discreet.testing.draws import sample_table
 from tests.protect.peer_rounding import FOLDER, own_cases, peer_cases

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 import discreet as dc
-from discreet.design.data_set import Bounds, DataSet
-from discreet.design.values import CellValues
 from discreet.errors import ParameterError
 from discreet.noise import discrete_laplace, laplace_law
 from discreet.protect.weights import by_cell, by_mean
+from discreet.tables.data_set import Bounds, DataSet
+from discreet.tables.values import CellValues
 from discreet.testing.draws import sample_table
 from tests.protect.tables import SECRET, keyed_party, square
 

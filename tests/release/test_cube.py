@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 import discreet as dc
-from discreet.design.release import CellStatus, Release
-from discreet.design.statement import Statement
 from discreet.errors import DesignError, UnknownNameError
+from discreet.facade.release import Release
 from discreet.release.cube import ABSENT, Cube, CubeAxis, worded
 from discreet.release.outline import Entry
+from discreet.tables.protected import CellStatus
+from discreet.tables.statement import Statement
 
 AGE = dc.Hierarchy("all", {"young": "all", "old": "all", "a": "young", "b": "young", "c": "old"})
 

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 import discreet as dc
-from discreet.design.release import CellStatus, Release
-from discreet.design.statement import PrivacyStatement, Sentence, Statement, Step
 from discreet.errors import DataError, ParameterError
+from discreet.facade.release import Release
 from discreet.release.files import read_csv, write_csv
+from discreet.tables.protected import CellStatus
+from discreet.tables.statement import PrivacyStatement, Sentence, Statement, Step
 
 STATEMENT = Statement(
     (Step("protect:test", {"epsilon": 0.1}, (Sentence("noise", "Noise was added.", "Changed."),)),),

@@ -7,8 +7,6 @@ import pytest
 from scipy import stats
 
 import discreet as dc
-from discreet.design.release import CellStatus
-from discreet.design.statement import Statement
 from discreet.errors import CodeError, DesignError, ParameterError
 from discreet.noise import (
     TransitionMatrix,
@@ -22,6 +20,8 @@ from discreet.noise import (
 from discreet.randomness import stream
 from discreet.release.inference.chi_square import goodness_of_fit_test, noise_variance
 from discreet.studies.three_approaches import printed
+from discreet.tables.protected import CellStatus
+from discreet.tables.statement import Statement
 from discreet.testing.draws import sample_table
 from tests.assess.helpers import weighted_table
 

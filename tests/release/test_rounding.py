@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import discreet as dc
-from discreet.design.release import Release
-from discreet.design.statement import Statement, Step
 from discreet.errors import DataError, DesignError, ParameterError
+from discreet.facade.release import Release
 from discreet.protect.sentences import mean_p
+from discreet.tables.statement import Statement, Step
 from tests.protect.tables import keyed_party
 
 METHODS = ["margins", "unbiased", "total", "cube"]

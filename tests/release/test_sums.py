@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import discreet as dc
-from discreet.design.release import CellStatus
 from discreet.errors import DesignError, ParameterError
+from discreet.tables.protected import CellStatus
 
 INNER = np.array([3, 11, 32, 30, 1, 9, 13, 8, 12, 22, 2, 2, 18, 19, 16, 3])
 

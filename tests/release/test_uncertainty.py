@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import discreet as dc
-from discreet.design.data_set import Bounds, DataSet
-from discreet.design.values import CellValues
 from discreet.errors import DesignError, ParameterError
 from discreet.noise import laplace_law
 from discreet.solve.least_squares import variances as module
 from discreet.solve.least_squares.variances import fitted_variances
+from discreet.tables.data_set import Bounds, DataSet
+from discreet.tables.values import CellValues
 from discreet.testing.draws import sample_table
 from tests.strategies import designs
 

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from scipy import optimize
 
 import discreet as dc
-from discreet.design.release import CellStatus
-from discreet.design.statement import Statement
 from discreet.errors import ParameterError
+from discreet.tables.protected import CellStatus
+from discreet.tables.statement import Statement
 from tests.strategies import designs
 
 FORMULA = "a*b + b*c"

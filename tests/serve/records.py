@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 
 from discreet.design.hierarchy import Hierarchy
-from discreet.design.table import Table
+from discreet.facade.table import Table
 from discreet.randomness import stream
 from discreet.recipe import Choice, Recipe
 

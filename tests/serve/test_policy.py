@@ -5,8 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from discreet.design.release import CellStatus
-from discreet.design.statement import Statement
 from discreet.errors import ParameterError
 from discreet.release.cube import Cube, CubeAxis
 from discreet.release.outline import Entry
@@ -15,6 +13,8 @@ from discreet.serve.policy.rule import Judged, finest, total
 from discreet.serve.policy.told import told
 from discreet.serve.query import Query
 from discreet.serve.refusals import Refusal
+from discreet.tables.protected import CellStatus
+from discreet.tables.statement import Statement
 from tests.serve.sites import inner_table, once
 
 PRESENTATION = (

@@ -6,9 +6,9 @@ import pyarrow as pa
 import pytest
 
 import discreet as dc
-from discreet.design.magnitude import NOBODY
 from discreet.errors import DataError, DesignError, EngineError, ParameterError, UnknownNameError
 from discreet.randomness import stream
+from discreet.tables.magnitude import NOBODY
 from discreet.tabulate import plan, tabulate
 from discreet.tabulate.ibis_engine import IbisEngine
 from discreet.testing import check_engine

@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 
 import discreet as dc
-from discreet.design.data_set import DataSet
 from discreet.errors import DataError, EngineError, KeysError
+from discreet.tables.data_set import DataSet
 from discreet.tabulate.engine import values_of
 from discreet.tabulate.ibis_engine import IbisEngine
 from discreet.tabulate.numpy_engine import NumpyEngine

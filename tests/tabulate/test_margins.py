@@ -4,9 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import discreet as dc
-from discreet.design.assembly import CodedCells
-from discreet.design.keys import CONVENTIONS
-from discreet.design.values import CellValues
+from discreet.tables.assembly import CodedCells
+from discreet.tables.keys import CONVENTIONS
+from discreet.tables.values import CellValues
 from discreet.tabulate.margins import margins_table
 from tests.strategies import designs
 

@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import discreet as dc
-from discreet.design.storage import design_to_json
 from discreet.errors import CodeError
 from discreet.microdata.code_list import CodeLists, Outside
+from discreet.tables.storage import design_to_json
 from discreet.tabulate import plan, tabulate
 
 ROLES = {"weight": "w", "key": "k"}

@@ -7,13 +7,13 @@ import pytest
 
 import discreet as dc
 from discreet import registry
-from discreet.design.method import Claims
 from discreet.design.product import ProductDesign
-from discreet.design.release import CellStatus, Protected
 from discreet.errors import DiscreetError
 from discreet.protect.discrete_laplace import DiscreteLaplace
 from discreet.protect.sentences import claimed, limit, process
 from discreet.protect.statements import statement_of
+from discreet.tables.method import Claims
+from discreet.tables.protected import CellStatus, Protected
 from discreet.testing import BrokenPromiseError, check_method
 from discreet.testing.draws import retabulated, sample_table
 from discreet.testing.laws import Broken, Evidence, check_sentences, neighbours

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 import discreet as dc
-from discreet.design.method import Claims
-from discreet.design.release import CellStatus, Protected
-from discreet.design.statement import Statement, Step
-from discreet.design.values import CellValues
 from discreet.protect.draws import SeededDraws
 from discreet.protect.sentences import claimed, limit, mean_p, process
 from discreet.protect.statements import statement_of
+from discreet.tables.method import Claims
+from discreet.tables.protected import CellStatus, Protected
+from discreet.tables.statement import Statement, Step
+from discreet.tables.values import CellValues
 from discreet.testing import BrokenPromiseError, check_method
 from discreet.testing.draws import (
     by_cell,

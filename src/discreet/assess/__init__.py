@@ -17,8 +17,8 @@ from discreet.assess.assess import Assessment, assess
 from discreet.assess.measure import Measure, NotApplicableError, Score
 
 if TYPE_CHECKING:
-    from discreet.design.release import Protected
-    from discreet.design.table import Table
+    from discreet.facade.table import Table
+    from discreet.tables.protected import Protected
 
 __all__ = ["Assessment", "Measure", "NotApplicableError", "Score", "assess"]
 

@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Any
 from discreet.assess.guests import GuestMeasure, every_measure, measure_from
 from discreet.assess.listing import Framed, aligned, grouped
 from discreet.assess.measure import Measure, NotApplicableError, Score
-from discreet.design.show import html_table
-from discreet.design.table import Table
 from discreet.errors import UnknownNameError
+from discreet.facade.table import Table
+from discreet.tables.show import html_table
+from discreet.tables.truth import TrueTable
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from discreet.design.release import Protected
+    from discreet.tables.protected import Protected
 
 HEADER = ("measure", "on", "value", "range", "reading")
 
@@ -118,7 +119,7 @@ def assess(
       PluginError: A measure of a plug-in failed that was asked for by its name; without names it
         is listed among those that do not apply.
     """
-    kind = "measure" if isinstance(table, Table) else "measure of records"
+    kind = "measure" if isinstance(table, TrueTable) else "measure of records"
     chosen = every_measure(kind) if measures is None else [measure_from(kind, m) for m in measures]
     built = [_with_options(measure, options) for measure in chosen]
     _check_options(options, built)

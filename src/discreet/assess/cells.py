@@ -14,12 +14,13 @@ from discreet.assess.measure import BaseMeasure, NotApplicableError
 from discreet.design.axis import Level
 from discreet.design.base import Design
 from discreet.design.blocks import Block
-from discreet.design.release import COUNT, Protected, Release
-from discreet.design.statement import Statement
 from discreet.design.structured import StructuredDesign
 from discreet.design.support import spread
-from discreet.design.table import Table
 from discreet.errors import DesignError, ParameterError
+from discreet.facade.release import Release
+from discreet.facade.table import Table
+from discreet.tables.protected import COUNT, Protected
+from discreet.tables.statement import Statement
 
 Cells = Literal["published", "inner"]
 Part = tuple[str, slice]

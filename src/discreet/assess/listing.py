@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
-from discreet.design import show
+from discreet.tables import show
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -16,8 +16,8 @@ from discreet.errors import DiscreetError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from discreet.design.release import Protected
-    from discreet.design.table import Table
+    from discreet.facade.table import Table
+    from discreet.tables.protected import Protected
 
 Kind = Literal["risk", "utility", "description"]
 Direction = Literal["higher", "lower", "zero"]

@@ -22,7 +22,7 @@ _CALL = re.compile(r"[\w.]+\((?:(?:\.\.\.|…), )?(.*)\)")
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line."""
-    from discreet.cli.app import app
+    from discreet.cli.app import app  # start-up time
 
     try:
         code = app(args=arguments, standalone_mode=False)

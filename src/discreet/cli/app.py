@@ -6,6 +6,8 @@ import importlib
 
 import typer
 
+from discreet import __version__
+
 COMMANDS = (
     "tabulate",
     "protect",
@@ -45,8 +47,6 @@ def _top(
     version: bool = typer.Option(False, "--version", help="Show the version and stop."),
 ) -> None:
     if version:
-        from discreet import __version__
-
         typer.echo(f"discreet {__version__}")
         raise typer.Exit
 

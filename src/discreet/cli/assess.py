@@ -42,9 +42,9 @@ def assess(
 
     Example: discreet assess table.parquet release.parquet --sensitive party
     """
-    from discreet.assess.assess import assess as measure_all
-    from discreet.assess.compare.contestants import built_from
-    from discreet.design.storage import read_release, read_table
+    from discreet.assess.assess import assess as measure_all  # start-up time
+    from discreet.assess.compare.contestants import built_from  # start-up time
+    from discreet.facade.storage import read_release, read_table  # start-up time
 
     options = options_of(set, sensitive, ptable)
     if fitter is not None:
@@ -64,7 +64,7 @@ def options_of(
     if sensitive is not None:
         options["sensitive"] = sensitive
     if ptable is not None:
-        from discreet.noise.exchange import read_matrix
+        from discreet.noise.matrix import read_matrix  # start-up time
 
         options["mechanism"] = read_matrix(ptable)
     return options

@@ -12,7 +12,7 @@ from discreet.errors import ParameterError
 
 if TYPE_CHECKING:
     from discreet.assess.audit import Audit
-    from discreet.design.table import Table
+    from discreet.facade.table import Table
     from discreet.protect.suppress.pattern import Pattern
 
 TableFile = Annotated[
@@ -55,9 +55,9 @@ def audit(
 
     Example: discreet audit --table table.parquet --labels pattern.csv --json
     """
-    from discreet.assess.audit import audit as find_out
-    from discreet.assess.audit.audit import View, Which
-    from discreet.design.storage import read_release, read_table
+    from discreet.assess.audit import audit as find_out  # start-up time
+    from discreet.assess.audit.audit import View, Which  # start-up time
+    from discreet.facade.storage import read_release, read_table  # start-up time
 
     truth = None if table is None else read_table(table)
     if (release is None) == (labels is None):
@@ -75,7 +75,7 @@ def audit(
 
 def _pattern(table: Table | None, labels: Path | None) -> Pattern:
     """The pattern of a file, for the cells of the table."""
-    from discreet.protect.suppress.pattern import Pattern
+    from discreet.protect.suppress.pattern import Pattern  # start-up time
 
     if table is None or labels is None:
         raise ParameterError("--labels needs the true table: give it with --table.")
@@ -88,7 +88,7 @@ def _letters(labels: Path, names: list[str]) -> dict[tuple[str, ...], str]:
     import csv
     import io
 
-    from discreet.design.formats.hrc import read_text
+    from discreet.design.formats.hrc import read_text  # start-up time
 
     lines = csv.reader(io.StringIO(read_text(labels), newline=""))
     head = next(lines, [])

@@ -38,9 +38,9 @@ def build(
 
     Example: discreet build site.toml --only census --plan
     """
-    from discreet.serve.build import build as build_one
-    from discreet.serve.build import planned, records_of, to_build
-    from discreet.serve.site.read import read_site
+    from discreet.serve.build import build as build_one  # start-up time
+    from discreet.serve.build import planned, records_of, to_build  # start-up time
+    from discreet.serve.site.read import read_site  # start-up time
 
     config = read_site(site)
     done = []

@@ -17,7 +17,7 @@ from discreet.files import PARQUET
 from discreet.registry import plain_value
 
 if TYPE_CHECKING:
-    from discreet.design.release import Release
+    from discreet.facade.release import Release
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 Out = Annotated[Path | None, typer.Option("--out", "-o", help="File to write.")]
@@ -74,7 +74,7 @@ def progress_bar() -> Iterator[None]:
     from rich.console import Console
     from rich.progress import Progress
 
-    from discreet.progress import listening
+    from discreet.progress import listening  # start-up time
 
     started, tasks = time.monotonic(), {}
     with Progress(console=Console(stderr=True), transient=True, auto_refresh=True) as bar:
@@ -92,7 +92,7 @@ def progress_bar() -> Iterator[None]:
 
 def check_out(out: Path | None) -> None:
     """Refuse a name that no release can be written under, before any work is done."""
-    from discreet.release.formats.write import writer_of
+    from discreet.release.formats.write import writer_of  # start-up time
 
     if out is not None and not out.name.lower().endswith(PARQUET):
         writer_of(out)

@@ -71,9 +71,9 @@ def compare(
     Example: discreet compare table.parquet --method cell-key:D=5,V=3,js=2 --method pram
     --sensitive party --replicates 100 --seed 1 --report out.html
     """
-    from discreet.assess.compare.comparison import compare as compare_methods
-    from discreet.assess.compare.recommend import recommend
-    from discreet.design.storage import read_table
+    from discreet.assess.compare.comparison import compare as compare_methods  # start-up time
+    from discreet.assess.compare.recommend import recommend  # start-up time
+    from discreet.facade.storage import read_table  # start-up time
 
     _check_names(report, plot, out)
     limits = _numbers(threshold, "a threshold")
@@ -120,7 +120,7 @@ def _written(
     if report is not None:
         found.report(report, limits)
     if plot is not None:
-        from discreet.assess.plots.style import save
+        from discreet.assess.plots.style import save  # start-up time
 
         save(found.plot(), plot)
     return [str(path) for path in (report, plot, out) if path is not None]
@@ -143,7 +143,7 @@ def _check_names(report: Path | None, plot: Path | None, out: Path | None) -> No
 
 def _check_measures(thresholds: dict[str, float], chosen: list[str] | None) -> None:
     """Refuse thresholds of measures that will not be taken, before hours of work."""
-    from discreet.assess.compare.judge import DEFAULT_MEASURES
+    from discreet.assess.compare.judge import DEFAULT_MEASURES  # start-up time
 
     taken = DEFAULT_MEASURES if chosen is None else [name.partition(":")[0] for name in chosen]
     for threshold in thresholds:

@@ -19,7 +19,7 @@ from discreet.recipe import Recipe
 
 if TYPE_CHECKING:
     from discreet.design.hierarchy import Hierarchy
-    from discreet.microdata.microdata import Microdata
+    from discreet.facade.microdata import Microdata
     from discreet.serve.site.site import SiteHolder
 
 FIRST_TABLE = "region[province]*sex"
@@ -43,8 +43,8 @@ def demo(
 
     Example: discreet demo --persons 1000000 --port 8080
     """
-    from discreet.serve.run import require_web
-    from discreet.serve.site.start import held_site
+    from discreet.serve.run import require_web  # start-up time
+    from discreet.serve.site.start import held_site  # start-up time
 
     require_web()
     with progress_bar():
@@ -64,10 +64,10 @@ def prepared(folder: Path, persons: int, seed: int) -> Microdata:
     """The census with keys, and the site's file; files that are already there are used again."""
     import tomli_w
 
-    from discreet.cli.demo_site import demo_site
-    from discreet.demo import hierarchies, opened
-    from discreet.files import written_whole
-    from discreet.microdata.secret import Secret
+    from discreet.cli.demo_site import demo_site  # start-up time
+    from discreet.demo import hierarchies, opened  # start-up time
+    from discreet.files import written_whole  # start-up time
+    from discreet.microdata.secret import Secret  # start-up time
 
     folder.mkdir(parents=True, exist_ok=True)
     files = [folder / f"{kind}-{persons}-{seed}.parquet" for kind in ("census", "survey")]
@@ -82,8 +82,8 @@ def prepared(folder: Path, persons: int, seed: int) -> Microdata:
 
 
 def _write_people(path: Path, persons: int, seed: int) -> None:
-    from discreet.demo import write_parquet
-    from discreet.progress import report
+    from discreet.demo import write_parquet  # start-up time
+    from discreet.progress import report  # start-up time
 
     done = 0
 
@@ -101,7 +101,7 @@ def _write_code_lists(folder: Path, trees: dict[str, Hierarchy]) -> None:
     import tomli_w
     from pyarrow import csv
 
-    from discreet.files import written_whole
+    from discreet.files import written_whole  # start-up time
 
     folder.mkdir(exist_ok=True)
     for name, tree in trees.items():
@@ -114,8 +114,8 @@ def _write_code_lists(folder: Path, trees: dict[str, Hierarchy]) -> None:
 
 def _build(path: Path) -> None:
     """Build what the site needs and has not."""
-    from discreet.serve.build import build, planned, records_of, to_build
-    from discreet.serve.site.read import read_site
+    from discreet.serve.build import build, planned, records_of, to_build  # start-up time
+    from discreet.serve.site.read import read_site  # start-up time
 
     config = read_site(path)
     for dataset in to_build(config, stale=True):
@@ -154,8 +154,8 @@ def _serve(holder: SiteHolder, path: Path, port: int | None) -> None:
 
 def _check(holder: SiteHolder) -> None:
     """Fetch one protected table over HTTP and say what came."""
-    from discreet.serve.app import make_app
-    from discreet.serve.run import serving
+    from discreet.serve.app import make_app  # start-up time
+    from discreet.serve.run import serving  # start-up time
 
     with serving(make_app(holder)) as address:
         url = f"{address}d/census/table.csv?{urlencode(_CHECKED)}"

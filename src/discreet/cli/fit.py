@@ -44,8 +44,8 @@ def fit(
     Examples: discreet fit release.parquet --fitter non-negative --out fitted.parquet
     and in whole numbers, discreet fit release.parquet --fitter whole-number -s seed=1
     """
-    from discreet import registry
-    from discreet.design.storage import read_release
+    from discreet import registry  # start-up time
+    from discreet.facade.storage import read_release  # start-up time
 
     check_out(out)
     whole = _rounding(round, seed)
@@ -75,7 +75,7 @@ def fit(
 
 def _rounding(method: str | None, seed: int | None) -> tuple[str, int] | None:
     """How to round and with which seed; what is missing is said before the fit begins."""
-    from discreet.release.rounding import Rounding
+    from discreet.release.rounding import Rounding  # start-up time
 
     if method is None:
         return None

@@ -34,8 +34,8 @@ def keys(
     Example: discreet keys postgresql://host/census::people --id person_id --secret keys.secret
     --into people_keys
     """
-    from discreet.microdata.microdata import Editions
-    from discreet.microdata.secret import Secret
+    from discreet.facade.microdata import Editions  # start-up time
+    from discreet.microdata.secret import Secret  # start-up time
 
     if (out is None) == (into is None):
         raise ParameterError("say where the keys go: a file with --out, or a table with --into.")

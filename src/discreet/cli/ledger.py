@@ -20,7 +20,7 @@ def ledger(
 
     Example: discreet ledger show discreet.db
     """
-    from discreet.ledger import Ledger
+    from discreet.ledger import Ledger  # start-up time
 
     if not path.exists():
         raise ParameterError(

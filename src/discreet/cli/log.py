@@ -36,7 +36,7 @@ def log(
 
     Example: discreet log export --site site.toml --since 2026-01-01 --out log.csv
     """
-    from discreet.serve.office.office import store_of
+    from discreet.serve.office.office import store_of  # start-up time
 
     with closing(store_of(site)) as store:
         if action == "usage":
@@ -48,7 +48,7 @@ def log(
 
 
 def _usage(store: Store, days: int, json: bool) -> None:
-    from discreet.serve.office.audit.usage import usage
+    from discreet.serve.office.audit.usage import usage  # start-up time
 
     found = usage(store, days)
     plain = {**asdict(found), "since": found.since.isoformat()}
@@ -65,8 +65,8 @@ def _usage(store: Store, days: int, json: bool) -> None:
 
 
 def _export(store: Store, since: datetime | None, out: Path | None) -> None:
-    from discreet.files import OWNER_ONLY, written_whole
-    from discreet.serve.office.audit.usage import exported
+    from discreet.files import OWNER_ONLY, written_whole  # start-up time
+    from discreet.serve.office.audit.usage import exported  # start-up time
 
     if out is None:
         for line in exported(store, since):
@@ -78,7 +78,7 @@ def _export(store: Store, since: datetime | None, out: Path | None) -> None:
 
 
 def _forget(store: Store, days: int | None, json: bool) -> None:
-    from discreet.serve.office.audit.log import forget
+    from discreet.serve.office.audit.log import forget  # start-up time
 
     if days is None:
         raise ParameterError("say how many days to keep: discreet log forget --days 400.")

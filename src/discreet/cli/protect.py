@@ -47,9 +47,9 @@ def protect(
 
     Example: discreet protect table.parquet --method cell-key --out table.xlsx
     """
-    from discreet import registry
-    from discreet.design.storage import read_table
-    from discreet.microdata.secret import Secret
+    from discreet import registry  # start-up time
+    from discreet.facade.storage import read_table  # start-up time
+    from discreet.microdata.secret import Secret  # start-up time
 
     if seed is not None:
         raise ParameterError(

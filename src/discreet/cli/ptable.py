@@ -33,8 +33,8 @@ def ptable(
 
     Example: discreet ptable --D 5 --V 3 --js 2 --plot ptable.svg --out ptable.csv
     """
-    from discreet.noise import perturbation_table
-    from discreet.noise.entropy import Variant
+    from discreet.noise import perturbation_table  # start-up time
+    from discreet.noise.entropy import Variant  # start-up time
 
     law = choice(Variant, variant, "--variant")
     matrix = perturbation_table(D, V, js, pstay, variant=law)

@@ -19,8 +19,8 @@ from discreet.cli.common import pairs
 from discreet.errors import ParameterError
 
 if TYPE_CHECKING:
+    from discreet.facade.microdata import Microdata
     from discreet.ledger import Ledger
-    from discreet.microdata.microdata import Microdata
 
 SecretFile = Annotated[
     Path | None, typer.Option("--secret", help="The custodian's secret file, for keys and noise.")
@@ -104,8 +104,8 @@ class Records:
           hierarchies: VARIABLE=FILE pairs.
           **more: What else `discreet.open` takes; `None` leaves an option as it is.
         """
-        from discreet.microdata.open import open as open_microdata
-        from discreet.microdata.secret import Secret
+        from discreet.facade.open import open as open_microdata  # start-up time
+        from discreet.microdata.secret import Secret  # start-up time
 
         given = {**vars(self), **more, "hierarchies": pairs(hierarchies, "a hierarchy") or None}
         bounds = {name: given.pop(name) for name in _BOUNDS}
@@ -144,7 +144,7 @@ class Book:
 
     def open(self) -> Ledger | None:
         """The ledger, with the budget of the data sets that are entered in it."""
-        from discreet.ledger import Ledger
+        from discreet.ledger import Ledger  # start-up time
 
         if self.ledger is not None:
             return Ledger(self.ledger, epsilon=self.budget, delta=self.budget_delta)

@@ -40,11 +40,11 @@ def replay(
 
     Example: discreet replay query.toml --site site.toml --out table.px
     """
-    from discreet.files import written_whole
-    from discreet.release.formats.write import files_of, writer_named
-    from discreet.serve.api.replay import from_site, from_url
-    from discreet.serve.api.saved import SavedQuery
-    from discreet.serve.site.start import held_site
+    from discreet.files import written_whole  # start-up time
+    from discreet.release.formats.write import files_of, writer_named  # start-up time
+    from discreet.serve.api.replay import from_site, from_url  # start-up time
+    from discreet.serve.api.saved import SavedQuery  # start-up time
+    from discreet.serve.site.start import held_site  # start-up time
 
     if site is not None and url is not None:
         raise ParameterError("give --site or --url, not both: a table comes from one place.")

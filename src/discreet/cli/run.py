@@ -25,7 +25,7 @@ def run(
     Example: discreet run recipe.toml people.csv --codes codes.toml --id person_id
     --secret keys.secret --ledger discreet.db --out release.csv
     """
-    from discreet.recipe import Recipe
+    from discreet.recipe import Recipe  # start-up time
 
     check_out(out)
     plan = Recipe.read(recipe)

@@ -12,15 +12,15 @@ import typer
 
 from discreet.cli.common import progress_bar, say
 from discreet.cli.records import UNWEIGHTED, Hierarchies, LedgerFile, Records, Weight, with_options
-from discreet.design.release import WEIGHT
 from discreet.errors import ParameterError
 from discreet.recipe import Choice, Recipe
 from discreet.serve.policy.policy import Policy
 from discreet.serve.site.config import Server, SiteConfig
+from discreet.tables.protected import WEIGHT
 
 if TYPE_CHECKING:
     from discreet.design.formula import Margins
-    from discreet.microdata.microdata import Microdata
+    from discreet.facade.microdata import Microdata
     from discreet.serve.site.site import SiteHolder
 
 DEFAULT_METHOD = Choice("cell-key", {"D": 5, "V": 3, "js": 2})
@@ -64,8 +64,8 @@ def serve(
     Example: discreet serve survey.csv --by "region*sex" --codes codes.toml --id person_id
     --secret keys.secret --weight w --grid 100
     """
-    from discreet.serve.run import require_web
-    from discreet.serve.site.start import held_site
+    from discreet.serve.run import require_web  # start-up time
+    from discreet.serve.site.start import held_site  # start-up time
 
     require_web()
     opened = {**vars(records), "weight": weight, "hierarchies": hierarchy, "ledger": ledger}
@@ -86,10 +86,15 @@ def serve(
 
 def run_site(holder: SiteHolder, server: Server, path: Path | None = None) -> None:
     """Answer for a site until Ctrl-C; one that has a file follows it."""
-    from discreet.serve.app import make_app
-    from discreet.serve.office.office import Office
-    from discreet.serve.run import address_of, listen, serve_by_workers, serve_until_stopped
-    from discreet.serve.site.watch import Watch
+    from discreet.serve.app import make_app  # start-up time
+    from discreet.serve.office.office import Office  # start-up time
+    from discreet.serve.run import (  # start-up time
+        address_of,
+        listen,
+        serve_by_workers,
+        serve_until_stopped,
+    )
+    from discreet.serve.site.watch import Watch  # start-up time
 
     if path is None and server.workers > 1:
         raise ParameterError("several workers need a site they can read: write a site.toml.")
@@ -138,9 +143,9 @@ def _default_plan(margins: Margins, has_weights: bool, grid: float | None) -> Re
 
 def site(data: Microdata, recipe: Recipe, policy: Policy, title: str) -> SiteHolder:
     """A site of one data set that is served on the fly."""
-    from discreet.serve.data.dataset import About, Dataset
-    from discreet.serve.data.live import LiveSource
-    from discreet.serve.site.site import Site, SiteHolder
+    from discreet.serve.data.dataset import About, Dataset  # start-up time
+    from discreet.serve.data.live import LiveSource  # start-up time
+    from discreet.serve.site.site import Site, SiteHolder  # start-up time
 
     name = re.sub(r"[^a-z0-9]+", "-", data.data_set.name.lower()).strip("-") or "data"
     dataset = Dataset(name, About(title=title), LiveSource(recipe, data), policy)

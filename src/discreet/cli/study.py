@@ -37,8 +37,8 @@ def study(
 
     Example: discreet study run three-approaches --folder studies
     """
-    from discreet.studies.catalogue import STUDIES
-    from discreet.studies.model import Options
+    from discreet.studies.catalogue import STUDIES  # start-up time
+    from discreet.studies.model import Options  # start-up time
 
     if action == "list":
         lines = {key: about for key, (_, about) in STUDIES.items()}
@@ -58,9 +58,9 @@ def study(
 
 def _run(name: str, options: Options, folder: Path, json: bool) -> Study:
     """Run one study, write its page, and say what came out."""
-    from discreet.studies.catalogue import run_study
-    from discreet.studies.page import write_page
-    from discreet.studies.text import study_text
+    from discreet.studies.catalogue import run_study  # start-up time
+    from discreet.studies.page import write_page  # start-up time
+    from discreet.studies.text import study_text  # start-up time
 
     with progress_bar():
         found = run_study(name, options)

@@ -16,7 +16,7 @@ from discreet.files import ending_of
 MIXED = "mixed"
 
 if TYPE_CHECKING:
-    from discreet.microdata.microdata import Microdata
+    from discreet.facade.microdata import Microdata
     from discreet.synthesize.result import Synthetic
 
 Model = Annotated[
@@ -94,7 +94,7 @@ def synthesize(
     Example: discreet synthesize people.parquet --model "income + tax ~ local(age) + shared(region)"
     --method hybrid --clusters 8 --secret keys.secret --out synthetic.parquet
     """
-    from discreet.synthesize.synthesize import synthesize as make
+    from discreet.synthesize.synthesize import synthesize as make  # start-up time
 
     _check_options(method, out, report, seed)
     data = replace(records, secret=secret).open(source)
@@ -150,9 +150,9 @@ def _size_or_column(clusters: str | None) -> str | int | None:
 
 
 def _write_report(data: Microdata, made: Synthetic, report: Path, options: dict[str, Any]) -> None:
-    from discreet.assess.assess import assess
-    from discreet.assess.report.preserved import write_preserved
-    from discreet.synthesize.preserved import Preserved
+    from discreet.assess.assess import assess  # start-up time
+    from discreet.assess.report.preserved import write_preserved  # start-up time
+    from discreet.synthesize.preserved import Preserved  # start-up time
 
     assessment = assess(data, made, **options)
     write_preserved(Preserved.of(data, made), report, made.statement.text, assessment)

@@ -39,9 +39,9 @@ def tabulate(
     Example: discreet tabulate firms.csv --by "activity*region" --value turnover
     --contributor enterprise --out table.parquet
     """
-    from discreet.design.magnitude import Negative
-    from discreet.design.storage import check_table_name
-    from discreet.design.support import Support
+    from discreet.design.support import Support  # start-up time
+    from discreet.tables.magnitude import Negative  # start-up time
+    from discreet.tables.storage import check_table_name  # start-up time
 
     check_table_name(out)
     data = records.open(source, hierarchies=hierarchy)

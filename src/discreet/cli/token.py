@@ -32,8 +32,8 @@ def token(
 
     Example: discreet token add ann --role custodian --site site.toml
     """
-    from discreet.serve.office.accounts.tokens import add_token, revoke_token
-    from discreet.serve.office.office import store_of
+    from discreet.serve.office.accounts.tokens import add_token, revoke_token  # start-up time
+    from discreet.serve.office.office import store_of  # start-up time
 
     with closing(store_of(site)) as store:
         if action == "list":
@@ -50,7 +50,7 @@ def token(
 
 
 def _list(store: Store, json: bool) -> None:
-    from discreet.serve.office.accounts.tokens import all_tokens
+    from discreet.serve.office.accounts.tokens import all_tokens  # start-up time
 
     found = [
         {"name": t.name, "role": str(t.role), "since": t.time.isoformat(timespec="seconds")}

@@ -3,7 +3,7 @@ r"""The one home of the linear model of a table, :math:`z = X^\top y`."""
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from discreet.design.structured import StructuredDesign
 
 Cell = dict[str, str]
+
+# Kinds of designs lie above this file, but every design can make one of another kind.
+# The room's front door, `discreet.design`, enters how.
+MAKERS: dict[str, Callable[..., Any]] = {}
 
 
 class Restricted(NamedTuple):
@@ -66,9 +70,8 @@ class Design(ABC):
           margins: A formula, or a list of tuples of names.
           structural_zeros: Combinations that cannot occur, as {variable: codes}.
         """
-        from discreet.design.assembly import complete_design
-
-        return complete_design(axes_of(variables), margins, structural_zeros)
+        made: Design = MAKERS["complete"](axes_of(variables), margins, structural_zeros)
+        return made
 
     @staticmethod
     def sparse(
@@ -83,16 +86,14 @@ class Design(ABC):
           margins: As for `product`.
           codes: For each variable the leaf positions of the inner cells.
         """
-        from discreet.design.sparse import SparseDesign
-
-        return SparseDesign(axes_of(variables), margins, codes)
+        made: Design = MAKERS["chosen"](axes_of(variables), margins, codes)
+        return made
 
     @staticmethod
     def from_matrix(X: Any) -> Design:
         """Any 0/1 matrix, inner × published, when there is no structure to use."""
-        from discreet.design.general import MatrixDesign
-
-        return MatrixDesign(X)
+        made: Design = MAKERS["matrix"](X)
+        return made
 
     def aggregate(self, y: Array) -> Array:
         r"""Published cells :math:`X^\top y`; whole numbers stay whole numbers."""

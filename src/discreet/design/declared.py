@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -16,7 +16,13 @@ from discreet.design.formula import Margins
 from discreet.design.product import ProductDesign
 from discreet.design.sparse import SparseDesign
 from discreet.design.structured import StructuredDesign
-from discreet.design.support import Possible, is_worth_a_pass, n_possible, possible_cells
+from discreet.design.support import (
+    Possible,
+    declared_masks,
+    is_worth_a_pass,
+    n_possible,
+    possible_cells,
+)
 
 
 class DeclaredDesign(SparseDesign):
@@ -87,3 +93,11 @@ class DeclaredDesign(SparseDesign):
     def _index(self) -> list[Whole32]:  # type: ignore[override]  # likewise
         listed = SparseDesign.within(self, self._codes, occurring=False)
         return listed._index
+
+
+def complete_design(
+    axes: Sequence[Axis], margins: Margins, structural_zeros: Sequence[Mapping[str, Any]]
+) -> StructuredDesign:
+    """The full crossing but for structural zeros."""
+    masks = declared_masks(axes, structural_zeros)
+    return DeclaredDesign(axes, margins, masks) if masks else ProductDesign(axes, margins)

@@ -7,15 +7,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from discreet.design.codes import canonical, nearest_codes
 from discreet.design.formats import files, hrc, nested, sdmx, tables
 from discreet.design.formats.tree import Tree, children_of, depths_of, quoted, reading_order
+from discreet.design.nesting import Nesting, find_nesting
 from discreet.errors import CodeError, ParameterError, UnknownNameError
-
-if TYPE_CHECKING:
-    from discreet.design.nesting import Nesting
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -184,9 +182,7 @@ class Hierarchy:
 
         See `discreet.design.nesting.find_nesting`.
         """
-        from discreet.design.nesting import find_nesting
-
-        return find_nesting(frame, columns, root)
+        return find_nesting(frame, columns, root, of_tree=Hierarchy.of_tree)
 
     def to_dict(self) -> dict[str, Any]:
         """Nested dicts, with a list where all children are leaves."""

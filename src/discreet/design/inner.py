@@ -14,8 +14,8 @@ from discreet.design.axis import Axis
 from discreet.design.base import Design
 from discreet.design.codes import canonical
 from discreet.design.fused.links import Link
-from discreet.design.product import LARGEST_DENSE
 from discreet.design.structured import StructuredDesign
+from discreet.design.support import LARGEST_DENSE
 from discreet.errors import DesignError
 from discreet.files import PARQUET, ending_of, written_whole
 

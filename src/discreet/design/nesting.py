@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -13,11 +13,11 @@ from discreet.arrays import Index, Mask, Whole32
 from discreet.design.codes import canonical_array, natural_order
 from discreet.design.formats.frames import chosen_columns, distinct_rows
 from discreet.design.formats.tables import tree_of_rows
-from discreet.design.frames import open_frame
-from discreet.design.hierarchy import Hierarchy
+from discreet.frames import open_frame
 
 if TYPE_CHECKING:
-    pass
+    from discreet.design.formats.tree import Tree
+    from discreet.design.hierarchy import Hierarchy
 
 LARGEST = 100_000
 """Columns with more categories are taken for identifiers or measurements."""
@@ -26,7 +26,7 @@ _NEARLY = 0.05
 
 
 @dataclass(frozen=True)
-class Nesting(Mapping[str, list[Hierarchy]]):
+class Nesting(Mapping[str, "list[Hierarchy]"]):
     """Finest variable to its hierarchies; printed, it is a report.
 
     Args:
@@ -68,7 +68,11 @@ def _sizes(tree: Hierarchy) -> str:
 
 
 def find_nesting(
-    frame: object, columns: Sequence[str] | None = None, root: str = "Total"
+    frame: object,
+    columns: Sequence[str] | None = None,
+    root: str = "Total",
+    *,
+    of_tree: Callable[[Tree], Hierarchy],
 ) -> Nesting:
     """Hierarchies that columns form among themselves.
 
@@ -83,6 +87,7 @@ def find_nesting(
         columns: Columns to look at; by default all but floats, times and nested values, and none
             with more than `LARGEST` categories.
         root: Code of the total.
+        of_tree: Makes a hierarchy of a tree.
 
     Cost: one pass for the distinct combinations of the columns, then k² comparisons of arrays of
     that length for k columns.
@@ -94,7 +99,8 @@ def find_nesting(
     family = _finest_with_coarser(coarser)
     chains = {variable: _chains(variable, coarser) for variable in family}
     trees = {variable: _trees(chains[variable], partitions, root) for variable in family}
-    return Nesting(chains, trees, tuple(notes))
+    hierarchies = {variable: [of_tree(tree) for tree in found] for variable, found in trees.items()}
+    return Nesting(chains, hierarchies, tuple(notes))
 
 
 @dataclass(frozen=True)
@@ -231,7 +237,7 @@ def _chains(finest: str, coarser: Mapping[str, list[str]]) -> list[tuple[str, ..
 
 def _trees(
     chains: Sequence[tuple[str, ...]], partitions: Mapping[str, _Partition], root: str
-) -> list[Hierarchy]:
+) -> list[Tree]:
     family = list(dict.fromkeys(name for chain in chains for name in chain))
     shown = _distinct_codes(family, chains[0][-1], partitions)
     return [_tree(chain, partitions, shown, root) for chain in chains]
@@ -259,7 +265,7 @@ def _tree(
     partitions: Mapping[str, _Partition],
     shown: Mapping[str, list[str]],
     root: str,
-) -> Hierarchy:
+) -> Tree:
     rows = partitions[chain[-1]].example_row
     groups = [partitions[name].group[rows] for name in chain]
     order = np.lexsort(groups[::-1])
@@ -267,4 +273,4 @@ def _tree(
         [shown[name][position] for position in group[order].tolist()]
         for name, group in zip(chain, groups, strict=True)
     ]
-    return Hierarchy.of_tree(tree_of_rows(zip(*columns, strict=True), chain, root))
+    return tree_of_rows(zip(*columns, strict=True), chain, root)

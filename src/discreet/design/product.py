@@ -18,10 +18,8 @@ from discreet.design.axis import OUTSIDE, Axis, Level
 from discreet.design.blocks import Block
 from discreet.design.formula import Margins
 from discreet.design.structured import StructuredDesign, flat_position
-from discreet.design.support import Lift, Possible
+from discreet.design.support import LARGEST_DENSE, Lift, Possible
 from discreet.errors import DesignError
-
-LARGEST_DENSE = 200_000_000
 
 
 class ProductDesign(StructuredDesign):

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from discreet.arrays import Array, Unsigned64, Whole, Whole32
 from discreet.design.axis import OUTSIDE, Axis
 from discreet.design.formula import Margins
-from discreet.design.product import LARGEST_DENSE, ProductDesign, first_of_equal
+from discreet.design.product import ProductDesign, first_of_equal
 from discreet.design.structured import StructuredDesign, ranked
-from discreet.design.support import Kind, Lift, Possible, product_masks, spread
+from discreet.design.support import LARGEST_DENSE, Kind, Lift, Possible, product_masks, spread
 from discreet.errors import DesignError
 
 

@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 
 from discreet.arrays import Array, Mask, Real, Whole, Whole32
 from discreet.design.axis import OUTSIDE, Axis, Level
-from discreet.design.base import Design, Restricted
+from discreet.design.base import MAKERS, Design, Restricted
 from discreet.design.blocks import Block, Lattice, resolve
 from discreet.design.codes import canonical
 from discreet.design.formula import Margins, Term, parse
+from discreet.design.general import assemble
 from discreet.design.support import Lift, Possible
 from discreet.errors import CodeError, DesignError, UnknownNameError, suggest
 
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     from discreet.design.fused.passes import Passes
     from discreet.design.product import ProductDesign
 
-WORTH_A_GPU = 20_000_000
-"""Inner cells from which a graphics processor saves more than its kernels take to compile."""
 _MASK_FACTOR = 8  # a crossing this many times larger than its cells is numbered by sorting
 
 
@@ -224,17 +223,10 @@ class StructuredDesign(Design):
           device: `"cpu"`, `"gpu"`, or `"auto"` for a graphics processor where there is one, this
             design has kernels for it, and the table is large enough to make up for compiling them.
         """
-        from discreet.design.fused.devices import check_device, has_gpu
-        from discreet.design.fused.gpu import GpuPass
-        from discreet.design.fused.passes import FusedPass
-
-        check_device(device)
-        if not self.has_passes:
-            raise DesignError("the structural zeros of this design are no product of small masks.")
-        is_large = self.n_inner >= WORTH_A_GPU
-        if device == "gpu" or (device == "auto" and is_large and has_gpu() and GpuPass.suits(self)):
-            return GpuPass(self, link, start, variance)
-        return FusedPass(self, link, start, variance, threads)
+        made: Passes = MAKERS["passes"](
+            self, link, start=start, variance=variance, threads=threads, device=device
+        )
+        return made
 
     @property
     def over_variables(self) -> StructuredDesign:
@@ -288,8 +280,6 @@ class StructuredDesign(Design):
 
     def matrix(self) -> csr_array:
         """The matrix X itself, sparse."""
-        from discreet.design.general import assemble
-
         self.require_dense()
         return assemble(self.n_inner, self.n_published, self.member_blocks())
 
@@ -299,9 +289,7 @@ class StructuredDesign(Design):
 
     def restricted(self, cells: Array, *, occurring: bool = False) -> Restricted:
         """The design on some inner cells; see `Design.restricted`."""
-        from discreet.design.sparse import SparseDesign
-
-        chosen = SparseDesign.within(self, self.leaf_positions(cells), occurring=occurring)
+        chosen = MAKERS["within"](self, self.leaf_positions(cells), occurring=occurring)
         places = [self.published_at(k, chosen.block_cells(k)) for k in self._block_range]
         return Restricted(chosen, np.concatenate(places))
 

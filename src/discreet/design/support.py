@@ -36,6 +36,8 @@ Kind = Literal["all", "declared", "occurring"]
 """What the support of a design is."""
 Support = Literal["all", "occurring", "listed"]
 """What may be asked for when a table is made."""
+LARGEST_DENSE = 200_000_000
+"""Inner cells that an array of all of them may have."""
 Positions = Any
 """An index array, or the slice of everything where nothing moves."""
 Public = TypeVar("Public", bound="Design", covariant=True)
@@ -85,8 +87,6 @@ class Lift(Generic[Public]):
 
     def require_inner(self) -> Positions:
         """Where the inner cells lie, or an error when the full crossing is too large."""
-        from discreet.design.product import LARGEST_DENSE
-
         if self.inner is None or self.design.n_inner > LARGEST_DENSE:
             raise DesignError(
                 "the full crossing is too large to hold its inner cells: more than "

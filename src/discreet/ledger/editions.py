@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from discreet.design.data_set import DataSet
 from discreet.errors import LedgerError
 from discreet.ledger.sketch import Sketch
+from discreet.tables.data_set import DataSet
 
 OTHER_DATA = (
     "Give the data a new edition if they changed, or a name of their own if they are other data."

@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from discreet.accounting import Cost, Total
-from discreet.design.data_set import DataSet
 from discreet.ledger.editions import Edition
 from discreet.ledger.sketch import Sketch
+from discreet.tables.data_set import DataSet
 
 _KINDS = {
     "private release": "SELECT time, name, edition, epsilon, delta, rho, step FROM costs",

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from discreet.accounting import Cost, Total
-from discreet.design.data_set import DataSet
 from discreet.errors import BudgetError, LedgerError, ParameterError
 from discreet.ledger import entries
 from discreet.ledger.editions import OTHER_DATA, Edition, check_changed, check_kept_keys, shown
 from discreet.ledger.file import LedgerFile
 from discreet.ledger.sketch import Sketch
 from discreet.ledger.text import row_line, summary_line
+from discreet.tables.data_set import DataSet
 
 AVERAGED = (
     "The noise of several such releases can be averaged away. Make further tables from the first "

@@ -6,8 +6,8 @@ import math
 from dataclasses import replace
 from typing import Any
 
-from discreet.design.data_set import Bounds
 from discreet.errors import ParameterError
+from discreet.tables.data_set import Bounds
 
 
 def changed_bounds(

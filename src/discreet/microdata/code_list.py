@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from discreet.design.assembly import Hierarchies, free_total
 from discreet.design.codes import canonical
-from discreet.design.frames import fresh_name
 from discreet.design.hierarchy import Hierarchy
 from discreet.errors import CodeError, DataError, ParameterError, UnknownNameError, suggest
+from discreet.frames import fresh_name
 from discreet.microdata.recode import Recoded, is_missing, typed
 from discreet.microdata.zeros import Trees
+from discreet.tables.assembly import Hierarchies, free_total
 
 REFUSE, DROP = "refuse", "drop"
 _WORDS = (REFUSE, DROP)

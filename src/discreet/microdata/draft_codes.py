@@ -10,7 +10,7 @@ from discreet.design.codes import MISSING, factorise, natural_order
 from discreet.errors import DataError
 from discreet.microdata.backend import fetch
 from discreet.microdata.code_list import REFUSE
-from discreet.microdata.microdata import Microdata
+from discreet.microdata.records import UnitRecords
 from discreet.progress import report
 
 _NAMES_OF_ROLES = re.compile(r"(.*[_\W])?(id|ids|pid|uuid|key|keys|rkey|weight|weights|wgt)", re.I)
@@ -43,7 +43,7 @@ class Draft:
     skipped: dict[str, str]
 
 
-def draft_code_lists(data: Microdata, max_codes: int) -> Draft:
+def draft_code_lists(data: UnitRecords, max_codes: int) -> Draft:
     """Code lists of every column that looks like a variable.
 
     Args:
@@ -65,7 +65,7 @@ def draft_code_lists(data: Microdata, max_codes: int) -> Draft:
     return Draft(_text(data.origin, entries, skipped), tuple(entries), skipped)
 
 
-def _found(data: Microdata, name: str, max_codes: int) -> tuple[list[str], str | None]:
+def _found(data: UnitRecords, name: str, max_codes: int) -> tuple[list[str], str | None]:
     """The codes of a column in their order, or the reason why it gets no code list."""
     if name not in data.dimensions:
         return [], "is the id, the weight or the key"
@@ -85,7 +85,7 @@ def _found(data: Microdata, name: str, max_codes: int) -> tuple[list[str], str |
     return natural_order({*codes, *([MISSING] if (index < 0).any() else [])}), None
 
 
-def _cells(data: Microdata, name: str, limit: int) -> Any:
+def _cells(data: UnitRecords, name: str, limit: int) -> Any:
     """Some values of a column, each with its number of records."""
     column = data.table[name]
     query = data.table.group_by(value=column).aggregate(n=data.table.count()).limit(limit)

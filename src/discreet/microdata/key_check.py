@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from discreet.arrays import Whole
-from discreet.design.uniform_keys import SAMPLED, KeyCounts, buckets_of, require_uniform
 from discreet.microdata.backend import fetch
+from discreet.microdata.expressions import whole_keys
+from discreet.tables.uniform_keys import SAMPLED, KeyCounts, buckets_of, require_uniform
 
 if TYPE_CHECKING:
-    from discreet.microdata.microdata import Microdata
+    from discreet.microdata.records import UnitRecords
 
 
 class KeyCheck:
@@ -20,18 +21,16 @@ class KeyCheck:
     def __init__(self) -> None:
         self._is_done = False
 
-    def __call__(self, data: Microdata) -> None:
+    def __call__(self, data: UnitRecords) -> None:
         """Refuse the keys of the records when they are predictable."""
         if not self._is_done:
             require_uniform(counted_keys(data), "record keys")
             self._is_done = True
 
 
-def counted_keys(data: Microdata) -> KeyCounts:
+def counted_keys(data: UnitRecords) -> KeyCounts:
     """The counts of the records' keys, in one query that returns at most 64 × 64 of them."""
     import ibis
-
-    from discreet.tabulate.ibis_engine import whole_keys
 
     table, key = data.keyed()
     rule, buckets = data.convention, buckets_of(data.convention)

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from discreet.design.frames import fresh_name
 from discreet.errors import KeysError, ParameterError
 from discreet.files import OWNER_ONLY, PARQUET, ending_of, written_whole
-from discreet.microdata.backend import attempt, duckdb
-from discreet.microdata.microdata import Microdata
+from discreet.frames import fresh_name
+from discreet.microdata.backend import duckdb
+from discreet.microdata.border import attempt
 from discreet.microdata.record_keys import RECORD_KEY, Header, header_of, random_keys
+from discreet.microdata.records import UnitRecords
 from discreet.microdata.sketch import sketch_of
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 _BATCH = 500_000
 
 
-def with_keys_in_copy(data: Microdata, path: str | Path) -> Microdata:
+def with_keys_in_copy(data: UnitRecords, path: str | Path) -> UnitRecords:
     """The records of a file with keys drawn once, in a copy that only its owner can read.
 
     Nothing tells records without ids apart but their place, which another export changes. So keys
@@ -44,13 +45,13 @@ def with_keys_in_copy(data: Microdata, path: str | Path) -> Microdata:
     backend = duckdb()
     table = attempt(lambda: backend.read_parquet(str(path)), str(path))
     rule = header_of(Path(path)).convention or data.convention
-    copy = Microdata(table, backend, data.origin, key=table.columns[-1], convention=rule)
+    copy = UnitRecords(table, backend, data.origin, key=table.columns[-1], convention=rule)
     if is_there:
         _check_same(data, copy, path)
     return copy
 
 
-def _write(data: Microdata, path: str | Path) -> None:
+def _write(data: UnitRecords, path: str | Path) -> None:
     """Each record with a key from the operating system."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -76,7 +77,7 @@ def _each(batches: Any, origin: str) -> Any:
         yield batch
 
 
-def _check_same(data: Microdata, copy: Microdata, path: str | Path) -> None:
+def _check_same(data: UnitRecords, copy: UnitRecords, path: str | Path) -> None:
     """Refuse a copy of other records; both are sketched by their engines."""
     same_columns = set(copy.columns) - {copy.key} == set(data.columns)
     if same_columns and np.array_equal(sketch_of(data).rows, sketch_of(copy).rows):

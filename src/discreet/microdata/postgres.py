@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from discreet.errors import EngineError, MissingDependencyError, ParameterError
-from discreet.microdata.backend import (
+from discreet.microdata.border import (
     Border,
     Keyed,
     engine_function,

@@ -9,9 +9,9 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from discreet.design.codes import MISSING, canonical
-from discreet.design.frames import fresh_name
 from discreet.design.hierarchy import Hierarchy
 from discreet.errors import CodeError, ParameterError, UnknownNameError
+from discreet.frames import fresh_name
 from discreet.microdata.zeros import Moves, Trees
 
 _EXACT = 2.0**53

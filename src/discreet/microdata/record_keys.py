@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from discreet.arrays import Whole
-from discreet.design.data_set import Keys
-from discreet.design.frames import fresh_name, to_arrow
-from discreet.design.keys import KeyConvention
 from discreet.errors import DataError, KeysError, UnknownNameError
 from discreet.files import OWNER_ONLY, PARQUET, ending_of, written_whole
-from discreet.microdata.backend import attempt, border, fetch, table_of
+from discreet.frames import fresh_name, to_arrow
+from discreet.microdata.backend import border, fetch, table_of
+from discreet.microdata.border import attempt
 from discreet.microdata.urls import TABLE_MARK
 from discreet.randomness import system_integers
+from discreet.tables.data_set import Keys
+from discreet.tables.keys import KeyConvention
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -16,9 +16,9 @@ import numpy as np
 from discreet.arrays import Unsigned64, Whole
 from discreet.design.base import Cell
 from discreet.design.codes import MISSING, canonical
-from discreet.design.keys import KeyConvention, convention
 from discreet.errors import KeysError
 from discreet.files import OWNER_ONLY
+from discreet.tables.keys import KeyConvention, convention
 
 FEWEST_BYTES = 32
 _DIGEST_BYTES = 8

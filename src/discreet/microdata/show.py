@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from discreet.microdata.microdata import Microdata
+    from discreet.microdata.records import UnitRecords
 
 
-def text_of(data: Microdata) -> str:
+def text_of(data: UnitRecords) -> str:
     """The columns of some records, with types and roles."""
     lines = [f"Microdata (confidential): {data.origin}"]
     lines.append(f"  data set {data.data_set.name!r}, edition {data.data_set.edition!r}")
@@ -26,7 +26,7 @@ def text_of(data: Microdata) -> str:
     return "\n".join(lines)
 
 
-def _role(data: Microdata, name: str) -> str:
+def _role(data: UnitRecords, name: str) -> str:
     bounds = data.data_set.bounds
     most = "" if bounds.weight is None else f", at most {bounds.weight:g}"
     roles = {

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from discreet.ledger.sketch import Sketch
 from discreet.microdata.backend import border, fetch
 
 if TYPE_CHECKING:
-    from discreet.ledger.sketch import Sketch
-    from discreet.microdata.microdata import Microdata
+    from discreet.microdata.records import UnitRecords
 
 BUCKETS = 16**3
 _BUCKET_DIGITS = 3
 _SEPARATOR, _MISSING = "\x1f", "\x1e"
 
 
-def sketch_of(data: Microdata) -> Sketch:
+def sketch_of(data: UnitRecords) -> Sketch:
     """A sketch of the records as they were opened: what a ledger tells editions apart by.
 
     A record is hashed with all its columns but the record key, and once more by its id alone;
@@ -28,8 +28,6 @@ def sketch_of(data: Microdata) -> Sketch:
     columns make no difference.
     Cost: one query that returns at most 8,192 sums.
     """
-    from discreet.ledger.sketch import Sketch
-
     columns = sorted(name for name in data.opened.columns if name != data.key)
     parts = [columns] if data.id is None else [columns, [data.id]]
     queries = [_sums(data, part, i) for i, part in enumerate(parts)]
@@ -40,7 +38,7 @@ def sketch_of(data: Microdata) -> Sketch:
     return Sketch(ids=vectors[1], rows=vectors[0])
 
 
-def _sums(data: Microdata, columns: Sequence[str], part: int) -> Any:
+def _sums(data: UnitRecords, columns: Sequence[str], part: int) -> Any:
     """The signed number of records in each bucket, by a hash of some columns."""
     import ibis
 

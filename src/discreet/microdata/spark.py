@@ -7,7 +7,7 @@ import shutil
 from typing import TYPE_CHECKING, Any
 
 from discreet.errors import EngineError, MissingDependencyError, ParameterError
-from discreet.microdata.backend import (
+from discreet.microdata.border import (
     Border,
     Keyed,
     attempt,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from discreet.arrays import Real, Whole
-from discreet.errors import DataError, ParameterError
+from discreet.errors import ParameterError
 from discreet.noise.lookup import pad
 
 if TYPE_CHECKING:
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     from discreet.noise.matrix import TransitionMatrix
 
+Make = Callable[..., "TransitionMatrix"]
+"""The class of matrices, which lies above this file."""
 PTABLE_COLUMNS = ("i", "j", "p", "v", "p_int_lb", "p_int_ub", "type")
 _ABOUT = "about"  # a column of our own: what the layout has no place for, on the first line
 _PEER_NAME = "table in the ptable layout"
@@ -29,24 +31,6 @@ _SAME_END = 1e-12
 ONS_LAST = 750
 ONS_PERIOD = 250
 _MAX_EXPANDED = 10_000
-
-
-def read_matrix(path: str | Path) -> TransitionMatrix:
-    """A matrix from a file: JSON, the CSV of ptable, or the CSV of the ONS."""
-    from discreet.noise.matrix import TransitionMatrix
-
-    path = Path(path)
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"cannot read the perturbation table {path}: {error}.") from None
-    if path.suffix == ".json":
-        return TransitionMatrix.from_json(text)
-    if "pcv" in text.partition("\n")[0]:
-        from pyarrow import csv
-
-        return from_ons(csv.read_csv(path))
-    return read_ptable(path)
 
 
 def to_frame(matrix: TransitionMatrix) -> pyarrow.Table:
@@ -86,10 +70,8 @@ def _peer_facts(matrix: TransitionMatrix) -> dict[str, Any]:
     return {"name": _PEER_NAME, "blocked": never_reached(matrix), "parameters": {}}
 
 
-def read_ptable(path: Path) -> TransitionMatrix:
+def read_ptable(path: Path, make: Make) -> TransitionMatrix:
     """See `TransitionMatrix.from_ptable_csv`."""
-    from discreet.noise.matrix import TransitionMatrix
-
     with path.open(newline="", encoding="utf-8") as file:
         reader = csv.DictReader(file)
         if absent := set(PTABLE_COLUMNS) - set(reader.fieldnames or ()):
@@ -102,7 +84,7 @@ def read_ptable(path: Path) -> TransitionMatrix:
     facts = _facts(texts[0].get(_ABOUT) or "{}", path) if texts else {}
     starts = np.array(facts.pop("starts", range(len(rows))))
     moves, widths = pad([rows[i] for i in starts.tolist()])
-    read = TransitionMatrix(_PEER_NAME, starts, moves, widths)
+    read = make(_PEER_NAME, starts, moves, widths)
     return replace(read, **{**_peer_facts(read), **facts})
 
 
@@ -136,10 +118,8 @@ def to_ons(matrix: TransitionMatrix, keys: int) -> pyarrow.Table:
     return pa.table({"pcv": pcv, "ckey": ckey, "pvalue": matrix.noise(pcv, ckey, keys)})
 
 
-def from_ons(frame: Any) -> TransitionMatrix:
+def from_ons(frame: Any, make: Make) -> TransitionMatrix:
     """See `TransitionMatrix.from_ons`."""
-    from discreet.noise.matrix import TransitionMatrix
-
     pcv, ckey, pvalue = _ons_columns(frame)
     keys = int(ckey.max()) + 1
     if keys not in (256, 4096):
@@ -150,7 +130,7 @@ def from_ons(frame: Any) -> TransitionMatrix:
     table[pcv, ckey] = pvalue
     moves, widths = pad([_runs(row) for row in table])
     starts = np.arange(ONS_LAST + 1)
-    read = TransitionMatrix("table in the ONS layout", starts, moves, widths, ONS_PERIOD)
+    read = make("table in the ONS layout", starts, moves, widths, ONS_PERIOD)
     return replace(read, blocked=never_reached(read))
 
 

@@ -30,7 +30,7 @@ def noise(
         raise KeysError(f"there are {n.shape} counts but {k.shape} keys; every cell needs one.")
     cuts, moves = borders(matrix, modulus, edge)
     out = np.empty(n.size, dtype=np.int64)
-    from discreet.noise.kernels import look_up
+    from discreet.noise.kernels import look_up  # start-up time: Numba
 
     flat_n, flat_k = np.ascontiguousarray(n).ravel(), np.ascontiguousarray(k).ravel()
     bad = look_up(flat_n, flat_k, modulus, matrix.starts, matrix.period, cuts, moves, out)

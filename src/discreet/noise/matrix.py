@@ -13,15 +13,18 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.arrays import Real, Whole
-from discreet.errors import DiscreetError, ParameterError
+from discreet.errors import DataError, DiscreetError, ParameterError
 from discreet.noise import checks
+from discreet.noise.audit import Audit, audit
+from discreet.noise.exchange import from_ons, read_ptable, to_frame, to_ons, write_ptable
+from discreet.noise.figure import heat_map
+from discreet.noise.lookup import noise, shuffled
 
 if TYPE_CHECKING:
     import altair
     import pyarrow
 
-    from discreet.design.keys import Edge
-    from discreet.noise.audit import Audit
+    from discreet.tables.keys import Edge
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -179,8 +182,6 @@ class TransitionMatrix:
           DataError: Counts are negative or not whole numbers.
           KeysError: Keys are missing, not whole numbers, or out of range.
         """
-        from discreet.noise.lookup import noise
-
         return noise(self, counts, keys, modulus, edge)
 
     def modified(self, threshold: float = 0.2, *, seed: int) -> TransitionMatrix:
@@ -188,8 +189,6 @@ class TransitionMatrix:
 
         Neighbouring keys then no longer give neighbouring noise.
         """
-        from discreet.noise.lookup import shuffled
-
         return shuffled(self, threshold, seed)
 
     def audit(self, epsilon: float | None = None) -> Audit:
@@ -199,20 +198,14 @@ class TransitionMatrix:
           epsilon: Where given, δ is taken at this ε; otherwise at the largest log-ratio that
             occurs between neighbours.
         """
-        from discreet.noise.audit import audit
-
         return audit(self, epsilon)
 
     def plot(self, largest: int | None = None) -> altair.Chart:
         """A heat map of deviations by true count, up to count `largest`."""
-        from discreet.noise.figure import heat_map
-
         return heat_map(self, largest)
 
     def to_frame(self) -> pyarrow.Table:
         """One line per interval: i, j, p, v, lb, ub, type; `i` is the first count of the row."""
-        from discreet.noise.exchange import to_frame
-
         return to_frame(self)
 
     def to_json(self) -> str:
@@ -237,8 +230,6 @@ class TransitionMatrix:
         A further column, `about`, holds on its first line what that layout has no place for (name,
         parameters, blocked values), so that `from_ptable_csv` gives back an equal matrix.
         """
-        from discreet.noise.exchange import write_ptable
-
         write_ptable(self, Path(path))
 
     @classmethod
@@ -247,17 +238,13 @@ class TransitionMatrix:
 
         Without the column `about`, the values `1..js` that no count leads to are blocked.
         """
-        from discreet.noise.exchange import read_ptable
-
-        return read_ptable(Path(path))
+        return read_ptable(Path(path), TransitionMatrix)
 
     def to_ons(self, keys: Literal[256, 4096] = 256) -> pyarrow.Table:
         """The layout of the ONS: one line per pcv (0 to 750) and ckey with its pvalue.
 
         Probabilities are rounded to whole keys, so mean and variance hold to about 1/keys only.
         """
-        from discreet.noise.exchange import to_ons
-
         return to_ons(self, keys)
 
     @classmethod
@@ -267,9 +254,7 @@ class TransitionMatrix:
         `noise` with a modulus equal to the number of keys gives back every pvalue; pairs that
         are absent have pvalue 0.
         """
-        from discreet.noise.exchange import from_ons
-
-        return from_ons(frame)
+        return from_ons(frame, TransitionMatrix)
 
     def __repr__(self) -> str:
         return f"<{self.name}: {len(self.starts)} rows, moves up to {self.max_move}>"
@@ -288,3 +273,19 @@ class TransitionMatrix:
         ]
         facts = (self.name, self.period, self.blocked, dict(self.parameters), self.starts.tolist())
         return json.dumps([*facts, rows])
+
+
+def read_matrix(path: str | Path) -> TransitionMatrix:
+    """A matrix from a file: JSON, the CSV of ptable, or the CSV of the ONS."""
+    path = Path(path)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"cannot read the perturbation table {path}: {error}.") from None
+    if path.suffix == ".json":
+        return TransitionMatrix.from_json(text)
+    if "pcv" in text.partition("\n")[0]:
+        from pyarrow import csv
+
+        return TransitionMatrix.from_ons(csv.read_csv(path))
+    return TransitionMatrix.from_ptable_csv(path)

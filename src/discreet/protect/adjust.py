@@ -4,25 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from discreet.arrays import Whole
-from discreet.design.method import Claims, Draws, Method
-from discreet.design.release import COUNT, Protected
-from discreet.design.statement import Statement, step_of
 from discreet.design.support import spread
-from discreet.design.table import Table
 from discreet.errors import ConfidentialError, DesignError, ParameterError
 from discreet.noise.checks import positive, whole
 from discreet.protect.adjustment import Frame, adjustment
 from discreet.protect.frame.options import at_least, by_order
 from discreet.protect.sentences import claimed, groups_not_hidden, limit, process
 from discreet.solve.integer.domain import LimitError
-
-if TYPE_CHECKING:
-    from discreet.solve.integer.problem import Found
+from discreet.solve.integer.problem import Found, cell_name
+from discreet.solve.integer.rounding import is_two_way
+from discreet.tables.method import Claims, Draws, Method
+from discreet.tables.protected import COUNT, Protected
+from discreet.tables.statement import Statement, step_of
+from discreet.tables.truth import TrueTable
 
 _SWEEPS = 4000  # over the cells of a small table
 MARGIN_FACTOR = 4.0  # how much more a cell weighs for each variable it has fewer
@@ -117,7 +116,7 @@ class Adjust:
     def _max_move(self) -> float:
         return self.method.claims.max_move if self.max_move is None else self.max_move
 
-    def __call__(self, table: Table, *, draws: Draws) -> Protected:
+    def __call__(self, table: TrueTable, *, draws: Draws) -> Protected:
         """Perturb the table by the method and adjust it."""
         perturbed = self._perturbed(table, draws)
         frame = Frame.of(table)
@@ -135,7 +134,7 @@ class Adjust:
         made = Protected.of(table.design, z, statement, y=y if shown else None)
         return replace(made, status=perturbed.status)
 
-    def search(self, table: Table, *, draws: Draws) -> Found:
+    def search(self, table: TrueTable, *, draws: Draws) -> Found:
         """The search behind the release, with a lower bound.
 
         **Confidential**: it holds what the perturbed counts and the empty cells were.
@@ -143,7 +142,7 @@ class Adjust:
         perturbed, rng = self._perturbed(table, draws), draws.generator(self, table)
         return self._found(table, Frame.of(table), perturbed, rng=rng, bounded=True)
 
-    def _perturbed(self, table: Table, draws: Draws) -> Protected:
+    def _perturbed(self, table: TrueTable, draws: Draws) -> Protected:
         perturbed = self.method(table, draws=draws)
         if perturbed.statement.privacy is not None:
             raise ConfidentialError(
@@ -164,16 +163,15 @@ class Adjust:
 
     def _found(
         self,
-        table: Table,
+        table: TrueTable,
         frame: Frame,
         perturbed: Protected,
         *,
         rng: np.random.Generator,
         bounded: bool | None = None,
     ) -> Found:
-        from discreet.solve.integer.adjustment import Nearest
-        from discreet.solve.integer.rounding import is_two_way
-        from discreet.solve.integer.search import Search
+        from discreet.solve.integer.adjustment import Nearest  # start-up time: Numba
+        from discreet.solve.integer.search import Search  # start-up time: Numba
 
         self._check_reach(table)
         problem, start = adjustment(
@@ -189,10 +187,8 @@ class Adjust:
         nearest = Nearest(search, bounded)
         return nearest(problem, start, is_network=is_two_way(table.design), rng=rng)
 
-    def _check_reach(self, table: Table) -> None:
+    def _check_reach(self, table: TrueTable) -> None:
         """Refuse a largest move that a small count cannot keep whatever the others do."""
-        from discreet.solve.integer.problem import cell_name
-
         z, least = table.z, self._min_count
         needed = np.where((z > 0) & (z < least), np.minimum(z, least - z), 0)
         if (needed > self._max_move).any():
@@ -222,7 +218,7 @@ class Adjust:
         return before.then(step_of(f"protect:{self.name}", given, said))
 
 
-def with_adjusted_margins(method: Any, table: Table, draws: Draws) -> Protected:
+def with_adjusted_margins(method: Any, table: TrueTable, draws: Draws) -> Protected:
     """A table whose inner cells are adjusted to margins that have noise of their own.
 
     A cell weighs four times as much for each variable it has fewer, so margins hardly move.
@@ -232,6 +228,6 @@ def with_adjusted_margins(method: Any, table: Table, draws: Draws) -> Protected:
     return Adjust(replace(method, margins="own"), weights=weights)(table, draws=draws)
 
 
-def _seen_from(table: Table, release: Protected) -> Whole:
+def _seen_from(table: TrueTable, release: Protected) -> Whole:
     """Released counts of the table's own published cells."""
     return np.asarray(release.z[table.design.public().published])

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from discreet.arrays import Index, Real, Whole
 from discreet.design.base import Design
-from discreet.design.table import Table
 from discreet.errors import ParameterError
-
-if TYPE_CHECKING:
-    from discreet.solve.integer.problem import Problem
+from discreet.solve.integer.domain import LARGEST, Domain, check_size
+from discreet.solve.integer.problem import Problem
+from discreet.tables.truth import TrueTable
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +30,7 @@ class Frame:
     cells: Whole
 
     @classmethod
-    def of(cls, table: Table) -> Frame:
+    def of(cls, table: TrueTable) -> Frame:
         """The cells of a table that no published zero keeps empty."""
         empty = table.design.adjoint((table.z == 0).astype(np.int64))
         rows = np.flatnonzero(empty == 0)
@@ -65,9 +63,6 @@ def adjustment(
       max_move: Largest move wanted of a published cell.
       weights: Weight of a published cell by the number of its variables; one where not given.
     """
-    from discreet.solve.integer.domain import LARGEST, Domain, check_size
-    from discreet.solve.integer.problem import Problem
-
     limited = np.isfinite(max_move)
     if limited:
         perturbed = np.clip(perturbed, truth - int(max_move), truth + int(max_move))
@@ -89,7 +84,7 @@ def adjustment(
 
 def _fitted(frame: Frame, perturbed: Whole) -> Real:
     """Inner cells from a fit, where they are not published themselves."""
-    from discreet.solve.least_squares.least_squares import LeastSquares
+    from discreet.solve.least_squares.least_squares import LeastSquares  # start-up time: Numba
 
     return np.maximum(LeastSquares()(frame.design, perturbed.astype(np.float64)).y, 0.0)
 

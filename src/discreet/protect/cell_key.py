@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from discreet.arrays import Whole
-from discreet.design.keys import Edge, KeyConvention, convention
-from discreet.design.method import Draws
 from discreet.errors import KeysError, ParameterError
 from discreet.noise.matrix import TransitionMatrix
 from discreet.protect.cells import Cells
 from discreet.protect.frame.fold import folded_noise
 from discreet.protect.frame.keyed_noise import KeyedNoise, matrix_parameters, noise_by_key
+from discreet.tables.keys import Edge, KeyConvention, convention
+from discreet.tables.method import Draws
 
 
 @dataclass(frozen=True)

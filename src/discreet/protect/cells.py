@@ -10,11 +10,11 @@ import numpy as np
 
 from discreet.arrays import Array, Mask, Real, Whole
 from discreet.design.base import Design
-from discreet.design.release import WEIGHT
 from discreet.design.support import Lift
-from discreet.design.table import Table
-from discreet.design.values import CellValues
 from discreet.errors import DesignError
+from discreet.tables.protected import WEIGHT
+from discreet.tables.truth import TrueTable
+from discreet.tables.values import CellValues
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +27,7 @@ class Cells:
       grid: What one step of the noise stands for where weighted counts are published.
     """
 
-    table: Table
+    table: TrueTable
     are_inner: bool = False
     grid: float | None = None
 
@@ -97,7 +97,7 @@ def nearest_whole(values: Real) -> Whole:
     return np.floor(values + 0.5).astype(np.int64)
 
 
-def on_public_support(table: Table, *, with_inner: bool = False) -> Table:
+def on_public_support(table: TrueTable, *, with_inner: bool = False) -> TrueTable:
     """The table on the full crossing when its support was read from the records.
 
     Args:
@@ -107,7 +107,7 @@ def on_public_support(table: Table, *, with_inner: bool = False) -> Table:
     return lifted(table, table.design.public(), with_inner=with_inner)
 
 
-def lifted(table: Table, lift: Lift[Design], *, with_inner: bool) -> Table:
+def lifted(table: TrueTable, lift: Lift[Design], *, with_inner: bool) -> TrueTable:
     """The table on another design, with nothing in the cells that this one adds."""
     if lift.design is table.design:
         return table

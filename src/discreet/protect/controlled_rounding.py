@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from discreet.design.method import Claims, Draws
-from discreet.design.release import Protected
-from discreet.design.statement import Statement
-from discreet.design.table import Table
 from discreet.noise.checks import whole
 from discreet.protect.sentences import claimed, groups_not_hidden, multiples_of, process
 from discreet.protect.statements import statement_of
-
-if TYPE_CHECKING:
-    from discreet.solve.integer.problem import Found
+from discreet.solve.integer.problem import Found
+from discreet.solve.integer.rounding import controlled_multiples
+from discreet.tables.method import Claims, Draws
+from discreet.tables.protected import Protected
+from discreet.tables.statement import Statement
+from discreet.tables.truth import TrueTable
 
 
 @dataclass(frozen=True)
@@ -56,19 +55,17 @@ class ControlledRounding:
         blocked = tuple(range(1, self.base))
         return Claims(additive=True, unbiased=False, keeps_zeros=True, blocked=blocked)
 
-    def __call__(self, table: Table, *, draws: Draws) -> Protected:
+    def __call__(self, table: TrueTable, *, draws: Draws) -> Protected:
         """Round the table."""
         found = self.search(table, rng=draws.generator(self, table))
         y = found.y if table.design.shows_inner_cells else None
         return Protected.of(table.design, found.z, self._statement(), y=y)
 
-    def search(self, table: Table, *, rng: np.random.Generator) -> Found:
+    def search(self, table: TrueTable, *, rng: np.random.Generator) -> Found:
         """The rounding behind the release; its deviations are in steps of the base.
 
         **Confidential**: it tells how many published cells left the multiples next to them.
         """
-        from discreet.solve.integer.rounding import controlled_multiples
-
         return controlled_multiples(table.design, table.y, self.base, rng=rng)
 
     def _statement(self) -> Statement:

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from discreet.arrays import Whole
-from discreet.design.method import Draws
-from discreet.design.statement import PrivacyStatement
 from discreet.protect.frame.budget import GaussianShare, Unit
 from discreet.protect.frame.privacy import gaussian_privacy, largest_delta
 from discreet.protect.frame.private_noise import PrivateNoise
 from discreet.protect.opendp_source import gaussian_scale_for
+from discreet.tables.method import Draws
+from discreet.tables.statement import PrivacyStatement
 
 
 @dataclass(frozen=True)

@@ -10,14 +10,14 @@ from typing import ClassVar
 import numpy as np
 
 from discreet.arrays import Real, Whole
-from discreet.design.method import Claims, Draws
-from discreet.design.statement import PrivacyStatement
-from discreet.design.table import Table
 from discreet.noise.checks import whole
 from discreet.protect.frame.budget import LaplaceShare, Unit
 from discreet.protect.frame.privacy import check_delta, laplace_privacy, largest_delta, smallest_cap
 from discreet.protect.frame.private_noise import PrivateNoise
 from discreet.protect.opendp_source import scale_for
+from discreet.tables.method import Claims, Draws
+from discreet.tables.statement import PrivacyStatement
+from discreet.tables.truth import TrueTable
 
 _LEAST_SEEN = 2**-50
 
@@ -91,7 +91,7 @@ class DiscreteLaplace(PrivateNoise[LaplaceShare]):
         check_delta(times * found.delta, largest, lambda: smallest_cap(shares, largest / times))
         return found
 
-    def cell_law(self, table: Table, position: int) -> tuple[Whole, Real] | None:
+    def cell_law(self, table: TrueTable, position: int) -> tuple[Whole, Real] | None:
         """Noise of one published cell and its probabilities; `None` where it is a sum."""
         if not self.publication.is_plain:
             return None

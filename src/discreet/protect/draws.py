@@ -10,14 +10,14 @@ import numpy as np
 
 from discreet.arrays import Whole
 from discreet.design.base import Cell
-from discreet.design.canonical import margin_codes, table_digest
-from discreet.design.keys import KeyConvention, convention
-from discreet.design.table import Table
 from discreet.digests import digest
 from discreet.errors import KeysError
 from discreet.protect.opendp_source import gaussian_noise, laplace_noise
 from discreet.protect.seeded_noise import seeded_gaussian, seeded_laplace
 from discreet.randomness import stream
+from discreet.tables.canonical import margin_codes, table_digest
+from discreet.tables.keys import KeyConvention, convention
+from discreet.tables.truth import TrueTable
 
 MIXED_KEYS = 2**32
 """Keyed hashes of cell keys lie below this."""
@@ -30,7 +30,7 @@ class SecretDraws:
     same table has the same release whenever it is made, and no other table shares its noise.
     """
 
-    def generator(self, method: Any, table: Table) -> np.random.Generator:
+    def generator(self, method: Any, table: TrueTable) -> np.random.Generator:
         """The generator of this method on this table."""
         if table.secret is None:
             raise KeysError(
@@ -62,7 +62,7 @@ class SeededDraws:
         self.seed, self.name = seed, name
         self._noise = stream(seed, f"{name}:noise")
 
-    def generator(self, method: Any, table: Table) -> np.random.Generator:
+    def generator(self, method: Any, table: TrueTable) -> np.random.Generator:
         """The stream of this method, the same for all its settings."""
         return stream(self.seed, f"{self.name}:{method.name}")
 
@@ -74,7 +74,7 @@ class SeededDraws:
         """Discrete Gaussian noise from a stream."""
         return seeded_gaussian(self._noise, n, scale)
 
-    def table(self, table: Table) -> Table:
+    def table(self, table: TrueTable) -> TrueTable:
         """The table as if its records had other keys and its custodian another secret."""
         fresh = table.rekeyed(stream(self.seed, f"{self.name}:keys"))
         return fresh.with_secret(SeededSecret(self.seed, self.name))
@@ -111,7 +111,7 @@ class SeededSecret:
         return f"{self.seed}:{self.name}"
 
 
-def release_digest(method: Any, table: Table) -> bytes:
+def release_digest(method: Any, table: TrueTable) -> bytes:
     """What tells a table-wise release from others: data set, edition, method and counts.
 
     The table is in canonical order, and so are its margins: the way it was asked for does not

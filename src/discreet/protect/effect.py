@@ -11,9 +11,9 @@ import numpy as np
 from discreet.arrays import Array, Index, Real, Whole
 from discreet.design.base import Design
 from discreet.design.formula import Margins
-from discreet.design.release import Protected
-from discreet.design.table import Table
 from discreet.errors import DesignError
+from discreet.tables.protected import Protected
+from discreet.tables.truth import TrueTable
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -86,7 +86,7 @@ class Effect:
         )
 
 
-def effect(table: Table, release: Protected, margins: Margins | None = None) -> Effect:
+def effect(table: TrueTable, release: Protected, margins: Margins | None = None) -> Effect:
     """True and protected counts of the non-empty cells of any margins of the inner cells.
 
     **Confidential.** The margins need not be among the published ones, so that it shows what

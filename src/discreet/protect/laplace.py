@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from discreet.arrays import Real
-from discreet.design.method import Draws
-from discreet.design.statement import PrivacyStatement, Sentence
 from discreet.errors import ParameterError
 from discreet.protect.frame.budget import LaplaceShare, Unit
 from discreet.protect.frame.privacy import laplace_privacy
 from discreet.protect.frame.private_noise import PrivateNoise
 from discreet.protect.opendp_source import scale_for
 from discreet.protect.sentences import may_be_negative
+from discreet.tables.method import Draws
+from discreet.tables.statement import PrivacyStatement, Sentence
 
 GRID = 2**20
 """Noise is drawn in steps of one part in this many, so that whole-number arithmetic is exact."""

@@ -9,9 +9,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from discreet.arrays import Real, Whole
-from discreet.design.method import Claims, Draws
-from discreet.design.statement import Sentence
-from discreet.design.table import Table
 from discreet.errors import ParameterError
 from discreet.noise.allocate import allocate, controlled_flows
 from discreet.noise.checks import positive, whole, within
@@ -21,6 +18,9 @@ from discreet.noise.pram import invariant_pram, large_table, pram, small_table
 from discreet.protect.cells import Cells
 from discreet.protect.frame.keyed_noise import KeyedNoise, matrix_parameters, noise_by_draw
 from discreet.protect.sentences import limit, process
+from discreet.tables.method import Claims, Draws
+from discreet.tables.statement import Sentence
+from discreet.tables.truth import TrueTable
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ class Pram(KeyedNoise):
             return invariant_matrix(self.matrix, counts, self.alpha)
         return invariant_pram(counts, self.epsilon, self.cap, self.alpha)
 
-    def cell_law(self, table: Table, position: int) -> tuple[Whole, Real] | None:
+    def cell_law(self, table: TrueTable, position: int) -> tuple[Whole, Real] | None:
         """Deviations of one published cell and their probabilities; `None` where not fixed."""
         if self.realised or not self.invariant:
             return None if self.realised else super().cell_law(table, position)

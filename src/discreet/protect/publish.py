@@ -4,25 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from discreet import __version__, registry
-from discreet.design.canonical import (
-    as_requested,
-    canonical_order,
-    canonical_table,
-    table_digest,
-)
-from discreet.design.data_set import UNNAMED
-from discreet.design.method import Draws, Method
-from discreet.design.release import COUNT, VALUE, WEIGHT, Protected, Release
-from discreet.design.table import Table
 from discreet.digests import digest
 from discreet.errors import ParameterError
 from discreet.ledger import Cost, Ledger
 from discreet.ledger.ledger import AVERAGED
 from discreet.protect.draws import SecretDraws, release_digest
 from discreet.protect.sentences import data_step, follows_truth
+from discreet.tables.canonical import as_requested, canonical_order, canonical_table, table_digest
+from discreet.tables.data_set import UNNAMED
+from discreet.tables.method import Draws, Method
+from discreet.tables.protected import COUNT, VALUE, WEIGHT, Protected
+from discreet.tables.public import PublicTable
+from discreet.tables.truth import TrueTable
+
+AnyTable = TypeVar("AnyTable", bound=TrueTable)
 
 SOURCES = ("keys", "table", "system")
 _REMEDY = {
@@ -37,14 +35,14 @@ _SUBTRACTED = (
 
 
 def publish(
-    table: Table,
+    table: TrueTable,
     method: Method | str,
     parameters: Mapping[str, Any],
     *,
     unit: str | None,
     ledger: Any,
     again: bool,
-) -> Release:
+) -> PublicTable:
     """A release of the table; see `Table.protect`.
 
     What the custodian's ledger must know is entered before the release is returned, so that a
@@ -63,10 +61,10 @@ def publish(
         book.spend(table.data_set, cost, _entry(chosen))
     first = data_step(table, chosen, is_counted=book is not None, number=number)
     statement = replace(protected.statement.preceded(first), version=__version__)
-    return Release.holding(replace(protected, statement=statement))
+    return PublicTable.wrap(replace(protected, statement=statement))
 
 
-def run(method: Method, table: Table, draws: Draws) -> Protected:
+def run(method: Method, table: TrueTable, draws: Draws) -> Protected:
     """The method's result; one that draws for the whole table works on it in canonical order."""
     if method.source not in SOURCES:
         raise ParameterError(
@@ -79,7 +77,7 @@ def run(method: Method, table: Table, draws: Draws) -> Protected:
     return as_requested(chosen(ordered, draws=draws), table.design)
 
 
-def in_canonical_order(method: Method, table: Table) -> tuple[Table, Method]:
+def in_canonical_order(method: Method, table: TrueTable) -> tuple[TrueTable, Method]:
     """The table in canonical order, and the method with its arrays in the same."""
     order = canonical_order(table.design)
     if order is None:
@@ -106,7 +104,7 @@ def built(method: Method | str, parameters: Mapping[str, Any]) -> Method:
     return method
 
 
-def in_unit(table: Table, method: Method, unit: str | None) -> Table:
+def in_unit(table: AnyTable, method: Method, unit: str | None) -> AnyTable:
     """The table with what is to be published of it.
 
     Raises:
@@ -173,7 +171,7 @@ def _ledger(given: Any) -> Ledger | None:
     return given if given is None or isinstance(given, Ledger) else Ledger(given)
 
 
-def _registered(book: Ledger | None, method: Method, table: Table, again: bool) -> int | None:
+def _registered(book: Ledger | None, method: Method, table: TrueTable, again: bool) -> int | None:
     """Enter the edition, its counts and a table-wise release; returns the release's number."""
     if book is None:
         return None

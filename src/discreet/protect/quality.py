@@ -9,17 +9,17 @@ from typing import Any, ClassVar
 import numpy as np
 
 from discreet.arrays import Index, Real, Whole
-from discreet.design.method import Claims, Draws, Method
-from discreet.design.release import COUNT, Protected
-from discreet.design.show import NO_QUALITY
-from discreet.design.statement import Sentence, step_of
-from discreet.design.table import Table
 from discreet.errors import ConfidentialError, DesignError, KeysError, ParameterError
 from discreet.noise.checks import is_number, whole
 from discreet.protect.cells import Cells, on_public_support
 from discreet.protect.draws import MIXED_KEYS
 from discreet.protect.frame.zeros import keys_of, keys_with_zeros
 from discreet.protect.sentences import limit, process
+from discreet.tables.method import Claims, Draws, Method
+from discreet.tables.protected import COUNT, Protected
+from discreet.tables.show import NO_QUALITY
+from discreet.tables.statement import Sentence, step_of
+from discreet.tables.truth import TrueTable
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class Quality:
         """How many times as often a class is shown for one deviation as for another, at most."""
         return 1 + self.n_classes * self.keep / (1 - self.keep)
 
-    def __call__(self, table: Table, *, draws: Draws) -> Protected:
+    def __call__(self, table: TrueTable, *, draws: Draws) -> Protected:
         """Protect the table and say how good its cells are."""
         protected = self.method(table, draws=draws)
         _check_protected(protected)
@@ -125,7 +125,7 @@ class Quality:
         observed = seen / max(seen.sum(), 1)
         return np.asarray((observed - (1 - self.keep) / self.n_classes) / self.keep)
 
-    def _uniform(self, cells: Cells, table: Table, draws: Draws) -> Real:
+    def _uniform(self, cells: Cells, table: TrueTable, draws: Draws) -> Real:
         """A number in [0, 1) for every cell, the same for the same records."""
         if self.source != "keys":
             rng = draws.generator(self, table)

@@ -5,27 +5,27 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from discreet.arrays import Index, Real, Whole
 from discreet.design.base import Design
 from discreet.design.formula import Margins
-from discreet.design.method import Claims, Draws
-from discreet.design.product import LARGEST_DENSE
-from discreet.design.release import Protected
-from discreet.design.statement import Statement
-from discreet.design.table import Table
+from discreet.design.support import LARGEST_DENSE
 from discreet.errors import ParameterError
 from discreet.noise.checks import is_number, positive, whole
 from discreet.protect.effect import over_support
 from discreet.protect.frame.options import at_least, by_order
 from discreet.protect.sentences import claimed, groups_not_hidden, limit, process
 from discreet.protect.statements import statement_of
-
-if TYPE_CHECKING:
-    from discreet.solve.integer.problem import Found, Problem
+from discreet.solve.integer.domain import LARGEST, Domain, LimitError
+from discreet.solve.integer.problem import Found, Problem, cell_name
+from discreet.solve.integer.rounding import systematic
+from discreet.tables.method import Claims, Draws
+from discreet.tables.protected import Protected
+from discreet.tables.statement import Statement
+from discreet.tables.truth import TrueTable
 
 _AMONG = {1: "in cells of at most one variable", 2: "in cells of more variables"}
 
@@ -99,23 +99,21 @@ class Safe:
     @property
     def reach(self) -> int:
         """How far an inner cell may move, as a whole number."""
-        from discreet.solve.integer.domain import LARGEST
-
         wanted = self.min_count if self.max_move is None else self.max_move
         return int(min(wanted, LARGEST))
 
-    def __call__(self, table: Table, *, draws: Draws) -> Protected:
+    def __call__(self, table: TrueTable, *, draws: Draws) -> Protected:
         """Protect the table; its inner cells become part of the release."""
         y = np.zeros(table.design.n_inner, dtype=np.int64)
         y[np.flatnonzero(table.y)] = self.search(table, rng=draws.generator(self, table)).y
         return _on_public_support(table.design, y, self._statement())
 
-    def search(self, table: Table, *, rng: np.random.Generator) -> Found:
+    def search(self, table: TrueTable, *, rng: np.random.Generator) -> Found:
         """The search behind the release, on the non-empty inner cells.
 
         **Confidential**: it holds deviations from the truth.
         """
-        from discreet.solve.integer.search import Search
+        from discreet.solve.integer.search import Search  # start-up time: Numba
 
         support = np.flatnonzero(table.y)
         problem = self._problem(table, support)
@@ -123,10 +121,7 @@ class Safe:
         search = Search(proposals=self.proposals, seconds=self.seconds)
         return search(problem, start, rng=rng)
 
-    def _problem(self, table: Table, support: Index) -> Problem:
-        from discreet.solve.integer.domain import LARGEST, Domain
-        from discreet.solve.integer.problem import Problem
-
+    def _problem(self, table: TrueTable, support: Index) -> Problem:
         design, order = over_support(table.design, support, self.controlled)
         y = table.y[support]
         target = design.aggregate(y)
@@ -154,9 +149,6 @@ class Safe:
 
     def _check_bounds(self, design: Design, target: Whole, bound: Real) -> None:
         """Refuse a bound that a single cell cannot keep whatever the others do."""
-        from discreet.solve.integer.domain import LimitError
-        from discreet.solve.integer.problem import cell_name
-
         small = (target > 0) & (target < self.min_count)
         least = np.where(small, np.minimum(target, self.min_count - target), 0)
         broken = np.flatnonzero(least > bound)
@@ -220,8 +212,6 @@ def _looked_up(values: Mapping[int, float], order: Whole, other: float) -> Real:
 
 def _start(y: Whole, min_count: int, rng: np.random.Generator) -> Whole:
     """Small counts become 0 or `min_count` by chance, so that their sum hardly changes."""
-    from discreet.solve.integer.rounding import systematic
-
     small = np.flatnonzero(y < min_count)
     start = y.copy()
     start[small] = min_count * systematic(y[small] / min_count, rng)

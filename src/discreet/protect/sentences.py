@@ -15,10 +15,10 @@ from typing import Any, Protocol
 import numpy as np
 
 from discreet.arrays import Array, Real
-from discreet.design.data_set import DataSet, SecretLike
-from discreet.design.method import Claims
-from discreet.design.release import COUNT, WEIGHT, CellStatus, Protected
-from discreet.design.statement import Sentence, Step, step_of
+from discreet.tables.data_set import DataSet, SecretLike
+from discreet.tables.method import Claims
+from discreet.tables.protected import COUNT, WEIGHT, CellStatus, Protected
+from discreet.tables.statement import Sentence, Step, step_of
 
 LEAST_P = 1e-6
 """Predicates about averages reject at this probability."""

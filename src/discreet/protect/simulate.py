@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from discreet.design.method import Method
-from discreet.design.release import Trial
-from discreet.design.table import Table
 from discreet.protect.draws import SeededDraws
 from discreet.protect.publish import built, in_unit, run
+from discreet.tables.method import Method
+from discreet.tables.public import Experiment
+from discreet.tables.truth import TrueTable
 
 
 def simulate(
-    table: Table,
+    table: TrueTable,
     method: Method | str,
     parameters: Mapping[str, Any],
     *,
     seed: int,
     unit: str | None = None,
     name: str = "simulate",
-) -> Trial:
+) -> Experiment:
     """A trial of the method on the table; see `Table.simulate`.
 
     Neither ledger nor register is touched, and neither the table's keys nor its secret are used.
@@ -34,4 +34,4 @@ def simulate(
       name: What tells this experiment from others under the same seed.
     """
     chosen, draws = built(method, parameters), SeededDraws(seed, name)
-    return Trial.holding(run(chosen, draws.table(in_unit(table, chosen, unit)), draws))
+    return Experiment.wrap(run(chosen, draws.table(in_unit(table, chosen, unit)), draws))

@@ -12,10 +12,6 @@ from scipy import sparse
 
 from discreet.arrays import Index, Mask, Real, Whole
 from discreet.design.base import Design
-from discreet.design.method import Claims, Draws
-from discreet.design.release import Protected
-from discreet.design.statement import Statement
-from discreet.design.table import Table
 from discreet.errors import InfeasibleError, ParameterError
 from discreet.noise.checks import whole
 from discreet.protect.frame.options import at_least, by_order, numbers, whole_numbers
@@ -27,6 +23,10 @@ from discreet.solve.integer.greedy import choose_cells
 from discreet.solve.integer.problem import Problem
 from discreet.solve.integer.rounding import systematic
 from discreet.solve.integer.search import Search
+from discreet.tables.method import Claims, Draws
+from discreet.tables.protected import Protected
+from discreet.tables.statement import Statement
+from discreet.tables.truth import TrueTable
 
 Weights = Mapping[int, float] | Real
 _MOST_SWEEPS = 4000
@@ -137,7 +137,7 @@ class SmallCountRounding:
         """Counts from here on are not small."""
         return self.base if self.max_round is None else self.max_round + 1
 
-    def __call__(self, table: Table, *, draws: Draws) -> Protected:
+    def __call__(self, table: TrueTable, *, draws: Draws) -> Protected:
         """Protect the table; rounded inner cells are released only where all of them were."""
         inner = self.inner(table, rng=draws.generator(self, table))
         z, y = table.design.aggregate(inner), inner if self.force_inner else None
@@ -162,7 +162,7 @@ class SmallCountRounding:
             pre_difference=None if self.pre_difference is None else self.pre_difference[published],
         )
 
-    def further(self, table: Table, inner: Whole, *, rng: np.random.Generator) -> Whole:
+    def further(self, table: TrueTable, inner: Whole, *, rng: np.random.Generator) -> Whole:
         """Rounded inner cells for another table, where those that were changed before stay.
 
         **Confidential.** Tables made from the result agree with those made from `inner` as far as
@@ -171,7 +171,7 @@ class SmallCountRounding:
         changed = np.where(inner != table.y, inner, -1)
         return replace(self, pre_rounded=changed).inner(table, rng=rng)
 
-    def inner(self, table: Table, *, rng: np.random.Generator) -> Whole:
+    def inner(self, table: TrueTable, *, rng: np.random.Generator) -> Whole:
         """The rounded inner cells. **Confidential**: most of them are true.
 
         Few cells are rounded greedily, and by searches of several kinds; a search's result is
@@ -190,7 +190,9 @@ class SmallCountRounding:
                 best = other
         return best
 
-    def _passes(self, table: Table, first: Mask, plan: _Plan, rng: np.random.Generator) -> Whole:
+    def _passes(
+        self, table: TrueTable, first: Mask, plan: _Plan, rng: np.random.Generator
+    ) -> Whole:
         """Round the first cells, then those of published cells that have become small."""
         kept = self._kept(table.y)
         y = table.y if self.pre_rounded is None else np.where(kept, self.pre_rounded, table.y)
@@ -207,14 +209,14 @@ class SmallCountRounding:
             "publish fewer cells."
         )
 
-    def _is_better(self, table: Table, one: Whole, other: Whole) -> bool:
+    def _is_better(self, table: TrueTable, one: Whole, other: Whole) -> bool:
         """Whether one rounding has less loss, and no larger maximum or Hellinger distance."""
         ours, theirs = self._judged(table, one), self._judged(table, other)
         return ours[0] < theirs[0] - 1e-9 and all(
             a <= b + 1e-9 for a, b in zip(ours, theirs, strict=True)
         )
 
-    def _judged(self, table: Table, y: Whole) -> tuple[float, float, float]:
+    def _judged(self, table: TrueTable, y: Whole) -> tuple[float, float, float]:
         """Loss, largest deviation and squared Hellinger distance."""
         z, weights = table.design.aggregate(y), self._weights(table.design)
         target = self._target(table)
@@ -261,7 +263,7 @@ class SmallCountRounding:
 
     def _rounded(
         self,
-        table: Table,
+        table: TrueTable,
         y: Whole,
         free: Mask,
         new: Mask,
@@ -283,7 +285,7 @@ class SmallCountRounding:
         start[rows] = search(self._problem(table, start, rows, plan), start[rows], rng=rng).y
         return start
 
-    def _problem(self, table: Table, y: Whole, rows: Index, plan: _Plan) -> Problem:
+    def _problem(self, table: TrueTable, y: Whole, rows: Index, plan: _Plan) -> Problem:
         """The choice between two values for some inner cells, the others as they are.
 
         The total counts as one more published cell, so that it is kept as well.
@@ -310,14 +312,14 @@ class SmallCountRounding:
             base=base,
         )
 
-    def _target(self, table: Table) -> Whole:
+    def _target(self, table: TrueTable) -> Whole:
         if self.pre_difference is None:
             return table.z
         _check_length("pre_difference", self.pre_difference, len(table.z), "published")
         target: Whole = table.z - self.pre_difference
         return target
 
-    def _total(self, table: Table) -> int:
+    def _total(self, table: TrueTable) -> int:
         """What the rounded cells should add up to: the total, less its part of the differences."""
         total = int(table.y.sum())
         if self.pre_difference is None:
@@ -326,7 +328,7 @@ class SmallCountRounding:
         return int(self._target(table)[whole[0]]) if len(whole) else total
 
     def _started(
-        self, table: Table, y: Whole, new: Mask, plan: _Plan, rng: np.random.Generator
+        self, table: TrueTable, y: Whole, new: Mask, plan: _Plan, rng: np.random.Generator
     ) -> Whole:
         """A first choice for new cells: how many are raised follows from the total."""
         rows = np.flatnonzero(new)

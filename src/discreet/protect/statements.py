@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from discreet import __version__
-from discreet.design.statement import PrivacyStatement, Sentence, Statement, step_of
+from discreet.tables.statement import PrivacyStatement, Sentence, Statement, step_of
 
 
 def statement_of(

@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 
 from discreet.arrays import Array, Index, Mask
 from discreet.design.axis import Level
-from discreet.design.release import HIDDEN, CellStatus, Release
-from discreet.design.statement import Statement
 from discreet.design.structured import StructuredDesign
 from discreet.errors import ConfidentialError, DesignError, UnknownNameError
 from discreet.release.outline import Entry, outline
+from discreet.tables.protected import HIDDEN, CellStatus
+from discreet.tables.public import PublicTable
+from discreet.tables.statement import Statement
 
 ABSENT = -1
 """Status of a combination that the release does not contain."""
@@ -78,9 +79,9 @@ class Cube:
     statement: Statement
 
     @classmethod
-    def of(cls, release: Release) -> Cube:
+    def of(cls, release: PublicTable) -> Cube:
         """The published cells of a release."""
-        if not isinstance(release, Release):
+        if not isinstance(release, PublicTable):
             raise ConfidentialError("only a release may be laid out; protect the table first.")
         design = release.design.structured("codes to lay it out by")
         coded = design.published_codes()

@@ -12,11 +12,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from discreet.arrays import Real, Whole32
-from discreet.design.frames import value_names
-from discreet.design.release import CellStatus, Release
-from discreet.design.show import NO_QUALITY
-from discreet.design.statement import Statement
-from discreet.design.storage import (
+from discreet.design.structured import StructuredDesign
+from discreet.errors import ConfidentialError, DataError
+from discreet.files import PARQUET, ending_of, written_whole
+from discreet.frames import value_names
+from discreet.release.formats.csv import csv_bytes
+from discreet.release.formats.inert import inert
+from discreet.release.inner_file import read_inner, write_inner
+from discreet.tables.protected import CellStatus
+from discreet.tables.public import PublicTable
+from discreet.tables.show import NO_QUALITY
+from discreet.tables.statement import Statement
+from discreet.tables.storage import (
     FORMAT,
     check_format,
     design_from_json,
@@ -25,12 +32,6 @@ from discreet.design.storage import (
     release_header,
     save_release,
 )
-from discreet.design.structured import StructuredDesign
-from discreet.errors import ConfidentialError, DataError
-from discreet.files import PARQUET, ending_of, written_whole
-from discreet.release.formats.csv import csv_bytes
-from discreet.release.formats.inert import inert
-from discreet.release.inner_file import read_inner, write_inner
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -43,19 +44,19 @@ def release_ending(path: str | Path) -> str:
     return ending_of(path, (*PARQUET, CSV))
 
 
-def save(release: Release, path: str | Path) -> Path:
+def save(release: PublicTable, path: str | Path) -> Path:
     """Write a release in the format that the file's name asks for; see `Release.save`."""
     return write_csv(release, path) if release_ending(path) == CSV else save_release(release, path)
 
 
-def write_csv(release: Release, path: str | Path) -> Path:
+def write_csv(release: PublicTable, path: str | Path) -> Path:
     """Write the published cells as CSV, and the statement beside them for people and programs.
 
     Beside `release.csv` lie `release.statement.txt` and `release.statement.json`, and
     `release.inner.csv` where inner cells are part of the release. With them `read_csv` gives the
     release back.
     """
-    if not isinstance(release, Release):
+    if not isinstance(release, PublicTable):
         raise ConfidentialError("only a release may be exported; protect the table first.")
     target, content = Path(path), csv_bytes(release.to_arrow())
     beside = {
@@ -71,7 +72,7 @@ def write_csv(release: Release, path: str | Path) -> Path:
     return target
 
 
-def read_csv(path: str | Path) -> Release:
+def read_csv(path: str | Path) -> PublicTable:
     """A release from its CSV file, and statement and inner cells beside it.
 
     Rows may stand in any order. Files of older versions have no inner cells.
@@ -94,10 +95,10 @@ def read_csv(path: str | Path) -> Release:
         kind = np.dtype(header["types"][1])
         parts["y"] = read_inner(target, design, header["unit"], kind)
     z = cells.column(unit).fill_null(0).to_numpy().astype(header["types"][0])
-    return Release(design, z, Statement.from_json(header["statement"]), header["unit"], **parts)
+    return PublicTable(design, z, Statement.from_json(header["statement"]), header["unit"], **parts)
 
 
-def _header(release: Release) -> dict[str, Any]:
+def _header(release: PublicTable) -> dict[str, Any]:
     """All of a release but the values in its CSV file."""
     support = packed_support(release.design)
     return {

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import TypeVar, cast
 
+from discreet import registry
 from discreet.design.inner import KEPT
-from discreet.design.release import Protected
-from discreet.design.statement import Sentence, step_of
+from discreet.errors import ParameterError
 from discreet.protect.sentences import adds_up, not_negative, process, whole_numbers
 from discreet.release.uncertainty import fitted_precision
 from discreet.release.zeros import ALL, MARGINS, check_zeros, fit_without_zeros
 from discreet.solve.fit import Fitter
+from discreet.tables.protected import Protected
+from discreet.tables.statement import Sentence, step_of
 
 AnyProtected = TypeVar("AnyProtected", bound=Protected)
 
 
 def fitted(
-    protected: AnyProtected, fitter: Fitter, *, zeros: str = ALL, require: bool
+    protected: AnyProtected, fitter: Fitter | str, *, zeros: str = ALL, require: bool = True
 ) -> AnyProtected:
-    """Protected values with inner cells from a fit; see `Protected.fit`."""
+    """Protected values with inner cells from a fit; see `Release.fit`."""
+    if isinstance(fitter, str):
+        fitter = cast("Fitter", registry.build("fitter", fitter))
+    if not callable(fitter):
+        raise ParameterError(f"a fitter or its name was expected, got {fitter!r}.")
     check_zeros(zeros)
     closed = zeros == MARGINS
     if closed:

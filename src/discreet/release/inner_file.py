@@ -9,18 +9,18 @@ import numpy as np
 
 from discreet.arrays import Array, Whole
 from discreet.design.axis import Axis
-from discreet.design.frames import value_names
 from discreet.design.structured import StructuredDesign
 from discreet.design.support import spread
 from discreet.errors import DataError
 from discreet.files import written_whole
+from discreet.frames import value_names
 from discreet.release.formats.csv import csv_bytes
 from discreet.release.formats.inert import inert_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from discreet.design.release import Release
+    from discreet.tables.public import PublicTable
 
 
 def inner_file(target: Path) -> Path:
@@ -28,7 +28,7 @@ def inner_file(target: Path) -> Path:
     return target.with_suffix(".inner.csv")
 
 
-def write_inner(release: Release, target: Path) -> None:
+def write_inner(release: PublicTable, target: Path) -> None:
     """Write the inner cells, where they are part of the release."""
     if release.y is None:
         return

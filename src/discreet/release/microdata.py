@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from discreet.design.release import Release
 from discreet.errors import ConfidentialError, DesignError
+from discreet.tables.public import PublicTable
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 _LARGEST = 500_000_000
 
 
-def to_microdata(release: Release) -> pa.Table:
+def to_microdata(release: PublicTable) -> pa.Table:
     """One row for each person in the released inner cells: its codes, nothing else.
 
     Cost: memory of the records; `Release.inner_to_arrow` is the same with a count column.
     """
     import pyarrow as pa
 
-    if not isinstance(release, Release):
+    if not isinstance(release, PublicTable):
         raise ConfidentialError("only a release becomes records; protect the table first.")
     if release.y is None:
         raise DesignError("inner cells are not part of this release; fit and round them first.")

@@ -9,12 +9,13 @@ import numpy as np
 
 from discreet.arrays import Array, Mask, Whole
 from discreet.design.base import Design
-from discreet.design.release import Protected
-from discreet.design.statement import step_of
 from discreet.errors import DesignError, ParameterError
 from discreet.protect.sentences import adds_up, not_negative, process, whole_numbers
+from discreet.randomness import stream
 from discreet.solve.integer.remainders import parts
 from discreet.solve.integer.rounding import balanced, controlled, independent, systematic
+from discreet.tables.protected import Protected
+from discreet.tables.statement import step_of
 
 Rounding = Literal["margins", "unbiased", "total", "cube"]
 METHODS: tuple[str, ...] = get_args(Rounding)
@@ -65,6 +66,11 @@ def rounded(
         fit_result=None,
         statement=protected.statement.then(step_of(f"round:{method}", {}, said)),
     )
+
+
+def rounded_by_seed(protected: AnyProtected, method: str, seed: int) -> AnyProtected:
+    """The same with random choices from a seed, which need not be secret; see `Release.round`."""
+    return rounded(protected, method, rng=stream(seed, f"round:{method}"))
 
 
 def _drawn(y: Array, draw: Callable[..., Mask], rng: np.random.Generator) -> Whole:

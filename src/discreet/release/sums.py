@@ -10,12 +10,12 @@ import numpy as np
 from discreet.arrays import Index, Mask
 from discreet.design.base import Design
 from discreet.design.codes import canonical
-from discreet.design.release import Protected
 from discreet.errors import DesignError, ParameterError, UnknownNameError
 from discreet.protect.suppress.sentences import SHOWN_IS_TRUE
 from discreet.solve.linear.elimination import spanned
 from discreet.solve.linear.projection import combination
 from discreet.solve.linear.unknowns import Unknowns, unknowns
+from discreet.tables.protected import Protected
 
 Cells = Mapping[str, Any] | Sequence[Mapping[str, Any]]
 

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
 
 from discreet.arrays import Array
 from discreet.design.base import Design
 from discreet.design.formula import Margins, parse, shown
-from discreet.design.release import CellStatus, Release
-from discreet.design.statement import Step
 from discreet.errors import DesignError
 from discreet.protect.suppress.sentences import shown_is_true
 from discreet.release.sums import follow_from_shown, has_true_cells, shows_whole_numbers
+from discreet.tables.protected import CellStatus
+from discreet.tables.public import PublicTable
+from discreet.tables.statement import Step
+
+AnyPublic = TypeVar("AnyPublic", bound=PublicTable)
 
 
-def tabulate(release: Release, margins: Margins) -> Release:
+def tabulate(release: AnyPublic, margins: Margins) -> AnyPublic:
     """A public table of other margins of the released inner cells; see `Release.tabulate`.
 
     Promise: tables of one release agree with each other, and a further table tells nothing that
@@ -43,7 +47,7 @@ def tabulate(release: Release, margins: Margins) -> Release:
     )
 
 
-def _with_decimals(release: Release, design: Design, z: Array, step: Step) -> Release:
+def _with_decimals(release: AnyPublic, design: Design, z: Array, step: Step) -> AnyPublic:
     """A further table in which cells are true where shown cells give them, else decimals.
 
     What was said of intervals and small counts was said of the cells of the first table.

@@ -11,20 +11,20 @@ import numpy as np
 from scipy import optimize, stats
 
 from discreet.arrays import Mask, Real
-from discreet.design.release import WEIGHT, Protected
 from discreet.errors import DesignError, ParameterError
 from discreet.noise.checks import is_number
 from discreet.noise.laplace import laplace_law
 from discreet.solve.fit import Fitter
 from discreet.solve.least_squares.least_squares import LeastSquares
 from discreet.solve.least_squares.variances import fitted_variances
+from discreet.tables.protected import WEIGHT, Protected
 
 _ZERO = 1e-12  # variances below this share of the largest are those of cells without noise
 _SMOOTH = 30.0  # from this standard deviation on the discrete Gaussian is as good as continuous
 
 
 def standard_errors(protected: Protected) -> Real:
-    """The standard deviation of each published cell's noise; see `Protected.standard_errors`."""
+    """The standard deviation of each published cell's noise; see `Release.standard_errors`."""
     precision = protected.precision
     if precision is None:
         raise DesignError(_why_unknown(protected))
@@ -35,7 +35,7 @@ def standard_errors(protected: Protected) -> Real:
 
 
 def intervals(protected: Protected, level: float = 0.95) -> tuple[Real, Real]:
-    """Confidence limits of each published cell; see `Protected.intervals`."""
+    """Confidence limits of each published cell; see `Release.intervals`."""
     if not is_number(level) or not 0 < level < 1:
         raise ParameterError(f"level must lie strictly between 0 and 1, got {level!r}.")
     error = standard_errors(protected)

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from discreet.design.release import Protected
 from discreet.errors import ParameterError
 from discreet.solve.fit import Certificate, Fit, Fitter, Status
+from discreet.tables.protected import Protected
 
 ALL, MARGINS = "all", "margins"
 """Which inner cells a fit may fill: all, or those in no published cell that is zero."""

@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from discreet.design.formula import parse
-from discreet.design.product import LARGEST_DENSE
+from discreet.design.support import LARGEST_DENSE
 from discreet.digests import digest
 from discreet.errors import DataError, ParameterError, UnknownNameError
+from discreet.microdata.code_list import CodeLists
+from discreet.microdata.secret import Secret
 from discreet.progress import report
 from discreet.serve.data.folder import is_built, write_build
 from discreet.serve.data.inner import InnerTable
@@ -20,7 +22,7 @@ from discreet.serve.data.live import axis_named, method_of, names_of, opened
 from discreet.serve.data.source import require_declared
 
 if TYPE_CHECKING:
-    from discreet.microdata.microdata import Microdata
+    from discreet.facade.microdata import Microdata
     from discreet.recipe import Recipe
     from discreet.serve.site.config import DatasetConfig, SiteConfig
 
@@ -73,9 +75,6 @@ def made_from(dataset: DatasetConfig, folder: Path) -> str:
     ledger and its budget do not. The mark follows behind a dot where the secret is at hand: a
     machine that serves what was built elsewhere has none.
     """
-    from discreet.microdata.code_list import CodeLists
-    from discreet.microdata.secret import Secret
-
     recipe, records = dataset.recipe, dataset.records
     lists = [Path(path) for path in recipe.hierarchies.values()]
     if records is None:

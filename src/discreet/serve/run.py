@@ -111,7 +111,7 @@ def _config(app: FastAPI | str, root_path: str, more: dict[str, Any]) -> uvicorn
     """What holds for every server: limits on connections, and nothing believed of strangers."""
     import uvicorn
 
-    from discreet.serve.patience import PatientProtocol
+    from discreet.serve.patience import PatientProtocol  # optional package: Uvicorn
 
     return uvicorn.Config(
         app,

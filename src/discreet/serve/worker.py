@@ -20,10 +20,10 @@ SITE = "DISCREET_SITE"
 
 def app_of_site() -> FastAPI:
     """The application of the site that the environment names."""
-    from discreet.serve.app import make_app
-    from discreet.serve.office.office import Office
-    from discreet.serve.site.start import held_site
-    from discreet.serve.site.watch import Watch
+    from discreet.serve.app import make_app  # start-up time: the parent needs none
+    from discreet.serve.office.office import Office  # start-up time: the parent needs none
+    from discreet.serve.site.start import held_site  # start-up time: the parent needs none
+    from discreet.serve.site.watch import Watch  # start-up time: the parent needs none
 
     path = os.environ.get(SITE)
     if not path:

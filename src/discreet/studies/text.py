@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from discreet.design.show import aligned
 from discreet.studies.model import MARKING, Figure, Ground, PrintedTable, Study, Verdict
+from discreet.tables.show import aligned
 
 _HEADER = ("row", "column", "printed", "ours", "difference", "tolerance", "verdict")
 _NUMBERS = (2, 3, 4, 5)

@@ -18,7 +18,7 @@ class _CallablePackage(ModuleType):
 
     def __call__(self, data: Any, formula: str, *args: Any, **options: Any) -> Any:
         """Synthetic records; see `discreet.synthesize.synthesize`."""
-        from discreet.synthesize.synthesize import synthesize
+        from discreet.synthesize.synthesize import synthesize  # start-up time: SciPy
 
         made: Synthetic | SyntheticTrial = synthesize(data, formula, *args, **options)
         return made

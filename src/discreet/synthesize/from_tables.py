@@ -6,21 +6,23 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from discreet.design.release import COUNT, Release
-from discreet.design.statement import step_of
 from discreet.errors import ConfidentialError, DesignError, ParameterError
 from discreet.protect.sentences import adds_up, not_negative, process, whole_numbers
 from discreet.randomness import stream
 from discreet.release.microdata import to_microdata
+from discreet.release.rounding import rounded_by_seed
 from discreet.synthesize.result import Synthetic
 from discreet.synthesize.tolerances import LARGEST_DRAW
+from discreet.tables.protected import COUNT
+from discreet.tables.public import PublicTable
+from discreet.tables.statement import step_of
 
 Draw = Literal["multinomial", "unbiased", "total", "margins", "cube"]
 METHOD = "from-tables"
 
 
 def records_from(
-    release: Release, draw: Draw = "total", *, seed: int, n: int | None = None
+    release: PublicTable, draw: Draw = "total", *, seed: int, n: int | None = None
 ) -> Synthetic:
     """Made-up people whose tables are those of a release.
 
@@ -35,7 +37,7 @@ def records_from(
       seed: Seed of the draw.
       n: Number of records of a multinomial draw; by default the total, rounded.
     """
-    if not isinstance(release, Release):
+    if not isinstance(release, PublicTable):
         raise ConfidentialError("records are drawn from a release; protect the table first.")
     if draw not in get_args(Draw):
         known = ", ".join(map(repr, get_args(Draw)))
@@ -47,7 +49,7 @@ def records_from(
     if draw == "multinomial":
         drawn = _multinomial(release, n, stream(seed, "records:multinomial"))
     else:
-        drawn = release.round(draw, seed=seed)
+        drawn = rounded_by_seed(release, draw, seed)
     names = tuple(axis.name for axis in release.design.axes)
     said = process(
         "records",
@@ -64,7 +66,7 @@ def records_from(
     )
 
 
-def _multinomial(release: Release, n: int | None, rng: np.random.Generator) -> Release:
+def _multinomial(release: PublicTable, n: int | None, rng: np.random.Generator) -> PublicTable:
     """The release with inner cells drawn anew by their shares."""
     if release.y is None:
         raise DesignError("inner cells are not part of this release; fit them first.")

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from discreet.arrays import Real
-from discreet.design import show
-from discreet.design.frames import to_arrow
 from discreet.errors import DataError
+from discreet.frames import to_arrow
 from discreet.synthesize.model.columns import numbers_of
 from discreet.synthesize.model.formula import parse
 from discreet.synthesize.model.model import Model, read_columns
@@ -19,6 +18,7 @@ from discreet.synthesize.model.rows import Rows
 from discreet.synthesize.records import read_records
 from discreet.synthesize.result import Synthesized
 from discreet.synthesize.safety.safe_model import merged_model
+from discreet.tables import show
 
 if TYPE_CHECKING:
     import pyarrow as pa

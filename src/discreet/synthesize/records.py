@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from discreet.arrays import Real
-from discreet.design.data_set import UNNAMED, DataSet, SecretLike
-from discreet.design.frames import open_frame
 from discreet.errors import ParameterError, UnknownNameError
+from discreet.frames import open_frame
 from discreet.ledger import Ledger
 from discreet.microdata.backend import fetch
-from discreet.microdata.microdata import Microdata
+from discreet.microdata.records import UnitRecords
 from discreet.microdata.secret import Secret
+from discreet.tables.data_set import UNNAMED, DataSet, SecretLike
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -87,7 +87,7 @@ def read_records(
 ) -> Records:
     """The records of any source that `discreet.synthesize` takes."""
     book = Ledger(ledger) if isinstance(ledger, (str, Path)) else ledger
-    if isinstance(data, Microdata):
+    if isinstance(data, UnitRecords):
         return _of_microdata(data, book, {"secret": secret, "name": name, "edition": edition})
     import narwhals as nw
 
@@ -100,7 +100,7 @@ def read_records(
     return Records(frame, frame.to_arrow(), data_set, secret, book)
 
 
-def _of_microdata(data: Microdata, ledger: Ledger | None, given: Mapping[str, Any]) -> Records:
+def _of_microdata(data: UnitRecords, ledger: Ledger | None, given: Mapping[str, Any]) -> Records:
     import narwhals as nw
 
     for option, value in given.items():

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from discreet.design import show
-from discreet.design.frames import to_arrow
-from discreet.design.statement import Statement
+from discreet.errors import ConfidentialError
+from discreet.files import written_whole
+from discreet.frames import to_arrow
+from discreet.release.files import CSV, release_ending
+from discreet.release.formats.csv import csv_bytes
+from discreet.tables import show
+from discreet.tables.statement import Statement
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+HEADER = b"discreet_synthetic"
+FORMAT = 1
 _HEAD = 6
 _WIDTH = 100  # of a printed statement
 
@@ -59,8 +66,6 @@ class Synthetic(show.Frames, Synthesized):
           path: A name that ends in `.parquet`, where the statement is part of the file, or in
             `.csv`, where it lies beside it for people and programs.
         """
-        from discreet.synthesize.files import save
-
         return save(self, path)
 
     def __repr__(self) -> str:
@@ -103,3 +108,46 @@ def _shown(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:,.6g}"
     return "" if value is None else str(value)
+
+
+def save(synthetic: Synthetic, path: str | Path) -> Path:
+    """Write synthetic records; see `Synthetic.save`."""
+    if not isinstance(synthetic, Synthetic):
+        raise ConfidentialError("a trial cannot be written; synthesize without simulate=True.")
+    target = Path(path)
+    if release_ending(target) == CSV:
+        _write_csv(synthetic, target)
+    else:
+        _write_parquet(synthetic, target)
+    return target
+
+
+def _write_parquet(synthetic: Synthetic, target: Path) -> None:
+    import pyarrow.parquet as pq
+
+    table = synthetic.to_arrow()
+    metadata = {**(table.schema.metadata or {}), HEADER: _header(synthetic).encode()}
+    with written_whole(target) as temporary:
+        pq.write_table(table.replace_schema_metadata(metadata), temporary, compression="zstd")
+
+
+def _write_csv(synthetic: Synthetic, target: Path) -> None:
+    beside = {"txt": synthetic.statement.text, "json": _header(synthetic)}
+    for ending, text in beside.items():
+        with written_whole(target.with_suffix(f".statement.{ending}")) as temporary:
+            temporary.write_text(text + "\n", encoding="utf-8")
+    with written_whole(target) as temporary:
+        temporary.write_bytes(csv_bytes(synthetic.to_arrow()))
+
+
+def _header(synthetic: Synthetic) -> str:
+    """All but the records, as JSON."""
+    header = {
+        "format": FORMAT,
+        "side": "public",
+        "confidential": synthetic.confidential,
+        "model": synthetic.model,
+        "method": synthetic.method,
+        "statement": synthetic.statement.to_json(),
+    }
+    return json.dumps(header, ensure_ascii=False)

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 
 from discreet import __version__, registry
-from discreet.design.frames import open_frame
-from discreet.design.statement import Statement, step_of
 from discreet.errors import ConfidentialError
+from discreet.frames import open_frame
 from discreet.ledger import Ledger
 from discreet.microdata.secret import Secret
 from discreet.protect.sentences import data_step
@@ -38,6 +37,7 @@ from discreet.synthesize.safety.safe_model import hybrid_arguments, safe_cluster
 from discreet.synthesize.safety.sets import UnsafeRowsError, refuse_one_direction
 from discreet.synthesize.synthesis import Synthesis
 from discreet.synthesize.tolerances import UNCHANGED
+from discreet.tables.statement import Statement, step_of
 
 Labels = str | Sequence[Any] | np.ndarray
 

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from discreet.arrays import Array, Whole
-from discreet.design.assembly import CodedCells, axis_of_codes
 from discreet.design.axis import Axis
 from discreet.design.codes import MISSING, canonical_array, factorise
 from discreet.design.hierarchy import Hierarchy
+from discreet.tables.assembly import CodedCells, axis_of_codes
 from discreet.tabulate.engine import Engine, values_of
 from discreet.tabulate.outside import leaf_positions
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from discreet.microdata.microdata import Microdata
+    from discreet.microdata.records import UnitRecords
 
 
 @dataclass(eq=False)
@@ -36,7 +36,7 @@ class Reader:
     """
 
     engine: Engine
-    data: Microdata
+    data: UnitRecords
     axes: dict[str, Axis] = field(default_factory=dict)
     found: dict[str, tuple[Any, Whole]] = field(default_factory=dict)
 

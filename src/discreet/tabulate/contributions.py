@@ -16,10 +16,10 @@ from discreet.arrays import Whole
 from discreet.design.axis import OUTSIDE
 from discreet.design.blocks import Block
 from discreet.design.codes import factorise
-from discreet.design.magnitude import CellContributions, Contributions, Magnitude, named_owners
 from discreet.design.structured import StructuredDesign
-from discreet.design.table import Table
 from discreet.progress import report
+from discreet.tables.magnitude import CellContributions, Contributions, Magnitude, named_owners
+from discreet.tables.truth import TrueTable
 from discreet.tabulate.cells import Reader
 from discreet.tabulate.engine import CONTRIBUTOR, HOLDING, Groups, as_array, check_values
 
@@ -36,7 +36,7 @@ class _Ranked:
     answer: pa.Table
 
 
-def contributions_of(reader: Reader, table: Table, of: Magnitude) -> Contributions:
+def contributions_of(reader: Reader, table: TrueTable, of: Magnitude) -> Contributions:
     """The contributions to a table's cells.
 
     Args:

@@ -10,14 +10,14 @@ import numpy as np
 
 from discreet.arrays import Array, Mask, Real, Whole
 from discreet.design.axis import OUTSIDE
-from discreet.design.magnitude import Magnitude
-from discreet.design.values import CellValues
 from discreet.errors import DataError, KeysError
+from discreet.tables.magnitude import Magnitude
+from discreet.tables.values import CellValues
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from discreet.microdata.microdata import Microdata
+    from discreet.microdata.records import UnitRecords
 
 COUNT, WEIGHT, WEIGHT_SQUARED, KEY = "n", "w", "w2", "k"
 HOLDING, CONTRIBUTOR, CONTRIBUTION = "h", "c", "amount"
@@ -71,7 +71,7 @@ class ValueFacts:
 class Engine(Protocol):
     """What groups records into cells."""
 
-    def group(self, data: Microdata, variables: Sequence[str]) -> pa.Table:
+    def group(self, data: UnitRecords, variables: Sequence[str]) -> pa.Table:
         r"""The cells that occur: a row for each combination of values of the variables.
 
         The first columns are the variables, in the order asked for and with any values the engine
@@ -88,7 +88,7 @@ class Engine(Protocol):
           KeysError: A record key is missing or outside the range of the convention.
         """
 
-    def contributions(self, data: Microdata, of: Magnitude, groups: Sequence[Groups]) -> pa.Table:
+    def contributions(self, data: UnitRecords, of: Magnitude, groups: Sequence[Groups]) -> pa.Table:
         """The largest contributions to each cell, a row for each.
 
         A contribution is the sum of a contributor's records in the cell, of weight times value
@@ -104,7 +104,7 @@ class Engine(Protocol):
           groups: For each variable of the cells where its values lie.
         """
 
-    def value_facts(self, data: Microdata, of: Magnitude) -> ValueFacts:
+    def value_facts(self, data: UnitRecords, of: Magnitude) -> ValueFacts:
         """What is to know of the values before they are summed."""
 
 
@@ -125,7 +125,7 @@ def as_array(column: Any) -> Array:
     return np.asarray(column.combine_chunks().fill_null(0).to_numpy(zero_copy_only=False))
 
 
-def check_weights(data: Microdata, lowest: float, sums: Real) -> None:
+def check_weights(data: UnitRecords, lowest: float, sums: Real) -> None:
     """Refuse weights that are missing (`lowest` is then −∞), negative or not finite.
 
     Args:
@@ -168,7 +168,7 @@ def check_values(of: Magnitude, facts: ValueFacts) -> None:
         )
 
 
-def missing_persons(data: Microdata) -> DataError:
+def missing_persons(data: UnitRecords) -> DataError:
     """The error for records that are nobody's."""
     return DataError(
         f"some records have no {data.person!r} or no {data.id!r}; where the records of one person "
@@ -176,7 +176,7 @@ def missing_persons(data: Microdata) -> DataError:
     )
 
 
-def bad_keys(data: Microdata) -> KeysError:
+def bad_keys(data: UnitRecords) -> KeysError:
     """The error for record keys that are missing or out of range."""
     if data.record_keys is not None:
         return KeysError(

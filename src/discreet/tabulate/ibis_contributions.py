@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from discreet.design.axis import OUTSIDE
-from discreet.design.magnitude import NEGLIGIBLE, Magnitude
+from discreet.microdata.expressions import bounded_weights, require_numbers, within_bounds
 from discreet.microdata.recode import is_missing
+from discreet.tables.magnitude import NEGLIGIBLE, Magnitude
 from discreet.tabulate.engine import CONTRIBUTION, CONTRIBUTOR, HOLDING, Groups, ValueFacts
-from discreet.tabulate.ibis_engine import bounded_weights, require_numbers, within_bounds
 
 if TYPE_CHECKING:
-    from discreet.microdata.microdata import Microdata
+    from discreet.microdata.records import UnitRecords
 
 _LARGEST = float(np.finfo(np.float64).max)
 
 
-def contributions_query(data: Microdata, of: Magnitude, groups: Sequence[Groups]) -> Any:
+def contributions_query(data: UnitRecords, of: Magnitude, groups: Sequence[Groups]) -> Any:
     """The contributions as an Ibis expression; see `Engine.contributions`.
 
     Records are summed by cell and contributor, and a window over each cell ranks the sums.
@@ -44,7 +44,7 @@ def contributions_query(data: Microdata, of: Magnitude, groups: Sequence[Groups]
     return kept.select(*by, "rank", "x", HOLDING, CONTRIBUTOR, "n", "s", "a")
 
 
-def _records(data: Microdata, of: Magnitude, groups: Sequence[Groups]) -> Any:
+def _records(data: UnitRecords, of: Magnitude, groups: Sequence[Groups]) -> Any:
     """Variables, contributor, holding and amount of each record, under names of ours."""
     import ibis
 
@@ -86,7 +86,7 @@ def _joined(table: Any, variable: str, place: str, group: Groups) -> Any:
     return numbered.filter(numbered[place].notnull())
 
 
-def value_facts_query(data: Microdata, of: Magnitude) -> Any:
+def value_facts_query(data: UnitRecords, of: Magnitude) -> Any:
     """What `ValueFacts` holds, in one row."""
     import ibis
 

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from discreet.arrays import Array, Real
-from discreet.design.frames import fresh_name
-from discreet.design.magnitude import Magnitude
-from discreet.errors import DataError
 from discreet.microdata.backend import fetch
+from discreet.microdata.expressions import bounded_weights, weights_of, whole_keys, within_bounds
+from discreet.tables.magnitude import Magnitude
 from discreet.tabulate.engine import (
     COUNT,
     KEY,
@@ -24,11 +23,16 @@ from discreet.tabulate.engine import (
     check_weights,
     missing_persons,
 )
+from discreet.tabulate.ibis_contributions import (
+    contributions_query,
+    value_facts,
+    value_facts_query,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from discreet.microdata.microdata import Microdata
+    from discreet.microdata.records import UnitRecords
 
 _VALID = "valid"
 _LARGEST = float(np.finfo(np.float64).max)
@@ -43,7 +47,7 @@ class IbisEngine:
 
     name = "ibis"
 
-    def group(self, data: Microdata, variables: Sequence[str]) -> pa.Table:
+    def group(self, data: UnitRecords, variables: Sequence[str]) -> pa.Table:
         """The cells that occur; see `Engine.group`."""
         cells = fetch(data.backend, self.query(data, variables), data.origin)
         sums = {name: as_array(cells.column(name)) for name in cells.column_names[len(variables) :]}
@@ -51,7 +55,7 @@ class IbisEngine:
         kept = [name for name in cells.column_names if name != _VALID]
         return cells.select(kept).rename_columns([*variables, *kept[len(variables) :]])
 
-    def query(self, data: Microdata, variables: Sequence[str]) -> Any:
+    def query(self, data: UnitRecords, variables: Sequence[str]) -> Any:
         """The grouping as an Ibis expression."""
         table, sums = sums_of(data)
         if not variables:
@@ -59,20 +63,16 @@ class IbisEngine:
         by = {f"v{i}": table[name] for i, name in enumerate(variables)}
         return table.group_by(**by).aggregate(**sums)
 
-    def contributions(self, data: Microdata, of: Magnitude, groups: Sequence[Groups]) -> pa.Table:
+    def contributions(self, data: UnitRecords, of: Magnitude, groups: Sequence[Groups]) -> pa.Table:
         """The largest contributions to each cell; see `Engine.contributions`."""
-        from discreet.tabulate.ibis_contributions import contributions_query
-
         return fetch(data.backend, contributions_query(data, of, groups), data.origin)
 
-    def value_facts(self, data: Microdata, of: Magnitude) -> ValueFacts:
+    def value_facts(self, data: UnitRecords, of: Magnitude) -> ValueFacts:
         """What is to know of the values before they are summed."""
-        from discreet.tabulate.ibis_contributions import value_facts, value_facts_query
-
         return value_facts(fetch(data.backend, value_facts_query(data, of), data.origin))
 
 
-def sums_of(data: Microdata) -> tuple[Any, dict[str, Any]]:
+def sums_of(data: UnitRecords) -> tuple[Any, dict[str, Any]]:
     """The records, and what is summed over them: counts, weights, keys, and valid records.
 
     One count of records whose weight and key are valid is all the checking there is: it costs next
@@ -98,68 +98,7 @@ def sums_of(data: Microdata) -> tuple[Any, dict[str, Any]]:
     return table, sums
 
 
-def within_bounds(table: Any, data: Microdata) -> Any:
-    """The records that are counted: those of each person with the lowest ids, up to the bound."""
-    import ibis
-
-    bounds = data.data_set.bounds
-    if bounds.person is None:
-        return table
-    place = fresh_name("record_of_person", table.columns)
-    number = ibis.row_number().over(group_by=table[bounds.person], order_by=table[data.id])
-    numbered = table.mutate(**{place: number})
-    return numbered.filter(numbered[place] < bounds.max_records).drop(place)
-
-
-def bounded_weights(table: Any, data: Microdata) -> tuple[Any, Any]:
-    """The weights as they were given, and cut to their bound."""
-    import ibis
-
-    given, bound = _weights(table, data), data.data_set.bounds.weight
-    return given, given if bound is None else ibis.least(given, bound)
-
-
-def _weights(table: Any, data: Microdata) -> Any:
-    column = table[data.weight]
-    require_numbers(column, "weight")
-    return column if column.type().is_float64() else column.cast("float64")
-
-
-def whole_keys(column: Any, modulus: int) -> tuple[Any, Any]:
-    """Keys as whole numbers, and whether they lie in their range."""
-    require_numbers(column, "key")
-    given = _as_numbers(column)
-    if given.type().is_floating():
-        return nearest(given * float(modulus)).cast("int64"), (given >= 0) & (given < 1)
-    return given, (given >= 0) & (given < modulus)
-
-
-def _as_numbers(column: Any) -> Any:
-    """Keys as integers or, when they have decimals, as floats; text holds whole numbers."""
-    kind = column.type()
-    if kind.is_floating() or (kind.is_decimal() and kind.scale != 0):
-        return column if kind.is_float64() else column.cast("float64")
-    is_safe = kind.is_integer() and not kind.is_uint64()
-    return column if is_safe else column.cast("int64")
-
-
-def require_numbers(column: Any, role: str) -> None:
-    """Refuse a column that cannot be read as numbers."""
-    kind = column.type()
-    if not (kind.is_numeric() or kind.is_string()) or kind.is_boolean():
-        raise DataError(f"{role} column {column.get_name()!r} holds {kind}, not numbers.")
-
-
-def nearest(number: Any) -> Any:
-    """The nearest whole number, halves to the even one: the same on every engine and in NumPy."""
-    import ibis
-
-    up = (number + 0.5).floor()
-    is_odd_half = (up == number + 0.5) & (up % 2 == 1)
-    return ibis.ifelse(is_odd_half, up - 1, up)
-
-
-def _check(data: Microdata, sums: dict[str, Array]) -> None:
+def _check(data: UnitRecords, sums: dict[str, Array]) -> None:
     """Refuse records whose weight, key or person is not valid."""
     is_finite = WEIGHT not in sums or bool(np.isfinite(sums[WEIGHT]).all())
     if is_finite and np.array_equal(sums.get(_VALID, sums[COUNT]), sums[COUNT]):
@@ -171,18 +110,18 @@ def _check(data: Microdata, sums: dict[str, Array]) -> None:
     raise bad_keys(data)
 
 
-def _weight_facts(data: Microdata) -> tuple[float, Real]:
+def _weight_facts(data: UnitRecords) -> tuple[float, Real]:
     """The smallest weight, minus infinity when one is missing, and the sum of all weights.
 
     Asked only to explain an error.
     """
-    w = _weights(data.table, data)
+    w = weights_of(data.table, data)
     query = data.table.aggregate(low=w.min(), sum=w.sum(), some=w.count(), all=data.table.count())
     low, total, some, all_ = (c[0].as_py() for c in fetch(data.backend, query, data.origin).columns)
     return float(low) if some == all_ else float("-inf"), np.array([total], dtype=np.float64)
 
 
-def _lacks_persons(data: Microdata) -> bool:
+def _lacks_persons(data: UnitRecords) -> bool:
     table = data.table
     counts = [table[data.person].count(), table[data.id].count(), table.count()]
     query = table.aggregate(**{f"n{i}": count for i, count in enumerate(counts)})

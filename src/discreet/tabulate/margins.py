@@ -7,18 +7,21 @@ from collections.abc import Sequence
 import numpy as np
 
 from discreet.arrays import Array, Whole
-from discreet.design.assembly import CodedCells
 from discreet.design.formula import Term
-from discreet.design.keys import KeyConvention
-from discreet.design.product import LARGEST_DENSE, ProductDesign
-from discreet.design.table import Table
-from discreet.design.values import CellValues
+from discreet.design.product import ProductDesign
+from discreet.design.support import LARGEST_DENSE
 from discreet.errors import DesignError
+from discreet.tables.assembly import CodedCells
+from discreet.tables.keys import KeyConvention
+from discreet.tables.truth import TrueTable
+from discreet.tables.values import CellValues
 
 Placed = tuple[CodedCells, Whole]
 
 
-def margins_table(groupings: Sequence[CodedCells], terms: list[Term], rule: KeyConvention) -> Table:
+def margins_table(
+    groupings: Sequence[CodedCells], terms: list[Term], rule: KeyConvention
+) -> TrueTable:
     """A table without inner cells, from groupings that between them have all margins.
 
     Blocks that no other refines are filled from the smallest grouping that has their variables;
@@ -38,7 +41,7 @@ def margins_table(groupings: Sequence[CodedCells], terms: list[Term], rule: KeyC
         for part in ("weight", "weight_squared", "key")
     ]
     values = CellValues(_filled(design, placed, "count"), *optional)
-    return Table(design, values.mapped(lambda array: array, rule), None, rule)
+    return TrueTable(design, values.mapped(lambda array: array, rule), None, rule)
 
 
 def _placed(design: ProductDesign, k: int, groupings: Sequence[CodedCells]) -> Placed:

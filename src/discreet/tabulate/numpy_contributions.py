@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from discreet.design.axis import OUTSIDE
 from discreet.design.codes import MISSING, canonical
-from discreet.design.magnitude import NEGLIGIBLE, Magnitude
+from discreet.tables.magnitude import NEGLIGIBLE, Magnitude
 from discreet.tabulate.engine import CONTRIBUTOR, HOLDING, Groups, ValueFacts
 
 if TYPE_CHECKING:

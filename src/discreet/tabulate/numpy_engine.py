@@ -10,9 +10,9 @@ import numpy as np
 
 from discreet.arrays import Array, Index, Real, Whole, Whole32
 from discreet.design.codes import factorise
-from discreet.design.magnitude import Magnitude
 from discreet.errors import DataError
 from discreet.microdata.backend import fetch
+from discreet.tables.magnitude import Magnitude
 from discreet.tabulate.engine import (
     COUNT,
     KEY,
@@ -29,7 +29,7 @@ from discreet.tabulate.numpy_contributions import facts_of, ranked_contributions
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from discreet.microdata.microdata import Microdata
+    from discreet.microdata.records import UnitRecords
 
 
 class NumpyEngine:
@@ -40,7 +40,7 @@ class NumpyEngine:
 
     name = "numpy"
 
-    def group(self, data: Microdata, variables: Sequence[str]) -> pa.Table:
+    def group(self, data: UnitRecords, variables: Sequence[str]) -> pa.Table:
         """The cells that occur; see `Engine.group`."""
         import pyarrow as pa
 
@@ -61,7 +61,7 @@ class NumpyEngine:
             [*columns, *(pa.array(values) for values in sums.values())], [*variables, *sums]
         )
 
-    def contributions(self, data: Microdata, of: Magnitude, groups: Sequence[Groups]) -> pa.Table:
+    def contributions(self, data: UnitRecords, of: Magnitude, groups: Sequence[Groups]) -> pa.Table:
         """The largest contributions to each cell; see `Engine.contributions`."""
         records = _valued(data, of, [group.variable for group in groups])
         amounts = _values(records, of)
@@ -69,7 +69,7 @@ class NumpyEngine:
             amounts = amounts * _weights(data, records.column(data.weight))
         return ranked_contributions(records, amounts.tolist(), of, groups)
 
-    def value_facts(self, data: Microdata, of: Magnitude) -> ValueFacts:
+    def value_facts(self, data: UnitRecords, of: Magnitude) -> ValueFacts:
         """What is to know of the values before they are summed."""
         records = _valued(data, of, [])
         return facts_of(records, _values(records, of).tolist(), of)
@@ -80,7 +80,7 @@ def _values(records: pa.Table, of: Magnitude) -> Real:
     return column.astype(np.float64)
 
 
-def _valued(data: Microdata, of: Magnitude, variables: Sequence[str]) -> pa.Table:
+def _valued(data: UnitRecords, of: Magnitude, variables: Sequence[str]) -> pa.Table:
     """The records that count, with the columns that contributions need."""
     ids = () if data.person is None else (data.person, data.id)
     used = dict.fromkeys((*variables, *of.columns, data.weight, *ids))
@@ -89,7 +89,7 @@ def _valued(data: Microdata, of: Magnitude, variables: Sequence[str]) -> pa.Tabl
     return _within_bounds(data, records)
 
 
-def _within_bounds(data: Microdata, records: pa.Table) -> pa.Table:
+def _within_bounds(data: UnitRecords, records: pa.Table) -> pa.Table:
     """The records that are counted: those of each person with the lowest ids, up to the bound."""
     if data.person is None or data.id is None:
         return records
@@ -115,7 +115,7 @@ def _cells(places: list[Whole32], n_records: int) -> tuple[Index, list[Whole32]]
 
 
 def _sums(
-    data: Microdata, records: pa.Table, key: str | None, cell: Index, n: int
+    data: UnitRecords, records: pa.Table, key: str | None, cell: Index, n: int
 ) -> dict[str, Array]:
     sums: dict[str, Array] = {COUNT: np.bincount(cell, minlength=n)}
     if data.weight is not None:
@@ -128,7 +128,7 @@ def _sums(
     return sums
 
 
-def _weights(data: Microdata, column: Any) -> Real:
+def _weights(data: UnitRecords, column: Any) -> Real:
     w = _numbers(column, missing=-np.inf, role="weight")
     if len(w):
         check_weights(data, float(w.min()), w)
@@ -136,7 +136,7 @@ def _weights(data: Microdata, column: Any) -> Real:
     return np.minimum(w.astype(np.float64), np.inf if bound is None else bound)
 
 
-def _keys(data: Microdata, column: Any) -> Whole:
+def _keys(data: UnitRecords, column: Any) -> Whole:
     keys = _numbers(column, missing=-1, role="key")
     is_fraction = keys.dtype.kind == "f"
     limit = 1 if is_fraction else data.convention.modulus

@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from discreet.design.product import LARGEST_DENSE
+from discreet.design.support import LARGEST_DENSE
 from discreet.errors import DesignError
 from discreet.progress import notice
 

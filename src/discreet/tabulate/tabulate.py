@@ -7,13 +7,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from discreet import registry
-from discreet.design.assembly import CodedCells, Hierarchies, build_table, variables_of
 from discreet.design.formula import Margins, Term, parse
-from discreet.design.magnitude import Magnitude
 from discreet.design.support import Support, check_support
-from discreet.design.table import Table
 from discreet.errors import UnknownNameError
 from discreet.progress import report
+from discreet.tables.assembly import CodedCells, Hierarchies, build_table, variables_of
+from discreet.tables.magnitude import Magnitude
+from discreet.tables.truth import TrueTable
 from discreet.tabulate.cells import Reader
 from discreet.tabulate.contributions import contributions_of
 from discreet.tabulate.engine import Engine
@@ -21,22 +21,22 @@ from discreet.tabulate.margins import margins_table
 from discreet.tabulate.plan import HELD, Size, Variables, crossing, holds_inner, largest_sets
 
 if TYPE_CHECKING:
-    from discreet.microdata.microdata import Microdata
+    from discreet.microdata.records import UnitRecords
 
 
 def tabulate(
-    data: Microdata,
+    data: UnitRecords,
     margins: Margins,
     *,
-    hierarchies: Hierarchies,
-    support: Support,
-    structural_zeros: Sequence[Mapping[str, Any]] | None,
-    engine: str | Engine | None,
+    hierarchies: Hierarchies | None = None,
+    support: Support = "all",
+    structural_zeros: Sequence[Mapping[str, Any]] | None = None,
+    engine: str | Engine | None = None,
     of: Magnitude | None = None,
-) -> Table:
+) -> TrueTable:
     """A table of the records; see `Microdata.tabulate`."""
     check_support(support, ("all", "occurring"))
-    for name in hierarchies:
+    for name in hierarchies or {}:
         if name not in data.dimensions:
             raise UnknownNameError("variable", name, data.dimensions)
     data, terms = data.with_hierarchies(hierarchies), parse(margins)
@@ -124,6 +124,6 @@ def _asks_once(reader: Reader, variables: Variables, sets: Sequence[Variables]) 
     return holds_inner(variables, sets, {**sizes, **_sizes(reader)})
 
 
-def without_sums(data: Microdata) -> Microdata:
+def without_sums(data: UnitRecords) -> UnitRecords:
     """The records without weights and keys, for questions that need none."""
     return replace(data, weight=None, key=None, record_keys=None)

@@ -13,11 +13,11 @@ import pyarrow as pa
 
 from discreet.design.codes import canonical
 from discreet.design.hierarchy import Hierarchy
-from discreet.design.magnitude import CellContributions, Contributions
-from discreet.design.table import Table
 from discreet.errors import DataError, EngineError
-from discreet.microdata.microdata import Microdata
+from discreet.facade.microdata import Microdata
+from discreet.facade.table import Table
 from discreet.randomness import stream
+from discreet.tables.magnitude import CellContributions, Contributions
 from discreet.tabulate.engine import Engine
 
 Given = dict[str, float]

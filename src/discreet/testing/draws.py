@@ -11,18 +11,18 @@ import numpy as np
 
 from discreet.arrays import Array
 from discreet.design.axis import Axis
-from discreet.design.data_set import Bounds, DataSet
 from discreet.design.formula import Term
 from discreet.design.hierarchy import Hierarchy
-from discreet.design.method import Method
 from discreet.design.product import ProductDesign
-from discreet.design.release import Protected
 from discreet.design.sparse import SparseDesign
-from discreet.design.table import Table
-from discreet.design.values import CellValues
+from discreet.facade.table import Table
 from discreet.protect.draws import SecretDraws, SeededDraws
 from discreet.protect.publish import in_unit, run
 from discreet.randomness import stream
+from discreet.tables.data_set import Bounds, DataSet
+from discreet.tables.method import Method
+from discreet.tables.protected import Protected
+from discreet.tables.values import CellValues
 
 FEWEST_EXPECTED = 5.0
 

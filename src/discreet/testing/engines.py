@@ -20,9 +20,10 @@ import pyarrow as pa
 
 from discreet.design.codes import canonical
 from discreet.errors import DataError, DiscreetError, EngineError, KeysError
-from discreet.microdata.backend import attempt, border
-from discreet.microdata.microdata import Microdata
-from discreet.microdata.open import open as open_records
+from discreet.facade.microdata import Microdata
+from discreet.facade.open import open as open_records
+from discreet.microdata.backend import border
+from discreet.microdata.border import attempt
 from discreet.microdata.secret import Secret
 from discreet.randomness import stream
 from discreet.tabulate.engine import Engine, values_of

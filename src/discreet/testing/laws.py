@@ -22,13 +22,13 @@ from discreet.accounting import rho_to_epsilon
 from discreet.arrays import Array, Real
 from discreet.design.axis import Axis
 from discreet.design.product import ProductDesign
-from discreet.design.release import CellStatus, Protected
-from discreet.design.statement import PrivacyStatement, Statement
-from discreet.design.table import Table
 from discreet.errors import DiscreetError
+from discreet.facade.table import Table
 from discreet.protect.draws import SecretDraws, SeededSecret
 from discreet.protect.publish import in_unit, run
 from discreet.protect.sentences import LEAST_P
+from discreet.tables.protected import CellStatus, Protected
+from discreet.tables.statement import PrivacyStatement, Statement
 from discreet.testing.draws import published
 
 _SECRETS = 40

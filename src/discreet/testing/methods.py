@@ -11,13 +11,13 @@ from functools import cached_property
 import numpy as np
 
 from discreet.arrays import Array, Mask, Whole
-from discreet.design.method import Method
-from discreet.design.release import WEIGHT, Protected
-from discreet.design.table import Table
-from discreet.design.values import CellValues
+from discreet.facade.table import Table
 from discreet.protect.cells import Cells, on_public_support
 from discreet.protect.publish import SOURCES, built
 from discreet.protect.sentences import LARGE_COUNT, LEAST_P, is_additive, mean_p
+from discreet.tables.method import Method
+from discreet.tables.protected import WEIGHT, Protected
+from discreet.tables.values import CellValues
 from discreet.testing.draws import (
     by_cell,
     chi_square,

@@ -11,13 +11,14 @@ import discreet as dc
 from discreet.assess.audit import DisagreementError, audit, equations
 from discreet.assess.audit.equations import by_decimals, by_leverage, by_programs
 from discreet.design.base import Design
-from discreet.design.release import CellStatus, Release
-from discreet.design.statement import Statement
-from discreet.design.table import Table
 from discreet.errors import ParameterError
+from discreet.facade.release import Release
+from discreet.facade.table import Table
 from discreet.protect.suppress.pattern import PUBLISHED, Difference, Pattern
 from discreet.randomness import stream
 from discreet.solve.linear.unknowns import unknowns
+from discreet.tables.protected import CellStatus
+from discreet.tables.statement import Statement
 
 INNER = np.array([3, 11, 32, 30, 1, 9, 13, 8, 12, 22, 2, 2, 18, 19, 16, 3])
 LABELS = {

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from discreet.assess import NotApplicableError, Score
-from discreet.design.method import Claims
-from discreet.design.release import Protected
-from discreet.design.statement import Statement, Step
 from discreet.solve.fit import Certificate, Fit, Status
+from discreet.tables.method import Claims
+from discreet.tables.protected import Protected
+from discreet.tables.statement import Statement, Step
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,8 @@ import pytest
 import discreet as dc
 from discreet.assess.compare.trial import Sampler
 from discreet.design.base import Design
-from discreet.design.release import Release, Trial
 from discreet.errors import ConfidentialError, ParameterError
+from discreet.facade.release import Release, Trial
 from discreet.protect.draws import SecretDraws
 from tests.assess import party
 from tests.assess.compare.methods import Noisy, Shift, Sourceless
@@ -39,7 +39,7 @@ def test_a_draw_cannot_be_released(method):
     assert isinstance(trial, Trial)
     check_no_way_out(trial)
     with pytest.raises(ConfidentialError, match="protect"):
-        Release.holding(trial)
+        Release.wrap(trial)
     assert str(int(trial.z.max())) not in repr(trial).replace("24 published", "")
     assert "confidential" in repr(trial)
 

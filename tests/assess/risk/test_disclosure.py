@@ -15,8 +15,8 @@ from discreet.assess.risk.disclosure import DisclosureProbability
 from discreet.assess.risk.diversity import LDiversity, TCloseness
 from discreet.assess.risk.exact import ExactDisclosure, NearCertainGuesses, TargetedAttribution
 from discreet.assess.risk.guessing import attribution
-from discreet.design.release import CellStatus
 from discreet.errors import ParameterError, UnknownNameError
+from discreet.tables.protected import CellStatus
 from tests.assess import party
 from tests.assess.helpers import TEST
 

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import discreet as dc
-from discreet.design import structured
 from discreet.design.fused import devices, gpu, null_space
 from discreet.design.fused.gpu import GpuPass
 from discreet.design.fused.links import LINKS
@@ -209,10 +208,10 @@ def test_without_a_card_auto_means_the_processor():
 
 
 def test_a_card_is_taken_for_large_tables_by_itself(emulated, monkeypatch):
-    monkeypatch.setattr(devices, "has_gpu", lambda: True)
+    monkeypatch.setattr(gpu, "has_gpu", lambda: True)
     design = DESIGNS["pairs"]()
     assert design.fused("positive", device="auto").device == "cpu"
-    monkeypatch.setattr(structured, "WORTH_A_GPU", design.n_inner)
+    monkeypatch.setattr(gpu, "WORTH_A_GPU", design.n_inner)
     assert design.fused("positive", device="auto").device == "gpu"
 
 

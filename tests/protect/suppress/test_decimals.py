@@ -12,13 +12,13 @@ from scipy import sparse
 
 import discreet as dc
 from discreet.design.base import Design
-from discreet.design.release import CellStatus
-from discreet.design.table import Table
 from discreet.errors import DataError, DesignError, ParameterError, UnknownNameError
+from discreet.facade.table import Table
 from discreet.microdata.secret import Secret
 from discreet.protect.suppress.decimals import Decimals
 from discreet.protect.suppress.pattern import Pattern
 from discreet.solve.least_squares.least_squares import LeastSquares
+from discreet.tables.protected import CellStatus
 
 REFERENCE = Path(__file__).parents[4] / "shared" / "reference"
 needs_reference = pytest.mark.skipif(not REFERENCE.exists(), reason="no reference files here")

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import discreet as dc
-from discreet.design.magnitude import CellContributions, Contributions
 from discreet.errors import DesignError, ParameterError
 from discreet.protect.suppress.apriori import Exempt
 from discreet.protect.suppress.dominance import PQ, Dominance, FewContributors, PPercent
+from discreet.tables.magnitude import CellContributions, Contributions
 
 SHARED = Path("/work/shared")
 REFERENCE = SHARED / "reference" / "suppression"

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 import discreet as dc
 from discreet.design.base import Design
 from discreet.design.sparse import SparseDesign
-from discreet.design.table import Table
 from discreet.errors import InfeasibleError
+from discreet.facade.table import Table
 from discreet.protect.suppress.gauss import Plan, suppress_by_gauss
 from discreet.testing.draws import retabulated
 from tests.protect.suppress.reference import disclosed, told

@@ -11,8 +11,8 @@ from scipy.sparse import csc_array
 
 import discreet as dc
 from discreet.design.base import Design
-from discreet.design.table import Table
 from discreet.errors import DesignError, InfeasibleError, ParameterError
+from discreet.facade.table import Table
 from discreet.protect.suppress.interval import Search
 from discreet.protect.suppress.pattern import PUBLISHED
 from discreet.protect.suppress.proofs import Proofs

@@ -12,8 +12,8 @@ from scipy.optimize import linprog
 
 import discreet as dc
 from discreet.design.base import Design
-from discreet.design.table import Table
 from discreet.errors import InfeasibleError, ParameterError
+from discreet.facade.table import Table
 from discreet.protect.suppress import optimal as module
 from discreet.solve.linear.covering import Covering
 from tests.protect.suppress.test_interval import RULES, SQUARE, square, tables

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from discreet.design.base import Design
-from discreet.design.table import Table
 from discreet.errors import DesignError, ParameterError
+from discreet.facade.table import Table
 from discreet.protect.suppress.pattern import PRIMARY, PUBLISHED, SECONDARY, Difference, Pattern
 
 

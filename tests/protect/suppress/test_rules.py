@@ -7,8 +7,8 @@ import pytest
 import discreet as dc
 from discreet.design.base import Design
 from discreet.design.hierarchy import Hierarchy
-from discreet.design.table import Table
 from discreet.errors import ParameterError, UnknownNameError
+from discreet.facade.table import Table
 from discreet.protect.suppress.lines import lines
 from tests.protect.tables import party
 

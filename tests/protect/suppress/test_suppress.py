@@ -5,9 +5,9 @@ import pytest
 
 import discreet as dc
 from discreet import registry
-from discreet.design.release import CellStatus
-from discreet.design.table import Table
 from discreet.errors import DataError, DesignError, ParameterError, UnknownNameError
+from discreet.facade.table import Table
+from discreet.tables.protected import CellStatus
 from discreet.testing import check_method
 from tests.protect.suppress.reference import disclosed, told
 from tests.protect.tables import SECRET, party

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 import discreet as dc
-from discreet.design.release import CellStatus, Release
-from discreet.design.statement import Sentence, Statement, Step
+from discreet.facade.release import Release
 from discreet.release.cube import Cube
 from discreet.release.formats.options import About, Options
+from discreet.tables.protected import CellStatus
+from discreet.tables.statement import Sentence, Statement, Step
 
 SAID = Sentence("noise", "Noise has variance 3.", "Figures were changed.")
 STATEMENT = Statement((Step("protect:x", {}, (SAID,)),), version="0.2.0")

@@ -311,11 +311,11 @@ def test_names_and_options_that_mean_nothing_are_refused(made, tmp_path):
 
 
 def test_trials_are_not_exported(made, tmp_path):
-    from discreet.design.release import Trial
+    from discreet.facade.release import Trial
     from discreet.release.formats.write import write
 
     with pytest.raises(ConfidentialError):
-        write(Trial.holding(made), tmp_path / "t.csv")
+        write(Trial.wrap(made), tmp_path / "t.csv")
 
 
 def test_printed_tables_have_the_same_symbol(made):

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from discreet.design.release import CellStatus
-from discreet.design.statement import Statement
 from discreet.release.cube import Cube, CubeAxis
 from discreet.release.outline import Entry
+from discreet.tables.protected import CellStatus
+from discreet.tables.statement import Statement
 
 REGION = CubeAxis(
     "region",

@@ -6,7 +6,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from discreet.design.release import CellStatus
 from discreet.serve.query import View
 from discreet.serve.web.charts import palette, svg
 from discreet.serve.web.charts.choice import CHARTS, drawn
@@ -15,6 +14,7 @@ from discreet.serve.web.charts.picture import picture_of
 from discreet.serve.web.colours import contrast
 from discreet.serve.web.sheet import sheet_of
 from discreet.serve.web.texts import texts
+from discreet.tables.protected import CellStatus
 from tests.serve.web.cubes import AGE, REGION, SEX, cube_of, hidden_at
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from discreet.design.release import CellStatus
 from discreet.serve.query import View
 from discreet.serve.web.grid import HIDDEN, IMPOSSIBLE, UNDEFINED, laid_out
 from discreet.serve.web.sheet import sheet_of
 from discreet.serve.web.texts import texts
+from discreet.tables.protected import CellStatus
 from tests.serve.web.cubes import AGE, REGION, SEX, cube_of, hidden_at
 
 NUMBERS = texts("en").numbers

@@ -25,14 +25,14 @@ from discreet.assess.audit.sources import (
 )
 from discreet.assess.audit.subject import Subject, subject_of
 from discreet.assess.cells import check_choice
-from discreet.design.release import Protected
-from discreet.design.table import Table
 from discreet.errors import ParameterError
+from discreet.facade.table import Table
 from discreet.noise.checks import whole
 from discreet.protect.suppress.pattern import Pattern
 from discreet.randomness import stream
 from discreet.solve.linear.intervals import Intervals, Limits, feasible_intervals
 from discreet.solve.linear.unknowns import Unknowns, unknowns
+from discreet.tables.protected import Protected
 
 Which = Literal["primary", "all", "none"]
 View = Literal["equations", "signs", "none"]

@@ -14,7 +14,7 @@ from discreet.assess.audit.lone import Told
 from discreet.assess.audit.sources import Bracket, Term
 from discreet.assess.audit.subject import Subject
 from discreet.assess.report import markup
-from discreet.design.show import frame_of, to_pandas
+from discreet.tables.show import frame_of, to_pandas
 
 if TYPE_CHECKING:
     import pandas as pd

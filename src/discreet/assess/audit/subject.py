@@ -11,10 +11,10 @@ import numpy as np
 from discreet.arrays import Array, Index, Mask, Real, Whole
 from discreet.assess.cells import true_values
 from discreet.design.base import Design
-from discreet.design.release import COUNT, CellStatus, Protected
-from discreet.design.table import Table
 from discreet.errors import ParameterError
+from discreet.facade.table import Table
 from discreet.protect.suppress.pattern import Pattern, of_table, published_values
+from discreet.tables.protected import COUNT, CellStatus, Protected
 
 _EXACT = 1e-6  # differences of whole numbers, and shares of other values, that count as none
 _PROGRAMS = 1e-10  # share of the values to which linear programs are exact

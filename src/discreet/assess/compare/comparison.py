@@ -24,11 +24,14 @@ from discreet.assess.compare.execution import Execution
 from discreet.assess.compare.job import Job
 from discreet.assess.compare.judge import fitters_from, measures_from
 from discreet.assess.compare.summary import summarise
+from discreet.assess.compare.text import comparison_text
 from discreet.assess.listing import Framed
 from discreet.assess.measure import Measure, loss
-from discreet.design.release import Trial
-from discreet.design.table import Table
+from discreet.assess.plots.risk_utility import risk_utility_map
+from discreet.assess.report.page import write_report
 from discreet.errors import ParameterError, UnknownNameError
+from discreet.facade.release import Trial
+from discreet.facade.table import Table
 from discreet.protect.publish import in_unit
 
 if TYPE_CHECKING:
@@ -105,8 +108,6 @@ class Comparison(Framed):
 
     def plot(self, risk: str | None = None, utility: str | None = None) -> altair.LayerChart:
         """The risk–utility map: means with the 95 % ranges of single draws."""
-        from discreet.assess.plots.risk_utility import risk_utility_map
-
         return risk_utility_map(self, risk, utility)
 
     def report(self, path: str | Path, thresholds: Mapping[str, float] | None = None) -> Path:
@@ -117,8 +118,6 @@ class Comparison(Framed):
           thresholds: By measure what is acceptable, such as ``{"exact-disclosure-own": 0.5,
             "hellinger-utility": 0.9}``; a recommendation is made by these.
         """
-        from discreet.assess.report.page import write_report
-
         return write_report(self, path, thresholds or {})
 
     def trials(self, label: str, draws: int) -> Iterator[Trial]:
@@ -129,8 +128,6 @@ class Comparison(Framed):
         yield from map(sampler, range(draws))
 
     def __repr__(self) -> str:
-        from discreet.assess.compare.text import comparison_text
-
         return comparison_text(self)
 
 

@@ -9,9 +9,9 @@ from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from typing import Any
 
 from discreet import registry
-from discreet.design.method import Method
 from discreet.errors import ParameterError
 from discreet.noise.matrix import TransitionMatrix
+from discreet.tables.method import Method
 
 MethodLike = Method | str
 MethodsLike = Mapping[str, MethodLike] | Sequence[MethodLike] | MethodLike

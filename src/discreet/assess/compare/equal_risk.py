@@ -21,9 +21,9 @@ from discreet.assess.compare.summary import summarise
 from discreet.assess.compare.tunable import Range, is_chosen, range_for, value_of, with_parameter
 from discreet.assess.guests import measure_from
 from discreet.assess.measure import Measure
-from discreet.design.method import Method
 from discreet.errors import InfeasibleError, ParameterError, UnknownNameError
 from discreet.randomness import stream
+from discreet.tables.method import Method
 
 Tuning = Mapping[str, Range | Sequence[Any] | None]
 

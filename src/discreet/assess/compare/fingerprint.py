@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from discreet import digests
-from discreet.design.table import Table
 from discreet.errors import ParameterError
+from discreet.facade.table import Table
+from discreet.tables.storage import design_to_json
 
 _SHOWN = 16
 
@@ -30,8 +31,6 @@ def table_digest(table: Table) -> str:
 def _design(table: Table) -> Any:
     design = table.design
     if design.over_variables is not None:
-        from discreet.design.storage import design_to_json
-
         return [design_to_json(design), design.inner_codes()]
     X = design.matrix()
     return [X.shape, X.indptr, X.indices]

@@ -15,9 +15,10 @@ from discreet.assess.compare.text import RANGE, number
 from discreet.assess.compare.trial import Sampler
 from discreet.assess.listing import Framed, aligned
 from discreet.assess.measure import Measure
-from discreet.design.method import Method
-from discreet.design.table import Table
+from discreet.assess.plots.risk_utility import frontier_map
 from discreet.errors import DiscreetError, ParameterError
+from discreet.facade.table import Table
+from discreet.tables.method import Method
 
 if TYPE_CHECKING:
     import altair
@@ -72,8 +73,6 @@ class Frontier(Framed):
 
     def plot(self) -> altair.LayerChart:
         """The settings on the risk–utility map, those that none beats joined by a line."""
-        from discreet.assess.plots.risk_utility import frontier_map
-
         return frontier_map(self)
 
     def __repr__(self) -> str:

@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from discreet import __version__
 from discreet.assess.compare.contestants import Contestant, label_of, law_of
 from discreet.assess.compare.fingerprint import digest, table_digest
 from discreet.assess.compare.judge import Judge, Row
 from discreet.assess.compare.trial import Sampler
 from discreet.assess.measure import Measure
-from discreet.design.table import Table
+from discreet.facade.table import Table
 from discreet.solve.fit import Fitter
 
 if TYPE_CHECKING:
@@ -65,8 +66,6 @@ class Job:
 
     def description(self) -> dict[str, Any]:
         """Digests of everything the scores depend on, by what it is."""
-        from discreet import __version__
-
         return {
             "version": __version__,
             "table": table_digest(self.table),

@@ -12,9 +12,9 @@ from discreet.assess.compare.contestants import built_from, label_of, several
 from discreet.assess.guests import every_measure, measure_from
 from discreet.assess.measure import Measure
 from discreet.design.base import Design
-from discreet.design.release import Trial
-from discreet.design.table import Table
 from discreet.errors import ParameterError
+from discreet.facade.release import Trial
+from discreet.facade.table import Table
 from discreet.noise.matrix import TransitionMatrix
 from discreet.solve.fit import Fitter, FitterBase, Prepared
 

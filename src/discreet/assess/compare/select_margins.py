@@ -26,8 +26,8 @@ from discreet.assess.listing import aligned
 from discreet.design.base import Design
 from discreet.design.formula import Margins, Term, margins, parse
 from discreet.design.structured import StructuredDesign
-from discreet.design.table import Table
 from discreet.errors import ParameterError
+from discreet.facade.table import Table
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from discreet.design.method import Method
-from discreet.design.release import Trial
-from discreet.design.table import Table
+from discreet.facade.release import Trial
+from discreet.facade.table import Table
 from discreet.protect.simulate import simulate
+from discreet.tables.method import Method
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +29,7 @@ class Sampler:
 
     def __call__(self, i: int) -> Trial:
         """Draw number `i`."""
-        return simulate(
+        drawn = simulate(
             self.table,
             self.method,
             {},
@@ -37,3 +37,4 @@ class Sampler:
             unit=self.table.unit,
             name=f"compare:{i}",
         )
+        return Trial.wrap(drawn)

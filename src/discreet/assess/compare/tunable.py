@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from discreet.design.method import Method
 from discreet.errors import ParameterError, UnknownNameError
 from discreet.noise.entropy import perturbation_table, variance_range
 from discreet.noise.matrix import TransitionMatrix
+from discreet.tables.method import Method
 
 _MOST_WHOLE = 25
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from discreet.arrays import Array, Mask, Whole
 from discreet.assess.measure import BaseMeasure, NotApplicableError, Score
-from discreet.design.frames import is_numeric, to_arrow
 from discreet.errors import DataError, UnknownNameError
+from discreet.frames import is_numeric, to_arrow
 from discreet.synthesize.records import read_records
 from discreet.synthesize.result import Synthesized
 

@@ -9,8 +9,8 @@ import numpy as np
 from discreet.assess.cells import Pairs, pairs
 from discreet.assess.plots.style import PALETTE, QUIET, altair_module, styled
 from discreet.design.base import Design
-from discreet.design.release import Protected
-from discreet.design.table import Table
+from discreet.facade.table import Table
+from discreet.tables.protected import Protected
 
 if TYPE_CHECKING:
     import altair

@@ -10,8 +10,8 @@ import numpy as np
 from discreet.arrays import Real
 from discreet.assess.cells import pairs
 from discreet.assess.plots.style import altair_module, styled
-from discreet.design.release import Protected
-from discreet.design.table import Table
+from discreet.facade.table import Table
+from discreet.tables.protected import Protected
 
 if TYPE_CHECKING:
     import altair

@@ -12,7 +12,7 @@ from discreet.assess.plots.deviations import deviations
 from discreet.assess.plots.style import to_svg
 from discreet.assess.plots.transitions import transitions
 from discreet.assess.report.markup import figure, section
-from discreet.design.release import Trial
+from discreet.facade.release import Trial
 
 if TYPE_CHECKING:
     from discreet.assess.compare.comparison import Comparison

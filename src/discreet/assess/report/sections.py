@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from discreet import __version__
 from discreet.assess.compare.choose import Line
 from discreet.assess.compare.fingerprint import table_digest
 from discreet.assess.compare.judge import FITTED, OWN, PUBLISHED
@@ -216,8 +217,6 @@ def blind_spots(found: Comparison) -> str:
 
 def provenance(found: Comparison) -> str:
     """What is needed to make the page again."""
-    from discreet import __version__
-
     rows = [
         ("program", f"discreet {__version__}"),
         ("unit of the values", str(found.job.table.unit)),

@@ -21,9 +21,9 @@ from discreet.assess.listing import grouped
 from discreet.assess.measure import BaseMeasure, NotApplicableError, Score
 from discreet.assess.utility.additivity import containing
 from discreet.design.axis import OUTSIDE
-from discreet.design.release import Protected
 from discreet.design.structured import StructuredDesign
-from discreet.design.table import Table
+from discreet.facade.table import Table
+from discreet.tables.protected import Protected
 
 
 @dataclass(frozen=True)
@@ -42,8 +42,8 @@ class Differencing(BaseMeasure):
     reveals nothing. The breakdown has a row for each pair of tables.
 
     >>> from discreet.design.base import Design
-    >>> from discreet.design.release import Release
-    >>> from discreet.design.statement import Statement
+    >>> from discreet.facade.release import Release
+    >>> from discreet.tables.statement import Statement
     >>> table = Table.from_inner(Design.product({"place": 3}, "place"), np.array([40, 7, 1]))
     >>> published = np.array([40, 8, 1, 48])  # 48 − 40 − 8 − 1 is no small group
     >>> release = Release(table.design, published, Statement())

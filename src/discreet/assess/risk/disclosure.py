@@ -11,9 +11,9 @@ from discreet.assess.cells import check_choice
 from discreet.assess.measure import NotApplicableError, Score
 from discreet.assess.risk.groups import GroupMeasure
 from discreet.assess.risk.guessing import Guesses, guesses, refitted_guess
-from discreet.design.release import Protected
-from discreet.design.table import Table
+from discreet.facade.table import Table
 from discreet.solve.fit import Fitter
+from discreet.tables.protected import Protected
 
 Intruder = Literal["outsider", "own", "refit"]
 _WHO = {

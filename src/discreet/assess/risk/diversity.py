@@ -9,8 +9,8 @@ import numpy as np
 from discreet.arrays import Index, Real
 from discreet.assess.measure import NotApplicableError, Score
 from discreet.assess.risk.groups import GroupMeasure, Groups
-from discreet.design.release import Protected
-from discreet.design.table import Table
+from discreet.facade.table import Table
+from discreet.tables.protected import Protected
 
 TOLERANCE = 1e-9
 

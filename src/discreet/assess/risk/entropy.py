@@ -23,8 +23,8 @@ import numpy.typing as npt
 from discreet.arrays import Real
 from discreet.assess.cells import PairMeasure, finest_parts
 from discreet.assess.measure import NotApplicableError, Score
-from discreet.design.release import Protected
-from discreet.design.table import Table
+from discreet.facade.table import Table
+from discreet.tables.protected import Protected
 
 
 def entropy_risk(true: npt.ArrayLike, released: npt.ArrayLike, *, repaired: bool = False) -> float:

@@ -20,8 +20,8 @@ from discreet.assess.measure import Score
 from discreet.assess.risk.disclosure import GuessMeasure
 from discreet.assess.risk.groups import GroupMeasure
 from discreet.assess.risk.guessing import Guesses, guesses
-from discreet.design.release import Protected
-from discreet.design.table import Table
+from discreet.facade.table import Table
+from discreet.tables.protected import Protected
 
 Part = Literal["f", "precision", "recall"]
 CERTAIN = 1e-9

@@ -13,9 +13,9 @@ from discreet.arrays import Array, Mask, Real, Whole
 from discreet.assess.cells import released_values, require_counts, true_values
 from discreet.assess.measure import NO_SENSITIVE, BaseMeasure, NotApplicableError
 from discreet.design.base import Design
-from discreet.design.release import Protected
-from discreet.design.table import Table
 from discreet.errors import ParameterError, UnknownNameError
+from discreet.facade.table import Table
+from discreet.tables.protected import Protected
 
 _SPARE = 4  # combinations are numbered as they are while the crossing is at most this much larger
 

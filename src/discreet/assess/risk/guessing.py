@@ -21,10 +21,10 @@ from discreet.arrays import Array, Index, Mask, Real
 from discreet.assess.cells import true_values
 from discreet.assess.measure import NotApplicableError
 from discreet.assess.risk.groups import Groups, Layout
-from discreet.design.release import Protected
-from discreet.design.table import Table
+from discreet.facade.table import Table
 from discreet.progress import report
 from discreet.solve.fit import Fitter
+from discreet.tables.protected import Protected
 
 _TIE = 1e-9
 

@@ -12,8 +12,8 @@ from discreet.assess.measure import (
     NotApplicableError,
     Score,
 )
-from discreet.design.release import Protected
-from discreet.design.table import Table
+from discreet.facade.table import Table
+from discreet.tables.protected import Protected
 
 if TYPE_CHECKING:
     from discreet.noise.matrix import TransitionMatrix

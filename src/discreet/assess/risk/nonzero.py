@@ -9,8 +9,8 @@ import numpy as np
 
 from discreet.assess.cells import CLASS_STARTS, NEARLY_ZERO, PairMeasure, by_class
 from discreet.assess.measure import NO_MECHANISM, NotApplicableError, Score
-from discreet.design.release import Protected
-from discreet.design.table import Table
+from discreet.facade.table import Table
+from discreet.tables.protected import Protected
 
 if TYPE_CHECKING:
     from discreet.noise.matrix import TransitionMatrix

@@ -9,8 +9,8 @@ import numpy as np
 from discreet.arrays import Array, Mask
 from discreet.assess.cells import CLASS_STARTS, PairMeasure, by_class
 from discreet.assess.measure import NotApplicableError, Score
-from discreet.design.release import Protected
-from discreet.design.table import Table
+from discreet.facade.table import Table
+from discreet.tables.protected import Protected
 
 
 def unchanged(f: Array, g: Array) -> Mask:

@@ -22,11 +22,11 @@ from discreet.assess.cells import (
 from discreet.assess.measure import NO_SENSITIVE, NotApplicableError, Score
 from discreet.assess.risk.exact import Exact
 from discreet.assess.risk.groups import GroupMeasure
-from discreet.design.product import LARGEST_DENSE
-from discreet.design.release import Protected
 from discreet.design.structured import StructuredDesign
-from discreet.design.table import Table
+from discreet.design.support import LARGEST_DENSE
 from discreet.errors import UnknownNameError
+from discreet.facade.table import Table
+from discreet.tables.protected import Protected
 
 
 @dataclass(frozen=True)
@@ -110,9 +110,9 @@ class IntersectionDisclosure(GroupMeasure):
     gives a, b, c, precision and recall.
 
     >>> from discreet.design.base import Design
-    >>> from discreet.design.release import Release
-    >>> from discreet.design.statement import Statement
-    >>> from discreet.design.table import Table
+    >>> from discreet.facade.release import Release
+    >>> from discreet.tables.statement import Statement
+    >>> from discreet.facade.table import Table
     >>> design = Design.product({"party": 3, "age": 2, "sex": 2}, "party*age + party*sex")
     >>> y = np.array([[[1, 0], [0, 2]], [[0, 0], [0, 3]], [[2, 0], [0, 0]]])
     >>> table = Table.from_inner(design, y.ravel())

@@ -14,9 +14,9 @@ from discreet.assess.cells import block_name, finer, related, structured, withou
 from discreet.assess.measure import POSITIVE, BaseMeasure, NotApplicableError, Score
 from discreet.design.axis import OUTSIDE, Level
 from discreet.design.blocks import Block
-from discreet.design.release import Protected
 from discreet.design.structured import StructuredDesign, ranked
-from discreet.design.table import Table
+from discreet.facade.table import Table
+from discreet.tables.protected import Protected
 
 Gap = tuple[str, str, Real]
 
@@ -34,9 +34,9 @@ class AdditivityError(BaseMeasure):
     by how much.
 
     >>> from discreet.design.base import Design
-    >>> from discreet.design.release import Release
-    >>> from discreet.design.statement import Statement
-    >>> from discreet.design.table import Table
+    >>> from discreet.facade.release import Release
+    >>> from discreet.tables.statement import Statement
+    >>> from discreet.facade.table import Table
     >>> design = Design.product({"a": 2}, "a")
     >>> table = Table.from_inner(design, np.array([4, 5]))
     >>> AdditivityError()(table, Release(design, np.array([4, 6, 7]), Statement())).value

@@ -12,8 +12,8 @@ import numpy as np
 from discreet.arrays import Array
 from discreet.assess.cells import CLASS_STARTS, PairMeasure, Pairs, by_class, check_choice
 from discreet.assess.measure import EVERYTHING, POSITIVE, NotApplicableError, Score
-from discreet.design.release import Protected
-from discreet.design.table import Table
+from discreet.facade.table import Table
+from discreet.tables.protected import Protected
 
 Summary = Literal["mean", "median", "max", "root-mean-square"]
 

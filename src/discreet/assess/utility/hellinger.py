@@ -11,8 +11,8 @@ import numpy as np
 from discreet.arrays import Array
 from discreet.assess.cells import PairMeasure, Pairs, columns
 from discreet.assess.measure import POSITIVE, NotApplicableError, Score
-from discreet.design.release import Protected
-from discreet.design.table import Table
+from discreet.facade.table import Table
+from discreet.tables.protected import Protected
 
 
 def hellinger(f: Array, g: Array) -> float:

@@ -9,8 +9,8 @@ import numpy as np
 from discreet.arrays import Array, Real
 from discreet.assess.cells import PairMeasure, columns
 from discreet.assess.measure import POSITIVE, NotApplicableError, Score
-from discreet.design.release import Protected
-from discreet.design.table import Table
+from discreet.facade.table import Table
+from discreet.tables.protected import Protected
 
 CORRELATION = (-1.0, 1.0)
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from discreet.assess.cells import NEARLY_ZERO, PairMeasure, without_withheld
 from discreet.assess.measure import BaseMeasure, NotApplicableError, Score
-from discreet.design.release import Protected
-from discreet.design.table import Table
+from discreet.facade.table import Table
+from discreet.tables.protected import Protected
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from discreet.design.codes import canonical
-from discreet.design.frames import open_frame
+from discreet.frames import open_frame
 
 
 def declared_categories(frame: object) -> dict[str, list[str]]:

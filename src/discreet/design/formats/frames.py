@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from discreet.design.codes import factorise
-from discreet.design.frames import open_frame
 from discreet.errors import UnknownNameError
+from discreet.frames import open_frame
 
 
 def distinct_rows(frame: object, columns: Sequence[str]) -> Any:

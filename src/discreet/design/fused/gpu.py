@@ -13,11 +13,11 @@ import numpy as np
 from discreet.arrays import Real
 from discreet.design.axis import Level
 from discreet.design.fused.cuda_source import BLOCK, CudaSource
-from discreet.design.fused.devices import cupy, require_gpu
+from discreet.design.fused.devices import check_device, cupy, has_gpu, require_gpu
 from discreet.design.fused.faces import Faces
 from discreet.design.fused.links import POSITIVE, CellFormula
 from discreet.design.fused.null_space import NullSpace
-from discreet.design.fused.passes import Passes, Sums, walked
+from discreet.design.fused.passes import FusedPass, Passes, Sums, walked
 from discreet.design.structured import StructuredDesign
 from discreet.errors import DesignError
 
@@ -182,3 +182,26 @@ def cuda_source(faces: Faces, formula: CellFormula) -> CudaSource:
 @functools.cache
 def _module(text: str) -> Any:
     return cupy().RawModule(code=text, options=("-std=c++17",))
+
+
+WORTH_A_GPU = 20_000_000
+"""Inner cells from which a graphics processor saves more than its kernels take to compile."""
+
+
+def passes_over(
+    design: StructuredDesign,
+    link: str,
+    *,
+    start: Real | None,
+    variance: Real | None,
+    threads: int | None,
+    device: str,
+) -> Passes:
+    """Passes on the device that is asked for; see `StructuredDesign.fused`."""
+    check_device(device)
+    if not design.has_passes:
+        raise DesignError("the structural zeros of this design are no product of small masks.")
+    is_large = design.n_inner >= WORTH_A_GPU
+    if device == "gpu" or (device == "auto" and is_large and has_gpu() and GpuPass.suits(design)):
+        return GpuPass(design, link, start, variance)
+    return FusedPass(design, link, start, variance, threads)

@@ -10,11 +10,6 @@ from typing import Any
 import numpy as np
 
 from discreet.arrays import Real, Whole
-from discreet.design.keys import Edge
-from discreet.design.method import Claims, Draws
-from discreet.design.release import COUNT, WEIGHT, Protected
-from discreet.design.statement import Statement
-from discreet.design.table import Table
 from discreet.digests import digest
 from discreet.noise.matrix import TransitionMatrix
 from discreet.protect.adjust import with_adjusted_margins
@@ -26,6 +21,11 @@ from discreet.protect.frame.publication import Publication
 from discreet.protect.frame.zeros import keys_of, keys_with_zeros
 from discreet.protect.sentences import LARGE_COUNT, claimed, groups_not_hidden, nested_crossings
 from discreet.protect.statements import statement_of
+from discreet.tables.keys import Edge
+from discreet.tables.method import Claims, Draws
+from discreet.tables.protected import COUNT, WEIGHT, Protected
+from discreet.tables.statement import Statement
+from discreet.tables.truth import TrueTable
 
 _SAME = 1e-9
 
@@ -73,7 +73,7 @@ class KeyedNoise(Noise):
         """What the method promises for every table."""
         return claims_of(self.law, self.publication)
 
-    def __call__(self, table: Table, *, draws: Draws) -> Protected:
+    def __call__(self, table: TrueTable, *, draws: Draws) -> Protected:
         """Protect a table by its cell keys."""
         if self.margins == "adjusted":
             return with_adjusted_margins(self, table, draws)
@@ -95,7 +95,7 @@ class KeyedNoise(Noise):
         which = digest(law.starts, law.moves, law.widths, law.period, grid)
         return f"{self.name} {which.hex()}"
 
-    def cell_law(self, table: Table, position: int) -> tuple[Whole, Real] | None:
+    def cell_law(self, table: TrueTable, position: int) -> tuple[Whole, Real] | None:
         """Deviations of one published cell and their probabilities; `None` where others show."""
         if not self.publication.is_plain or self.publication.threshold is not None:
             return None

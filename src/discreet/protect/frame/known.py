@@ -15,20 +15,21 @@ import numpy as np
 
 from discreet.arrays import Whole
 from discreet.design.blocks import resolve
-from discreet.design.canonical import canonical_order, canonical_table
 from discreet.design.formula import Margin, term_of
-from discreet.design.method import Draws
-from discreet.design.product import LARGEST_DENSE, ProductDesign
-from discreet.design.release import WEIGHT
+from discreet.design.product import ProductDesign
 from discreet.design.sparse import SparseDesign
 from discreet.design.structured import StructuredDesign
-from discreet.design.table import Table
-from discreet.design.values import CellValues
+from discreet.design.support import LARGEST_DENSE
 from discreet.errors import DesignError, ParameterError
 from discreet.protect.cells import Cells
 from discreet.protect.small_count import SmallCountRounding
 from discreet.solve.integer.rounding import controlled
 from discreet.solve.likelihood.log_linear import LogLinear
+from discreet.tables.canonical import canonical_order, canonical_table
+from discreet.tables.method import Draws
+from discreet.tables.protected import WEIGHT
+from discreet.tables.truth import TrueTable
+from discreet.tables.values import CellValues
 
 
 def change_of_known(cells: Cells, known: Sequence[Margin], base: int, draws: Draws) -> Whole:
@@ -57,7 +58,7 @@ def change_of_known(cells: Cells, known: Sequence[Margin], base: int, draws: Dra
     return change[cells.representative]
 
 
-def _known_table(cells: Cells, known: Sequence[Margin]) -> tuple[Table, Whole]:
+def _known_table(cells: Cells, known: Sequence[Margin]) -> tuple[TrueTable, Whole]:
     """The known margins as a table over their own variables, and where its cells are."""
     design = cells.table.design.over_variables
     if design is None:
@@ -92,12 +93,12 @@ def _over_own_variables(design: StructuredDesign, known: Sequence[Margin]) -> St
     return SparseDesign(axes, terms, list(np.unique(codes, axis=1)))
 
 
-def _rounded(table: Table, base: int, draws: Draws) -> Whole:
+def _rounded(table: TrueTable, base: int, draws: Draws) -> Whole:
     """Known margins without small counts, from a whole table that has these margins."""
     method = SmallCountRounding(base)
     rng = draws.generator(method, table)
     fitted = LogLinear()(table.design, table.z.astype(np.float64)).require()
     whole = controlled(table.design, fitted.y, rng=rng)
-    inner = method.inner(Table.from_inner(table.design, whole.y), rng=rng)
+    inner = method.inner(TrueTable.from_inner(table.design, whole.y), rng=rng)
     rounded: Whole = table.design.aggregate(inner)
     return rounded

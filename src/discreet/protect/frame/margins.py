@@ -15,9 +15,9 @@ from __future__ import annotations
 
 from typing import Literal, get_args
 
-from discreet.design.table import Table
 from discreet.errors import ParameterError
 from discreet.protect.cells import Cells, on_public_support
+from discreet.tables.truth import TrueTable
 
 Margins = Literal["own", "summed", "adjusted"]
 
@@ -29,7 +29,7 @@ def check_margins(choice: str) -> None:
 
 
 def cells_of(
-    table: Table, margins: Margins, *, touches_zeros: bool, grid: float | None = None
+    table: TrueTable, margins: Margins, *, touches_zeros: bool, grid: float | None = None
 ) -> Cells:
     """The cells that get noise, on public support wherever empty cells matter."""
     if margins == "summed":

@@ -6,8 +6,8 @@ from abc import ABC, abstractmethod
 from dataclasses import fields
 from typing import Any, ClassVar
 
-from discreet.design.statement import Sentence
 from discreet.protect.sentences import process
+from discreet.tables.statement import Sentence
 
 
 class Noise(ABC):

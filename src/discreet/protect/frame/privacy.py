@@ -13,12 +13,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from discreet.accounting import rho_to_epsilon
-from discreet.design.statement import PrivacyStatement, Sentence
-from discreet.design.table import Table
 from discreet.errors import ParameterError
 from discreet.noise.checks import positive, whole
 from discreet.protect.frame.budget import Budget, GaussianShare, LaplaceShare, Share, Unit
 from discreet.protect.sentences import limit, process
+from discreet.tables.statement import PrivacyStatement, Sentence
+from discreet.tables.truth import TrueTable
 
 SMALLEST_DELTA = 1e-9
 """The largest δ accepted where the size of the population is not given."""
@@ -107,7 +107,7 @@ def smallest_cap(shares: Sequence[LaplaceShare], largest: float) -> int:
     return high
 
 
-def unit_of(table: Table) -> Unit:
+def unit_of(table: TrueTable) -> Unit:
     """What one unit of protection can change in this table."""
     bounds = table.data_set.bounds
     name = "record" if bounds.person is None else f"person ({bounds.person})"
@@ -122,7 +122,7 @@ def unit_of(table: Table) -> Unit:
     return Unit(math.floor(bounds.weight) + 1, bounds.max_records, name)
 
 
-def require_declared(table: Table) -> None:
+def require_declared(table: TrueTable) -> None:
     """Refuse variables whose codes were found in the records: a new label betrays its record."""
     found = [axis.name for axis in table.design.axes if not axis.declared]
     if found:

@@ -12,10 +12,6 @@ import numpy as np
 
 from discreet.arrays import Real, Whole
 from discreet.design.formula import Margin, single_margins
-from discreet.design.method import Claims, Draws
-from discreet.design.release import COUNT, WEIGHT, Protected
-from discreet.design.statement import PrivacyStatement, Sentence, Statement
-from discreet.design.table import Table
 from discreet.errors import ParameterError
 from discreet.noise.checks import positive, whole
 from discreet.protect.cells import Cells
@@ -33,6 +29,10 @@ from discreet.protect.frame.privacy import given_known, guarantee, require_decla
 from discreet.protect.frame.publication import Publication
 from discreet.protect.sentences import claimed, known_rounded, process
 from discreet.protect.statements import statement_of
+from discreet.tables.method import Claims, Draws
+from discreet.tables.protected import COUNT, WEIGHT, Protected
+from discreet.tables.statement import PrivacyStatement, Sentence, Statement
+from discreet.tables.truth import TrueTable
 
 _LETTERS = {"epsilon": "ε", "rho": "ρ"}
 
@@ -101,7 +101,7 @@ class PrivateNoise(Noise, Generic[AnyShare]):
             additive=self.margins == "summed", unbiased=self.is_unbiased, keeps_zeros=False
         )
 
-    def __call__(self, table: Table, *, draws: Draws) -> Protected:
+    def __call__(self, table: TrueTable, *, draws: Draws) -> Protected:
         """Protect a table."""
         cells, shares, unit = self.spent(table)
         privacy = self.privacy(shares, unit)
@@ -117,7 +117,7 @@ class PrivateNoise(Noise, Generic[AnyShare]):
         statement = self._statement(table, shares, privacy, unit)
         return self.publication.protected(cells, noise, statement, precision)
 
-    def spent(self, table: Table) -> tuple[Cells, list[AnyShare], Unit]:
+    def spent(self, table: TrueTable) -> tuple[Cells, list[AnyShare], Unit]:
         """The cells that get noise, their shares of the budget, and what one unit can change."""
         require_declared(table)
         unit = unit_of(table)
@@ -160,7 +160,7 @@ class PrivateNoise(Noise, Generic[AnyShare]):
         return [*super().what_was_done(), *([clipped] if self.is_cut else [])]
 
     def _statement(
-        self, table: Table, shares: Sequence[AnyShare], privacy: PrivacyStatement, unit: Unit
+        self, table: TrueTable, shares: Sequence[AnyShare], privacy: PrivacyStatement, unit: Unit
     ) -> Statement:
         claims = self.claims
         if table.unit == WEIGHT:  # weighted counts are rounded before they get noise

@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.arrays import Array, Real, Whole
-from discreet.design.release import COUNT, WEIGHT, CellStatus, Protected
-from discreet.design.statement import Sentence, Statement
-from discreet.design.table import Table
 from discreet.errors import ParameterError
 from discreet.noise.checks import positive, whole
 from discreet.protect.cells import Cells
 from discreet.protect.frame.margins import Margins, cells_of, check_margins
 from discreet.protect.sentences import none_below, process
+from discreet.tables.protected import COUNT, WEIGHT, CellStatus, Protected
+from discreet.tables.statement import Sentence, Statement
+from discreet.tables.truth import TrueTable
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Publication:
         """Whether every published value is a count with noise of its own."""
         return self.margins == "own" and self.grid is None
 
-    def cells(self, table: Table, *, touches_zeros: bool) -> Cells:
+    def cells(self, table: TrueTable, *, touches_zeros: bool) -> Cells:
         """The cells that get noise."""
         return cells_of(table, self.margins, touches_zeros=touches_zeros, grid=self.grid)
 

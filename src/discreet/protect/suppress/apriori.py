@@ -11,11 +11,11 @@ import numpy as np
 
 from discreet.arrays import Mask, Real
 from discreet.design.formats.argus import APriori, AprioriCells, read_apriori
-from discreet.design.table import Table
 from discreet.errors import DataError, UnknownNameError
 from discreet.noise.checks import positive
 from discreet.protect.suppress.pattern import published_values
 from discreet.protect.suppress.rules import Needs, Rule
+from discreet.tables.truth import TrueTable
 
 
 @dataclass(frozen=True)
@@ -44,11 +44,11 @@ class Listed:
         """Why a cell is sensitive."""
         return "listed as sensitive"
 
-    def primaries(self, table: Table) -> Mask:
+    def primaries(self, table: TrueTable) -> Mask:
         """The cells that the file calls unsafe."""
         return self.apriori.cells(table.design).unsafe
 
-    def needs(self, table: Table) -> Needs:
+    def needs(self, table: TrueTable) -> Needs:
         """What the file asks for, or a share of the value."""
         said = self.apriori.cells(table.design)
         share = self.range / 100.0 * np.abs(published_values(table))
@@ -81,7 +81,7 @@ class Exempt:
         """Why a cell is sensitive."""
         return self.rule.why
 
-    def primaries(self, table: Table) -> Mask:
+    def primaries(self, table: TrueTable) -> Mask:
         """The rule's cells without those that are exempt."""
         exempt = self._has_code(table)
         if self.apriori is not None:
@@ -89,7 +89,7 @@ class Exempt:
             exempt = exempt | said.safe | said.protected
         return self.rule.primaries(table) & ~exempt
 
-    def needs(self, table: Table) -> Needs:
+    def needs(self, table: TrueTable) -> Needs:
         """What the rule asks for, or the file where it says."""
         found, (lower, upper) = self.primaries(table), self.rule.needs(table)
         lower, upper = np.where(found, lower, 0.0), np.where(found, upper, 0.0)
@@ -98,7 +98,7 @@ class Exempt:
         said = self.apriori.cells(table.design)
         return _or_said(lower, said.lower, found), _or_said(upper, said.upper, found)
 
-    def _has_code(self, table: Table) -> Mask:
+    def _has_code(self, table: TrueTable) -> Mask:
         names = [axis.name for axis in table.design.axes]
         columns = table.design.published_codes()
         found = np.zeros(table.design.n_published, dtype=bool)
@@ -112,7 +112,7 @@ class Exempt:
 
 
 def with_apriori(
-    table: Table, rules: Sequence[Rule] | Rule, apriori: APriori | str | Path
+    table: TrueTable, rules: Sequence[Rule] | Rule, apriori: APriori | str | Path
 ) -> dict[str, Any]:
     """Arguments of `Suppress` that follow an a-priori file.
 
@@ -136,7 +136,7 @@ def with_apriori(
     return {"rules": wrapped, "frozen": cells, "priorities": _factors(table, said)}
 
 
-def _factors(table: Table, said: AprioriCells) -> list[tuple[dict[str, str], float]]:
+def _factors(table: TrueTable, said: AprioriCells) -> list[tuple[dict[str, str], float]]:
     """What the costs of the file are of the cells' values; empty cells have no value to compare."""
     for k in np.flatnonzero(said.cost == 0):
         raise DataError(

@@ -7,15 +7,15 @@ from dataclasses import replace
 import numpy as np
 
 from discreet.design.base import Cell, Design
-from discreet.design.release import CellStatus, Protected
-from discreet.design.table import Table
 from discreet.errors import DesignError, ParameterError
 from discreet.protect.suppress.suppress import Suppress
+from discreet.tables.protected import CellStatus, Protected
+from discreet.tables.truth import TrueTable
 
 _Name = frozenset[tuple[str, str]]
 
 
-def consistent(method: Suppress, table: Table, earlier: Protected) -> Suppress:
+def consistent(method: Suppress, table: TrueTable, earlier: Protected) -> Suppress:
     """The method for a table that has cells in common with an earlier release of the same records.
 
     Cells that were shown are shown again, even if the rules call them sensitive now; cells that

@@ -20,7 +20,6 @@ import numpy as np
 
 from discreet.arrays import Array, Mask, Real
 from discreet.design.base import Design
-from discreet.design.statement import Sentence
 from discreet.errors import DataError, ParameterError, UnknownNameError
 from discreet.noise.checks import positive
 from discreet.protect.sentences import limit, process
@@ -28,6 +27,7 @@ from discreet.protect.suppress.pattern import Pattern
 from discreet.solve.linear.elimination import rank, spanned
 from discreet.solve.linear.projection import combination, free_part
 from discreet.solve.linear.unknowns import Unknowns, unknowns
+from discreet.tables.statement import Sentence
 
 Residual = Literal["rmse", "variance", "scaled", "none"]
 

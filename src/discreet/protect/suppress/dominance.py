@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from discreet.arrays import Mask, Real, Whole
-from discreet.design.magnitude import NOBODY, CellContributions, Contributions
-from discreet.design.table import Table
+from discreet.design.codes import canonical
 from discreet.errors import ParameterError
 from discreet.noise.checks import is_number, positive, whole
+from discreet.tables.magnitude import NOBODY, CellContributions, Contributions
+from discreet.tables.truth import TrueTable
 
 Needs = tuple[Real, Real]
 """How far below and above its value the interval of each cell must reach."""
@@ -34,13 +35,13 @@ class _MagnitudeRule(ABC):
         """Rules on contributions judge magnitudes only."""
         return ("value",)
 
-    def primaries(self, table: Table) -> Mask:
+    def primaries(self, table: TrueTable) -> Mask:
         """Which published cells are sensitive."""
         given = table.require_contributions()
         lack = self.lack(given)
         return np.asarray(lack > _ROUNDING * given.published.absolute)
 
-    def needs(self, table: Table) -> Needs:
+    def needs(self, table: TrueTable) -> Needs:
         """How far the interval of each sensitive cell must reach below and above its value.
 
         No further below than to zero, where no value is negative.
@@ -243,8 +244,6 @@ def _first(which: Mask) -> Whole:
 
 
 def _identifiers(waivers: Any) -> tuple[str, ...]:
-    from discreet.design.codes import canonical
-
     several = [waivers] if isinstance(waivers, str) else waivers
     if isinstance(several, Mapping) or not isinstance(several, Collection):
         raise ParameterError(f"waivers is a list of contributors' identifiers, got {waivers!r}.")

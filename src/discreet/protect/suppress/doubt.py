@@ -8,14 +8,14 @@ import numpy as np
 
 from discreet.design.base import Design
 from discreet.design.support import Lift
-from discreet.design.table import Table
 from discreet.protect.cells import lifted, on_public_support
 from discreet.protect.suppress.pattern import of_table
+from discreet.tables.truth import TrueTable
 
 _MOST_CELLS = 5_000_000  # of a full crossing that is searched for cells in doubt
 
 
-def with_doubted_cells(table: Table, *, zeros_are_public: bool) -> Table:
+def with_doubted_cells(table: TrueTable, *, zeros_are_public: bool) -> TrueTable:
     """The table with all inner cells that somebody could doubt, most of them empty.
 
     Which inner cells occur is confidential, and the intruder does not know it. Where empty

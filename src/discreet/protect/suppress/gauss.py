@@ -9,13 +9,13 @@ import numpy as np
 
 from discreet.arrays import Index
 from discreet.design.base import Design
-from discreet.design.magnitude import NOBODY
 from discreet.errors import InfeasibleError
 from discreet.protect.suppress.pattern import Pattern
 from discreet.protect.suppress.rows import chosen_rows
 from discreet.protect.suppress.singletons import lone_columns, owners, told_sums
 from discreet.solve.linear.elimination import Choice, Conflict, Selection, select
 from discreet.solve.linear.elimination_kernels import NONE
+from discreet.tables.magnitude import NOBODY
 
 if TYPE_CHECKING:
     from scipy.sparse import csc_array

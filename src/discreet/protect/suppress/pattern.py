@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from discreet.arrays import Array, Mask, Real, Whole
 from discreet.design.base import Cell, Design
-from discreet.design.table import Table
 from discreet.errors import DesignError, ParameterError
 from discreet.protect.suppress.proofs import Proofs
+from discreet.tables.show import frame_of
+from discreet.tables.truth import TrueTable
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -99,7 +100,7 @@ class Pattern:
     @classmethod
     def from_labels(
         cls,
-        source: Table | Design,
+        source: TrueTable | Design,
         labels: Mapping[Any, str] | Sequence[str] | str,
         z: Array | None = None,
         **parts: Any,
@@ -113,12 +114,12 @@ class Pattern:
           z: True values of the published cells, where only a design is given.
           **parts: Further attributes of the pattern.
         """
-        if isinstance(source, Table):
+        if isinstance(source, TrueTable):
             parts = {**of_table(source), **parts}
             z = published_values(source) if z is None else z
         if z is None:
             raise ParameterError("a pattern needs true values: give a table, or a design and z=.")
-        design = source.design if isinstance(source, Table) else source
+        design = source.design if isinstance(source, TrueTable) else source
         return cls(design, z, _states(design, labels), **parts)
 
     @property
@@ -200,8 +201,6 @@ class Pattern:
 
     def to_arrow(self) -> pa.Table:
         """Published cells with true values, states and reasons. Confidential."""
-        from discreet.design.show import frame_of
-
         why = np.array([self.reasons.get(k, "") for k in range(len(self.z))], dtype=object)
         return frame_of(self.design, {"value": self.z, "state": _NAMES[self.state], "why": why})
 
@@ -213,7 +212,7 @@ class Pattern:
         )
 
 
-def of_table(table: Table) -> dict[str, Any]:
+def of_table(table: TrueTable) -> dict[str, Any]:
     """What a pattern takes from a table: inner values, and who is alone in a cell.
 
     Of a table of magnitudes these are sums of the value, unless counts are to be published; inner
@@ -235,7 +234,7 @@ def of_table(table: Table) -> dict[str, Any]:
     return {"y": inner.sum, "lone": lone, "owner": inner.lone, "known": known}
 
 
-def _published_inner(table: Table) -> Whole | None:
+def _published_inner(table: TrueTable) -> Whole | None:
     """The published cell that is each inner cell, if all are published."""
     if table.design.n_inner > table.design.n_published:
         return None
@@ -243,7 +242,7 @@ def _published_inner(table: Table) -> Whole | None:
     return None if (places < 0).any() else places
 
 
-def published_values(table: Table) -> Array:
+def published_values(table: TrueTable) -> Array:
     """True values of the published cells: sums of the value of a table of magnitudes, or counts."""
     given = table.contributions
     return table.z if given is None or table.unit not in (None, given.value) else given.sum

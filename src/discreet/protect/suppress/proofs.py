@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from discreet.arrays import Array, Index, Mask, Real
-from discreet.design.magnitude import NOBODY
+from discreet.arrays import Array, Index, Mask, Real, Whole
+from discreet.tables.magnitude import NOBODY
 
 if TYPE_CHECKING:
     from scipy.sparse import csc_array
@@ -144,8 +144,6 @@ def views_of(pattern: Pattern, targets: Any, *, lone: bool = True) -> Views:
     """The views of all contributors who are alone in an inner cell that is not known anyway."""
     from scipy.sparse import csc_array, csr_array
 
-    from discreet.protect.suppress.singletons import attackers
-
     n = pattern.design.n_inner
     who = attackers(pattern) if lone else np.full(n, NOBODY)
     in_doubt = ~_known(pattern)
@@ -222,3 +220,14 @@ def _largest(matrix: Any) -> Real:
     if not matrix.shape[0]:
         return np.zeros(matrix.shape[1])
     return np.asarray(abs(matrix).max(axis=0).toarray()).ravel()
+
+
+def attackers(pattern: Pattern) -> Whole:
+    """For each inner cell who is alone in it, or nobody."""
+    if pattern.lone is None:
+        return np.full(pattern.design.n_inner, NOBODY)
+    who = np.arange(pattern.design.n_inner)
+    if pattern.owner is not None:
+        stranger = who + pattern.owner.max(initial=0) + 1
+        who = np.where(pattern.owner == NOBODY, stranger, pattern.owner)
+    return np.where(pattern.lone, who, NOBODY)

@@ -11,11 +11,11 @@ import numpy as np
 
 from discreet.arrays import Array, Mask, Real, Whole
 from discreet.design.base import Design
-from discreet.design.table import Table
 from discreet.errors import DesignError, ParameterError, UnknownNameError
 from discreet.noise.checks import is_number, truth_value, whole
 from discreet.protect.suppress.lines import Lines, lines
 from discreet.protect.suppress.pattern import Difference
+from discreet.tables.truth import TrueTable
 
 Needs = tuple[Real, Real]
 """How far below and above its value the interval of each cell must reach."""
@@ -40,10 +40,10 @@ class Rule(Protocol):
     def why(self) -> str:
         """Why a cell is sensitive."""
 
-    def primaries(self, table: Table) -> Mask:
+    def primaries(self, table: TrueTable) -> Mask:
         """Which published cells are sensitive."""
 
-    def needs(self, table: Table) -> Needs:
+    def needs(self, table: TrueTable) -> Needs:
         """How far the interval of each sensitive cell must reach below and above its value."""
 
 
@@ -59,10 +59,10 @@ class CountRule(ABC):
     width: int = 2
 
     @abstractmethod
-    def primaries(self, table: Table) -> Mask:
+    def primaries(self, table: TrueTable) -> Mask:
         """Which published cells are sensitive."""
 
-    def needs(self, table: Table) -> Needs:
+    def needs(self, table: TrueTable) -> Needs:
         """Half of the width below the count where that is not negative, and the rest above."""
         sensitive = self.primaries(table)
         below = np.where(sensitive, np.minimum(self.width // 2, table.z), 0.0)
@@ -98,7 +98,7 @@ class Threshold(CountRule):
         """Why a cell is sensitive."""
         return f"a count of at most {self.max}"
 
-    def primaries(self, table: Table) -> Mask:
+    def primaries(self, table: TrueTable) -> Mask:
         """Counts up to the threshold, zeros only where they are asked for."""
         return np.asarray((table.z <= self.max) & (self.zeros | (table.z > 0)))
 
@@ -143,11 +143,11 @@ class DirectDisclosure(CountRule):
         rest = "everybody" if self.coalition == 0 else f"all but at most {self.coalition}"
         return f"{rest} of a group are in this category"
 
-    def primaries(self, table: Table) -> Mask:
+    def primaries(self, table: TrueTable) -> Mask:
         """The parts that hold all members of a cell but a coalition."""
         return np.asarray(self.needs(table)[0] > 0)
 
-    def needs(self, table: Table) -> Needs:
+    def needs(self, table: TrueTable) -> Needs:
         """So many fewer that more than a coalition could be elsewhere, as far as there are any."""
         below = np.zeros(len(table.z))
         for line in _lines_along(table.design, self.variables):
@@ -159,7 +159,7 @@ class DirectDisclosure(CountRule):
             np.maximum.at(below, line.child[tells], missing[tells])
         return below, np.zeros(len(below))
 
-    def _is_blurred(self, table: Table, line: Lines) -> Mask:
+    def _is_blurred(self, table: TrueTable, line: Lines) -> Mask:
         """Cells that have enough members of whom nothing is known."""
         n = len(table.z)
         axis = table.design.axes[line.axis]
@@ -206,11 +206,11 @@ class GroupDisclosure(CountRule):
         """Why a cell is sensitive."""
         return f"at least {100 * self.share:g} % of a group are in this category"
 
-    def primaries(self, table: Table) -> Mask:
+    def primaries(self, table: TrueTable) -> Mask:
         """The parts that hold at least this share of a cell."""
         return np.asarray(self.needs(table)[0] > 0)
 
-    def needs(self, table: Table) -> Needs:
+    def needs(self, table: TrueTable) -> Needs:
         """So many fewer that the share could be smaller."""
         below = np.zeros(len(table.z))
         for line in _lines_along(table.design, self.variables):
@@ -251,11 +251,11 @@ class KDisclosure(CountRule):
         """Why a difference is sensitive."""
         return f"two cells that differ by at most {self.coalition}"
 
-    def primaries(self, table: Table) -> Mask:
+    def primaries(self, table: TrueTable) -> Mask:
         """No cell by itself."""
         return np.zeros(len(table.z), dtype=bool)
 
-    def differences(self, table: Table) -> list[Difference]:
+    def differences(self, table: TrueTable) -> list[Difference]:
         """Pairs of a cell and a part of it whose difference is small."""
         part, whole_ = _within(table.design)
         rest = table.z[whole_] - table.z[part]

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from discreet.design.statement import Sentence
 from discreet.protect.sentences import groups_not_hidden, limit, never_published, process
 from discreet.protect.suppress.rules import Rule, Threshold, told
+from discreet.solve.linear.intervals import Limits, feasible_intervals
+from discreet.tables.statement import Sentence
 
 SHOWN_IS_TRUE = "shown-is-true"
 """The kind of the sentence by which shown cells have their true values."""
@@ -168,7 +169,7 @@ def _empty_are_shown(evidence: Any) -> bool:
 
 
 def _not_derivable(lowest: int, highest: int, evidence: Any) -> bool:
-    from discreet.solve.linear.elimination import spanned
+    from discreet.solve.linear.elimination import spanned  # start-up time: Numba
 
     final, truth = evidence.finals[0], evidence.truth
     hidden = final.hidden | final.replaced
@@ -180,8 +181,6 @@ def _not_derivable(lowest: int, highest: int, evidence: Any) -> bool:
 def _has_width(
     lowest: int, highest: int, width: int, zeros_are_public: bool, evidence: Any
 ) -> bool:
-    from discreet.solve.linear.intervals import Limits, feasible_intervals
-
     final, truth = evidence.finals[0], evidence.truth
     hidden = final.hidden | final.replaced
     columns = final.design.matrix().tocsc()

@@ -18,10 +18,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from discreet.arrays import Mask, Real, Whole
-from discreet.design.magnitude import NOBODY
 from discreet.protect.suppress.pattern import Pattern
+from discreet.protect.suppress.proofs import attackers
 from discreet.protect.suppress.rows import ChosenRows
 from discreet.randomness import stream
+from discreet.tables.magnitude import NOBODY
 
 if TYPE_CHECKING:
     from scipy.sparse import csc_array
@@ -41,17 +42,6 @@ class Lone:
 
     columns: csc_array
     attacker: Whole
-
-
-def attackers(pattern: Pattern) -> Whole:
-    """For each inner cell who is alone in it, or nobody."""
-    if pattern.lone is None:
-        return np.full(pattern.design.n_inner, NOBODY)
-    who = np.arange(pattern.design.n_inner)
-    if pattern.owner is not None:
-        stranger = who + pattern.owner.max(initial=0) + 1
-        who = np.where(pattern.owner == NOBODY, stranger, pattern.owner)
-    return np.where(pattern.lone, who, NOBODY)
 
 
 def owners(pattern: Pattern, columns: csc_array) -> Whole:

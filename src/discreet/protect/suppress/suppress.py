@@ -10,12 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from discreet.arrays import Array, Mask, Real
-from discreet.design.canonical import Arrangement, canonical_order, canonical_table
-from discreet.design.method import Claims, Draws
-from discreet.design.release import COUNT, VALUE, CellStatus, Protected
-from discreet.design.statement import Sentence, Statement
 from discreet.design.support import spread
-from discreet.design.table import Table
 from discreet.errors import ParameterError, UnknownNameError
 from discreet.noise.checks import truth_value
 from discreet.protect.statements import statement_of
@@ -43,6 +38,11 @@ from discreet.protect.suppress.priority import priority
 from discreet.protect.suppress.room import least_counts, room_below
 from discreet.protect.suppress.rules import CountRule, Needs, Rule, Threshold, told
 from discreet.protect.suppress.sentences import limits, suppressed_cells, thresholds, widths
+from discreet.tables.canonical import Arrangement, canonical_order, canonical_table
+from discreet.tables.method import Claims, Draws
+from discreet.tables.protected import COUNT, VALUE, CellStatus, Protected
+from discreet.tables.statement import Sentence, Statement
+from discreet.tables.truth import TrueTable
 
 _COSTS = ("value", "cells")
 _SECONDARY = {
@@ -157,7 +157,7 @@ class Suppress:
     def _rules(self) -> tuple[Rule, ...]:
         return tuple(self.rules)  # type: ignore[arg-type]  # a tuple since it was made
 
-    def __call__(self, table: Table, *, draws: Draws) -> Protected:
+    def __call__(self, table: TrueTable, *, draws: Draws) -> Protected:
         """Suppress cells; nothing is drawn unless decimals take their place."""
         pattern = self.pattern(table)
         if self.decimals is not None:
@@ -171,7 +171,7 @@ class Suppress:
         )
 
     def _with_decimals(
-        self, table: Table, pattern: Pattern, decimals: Decimals, draws: Draws
+        self, table: TrueTable, pattern: Pattern, decimals: Decimals, draws: Draws
     ) -> Protected:
         made = decimals(pattern, rng=draws.generator(self, table))
         status = np.where(made.is_decimal, CellStatus.decimal, CellStatus.published)
@@ -184,7 +184,7 @@ class Suppress:
             unit=_published_unit(table),
         )
 
-    def pattern(self, table: Table) -> Pattern:
+    def pattern(self, table: TrueTable) -> Pattern:
         """Which cells are suppressed and why. **Confidential**: it holds the true values."""
         table = with_doubted_cells(table, zeros_are_public=self.zeros_are_public)
         order = canonical_order(table.design)
@@ -192,7 +192,7 @@ class Suppress:
             return self._suppressed(table)
         return _as_given(self._suppressed(canonical_table(table, order)), table, order)
 
-    def lower_bound(self, table: Table) -> float:
+    def lower_bound(self, table: TrueTable) -> float:
         """What every pattern costs at least that keeps all intervals; for small tables.
 
         It follows from a linear relaxation of `"optimal"`, and stands beside the cost of other
@@ -204,7 +204,7 @@ class Suppress:
         pattern, plan = self._sensitive(table)
         return lower_bound(pattern, plan, singletons=self.singletons)
 
-    def primary(self, table: Table) -> Pattern:
+    def primary(self, table: TrueTable) -> Pattern:
         """The sensitive cells alone, with the reasons and the intervals they need."""
         n = table.design.n_published
         sensitive, reasons = np.zeros(n, dtype=bool), {}
@@ -233,7 +233,7 @@ class Suppress:
             **of_table(table),
         )
 
-    def _needs(self, rule: Rule, table: Table) -> Needs:
+    def _needs(self, rule: Rule, table: TrueTable) -> Needs:
         """What a rule asks for; widths of counts move up as far as there is no room below."""
         below, above = rule.needs(table)
         if not self._asks_for_widths(rule, table):
@@ -241,19 +241,19 @@ class Suppress:
         missing = np.maximum(below - room_below(table.design, table.z), 0.0)
         return below - missing, above + missing
 
-    def _asks_for_widths(self, rule: Rule, table: Table) -> bool:
+    def _asks_for_widths(self, rule: Rule, table: TrueTable) -> bool:
         """Whether a rule asks for widths of counts that are known not to be zero."""
         needs_zeros = getattr(rule, "needs_zeros", True)
         return not needs_zeros and self._hidden_counts_are_positive(table)
 
-    def _hidden_counts_are_positive(self, table: Table) -> bool:
+    def _hidden_counts_are_positive(self, table: TrueTable) -> bool:
         return self.zeros_are_public and _published_unit(table) == COUNT
 
-    def _suppressed(self, table: Table) -> Pattern:
+    def _suppressed(self, table: TrueTable) -> Pattern:
         pattern, plan = self._sensitive(table)
         return _SECONDARY[self.secondary](pattern, plan, singletons=self.singletons)
 
-    def _sensitive(self, table: Table) -> tuple[Pattern, Plan]:
+    def _sensitive(self, table: TrueTable) -> tuple[Pattern, Plan]:
         primary = self.primary(table)
         pattern = replace(
             primary,
@@ -262,13 +262,13 @@ class Suppress:
         )
         return pattern, self._plan(table, pattern)
 
-    def _costs(self, table: Table, z: Array) -> Real:
+    def _costs(self, table: TrueTable, z: Array) -> Real:
         costs = np.abs(z).astype(np.float64) if self.cost == "value" else np.ones(len(z))
         for cell, factor in self.priorities:
             costs[table.design.position(cell)] *= factor
         return costs
 
-    def _bounds(self, table: Table, z: Array) -> tuple[Real, Real] | None:
+    def _bounds(self, table: TrueTable, z: Array) -> tuple[Real, Real] | None:
         """What is public of each published cell."""
         low, high = np.full(len(z), -np.inf), np.full(len(z), np.inf)
         if self._hidden_counts_are_positive(table):
@@ -283,7 +283,7 @@ class Suppress:
             low[place], high[place] = max(least, low[place]), most
         return (low, high) if np.isfinite([low, high]).any() else None
 
-    def _plan(self, table: Table, pattern: Pattern) -> Plan:
+    def _plan(self, table: TrueTable, pattern: Pattern) -> Plan:
         n = len(pattern.z)
         must, never = np.zeros(n, dtype=bool), np.zeros(n, dtype=bool)
         must[self._positions(table, "forced")] = True
@@ -303,7 +303,7 @@ class Suppress:
             widths_rise=all(self._asks_for_widths(rule, table) for rule in self._rules),
         )
 
-    def _positions(self, table: Table, option: str) -> list[int]:
+    def _positions(self, table: TrueTable, option: str) -> list[int]:
         return [table.design.position(cell) for cell in getattr(self, option)]
 
     def _statement(self) -> Statement:
@@ -335,7 +335,7 @@ class Suppress:
         return said + ([] if self.decimals is None else list(self.decimals.sentences()))
 
 
-def _check_kind(rule: Rule, table: Table) -> None:
+def _check_kind(rule: Rule, table: TrueTable) -> None:
     """Refuse rules for counts where sums are published, and the other way round."""
     unit = _published_unit(table)
     if unit == COUNT and table.contributions is not None and getattr(rule, "units", ()) == (VALUE,):
@@ -351,7 +351,7 @@ def _check_kind(rule: Rule, table: Table) -> None:
         )
 
 
-def _published_unit(table: Table) -> str:
+def _published_unit(table: TrueTable) -> str:
     given = table.contributions
     return COUNT if given is None or table.unit == COUNT else given.value
 
@@ -370,7 +370,7 @@ def _refuse_both(pattern: Pattern, both: Mask) -> None:
         )
 
 
-def _as_given(pattern: Pattern, table: Table, order: Arrangement) -> Pattern:
+def _as_given(pattern: Pattern, table: TrueTable, order: Arrangement) -> Pattern:
     """A pattern of the canonical table in the order of the table that was given."""
     place, moved = order.published, {}
     for name in ("z", "state", "lower", "upper", "costs"):

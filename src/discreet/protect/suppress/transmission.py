@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from discreet.design.show import frame_of
 from discreet.errors import ParameterError
 from discreet.files import OWNER_ONLY, written_whole
 from discreet.protect.suppress.dominance import PQ, Dominance, FewContributors
 from discreet.protect.suppress.pattern import Pattern
 from discreet.protect.suppress.rules import Rule, Threshold
+from discreet.tables.show import frame_of
 
 FREE, CONFIDENTIAL, SECONDARY = "F", "C", "D"
 """Codes of `CL_CONF_STATUS`: free, confidential, hidden by the sender to protect others."""

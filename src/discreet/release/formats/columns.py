@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from discreet.arrays import Index
-from discreet.design.frames import fresh_name, value_names
+from discreet.frames import fresh_name, value_names
 from discreet.release.cube import ABSENT, Cube, CubeAxis
 from discreet.release.formats.options import Labels, Options
 from discreet.release.formats.symbols import has_statuses, status_names, symbols

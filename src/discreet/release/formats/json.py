@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from discreet.arrays import Index
-from discreet.design.frames import value_names
+from discreet.frames import value_names
 from discreet.release.cube import Cube, CubeAxis
 from discreet.release.formats.columns import present
 from discreet.release.formats.options import PLAIN, Options

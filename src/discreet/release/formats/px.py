@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from discreet.design.show import CONFIDENTIAL
 from discreet.release.cube import Cube
 from discreet.release.formats.crosstab import Crosstab
 from discreet.release.formats.options import PLAIN, Options
@@ -21,6 +20,7 @@ from discreet.release.formats.symbols import (
     used_symbols,
 )
 from discreet.release.outline import Entry
+from discreet.tables.show import CONFIDENTIAL
 
 _DATA = {NOT_POSSIBLE: ".", CONFIDENTIAL: "..", NOT_AVAILABLE: "..."}
 """Symbols as they stand among the data; the number of dots is that of the keyword."""

@@ -6,14 +6,14 @@ import re
 
 import numpy as np
 
-from discreet.design.frames import value_names
-from discreet.design.release import CellStatus
 from discreet.errors import ParameterError
+from discreet.frames import value_names
 from discreet.release.cube import Cube
 from discreet.release.formats.columns import categories, present
 from discreet.release.formats.csv import csv_bytes
 from discreet.release.formats.options import PLAIN, Options
 from discreet.release.formats.symbols import symbols
+from discreet.tables.protected import CellStatus
 
 NORMAL, SUPPRESSED, CANNOT_EXIST, ESTIMATED = "A", "Q", "M", "E"
 """Codes of `CL_OBS_STATUS`: normal, suppressed, data that cannot exist, estimated."""

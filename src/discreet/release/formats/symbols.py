@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.arrays import Array, Index
-from discreet.design.release import HIDDEN, CellStatus
-from discreet.design.show import CONFIDENTIAL
 from discreet.release.cube import ABSENT, Cube
+from discreet.tables.protected import HIDDEN, CellStatus
+from discreet.tables.show import CONFIDENTIAL
 
 NOT_POSSIBLE, NOT_AVAILABLE = ":z", ":"
 MEANINGS = {

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from discreet import registry
-from discreet.design.release import Release
 from discreet.errors import ConfidentialError, ParameterError, UnknownNameError
 from discreet.files import written_whole
 from discreet.release.cube import Cube
 from discreet.release.formats.options import PLAIN, About, Options
+from discreet.tables.public import PublicTable
 
 
 class Writer(Protocol):
@@ -56,9 +56,9 @@ def writer_of(path: str | Path) -> Writer:
     raise ParameterError(f"cannot write {name!r}: the name must end in one of {listed}.")
 
 
-def write(release: Release, path: str | Path, **given: Any) -> Path:
+def write(release: PublicTable, path: str | Path, **given: Any) -> Path:
     """Write the published cells of a release; see `Release.write`."""
-    if not isinstance(release, Release):
+    if not isinstance(release, PublicTable):
         raise ConfidentialError("only a release may be exported; protect the table first.")
     cube, options = Cube.of(release), replace(options_of(given), file=Path(path).name)
     contents = {target: writer.write(cube, options) for target, writer in files_of(path)}

@@ -10,9 +10,9 @@ from discreet.arrays import Array
 from discreet.design.axis import Level
 from discreet.design.blocks import Block, resolve
 from discreet.design.formula import Margins, parse, shown
-from discreet.design.release import CellStatus, Protected
 from discreet.design.structured import StructuredDesign
 from discreet.errors import DesignError, ParameterError
+from discreet.tables.protected import CellStatus, Protected
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,12 +22,12 @@ import numpy as np
 
 from discreet.arrays import Mask, Real, Whole
 from discreet.design.formula import Margins
-from discreet.design.release import Protected
 from discreet.errors import DesignError, ParameterError
 from discreet.noise.checks import whole
 from discreet.noise.matrix import TransitionMatrix
 from discreet.release.inference.cells import Cells
 from discreet.release.inference.law import check_single_draws, matrix_of, step_size
+from discreet.tables.protected import Protected
 
 if TYPE_CHECKING:
     import pyarrow as pa

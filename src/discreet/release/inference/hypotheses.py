@@ -10,7 +10,6 @@ import numpy.typing as npt
 from discreet.arrays import Real
 from discreet.design.codes import canonical
 from discreet.design.formula import Margins
-from discreet.design.release import Protected
 from discreet.errors import CodeError, DesignError, ParameterError
 from discreet.noise.checks import positive
 from discreet.noise.matrix import TransitionMatrix
@@ -21,6 +20,7 @@ from discreet.release.inference.chi_square import (
     goodness_of_fit_test,
 )
 from discreet.release.inference.law import mechanism_of, step_size
+from discreet.tables.protected import Protected
 
 _ROUNDING = 1e-6
 

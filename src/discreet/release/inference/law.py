@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from discreet.design.release import COUNT, Protected
-from discreet.design.statement import Step
 from discreet.errors import DesignError
 from discreet.noise.drop_add import drop_add
 from discreet.noise.entropy import perturbation_table
@@ -15,6 +13,8 @@ from discreet.noise.linear import linear_table
 from discreet.noise.matrix import TransitionMatrix
 from discreet.noise.pram import pram
 from discreet.release.inference.cells import Cells
+from discreet.tables.protected import COUNT, Protected
+from discreet.tables.statement import Step
 
 _CHANGE_VALUES = ("protect", "fit", "round", "tabulate")
 _NOISE = ("cell-key", "drop-add", "pram", "laplace", "discrete-laplace", "discrete-gaussian")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from discreet.design.statement import plain_data
 from discreet.release.formats.write import writers
 from discreet.serve.api.listed import LARGEST
 from discreet.serve.data.dataset import Dataset
@@ -12,6 +11,7 @@ from discreet.serve.data.source import Variable
 from discreet.serve.guard import LONGEST_QUERY
 from discreet.serve.site.site import Site
 from discreet.serve.web.links import Addresses
+from discreet.tables.statement import plain_data
 
 _TOLD = ("description", "date", "source", "licence", "contact")
 

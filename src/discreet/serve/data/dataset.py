@@ -6,7 +6,6 @@ import re
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from discreet.design.statement import Statement
 from discreet.release.cube import Cube
 from discreet.serve.answer import Answer, arranged
 from discreet.serve.data.cache import Kept
@@ -21,6 +20,7 @@ from discreet.serve.policy.told import told
 from discreet.serve.query import Query
 from discreet.serve.question import Question
 from discreet.serve.refusals import Refusal
+from discreet.tables.statement import Statement
 
 ROOM = 256e6
 """Bytes of cubes that a data set keeps in memory."""

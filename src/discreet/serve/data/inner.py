@@ -16,17 +16,17 @@ from typing import Any
 import numpy as np
 
 from discreet.arrays import Array
-from discreet.design.assembly import complete_design
 from discreet.design.axis import Axis
-from discreet.design.product import LARGEST_DENSE
-from discreet.design.release import Release
-from discreet.design.statement import Statement, Step
-from discreet.design.storage import axis_from_json, axis_to_json
+from discreet.design.declared import complete_design
 from discreet.design.structured import StructuredDesign
+from discreet.design.support import LARGEST_DENSE
 from discreet.errors import ConfidentialError, DataError, DesignError, UnknownNameError
+from discreet.facade.release import Release
 from discreet.release.cube import Cube
 from discreet.serve.data.cache import Kept
 from discreet.serve.data.source import Budget, Mode, by_detail, crossing, offered
+from discreet.tables.statement import Statement, Step
+from discreet.tables.storage import axis_from_json, axis_to_json
 
 FORMAT = 1
 HEADER, VALUES = "inner.json", "values.npy"

@@ -12,22 +12,27 @@ import numpy as np
 from discreet import __version__, registry
 from discreet.design.axis import Axis
 from discreet.design.formula import parse
-from discreet.design.release import COUNT
 from discreet.errors import ParameterError
+from discreet.facade.open import open as open_records
+from discreet.ledger import Ledger
+from discreet.microdata.code_list import CodeLists
+from discreet.microdata.secret import Secret
+from discreet.microdata.urls import split_table
 from discreet.protect.sentences import data_step
 from discreet.release.cube import Cube
 from discreet.serve.data.files import Files
 from discreet.serve.data.pool import Pool
 from discreet.serve.data.source import Budget, Mode, crossing, offered
+from discreet.tables.protected import COUNT
 
 if TYPE_CHECKING:
-    from discreet.design.release import Release
-    from discreet.design.statement import Statement
-    from discreet.design.table import Table
-    from discreet.microdata.microdata import Microdata
+    from discreet.facade.microdata import Microdata
+    from discreet.facade.release import Release
+    from discreet.facade.table import Table
     from discreet.recipe import Recipe
     from discreet.serve.data.shelf import Shelf
     from discreet.serve.site.config import Records
+    from discreet.tables.statement import Statement
 
 _FILES = ("codes", "random_keys")
 _APART = ("source", "secret", "recode", "structural_zeros", "keys", "ledger", "epsilon", "delta")
@@ -186,9 +191,6 @@ def is_private(recipe: Recipe) -> bool:
 
 def files_of(records: Records, folder: Path) -> Files:
     """The files that records, their keys, code lists and secret are read from."""
-    from discreet.microdata.code_list import CodeLists
-    from discreet.microdata.urls import split_table
-
     named = [records.source, *([] if records.keys is None else [records.keys])]
     places = [split_table(_placed(name, folder))[0] for name in named if _is_file(name)]
     lists = [] if records.codes is None else CodeLists.files(folder / records.codes)
@@ -199,10 +201,6 @@ def files_of(records: Records, folder: Path) -> Files:
 
 def opened(records: Records, folder: Path) -> Microdata:
     """The records that a site's file names; paths are relative to its folder."""
-    from discreet.ledger import Ledger
-    from discreet.microdata.open import open as open_records
-    from discreet.microdata.secret import Secret
-
     names = [f.name for f in fields(records) if f.name not in _APART]
     given = {name: getattr(records, name) for name in names}
     given |= {name: folder / given[name] for name in _FILES if given[name] is not None}

@@ -14,9 +14,9 @@ from discreet.serve.query import Query
 from discreet.serve.refusals import Refusal
 
 if TYPE_CHECKING:
-    from discreet.design.statement import Statement
     from discreet.serve.data.live import Tables
     from discreet.serve.data.shelf import Shelf
+    from discreet.tables.statement import Statement
 
 
 class PrivateSource:

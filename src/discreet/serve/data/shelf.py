@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from discreet.design.statement import Statement
 from discreet.digests import digest
 from discreet.errors import DataError
 from discreet.files import written_whole
 from discreet.release.cube import Cube, CubeAxis
 from discreet.release.outline import Entry
+from discreet.tables.statement import Statement
 
 
 class Shelf:

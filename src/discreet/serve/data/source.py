@@ -14,7 +14,7 @@ from discreet.release.cube import Cube, words
 from discreet.release.outline import Entry, outline
 
 if TYPE_CHECKING:
-    from discreet.design.statement import Statement
+    from discreet.tables.statement import Statement
 
 Mode = Literal["release-once", "on-the-fly"]
 """Every table is a sum of one protected inner table, or each is protected when it is asked for."""

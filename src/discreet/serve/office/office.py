@@ -18,6 +18,7 @@ from discreet.serve.office.limits import Buckets
 from discreet.serve.office.state import State, read_state
 from discreet.serve.refusals import Refusal
 from discreet.serve.site.config import SiteConfig
+from discreet.serve.site.read import read_site
 
 if TYPE_CHECKING:
     from discreet.serve.office.store.store import Store
@@ -55,7 +56,7 @@ class Office:
     @classmethod
     def open(cls, site: SiteConfig) -> Office:
         """The office of a site, with its database brought up to date."""
-        from discreet.serve.office.store.store import Store
+        from discreet.serve.office.store.store import Store  # start-up time: SQLAlchemy
 
         return cls(site, Store(site.audit.address(site.folder)))
 
@@ -134,8 +135,7 @@ def _reload(holder: SiteHolder) -> None:
 
 def store_of(path: Path) -> Store:
     """The office's database of a site, without its data sets."""
-    from discreet.serve.office.store.store import Store
-    from discreet.serve.site.read import read_site
+    from discreet.serve.office.store.store import Store  # start-up time: SQLAlchemy
 
     site = read_site(path)
     return Store(site.audit.address(site.folder))
@@ -150,6 +150,6 @@ def unavailable() -> Refusal:
 def _audit(config: SiteConfig, store: Store | None) -> Audit:
     if store is None:
         return Audit()
-    from discreet.serve.office.audit.log import AuditLog
+    from discreet.serve.office.audit.log import AuditLog  # start-up time: SQLAlchemy
 
     return AuditLog(store, config.audit.keep_days or None)

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from discreet.arrays import Mask, Real
-from discreet.design.release import CellStatus
 from discreet.release.cube import ABSENT, Cube
 from discreet.release.outline import Entry
 from discreet.serve.question import Question
 from discreet.serve.refusals import Refusal
+from discreet.tables.protected import CellStatus
 
 Figures = Callable[[tuple[str, ...]], Cube]
 """Gives the protected crossing of some details, in public order."""

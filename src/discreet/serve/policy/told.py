@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from discreet.design.statement import Sentence, Statement, Step
 from discreet.serve.policy.policy import EVERYTHING, Policy
+from discreet.tables.statement import Sentence, Statement, Step
 
 
 def told(statement: Statement, policy: Policy) -> Statement:

@@ -23,7 +23,7 @@ from discreet.serve.site.read import read_site
 from discreet.serve.site.site import Site, SiteHolder
 
 if TYPE_CHECKING:
-    from discreet.microdata.microdata import Microdata
+    from discreet.facade.microdata import Microdata
 
 
 def started(config: SiteConfig) -> Site:

@@ -11,11 +11,11 @@ from fastapi.responses import HTMLResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from discreet import __version__
-from discreet.design.statement import plain_data
 from discreet.serve.cookies import LANGUAGE
 from discreet.serve.site.config import SiteConfig
 from discreet.serve.site.site import current_site
 from discreet.serve.web.texts import Texts, preferred, texts
+from discreet.tables.statement import plain_data
 
 _A_YEAR = 365 * 24 * 3600
 

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 import numpy as np
 from markupsafe import Markup
 
-from discreet.design.release import CellStatus
 from discreet.release.cube import ABSENT, CubeAxis
 from discreet.release.formats.symbols import decimals_of
 from discreet.release.outline import Entry, parents
 from discreet.serve.query import View
 from discreet.serve.web.numbers import Numbers
 from discreet.serve.web.sheet import Combination, Sheet, column_name
+from discreet.tables.protected import CellStatus
 
 IMPOSSIBLE, HIDDEN, UNDEFINED = "–", ":c", ".."
 SYMBOLS = {IMPOSSIBLE: "impossible", HIDDEN: "hidden", UNDEFINED: "undefined"}

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from discreet.design.release import COUNT
-from discreet.design.statement import Sentence, Statement
 from discreet.serve.answer import Answer
 from discreet.serve.data.source import Budget
 from discreet.serve.web.texts import Said, Texts
+from discreet.tables.protected import COUNT
+from discreet.tables.statement import Sentence, Statement
 
 _OFF = ("moves-at-most", "mean-zero", "variance", "never-published", "threshold", "multiples")
 _SUMS = ("adds-up", "need-not-add-up")

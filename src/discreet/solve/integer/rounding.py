@@ -9,6 +9,7 @@ import numpy as np
 from discreet.arrays import Array, Mask, Real, Whole
 from discreet.design.base import Design
 from discreet.solve.integer.domain import Domain
+from discreet.solve.integer.neighbourhood import repaired
 from discreet.solve.integer.problem import Found, Problem, describe
 from discreet.solve.integer.remainders import Remainders
 from discreet.solve.integer.schedule import SCHEDULE
@@ -74,7 +75,7 @@ def controlled_multiples(design: Design, y: Whole, base: int, *, rng: np.random.
 
 def _controlled(design: Design, left: Remainders, rng: np.random.Generator) -> Found:
     """Which inner cells go up: `y` of the result is 1 for those, 0 for the others."""
-    from discreet.solve.integer.cube import rounded_up
+    from discreet.solve.integer.cube import rounded_up  # start-up time: Numba
 
     two_way = is_two_way(design)
     start = rounded_up(design, left, SCHEDULE.blocks if two_way else SCHEDULE.blocks[:1], rng)
@@ -87,8 +88,7 @@ def _controlled(design: Design, left: Remainders, rng: np.random.Generator) -> F
 
 def _mended(problem: Problem, start: Whole, rng: np.random.Generator) -> Whole:
     """A point near the start that keeps the limits, as far as search and programs find one."""
-    from discreet.solve.integer.neighbourhood import repaired
-    from discreet.solve.integer.search import Search
+    from discreet.solve.integer.search import Search  # start-up time: Numba
 
     low, high = (problem.target + limit for limit in problem.limits)
     near = np.clip(problem.design.aggregate(start), np.rint(low), np.rint(high))
@@ -153,7 +153,7 @@ def balanced(design: Design, y: Array, *, rng: np.random.Generator) -> Whole:
 
     See Deville & Tillé (2004).
     """
-    from discreet.solve.integer.cube import rounded_up
+    from discreet.solve.integer.cube import rounded_up  # start-up time: Numba
 
     left = Remainders.of_reals(y)
     return left.whole + rounded_up(design, left, SCHEDULE.blocks, rng)

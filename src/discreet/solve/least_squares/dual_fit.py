@@ -26,8 +26,9 @@ from discreet.design.fused.contradictions import Contradictions
 from discreet.design.fused.null_space import MOST_UNUSED, NullSpace
 from discreet.design.fused.passes import Passes
 from discreet.design.inner import ModelTable
-from discreet.design.product import LARGEST_DENSE, ProductDesign
+from discreet.design.product import ProductDesign
 from discreet.design.structured import StructuredDesign
+from discreet.design.support import LARGEST_DENSE
 from discreet.progress import report
 from discreet.solve.dual_newton import DualNewton
 from discreet.solve.fit import Certificate, Fit, Status

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from discreet.arrays import Array, Real
 from discreet.design.base import Design
 from discreet.design.incidence import Incidence
-from discreet.design.product import LARGEST_DENSE
+from discreet.design.support import LARGEST_DENSE
 from discreet.progress import report
 from discreet.solve.fit import Fit, FitterBase, Prepared, Status
 from discreet.solve.inputs import check_options

@@ -15,8 +15,8 @@ import numpy as np
 
 from discreet.arrays import Real
 from discreet.design.base import Design
-from discreet.design.product import LARGEST_DENSE, ProductDesign
-from discreet.design.support import Lift
+from discreet.design.product import ProductDesign
+from discreet.design.support import LARGEST_DENSE, Lift
 from discreet.solve.least_squares.basis import Basis, Effects, crossing_basis, is_crossing
 from discreet.solve.least_squares.problem import block_means
 from discreet.solve.least_squares.schedule import LEAST_SQUARES

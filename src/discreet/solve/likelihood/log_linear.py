@@ -20,7 +20,7 @@ from discreet.arrays import Mask, Real
 from discreet.design.base import Design
 from discreet.design.fused.devices import check_device, on_processor, require_gpu
 from discreet.design.incidence import Incidence
-from discreet.design.product import LARGEST_DENSE
+from discreet.design.support import LARGEST_DENSE
 from discreet.solve.dual_newton import DualNewton
 from discreet.solve.fit import Certificate, Fit, FitterBase, Prepared, Status
 from discreet.solve.inputs import (

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from discreet.arrays import Mask, Whole
-from discreet.design.magnitude import NOBODY
 from discreet.errors import DiscreetError
 from discreet.solve.linear.elimination_kernels import (
     CANDIDATE,
@@ -29,6 +28,9 @@ from discreet.solve.linear.elimination_kernels import (
 
 if TYPE_CHECKING:
     from scipy.sparse import csc_array
+
+
+NOBODY = -1  # who knows a column that nobody knows; contributions use the same number
 
 
 class EliminationError(DiscreetError):

@@ -10,7 +10,7 @@ import numpy as np
 
 from discreet.arrays import Real
 from discreet.design.formula import margins
-from discreet.design.release import Trial
+from discreet.facade.release import Trial
 from discreet.noise.linear import linear_table
 from discreet.noise.matrix import TransitionMatrix
 from discreet.progress import report

@@ -13,7 +13,7 @@ import numpy as np
 
 from discreet.design.base import Design
 from discreet.design.formula import margins
-from discreet.design.table import Table
+from discreet.facade.table import Table
 from discreet.randomness import stream
 
 CONTROLLED = 3

@@ -10,11 +10,11 @@ import numpy as np
 from discreet.arrays import Real
 from discreet.assess.risk.exact import ExactDisclosure
 from discreet.assess.utility.hellinger import HellingerUtility
-from discreet.design.release import Protected
-from discreet.design.table import Table
+from discreet.facade.table import Table
 from discreet.progress import report
 from discreet.protect.simulate import simulate
 from discreet.studies.fair_comparison.example import SENSITIVE, Example, cell_key, rounding
+from discreet.tables.protected import Protected
 
 CELL_KEY_DRAWS = 1_500
 ROUNDING_DRAWS = 300

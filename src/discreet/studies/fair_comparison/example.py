@@ -11,9 +11,8 @@ import numpy as np
 from discreet import registry
 from discreet.arrays import Array, Real, Whole
 from discreet.design.base import Design
-from discreet.design.release import Protected, Trial
-from discreet.design.statement import Statement
-from discreet.design.table import Table
+from discreet.facade.release import Trial
+from discreet.facade.table import Table
 from discreet.noise import perturbation_table
 from discreet.protect.cell_key import CellKey
 from discreet.protect.small_count import SmallCountRounding
@@ -21,6 +20,8 @@ from discreet.randomness import stream
 from discreet.solve.fit import Prepared
 from discreet.studies.fair_comparison import printed
 from discreet.studies.model import by_row
+from discreet.tables.protected import Protected
+from discreet.tables.statement import Statement
 
 SENSITIVE = "party"
 AXES = {"party": ["A", "B", "C"], "age": ["young", "middle", "old"], "sex": ["male", "female"]}

@@ -11,7 +11,7 @@ from discreet.arrays import Whole
 from discreet.assess.risk.disclosure import DisclosureProbability, Intruder
 from discreet.assess.risk.exact import CERTAIN, exact
 from discreet.assess.risk.guessing import Guesses
-from discreet.design.release import Trial
+from discreet.facade.release import Trial
 from discreet.randomness import stream
 from discreet.studies.fair_comparison import printed
 from discreet.studies.fair_comparison.draws import utility

@@ -16,8 +16,8 @@ from discreet.arrays import Real, Whole
 from discreet.assess.utility.hellinger import hellinger
 from discreet.design.axis import Axis
 from discreet.design.base import Design
-from discreet.design.table import Table
 from discreet.errors import DataError
+from discreet.facade.table import Table
 from discreet.progress import report
 from discreet.protect.laplace import Laplace
 from discreet.protect.simulate import simulate

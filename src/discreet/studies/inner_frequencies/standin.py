@@ -14,8 +14,8 @@ import numpy as np
 
 from discreet.arrays import Mask, Real, Whole
 from discreet.design.base import Design
-from discreet.design.table import Table
 from discreet.errors import InfeasibleError
+from discreet.facade.table import Table
 from discreet.randomness import stream
 
 _MOST_ROUNDS = 5_000

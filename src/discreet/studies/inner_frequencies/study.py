@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from discreet.errors import DataError, NotConvergedError
-from discreet.microdata.open import open as open_records
+from discreet.facade.open import open as open_records
 from discreet.studies.inner_frequencies.example import small_tables
 from discreet.studies.inner_frequencies.findings import findings
 from discreet.studies.inner_frequencies.large import large_tables

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from discreet.arrays import Real
 from discreet.design.base import Design
-from discreet.design.table import Table
+from discreet.facade.table import Table
 from discreet.protect.suppress.decimals import Decimals, Replaced
 from discreet.protect.suppress.pattern import Pattern
 from discreet.randomness import stream

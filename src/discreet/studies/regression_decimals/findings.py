@@ -10,8 +10,8 @@ import numpy as np
 from discreet.arrays import Real
 from discreet.assess.audit import audit
 from discreet.design.base import Design
-from discreet.design.table import Table
 from discreet.errors import ParameterError
+from discreet.facade.table import Table
 from discreet.protect.suppress.decimals import Decimals
 from discreet.protect.suppress.pattern import SECONDARY, Pattern
 from discreet.randomness import stream

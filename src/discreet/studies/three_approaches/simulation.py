@@ -20,7 +20,7 @@ from discreet.arrays import Real, Whole
 from discreet.assess.risk.entropy import entropy_risk
 from discreet.assess.utility.hellinger import hellinger
 from discreet.design.base import Design
-from discreet.design.table import Table
+from discreet.facade.table import Table
 from discreet.noise import discrete_laplace
 from discreet.noise.matrix import TransitionMatrix
 from discreet.progress import report

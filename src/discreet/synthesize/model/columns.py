@@ -9,8 +9,8 @@ import numpy as np
 
 from discreet.arrays import Real, Whole
 from discreet.design.codes import canonical_array
-from discreet.design.frames import is_numeric
 from discreet.errors import DataError
+from discreet.frames import is_numeric
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from discreet.arrays import Real
-from discreet.design.frames import without_values
 from discreet.errors import DataError, ParameterError
+from discreet.frames import without_values
 from discreet.synthesize.model.columns import Column, Factor, Missing, column_of, numbers_of
 from discreet.synthesize.model.formula import (
     CONSTANT,

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from discreet.arrays import Array, Real, Whole
+from discreet.synthesize.clusters.outliers import outlying, split_off
 from discreet.synthesize.model.columns import Column, Factor
 
 
@@ -54,8 +55,6 @@ class Rows:
 
     def with_outliers_apart(self, quantile: float) -> Rows:
         """The rows with outlying ones, beyond a quantile, in clusters and a group of their own."""
-        from discreet.synthesize.clusters.outliers import outlying, split_off
-
         clusters, apart = split_off(self.clusters, outlying(self.Y, quantile=quantile))
         groups = apart if self.groups is None else 2 * self.groups + apart
         return replace(self, clusters=clusters, groups=groups)

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from discreet.design.data_set import UNNAMED
 from discreet.digests import digest
 from discreet.errors import ParameterError
 from discreet.randomness import stream, system_generator
 from discreet.synthesize.publish.request import Request
 from discreet.synthesize.records import Records
+from discreet.tables.data_set import UNNAMED
 
 
 def check_seed(simulate: bool, seed: int | None) -> None:

@@ -8,13 +8,14 @@ from typing import Any, cast
 
 import numpy as np
 
-from discreet.design.release import COUNT, Protected
-from discreet.design.statement import Statement, step_of
-from discreet.design.table import Table
 from discreet.errors import ConfidentialError, ParameterError
-from discreet.microdata.microdata import Microdata
-from discreet.microdata.open import open as open_records
+from discreet.microdata.records import UnitRecords
 from discreet.microdata.secret import Secret
+from discreet.microdata.sources import records_of_frame
+from discreet.protect.publish import publish
+from discreet.protect.simulate import simulate
+from discreet.release.fitting import fitted
+from discreet.release.rounding import rounded_by_seed
 from discreet.synthesize.mixed import mixed, mixed_within
 from discreet.synthesize.model.columns import Column, Factor
 from discreet.synthesize.model.model import Model, build
@@ -27,6 +28,9 @@ from discreet.synthesize.result import Synthetic, SyntheticTrial
 from discreet.synthesize.safety.sets import Unsafe, cells_of, refuse
 from discreet.synthesize.synthesis import Synthesis
 from discreet.synthesize.tolerances import LEAST_FREEDOM
+from discreet.tables.protected import COUNT, Protected
+from discreet.tables.statement import Statement, step_of
+from discreet.tabulate.tabulate import tabulate
 
 _SEEDS = 2**31
 
@@ -81,23 +85,24 @@ def _protected(data: Any, chance: Chance, codes: tuple[str, ...]) -> Protected:
     The release of the records is in the ledger already, and the counts are part of it.
     """
     records, counts = chance.records, chance.request.parameters["counts"]
-    if not isinstance(data, Microdata):
+    if not isinstance(data, UnitRecords):
         named, secret = records.data_set, cast("Secret | None", records.secret)
         chosen = records.frame.select(list(codes)).to_native()
-        data = open_records(chosen, name=named.name, edition=named.edition, secret=secret)
-    table: Table = data.tabulate("*".join(codes))
+        data = records_of_frame(chosen, named, secret)
+    data.check_keys()
+    table = tabulate(data, "*".join(codes))
     if chance.seed is not None:
-        return table.simulate(counts, seed=chance.seed, unit=COUNT)
-    return table.protect(counts, unit=COUNT, ledger=records.ledger, again=True)
+        return simulate(table, counts, {}, seed=chance.seed, unit=COUNT)
+    return publish(table, counts, {}, unit=COUNT, ledger=records.ledger, again=True)
 
 
 def _whole(protected: Protected, rng: np.random.Generator) -> Protected:
     """Protected counts as whole numbers of records in each cell, none negative."""
     if protected.y is None or (np.asarray(protected.y) < 0).any():
-        protected = protected.fit()
+        protected = fitted(protected, "auto")
     y = np.asarray(protected.y)
     if (y != np.rint(y)).any():
-        protected = protected.round("total", seed=int(rng.integers(_SEEDS)))
+        protected = rounded_by_seed(protected, "total", int(rng.integers(_SEEDS)))
     return protected
 
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from discreet.arrays import Real, Whole
-from discreet.design.statement import Sentence
 from discreet.protect.sentences import limit, process
 from discreet.synthesize.publish.sentences import Said, randomness
 from discreet.synthesize.tolerances import EXACT
+from discreet.tables.statement import Sentence
 
 
 @dataclass(frozen=True, eq=False)

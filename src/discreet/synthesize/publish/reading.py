@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from discreet.arrays import Real, Whole
-from discreet.design.frames import open_frame
 from discreet.errors import DataError, ParameterError, UnknownNameError
+from discreet.frames import open_frame
 from discreet.synthesize.algebra.matrices import as_matrix
 from discreet.synthesize.model.columns import Factor, numbers_of
 from discreet.synthesize.model.formula import ModelFormula

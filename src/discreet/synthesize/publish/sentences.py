@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from discreet.arrays import Real, Whole
-from discreet.design.statement import Sentence
 from discreet.protect.sentences import limit, process
 from discreet.synthesize.algebra.decompose import fit, scores
 from discreet.synthesize.algebra.rotation import rotated
 from discreet.synthesize.publish.request import Request
 from discreet.synthesize.tolerances import EXACT
+from discreet.tables.statement import Sentence
 
 NEAR = ("residual-correlation", "score-correlation", "from-residuals", "romm", "hybrid")
 """Methods whose values lie near the original ones."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from discreet.arrays import Mask, Whole
-from discreet.design.frames import fresh_name
+from discreet.frames import fresh_name
 from discreet.synthesize.model.columns import Column, Factor
 from discreet.synthesize.safety.sets import Unsafe
 

@@ -23,8 +23,8 @@ from scipy.linalg import solve_triangular
 from discreet.arrays import Real
 from discreet.errors import ConfidentialError, DataError, ParameterError
 from discreet.files import OWNER_ONLY, PARQUET, ending_of, written_whole
-from discreet.microdata.backend import attempt
-from discreet.microdata.microdata import Microdata
+from discreet.microdata.border import attempt
+from discreet.microdata.records import UnitRecords
 from discreet.synthesize.algebra.decompose import check_room, fit, loadings
 from discreet.synthesize.algebra.matrices import cross, product
 from discreet.synthesize.algebra.orthonormal import householder, triangle
@@ -57,7 +57,7 @@ class Streamed:
 
 
 def streamed_ipso(
-    data: Microdata,
+    data: UnitRecords,
     target: str | Path,
     confidential: Sequence[str],
     covariates: Sequence[str] = (),
@@ -109,7 +109,7 @@ class Stream:
       Y: Terms of the confidential variables.
     """
 
-    data: Microdata
+    data: UnitRecords
     X: list[Term]
     Y: list[Term]
 

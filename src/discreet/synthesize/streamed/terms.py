@@ -10,7 +10,7 @@ import numpy as np
 
 from discreet.errors import ConfidentialError, DataError, ParameterError, UnknownNameError
 from discreet.microdata.backend import fetch
-from discreet.microdata.microdata import Microdata
+from discreet.microdata.records import UnitRecords
 from discreet.synthesize.tolerances import LEAST_FREEDOM
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class Term:
         return (np.asarray(column.cast(pa.float64())) - self.centre) / self.scale
 
 
-def terms_of(data: Microdata, names: Sequence[str], *, factors: bool) -> list[Term]:
+def terms_of(data: UnitRecords, names: Sequence[str], *, factors: bool) -> list[Term]:
     """The terms of some columns: numbers, or all levels but one of `factors`, columns of text."""
     for name in names:
         if name not in data.columns:
@@ -61,7 +61,7 @@ def terms_of(data: Microdata, names: Sequence[str], *, factors: bool) -> list[Te
     ]
 
 
-def _spread(data: Microdata, names: Sequence[str]) -> dict[str, Term]:
+def _spread(data: UnitRecords, names: Sequence[str]) -> dict[str, Term]:
     asked: dict[str, Any] = {}
     for i, name in enumerate(names):
         column = data.table[name].cast("float64")
@@ -85,7 +85,7 @@ def _spread(data: Microdata, names: Sequence[str]) -> dict[str, Term]:
     return made
 
 
-def _levels(data: Microdata, name: str) -> list[Term]:
+def _levels(data: UnitRecords, name: str) -> list[Term]:
     counted = data.table.group_by(name).aggregate(rows=data.table.count())
     found = fetch(data.backend, counted.order_by(name), data.origin).to_pylist()
     if any(row[name] is None for row in found):

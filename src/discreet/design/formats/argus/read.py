@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,12 +16,12 @@ from discreet.design.formats.argus.metadata import Metadata, Variable, read_meta
 from discreet.design.formats.argus.rows import numbered_rows
 from discreet.design.formula import Term
 from discreet.design.hierarchy import Hierarchy
-from discreet.design.magnitude import NOBODY, CellContributions, Contributions
 from discreet.design.product import ProductDesign
-from discreet.design.published_frame import published_axis, published_positions
-from discreet.design.table import Table
-from discreet.design.values import CellValues
 from discreet.errors import DataError
+from discreet.tables.magnitude import NOBODY, CellContributions, Contributions
+from discreet.tables.published_frame import published_axis, published_positions
+from discreet.tables.truth import TrueTable
+from discreet.tables.values import CellValues
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -38,8 +38,11 @@ _NUMBERED = {
 }
 
 
+SomeTable = TypeVar("SomeTable", bound=TrueTable)
+
+
 @dataclass(frozen=True, eq=False)
-class ArgusTable:
+class ArgusTable(Generic[SomeTable]):
     """**Confidential.** A table of τ-ARGUS: true values and the status of every published cell.
 
     Attributes:
@@ -52,7 +55,7 @@ class ArgusTable:
       metadata: The file's columns.
     """
 
-    table: Table
+    table: SomeTable
     response: str
     status: NDArray[np.str_]
     lower: Real | None
@@ -68,7 +71,7 @@ def read_table(
     response: str | None = None,
     folder: str | Path | None = None,
     decimal: str = ".",
-) -> ArgusTable:
+) -> ArgusTable[TrueTable]:
     """A finished table: every combination of codes and totals, empty where it has no row.
 
     A response beside a column of frequencies is a magnitude, one without is a count.
@@ -178,7 +181,7 @@ def _placed(rows: pa.Table, name: str, where: Whole, n: int) -> Real:
     return out
 
 
-def _table(about: Metadata, value: Variable, design: ProductDesign, placed: Any) -> Table:
+def _table(about: Metadata, value: Variable, design: ProductDesign, placed: Any) -> TrueTable:
     frequency, sums = placed(_only(about, "FREQUENCY")), placed(value)
     count = sums if frequency is None else frequency
     if frequency is None and (count != np.rint(count)).any():
@@ -187,7 +190,7 @@ def _table(about: Metadata, value: Variable, design: ProductDesign, placed: Any)
             "<FREQUENCY>: the number of contributors of each cell is needed."
         )
     inner, values = design.inner_in_published(), CellValues(count)
-    table = Table(design, values, CellValues(values.count[inner]))
+    table = TrueTable(design, values, CellValues(values.count[inner]))
     if frequency is None or value.has("FREQUENCY"):
         return table
     largest = [placed(variable) for variable in about.with_option("MAXSCORE")]

@@ -14,15 +14,15 @@ from discreet.design.axis import Axis
 from discreet.design.formats.argus.metadata import Metadata, Variable
 from discreet.design.hierarchy import Hierarchy
 from discreet.design.structured import StructuredDesign
-from discreet.design.table import Table
 from discreet.errors import DataError, DesignError
 from discreet.files import OWNER_ONLY, written_whole
+from discreet.tables.truth import TrueTable
 
 Columns = dict[str, Array]
 
 
 def write_table(
-    table: Table,
+    table: TrueTable,
     path: str | Path,
     *,
     separator: str = ";",
@@ -111,7 +111,7 @@ def _dimension(axis: Axis, file: str | None) -> Variable:
     return Variable(axis.name, options=options)
 
 
-def _columns(table: Table, more: Mapping[str, Array]) -> tuple[Columns, list[Variable]]:
+def _columns(table: TrueTable, more: Mapping[str, Array]) -> tuple[Columns, list[Variable]]:
     """Columns of values, and how the metadata describe them."""
     given = table.contributions
     roles: dict[str, tuple[Array, tuple[str, ...]]] = {}

@@ -65,7 +65,7 @@ class Store:
 
     def upgrade(self) -> None:
         """Bring the tables to the form this version works with; processes take turns."""
-        from discreet.serve.office.store.upgrade import upgraded
+        from discreet.serve.office.store.upgrade import upgraded  # start-up time: Alembic
 
         with self.writing() as connection:
             upgraded(connection, self.shown)

@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from discreet.arrays import Real
-from discreet.design.release import CellStatus
 from discreet.release.cube import CubeAxis
 from discreet.release.formats.symbols import decimals_of
 from discreet.serve.web.numbers import Numbers
 from discreet.serve.web.sheet import Combination, Sheet, leaves
+from discreet.tables.protected import CellStatus
 
 JOINED = " · "
 

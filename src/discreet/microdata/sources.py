@@ -1,127 +1,31 @@
-"""One way to open records, wherever they are."""
+"""Where records are: files, databases, clusters and frames, each opened in its way."""
 
 from __future__ import annotations
 
 import glob
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from discreet import registry
-from discreet.design.assembly import (
-    Hierarchies,
-    HierarchiesLike,
-    as_hierarchies,
-    frame_hierarchies,
-)
-from discreet.design.data_set import UNNAMED, DataSet
-from discreet.design.frames import to_arrow, without_values
 from discreet.design.hierarchy import Hierarchy
-from discreet.design.keys import KeyConvention, convention
 from discreet.errors import DataError, ParameterError
 from discreet.files import PARQUET
-from discreet.microdata import urls
-from discreet.microdata.backend import attempt, border, duckdb, fetch, table_of
+from discreet.frames import to_arrow, without_values
+from discreet.microdata import spark, urls
+from discreet.microdata.backend import border, duckdb, fetch, table_of
+from discreet.microdata.border import attempt
 from discreet.microdata.code_list import CodeLists
-from discreet.microdata.microdata import Editions, Microdata, check_spelling
+from discreet.microdata.keyed_copy import with_keys_in_copy
+from discreet.microdata.records import UnitRecords, check_spelling
 from discreet.microdata.secret import Secret
 from discreet.microdata.text_file import TextForm, read_text
-from discreet.progress import notice
+from discreet.tables.assembly import Hierarchies, HierarchiesLike, frame_hierarchies
+from discreet.tables.data_set import UNNAMED, DataSet
+from discreet.tables.keys import KeyConvention
 
 TEXT = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt")
 DATABASE = (".duckdb", ".ddb", ".db")
-_rule = convention
-
-
-def open(
-    source: Any,
-    *,
-    key: str | None = None,
-    weight: str | None = None,
-    id: str | None = None,
-    codes: str | Path | CodeLists | None = None,
-    hierarchies: HierarchiesLike | None = None,
-    keys: Any = None,
-    table: str | None = None,
-    convention: str | KeyConvention = "discreet",
-    name: str | None = None,
-    edition: str = "1",
-    secret: str | Path | Secret | None = None,
-    editions: Editions = "kept",
-    ledger: Any = None,
-    random_keys: str | Path | None = None,
-    encoding: str | None = None,
-    decimal: str = ".",
-) -> Microdata:
-    """Records with roles.
-
-    Codes in CSV files are text, so `01` stays `01`; only weights and keys are read as numbers. In a
-    column of whole numbers alone, of which some are blank or written as `47` and others as `47.0`,
-    both are the code `47`; a note says so. A code list that has `47.0` among its codes prevents it.
-    Codes are declared by `codes`, by `hierarchies`, or by the frame (categories of a pandas
-    categorical or a polars enum); those of other variables are found in the records.
-
-    Args:
-      source: A Parquet or CSV file, a pattern or a folder of Parquet files, a DuckDB file
-        (`"file.duckdb::table"`), a PostgreSQL server (`"postgresql://host/database::table"`), a
-        Spark cluster (`"spark://host:7077::table"`), session or frame, an Arrow, pandas or polars
-        frame, or an Ibis table of any back end.
-      key: Column of record keys.
-      weight: Column of survey weights.
-      id: Column that identifies a record.
-      codes: A file of code lists, which also says what happens to records outside them
-        (`discreet codes` drafts one); see `CodeLists.read`.
-      hierarchies: By variable: a `Hierarchy`, several of them, or a file.
-      keys: Record keys in a side table: a Parquet file, a table beside the records (`"::name"`), a
-        frame or an Ibis table.
-      table: Table of a database, when `source` does not name it.
-      convention: What the keys mean.
-      name: Name of the data set, the same in all its editions; by default that of the file or
-        table.
-      edition: Changes whenever the records do.
-      secret: A secret or its file, which is made when it does not exist. It makes record keys from
-        the ids; beside keys that are there, or without ids, it serves noise alone.
-      editions: Whether keys made by the secret are `"kept"` over editions or `"redrawn"`, as for
-        `Microdata.with_keys`.
-      ledger: The custodian's `Ledger`, or its file; the edition is entered there.
-      random_keys: A Parquet file of keys that are drawn once: ids and keys, or without `id` a copy
-        of the records with a key each. When it exists, its keys are used.
-      encoding: Encoding of a CSV file, UTF-8 by default; `"cp1252"` for files of older Windows
-        programs.
-      decimal: Decimal sign of weights and keys in a CSV file.
-    """
-    lists = None if codes is None else _code_lists(codes, hierarchies or {})
-    trees = {**as_hierarchies(hierarchies), **({} if lists is None else lists.hierarchies)}
-    kept = [name for name in (id, *trees) if name and (name == id or _has_decimals(trees[name]))]
-    form = TextForm([c for c in (key, weight) if c], kept, encoding, decimal)
-    found = _found(source, table, form)
-    for note in found.notes:
-        notice(f"{found.origin}: {note}.")
-    if random_keys is not None and id is None:
-        found, key, convention = _keyed(found, random_keys, key or keys, _rule(convention))
-    declared = {v: t for v, t in _categories(source).items() if v not in (weight, key, id)}
-    data = Microdata(
-        found.records,
-        found.backend,
-        found.origin,
-        weight=weight,
-        key=key,
-        id=id,
-        convention=_rule(convention),
-        hierarchies={**declared, **trees},
-        data_set=DataSet(_name_of(source, found.origin) if name is None else name, edition),
-        notes=found.notes,
-    )
-    if lists is not None:
-        data = replace(data, table=lists.inside(data.table), outside=lists.outside)
-    if keys is not None:
-        data = data.with_stored_keys(keys, id=id)
-    elif random_keys is not None and id is not None:
-        data = data.with_random_keys(random_keys, convention=_rule(convention))
-    if secret is not None:
-        data = _with_secret(data, secret, editions)
-    return data if ledger is None else data.with_ledger(_ledger(ledger))
 
 
 class Found(NamedTuple):
@@ -133,25 +37,23 @@ class Found(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-def _has_decimals(trees: Sequence[Hierarchy]) -> bool:
+def has_decimals(trees: Sequence[Hierarchy]) -> bool:
     """Whether a code list tells `47.0` from `47`."""
     return any(leaf.endswith((".0", ",0")) for tree in trees for leaf in tree.leaves)
 
 
-def _keyed(
+def keyed_source(
     found: Found, path: str | Path, others: Any, rule: KeyConvention
 ) -> tuple[Found, str | None, KeyConvention]:
     """A copy of the records with keys, the name of their column, and what they mean."""
-    from discreet.microdata.keyed_copy import with_keys_in_copy
-
     if others is not None:
         raise ParameterError("random_keys= draws keys, but the records have some: key= or keys=.")
-    raw = Microdata(found.records, found.backend, found.origin, convention=rule)
+    raw = UnitRecords(found.records, found.backend, found.origin, convention=rule)
     copy = with_keys_in_copy(raw, path)
     return found._replace(records=copy.table, backend=copy.backend), copy.key, copy.convention
 
 
-def _name_of(source: Any, origin: str) -> str:
+def name_of(source: Any, origin: str) -> str:
     """A name for the data set: that of the table or file."""
     _, mark, table = origin.rpartition(urls.TABLE_MARK)
     if mark:
@@ -172,18 +74,7 @@ def _table_name(table: Any) -> str:
     return str(source.name) if isinstance(source, ops.DatabaseTable) else UNNAMED
 
 
-def _with_secret(data: Microdata, secret: str | Path | Secret, editions: Editions) -> Microdata:
-    found = secret if isinstance(secret, Secret) else Secret.from_file(secret, create=True)
-    return data.with_secret(found, editions=editions)
-
-
-def _ledger(ledger: Any) -> Any:
-    from discreet.ledger import Ledger
-
-    return Ledger(ledger) if isinstance(ledger, (str, Path)) else ledger
-
-
-def _code_lists(codes: str | Path | CodeLists, others: HierarchiesLike) -> CodeLists:
+def code_lists_of(codes: str | Path | CodeLists, others: HierarchiesLike) -> CodeLists:
     """Code lists, of other variables than those that have a hierarchy."""
     lists = codes if isinstance(codes, CodeLists) else CodeLists.read(codes)
     for name in lists.hierarchies:
@@ -195,7 +86,7 @@ def _code_lists(codes: str | Path | CodeLists, others: HierarchiesLike) -> CodeL
     return lists
 
 
-def _found(source: Any, table: str | None, form: TextForm) -> Found:
+def find_source(source: Any, table: str | None, form: TextForm) -> Found:
     """The records, wherever they are."""
     if isinstance(source, (str, Path)):
         return _named(str(source), table, form)
@@ -216,7 +107,7 @@ def _check_plain(form: TextForm) -> None:
         raise ParameterError("encoding= and decimal= go with a CSV file.")
 
 
-def _categories(source: Any) -> Hierarchies:
+def declared_categories(source: Any) -> Hierarchies:
     """The code lists that a frame declares."""
     is_elsewhere = isinstance(source, (str, Path)) or _is_of_spark(source) or _is_ibis(source)
     return {} if is_elsewhere else frame_hierarchies(source)
@@ -240,8 +131,6 @@ def _table(backend: Any, name: str | None, origin: str) -> Found:
 
 def _spark(source: Any, table: str | None) -> Found:
     """A session with a table, or a frame."""
-    from discreet.microdata import spark
-
     if _is_session(source):
         return _table(spark.backend_of(source), table, "the Spark session")
     if table is not None:
@@ -315,3 +204,17 @@ def _database(path: str, table: str | None) -> Found:
     if not Path(path).is_file():
         raise DataError(f"there is no file {path}.")
     return _table(attempt(lambda: duckdb(path), path), table, path)
+
+
+def records_of_frame(frame: Any, data_set: DataSet, secret: Secret | None) -> UnitRecords:
+    """The records of a frame under a name, without weights, keys or ids."""
+    found = find_source(frame, None, TextForm([], [], None, "."))
+    return UnitRecords(
+        found.records,
+        found.backend,
+        found.origin,
+        hierarchies=declared_categories(frame),
+        secret=secret,
+        data_set=DataSet(data_set.name, data_set.edition),
+        notes=found.notes,
+    )

@@ -15,27 +15,27 @@ import numpy as np
 from discreet.arrays import Array, Mask, Whole
 from discreet.design.axis import Axis, Level
 from discreet.design.codes import canonical_array
-from discreet.design.contribution_storage import contributions_header, read_contributions
-from discreet.design.data_set import Bounds, DataSet
 from discreet.design.formula import Term
-from discreet.design.frames import value_names
-from discreet.design.keys import KeyConvention
 from discreet.design.product import ProductDesign
-from discreet.design.show import NO_QUALITY, frame_of, graded, inner_frame_of
 from discreet.design.sparse import SparseDesign
-from discreet.design.statement import Statement
 from discreet.design.structured import StructuredDesign
 from discreet.design.support import spread
-from discreet.design.values import CellValues
 from discreet.errors import ConfidentialError, DataError
 from discreet.files import EVERYONE, OWNER_ONLY, PARQUET, ending_of, written_whole
+from discreet.frames import value_names
+from discreet.tables.contribution_storage import contributions_header, read_contributions
+from discreet.tables.data_set import Bounds, DataSet
+from discreet.tables.keys import KeyConvention
+from discreet.tables.public import PublicTable
+from discreet.tables.show import NO_QUALITY, frame_of, graded, inner_frame_of
+from discreet.tables.statement import Statement
+from discreet.tables.truth import TrueTable
+from discreet.tables.values import CellValues
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from discreet.design.base import Design
-    from discreet.design.release import Release
-    from discreet.design.table import Table
 
 FORMAT = 2
 _HEADER, _SUPPORT = b"discreet", b"discreet.support"
@@ -48,7 +48,7 @@ _VALUES = {
 _COLUMNS = ("cell", *_VALUES, "value", "status", "quality", "precision")
 
 
-def save_table(table: Table, path: str | Path) -> Path:
+def save_table(table: TrueTable, path: str | Path) -> Path:
     """Write a confidential table, readable by its owner only."""
     import pyarrow as pa
 
@@ -73,13 +73,11 @@ def check_table_name(path: str | Path) -> None:
     ending_of(path, PARQUET, "a table with true counts is stored as Parquet for its owner alone; ")
 
 
-def save_release(release: Release, path: str | Path) -> Path:
+def save_release(release: PublicTable, path: str | Path) -> Path:
     """Write a public release; anything else is refused."""
     import pyarrow as pa
 
-    from discreet.design.release import Release
-
-    if not isinstance(release, Release):
+    if not isinstance(release, PublicTable):
         raise ConfidentialError("only a release may be written as public; protect the table first.")
     columns = {
         "value": release.z,
@@ -96,7 +94,7 @@ def save_release(release: Release, path: str | Path) -> Path:
     return _write(content, release_header(release), design, path, EVERYONE)
 
 
-def release_header(release: Release) -> dict[str, Any]:
+def release_header(release: PublicTable) -> dict[str, Any]:
     """What a file says of a release beside its values and its design."""
     return {
         "side": "public",
@@ -107,15 +105,13 @@ def release_header(release: Release) -> dict[str, Any]:
     }
 
 
-def read(path: str | Path) -> Table | Release:
-    """A table or a release, as the file is marked."""
-    if _is_csv(path):
-        return read_release(path)
+def load(path: str | Path) -> TrueTable | PublicTable:
+    """A table or a release, as the Parquet file is marked."""
     content, header = _read(path)
     return _release(content, header) if header["side"] == "public" else _table(content, header)
 
 
-def read_table(path: str | Path) -> Table:
+def load_table(path: str | Path) -> TrueTable:
     """A confidential table."""
     content, header = _read(path)
     if header["side"] != "confidential":
@@ -123,26 +119,14 @@ def read_table(path: str | Path) -> Table:
     return _table(content, header)
 
 
-def read_release(path: str | Path) -> Release:
-    """A public release; a confidential file is refused.
-
-    Args:
-      path: A Parquet file, or a CSV file with its statement beside it.
-    """
-    if _is_csv(path):
-        from discreet.release.files import read_csv
-
-        return read_csv(path)
+def load_release(path: str | Path) -> PublicTable:
+    """A public release; a confidential file is refused."""
     content, header = _read(path)
     if header["side"] != "public":
         raise ConfidentialError(
             f"{path} holds true counts and is marked confidential; protect it before publishing."
         )
     return _release(content, header)
-
-
-def _is_csv(path: str | Path) -> bool:
-    return str(path).lower().endswith(".csv")
 
 
 def _names(design: Design) -> dict[str, str]:
@@ -205,9 +189,7 @@ def check_format(header: dict[str, Any], path: str | Path) -> None:
         )
 
 
-def _table(content: pa.Table, header: dict[str, Any]) -> Table:
-    from discreet.design.table import Table
-
+def _table(content: pa.Table, header: dict[str, Any]) -> TrueTable:
     name, modulus, edge = header["convention"]
     rule = KeyConvention(name, modulus, edge)
     published, inner = _parts(content, header["columns"])
@@ -220,10 +202,10 @@ def _table(content: pa.Table, header: dict[str, Any]) -> Table:
             header["contributions"], design, published, inside
         )
     if not header["inner"]:
-        return Table(design, values, None, rule, **parts)
+        return TrueTable(design, values, None, rule, **parts)
     arrays = _arrays(inner, header["columns"]).items()
     found = {k: spread(v, where, design.n_inner) for k, v in arrays}
-    return Table(design, values, CellValues(**found), rule, **parts)
+    return TrueTable(design, values, CellValues(**found), rule, **parts)
 
 
 def _data_set(spec: dict[str, Any] | None) -> DataSet:
@@ -231,9 +213,7 @@ def _data_set(spec: dict[str, Any] | None) -> DataSet:
     return DataSet() if spec is None else DataSet(**{**spec, "bounds": Bounds(**spec["bounds"])})
 
 
-def _release(content: pa.Table, header: dict[str, Any]) -> Release:
-    from discreet.design.release import Release
-
+def _release(content: pa.Table, header: dict[str, Any]) -> PublicTable:
     names = header["columns"]
     published, inner = _parts(content, names)
     design, where = _design(inner, header)
@@ -248,9 +228,9 @@ def _release(content: pa.Table, header: dict[str, Any]) -> Release:
     z = _array(published, names["value"]).astype(header["types"][0])
     statement, unit = Statement.from_json(header["statement"]), header["unit"]
     if not header["inner"]:
-        return Release(design, z, statement, unit, **optional)
+        return PublicTable(design, z, statement, unit, **optional)
     y = _array(inner, names["value"]).astype(header["types"][1])
-    return Release(design, z, statement, unit, spread(y, where, design.n_inner), **optional)
+    return PublicTable(design, z, statement, unit, spread(y, where, design.n_inner), **optional)
 
 
 def _parts(content: pa.Table, names: Mapping[str, str]) -> tuple[pa.Table, pa.Table]:

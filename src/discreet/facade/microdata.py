@@ -1,229 +1,48 @@
-"""Records with roles: a query on an engine, and what its columns mean."""
+"""Records as users hold them: recoded, given keys, and tabulated."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal, Self
 
-from discreet.design.assembly import Hierarchies, HierarchiesLike, as_hierarchies
-from discreet.design.data_set import DataSet, Keys
 from discreet.design.formula import Margins
-from discreet.design.keys import CONVENTIONS, KeyConvention, convention
-from discreet.design.magnitude import LARGEST, Magnitude, Negative
 from discreet.design.support import Support
-from discreet.errors import DataError, KeysError, ParameterError, UnknownNameError
+from discreet.errors import KeysError, ParameterError, UnknownNameError
+from discreet.facade.table import Table
 from discreet.microdata import record_keys
 from discreet.microdata.backend import fetch
-from discreet.microdata.bounds import changed_bounds, check_bounds
-from discreet.microdata.code_list import Outside
 from discreet.microdata.key_check import KeyCheck
-from discreet.microdata.recode import recode
+from discreet.microdata.recode import recode as recoded
 from discreet.microdata.record_keys import KeysOf, RecordKeys
+from discreet.microdata.records import UnitRecords
 from discreet.microdata.secret import Secret
-from discreet.microdata.show import text_of
-from discreet.microdata.sketch import sketch_of
-from discreet.microdata.zeros import Rules, moved_rules
-
-if TYPE_CHECKING:
-    from discreet.design.table import Table
-    from discreet.tabulate.engine import Engine
+from discreet.microdata.zeros import moved_rules
+from discreet.tables.assembly import HierarchiesLike, as_hierarchies
+from discreet.tables.data_set import Keys
+from discreet.tables.keys import KeyConvention
+from discreet.tables.keys import convention as key_convention
+from discreet.tables.magnitude import LARGEST, Magnitude, Negative
+from discreet.tabulate.engine import Engine
+from discreet.tabulate.tabulate import tabulate
 
 Editions = Literal["kept", "redrawn"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Microdata:
+class Microdata(UnitRecords):
     """**Confidential.** Records where they lie, and the roles of their columns.
 
     Made by `discreet.open`. Nothing is read until a table is asked for, and then the engine that
     holds the records groups them; the records themselves never leave it. The methods return a new
     object and leave this one as it is.
-
-    Attributes:
-      table: The records as an Ibis table expression, recodes included.
-      backend: The Ibis back end that answers queries.
-      origin: What the records came from, for people.
-      weight: Column of survey weights.
-      key: Column of record keys.
-      id: Column that identifies a record.
-      convention: What record keys mean.
-      hierarchies: Code lists and hierarchies by variable; labels come with them.
-      outside: What happens to records outside the code list of a variable, where it says so.
-      structural_zeros: Combinations that cannot occur, as {variable: codes}.
-      record_keys: Record keys in a side table, joined by id.
-      secret: Gives cells without records a key, and noise its randomness.
-      data_set: The records' name and edition, how their keys are made, and what bounds one unit.
-      ledger: Where the custodian enters what is released.
-      opened: The records before any recode; what the ledger compares with other editions.
-      key_check: Looks at keys that were given.
-      notes: What was done to the records when they were opened.
     """
-
-    table: Any
-    backend: Any
-    origin: str = "the records"
-    weight: str | None = None
-    key: str | None = None
-    id: str | None = None
-    convention: KeyConvention = CONVENTIONS["discreet"]
-    hierarchies: Hierarchies = field(default_factory=dict)
-    outside: Mapping[str, Outside] = field(default_factory=dict)
-    structural_zeros: Rules = ()
-    record_keys: RecordKeys | None = None
-    secret: Secret | None = None
-    data_set: DataSet = field(default_factory=DataSet)
-    ledger: Any = None
-    opened: Any = None
-    key_check: KeyCheck = field(default_factory=KeyCheck)
-    notes: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        check_spelling(self.columns)
-        if self.opened is None:
-            object.__setattr__(self, "opened", self.table)
-        for name in (self.weight, self.key, self.id, self.person, *self.hierarchies):
-            if name is not None and name not in self.columns:
-                raise UnknownNameError("column", name, self.columns)
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Names of all columns."""
-        return tuple(self.table.columns)
-
-    @property
-    def person(self) -> str | None:
-        """Column that identifies the unit of protection, when it is not the record."""
-        return self.data_set.bounds.person
-
-    @property
-    def dimensions(self) -> tuple[str, ...]:
-        """Columns that can be tabulated: those that are neither weight, key, id nor person."""
-        roles = (self.weight, self.key, self.id, self.person)
-        return tuple(c for c in self.columns if c not in roles)
-
-    @property
-    def has_keys(self) -> bool:
-        """Whether the records have keys."""
-        return self.key is not None or self.record_keys is not None
-
-    def keyed(self) -> tuple[Any, str | None]:
-        """The records as a query, with the name of their key column if they have keys."""
-        if self.record_keys is None:
-            return self.table, self.key
-        return self.record_keys.join(self.table)
-
-    def with_roles(
-        self,
-        *,
-        weight: str | None = None,
-        weight_bound: float | None = None,
-        person: str | None = None,
-        max_records: int | None = None,
-        key: str | None = None,
-        id: str | None = None,
-        convention: str | KeyConvention | None = None,
-    ) -> Microdata:
-        """Columns in their roles, and bounds; what is left out stays as it is.
-
-        Bounds are public figures that are chosen without a look at the records. The engine applies
-        them to every table: they limit what one unit can change, which private methods rely on.
-
-        Args:
-          weight: Column of survey weights, none negative.
-          weight_bound: Largest weight of a record; larger weights are cut to it.
-          person: Column that identifies the unit of protection, when units have several records.
-          max_records: Records of one person that are counted at most, those with the lowest ids;
-            one unless said otherwise.
-          key: Column of record keys: whole numbers, or fractions in [0, 1).
-          id: Column that identifies a record.
-          convention: What the keys mean: `"discreet"`, `"ptable"`, `"ons-256"`, ….
-        """
-        self._check_id(id)
-        given = {"weight": weight, "key": key, "id": id}
-        changes: dict[str, Any] = {role: c for role, c in given.items() if c is not None}
-        bounds = changed_bounds(self.data_set.bounds, weight_bound, person, max_records)
-        check_bounds(bounds, weight or self.weight, id or self.id)
-        changes["data_set"] = replace(self.data_set, bounds=bounds)
-        if key is not None or convention is not None:
-            changes["key_check"] = KeyCheck()
-        if key is not None:
-            changes["data_set"] = replace(changes["data_set"], keys="given")
-            changes["record_keys"] = None
-        if convention is not None:
-            changes["convention"] = _rule(convention)
-        return replace(self, **changes)
-
-    def named(self, name: str, edition: str = "1") -> Microdata:
-        """The records under the name and edition that releases and the ledger know them by.
-
-        Args:
-          name: The name of the data set, the same in all its editions.
-          edition: Changes whenever the records do.
-        """
-        data_set = replace(self.data_set, name=name, edition=edition)
-        if data_set.keys == "redrawn" and edition != self.data_set.edition:
-            raise KeysError(
-                f"the record keys were made for edition {self.data_set.edition!r}; name edition "
-                f"{edition!r} first and make the keys then, `people.named(…).with_keys(…)`."
-            )
-        return replace(self, data_set=data_set)._registered()
-
-    def with_ledger(self, ledger: Any) -> Microdata:
-        """The records with the custodian's ledger, in which their edition is entered.
-
-        The records as they were opened are compared with those that were entered before; the
-        engine summarises them in one query.
-
-        Args:
-          ledger: A `Ledger`.
-
-        Raises:
-          LedgerError: The edition was entered with other records or keys, or is too near to an
-            earlier one.
-        """
-        return replace(self, ledger=ledger)._registered()
-
-    def _check_id(self, id: str | None) -> None:
-        """A ledger knows the records by their ids, so these are named before it is attached."""
-        if self.ledger is not None and id not in (None, self.id):
-            raise ParameterError(
-                f"the ledger was given the records without {id!r} as their id. Name the id first: "
-                f"`dc.open(…, id={id!r}, ledger=…)`."
-            )
-
-    def _registered(self) -> Microdata:
-        """The same records, known to their ledger if they have one."""
-        if self.ledger is not None:
-            mark = None if self.secret is None else self.secret.mark
-            self.ledger.register_edition(self.data_set, sketch_of(self), mark)
-        return self
-
-    def with_hierarchies(
-        self, hierarchies: HierarchiesLike | None = None, /, **by_name: Any
-    ) -> Microdata:
-        """Hierarchies or code lists for some variables: `Hierarchy` objects or files.
-
-        What an earlier code list said about records outside it holds no longer, but records that it
-        dropped stay dropped.
-        """
-        given = as_hierarchies({**(hierarchies or {}), **by_name})
-        outside = {name: rule for name, rule in self.outside.items() if name not in given}
-        return replace(self, hierarchies={**self.hierarchies, **given}, outside=outside)
-
-    def with_structural_zeros(self, rules: Iterable[Mapping[str, Any]]) -> Microdata:
-        """Declare combinations that cannot occur: `{"age": ["0-14"], "marital": ["married"]}`."""
-        several = tuple(rules)
-        for name in (name for rule in several for name in rule):
-            if name not in self.columns:
-                raise UnknownNameError("column", name, self.columns)
-        return replace(self, structural_zeros=(*self.structural_zeros, *several))
 
     def recode(
         self, changes: Mapping[str, Any] | None = None, /, *, default: object = None, **by_name: Any
-    ) -> Microdata:
+    ) -> Self:
         """New codes for some variables.
 
         A change is a mapping `{old: new}`, the name of a level of the variable's hierarchy, or
@@ -241,11 +60,11 @@ class Microdata:
             data = data._recoded(variable, change, default)
         return data
 
-    def _recoded(self, variable: str, change: object, default: object) -> Microdata:
+    def _recoded(self, variable: str, change: object, default: object) -> Self:
         if variable not in self.dimensions:
             raise UnknownNameError("variable", variable, self.dimensions)
         before = self.hierarchies.get(variable, ())
-        done = recode(self.table, variable, change, before, default)
+        done = recoded(self.table, variable, change, before, default)
         others = {name: trees for name, trees in self.hierarchies.items() if name != variable}
         outside = {name: rule for name, rule in self.outside.items() if name != variable}
         table = done.table
@@ -266,7 +85,7 @@ class Microdata:
         id: str | None = None,
         convention: str | KeyConvention = "discreet",
         editions: Editions = "kept",
-    ) -> Microdata:
+    ) -> Self:
         """Record keys from a keyed hash of a stable id, made outside the engine.
 
         Only the ids are read; keys go back to the engine as a side table. The same id has the same
@@ -280,7 +99,7 @@ class Microdata:
             get the same noise, and a cell in which one record changed shows it. `"redrawn"`: keys
             are made anew for each edition, so that the noise of many editions can be averaged.
         """
-        rule = _rule(convention)
+        rule = key_convention(convention)
         keys_of = self._keys_of(secret, rule, editions)
         name, ids = self._ids(id)
         side = record_keys.side_table(name, ids, keys_of(ids))
@@ -293,7 +112,7 @@ class Microdata:
         *,
         id: str | None = None,
         convention: str | KeyConvention = "discreet",
-    ) -> Microdata:
+    ) -> Self:
         """Record keys drawn from the operating system once, and kept in a file.
 
         Args:
@@ -304,7 +123,7 @@ class Microdata:
         """
         if path is not None and Path(path).exists():
             return self.with_stored_keys(path, id=id)
-        rule = _rule(convention)
+        rule = key_convention(convention)
         name, ids = self._ids(id)
         side = record_keys.side_table(name, ids, record_keys.random_keys(len(ids), rule))
         if path is not None:
@@ -319,7 +138,7 @@ class Microdata:
         id: str | None = None,
         convention: str | KeyConvention = "discreet",
         editions: Editions = "kept",
-    ) -> Microdata:
+    ) -> Self:
         """Record keys as `with_keys` makes them, stored in a new table beside the records.
 
         Made once; from then on the keys are used by `with_stored_keys("::table")`. Ids are checked
@@ -332,13 +151,13 @@ class Microdata:
           convention: The range of keys.
           editions: Whether keys are `"kept"` over editions or `"redrawn"`, as for `with_keys`.
         """
-        rule = _rule(convention)
+        rule = key_convention(convention)
         keys_of = self._keys_of(secret, rule, editions)
         name = self._id_name(id)
         keys = record_keys.stored(self.backend, self.table, name, table, keys_of, self.origin)
         return self._with_side(keys, rule, editions, secret)
 
-    def with_stored_keys(self, source: Any, *, id: str | None = None) -> Microdata:
+    def with_stored_keys(self, source: Any, *, id: str | None = None) -> Self:
         """Record keys from a side table.
 
         Args:
@@ -351,7 +170,7 @@ class Microdata:
         record_keys.check_match(self.backend, self.table, keys, self.origin)
         return self._with_side(keys, header.convention or self.convention, header.keys)
 
-    def with_secret(self, secret: Secret, *, editions: Editions = "kept") -> Microdata:
+    def with_secret(self, secret: Secret, *, editions: Editions = "kept") -> Self:
         """The custodian's secret: it draws noise, and makes keys where none are and ids are known.
 
         Args:
@@ -415,11 +234,8 @@ class Microdata:
           largest: How many of the largest contributions to each cell are kept; a rule on the n
             largest needs n.
         """
-        from discreet.tabulate.tabulate import tabulate
-
-        if self.has_keys and self.data_set.keys == "given":
-            self.key_check(self)
-        return tabulate(
+        self.check_keys()
+        table = tabulate(
             self,
             margins,
             hierarchies=as_hierarchies(hierarchies),
@@ -428,6 +244,7 @@ class Microdata:
             engine=engine,
             of=self._magnitude(value, contributor, holding, negative, largest),
         )
+        return Table.wrap(table)
 
     def _magnitude(
         self,
@@ -485,7 +302,7 @@ class Microdata:
         rule: KeyConvention,
         policy: Keys = "given",
         secret: Secret | None = None,
-    ) -> Microdata:
+    ) -> Self:
         self._check_id(keys.id)
         return replace(
             self,
@@ -497,21 +314,3 @@ class Microdata:
             data_set=replace(self.data_set, keys=policy),
             key_check=KeyCheck(),
         )._registered()
-
-    def __repr__(self) -> str:
-        return text_of(self)
-
-
-def _rule(name: str | KeyConvention) -> KeyConvention:
-    return convention(name)
-
-
-def check_spelling(columns: Sequence[str]) -> None:
-    """Some engines take names that differ by case for one; a wrong column must not be read."""
-    seen: dict[str, str] = {}
-    for name in columns:
-        other = seen.setdefault(name.casefold(), name)
-        if other is not name:
-            raise DataError(
-                f"columns {other!r} and {name!r} differ by upper and lower case only; rename one."
-            )

@@ -12,8 +12,8 @@ import numpy as np
 from discreet.arrays import Whole
 
 if TYPE_CHECKING:
-    from discreet.design.release import Protected
-    from discreet.design.table import Table
+    from discreet.tables.protected import Protected
+    from discreet.tables.truth import TrueTable
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Draws(Protocol):
     A method draws from nothing else.
     """
 
-    def generator(self, method: Any, table: Table) -> np.random.Generator:
+    def generator(self, method: Any, table: TrueTable) -> np.random.Generator:
         """The generator of a table-wise method, for this method on this table."""
 
     def laplace(self, n: int, scale: float, cap: int | None = None) -> Whole:
@@ -83,5 +83,5 @@ class Method(Protocol):
     def claims(self) -> Claims:
         """What the method promises for every table."""
 
-    def __call__(self, table: Table, *, draws: Draws) -> Protected:
+    def __call__(self, table: TrueTable, *, draws: Draws) -> Protected:
         """Protect the table."""

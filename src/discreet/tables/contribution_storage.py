@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from discreet.arrays import Array
-from discreet.design.frames import value_names
-from discreet.design.magnitude import (
+from discreet.frames import value_names
+from discreet.tables.magnitude import (
     ABSOLUTE,
     CONTRIBUTORS,
     LARGEST_OF,

@@ -17,8 +17,8 @@ from functools import cache
 import numpy as np
 
 from discreet.arrays import Array, Real, Whole
-from discreet.design.keys import KeyConvention, convention
 from discreet.errors import KeysError
+from discreet.tables.keys import KeyConvention, convention
 
 FEWEST = 200
 FALSE_ALARM = 1e-10

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from discreet.arrays import Array, Real, Whole
-from discreet.design.keys import KeyConvention
 from discreet.errors import DataError
+from discreet.tables.keys import KeyConvention
 
 _TOO_LARGE = 2.0**63 * (1 - 1e-9)  # a sum of real numbers below this fits into 64 bits
 

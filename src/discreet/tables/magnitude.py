@@ -9,8 +9,8 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from discreet.arrays import Array, Mask, Real, Whole, Whole32
-from discreet.design.frames import fresh_name
 from discreet.errors import DesignError, ParameterError
+from discreet.frames import fresh_name
 
 Negative = Literal["refuse", "absolute"]
 """What is done with negative values: they are an error, or judged by their absolute value."""

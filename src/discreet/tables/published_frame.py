@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from discreet.arrays import Array, Whole
-from discreet.design.assembly import (
+from discreet.design.axis import Axis
+from discreet.design.codes import canonical_array, natural_order
+from discreet.design.formula import Margins, parse
+from discreet.design.hierarchy import Hierarchy
+from discreet.design.product import ProductDesign
+from discreet.errors import DesignError
+from discreet.frames import numbers, to_arrow
+from discreet.tables.assembly import (
     TOTALS,
     Declared,
     HierarchiesLike,
@@ -18,21 +25,13 @@ from discreet.design.assembly import (
     read_keys,
     variables_of,
 )
-from discreet.design.axis import Axis
-from discreet.design.codes import canonical_array, natural_order
-from discreet.design.formula import Margins, parse
-from discreet.design.frames import numbers, to_arrow
-from discreet.design.hierarchy import Hierarchy
-from discreet.design.keys import KeyConvention
-from discreet.design.keys import convention as key_convention
-from discreet.design.product import ProductDesign
-from discreet.design.values import CellValues
-from discreet.errors import DesignError
+from discreet.tables.keys import KeyConvention
+from discreet.tables.keys import convention as key_convention
+from discreet.tables.truth import TrueTable
+from discreet.tables.values import CellValues
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-    from discreet.design.table import Table
 
 
 def published_to_table(
@@ -44,10 +43,8 @@ def published_to_table(
     hierarchies: HierarchiesLike | None,
     convention: str | KeyConvention,
     declared: Declared = False,
-) -> Table:
+) -> TrueTable:
     """A table from a frame of published cells; see `Table.from_frame`."""
-    from discreet.design.table import Table
-
     cells, rule, trees = to_arrow(frame), key_convention(convention), as_hierarchies(hierarchies)
     names = variables_of(parse(margins), cells.column_names, trees)
     said = declared_among(names, declared)
@@ -58,7 +55,7 @@ def published_to_table(
     if key is not None:
         keys = read_keys(numbers(cells, key), rule)
         values = replace(values, key=_placed(design, where, keys, key))
-    return Table(design, values, _inner_if_published(design, values), rule)
+    return TrueTable(design, values, _inner_if_published(design, values), rule)
 
 
 def _inner_if_published(design: ProductDesign, values: CellValues) -> CellValues | None:

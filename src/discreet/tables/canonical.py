@@ -17,13 +17,13 @@ from discreet.arrays import Array, Index, Whole
 from discreet.design.axis import LEAVES, OUTSIDE, Axis, Level
 from discreet.design.base import Design
 from discreet.design.formula import Term
-from discreet.design.frames import fresh_name
-from discreet.design.magnitude import Contributions
 from discreet.design.product import ProductDesign
-from discreet.design.release import Protected
 from discreet.design.sparse import SparseDesign
 from discreet.design.structured import StructuredDesign
-from discreet.design.table import Table
+from discreet.frames import fresh_name
+from discreet.tables.magnitude import Contributions
+from discreet.tables.protected import Protected
+from discreet.tables.truth import TrueTable
 
 AnyProtected = TypeVar("AnyProtected", bound=Protected)
 
@@ -52,7 +52,7 @@ def canonical_order(design: Design) -> Arrangement | None:
     return arranged(structured, axes, _canonical_terms(structured, axes))
 
 
-def canonical_table(table: Table, order: Arrangement | None = None) -> Table:
+def canonical_table(table: TrueTable, order: Arrangement | None = None) -> TrueTable:
     """The table in canonical order.
 
     Args:
@@ -71,7 +71,7 @@ def canonical_table(table: Table, order: Arrangement | None = None) -> Table:
     )
 
 
-def moved_contributions(table: Table, new: Arrangement) -> Contributions | None:
+def moved_contributions(table: TrueTable, new: Arrangement) -> Contributions | None:
     """The contributions to a table's cells, in another order."""
     given = table.contributions
     return None if given is None else given.taken(new.published, new.inner)
@@ -91,7 +91,7 @@ def as_requested(protected: AnyProtected, design: Design) -> AnyProtected:
     return replace(protected, **moved)
 
 
-def table_digest(table: Table) -> bytes:
+def table_digest(table: TrueTable) -> bytes:
     """A hash of the variables, their codes and the counts of a table in canonical order.
 
     Only non-empty inner cells count, so that neither the formula nor the way empty cells are held

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from discreet.arrays import Array
-from discreet.design.frames import value_names
 from discreet.errors import MissingDependencyError
+from discreet.frames import value_names
 
 if TYPE_CHECKING:
     import pandas as pd

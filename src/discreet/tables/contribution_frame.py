@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from discreet.arrays import Real, Whole
-from discreet.design.assembly import (
+from discreet.design.axis import OUTSIDE
+from discreet.design.base import Design
+from discreet.design.codes import factorise
+from discreet.design.formula import Margins, parse
+from discreet.design.support import Support
+from discreet.errors import DataError, UnknownNameError
+from discreet.frames import numbers, to_arrow
+from discreet.tables.assembly import (
     CodedCells,
     Declared,
     HierarchiesLike,
@@ -21,27 +28,19 @@ from discreet.design.assembly import (
     inner_positions,
     variables_of,
 )
-from discreet.design.axis import OUTSIDE
-from discreet.design.base import Design
-from discreet.design.codes import factorise
-from discreet.design.formula import Margins, parse
-from discreet.design.frames import numbers, to_arrow
-from discreet.design.keys import CONVENTIONS
-from discreet.design.magnitude import (
+from discreet.tables.keys import CONVENTIONS
+from discreet.tables.magnitude import (
     CellContributions,
     Contributions,
     Magnitude,
     named_owners,
     top_contributions,
 )
-from discreet.design.support import Support
-from discreet.design.values import CellValues
-from discreet.errors import DataError, UnknownNameError
+from discreet.tables.truth import TrueTable
+from discreet.tables.values import CellValues
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-    from discreet.design.table import Table
 
 
 def contributions_to_table(
@@ -54,7 +53,7 @@ def contributions_to_table(
     support: Support,
     structural_zeros: Sequence[Mapping[str, Any]],
     declared: Declared,
-) -> Table:
+) -> TrueTable:
     """A table of magnitudes; see `Table.from_contributions`."""
     rows = to_arrow(frame)
     trees = {**frame_hierarchies(frame), **as_hierarchies(hierarchies)}

@@ -14,25 +14,23 @@ from discreet.arrays import Array, Whole
 from discreet.design.axis import Axis
 from discreet.design.base import Design
 from discreet.design.codes import canonical_array, natural_order
-from discreet.design.declared import DeclaredDesign
+from discreet.design.declared import complete_design
 from discreet.design.formats.categories import declared_categories
 from discreet.design.formula import Margins, Term, parse, unknown_name
-from discreet.design.frames import numbers, to_arrow
 from discreet.design.hierarchy import Hierarchy
-from discreet.design.keys import KeyConvention
-from discreet.design.keys import convention as key_convention
-from discreet.design.product import ProductDesign
 from discreet.design.sparse import SparseDesign
 from discreet.design.structured import StructuredDesign
-from discreet.design.support import Support, check_support, declared_masks
-from discreet.design.uniform_keys import check_keys
-from discreet.design.values import CellValues, summed
+from discreet.design.support import Support, check_support
 from discreet.errors import CodeError, DataError, ParameterError, UnknownNameError
+from discreet.frames import numbers, to_arrow
+from discreet.tables.keys import KeyConvention
+from discreet.tables.keys import convention as key_convention
+from discreet.tables.truth import TrueTable
+from discreet.tables.uniform_keys import check_keys
+from discreet.tables.values import CellValues, summed
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-    from discreet.design.table import Table
 
 HierarchyLike = Hierarchy | str | Path | Sequence[Hierarchy | str | Path]
 HierarchiesLike = Mapping[str, HierarchyLike]
@@ -216,14 +214,6 @@ def design_for(
     return complete_design(coded.axes, margins, structural_zeros)
 
 
-def complete_design(
-    axes: Sequence[Axis], margins: Margins, structural_zeros: Sequence[Mapping[str, Any]]
-) -> StructuredDesign:
-    """The full crossing but for structural zeros."""
-    masks = declared_masks(axes, structural_zeros)
-    return DeclaredDesign(axes, margins, masks) if masks else ProductDesign(axes, margins)
-
-
 def cells_to_table(
     frame: Any,
     margins: Margins,
@@ -236,7 +226,7 @@ def cells_to_table(
     structural_zeros: Sequence[Mapping[str, Any]],
     convention: str | KeyConvention,
     declared: Declared = False,
-) -> Table:
+) -> TrueTable:
     """A table from a frame of inner cells; see `Table.from_counts`."""
     cells = to_arrow(frame)
     rule = key_convention(convention)
@@ -261,14 +251,12 @@ def build_table(
     rule: KeyConvention,
     support: Support = "all",
     structural_zeros: Sequence[Mapping[str, Any]] = (),
-) -> Table:
+) -> TrueTable:
     """A table with inner cells from coded cells."""
-    from discreet.design.table import Table
-
     design = design_for(coded, margins, support, structural_zeros)
     design.require_dense()
     inner = merge_cells(coded, design).mapped(lambda values: values, rule)
-    return Table.from_inner(design, inner, rule)
+    return TrueTable.from_inner(design, inner, rule)
 
 
 def read_keys(keys: Array, rule: KeyConvention) -> Whole:

@@ -13,8 +13,8 @@ import numpy as np
 
 from discreet.arrays import Whole
 from discreet.design.base import Cell
-from discreet.design.keys import KeyConvention
 from discreet.errors import ParameterError
+from discreet.tables.keys import KeyConvention
 
 Keys = Literal["kept", "redrawn", "given"]
 UNNAMED = "unnamed"

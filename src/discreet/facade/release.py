@@ -1,0 +1,160 @@
+"""Protected values as users hold them: public ones in a `Release`, an experiment's in a `Trial`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+from discreet.arrays import Real
+from discreet.design.formula import Margins
+from discreet.release.files import save
+from discreet.release.formats.write import write
+from discreet.release.microdata import to_microdata
+from discreet.release.rounding import rounded_by_seed
+from discreet.tables.protected import Protected
+from discreet.tables.public import Experiment, PublicTable
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pyarrow as pa
+
+    from discreet.solve.fit import Fitter
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Result(Protected):
+    """What a release and a trial can do alike: be fitted, be rounded, and tell their noise."""
+
+    def fit(
+        self, fitter: Fitter | str = "auto", *, zeros: str = "all", require: bool = True
+    ) -> Self:
+        """Recover inner cells from the released ones; the result adds up.
+
+        Cells that are not published have weight zero; the others weigh by their public precision.
+
+        Args:
+          fitter: A fitter, or the name of a registered one with its defaults.
+          zeros: Which inner cells may be filled: ``"all"``, or ``"margins"`` for those that do not
+            lie in a published cell with released value zero; the others are zero.
+          require: Whether a fit that did not converge is an error.
+        """
+        from discreet.release.fitting import fitted  # start-up time: solvers need Numba
+
+        return fitted(self, fitter, zeros=zeros, require=require)
+
+    def round(self, method: str = "margins", *, seed: int) -> Self:
+        """Round the inner cells down or up to whole numbers; published cells are their sums.
+
+        The seed need not be secret: what is rounded is public already.
+
+        Args:
+          method: ``"margins"`` (published cells within one wherever possible), ``"unbiased"``,
+            ``"total"`` (unbiased, the total kept) or ``"cube"`` (unbiased, sums kept as far as
+            possible).
+          seed: Seed of the random choices.
+        """
+        return rounded_by_seed(self, method, seed)
+
+    def standard_errors(self) -> Real:
+        """The standard deviation of each published cell's noise; zero where there is none.
+
+        Not a number for known margins whose small counts were rounded.
+
+        Known for differentially private values as they are, and after a least squares fit of
+        values that were not cut at zero. Where negative results were set to zero it is that of the
+        noise before, which the error does not exceed.
+        """
+        from discreet.release.uncertainty import standard_errors  # start-up time, as for `fit`
+
+        return standard_errors(self)
+
+    def intervals(self, level: float = 0.95) -> tuple[Real, Real]:
+        """Lower and upper confidence limits of each published cell, cut at zero.
+
+        Exact where a value has a single draw of noise: each interval holds the truth with at least
+        this probability. After a fit, and for sums of noisy cells, they go by the normal law.
+
+        Args:
+          level: Probability that one interval holds the true value.
+        """
+        from discreet.release.uncertainty import intervals  # start-up time, as for `fit`
+
+        return intervals(self, level)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Release(Result, PublicTable):
+    """**Public.** Protected values that may be shown and handed out; never the truth, never keys.
+
+    Made by `Table.protect`.
+    """
+
+    def tabulate(self, margins: Margins) -> Release:
+        """A public table of other margins, summed from the released inner cells.
+
+        Where decimals stand in place of suppressed cells, the table's cells are true where shown
+        cells give them, and decimals elsewhere.
+
+        Args:
+          margins: What the table shows: a formula, or a list of tuples.
+        """
+        from discreet.release.tabulate import tabulate  # start-up time, as for `fit`
+
+        return tabulate(self, margins)
+
+    def publish(self, cells: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> float | None:
+        """The true value of a sum of cells, or `None` where published cells do not give it.
+
+        A release with suppressed cells, or with decimals in their place, gives a sum exactly when
+        it is a combination of cells that are shown. One whose values were changed gives none.
+
+        Args:
+          cells: Codes by variable, one or a list of them, of the cells to be summed; variables
+            left out are totals. Several such cells that do not overlap are given as a list.
+
+        Raises:
+          DesignError: The release changes values, so that none of its sums is known to be true.
+        """
+        from discreet.release.sums import published_sum  # start-up time, as for `fit`
+
+        return published_sum(self, cells)
+
+    def to_microdata(self) -> pa.Table:
+        """Released inner cells as records: a row for each person, with a code for each variable."""
+        return to_microdata(self)
+
+    def save(self, path: str | Path) -> Path:
+        """Write the release to a file, marked public.
+
+        Args:
+          path: A name that ends in `.parquet`, or in `.csv` for the published cells as CSV with
+            statement and inner cells in files beside it; `discreet.read_release` reads both.
+        """
+        return save(self, path)
+
+    def write(self, path: str | Path, **options: Any) -> Path:
+        """Write the published cells for other programs, in the format that the name asks for.
+
+        Statement and notes are part of every format; those of a CSV file lie beside it, in
+        `table.csv-metadata.json`. What `discreet.read_release` reads back, with all that a
+        release holds, is written by `save`.
+
+        Args:
+          path: A name that ends in `.csv`, `.parquet`, `.xlsx`, `.json`, `.jsonstat.json`,
+            `.sdmx.csv`, `.px` or `.html`.
+          **options: Fields of `discreet.release.formats.options.Options`, such as
+            `layout="wide"`, `labels="labels"` or `columns=("sex",)`, and of `About` beside it,
+            such as `title=` and `source=`.
+        """
+        return write(self, path, **options)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Trial(Result, Experiment):
+    """**Confidential.** One draw of an experiment, to be measured and thrown away.
+
+    What a seed draws can be drawn again, and many draws together give the truth away; so a trial
+    cannot be shown, written or handed out. Made by `Table.simulate`.
+    """

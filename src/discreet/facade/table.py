@@ -1,0 +1,209 @@
+"""The confidential table as users hold it: made from frames, protected, tried out and saved."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any, Self
+
+from discreet.design.formula import Margins
+from discreet.design.support import Support
+from discreet.facade.release import Release, Trial
+from discreet.protect.publish import publish
+from discreet.protect.simulate import simulate
+from discreet.tables.assembly import HierarchiesLike, cells_to_table
+from discreet.tables.contribution_frame import contributions_to_table
+from discreet.tables.data_set import DataSet
+from discreet.tables.keys import KeyConvention
+from discreet.tables.magnitude import LARGEST, Magnitude, Negative
+from discreet.tables.method import Method
+from discreet.tables.published_frame import published_to_table
+from discreet.tables.storage import save_table
+from discreet.tables.truth import TrueTable
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Table(TrueTable):
+    """**Confidential.** A design with true published values, and inner ones where they are known.
+
+    Made by `Microdata.tabulate`, or from a frame of counts, of published cells or of contributions.
+    """
+
+    @classmethod
+    def wrap(cls, table: TrueTable) -> Self:
+        """A table with the same contents."""
+        return cls(**{f.name: getattr(table, f.name) for f in fields(TrueTable)})
+
+    @classmethod
+    def from_counts(
+        cls,
+        frame: Any,
+        count: str,
+        margins: Margins,
+        *,
+        key: str | None = None,
+        weight: str | None = None,
+        hierarchies: HierarchiesLike | None = None,
+        support: Support = "all",
+        structural_zeros: Sequence[Mapping[str, Any]] = (),
+        convention: str | KeyConvention = "discreet",
+        declared: bool | Sequence[str] = False,
+        name: str = "unnamed",
+        edition: str = "1",
+    ) -> Self:
+        """A table from a frame of inner cells: a row per combination, with its count.
+
+        Combinations that are absent have count zero; rows of the same combination are summed.
+
+        Args:
+          frame: Any data frame or Arrow table.
+          count: Column of counts.
+          margins: What is published: a formula, or a list of tuples.
+          key: Column of cell keys (whole numbers of the convention, or fractions).
+          weight: Column of weight sums.
+          hierarchies: By variable: a `Hierarchy`, several of them, or a file.
+          support: Which combinations are inner cells: `"all"`, those `"occurring"`, or those
+            `"listed"` (the occurring ones and the zeros that have a row).
+          structural_zeros: Combinations that cannot occur, as {variable: codes}.
+          convention: What the keys mean.
+          declared: Variables whose codes in the frame are the public code list, or `True` for all
+            of them. Codes of hierarchies and of categorical columns are declared anyway; others
+            count as found in the records, which differentially private methods refuse.
+          name: Name of the data set.
+          edition: Its edition.
+        """
+        table = cells_to_table(
+            frame,
+            margins,
+            count=count,
+            key=key,
+            weight=weight,
+            hierarchies=hierarchies,
+            support=support,
+            structural_zeros=structural_zeros,
+            convention=convention,
+            declared=declared,
+        )
+        return cls.wrap(replace(table, data_set=DataSet(name, edition)))
+
+    @classmethod
+    def from_frame(
+        cls,
+        frame: Any,
+        margins: Margins,
+        *,
+        count: str = "count",
+        key: str | None = None,
+        hierarchies: HierarchiesLike | None = None,
+        convention: str | KeyConvention = "discreet",
+    ) -> Self:
+        """A table from a frame of *published* cells, the inverse of `to_pandas` and its friends.
+
+        Totals carry the total's code. The inner cells stay unknown unless they are published.
+        """
+        table = published_to_table(
+            frame, margins, count=count, key=key, hierarchies=hierarchies, convention=convention
+        )
+        return cls.wrap(table)
+
+    @classmethod
+    def from_contributions(
+        cls,
+        frame: Any,
+        margins: Margins,
+        *,
+        value: str,
+        contributor: str,
+        holding: str | None = None,
+        weight: str | None = None,
+        negative: Negative = "refuse",
+        largest: int = LARGEST,
+        hierarchies: HierarchiesLike | None = None,
+        support: Support = "all",
+        structural_zeros: Sequence[Mapping[str, Any]] = (),
+        declared: bool | Sequence[str] = False,
+        name: str = "unnamed",
+        edition: str = "1",
+    ) -> Self:
+        """A table of magnitudes from a frame of contributions: rows with a value and whose it is.
+
+        Rows of one contributor in one cell are one contribution. Counts are numbers of rows.
+
+        Args:
+          frame: Any data frame or Arrow table.
+          margins: What is published: a formula, or a list of tuples.
+          value: Column that is summed.
+          contributor: Column that says whose a row is.
+          holding: Column of groups; contributors of one holding count as one.
+          weight: Column of weights; contributions are then sums of weight times value.
+          negative: `"refuse"` negative values, or judge contributions by their `"absolute"` value.
+          largest: How many of the largest contributions to each cell are kept.
+          hierarchies: As for `from_counts`.
+          support: As for `from_counts`.
+          structural_zeros: As for `from_counts`.
+          declared: As for `from_counts`.
+          name: Name of the data set.
+          edition: Its edition.
+        """
+        table = contributions_to_table(
+            frame,
+            margins,
+            Magnitude(value, contributor, holding, negative, largest),
+            weight=weight,
+            hierarchies=hierarchies,
+            support=support,
+            structural_zeros=structural_zeros,
+            declared=declared,
+        )
+        return cls.wrap(replace(table, data_set=DataSet(name, edition)))
+
+    def protect(
+        self,
+        method: Method | str,
+        *,
+        unit: str | None = None,
+        ledger: Any = None,
+        again: bool = False,
+        **parameters: Any,
+    ) -> Release:
+        """Protect the table for publication.
+
+        Noise comes from the custodian's secret or from the operating system, never from a seed.
+
+        Args:
+          method: A method, or the name of a registered one.
+          unit: What is published, `"count"` or `"weight"`; must be said when the table has weights.
+          ledger: A `Ledger`, or its file, that the release is entered in; the data's own when
+            absent.
+          again: Whether a table-wise release may differ from the one that was registered before
+            for this edition. Several of them can be averaged.
+          **parameters: Parameters of a method that is given by name.
+        """
+        made = publish(self, method, parameters, unit=unit, ledger=ledger, again=again)
+        return Release.wrap(made)
+
+    def simulate(
+        self, method: Method | str, *, seed: int, unit: str | None = None, **parameters: Any
+    ) -> Trial:
+        """Protect the table as an experiment: keys, secret and noise are drawn from a seed.
+
+        The result can be fitted, rounded, measured and attacked, but not published.
+
+        Args:
+          method: A method, or the name of a registered one.
+          seed: Seed of the experiment.
+          unit: As for `protect`.
+          **parameters: Parameters of a method that is given by name.
+        """
+        return Trial.wrap(simulate(self, method, parameters, seed=seed, unit=unit))
+
+    def save(self, path: str | Path) -> Path:
+        """Write the table to a Parquet file that only its owner can read, marked confidential.
+
+        Args:
+          path: A name that ends in `.parquet`.
+        """
+        return save_table(self, path)

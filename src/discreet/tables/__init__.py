@@ -1,0 +1,5 @@
+"""Plain data that floors pass to each other: cell values, keys, true and protected tables.
+
+What can be asked of them is computed from themselves alone; what they can be made into is said by
+the floors above, and offered as methods by `discreet.facade`.
+"""
