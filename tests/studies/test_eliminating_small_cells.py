@@ -7,13 +7,13 @@ import pytest
 
 from discreet.assess.plots.style import to_svg
 from discreet.protect.effect import Effect
-from discreet.studies import catalogue
-from discreet.studies.eliminating_small_cells import findings, printed, results, tables
-from discreet.studies.eliminating_small_cells.results import Effort, all_results
-from discreet.studies.eliminating_small_cells.standin import Shape, stand_in
-from discreet.studies.eliminating_small_cells.study import study_of
-from discreet.studies.model import Ground, Options, Outcome, Verdict, by_row
-from discreet.studies.text import study_text
+from discreet_studies import catalogue
+from discreet_studies.eliminating_small_cells import findings, printed, results, tables
+from discreet_studies.eliminating_small_cells.results import Effort, all_results
+from discreet_studies.eliminating_small_cells.standin import Shape, stand_in
+from discreet_studies.eliminating_small_cells.study import study_of
+from discreet_studies.model import Ground, Options, Outcome, Verdict, by_row
+from discreet_studies.text import study_text
 
 SMALL = Shape(region=16, age=10, country=14)
 QUICK = Effort(safe=2e6, short=1e5, adjust=2e6)
@@ -78,7 +78,7 @@ def test_findings_and_reasons(study):
 
 
 def test_it_is_registered_and_runs_by_name(monkeypatch, found):
-    from discreet.studies.eliminating_small_cells import study as module
+    from discreet_studies.eliminating_small_cells import study as module
 
     seen = {}
 

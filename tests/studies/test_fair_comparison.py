@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from discreet.studies.catalogue import run_study
-from discreet.studies.fair_comparison import printed, tables
-from discreet.studies.fair_comparison.example import Example, inner_values
-from discreet.studies.fair_comparison.study import _is_possible
-from discreet.studies.model import Options, Verdict
+from discreet_studies.catalogue import run_study
+from discreet_studies.fair_comparison import printed, tables
+from discreet_studies.fair_comparison.example import Example, inner_values
+from discreet_studies.fair_comparison.study import _is_possible
+from discreet_studies.model import Options, Verdict
 
 
 @pytest.fixture(scope="module")

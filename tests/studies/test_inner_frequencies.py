@@ -8,16 +8,16 @@ from pyarrow import csv
 from discreet.cli import main
 from discreet.errors import DataError, InfeasibleError, NotConvergedError
 from discreet.randomness import stream
-from discreet.studies.catalogue import run_study
-from discreet.studies.inner_frequencies import standin
-from discreet.studies.inner_frequencies.cells import Example, example_cells
-from discreet.studies.inner_frequencies.example import small_tables
-from discreet.studies.inner_frequencies.findings import _exact_margins_remove_it
-from discreet.studies.inner_frequencies.large import _examples
-from discreet.studies.inner_frequencies.results import EPSILONS, KINDS, Results, Scores
-from discreet.studies.inner_frequencies.schemes import Data, utility, zeros_kept
-from discreet.studies.inner_frequencies.standin import LABOUR_FORCE, Shape, stand_in
-from discreet.studies.model import Options, Outcome, Verdict
+from discreet_studies.catalogue import run_study
+from discreet_studies.inner_frequencies import standin
+from discreet_studies.inner_frequencies.cells import Example, example_cells
+from discreet_studies.inner_frequencies.example import small_tables
+from discreet_studies.inner_frequencies.findings import _exact_margins_remove_it
+from discreet_studies.inner_frequencies.large import _examples
+from discreet_studies.inner_frequencies.results import EPSILONS, KINDS, Results, Scores
+from discreet_studies.inner_frequencies.schemes import Data, utility, zeros_kept
+from discreet_studies.inner_frequencies.standin import LABOUR_FORCE, Shape, stand_in
+from discreet_studies.model import Options, Outcome, Verdict
 
 SMALL = Shape(
     sizes={"a": 4, "b": 6, "c": 4, "d": 8, "e": 3},
@@ -169,7 +169,7 @@ def test_a_two_way_cell_that_moved_is_noticed(count, left, verdict):
 def test_a_fit_that_falls_short_is_named(records, monkeypatch):
     """With records of one's own the study goes on; the stand-in must be fitted as promised."""
     from discreet import registry
-    from discreet.studies.inner_frequencies import study as module
+    from discreet_studies.inner_frequencies import study as module
 
     build = registry.build
 
@@ -205,7 +205,7 @@ def test_pictures_can_be_drawn(study):
 
 
 def test_the_command_line_takes_records(records, tmp_path, monkeypatch, capsys):
-    from discreet.studies.inner_frequencies import study as module
+    from discreet_studies.inner_frequencies import study as module
 
     seen = []
 
@@ -223,7 +223,7 @@ def test_the_command_line_takes_records(records, tmp_path, monkeypatch, capsys):
 
 
 def test_tables_that_are_too_large_or_too_small(records, monkeypatch):
-    from discreet.studies.inner_frequencies import study as module
+    from discreet_studies.inner_frequencies import study as module
 
     with pytest.raises(DataError, match="at least four variables"):
         run_study("inner-frequencies", Options(data=str(records), by="a*b*c"))

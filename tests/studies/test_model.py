@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from discreet.studies.chance import orders, quantile, simulated
-from discreet.studies.model import (
+from discreet_studies.chance import orders, quantile, simulated
+from discreet_studies.model import (
     Figure,
     Finding,
     Ground,

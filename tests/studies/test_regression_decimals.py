@@ -2,9 +2,9 @@
 
 import pytest
 
-from discreet.studies.catalogue import run_study
-from discreet.studies.model import Options, Outcome, Verdict
-from discreet.studies.regression_decimals import printed
+from discreet_studies.catalogue import run_study
+from discreet_studies.model import Options, Outcome, Verdict
+from discreet_studies.regression_decimals import printed
 
 
 @pytest.fixture(scope="module")

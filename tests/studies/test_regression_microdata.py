@@ -3,10 +3,14 @@
 import numpy as np
 import pytest
 
-from discreet.studies.catalogue import run_study
-from discreet.studies.model import Options, Outcome
-from discreet.studies.regression_microdata import basic, clusters, scores
-from discreet.studies.regression_microdata.judge import (
+from discreet.synthesize.hybrid import hybrid
+from discreet.synthesize.ipso import ipso
+from discreet.synthesize.romm import romm
+from discreet.synthesize.synthesis import Synthesis
+from discreet_studies.catalogue import run_study
+from discreet_studies.model import Options, Outcome
+from discreet_studies.regression_microdata import basic, clusters, scores
+from discreet_studies.regression_microdata.judge import (
     complement,
     correlations,
     fitted,
@@ -14,11 +18,7 @@ from discreet.studies.regression_microdata.judge import (
     residuals,
     unit_scores,
 )
-from discreet.studies.regression_microdata.standin import CLUSTER, N, businesses
-from discreet.synthesize.hybrid import hybrid
-from discreet.synthesize.ipso import ipso
-from discreet.synthesize.romm import romm
-from discreet.synthesize.synthesis import Synthesis
+from discreet_studies.regression_microdata.standin import CLUSTER, N, businesses
 
 FEW = Options(replicates=40)
 
@@ -40,8 +40,8 @@ def test_other_records_say_the_same(seed):
 
 
 def test_the_page_needs_no_printed_figures(study, tmp_path):
-    from discreet.studies.page import write_page
-    from discreet.studies.text import study_text
+    from discreet_studies.page import write_page
+    from discreet_studies.text import study_text
 
     page = write_page(study, tmp_path / "study.html").read_text()
     assert "<svg" in page

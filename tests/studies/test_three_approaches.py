@@ -8,9 +8,9 @@ import pytest
 from discreet.protect.pram import Pram
 from discreet.protect.weights import by_cell, by_mean
 from discreet.randomness import stream
-from discreet.studies.catalogue import run_study
-from discreet.studies.model import Options, Outcome, Verdict
-from discreet.studies.three_approaches import simulation, tables
+from discreet_studies.catalogue import run_study
+from discreet_studies.model import Options, Outcome, Verdict
+from discreet_studies.three_approaches import simulation, tables
 
 FEW = Options(replicates=80)
 
@@ -53,7 +53,7 @@ def test_few_draws_leave_findings_undecided_rather_than_wrong(study):
 
 
 def test_a_wrong_order_is_contradicted(monkeypatch):
-    from discreet.studies.three_approaches import findings
+    from discreet_studies.three_approaches import findings
 
     monkeypatch.setattr(findings, "_RELEASED", ("Q Avg", "PRAM Avg", "DP Avg"))
     found = run_study("three-approaches", FEW)

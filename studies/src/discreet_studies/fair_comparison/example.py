@@ -1,0 +1,122 @@
+"""The party table, its releases, and how they are brought to expected frequencies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet import registry
+from discreet.design.base import Design
+from discreet.design.release import Protected, Trial
+from discreet.design.statement import Statement
+from discreet.design.table import Table
+from discreet.noise import perturbation_table
+from discreet.protect.cell_key import CellKey
+from discreet.protect.small_count import SmallCountRounding
+from discreet.randomness import stream
+from discreet.solve.fit import Prepared
+from discreet_studies.fair_comparison import printed
+from discreet_studies.model import by_row
+
+Real = NDArray[np.float64]
+
+SENSITIVE = "party"
+AXES = {"party": ["A", "B", "C"], "age": ["young", "middle", "old"], "sex": ["male", "female"]}
+MARGINS = "party*age + party*sex + age + sex"
+
+
+def design() -> Design:
+    """The three variables with the published margins."""
+    return Design.product(AXES, MARGINS)
+
+
+def cell_key() -> CellKey:
+    """The paper's cell key method: D = 5, V = 3, no ones and twos."""
+    return CellKey(perturbation_table(D=5, V=3, js=2))
+
+
+def rounding() -> SmallCountRounding:
+    """The paper's small count rounding, base 3."""
+    return SmallCountRounding(base=3)
+
+
+@dataclass(frozen=True, eq=False)
+class Example:
+    """The true table with everything the paper makes of it."""
+
+    table: Table
+
+    @classmethod
+    def of_the_paper(cls) -> Example:
+        """Table 1."""
+        table = Table.from_inner(design(), inner_values(printed.TABLE_1))
+        return cls(table.rekeyed(stream(1, "fair comparison, keys")))
+
+    @property
+    def design(self) -> Design:
+        """The published margins."""
+        return self.table.design
+
+    @cached_property
+    def _additive(self) -> Prepared:
+        fit: Prepared = registry.build("fitter", "additive", {}).prepare(self.design)
+        return fit
+
+    @cached_property
+    def _log_linear(self) -> Prepared:
+        fit: Prepared = registry.build("fitter", "log-linear", {"tolerance": 1e-9}).prepare(
+            self.design
+        )
+        return fit
+
+    def restored(self, z: NDArray[Any]) -> Trial:
+        """Published values made additive."""
+        return self.release(self._additive(z).require().z)
+
+    def expected(self, released: Protected) -> Trial:
+        """Additive values with their expected inner frequencies."""
+        y = self._log_linear(released.z).require().y
+        return self.release(self.design.aggregate(y), y)
+
+    def release(self, z: NDArray[Any], y: NDArray[Any] | None = None) -> Trial:
+        """Values as if they had been published."""
+        return Trial(self.design, z, Statement(), y=y)
+
+    def published(self, text: str) -> Real:
+        """The published values of a printed table."""
+        z = np.full(self.design.n_published, np.nan)
+        for row, words in by_row(text).items():
+            for column, word in zip(printed.COLUMNS, words, strict=True):
+                z[self.position(row, column)] = float(word)
+        return z
+
+    def position(self, row: str, column: str) -> int:
+        """Where a cell of the printed layout stands among the published ones."""
+        cell = {} if row == "Total" else {"party": row}
+        for variable in ("age", "sex"):
+            if column in AXES[variable]:
+                cell[variable] = column
+        return self.design.position(cell)
+
+    def aggregated(self, z: NDArray[Any]) -> Callable[[str, str], float]:
+        """Published values by row and column of the printed layout."""
+        return lambda row, column: float(z[self.position(row, column)])
+
+
+def inner_values(text: str) -> NDArray[np.int64]:
+    """Inner frequencies of a printed table."""
+    rows = by_row(text).values()
+    return np.array([[int(word) for word in row] for row in rows]).ravel()
+
+
+def inner(y: NDArray[Any]) -> Callable[[str, str], float]:
+    """Inner frequencies by row and column of the printed layout."""
+    cells = np.asarray(y).reshape(len(AXES["party"]), -1)
+    return lambda row, column: float(
+        cells[AXES["party"].index(row), printed.INNER_COLUMNS.index(column)]
+    )
