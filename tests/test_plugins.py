@@ -304,9 +304,10 @@ def call(*arguments):
     """The command line as it is built with what is installed; its exit code."""
     from discreet.cli import app, main
 
-    with pytest.MonkeyPatch.context() as patch, pytest.raises(SystemExit) as stop:
+    with pytest.MonkeyPatch.context() as patch:
         patch.setattr(app, "app", app.build_app())
-        main(list(arguments))
+        with pytest.raises(SystemExit) as stop:
+            main(list(arguments))
     return stop.value.code
 
 
