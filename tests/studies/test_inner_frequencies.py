@@ -10,13 +10,19 @@ from discreet.errors import DataError, InfeasibleError, NotConvergedError
 from discreet.randomness import stream
 from discreet_studies.catalogue import run_study
 from discreet_studies.inner_frequencies import standin
-from discreet_studies.inner_frequencies.cells import Example, example_cells
 from discreet_studies.inner_frequencies.example import small_tables
-from discreet_studies.inner_frequencies.findings import _exact_margins_remove_it
 from discreet_studies.inner_frequencies.large import _examples
-from discreet_studies.inner_frequencies.results import EPSILONS, KINDS, Results, Scores
+from discreet_studies.inner_frequencies.results import (
+    EPSILONS,
+    KINDS,
+    Example,
+    Results,
+    Scores,
+    example_cells,
+)
 from discreet_studies.inner_frequencies.schemes import Data, utility, zeros_kept
 from discreet_studies.inner_frequencies.standin import LABOUR_FORCE, Shape, stand_in
+from discreet_studies.inner_frequencies.study import _exact_margins_remove_it
 from discreet_studies.model import Options, Outcome, Verdict
 
 SMALL = Shape(

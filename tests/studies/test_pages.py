@@ -6,8 +6,7 @@ import pytest
 
 from discreet.errors import ParameterError
 from discreet_studies.model import Figure, Finding, Known, Picture, PrintedTable, Study
-from discreet_studies.page import page, write_page
-from discreet_studies.text import study_text
+from discreet_studies.page import page, study_text, write_page
 
 
 def chart():

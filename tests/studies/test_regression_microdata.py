@@ -11,6 +11,9 @@ from discreet_studies.catalogue import run_study
 from discreet_studies.model import Options, Outcome
 from discreet_studies.regression_microdata import basic, clusters, scores
 from discreet_studies.regression_microdata.judge import (
+    CLUSTER,
+    N,
+    businesses,
     complement,
     correlations,
     fitted,
@@ -18,7 +21,6 @@ from discreet_studies.regression_microdata.judge import (
     residuals,
     unit_scores,
 )
-from discreet_studies.regression_microdata.standin import CLUSTER, N, businesses
 
 FEW = Options(replicates=40)
 
@@ -40,8 +42,7 @@ def test_other_records_say_the_same(seed):
 
 
 def test_the_page_needs_no_printed_figures(study, tmp_path):
-    from discreet_studies.page import write_page
-    from discreet_studies.text import study_text
+    from discreet_studies.page import study_text, write_page
 
     page = write_page(study, tmp_path / "study.html").read_text()
     assert "<svg" in page

@@ -53,9 +53,9 @@ def test_few_draws_leave_findings_undecided_rather_than_wrong(study):
 
 
 def test_a_wrong_order_is_contradicted(monkeypatch):
-    from discreet_studies.three_approaches import findings
+    from discreet_studies.three_approaches import study as module
 
-    monkeypatch.setattr(findings, "_RELEASED", ("Q Avg", "PRAM Avg", "DP Avg"))
+    monkeypatch.setattr(module, "_RELEASED", ("Q Avg", "PRAM Avg", "DP Avg"))
     found = run_study("three-approaches", FEW)
     assert any("utility" in line for line in found.failures)
 

@@ -23,7 +23,7 @@ STUDIES: dict[str, tuple[str, str]] = {
         "Releasable inner cell frequencies from protected tables (Langsrud 2019b)",
     ),
     "regression-decimals": (
-        "discreet_studies.regression_decimals.study",
+        "discreet_studies.regression_decimals",
         "Suppressed tables as decimal numbers that add up (Langsrud 2019a, section 7)",
     ),
     "eliminating-small-cells": (

@@ -59,8 +59,7 @@ def study(
 def _run(name: str, options: Options, folder: Path, json: bool) -> Study:
     """Run one study, write its page, and say what came out."""
     from discreet_studies.catalogue import run_study
-    from discreet_studies.page import write_page
-    from discreet_studies.text import study_text
+    from discreet_studies.page import study_text, write_page
 
     with progress_bar():
         found = run_study(name, options)

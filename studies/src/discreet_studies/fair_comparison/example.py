@@ -1,8 +1,8 @@
-"""The party table, its releases, and how they are brought to expected frequencies."""
+"""The party table, its releases with their expected frequencies, and how they vary when redrawn."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -11,12 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import registry
+from discreet.assess.risk.exact import ExactDisclosure
+from discreet.assess.utility.hellinger import HellingerUtility
 from discreet.design.base import Design
 from discreet.design.release import Protected, Trial
 from discreet.design.statement import Statement
 from discreet.design.table import Table
 from discreet.noise import perturbation_table
+from discreet.progress import report
 from discreet.protect.cell_key import CellKey
+from discreet.protect.simulate import simulate
 from discreet.protect.small_count import SmallCountRounding
 from discreet.randomness import stream
 from discreet.solve.fit import Prepared
@@ -28,6 +32,8 @@ Real = NDArray[np.float64]
 SENSITIVE = "party"
 AXES = {"party": ["A", "B", "C"], "age": ["young", "middle", "old"], "sex": ["male", "female"]}
 MARGINS = "party*age + party*sex + age + sex"
+CELL_KEY_DRAWS = 1_500
+ROUNDING_DRAWS = 300
 
 
 def design() -> Design:
@@ -120,3 +126,80 @@ def inner(y: NDArray[Any]) -> Callable[[str, str], float]:
     return lambda row, column: float(
         cells[AXES["party"].index(row), printed.INNER_COLUMNS.index(column)]
     )
+
+
+@dataclass(frozen=True)
+class Draw:
+    """Utility and risk of one release."""
+
+    published: float
+    restored: float
+    risk: float
+    risk_own: float
+
+
+@dataclass(frozen=True, eq=False)
+class Draws:
+    """All draws of one method, one array for each figure."""
+
+    published: NDArray[np.float64]
+    restored: NDArray[np.float64]
+    risk: NDArray[np.float64]
+    risk_own: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, drawn: Iterator[Draw]) -> Draws:
+        """Gather single draws."""
+        listed = list(drawn)
+        names = Draw.__dataclass_fields__
+        return cls(**{name: np.array([getattr(d, name) for d in listed]) for name in names})
+
+    def risks(self, table: str) -> NDArray[np.float64]:
+        """The risk by the probabilities of Table 9 or Table 10."""
+        return self.risk if table == "Table 9" else self.risk_own
+
+
+def redrawn_keys(example: Example, replicates: int, seed: int) -> Draws:
+    """The cell key method with new record keys, over and over."""
+    return Draws.of(_cell_key_draws(example, replicates, seed))
+
+
+def _cell_key_draws(example: Example, replicates: int, seed: int) -> Iterator[Draw]:
+    for done in range(replicates):
+        name = f"fair comparison, keys {done}"
+        z = simulate(example.table, cell_key(), {}, seed=seed, name=name).z
+        restored = example.restored(z)
+        yield Draw(
+            utility(example.table, example.release(z)),
+            utility(example.table, restored),
+            *_risks(example, restored),
+        )
+        report("redrawing keys", (done + 1) / replicates)
+
+
+def redrawn_roundings(example: Example, replicates: int, seed: int) -> Draws:
+    """Small count rounding with new random choices, over and over."""
+    return Draws.of(_rounding_draws(example, replicates, seed))
+
+
+def _rounding_draws(example: Example, replicates: int, seed: int) -> Iterator[Draw]:
+    for done in range(replicates):
+        name = f"fair comparison, rounding {done}"
+        release = simulate(example.table, rounding(), {}, seed=seed, name=name)
+        value = utility(example.table, release)
+        yield Draw(value, value, *_risks(example, release))
+        report("redrawing roundings", (done + 1) / replicates)
+
+
+def utility(table: Table, release: Protected) -> float:
+    """Hellinger utility of the published cells."""
+    return HellingerUtility()(table, release).value
+
+
+def _risks(example: Example, release: Protected) -> tuple[float, float]:
+    fitted = example.expected(release)
+    outsider, insider = (
+        ExactDisclosure(sensitive=SENSITIVE),
+        ExactDisclosure(sensitive=SENSITIVE, intruder="own"),
+    )
+    return outsider(example.table, fitted).value, insider(example.table, fitted).value

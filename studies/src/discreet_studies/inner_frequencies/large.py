@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from discreet_studies.inner_frequencies import printed
-from discreet_studies.inner_frequencies.cells import Example
-from discreet_studies.inner_frequencies.results import EPSILONS, KINDS, Results
+from discreet_studies.inner_frequencies.results import EPSILONS, KINDS, Example, Results
 from discreet_studies.inner_frequencies.schemes import PARTS
 from discreet_studies.model import Figure, Ground, PrintedTable, as_printed, elsewhere
 

@@ -15,6 +15,7 @@ from discreet_studies.chance import quantile
 from discreet_studies.model import Finding
 from discreet_studies.regression_microdata.judge import (
     EXACT,
+    Businesses,
     Matrix,
     correlations,
     exactly,
@@ -25,7 +26,6 @@ from discreet_studies.regression_microdata.judge import (
     residuals,
     unit_scores,
 )
-from discreet_studies.regression_microdata.standin import Businesses
 
 WISH = (0.9, 0.5, 0.2)
 SAME_WISH = 0.6

@@ -14,6 +14,8 @@ from discreet_studies.model import Finding
 from discreet_studies.regression_microdata.judge import (
     DIFFERENT,
     EXACT,
+    Businesses,
+    Labels,
     Matrix,
     by_label,
     coefficients,
@@ -25,7 +27,6 @@ from discreet_studies.regression_microdata.judge import (
     moment_gap,
     residuals,
 )
-from discreet_studies.regression_microdata.standin import Businesses, Labels
 
 Parts = dict[str, Matrix]
 _BINDING = 1e-5

@@ -1,8 +1,9 @@
-"""Plain computations that judge the methods; none of them is used by the methods."""
+"""Invented businesses, and plain computations that judge the methods without using them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,13 @@ EXACT = 1e-10
 """Largest relative difference of what is said to be exact."""
 DIFFERENT = 1e-2
 """Least relative difference of what is said not to be preserved."""
+N = 360
+CLASSES = 3
+CLUSTER = 12
+WIDE = (60, 40)
+REGIONS = 4
+
+Labels = NDArray[np.int64]
 
 
 class Given:
@@ -97,3 +105,54 @@ def exactly(text: str, differences: dict[str, float]) -> Finding:
     shown = "; ".join(f"{what}: {value:.0e}" for what, value in differences.items())
     worst = max(differences.values())
     return Finding(text, bool(worst <= EXACT), f"Relative differences: {shown}.")
+
+
+@dataclass(frozen=True, eq=False)
+class Businesses:
+    """Businesses with three confidential amounts.
+
+    Attributes:
+      Y: Expenses, taxes and investments.
+      X: The constant, indicators of regions, and the number of employees in full-time years.
+      size_class: Classes of the number of employees.
+      clusters: Clusters of similar numbers of employees within a class.
+    """
+
+    Y: Matrix
+    X: Matrix
+    size_class: Labels
+    clusters: Labels
+
+    @property
+    def constant(self) -> Matrix:
+        """The constant alone."""
+        return self.X[:, :1]
+
+    @property
+    def employees(self) -> Matrix:
+        """The number of employees, as a matrix of one column."""
+        return self.X[:, -1:]
+
+
+def businesses(seed: int) -> Businesses:
+    """Businesses in an order that says nothing; the smallest cluster hardly varies."""
+    rng = np.random.default_rng([seed, 2019])
+    employees = np.sort(np.exp(rng.uniform(np.log(5), np.log(500), N)))
+    place = np.arange(N)
+    region = np.eye(REGIONS)[rng.integers(0, REGIONS, N)][:, 1:]
+    X = np.column_stack([np.ones(N), region, employees])
+    groups = N // CLUSTER
+    slopes = rng.uniform(0.8, 1.2, (groups, 1)) + 0.05 * rng.normal(size=(groups, 3))
+    slopes = slopes[place // CLUSTER]
+    noise = rng.normal(size=(N, 3)) @ np.array([[1.0, 0.9, 0.8], [0.0, 0.3, 0.2], [0.0, 0.0, 0.3]])
+    noise *= np.where(place < CLUSTER, 0.05, 1.0)[:, None] * (20 + employees[:, None] / 10)
+    slopes = slopes + region @ rng.normal(0, 0.05, (REGIONS - 1, 3))
+    Y = employees[:, None] * slopes + noise
+    order = rng.permutation(N)
+    size_class = place * CLASSES // N
+    return Businesses(Y[order], X[order], size_class[order], (place // CLUSTER)[order])
+
+
+def many_amounts(rng: np.random.Generator) -> Matrix:
+    """Few businesses with nearly as many amounts, so that components differ in rank."""
+    return rng.standard_normal(WIDE)

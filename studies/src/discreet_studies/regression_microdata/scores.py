@@ -14,6 +14,7 @@ from discreet.synthesize.romm import romm
 from discreet_studies.chance import orders
 from discreet_studies.model import Finding
 from discreet_studies.regression_microdata.judge import (
+    Businesses,
     Matrix,
     complement,
     exactly,
@@ -21,10 +22,10 @@ from discreet_studies.regression_microdata.judge import (
     gap,
     given,
     lost,
+    many_amounts,
     residuals,
     unit_scores,
 )
-from discreet_studies.regression_microdata.standin import Businesses, many_amounts
 
 LAMBDAS = (0.01, 0.03, 0.1, 0.3, 1.0)
 WATCHED = 0.1

@@ -1,15 +1,23 @@
-"""The paper, run again."""
+"""The paper, run again, and a picture of what random orthogonal matrices keep."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from discreet_studies.model import Options, Study
+from discreet.assess.plots.style import PALETTE, altair_module, styled
+from discreet_studies.model import Options, Picture, Study
 from discreet_studies.regression_microdata.basic import section_2, section_3
 from discreet_studies.regression_microdata.clusters import section_6
-from discreet_studies.regression_microdata.pictures import pictures
-from discreet_studies.regression_microdata.scores import section_4, section_5, similarity
-from discreet_studies.regression_microdata.standin import N, businesses
+from discreet_studies.regression_microdata.judge import N, businesses
+from discreet_studies.regression_microdata.scores import (
+    THIRDS,
+    Similarity,
+    section_4,
+    section_5,
+    similarity,
+)
 
 DRAWS = 400
 
@@ -40,3 +48,36 @@ def run(options: Options) -> Study:
             f"Draws where chance matters: {draws}.",
         ),
     )
+
+
+def pictures(similar: Similarity) -> tuple[Picture, ...]:
+    """Similarity by λ."""
+    return (
+        Picture(
+            "Similarity of components",
+            "Mean correlation of components with their originals by λ (section 5): the first ones "
+            "stay nearest.",
+            lambda: _lines(similar),
+        ),
+    )
+
+
+def _lines(similar: Similarity) -> Any:
+    alt = altair_module()
+    rows = [
+        {"λ": size, "components": third, "correlation": float(mean)}
+        for size, found in similar.found.items()
+        for third, mean in zip(THIRDS, found.mean(axis=0), strict=True)
+    ]
+    colours = alt.Scale(domain=list(THIRDS), range=list(PALETTE[:3]))
+    chart = (
+        alt.Chart(alt.InlineData(values=rows))
+        .mark_line(point=True)
+        .encode(
+            x=alt.X("λ:Q", scale=alt.Scale(type="log"), title="λ"),
+            y=alt.Y("correlation:Q", title="mean correlation with the original"),
+            color=alt.Color("components:N", scale=colours),
+        )
+        .properties(width=460, height=220)
+    )
+    return styled(chart)

@@ -1,13 +1,17 @@
-"""The paper, run again."""
+"""The paper, run again: its tables, what it concludes, and its figures from our simulation."""
 
 from __future__ import annotations
 
-from discreet_studies.model import Options, Study
-from discreet_studies.three_approaches.findings import findings
-from discreet_studies.three_approaches.pictures import pictures
+from collections.abc import Iterator
+from typing import Any
+
+from discreet.assess.plots.style import PALETTE, QUIET, altair_module, colours, shapes, styled
+from discreet_studies.chance import orders
+from discreet_studies.model import Finding, Options, Picture, Study
 from discreet_studies.three_approaches.simulation import (
     ASSOCIATION,
     REPLICATES,
+    Simulation,
     simulate,
 )
 from discreet_studies.three_approaches.tables import (
@@ -16,6 +20,12 @@ from discreet_studies.three_approaches.tables import (
     section_table,
     utility_table,
 )
+
+LEVEL = 0.05
+_TRUE = "Original weighted"
+_RELEASED = ("DP Avg", "PRAM Avg", "Q Avg")
+RELEASES = ("Original weighted", "DP Avg", "PRAM Avg", "PRAM Avg cell", "Q Avg", "Q Avg cell")
+_METHODS = ["DP", "PRAM", "Q"]
 
 
 def run(options: Options) -> Study:
@@ -45,3 +55,147 @@ def run(options: Options) -> Study:
             "the nearest that the text suggests.",
         ),
     )
+
+
+def findings(dependent: Simulation, independent: Simulation) -> Iterator[Finding]:
+    """The conclusions of sections 3.5 and 4."""
+    yield _ordered(
+        "DP preserves totals best, with the smallest percent differences.",
+        dependent,
+        "difference",
+        [("DP", "PRAM"), ("DP", "Q")],
+    )
+    yield _ordered(
+        "DP has smaller Hellinger distances than PRAM and Q, so the highest utility.",
+        dependent,
+        "distance",
+        [_RELEASED],
+    )
+    yield _ordered(
+        "DP has the highest risk measure, Q the lowest.", dependent, "risk", [_RELEASED[::-1]]
+    )
+    yield _ordered(
+        "Adjusting by the overall average weight gives smaller distances than by the cell's.",
+        dependent,
+        "distance",
+        [("PRAM Avg", "PRAM Avg cell"), ("Q Avg", "Q Avg cell")],
+    )
+    yield _dependence_is_seen(dependent)
+    yield _ordered(
+        "With independent attributes perturbation increases the chi-square statistic, DP least, "
+        "then PRAM, then Q.",
+        independent,
+        "chi_square",
+        [(_TRUE, *_RELEASED)],
+    )
+    yield _wrong_decisions(independent)
+
+
+def _ordered(text: str, found: Simulation, measure: str, chains: list[tuple[str, ...]]) -> Finding:
+    """Means of a measure that increase along each chain of releases, draw by draw."""
+    holds, shown = orders([found(name, measure) for name in chain] for chain in chains)
+    names = dict.fromkeys(name for chain in chains for name in chain)
+    means = ", ".join(f"{name} {found(name, measure).mean():.4g}" for name in names)
+    return Finding(text, holds, f"Means {means}; {shown}.")
+
+
+def _dependence_is_seen(found: Simulation) -> Finding:
+    p = {name: float(found(name, "p_value").max()) for name in (_TRUE, *_RELEASED)}
+    return Finding(
+        "With dependent attributes all p-values stay close to zero.",
+        max(p.values()) < LEVEL,
+        "Largest p-value " + ", ".join(f"{name} {value:.2g}" for name, value in p.items()) + ".",
+    )
+
+
+def _wrong_decisions(found: Simulation) -> Finding:
+    rejected = {name: 1.0 * (found(name, "p_value") < LEVEL) for name in (_TRUE, *_RELEASED)}
+    holds, shown = orders([rejected[_TRUE], rejected[name]] for name in _RELEASED)
+    shares = ", ".join(f"{name} {share.mean():.3g}" for name, share in rejected.items())
+    return Finding(
+        "Perturbed tables used as if they were true ones lead to wrong decisions.",
+        holds,
+        f"Share of tables in which independence is rejected at 5 %: {shares}; {shown}.",
+    )
+
+
+def pictures(simulations: dict[str, Simulation]) -> tuple[Picture, ...]:
+    """The four figures of the paper."""
+    dependent, independent = simulations["dependent"], simulations["independent"]
+    return (
+        Picture(
+            "Figure 1",
+            "Risk and utility of weighted counts, dependent attributes. Safer downwards, more "
+            "useful to the right: the Hellinger distance runs from large to small, as in the "
+            "paper.",
+            lambda: _map(dependent),
+        ),
+        Picture(
+            "Figure 2",
+            "Chi-square statistics of weighted tables with dependent attributes. Boxes hold half "
+            "of the tables, whiskers all within one and a half boxes.",
+            lambda: _boxes(dependent, "chi_square", "chi-square"),
+        ),
+        Picture(
+            "Figure 3",
+            "Chi-square statistics of weighted tables with independent attributes.",
+            lambda: _boxes(independent, "chi_square", "chi-square"),
+        ),
+        Picture(
+            "Figure 4",
+            "p-values of the test of independence in weighted tables with independent attributes.",
+            lambda: _boxes(independent, "p_value", "p-value"),
+        ),
+    )
+
+
+def _map(found: Simulation) -> Any:
+    alt = altair_module()
+    points = [
+        {
+            "method": name,
+            "distance": float(found(f"{name} Avg", "distance").mean()),
+            "risk": float(found(f"{name} Avg", "risk").mean()),
+        }
+        for name in _METHODS
+    ]
+    chart = (
+        alt.Chart(alt.InlineData(values=points))
+        .mark_point(size=130, filled=True, opacity=1)
+        .encode(
+            x=alt.X(
+                "distance:Q",
+                title="Hellinger distance (reversed)",
+                scale=alt.Scale(reverse=True, zero=False, padding=30),
+            ),
+            y=alt.Y("risk:Q", title="risk measure RM", scale=alt.Scale(zero=False, padding=30)),
+            color=alt.Color("method:N", scale=colours(_METHODS), sort=_METHODS, title="method"),
+            shape=alt.Shape("method:N", scale=shapes(_METHODS), sort=_METHODS, title="method"),
+        )
+        .properties(width=420, height=260)
+    )
+    return styled(chart)
+
+
+def _boxes(found: Simulation, measure: str, title: str) -> Any:
+    alt = altair_module()
+    rows = [
+        {"release": name, "value": float(value)}
+        for name in RELEASES
+        for value in found(name, measure)
+    ]
+    chart = (
+        alt.Chart(alt.InlineData(values=rows))
+        .mark_boxplot(
+            size=22,
+            color=PALETTE[5],
+            median={"color": "black"},
+            outliers={"size": 8, "color": QUIET},
+        )
+        .encode(
+            x=alt.X("value:Q", title=title, scale=alt.Scale(zero=False)),
+            y=alt.Y("release:N", sort=list(RELEASES), title=None),
+        )
+        .properties(width=480, height=alt.Step(34))
+    )
+    return styled(chart)

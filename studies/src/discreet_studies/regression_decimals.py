@@ -1,9 +1,11 @@
-"""What section 7 says about decimals, beside what they do here."""
+"""Suppressed tables as decimal numbers that add up (Langsrud 2019a, section 7)."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,18 +14,207 @@ from discreet.assess.audit import audit
 from discreet.design.base import Design
 from discreet.design.table import Table
 from discreet.errors import ParameterError
-from discreet.protect.suppress.decimals import Decimals
+from discreet.protect.suppress.decimals import Decimals, Replaced
 from discreet.protect.suppress.pattern import SECONDARY, Pattern
 from discreet.randomness import stream
 from discreet.solve.linear.elimination import rank, spanned
-from discreet_studies.model import Finding
-from discreet_studies.regression_decimals import printed
-from discreet_studies.regression_decimals.example import Example
+from discreet_studies.model import (
+    STAR,
+    Figure,
+    Finding,
+    Ground,
+    Options,
+    PrintedTable,
+    Study,
+    as_printed,
+    by_row,
+    elsewhere,
+    grid,
+)
 
+TABLE_1 = """
+row1 3* 11* 32 30 76
+row2 1* 9* 13* 8 31
+row3 12 22 2* 2* 38
+row4 18* 19 16 3* 56
+Total 34 61 63 43 201
+"""
+"""The counts, with the cells to be suppressed."""
+
+PRIMARY = (("row1", "col1"), ("row2", "col1"), ("row3", "col3"), ("row3", "col4"), ("row4", "col4"))
+"""The suppressed cells with counts below four."""
+
+TABLE_2 = """
+row2,col1 1 11.1562 4.5217 0.8696 4.0870
+row3,col3 2 9.3549 6.6957 1.8261 2.7826
+row3,col4 2 -5.3549 -2.6957 2.1739 1.2174
+row1,col1 3 0.1986 4.1739 2.9565 0.6957
+row4,col4 3 10.3549 7.6957 2.8261 3.7826
+row2,col2 9 6.1986 10.1739 8.9565 6.6957
+row1,col2 11 13.8014 9.8261 11.0435 13.3043
+row2,col3 13 5.6451 8.3043 13.1739 12.2174
+row4,col1 18 10.6451 13.3043 18.1739 17.2174
+"""
+"""The suppressed cells: true, with a residual, fitted, and fitted modulo 4 and 10."""
+
+TABLE_3 = """
+row1 0.4449 13.5551 32 30 76
+row2 4.2102 6.4449 12.3449 8 31
+row3 12 22 2.6551 1.3449 38
+row4 17.3449 19 16 3.6551 56
+Total 34 61 63 43 201
+"""
+"""Modulo 10 with a tenth of the residual."""
+Real = NDArray[np.float64]
+
+ROWS = ("row1", "row2", "row3", "row4")
+COLUMNS = ("col1", "col2", "col3", "col4")
+TOTAL = "Total"
+_FITS = {
+    "fitted": Decimals("none"),
+    "modulo 4": Decimals("none", modulo=4),
+    "modulo 10": Decimals("none", modulo=10),
+}
+_RANDOM = (
+    "Figures agree when they round to the printed digits. Random values are another draw here; "
+    "their length and sums are judged by the sentences below."
+)
 Real = NDArray[np.float64]
 
 _DIGITS = 2e-4  # lengths and sums of nine printed digits of four decimals
 _WHOLE = 1e-9
+
+
+def run(options: Options) -> Study:
+    """Tables 1 to 3, and what the section says about decimals."""
+    example = Example(options.seed)
+    return Study(
+        name="regression-decimals",
+        title="Information preserving regression-based tools for statistical disclosure control",
+        source="Langsrud (2019a)",
+        tables=all_tables(example),
+        findings=findings(example),
+        notes=(
+            "Section 7, on suppressed tables; the pattern is the paper's.",
+            "The random columns of Tables 2 and 3 are draws that nobody can repeat. They are shown "
+            "beside draws of ours, and judged by their length and by what they add up to.",
+            "The residual of Table 3 is a tenth of the one modulo 10, not of the full one.",
+        ),
+    )
+
+
+class Example:
+    """Table 1 with the paper's pattern.
+
+    Args:
+      seed: Root of the random residuals.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+        self.texts = by_row(TABLE_1)
+        self.design = Design.product({"row": ROWS, "col": COLUMNS}, "row*col")
+        inner = [int(text.rstrip(STAR)) for row in ROWS for text in self.texts[row][:-1]]
+        self.table = Table.from_inner(self.design, np.array(inner))
+
+    @cached_property
+    def pattern(self) -> Pattern:
+        """The paper's five sensitive cells, and the four that protect them."""
+        labels = {
+            (row, col): "p" if (row, col) in PRIMARY else "s"
+            for row in ROWS
+            for col, text in zip(COLUMNS, self.texts[row], strict=False)
+            if text.endswith(STAR)
+        }
+        return Pattern.from_labels(self.table, labels)
+
+    def decimals(self, options: Decimals, name: str = "residual") -> Replaced:
+        """The table with decimals, from a stream of its own name."""
+        return options(self.pattern, rng=stream(self.seed, f"decimals:{name}"))
+
+    @cached_property
+    def fitted(self) -> Real:
+        """Inner cells as fitted from the published cells alone."""
+        return self.decimals(Decimals("none")).y
+
+    @cached_property
+    def fitted_modulo_10(self) -> Real:
+        """Inner cells fitted modulo 10."""
+        return self.decimals(Decimals("none", modulo=10)).y
+
+    def cell(self, row: str, column: str) -> Mapping[str, str]:
+        """A published cell by the names of its row and column."""
+        pairs = (("row", row), ("col", column))
+        return {name: code for name, code in pairs if code != TOTAL}
+
+    def at(self, values: NDArray[np.generic], row: str, column: str) -> float:
+        """A published value."""
+        return float(values[self.design.position(self.cell(row, column))])
+
+    def read(self, text: str) -> Real:
+        """Inner cells of a table in the paper's layout."""
+        rows: Mapping[str, Sequence[str]] = by_row(text)
+        return np.array([float(value) for row in ROWS for value in rows[row][:-1]])
+
+    def printed_residual(self) -> Real:
+        """Table 2's random values on all inner cells, less the fit; zero where cells are shown."""
+        found = np.zeros(self.design.n_inner)
+        for name, texts in by_row(TABLE_2).items():
+            row, column = name.split(",")
+            place = self.design.inner_position({"row": row, "col": column})
+            found[place] = float(texts[1]) - self.fitted[place]
+        return found
+
+
+def all_tables(example: Example) -> tuple[PrintedTable, ...]:
+    """Tables 1 to 3."""
+    return _counts(example), _suppressed(example), _in_practice(example)
+
+
+def _counts(example: Example) -> PrintedTable:
+    """Table 1: counts are data and totals computed; a star is a suppressed cell of the paper."""
+    z, suppressed = example.table.z, example.pattern.suppressed
+    figures = grid(
+        by_row(TABLE_1), [*COLUMNS, TOTAL], lambda row, col: example.at(z, row, col),
+        tolerance=lambda text: as_printed(text),
+    )  # fmt: skip
+    marked = []
+    for figure in figures:
+        is_hidden = bool(example.at(suppressed, figure.row, figure.column))
+        is_total = TOTAL in (figure.row, figure.column)
+        ground = Ground.computed if is_total else Ground.construction
+        marked.append(replace(figure, mark=STAR if is_hidden else "", ground=ground))
+    return PrintedTable("Table 1", "Counts, and cells to be suppressed", tuple(marked))
+
+
+def _suppressed(example: Example) -> PrintedTable:
+    """Table 2: the suppressed cells, fitted and with a random residual."""
+    fits = {name: example.decimals(options).z for name, options in _FITS.items()}
+    random = example.decimals(Decimals("variance")).z
+    figures: list[Figure] = []
+    for name, (true, drawn, *fitted) in by_row(TABLE_2).items():
+        row, col = name.split(",")
+        count = example.at(example.table.z, row, col)
+        figures.append(
+            Figure(name, "true", true, count, as_printed(true), ground=Ground.construction)
+        )
+        figures.append(elsewhere(name, "with residual", drawn, example.at(random, row, col)))
+        for column, text in zip(fits, fitted, strict=True):
+            value = example.at(fits[column], row, col)
+            figures.append(Figure(name, column, text, value, as_printed(text)))
+    return PrintedTable("Table 2", "Suppressed cells as decimals", tuple(figures), _RANDOM)
+
+
+def _in_practice(example: Example) -> PrintedTable:
+    """Table 3: modulo 10 with a tenth of the residual."""
+    found = example.decimals(Decimals("scaled", scale=0.1, modulo=10)).z
+    figures = grid(by_row(TABLE_3), [*COLUMNS, TOTAL], lambda row, col: example.at(found, row, col))
+    judged = []
+    for figure in figures:
+        is_random = bool(example.at(example.pattern.suppressed, figure.row, figure.column))
+        ground = Ground.other_data if is_random else Ground.construction
+        judged.append(replace(figure, ground=ground))
+    return PrintedTable("Table 3", "Decimals that may be used in practice", tuple(judged), _RANDOM)
 
 
 def findings(example: Example) -> tuple[Finding, ...]:
@@ -56,7 +247,7 @@ def _about_the_example(example: Example) -> Iterator[Finding]:
         _adds_up(example, residual) and abs(_length(residual) - _length(truth)) < _DIGITS,
         f"Printed residual {_length(residual):.4f}, true one {_length(truth):.4f}.",
     )
-    practice = example.read(printed.TABLE_3) - example.fitted_modulo_10
+    practice = example.read(TABLE_3) - example.fitted_modulo_10
     tenth = _length(example.table.y % 10 - (example.fitted_modulo_10 - example.table.y // 10 * 10))
     yield Finding(
         "Table 3 has residuals downscaled by ten, of the data modulo 10.",
