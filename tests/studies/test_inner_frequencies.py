@@ -15,17 +15,17 @@ from discreet_studies.inner_frequencies.large import _examples
 from discreet_studies.inner_frequencies.results import (
     EPSILONS,
     KINDS,
-    Example,
-    Results,
-    Scores,
+    ExampleCell,
+    SchemeResults,
+    SchemeScores,
     example_cells,
 )
 from discreet_studies.inner_frequencies.schemes import Data, utility, zeros_kept
-from discreet_studies.inner_frequencies.standin import LABOUR_FORCE, Shape, stand_in
+from discreet_studies.inner_frequencies.standin import LABOUR_FORCE, Sparsity, stand_in
 from discreet_studies.inner_frequencies.study import _exact_margins_remove_it
 from discreet_studies.model import Options, Outcome, Verdict
 
-SMALL = Shape(
+SMALL = Sparsity(
     sizes={"a": 4, "b": 6, "c": 4, "d": 8, "e": 3},
     skews=(0.8, 2.5, 0.8, 0.0, 0.6),
     interaction=0.7,
@@ -166,8 +166,8 @@ def test_example_cells_are_named_and_none_is_shown_twice(table):
 )
 def test_a_two_way_cell_that_moved_is_noticed(count, left, verdict):
     """Printed: 92 before, 92.01 after."""
-    moved = {"2-way": [Example({"a": "1", "b": "2"}, count, None, count + left)]}
-    shown = _examples(Results({}, {}, (0, 0), moved), is_stand_in=True)
+    moved = {"2-way": [ExampleCell({"a": "1", "b": "2"}, count, None, count + left)]}
+    shown = _examples(SchemeResults({}, {}, (0, 0), moved), is_stand_in=True)
     (fitted,) = [f for f in shown.figures if f.row == "2-way 1: a 1, b 2" and f.column == "fitted"]
     assert fitted.verdict is Verdict[verdict]
 
@@ -266,8 +266,8 @@ def test_zeros_that_are_kept():
     ],
 )
 def test_a_bias_that_is_left_is_noticed(kind, left, holds):
-    plain, gone = Scores({}, {}, bias=0.76), Scores({}, {}, bias=0.0)
+    plain, gone = SchemeScores({}, {}, bias=0.76), SchemeScores({}, {}, bias=0.0)
     schemes = {"3-way": plain, "3-way (2-way exact)": gone}
     scores = {(k, e): dict(schemes) for k in KINDS for e in EPSILONS}
-    scores[kind, 0.5]["3-way (2-way exact)"] = Scores({}, {}, bias=left)
-    assert _exact_margins_remove_it(Results(scores, {}, (0, 0))).holds is holds
+    scores[kind, 0.5]["3-way (2-way exact)"] = SchemeScores({}, {}, bias=left)
+    assert _exact_margins_remove_it(SchemeResults(scores, {}, (0, 0))).holds is holds

@@ -16,8 +16,8 @@ from discreet_studies.regression_microdata.judge import (
     businesses,
     complement,
     correlations,
-    fitted,
-    lost,
+    fitted_values,
+    information_loss,
     residuals,
     unit_scores,
 )
@@ -59,7 +59,7 @@ def outcome(section, *arguments):
 
 def test_residuals_that_lose_a_thousandth_of_their_size_are_noticed(monkeypatch):
     def shrunk(Y, X, *, rng):
-        return Synthesis(fitted(Y, X) + 0.999 * residuals(ipso(Y, X, rng=rng).Y, X))
+        return Synthesis(fitted_values(Y, X) + 0.999 * residuals(ipso(Y, X, rng=rng).Y, X))
 
     monkeypatch.setattr(basic, "ipso", shrunk)
     found = outcome(basic.section_2, 20)
@@ -97,7 +97,7 @@ def test_an_algorithm_in_the_place_of_another_is_noticed(monkeypatch):
 def test_the_judges_agree_with_projections():
     data = businesses(1)
     P = data.X @ np.linalg.inv(data.X.T @ data.X) @ data.X.T
-    np.testing.assert_allclose(fitted(data.Y, data.X), P @ data.Y, atol=1e-8)
+    np.testing.assert_allclose(fitted_values(data.Y, data.X), P @ data.Y, atol=1e-8)
     E = residuals(data.Y, data.X)
     T, W = unit_scores(E)
     np.testing.assert_allclose(T @ W, E, atol=1e-9)
@@ -105,8 +105,8 @@ def test_the_judges_agree_with_projections():
     rest = complement(np.hstack([data.X, T]))
     assert np.abs(rest.T @ data.X).max() < 1e-10 * N * 500
     assert correlations(E, -E).tolist() == pytest.approx([-1, -1, -1])
-    assert lost(data.Y, data.X, data.Y) == 0
-    assert lost(data.Y, data.X, data.Y * 1.001) > 1e-4
+    assert information_loss(data.Y, data.X, data.Y) == 0
+    assert information_loss(data.Y, data.X, data.Y * 1.001) > 1e-4
 
 
 def test_the_businesses_have_clusters_within_size_classes():

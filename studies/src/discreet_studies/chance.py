@@ -20,7 +20,7 @@ def quantile(draws: int) -> float:
     return float(stdtrit(max(draws - 1, 1), 1 - _CHANCE / 2))
 
 
-def simulated(values: ArrayLike, paper: int) -> tuple[float, float]:
+def mean_and_spread(values: ArrayLike, paper: int) -> tuple[float, float]:
     """Mean of a simulation, and its largest distance from another one of the paper's size."""
     drawn = np.asarray(values, dtype=float)
     error = float(drawn.std(ddof=1)) * math.sqrt(1 / len(drawn) + 1 / paper)

@@ -8,7 +8,6 @@ from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.assess.audit import audit
 from discreet.design.base import Design
@@ -18,6 +17,7 @@ from discreet.protect.suppress.decimals import Decimals, Replaced
 from discreet.protect.suppress.pattern import SECONDARY, Pattern
 from discreet.randomness import stream
 from discreet.solve.linear.elimination import rank, spanned
+from discreet_studies.arrays import AnyArray, Vector
 from discreet_studies.model import (
     STAR,
     Figure,
@@ -65,7 +65,6 @@ row4 17.3449 19 16 3.6551 56
 Total 34 61 63 43 201
 """
 """Modulo 10 with a tenth of the residual."""
-Real = NDArray[np.float64]
 
 ROWS = ("row1", "row2", "row3", "row4")
 COLUMNS = ("col1", "col2", "col3", "col4")
@@ -79,7 +78,6 @@ _RANDOM = (
     "Figures agree when they round to the printed digits. Random values are another draw here; "
     "their length and sums are judged by the sentences below."
 )
-Real = NDArray[np.float64]
 
 _DIGITS = 2e-4  # lengths and sums of nine printed digits of four decimals
 _WHOLE = 1e-9
@@ -87,7 +85,7 @@ _WHOLE = 1e-9
 
 def run(options: Options) -> Study:
     """Tables 1 to 3, and what the section says about decimals."""
-    example = Example(options.seed)
+    example = SuppressedTable(options.seed)
     return Study(
         name="regression-decimals",
         title="Information preserving regression-based tools for statistical disclosure control",
@@ -103,7 +101,7 @@ def run(options: Options) -> Study:
     )
 
 
-class Example:
+class SuppressedTable:
     """Table 1 with the paper's pattern.
 
     Args:
@@ -133,12 +131,12 @@ class Example:
         return options(self.pattern, rng=stream(self.seed, f"decimals:{name}"))
 
     @cached_property
-    def fitted(self) -> Real:
+    def fit(self) -> Vector:
         """Inner cells as fitted from the published cells alone."""
         return self.decimals(Decimals("none")).y
 
     @cached_property
-    def fitted_modulo_10(self) -> Real:
+    def fit_modulo_10(self) -> Vector:
         """Inner cells fitted modulo 10."""
         return self.decimals(Decimals("none", modulo=10)).y
 
@@ -147,31 +145,31 @@ class Example:
         pairs = (("row", row), ("col", column))
         return {name: code for name, code in pairs if code != TOTAL}
 
-    def at(self, values: NDArray[np.generic], row: str, column: str) -> float:
+    def at(self, values: AnyArray, row: str, column: str) -> float:
         """A published value."""
         return float(values[self.design.position(self.cell(row, column))])
 
-    def read(self, text: str) -> Real:
+    def read(self, text: str) -> Vector:
         """Inner cells of a table in the paper's layout."""
         rows: Mapping[str, Sequence[str]] = by_row(text)
         return np.array([float(value) for row in ROWS for value in rows[row][:-1]])
 
-    def printed_residual(self) -> Real:
+    def printed_residual(self) -> Vector:
         """Table 2's random values on all inner cells, less the fit; zero where cells are shown."""
         found = np.zeros(self.design.n_inner)
         for name, texts in by_row(TABLE_2).items():
             row, column = name.split(",")
             place = self.design.inner_position({"row": row, "col": column})
-            found[place] = float(texts[1]) - self.fitted[place]
+            found[place] = float(texts[1]) - self.fit[place]
         return found
 
 
-def all_tables(example: Example) -> tuple[PrintedTable, ...]:
+def all_tables(example: SuppressedTable) -> tuple[PrintedTable, ...]:
     """Tables 1 to 3."""
-    return _counts(example), _suppressed(example), _in_practice(example)
+    return _counts(example), _suppressed_cells(example), _in_practice(example)
 
 
-def _counts(example: Example) -> PrintedTable:
+def _counts(example: SuppressedTable) -> PrintedTable:
     """Table 1: counts are data and totals computed; a star is a suppressed cell of the paper."""
     z, suppressed = example.table.z, example.pattern.suppressed
     figures = grid(
@@ -187,7 +185,7 @@ def _counts(example: Example) -> PrintedTable:
     return PrintedTable("Table 1", "Counts, and cells to be suppressed", tuple(marked))
 
 
-def _suppressed(example: Example) -> PrintedTable:
+def _suppressed_cells(example: SuppressedTable) -> PrintedTable:
     """Table 2: the suppressed cells, fitted and with a random residual."""
     fits = {name: example.decimals(options).z for name, options in _FITS.items()}
     random = example.decimals(Decimals("variance")).z
@@ -205,7 +203,7 @@ def _suppressed(example: Example) -> PrintedTable:
     return PrintedTable("Table 2", "Suppressed cells as decimals", tuple(figures), _RANDOM)
 
 
-def _in_practice(example: Example) -> PrintedTable:
+def _in_practice(example: SuppressedTable) -> PrintedTable:
     """Table 3: modulo 10 with a tenth of the residual."""
     found = example.decimals(Decimals("scaled", scale=0.1, modulo=10)).z
     figures = grid(by_row(TABLE_3), [*COLUMNS, TOTAL], lambda row, col: example.at(found, row, col))
@@ -217,7 +215,7 @@ def _in_practice(example: Example) -> PrintedTable:
     return PrintedTable("Table 3", "Decimals that may be used in practice", tuple(judged), _RANDOM)
 
 
-def findings(example: Example) -> tuple[Finding, ...]:
+def findings(example: SuppressedTable) -> tuple[Finding, ...]:
     """The sentences of section 7 that figures can bear out."""
     return (
         *_about_the_example(example),
@@ -227,7 +225,7 @@ def findings(example: Example) -> tuple[Finding, ...]:
     )
 
 
-def _about_the_example(example: Example) -> Iterator[Finding]:
+def _about_the_example(example: SuppressedTable) -> Iterator[Finding]:
     shown = example.design.matrix().tocsc()[:, np.flatnonzero(~example.pattern.suppressed)]
     found = rank(shown.astype(np.int64))
     yield Finding(
@@ -241,14 +239,14 @@ def _about_the_example(example: Example) -> Iterator[Finding]:
         clean.is_clean,
         f"Audit: {len(clean.at_risk)} cells at risk.",
     )
-    residual, truth = example.printed_residual(), example.table.y - example.fitted
+    residual, truth = example.printed_residual(), example.table.y - example.fit
     yield Finding(
         "The random column of Table 2 preserves the variance and the published cells.",
         _adds_up(example, residual) and abs(_length(residual) - _length(truth)) < _DIGITS,
         f"Printed residual {_length(residual):.4f}, true one {_length(truth):.4f}.",
     )
-    practice = example.read(TABLE_3) - example.fitted_modulo_10
-    tenth = _length(example.table.y % 10 - (example.fitted_modulo_10 - example.table.y // 10 * 10))
+    practice = example.read(TABLE_3) - example.fit_modulo_10
+    tenth = _length(example.table.y % 10 - (example.fit_modulo_10 - example.table.y // 10 * 10))
     yield Finding(
         "Table 3 has residuals downscaled by ten, of the data modulo 10.",
         _adds_up(example, practice) and abs(_length(practice) - tenth / 10) < _DIGITS,
@@ -263,7 +261,7 @@ def _about_the_example(example: Example) -> Iterator[Finding]:
     )
 
 
-def _characteristics(example: Example) -> Iterator[Finding]:
+def _characteristics(example: SuppressedTable) -> Iterator[Finding]:
     pattern = example.pattern
     made = example.decimals(Decimals("scaled", scale=0.1, modulo=10))
     sums = example.design.aggregate(made.y)
@@ -291,11 +289,11 @@ def _characteristics(example: Example) -> Iterator[Finding]:
         right,
         f"{whole} of {n} sums of suppressed cells are whole numbers.",
     )
-    lowest = float(example.fitted.min())
+    lowest = float(example.fit.min())
     yield Finding("Negative values may be generated.", lowest < 0, f"Smallest fit {lowest:.4f}.")
 
 
-def _failures(example: Example) -> Iterator[tuple[str, set[int], set[int]]]:
+def _failures(example: SuppressedTable) -> Iterator[tuple[str, set[int], set[int]]]:
     """For each protecting cell that is published: whole cells of two runs, and the audit's."""
     for k in np.flatnonzero(example.pattern.state == SECONDARY):
         pattern = example.pattern.publishing(int(k))
@@ -308,7 +306,7 @@ def _failures(example: Example) -> Iterator[tuple[str, set[int], set[int]]]:
         yield name, set(np.flatnonzero(is_whole).tolist()), set(disclosed.tolist())
 
 
-def _whole_sums(example: Example, y: Real) -> tuple[bool, int, int]:
+def _whole_sums(example: SuppressedTable, y: Vector) -> tuple[bool, int, int]:
     """Whether all sums of suppressed cells that are whole are true and follow; how many are."""
     from scipy.sparse import csc_array
 
@@ -324,7 +322,7 @@ def _whole_sums(example: Example, y: Real) -> tuple[bool, int, int]:
     return bool(right), int(is_whole.sum()), len(choices)
 
 
-def _about_several_values(example: Example) -> Iterator[Finding]:
+def _about_several_values(example: SuppressedTable) -> Iterator[Finding]:
     pattern = example.pattern
     values = np.column_stack([example.table.y, example.table.y[::-1] ** 2])
     sums = np.column_stack([example.design.aggregate(column) for column in values.T])
@@ -340,7 +338,7 @@ def _about_several_values(example: Example) -> Iterator[Finding]:
     )
 
 
-def _single_dimension(example: Example) -> Finding:
+def _single_dimension(example: SuppressedTable) -> Finding:
     """A table of three rows and columns with four suppressed cells."""
     table = Table.from_inner(
         Design.product({"row": 3, "col": 3}, "row*col"), np.array([3, 6, 2, 1, 4, 7, 5, 8, 27])
@@ -366,11 +364,11 @@ def _is_refused(pattern: Pattern, rng: np.random.Generator) -> bool:
     return False
 
 
-def _adds_up(example: Example, residual: Real) -> bool:
+def _adds_up(example: SuppressedTable, residual: Vector) -> bool:
     """Whether a residual in printed digits leaves all published cells as they are."""
     sums = example.design.aggregate(residual)
     return bool(np.abs(sums[~example.pattern.suppressed]).max() < _DIGITS)
 
 
-def _length(residual: Real) -> float:
+def _length(residual: Vector) -> float:
     return float(np.linalg.norm(residual))

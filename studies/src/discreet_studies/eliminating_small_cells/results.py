@@ -1,8 +1,9 @@
 """Records of nobody in the place of the paper's census data, protected in its three ways.
 
-The census data are not at hand. Region × age × country of birth has about as many non-empty cells as the paper's three-way test
-table (22,670) and, before any adjustment, deviations like the printed ones; sex and marital status
-cross it to five variables, so that there are tables of four variables that nobody controls.
+The census data are not at hand. Region × age × country of birth has about as many non-empty cells
+as the paper's three-way test table (22,670) and, before any adjustment, deviations like the printed
+ones; sex and marital status cross it to five variables, so that there are tables of four variables
+that nobody controls.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.design.base import Design
 from discreet.design.formula import margins
@@ -26,12 +26,12 @@ from discreet.protect.cell_key import CellKey
 from discreet.protect.effect import Effect, effect
 from discreet.protect.safe import Safe
 from discreet.randomness import stream
+from discreet_studies.arrays import Vector
 
 SEX, MARITAL = 2, 4
 VARIABLES = ("region", "age", "country", "sex", "marital")
 CONTROLLED = 3
 """Tables of up to so many variables are controlled."""
-Whole = NDArray[np.int64]
 
 REACHES = (3, 4, 5)
 """Largest perturbations of the noise."""
@@ -42,7 +42,7 @@ _TEST_TABLE = margins(list(VARIABLES[:3]), order=3, lower=True)
 
 
 @dataclass(frozen=True)
-class Shape:
+class CensusSize:
     """Size of the stand-in.
 
     Attributes:
@@ -71,14 +71,14 @@ class StandIn:
     five_way: Table
 
 
-def stand_in(shape: Shape | None = None, seed: int = 1) -> StandIn:
+def stand_in(shape: CensusSize | None = None, seed: int = 1) -> StandIn:
     """The invented census.
 
     Args:
       shape: Its size; about 22,500 non-empty cells in the three-way table when absent.
       seed: Root of the streams of random numbers.
     """
-    shape = shape or Shape()
+    shape = shape or CensusSize()
     rng = stream(seed, "eliminating small cells, records")
     counts = _three_way_counts(shape, rng)
     sizes = dict(zip(VARIABLES, (*counts.shape, SEX, MARITAL), strict=True))
@@ -86,11 +86,11 @@ def stand_in(shape: Shape | None = None, seed: int = 1) -> StandIn:
     second = Design.product(sizes, margins(list(VARIABLES), order=CONTROLLED, lower=True))
     return StandIn(
         Table.from_inner(first, counts.ravel()).rekeyed(rng),
-        Table.from_inner(second, _crossed(counts, rng).ravel()),
+        Table.from_inner(second, _cross_with_sex_and_status(counts, rng).ravel()),
     )
 
 
-def _three_way_counts(shape: Shape, rng: np.random.Generator) -> np.ndarray:
+def _three_way_counts(shape: CensusSize, rng: np.random.Generator) -> np.ndarray:
     """A few large countries and many small ones, in regions and age groups of unequal size."""
     region, age = rng.gamma(3.0, 1.0, shape.region), rng.gamma(6.0, 1.0, shape.age)
     country = 1.0 / np.arange(1, shape.country + 1) ** 1.5
@@ -98,7 +98,7 @@ def _three_way_counts(shape: Shape, rng: np.random.Generator) -> np.ndarray:
     return np.asarray(rng.poisson(shape.mean * mean * rng.gamma(1.5, 1 / 1.5, mean.shape)))
 
 
-def _crossed(counts: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def _cross_with_sex_and_status(counts: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Sex and marital status of everybody, with shares that depend on age."""
     regions, ages, countries = counts.shape
     shares = rng.dirichlet(np.full(SEX * MARITAL, 2.0), size=ages)
@@ -123,7 +123,7 @@ class Effort:
 
 
 @dataclass(frozen=True, eq=False)
-class Noise:
+class NoisyTable:
     """The three-way table with noise.
 
     Attributes:
@@ -140,7 +140,7 @@ class Noise:
 
 
 @dataclass(frozen=True, eq=False)
-class Results:
+class CensusResults:
     """Everything that the figures are made of.
 
     Attributes:
@@ -153,10 +153,10 @@ class Results:
     data: StandIn
     safe: Trial
     short: Trial
-    noise: dict[int, Noise]
+    noise: dict[int, NoisyTable]
 
     @cached_property
-    def controlled(self) -> Effect:
+    def controlled_cells(self) -> Effect:
         """SAFE in controlled cells."""
         return effect(self.data.five_way, self.safe)
 
@@ -171,7 +171,7 @@ class Results:
         return effect(self.data.five_way, self.short, _TEST_TABLE)
 
     @cached_property
-    def uncontrolled(self) -> Effect:
+    def uncontrolled_cells(self) -> Effect:
         """SAFE in the cells of tables of four variables."""
         return effect(self.data.five_way, self.safe, margins(list(VARIABLES), order=4))
 
@@ -188,7 +188,9 @@ def matrix(D: int) -> TransitionMatrix:
     return linear_table(D, VARIANCE)
 
 
-def all_results(shape: Shape | None = None, effort: Effort | None = None, seed: int = 1) -> Results:
+def all_results(
+    shape: CensusSize | None = None, effort: Effort | None = None, seed: int = 1
+) -> CensusResults:
     """The stand-in after SAFE, after noise, and after noise and adjustment."""
     data, effort = stand_in(shape, seed), effort or Effort()
     report("SAFE", 0.0)
@@ -198,10 +200,10 @@ def all_results(shape: Shape | None = None, effort: Effort | None = None, seed: 
     for k, D in enumerate(REACHES):
         report("noise and adjustment", k / len(REACHES))
         noise[D] = _noise(data, D, effort, seed)
-    return Results(data, safe, short, noise)
+    return CensusResults(data, safe, short, noise)
 
 
-def _noise(data: StandIn, D: int, effort: Effort, seed: int) -> Noise:
+def _noise(data: StandIn, D: int, effort: Effort, seed: int) -> NoisyTable:
     table, method = data.three_way, CellKey(matrix(D))
     started = time.perf_counter()
     before = table.simulate(method, seed=seed)
@@ -209,7 +211,7 @@ def _noise(data: StandIn, D: int, effort: Effort, seed: int) -> Noise:
     seconds = time.perf_counter() - started
     some = table.z > 0
     adds_up = after.y is not None and np.array_equal(after.design.aggregate(after.y), after.z)
-    return Noise(
+    return NoisyTable(
         Effect(table.z[some], before.z[some]),
         Effect(table.z[some], after.z[some]),
         bool(adds_up),
@@ -217,6 +219,6 @@ def _noise(data: StandIn, D: int, effort: Effort, seed: int) -> Noise:
     )
 
 
-def sizes(found: Effect) -> NDArray[np.float64]:
+def sizes(found: Effect) -> Vector:
     """Share of the cells at each size of deviation."""
     return np.bincount(np.abs(found.deviation)) / len(found.true)

@@ -7,17 +7,17 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.assess.plots.style import altair_module, colours, shapes, styled
 from discreet.noise.entropy import variance_range
 from discreet.noise.small_cells import no_small_cells
 from discreet.protect.effect import Effect
+from discreet_studies.arrays import Counts
 from discreet_studies.eliminating_small_cells import printed
 from discreet_studies.eliminating_small_cells.results import (
     REACHES,
     SMALL,
-    Results,
+    CensusResults,
     all_results,
     matrix,
 )
@@ -41,7 +41,7 @@ def run(options: Options) -> Study:
     return study_of(all_results(seed=options.seed))
 
 
-def study_of(found: Results) -> Study:
+def study_of(found: CensusResults) -> Study:
     """The study of protected tables."""
     return Study(
         name="eliminating-small-cells",
@@ -69,7 +69,7 @@ _NOTES = (
 )
 
 
-def _about(found: Results) -> str:
+def _about(found: CensusResults) -> str:
     three, five = found.data.three_way, found.data.five_way
     return (
         f"The paper's census data are not at hand. {int(five.y.sum()):,} invented people stand in: "
@@ -80,7 +80,7 @@ def _about(found: Results) -> str:
     )
 
 
-def findings(found: Results) -> Iterator[Finding]:
+def findings(found: CensusResults) -> Iterator[Finding]:
     """The statements of sections 2 to 7, in their order."""
     yield _safe_bound(found)
     yield _least_variance()
@@ -90,21 +90,21 @@ def findings(found: Results) -> Iterator[Finding]:
     yield _more_normal(found)
     yield _longer_tails(found)
     yield _normal_outside(found)
-    yield _adjusted(found)
+    yield _adjustment_finding(found)
     yield _adjustment_costs(found)
     yield _noise_beats_safe(found)
 
 
-def _safe_bound(found: Results) -> Finding:
-    effects = (found.controlled, found.test_table, found.uncontrolled)
+def _safe_bound(found: CensusResults) -> Finding:
+    effects = (found.controlled_cells, found.test_table, found.uncontrolled_cells)
     small = any(np.isin(e.protected, SMALL).any() for e in effects)
-    largest = found.controlled.largest
+    largest = found.controlled_cells.largest
     return Finding(
         "SAFE leaves no count of one or two in any table, and usually keeps deviations in "
         "controlled tables within a maximum between 4 and 8.",
         not small and largest <= _LARGEST_OF_SAFE,
         f"No small count in tables of up to four variables; largest deviation in controlled "
-        f"tables {largest}, mean {found.controlled.mean:.2f}.",
+        f"tables {largest}, mean {found.controlled_cells.mean:.2f}.",
     )
 
 
@@ -166,8 +166,8 @@ def _stays(found: Effect) -> list[float]:
     return [found.shares(c, c).get(0, 0.0) for c in COUNTS]
 
 
-def _stronger_than_noise(found: Results) -> Finding:
-    safe, noise = _stays(found.controlled), matrix(5).probabilities(COUNTS[0])[5]
+def _stronger_than_noise(found: CensusResults) -> Finding:
+    safe, noise = _stays(found.controlled_cells), matrix(5).probabilities(COUNTS[0])[5]
     return Finding(
         "SAFE perturbs counts of 9 to 16 more than noise does: between 13 % and 26 % of them "
         "stay, against about 70 %.",
@@ -176,7 +176,7 @@ def _stronger_than_noise(found: Results) -> Finding:
     )
 
 
-def _distance_to_normal(d: NDArray[np.int64]) -> float:
+def _distance_to_normal(d: Counts) -> float:
     """Total variation between deviations and whole numbers of a normal law with their moments."""
     mean, sd = float(d.mean()), float(d.std())
     values = np.arange(d.min() - 1, d.max() + 2)
@@ -190,8 +190,8 @@ def _phi(x: float) -> float:
     return 0.5 * (1 + math.erf(x / math.sqrt(2)))
 
 
-def _more_normal(found: Results) -> Finding:
-    e = found.controlled
+def _more_normal(found: CensusResults) -> Finding:
+    e = found.controlled_cells
     small = _distance_to_normal(e.deviation[e.true <= 8])
     large = _distance_to_normal(e.deviation[e.true >= _LARGE])
     return Finding(
@@ -201,8 +201,8 @@ def _more_normal(found: Results) -> Finding:
     )
 
 
-def _longer_tails(found: Results) -> Finding:
-    inside, outside = found.controlled, found.uncontrolled
+def _longer_tails(found: CensusResults) -> Finding:
+    inside, outside = found.controlled_cells, found.uncontrolled_cells
     large = outside.deviation[outside.true >= _LARGE]
     return Finding(
         "In tables of four variables, which are not controlled, the tails are longer: deviations "
@@ -213,9 +213,9 @@ def _longer_tails(found: Results) -> Finding:
     )
 
 
-def _normal_outside(found: Results) -> Finding:
+def _normal_outside(found: CensusResults) -> Finding:
     """Not judged: the shape depends on how the records cross with what is controlled."""
-    e = found.uncontrolled
+    e = found.uncontrolled_cells
     d = e.deviation[e.true >= _LARGE]
     distance = _distance_to_normal(d)
     return Finding(
@@ -227,7 +227,7 @@ def _normal_outside(found: Results) -> Finding:
     )
 
 
-def _adjusted(found: Results) -> Finding:
+def _adjustment_finding(found: CensusResults) -> Finding:
     noise = found.noise
     holds = all(
         n.is_additive
@@ -246,7 +246,7 @@ def _adjusted(found: Results) -> Finding:
     )
 
 
-def _adjustment_costs(found: Results) -> Finding:
+def _adjustment_costs(found: CensusResults) -> Finding:
     growth = {D: n.after.mean - n.before.mean for D, n in found.noise.items()}
     return Finding(
         "Restoring additivity tends to increase deviations, for D = 5 from 0.97 to 1.13.",
@@ -257,7 +257,7 @@ def _adjustment_costs(found: Results) -> Finding:
     )
 
 
-def _noise_beats_safe(found: Results) -> Finding:
+def _noise_beats_safe(found: CensusResults) -> Finding:
     """Not judged: how near SAFE comes is a matter of its search, which the paper does not print."""
     adjusted = {D: n.after.mean for D, n in found.noise.items()}
     short, full = found.short_search.mean, found.test_table.mean
@@ -271,20 +271,20 @@ def _noise_beats_safe(found: Results) -> Finding:
     )
 
 
-def pictures(found: Results) -> tuple[Picture, ...]:
+def pictures(found: CensusResults) -> tuple[Picture, ...]:
     """Both parts of the paper's figure."""
     return (
         Picture(
             "Figure 1a",
             "Probability of each deviation in controlled tables, by true count: SAFE beside the "
             "designed noise with D = 5.",
-            lambda: _controlled(found),
+            lambda: _controlled_chart(found),
         ),
         Picture(
             "Figure 1b",
             "Probability of each deviation of SAFE in tables of four variables, which are not "
             f"controlled, by size of the true count; deviations beyond {_FAR} are not drawn.",
-            lambda: _uncontrolled(found),
+            lambda: _uncontrolled_chart(found),
         ),
     )
 
@@ -294,19 +294,19 @@ def _points(shares: dict[int, float], reach: int, counts: str, series: str) -> I
         yield {"counts": counts, "series": series, "d": d, "share": shares.get(d, 0.0)}
 
 
-def _controlled(found: Results) -> Any:
+def _controlled_chart(found: CensusResults) -> Any:
     law = matrix(5)
     names = [f"count {c}" for c in COUNTS]
     rows: list[Point] = []
     for c, name in zip(COUNTS, names, strict=True):
         p = dict(zip(law.deviations.tolist(), law.probabilities(c).tolist(), strict=True))
-        rows += _points(found.controlled.shares(c, c), _REACH, name, _SERIES[0])
+        rows += _points(found.controlled_cells.shares(c, c), _REACH, name, _SERIES[0])
         rows += _points(p, _REACH, name, _SERIES[1])
     return _panels(rows, names, _SERIES, 4)
 
 
-def _uncontrolled(found: Results) -> Any:
-    effect = found.uncontrolled
+def _uncontrolled_chart(found: CensusResults) -> Any:
+    effect = found.uncontrolled_cells
     bands = [band for band in BANDS if _has_cells(effect, band)]
     names = [f"counts {a}-{b}" for a, b in bands]
     rows: list[Point] = []

@@ -6,14 +6,14 @@ import math
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.noise.allocate import blurred_deviations
 from discreet.noise.invariant import tridiagonal, two_stage
 from discreet.noise.small_cells import no_small_cells
 from discreet.randomness import stream
+from discreet_studies.arrays import Counts, Vector
 from discreet_studies.eliminating_small_cells import printed
-from discreet_studies.eliminating_small_cells.results import REACHES, Results, matrix, sizes
+from discreet_studies.eliminating_small_cells.results import REACHES, CensusResults, matrix, sizes
 from discreet_studies.model import (
     Figure,
     Ground,
@@ -47,15 +47,15 @@ _KEYS = (
 _OTHER = "The paper's census data are not at hand, so these figures are shown and not judged."
 
 
-def all_tables(found: Results) -> tuple[PrintedTable, ...]:
+def all_tables(found: CensusResults) -> tuple[PrintedTable, ...]:
     """Every table of the paper, and the figures of its sections."""
     return (
         inverse_row(),
         *(design(D) for D in REACHES),
-        observed(found),
+        observed_table(found),
         joint_flows(),
         split_flows(),
-        uncontrolled(found),
+        uncontrolled_table(found),
         shares(found),
         means(found),
         section_figures(found),
@@ -108,16 +108,16 @@ def _cells(text: str) -> Iterator[tuple[str, int, str]]:
             yield row, j, value
 
 
-def observed(found: Results) -> PrintedTable:
+def observed_table(found: CensusResults) -> PrintedTable:
     """What SAFE did to small counts in controlled tables."""
-    P = found.controlled.transitions(8)
+    P = found.controlled_cells.transitions(8)
     figures = tuple(
         elsewhere(row, str(j), text, _at(P[int(row)], j)) for row, j, text in _cells(printed.SAFE)
     )
     return PrintedTable("Table 1, SAFE", "Observed transition probabilities", figures, _OTHER)
 
 
-def _at(row: NDArray[np.float64], j: int) -> float:
+def _at(row: Vector, j: int) -> float:
     return float(row[j]) if j < len(row) else 0.0
 
 
@@ -140,7 +140,7 @@ def split_flows() -> PrintedTable:
 
 
 def _flow_table(
-    title: str, text: str, columns: list[str], places: list[str], flows: NDArray[np.float64]
+    title: str, text: str, columns: list[str], places: list[str], flows: Vector
 ) -> PrintedTable:
     figures = grid(
         by_row(text), columns, lambda i, j: float(flows[places.index(i), places.index(j)])
@@ -153,10 +153,12 @@ def _flow_table(
     return PrintedTable(title, caption, with_forced_zeros(figures), agreement)
 
 
-def uncontrolled(found: Results) -> PrintedTable:
+def uncontrolled_table(found: CensusResults) -> PrintedTable:
     """Largest deviations of SAFE in tables that it does not control."""
     edges = [int(name.rstrip("+").split("-")[0]) for name in printed.TABLE_4]
-    rows = {row["count"]: row["largest"] for row in found.uncontrolled.by_size(edges).to_pylist()}
+    rows = {
+        row["count"]: row["largest"] for row in found.uncontrolled_cells.by_size(edges).to_pylist()
+    }
     figures = tuple(
         elsewhere("D", name, text, float(rows[name] or 0)) for name, text in printed.TABLE_4.items()
     )
@@ -164,7 +166,7 @@ def uncontrolled(found: Results) -> PrintedTable:
     return PrintedTable("Table 4", caption, figures, _OTHER)
 
 
-def shares(found: Results) -> PrintedTable:
+def shares(found: CensusResults) -> PrintedTable:
     """Deviations in the three-way test table."""
     ours = {name: sizes(effect) for name, effect in found.by_method().items()}
     ours |= {f"D{D}": expected_sizes(D, found.data.three_way.z) for D in REACHES}
@@ -182,7 +184,7 @@ def shares(found: Results) -> PrintedTable:
     return PrintedTable("Table 5", caption, figures, agreement)
 
 
-def expected_sizes(D: int, counts: NDArray[np.int64]) -> NDArray[np.float64]:
+def expected_sizes(D: int, counts: Counts) -> Vector:
     """Expected share of non-empty cells at each size of deviation, before any adjustment."""
     law = matrix(D)
     share = law.law[law.row_of(counts[counts > 0])].mean(axis=0)
@@ -201,7 +203,7 @@ def _of_method(row: str, name: str, text: str, value: float, tolerance: float) -
     return elsewhere(row, name, text, value)
 
 
-def means(found: Results) -> PrintedTable:
+def means(found: CensusResults) -> PrintedTable:
     """Mean deviations that section 6 states."""
     ours = {name: effect.mean for name, effect in found.by_method().items()}
     for D in REACHES:
@@ -213,16 +215,16 @@ def means(found: Results) -> PrintedTable:
     return PrintedTable("Section 6", "Mean deviations", figures, f"{_UNADJUSTED} within {_MEAN}.")
 
 
-def section_figures(found: Results) -> PrintedTable:
+def section_figures(found: CensusResults) -> PrintedTable:
     """Figures of the text of sections 4 and 6."""
-    stays = [100 * found.controlled.shares(c, c).get(0, 0.0) for c in COUNTS]
+    stays = [100 * found.controlled_cells.shares(c, c).get(0, 0.0) for c in COUNTS]
     low, high = mean_perturbations()
     ours = {
         "percent that SAFE leaves at 9 to 16, least": min(stays),
         "percent that SAFE leaves at 9 to 16, most": max(stays),
         "percent that noise leaves": 100 * float(matrix(5).probabilities(COUNTS[0])[5]),
-        "largest deviation, controlled": float(found.controlled.largest),
-        "largest deviation, four variables": float(found.uncontrolled.largest),
+        "largest deviation, controlled": float(found.controlled_cells.largest),
+        "largest deviation, four variables": float(found.uncontrolled_cells.largest),
         "mean perturbation at a count, lowest": low,
         "mean perturbation at a count, highest": high,
     }
@@ -247,7 +249,7 @@ def mean_perturbations() -> tuple[float, float]:
     return float(means.min(axis=0).mean()), float(means.max(axis=0).mean())
 
 
-def deviation_frequencies() -> tuple[list[int], NDArray[np.int64]]:
+def deviation_frequencies() -> tuple[list[int], Counts]:
     """Deviations of Table 6 and their frequencies."""
     rows = by_row(printed.TABLE_6)
     return [int(d) for d in rows], np.array([int(texts[0]) for texts in rows.values()])

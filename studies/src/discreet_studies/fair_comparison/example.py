@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet import registry
 from discreet.assess.risk.exact import ExactDisclosure
@@ -24,10 +22,9 @@ from discreet.protect.simulate import simulate
 from discreet.protect.small_count import SmallCountRounding
 from discreet.randomness import stream
 from discreet.solve.fit import Prepared
+from discreet_studies.arrays import AnyArray, Counts, Vector
 from discreet_studies.fair_comparison import printed
 from discreet_studies.model import by_row
-
-Real = NDArray[np.float64]
 
 SENSITIVE = "party"
 AXES = {"party": ["A", "B", "C"], "age": ["young", "middle", "old"], "sex": ["male", "female"]}
@@ -52,13 +49,13 @@ def rounding() -> SmallCountRounding:
 
 
 @dataclass(frozen=True, eq=False)
-class Example:
+class PartyTable:
     """The true table with everything the paper makes of it."""
 
     table: Table
 
     @classmethod
-    def of_the_paper(cls) -> Example:
+    def of_the_paper(cls) -> PartyTable:
         """Table 1."""
         table = Table.from_inner(design(), inner_values(printed.TABLE_1))
         return cls(table.rekeyed(stream(1, "fair comparison, keys")))
@@ -80,20 +77,20 @@ class Example:
         )
         return fit
 
-    def restored(self, z: NDArray[Any]) -> Trial:
+    def restore(self, z: AnyArray) -> Trial:
         """Published values made additive."""
         return self.release(self._additive(z).require().z)
 
-    def expected(self, released: Protected) -> Trial:
+    def expect(self, released: Protected) -> Trial:
         """Additive values with their expected inner frequencies."""
         y = self._log_linear(released.z).require().y
         return self.release(self.design.aggregate(y), y)
 
-    def release(self, z: NDArray[Any], y: NDArray[Any] | None = None) -> Trial:
+    def release(self, z: AnyArray, y: AnyArray | None = None) -> Trial:
         """Values as if they had been published."""
         return Trial(self.design, z, Statement(), y=y)
 
-    def published(self, text: str) -> Real:
+    def read_published(self, text: str) -> Vector:
         """The published values of a printed table."""
         z = np.full(self.design.n_published, np.nan)
         for row, words in by_row(text).items():
@@ -109,18 +106,18 @@ class Example:
                 cell[variable] = column
         return self.design.position(cell)
 
-    def aggregated(self, z: NDArray[Any]) -> Callable[[str, str], float]:
+    def by_layout(self, z: AnyArray) -> Callable[[str, str], float]:
         """Published values by row and column of the printed layout."""
         return lambda row, column: float(z[self.position(row, column)])
 
 
-def inner_values(text: str) -> NDArray[np.int64]:
+def inner_values(text: str) -> Counts:
     """Inner frequencies of a printed table."""
     rows = by_row(text).values()
     return np.array([[int(word) for word in row] for row in rows]).ravel()
 
 
-def inner(y: NDArray[Any]) -> Callable[[str, str], float]:
+def inner(y: AnyArray) -> Callable[[str, str], float]:
     """Inner frequencies by row and column of the printed layout."""
     cells = np.asarray(y).reshape(len(AXES["party"]), -1)
     return lambda row, column: float(
@@ -139,36 +136,36 @@ class Draw:
 
 
 @dataclass(frozen=True, eq=False)
-class Draws:
+class RedrawnFigures:
     """All draws of one method, one array for each figure."""
 
-    published: NDArray[np.float64]
-    restored: NDArray[np.float64]
-    risk: NDArray[np.float64]
-    risk_own: NDArray[np.float64]
+    published: Vector
+    restored: Vector
+    risk: Vector
+    risk_own: Vector
 
     @classmethod
-    def of(cls, drawn: Iterator[Draw]) -> Draws:
+    def of(cls, drawn: Iterator[Draw]) -> RedrawnFigures:
         """Gather single draws."""
         listed = list(drawn)
         names = Draw.__dataclass_fields__
         return cls(**{name: np.array([getattr(d, name) for d in listed]) for name in names})
 
-    def risks(self, table: str) -> NDArray[np.float64]:
+    def risks(self, table: str) -> Vector:
         """The risk by the probabilities of Table 9 or Table 10."""
         return self.risk if table == "Table 9" else self.risk_own
 
 
-def redrawn_keys(example: Example, replicates: int, seed: int) -> Draws:
+def redraw_keys(example: PartyTable, replicates: int, seed: int) -> RedrawnFigures:
     """The cell key method with new record keys, over and over."""
-    return Draws.of(_cell_key_draws(example, replicates, seed))
+    return RedrawnFigures.of(_cell_key_draws(example, replicates, seed))
 
 
-def _cell_key_draws(example: Example, replicates: int, seed: int) -> Iterator[Draw]:
+def _cell_key_draws(example: PartyTable, replicates: int, seed: int) -> Iterator[Draw]:
     for done in range(replicates):
         name = f"fair comparison, keys {done}"
         z = simulate(example.table, cell_key(), {}, seed=seed, name=name).z
-        restored = example.restored(z)
+        restored = example.restore(z)
         yield Draw(
             utility(example.table, example.release(z)),
             utility(example.table, restored),
@@ -177,12 +174,12 @@ def _cell_key_draws(example: Example, replicates: int, seed: int) -> Iterator[Dr
         report("redrawing keys", (done + 1) / replicates)
 
 
-def redrawn_roundings(example: Example, replicates: int, seed: int) -> Draws:
+def redraw_roundings(example: PartyTable, replicates: int, seed: int) -> RedrawnFigures:
     """Small count rounding with new random choices, over and over."""
-    return Draws.of(_rounding_draws(example, replicates, seed))
+    return RedrawnFigures.of(_rounding_draws(example, replicates, seed))
 
 
-def _rounding_draws(example: Example, replicates: int, seed: int) -> Iterator[Draw]:
+def _rounding_draws(example: PartyTable, replicates: int, seed: int) -> Iterator[Draw]:
     for done in range(replicates):
         name = f"fair comparison, rounding {done}"
         release = simulate(example.table, rounding(), {}, seed=seed, name=name)
@@ -196,8 +193,8 @@ def utility(table: Table, release: Protected) -> float:
     return HellingerUtility()(table, release).value
 
 
-def _risks(example: Example, release: Protected) -> tuple[float, float]:
-    fitted = example.expected(release)
+def _risks(example: PartyTable, release: Protected) -> tuple[float, float]:
+    fitted = example.expect(release)
     outsider, insider = (
         ExactDisclosure(sensitive=SENSITIVE),
         ExactDisclosure(sensitive=SENSITIVE, intruder="own"),

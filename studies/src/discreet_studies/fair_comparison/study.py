@@ -13,11 +13,11 @@ from discreet_studies.fair_comparison import printed
 from discreet_studies.fair_comparison.example import (
     CELL_KEY_DRAWS,
     ROUNDING_DRAWS,
-    Draws,
-    Example,
+    PartyTable,
+    RedrawnFigures,
     cell_key,
-    redrawn_keys,
-    redrawn_roundings,
+    redraw_keys,
+    redraw_roundings,
 )
 from discreet_studies.fair_comparison.tables import (
     Worked,
@@ -39,10 +39,10 @@ _BARS = 40
 def run(options: Options) -> Study:
     """The worked example, and the same with redrawn keys and roundings."""
     replicates = options.replicates or CELL_KEY_DRAWS
-    example = Example.of_the_paper()
+    example = PartyTable.of_the_paper()
     worked = Worked.of(example, options.seed)
-    keys = redrawn_keys(example, replicates, options.seed)
-    roundings = redrawn_roundings(example, min(replicates, ROUNDING_DRAWS), options.seed)
+    keys = redraw_keys(example, replicates, options.seed)
+    roundings = redraw_roundings(example, min(replicates, ROUNDING_DRAWS), options.seed)
     return Study(
         name="fair-comparison",
         title="Fair risk-utility comparison of tabular perturbation methods by post-processing to "
@@ -73,7 +73,9 @@ def run(options: Options) -> Study:
     )
 
 
-def _findings(example: Example, keys: Draws, roundings: Draws) -> tuple[Finding, ...]:
+def _findings(
+    example: PartyTable, keys: RedrawnFigures, roundings: RedrawnFigures
+) -> tuple[Finding, ...]:
     better = float(np.mean(keys.restored > keys.published))
     higher, step = orders([[keys.published, keys.restored]])
     outcomes = len(np.unique(np.round(roundings.published, 6)))
@@ -97,17 +99,17 @@ def _findings(example: Example, keys: Draws, roundings: Draws) -> tuple[Finding,
     )
 
 
-def _is_possible(example: Example) -> bool:
+def _is_possible(example: PartyTable) -> bool:
     """Whether every cell of Table 3 has a positive probability."""
     matrix, truth = cell_key().matrix, example.table.z
-    moves = example.published(printed.TABLE_3).astype(np.int64) - truth
+    moves = example.read_published(printed.TABLE_3).astype(np.int64) - truth
     law, reach = matrix.law[matrix.row_of(truth)], matrix.max_move
     inside = np.abs(moves) <= reach
     place = np.clip(moves + reach, 0, law.shape[1] - 1)
     return bool(np.all(inside & (law[np.arange(len(moves)), place] > 0)))
 
 
-def pictures(worked: Worked, keys: Draws) -> tuple[Picture, ...]:
+def pictures(worked: Worked, keys: RedrawnFigures) -> tuple[Picture, ...]:
     """The worked example cell by cell, and the spread of the utility."""
     truth = worked.example.table
     return (
@@ -130,7 +132,7 @@ def pictures(worked: Worked, keys: Draws) -> tuple[Picture, ...]:
     )
 
 
-def _histogram(keys: Draws) -> Any:
+def _histogram(keys: RedrawnFigures) -> Any:
     alt = altair_module()
     drawn = {"as published": keys.published, "additivity restored": keys.restored}
     low = min(float(values.min()) for values in drawn.values())

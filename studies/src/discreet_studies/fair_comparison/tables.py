@@ -7,20 +7,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.assess.risk.disclosure import DisclosureProbability, Intruder
 from discreet.assess.risk.exact import CERTAIN, exact
 from discreet.assess.risk.guessing import Guesses
 from discreet.design.release import Trial
 from discreet.randomness import stream
+from discreet_studies.arrays import AnyArray, Counts, Vector
 from discreet_studies.chance import quantile
 from discreet_studies.fair_comparison import printed
 from discreet_studies.fair_comparison.example import (
     CELL_KEY_DRAWS,
     SENSITIVE,
-    Draws,
-    Example,
+    PartyTable,
+    RedrawnFigures,
     inner,
     rounding,
     utility,
@@ -50,19 +50,19 @@ _SAME_DRAW = 1e-6
 class Worked:
     """The worked example: Table 3 and Table 4 on their way to expected frequencies."""
 
-    example: Example
-    rounded: NDArray[np.int64]
+    example: PartyTable
+    rounded: Counts
     restored: Trial
     ckm: Trial
     scr: Trial
 
     @classmethod
-    def of(cls, example: Example, seed: int) -> Worked:
+    def of(cls, example: PartyTable, seed: int) -> Worked:
         """Restore Table 3, round Table 1, and fit both."""
         rounded = _rounded_as_printed(example, seed)
-        restored = example.restored(example.published(printed.TABLE_3))
-        scr = example.expected(example.release(example.design.aggregate(rounded)))
-        return cls(example, rounded, restored, example.expected(restored), scr)
+        restored = example.restore(example.read_published(printed.TABLE_3))
+        scr = example.expect(example.release(example.design.aggregate(rounded)))
+        return cls(example, rounded, restored, example.expect(restored), scr)
 
     def guesses(self, table: str, source: str) -> Guesses:
         """What is guessed from the truth and from one of the releases."""
@@ -72,9 +72,9 @@ class Worked:
         return measure.guesses(self.example.table, released)
 
 
-def _rounded_as_printed(example: Example, seed: int) -> NDArray[np.int64]:
+def _rounded_as_printed(example: PartyTable, seed: int) -> Counts:
     """The first rounding that publishes Table 4; the last one tried where none does."""
-    wanted = example.published(printed.TABLE_4)
+    wanted = example.read_published(printed.TABLE_4)
     for attempt in range(_TRIES):
         rng = stream(seed, f"fair comparison, printed rounding {attempt}")
         found = rounding().inner(example.table, rng=rng)
@@ -83,9 +83,9 @@ def _rounded_as_printed(example: Example, seed: int) -> NDArray[np.int64]:
     return found
 
 
-def additivity_table(example: Example) -> PrintedTable:
+def additivity_table(example: PartyTable) -> PrintedTable:
     """Section 2: Table 3 does not add up."""
-    cell = example.aggregated(example.published(printed.TABLE_3))
+    cell = example.by_layout(example.read_published(printed.TABLE_3))
     sums = {column: sum(cell("A", part) for part in parts) for column, parts in _SUMS.items()}
     figures = tuple(
         Figure("party A", column, text, sums[column], 0.0, ground=Ground.construction)
@@ -107,10 +107,10 @@ def aggregated_tables(worked: Worked) -> tuple[PrintedTable, ...]:
     example = worked.example
     z = example.design.aggregate(worked.rounded)
     return (
-        _aggregated("Table 2", "Original aggregated frequencies", example, example.table.z),
-        _aggregated("Table 4", "Small count rounded frequencies", example, z),
+        _aggregate_table("Table 2", "Original aggregated frequencies", example, example.table.z),
+        _aggregate_table("Table 4", "Small count rounded frequencies", example, z),
         _inner("Table 5", "Small count rounded inner frequencies", worked.rounded),
-        _aggregated(
+        _aggregate_table(
             "Table 6", "Additivity-restored cell key frequencies", example, worked.restored.z
         ),
     )
@@ -124,12 +124,12 @@ def inner_tables(worked: Worked) -> tuple[PrintedTable, ...]:
     )
 
 
-def _aggregated(title: str, caption: str, example: Example, z: NDArray[np.generic]) -> PrintedTable:
+def _aggregate_table(title: str, caption: str, example: PartyTable, z: AnyArray) -> PrintedTable:
     texts = by_row(_text(title))
-    return PrintedTable(title, caption, grid(texts, printed.COLUMNS, example.aggregated(z)))
+    return PrintedTable(title, caption, grid(texts, printed.COLUMNS, example.by_layout(z)))
 
 
-def _inner(title: str, caption: str, y: NDArray[np.generic] | None) -> PrintedTable:
+def _inner(title: str, caption: str, y: AnyArray | None) -> PrintedTable:
     texts = by_row(_text(title))
     return PrintedTable(title, caption, grid(texts, printed.INNER_COLUMNS, inner(np.asarray(y))))
 
@@ -170,7 +170,7 @@ def utility_table(worked: Worked) -> PrintedTable:
     example, truth = worked.example, worked.example.table
     releases = {
         "SCR (Table 4)": example.release(example.design.aggregate(worked.rounded)),
-        "CKM (Table 3)": example.release(example.published(printed.TABLE_3)),
+        "CKM (Table 3)": example.release(example.read_published(printed.TABLE_3)),
         "CKM (Table 6)": worked.restored,
     }
     known = {"SCR (Table 4)": Known(0.945652, 5e-7, _ROUNDED_TWICE)}
@@ -196,7 +196,7 @@ def risk_table(worked: Worked) -> PrintedTable:
     return PrintedTable("Section 6", "Exact disclosures and risk", tuple(figures))
 
 
-def interval_table(keys: Draws) -> PrintedTable:
+def interval_table(keys: RedrawnFigures) -> PrintedTable:
     """Section 5: 95 % intervals of the utility."""
     tolerance = INTERVAL_TOLERANCE * max(1.0, math.sqrt(CELL_KEY_DRAWS / len(keys.published)))
     drawn = {"as published": keys.published, "additivity restored": keys.restored}
@@ -213,7 +213,7 @@ def interval_table(keys: Draws) -> PrintedTable:
     )
 
 
-def share_table(keys: Draws) -> PrintedTable:
+def share_table(keys: RedrawnFigures) -> PrintedTable:
     """Section 6: how often each risk occurs."""
     figures = tuple(
         _share(f"{title}, risk {risk}", text, keys.risks(title), float(risk))
@@ -229,14 +229,14 @@ def share_table(keys: Draws) -> PrintedTable:
     )
 
 
-def _share(row: str, text: str, risks: NDArray[np.float64], risk: float) -> Figure:
+def _share(row: str, text: str, risks: Vector, risk: float) -> Figure:
     p = float(text) / 100
     error = math.sqrt(p * (1 - p) * (1 / len(risks) + 1 / _PAPER_DRAWS))
     found = 100 * float(np.mean(np.abs(risks - risk) < _SAME))
     return Figure(row, "percent", text, found, 100 * quantile(len(risks)) * error + 0.5)
 
 
-def rounding_table(roundings: Draws) -> PrintedTable:
+def rounding_table(roundings: RedrawnFigures) -> PrintedTable:
     """Sections 5 and 6: the two equally probable outcomes of small count rounding."""
     return PrintedTable(
         "Sections 5 and 6, redrawn roundings",
@@ -246,7 +246,7 @@ def rounding_table(roundings: Draws) -> PrintedTable:
     )
 
 
-def _outcomes(roundings: Draws) -> Iterator[Figure]:
+def _outcomes(roundings: RedrawnFigures) -> Iterator[Figure]:
     rows = {"utility": (roundings.published, printed.ROUNDED_UTILITIES)}
     for title, texts in printed.ROUNDED_RISKS.items():
         rows[f"risk, {title}"] = (roundings.risks(title), texts)

@@ -7,17 +7,15 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet import registry
 from discreet.design.base import Design
 from discreet.protect.suppress.decimals import Decimals
 from discreet.randomness import stream
 from discreet.solve.fit import Fit
+from discreet_studies.arrays import Mask, Vector
 from discreet_studies.inner_frequencies import printed
 from discreet_studies.model import Figure, PrintedTable, as_printed, by_row, grid
-
-Real = NDArray[np.float64]
 
 ROWS, COLUMNS = ["row1", "row2", "row3"], ["col1", "col2", "col3"]
 INNER = np.array([3.0, 6, 2, 1, 4, 7, 5, 8, 27])
@@ -38,10 +36,10 @@ def small_tables() -> tuple[PrintedTable, ...]:
     exact = totals.aggregate(INNER)
     log_linear = _fit("log-linear", totals, exact, tolerance=1e-10)
     return (
-        _suppressed(),
+        _suppression_table(),
         _from_totals(totals, exact),
         _table("Table 4", "Log-linear modelling", printed.TABLE_4, totals, log_linear),
-        *_perturbed(totals),
+        *_perturbation_tables(totals),
     )
 
 
@@ -49,12 +47,14 @@ def _design(margins: str) -> Design:
     return Design.product({"row": ROWS, "col": COLUMNS}, margins)
 
 
-def _fit(name: str, design: Design, z: Real, weights: Real | None = None, **options: Any) -> Fit:
+def _fit(
+    name: str, design: Design, z: Vector, weights: Vector | None = None, **options: Any
+) -> Fit:
     fit: Fit = registry.build("fitter", name, options)(design, z, weights=weights)
     return fit.require()
 
 
-def _suppressed() -> PrintedTable:
+def _suppression_table() -> PrintedTable:
     """Table 2: four cells are not published; what is left determines them up to one number."""
     design = _design("row*col")
     hidden = np.zeros(design.n_published, dtype=bool)
@@ -67,13 +67,13 @@ def _suppressed() -> PrintedTable:
     return PrintedTable(
         "Table 2",
         "Suppressed cells replaced by fitted values, and with scaled residuals",
-        (*fitted, *_marked(printed.TABLE_2_RESIDUALS, "with residuals", with_residual)),
+        (*fitted, *_mark_rows(printed.TABLE_2_RESIDUALS, "with residuals", with_residual)),
         "Figures agree when they round to the printed digits. The residuals have one degree of "
         "freedom, so there are two possible outcomes; the printed one is shown.",
     )
 
 
-def _printed_outcome(design: Design, hidden: NDArray[np.bool_], z: Real, fitted: Real) -> Real:
+def _printed_outcome(design: Design, hidden: Mask, z: Vector, fitted: Vector) -> Vector:
     """Decimals from published cells alone; of the two possible outcomes the one that is printed."""
     rng = stream(1, "inner-frequencies:decimals")
     decimals = Decimals(rmse=RESIDUAL_ERROR)
@@ -82,16 +82,16 @@ def _printed_outcome(design: Design, hidden: NDArray[np.bool_], z: Real, fitted:
     return min(drawn, 2 * fitted - drawn, key=lambda y: abs(float(y[0]) - first))
 
 
-def _from_totals(totals: Design, exact: Real) -> PrintedTable:
+def _from_totals(totals: Design, exact: Vector) -> PrintedTable:
     """Table 3: nothing but the totals is known."""
     linear = _fit("least-squares", totals, exact, tolerance=_TIGHT)
     bounded = _fit("non-negative", totals, exact, tolerance=_TIGHT)
     plain = _table("Table 3", "", printed.TABLE_3, totals, linear).figures
-    extra = _marked(printed.TABLE_3_NON_NEGATIVE, "non-negative", _inner(bounded.y))
+    extra = _mark_rows(printed.TABLE_3_NON_NEGATIVE, "non-negative", _inner(bounded.y))
     return PrintedTable("Table 3", "Inner cells by linear modelling", (*plain, *extra))
 
 
-def _perturbed(totals: Design) -> tuple[PrintedTable, ...]:
+def _perturbation_tables(totals: Design) -> tuple[PrintedTable, ...]:
     """Tables 5 to 7: totals with noise, made non-negative, then log-linear."""
     all_seven = _totals(totals, (11, 13, 45), (11, 18, 38), 61)
     noisy = _totals(totals, (19.757, 14.542, 40.470), (-2.429, 25.266, 34.867), 0)
@@ -106,13 +106,13 @@ def _perturbed(totals: Design) -> tuple[PrintedTable, ...]:
 
 
 def _chain(
-    title: str, caption: str, totals: Design, z: Real, weights: Real | None = None
+    title: str, caption: str, totals: Design, z: Vector, weights: Vector | None = None
 ) -> PrintedTable:
     fit = _fit("non-negative", totals, z, weights, tolerance=_TIGHT)
     again = _fit("log-linear", totals, fit.z, tolerance=1e-10)
     name = title.upper().replace(" ", "_")
     plain = _table(title, "", getattr(printed, name), totals, fit).figures
-    extra = _marked(getattr(printed, f"{name}_LOG_LINEAR"), "log-linear", _inner(again.y))
+    extra = _mark_rows(getattr(printed, f"{name}_LOG_LINEAR"), "log-linear", _inner(again.y))
     both = (*plain, *extra)
     if weights is None:
         return PrintedTable(title, f"{caption}: non-negative, then log-linear", both)
@@ -120,7 +120,7 @@ def _chain(
     return PrintedTable(title, f"{caption}: non-negative, then log-linear", wider, _ONE_UNIT)
 
 
-def _totals(design: Design, rows: Any, columns: Any, total: float) -> Real:
+def _totals(design: Design, rows: Any, columns: Any, total: float) -> Vector:
     """Values of the seven totals in the design's order."""
     z = np.empty(design.n_published)
     z[design.position({})] = total
@@ -145,11 +145,11 @@ def _table(title: str, caption: str, text: str, design: Design, fit: Fit) -> Pri
     return PrintedTable(title, caption, grid(by_row(text), [*COLUMNS, "Total"], value))
 
 
-def _inner(y: Real) -> Callable[[str, str], float]:
+def _inner(y: Vector) -> Callable[[str, str], float]:
     return lambda row, column: float(y[3 * ROWS.index(row) + COLUMNS.index(column)])
 
 
-def _marked(text: str, mark: str, value: Callable[[str, str], float]) -> tuple[Figure, ...]:
+def _mark_rows(text: str, mark: str, value: Callable[[str, str], float]) -> tuple[Figure, ...]:
     """The figures in parentheses."""
     found = grid(by_row(text), [*COLUMNS, "Total"], value)
     return tuple(replace(f, row=f"{f.row} ({mark})") for f in found)

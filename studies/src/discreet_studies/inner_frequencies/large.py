@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from discreet_studies.inner_frequencies import printed
-from discreet_studies.inner_frequencies.results import EPSILONS, KINDS, Example, Results
+from discreet_studies.inner_frequencies.results import EPSILONS, KINDS, ExampleCell, SchemeResults
 from discreet_studies.inner_frequencies.schemes import PARTS
 from discreet_studies.model import Figure, Ground, PrintedTable, as_printed, elsewhere
 
@@ -27,7 +27,7 @@ _NOISE = (
 _PURE = ("no fitting", "zero replace")
 
 
-def large_tables(found: Results, is_stand_in: bool) -> tuple[PrintedTable, ...]:
+def large_tables(found: SchemeResults, is_stand_in: bool) -> tuple[PrintedTable, ...]:
     """The sizes of section 4, and Tables 8 to 14.
 
     Args:
@@ -44,7 +44,7 @@ def large_tables(found: Results, is_stand_in: bool) -> tuple[PrintedTable, ...]:
     )
 
 
-def _sizes(found: Results, is_stand_in: bool) -> PrintedTable:
+def _sizes(found: SchemeResults, is_stand_in: bool) -> PrintedTable:
     """Sizes of the table, which the stand-in was made to have, and scales of the noise."""
     figures = []
     for row, text in printed.SIZES.items():
@@ -62,7 +62,7 @@ def _sizes(found: Results, is_stand_in: bool) -> PrintedTable:
     return PrintedTable("Section 4", "Sizes of the table, and noise", tuple(figures), agreement)
 
 
-def _examples(found: Results, is_stand_in: bool) -> PrintedTable:
+def _examples(found: SchemeResults, is_stand_in: bool) -> PrintedTable:
     figures = [
         figure
         for part, examples in found.examples.items()
@@ -71,7 +71,9 @@ def _examples(found: Results, is_stand_in: bool) -> PrintedTable:
     ]
     kept, empty = found.zeros
     figures += [
-        _built("inner zeros, all and kept", "original", printed.ZEROS[0], empty, is_stand_in),
+        _figure_by_construction(
+            "inner zeros, all and kept", "original", printed.ZEROS[0], empty, is_stand_in
+        ),
         elsewhere("inner zeros, all and kept", "fitted", printed.ZEROS[2], kept),
     ]
     caption = "Single cells, 3-way (2-way exact), ε = 0.5, with zeros"
@@ -79,7 +81,7 @@ def _examples(found: Results, is_stand_in: bool) -> PrintedTable:
     return PrintedTable("Table 8", caption, tuple(figures), f"{_EXAMPLES} {_OTHER}", columns)
 
 
-def _example(part: str, k: int, example: Example, is_stand_in: bool) -> Iterator[Figure]:
+def _example(part: str, k: int, example: ExampleCell, is_stand_in: bool) -> Iterator[Figure]:
     """One cell; two-way cells must be what they were."""
     cell = ", ".join(f"{name} {code}" for name, code in example.cell.items())
     row = f"{part} {k + 1}: {cell}"
@@ -88,12 +90,12 @@ def _example(part: str, k: int, example: Example, is_stand_in: bool) -> Iterator
     if example.perturbed is not None:
         yield elsewhere(row, "perturbed", perturbed, example.perturbed)
     if part == "2-way" and float(original) == example.original:
-        yield _built(row, "fitted", fitted, example.fitted, is_stand_in, _NEAR)
+        yield _figure_by_construction(row, "fitted", fitted, example.fitted, is_stand_in, _NEAR)
     else:
         yield elsewhere(row, "fitted", fitted, example.fitted)
 
 
-def _built(
+def _figure_by_construction(
     row: str, column: str, text: str, value: float, is_stand_in: bool, tolerance: float = 0.5
 ) -> Figure:
     """A figure that the stand-in or a constraint of the fit was made to have."""
@@ -101,10 +103,10 @@ def _built(
     return Figure(row, column, text, value, tolerance, ground=ground)
 
 
-def _utility(found: Results, epsilon: float, number: int, is_stand_in: bool) -> PrintedTable:
+def _utility(found: SchemeResults, epsilon: float, number: int, is_stand_in: bool) -> PrintedTable:
     figures = tuple(
-        _judged(scheme, f"{part}, {kind}", text, value, UTILITY_TOLERANCE, is_pure)
-        for scheme, kind, part, text in _printed(printed.UTILITY[epsilon])
+        _judge(scheme, f"{part}, {kind}", text, value, UTILITY_TOLERANCE, is_pure)
+        for scheme, kind, part, text in _printed_figures(printed.UTILITY[epsilon])
         for value in [found(kind, epsilon, scheme).utility[part]]
         for is_pure in [is_stand_in and scheme.endswith(tuple(f"({p})" for p in _PURE))]
     )
@@ -116,7 +118,7 @@ def _utility(found: Results, epsilon: float, number: int, is_stand_in: bool) -> 
     return PrintedTable(f"Table {number}", caption, figures, agreement)
 
 
-def _judged(
+def _judge(
     row: str, column: str, text: str, value: float, tolerance: float, is_judged: bool
 ) -> Figure:
     if is_judged:
@@ -124,9 +126,11 @@ def _judged(
     return elsewhere(row, column, text, value)
 
 
-def _deviation(found: Results, epsilon: float, number: int, is_stand_in: bool) -> PrintedTable:
+def _deviation(
+    found: SchemeResults, epsilon: float, number: int, is_stand_in: bool
+) -> PrintedTable:
     figures = tuple(
-        _judged(
+        _judge(
             scheme,
             f"{part}, {kind}",
             text,
@@ -134,13 +138,13 @@ def _deviation(found: Results, epsilon: float, number: int, is_stand_in: bool) -
             NOISE_TOLERANCE * float(text),
             is_stand_in and _is_noise(scheme, kind, part),
         )
-        for scheme, kind, part, text in _printed(printed.DEVIATION[epsilon])
+        for scheme, kind, part, text in _printed_figures(printed.DEVIATION[epsilon])
     )
     caption = f"Mean absolute deviation, ε = {epsilon}"
     return PrintedTable(f"Table {number}", caption, figures, _NOISE)
 
 
-def _printed(rows: dict[str, str]) -> Iterator[tuple[str, str, str, str]]:
+def _printed_figures(rows: dict[str, str]) -> Iterator[tuple[str, str, str, str]]:
     """Scheme, kind, part and text of everything that is printed."""
     for scheme, words in rows.items():
         for (kind, part), text in zip(_COLUMNS, words.split(), strict=True):
@@ -155,10 +159,10 @@ def _is_noise(scheme: str, kind: str, part: str) -> bool:
     return pure or (scheme == "inner cells" and sums_are_known)
 
 
-def _bias(found: Results, is_stand_in: bool) -> PrintedTable:
+def _bias(found: SchemeResults, is_stand_in: bool) -> PrintedTable:
     columns = [(kind, epsilon) for kind in KINDS for epsilon in EPSILONS]
     figures = tuple(
-        _built(scheme, column, text, value, is_stand_in, as_printed(text))
+        _figure_by_construction(scheme, column, text, value, is_stand_in, as_printed(text))
         if "exact" in scheme
         else elsewhere(scheme, column, text, value)
         for scheme, texts in printed.BIAS.items()
@@ -170,7 +174,7 @@ def _bias(found: Results, is_stand_in: bool) -> PrintedTable:
     return PrintedTable("Table 13", caption, figures, agreement)
 
 
-def _weights(found: Results) -> PrintedTable:
+def _weights(found: SchemeResults) -> PrintedTable:
     columns = [(part, threshold) for part in PARTS for threshold in printed.THRESHOLDS]
     figures = tuple(
         elsewhere(

@@ -10,11 +10,11 @@ import numpy as np
 from discreet.design.base import Cell
 from discreet.progress import report
 from discreet.randomness import stream
+from discreet_studies.arrays import Vector
 from discreet_studies.inner_frequencies import printed
 from discreet_studies.inner_frequencies.schemes import (
     PARTS,
     Data,
-    Real,
     Released,
     Schemes,
     deviation,
@@ -31,7 +31,7 @@ Setting = tuple[str, float]
 
 
 @dataclass(frozen=True)
-class Scores:
+class SchemeScores:
     """What one scheme gives: utility and deviation by part, and the bias of the total.
 
     Attributes:
@@ -47,7 +47,7 @@ class Scores:
     shortfall: str = ""
 
     @classmethod
-    def of(cls, data: Data, released: Released) -> Scores:
+    def of(cls, data: Data, released: Released) -> SchemeScores:
         """Measure a release against the truth."""
         return cls(
             _by_part(data.true, released, utility),
@@ -58,7 +58,7 @@ class Scores:
 
 
 def _by_part(
-    true: Released, released: Released, measure: Callable[[Real, Real], float]
+    true: Released, released: Released, measure: Callable[[Vector, Vector], float]
 ) -> dict[str, float]:
     return {part: measure(true[part], released[part]) for part in PARTS if part in released}
 
@@ -72,7 +72,7 @@ def _bias(data: Data, released: Released) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class Results:
+class SchemeResults:
     """Scores of every scheme, by kind of data and ε.
 
     Attributes:
@@ -83,13 +83,13 @@ class Results:
       sizes: Numbers of cells and records, and scales of the noise, by their names in section 4.
     """
 
-    scores: dict[Setting, dict[str, Scores]]
-    weights: dict[str, Scores]
+    scores: dict[Setting, dict[str, SchemeScores]]
+    weights: dict[str, SchemeScores]
     zeros: tuple[int, int]
-    examples: dict[str, list[Example]] = field(default_factory=dict)
+    examples: dict[str, list[ExampleCell]] = field(default_factory=dict)
     sizes: dict[str, float] = field(default_factory=dict)
 
-    def __call__(self, kind: str, epsilon: float, scheme: str) -> Scores:
+    def __call__(self, kind: str, epsilon: float, scheme: str) -> SchemeScores:
         """The scores of one scheme."""
         return self.scores[kind, epsilon][scheme]
 
@@ -104,26 +104,26 @@ class Results:
         return [f"{name}: {fit.shortfall}" for name, fit in fits.items() if fit.shortfall]
 
 
-def all_results(complete: Data, seed: int) -> Results:
+def all_results(complete: Data, seed: int) -> SchemeResults:
     """Run everything of section 4; on the paper's sizes this takes some minutes."""
     forms = {"with zeros": complete, "without zeros": complete.without_zeros()}
-    scores: dict[Setting, dict[str, Scores]] = {}
+    scores: dict[Setting, dict[str, SchemeScores]] = {}
     kept, examples = (0, 0), {}
     for kind, data in forms.items():
         for epsilon in EPSILONS:
-            found: dict[str, Scores] = {}
+            found: dict[str, SchemeScores] = {}
             schemes = Schemes(data, epsilon, seed)
             for name, released in schemes.all():
-                found[name] = Scores.of(data, released)
+                found[name] = SchemeScores.of(data, released)
                 if (kind, epsilon, name) == EXACT_EXAMPLE:
                     kept = zeros_kept(data, released)
                     examples = _examples(schemes, released)
             scores[kind, epsilon] = found
     weights = _weights(forms[WEIGHTED[0]], scores[WEIGHTED], seed)
-    return Results(scores, weights, kept, examples, _sizes(complete, scores))
+    return SchemeResults(scores, weights, kept, examples, _sizes(complete, scores))
 
 
-def _sizes(data: Data, scores: dict[Setting, dict[str, Scores]]) -> dict[str, float]:
+def _sizes(data: Data, scores: dict[Setting, dict[str, SchemeScores]]) -> dict[str, float]:
     """The figures of section 4 that describe the table."""
     sizes = {"records": float(data.y.sum())}
     for part, name in (
@@ -140,25 +140,25 @@ def _sizes(data: Data, scores: dict[Setting, dict[str, Scores]]) -> dict[str, fl
     return sizes
 
 
-def _examples(schemes: Schemes, released: Released) -> dict[str, list[Example]]:
+def _examples(schemes: Schemes, released: Released) -> dict[str, list[ExampleCell]]:
     rng = stream(schemes.seed, "inner frequencies, example cells")
     noisy = Released({"3-way": schemes.noisy_three})
     return example_cells(schemes.data, noisy, released, rng)
 
 
-def _weights(data: Data, known: dict[str, Scores], seed: int) -> dict[str, Scores]:
+def _weights(data: Data, known: dict[str, SchemeScores], seed: int) -> dict[str, SchemeScores]:
     """Scores by weight of the exact margins; no weight and weight alone were fitted before."""
     ends = {"0": known["3-way"], "∞": known["nothing (2-way exact)"]}
     schemes, found = Schemes(data, WEIGHTED[1], seed), {}
     for done, text in enumerate(printed.WEIGHTS, start=1):
         given = ends.get(text)
-        found[text] = given or Scores.of(data, schemes.weighted(float(text)))
+        found[text] = given or SchemeScores.of(data, schemes.weigh_margins(float(text)))
         report("weights of exact margins", done / len(printed.WEIGHTS))
     return found
 
 
 @dataclass(frozen=True)
-class Example:
+class ExampleCell:
     """One cell before and after.
 
     Attributes:
@@ -176,7 +176,7 @@ class Example:
 
 def example_cells(
     data: Data, noisy: Released, fitted: Released, rng: np.random.Generator
-) -> dict[str, list[Example]]:
+) -> dict[str, list[ExampleCell]]:
     """Cells of each part with the printed counts, or the nearest there are.
 
     Args:
@@ -185,11 +185,11 @@ def example_cells(
       fitted: What is released, by part.
       rng: Chooses among cells that are equally near.
     """
-    found: dict[str, list[Example]] = {}
+    found: dict[str, list[ExampleCell]] = {}
     for part, rows in printed.EXAMPLES.items():
         wanted = [float(original) for original, _, _ in rows]
         found[part] = [
-            Example(
+            ExampleCell(
                 _cell(data, part, place),
                 float(data.true[part][place]),
                 float(noisy[part][place]) if part in noisy else None,
@@ -200,7 +200,7 @@ def example_cells(
     return found
 
 
-def _nearest(counts: Real, wanted: list[float], rng: np.random.Generator) -> list[int]:
+def _nearest(counts: Vector, wanted: list[float], rng: np.random.Generator) -> list[int]:
     """A cell for each wanted count, none of them twice."""
     places: list[int] = []
     for count in wanted:

@@ -9,7 +9,6 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet import registry
 from discreet.assess.utility.hellinger import hellinger
@@ -21,8 +20,7 @@ from discreet.progress import report
 from discreet.protect.laplace import Laplace
 from discreet.protect.simulate import simulate
 from discreet.solve.fit import Fit
-
-Real = NDArray[np.float64]
+from discreet_studies.arrays import AnyArray, Counts, Vector
 
 PARTS = ("inner", "2-way", "3-way")
 ACCEPTED = 0.5
@@ -32,7 +30,7 @@ _NO_NOISE = 0.05  # margins without noise are met, and a coarser fit would show
 _SIGHT = 0.01  # fitted cells below this are shown as zero
 
 
-class Released(dict[str, Real]):
+class Released(dict[str, Vector]):
     """Released values of some of the parts, and in which way their fit fell short, if it did."""
 
     shortfall: str = ""
@@ -49,11 +47,11 @@ class Data:
     """
 
     axes: Sequence[Axis]
-    y: Real
+    y: Vector
     complete: Data | None = None
 
     @classmethod
-    def of(cls, design: Design, y: NDArray[np.generic]) -> Data:
+    def of(cls, design: Design, y: AnyArray) -> Data:
         """A complete table; in an experiment its codes count as declared."""
         if len(design.axes) < 4:
             raise DataError("the study needs a table of at least four variables.")
@@ -64,7 +62,7 @@ class Data:
         """The same table with its non-empty cells alone."""
         return Data(self.axes, self.y[self.y > 0], self)
 
-    def noisy(self, part: str, epsilon: float, seed: int) -> Real:
+    def noisy(self, part: str, epsilon: float, seed: int) -> Vector:
         """A part with Laplace noise; a cell has the same noise with and without empty cells."""
         if self.complete is not None:
             return self.complete.noisy(part, epsilon, seed)[self.complete.true[part] > 0]
@@ -72,7 +70,7 @@ class Data:
         design = Design.product(self.axes, names if part == "inner" else self.margins(int(part[0])))
         table = Table.from_inner(design, self.y.astype(np.int64))
         name = f"inner frequencies, {part}, {epsilon}"
-        z: Real = simulate(table, Laplace(epsilon), {}, seed=seed, name=name).z
+        z: Vector = simulate(table, Laplace(epsilon), {}, seed=seed, name=name).z
         return z
 
     def margins(self, order: int) -> list[tuple[str, ...]]:
@@ -103,45 +101,45 @@ class Data:
         return self.design(self.margins(2) + self.margins(3))
 
     @cached_property
-    def order(self) -> NDArray[np.int64]:
+    def order(self) -> Counts:
         """Number of variables of each published cell of `both`."""
         return self.both.orders
 
     @cached_property
     def true(self) -> Released:
         """The true values."""
-        return self.released(self.y)
+        return self.with_margins(self.y)
 
     @cached_property
     def from_two_way(self) -> Released:
         """What follows from the true two-way margins alone."""
-        return fitted(self, self.two, self.true["2-way"], tolerance=_NO_NOISE)
+        return fit_margins(self, self.two, self.true["2-way"], tolerance=_NO_NOISE)
 
-    def released(self, y: Real) -> Released:
+    def with_margins(self, y: Vector) -> Released:
         """Inner values with the margins that they add up to."""
         margins = {"2-way": self.two.aggregate(y), "3-way": self.three.aggregate(y)}
         return Released({"inner": y, **margins})
 
 
-def fitted(
-    data: Data, design: Design, z: Real, weights: Real | None = None, **options: Any
+def fit_margins(
+    data: Data, design: Design, z: Vector, weights: Vector | None = None, **options: Any
 ) -> Released:
     """Inner cells estimated without negative values, and their margins."""
     fitter = registry.build("fitter", "non-negative", {"tolerance": ACCEPTED, **options})
     fit: Fit = fitter(design, z, weights=weights)
-    released = data.released(fit.y)
+    released = data.with_margins(fit.y)
     if not fit.is_converged:
         reached, asked = fit.certificate.worst, fit.certificate.tolerance
         released.shortfall = f"{fit.status.name}, reached {reached:.1e} instead of {asked:.0e}"
     return released
 
 
-def utility(f: Real, g: Real) -> float:
+def utility(f: Vector, g: Vector) -> float:
     """Hellinger utility, with a sign for negative values."""
     return 1 - hellinger(f, g) / float(np.sqrt(f.sum()))
 
 
-def deviation(f: Real, g: Real) -> float:
+def deviation(f: Vector, g: Vector) -> float:
     """Mean absolute deviation."""
     return float(np.abs(f - g).mean())
 
@@ -167,10 +165,10 @@ class Schemes:
             ("inner cells", self._inner),
             ("3-way (no fitting)", lambda: Released({"3-way": noisy["3-way"]})),
             ("3-way (zero replace)", lambda: Released({"3-way": np.maximum(noisy["3-way"], 0)})),
-            ("3-way", lambda: fitted(self.data, self.data.three, noisy["3-way"])),
+            ("3-way", lambda: fit_margins(self.data, self.data.three, noisy["3-way"])),
             ("3-way (2-way exact)", self._two_way_exact),
             ("nothing (2-way exact)", lambda: self.data.from_two_way),
-            ("2-way", lambda: fitted(self.data, self.data.two, noisy["2-way"])),
+            ("2-way", lambda: fit_margins(self.data, self.data.two, noisy["2-way"])),
             ("2-way (no fitting)", lambda: Released({"2-way": noisy["2-way"]})),
             ("2-way (zero replace)", lambda: Released({"2-way": np.maximum(noisy["2-way"], 0)})),
         ]
@@ -179,19 +177,19 @@ class Schemes:
             report(f"schemes at ε = {self.epsilon}", done / len(steps))
 
     @cached_property
-    def noisy_two(self) -> Real:
+    def noisy_two(self) -> Vector:
         """Two-way margins with noise."""
         return self.data.noisy("2-way", self.epsilon, self.seed)
 
     @cached_property
-    def noisy_three(self) -> Real:
+    def noisy_three(self) -> Vector:
         """Three-way margins with noise."""
         return self.data.noisy("3-way", self.epsilon, self.seed)
 
     def _inner(self) -> Released:
-        return self.data.released(self.data.noisy("inner", self.epsilon, self.seed))
+        return self.data.with_margins(self.data.noisy("inner", self.epsilon, self.seed))
 
-    def _both(self) -> Real:
+    def _both(self) -> Vector:
         """True two-way and noisy three-way margins."""
         z = np.empty(self.data.both.n_published)
         z[self.data.order == 2] = self.data.true["2-way"]
@@ -199,12 +197,12 @@ class Schemes:
         return z
 
     def _two_way_exact(self) -> Released:
-        return fitted(self.data, self.data.both, self._both(), exact=self.data.margins(2))
+        return fit_margins(self.data, self.data.both, self._both(), exact=self.data.margins(2))
 
-    def weighted(self, weight: float) -> Released:
+    def weigh_margins(self, weight: float) -> Released:
         """Noisy three-way margins, and true two-way margins with a weight (Table 14)."""
         weights = np.where(self.data.order == 2, weight, 1.0)
-        return fitted(self.data, self.data.both, self._both(), weights)
+        return fit_margins(self.data, self.data.both, self._both(), weights)
 
 
 def zeros_kept(data: Data, released: Released) -> tuple[int, int]:

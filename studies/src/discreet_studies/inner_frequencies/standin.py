@@ -11,15 +11,12 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.design.base import Design
 from discreet.design.table import Table
 from discreet.errors import InfeasibleError
 from discreet.randomness import stream
-
-Mask = NDArray[np.bool_]
-Real = NDArray[np.float64]
+from discreet_studies.arrays import Counts, Mask, Vector
 
 _MOST_ROUNDS = 5_000
 _CHOICE = 10
@@ -27,7 +24,7 @@ _AT_ONCE = 5  # share of the gap that is swapped at once
 
 
 @dataclass(frozen=True)
-class Shape:
+class Sparsity:
     """Variables and sparsity of a table.
 
     Attributes:
@@ -59,7 +56,7 @@ class Shape:
         return Design.product(self.sizes, self.margins(order))
 
 
-LABOUR_FORCE = Shape(
+LABOUR_FORCE = Sparsity(
     sizes={"AGE": 7, "HOURREAS": 19, "ISCO1D": 12, "REFWEEK": 52, "SIZEFIRM": 6},
     skews=(0.2, 3.8, 0.2, 0.0, 0.15),
     interaction=0.3,
@@ -72,7 +69,7 @@ LABOUR_FORCE = Shape(
 """Section 4 of the paper."""
 
 
-def stand_in(shape: Shape = LABOUR_FORCE, seed: int = 1) -> Table:
+def stand_in(shape: Sparsity = LABOUR_FORCE, seed: int = 1) -> Table:
     """A table of invented records with exactly this sparsity, publishing all three-way margins.
 
     Args:
@@ -84,11 +81,11 @@ def stand_in(shape: Shape = LABOUR_FORCE, seed: int = 1) -> Table:
     rank = log_p + rng.gumbel(size=log_p.size)  # the largest are a draw without replacement
     taken = np.zeros(log_p.size, dtype=bool)
     taken[np.argpartition(-rank, shape.inner - 1)[: shape.inner]] = True
-    taken = _swapped(taken, rank, shape, rng)
+    taken = _swap_cells(taken, rank, shape, rng)
     return Table.from_inner(shape.design(3), _counts(taken, log_p, shape.records, rng))
 
 
-def _model(shape: Shape, rng: np.random.Generator) -> Real:
+def _model(shape: Sparsity, rng: np.random.Generator) -> Vector:
     """Logarithms of the cells' weights."""
     names, sizes = list(shape.sizes), list(shape.sizes.values())
     log_p = np.zeros(sizes)
@@ -102,7 +99,7 @@ def _model(shape: Shape, rng: np.random.Generator) -> Real:
     return log_p.ravel()
 
 
-def _swapped(taken: Mask, rank: Real, shape: Shape, rng: np.random.Generator) -> Mask:
+def _swap_cells(taken: Mask, rank: Vector, shape: Sparsity, rng: np.random.Generator) -> Mask:
     """Swap cells until the non-empty two-way and three-way cells are as many as wanted.
 
     While three-way cells are corrected, no swap by itself changes two-way cells; several at once
@@ -111,7 +108,7 @@ def _swapped(taken: Mask, rank: Real, shape: Shape, rng: np.random.Generator) ->
     two, three, taken = shape.design(2), shape.design(3), taken.copy()
     for _ in range(_MOST_ROUNDS):
         gaps = [
-            wanted - int(np.count_nonzero(_filled(design, taken)))
+            wanted - int(np.count_nonzero(_count_taken(design, taken)))
             for design, wanted in ((two, shape.two_way), (three, shape.three_way))
         ]
         if gaps == [0, 0]:
@@ -132,7 +129,7 @@ def _swapped(taken: Mask, rank: Real, shape: Shape, rng: np.random.Generator) ->
     )
 
 
-def _filled(design: Design, taken: Mask) -> NDArray[np.int64]:
+def _count_taken(design: Design, taken: Mask) -> Counts:
     """Number of taken cells in each published cell."""
     return np.asarray(design.aggregate(taken.astype(np.int64)))
 
@@ -146,11 +143,11 @@ def _eligible(taken: Mask, design: Design, kept: Design | None, cells: int, want
 
 def _touches(design: Design, taken: Mask, cells: int, wanted: range) -> Mask:
     """Inner cells in a wanted number of published cells that hold so many taken cells."""
-    found = design.adjoint((_filled(design, taken) == cells) * 1.0)
+    found = design.adjoint((_count_taken(design, taken) == cells) * 1.0)
     return np.asarray((found >= wanted.start) & (found < wanted.stop))
 
 
-def _among_best(rank: Real, eligible: Mask, n: int, rng: np.random.Generator) -> NDArray[np.int64]:
+def _among_best(rank: Vector, eligible: Mask, n: int, rng: np.random.Generator) -> Counts:
     """Some of the eligible cells of highest rank, at random, so that swaps do not undo others."""
     places = np.flatnonzero(eligible)
     if not len(places):
@@ -159,7 +156,7 @@ def _among_best(rank: Real, eligible: Mask, n: int, rng: np.random.Generator) ->
     return rng.permutation(best)[:n]
 
 
-def _counts(taken: Mask, log_p: Real, records: int, rng: np.random.Generator) -> NDArray[np.int64]:
+def _counts(taken: Mask, log_p: Vector, records: int, rng: np.random.Generator) -> Counts:
     """One record for each cell, and the others by the model."""
     y = taken.astype(np.int64)
     p = np.exp(log_p[taken] - log_p.max())

@@ -16,7 +16,7 @@ from discreet_studies.inner_frequencies.results import (
     EPSILONS,
     KINDS,
     WEIGHTED,
-    Results,
+    SchemeResults,
     all_results,
 )
 from discreet_studies.inner_frequencies.schemes import ACCEPTED, PARTS, Data
@@ -30,11 +30,11 @@ _PARTS = list(PARTS)
 
 def run(options: Options) -> Study:
     """Tables 2 to 7 exactly; Tables 8 to 14 on the stand-in, or on records that are given."""
-    data = _given(options) if options.data else _stand_in(options)
+    data = _read_records(options) if options.data else _stand_in(options)
     found = all_results(data, options.seed)
     is_stand_in = options.data is None
     if is_stand_in and found.shortfalls:
-        raise NotConvergedError(f"fits fell short of their tolerance: {_listed(found)}.")
+        raise NotConvergedError(f"fits fell short of their tolerance: {_list_shortfalls(found)}.")
     return Study(
         name="inner-frequencies",
         title="Releasable inner cell frequencies by post-processing protected tabular data",
@@ -59,15 +59,16 @@ _NOTES = (
 )
 
 
-def _shortfalls(found: Results) -> list[str]:
+def _shortfalls(found: SchemeResults) -> list[str]:
     if not found.shortfalls:
         return []
     return [
-        f"These fits fell short of their tolerance, and are shown as they are: {_listed(found)}."
+        "These fits fell short of their tolerance, and are shown as they are: "
+        f"{_list_shortfalls(found)}."
     ]
 
 
-def _listed(found: Results) -> str:
+def _list_shortfalls(found: SchemeResults) -> str:
     return "; ".join(found.shortfalls)
 
 
@@ -76,7 +77,7 @@ def _stand_in(options: Options) -> Data:
     return Data.of(table.design, table.y)
 
 
-def _given(options: Options) -> Data:
+def _read_records(options: Options) -> Data:
     """The records, crossed by all variables."""
     by = options.by or "*".join(LABOUR_FORCE.sizes)
     table = open_records(str(options.data)).tabulate(by)
@@ -97,7 +98,7 @@ def _about(data: Data, options: Options) -> str:
     )
 
 
-def findings(found: Results) -> Iterator[Finding]:
+def findings(found: SchemeResults) -> Iterator[Finding]:
     """The conclusions of section 4."""
     yield _fitting_helps(found, "3-way")
     yield _fitting_helps(found, "2-way")
@@ -115,7 +116,7 @@ def _settings() -> list[tuple[str, float]]:
     return [(kind, epsilon) for kind in KINDS for epsilon in EPSILONS]
 
 
-def _fitting_helps(found: Results, part: str) -> Finding:
+def _fitting_helps(found: SchemeResults, part: str) -> Finding:
     gains = []
     for kind, epsilon in _settings():
         fitted = found(kind, epsilon, part).utility[part]
@@ -124,11 +125,11 @@ def _fitting_helps(found: Results, part: str) -> Finding:
     return Finding(
         f"Fitting improves the utility of noisy {part} margins, beyond replacing negative values.",
         min(gains) > 0,
-        f"Utility fitted minus the better of no fitting and zeros: {_signed(gains)}.",
+        f"Utility fitted minus the better of no fitting and zeros: {_format_signed(gains)}.",
     )
 
 
-def _bias_of_non_negativity(found: Results) -> Finding:
+def _bias_of_non_negativity(found: SchemeResults) -> Finding:
     biases = [found(kind, epsilon, "3-way").bias for kind, epsilon in _settings()]
     return Finding(
         "Non-negative estimation makes the total too large.",
@@ -137,7 +138,7 @@ def _bias_of_non_negativity(found: Results) -> Finding:
     )
 
 
-def _exact_margins_remove_it(found: Results) -> Finding:
+def _exact_margins_remove_it(found: SchemeResults) -> Finding:
     biases = [found(kind, epsilon, "3-way (2-way exact)").bias for kind, epsilon in _settings()]
     return Finding(
         "Exact two-way margins remove the bias.",
@@ -146,7 +147,7 @@ def _exact_margins_remove_it(found: Results) -> Finding:
     )
 
 
-def _margins_before_inner_cells(found: Results) -> Finding:
+def _margins_before_inner_cells(found: SchemeResults) -> Finding:
     pairs = [
         (found("with zeros", e, "3-way").utility, found("with zeros", e, "inner cells").utility)
         for e in EPSILONS
@@ -160,7 +161,7 @@ def _margins_before_inner_cells(found: Results) -> Finding:
     )
 
 
-def _exact_margins_help(found: Results) -> Finding:
+def _exact_margins_help(found: SchemeResults) -> Finding:
     pairs = [
         (
             found(kind, e, "3-way (2-way exact)").utility["3-way"],
@@ -176,7 +177,7 @@ def _exact_margins_help(found: Results) -> Finding:
     )
 
 
-def _two_way_is_better_in_table_9(found: Results) -> Finding:
+def _two_way_is_better_in_table_9(found: SchemeResults) -> Finding:
     """The sentence names Table 9 alone; in Table 10 it must not be so."""
     gains = {
         epsilon: [
@@ -192,11 +193,11 @@ def _two_way_is_better_in_table_9(found: Results) -> Finding:
         "two-way perturbation, and in the other tables it does not.",
         min(low) > 0 > max(high),
         "Utility of three-way margins, 2-way minus 3-way perturbation, with and without zeros: "
-        f"{_signed(low)} at ε = {EPSILONS[0]}, {_signed(high)} at ε = {EPSILONS[1]}.",
+        f"{_format_signed(low)} at ε = {EPSILONS[0]}, {_format_signed(high)} at ε = {EPSILONS[1]}.",
     )
 
 
-def _inner_cells_without_zeros(found: Results) -> Finding:
+def _inner_cells_without_zeros(found: SchemeResults) -> Finding:
     inner = [found("without zeros", e, "inner cells").utility for e in EPSILONS]
     others = [found("without zeros", e, "3-way").utility for e in EPSILONS]
     return Finding(
@@ -210,7 +211,7 @@ def _inner_cells_without_zeros(found: Results) -> Finding:
     )
 
 
-def _weights_converge(found: Results) -> Finding:
+def _weights_converge(found: SchemeResults) -> Finding:
     two = [scores.deviation["2-way"] for scores in found.weights.values()][:-1]
     printed = [round(deviation, 2) for deviation in two]  # fits tell no more of heavy margins
     return Finding(
@@ -220,7 +221,7 @@ def _weights_converge(found: Results) -> Finding:
     )
 
 
-def _largest_weight(found: Results) -> Finding:
+def _largest_weight(found: SchemeResults) -> Finding:
     three = {weight: scores.deviation["3-way"] for weight, scores in found.weights.items()}
     return Finding(
         "Using 1000 as weight gave good results, but a higher weight must be avoided.",
@@ -241,11 +242,11 @@ def _numbers(values: list[float]) -> str:
     return ", ".join(f"{value:.3g}" for value in values)
 
 
-def _signed(values: list[float]) -> str:
+def _format_signed(values: list[float]) -> str:
     return ", ".join(f"{value:+.3f}" for value in values)
 
 
-def pictures(found: Results) -> tuple[Picture, ...]:
+def pictures(found: SchemeResults) -> tuple[Picture, ...]:
     """Utility of every scheme, a picture for each ε."""
     return tuple(
         Picture(
@@ -257,7 +258,7 @@ def pictures(found: Results) -> tuple[Picture, ...]:
     )
 
 
-def _dots(found: Results, epsilon: float) -> Any:
+def _dots(found: SchemeResults, epsilon: float) -> Any:
     alt = altair_module()
     rows = [
         {"scheme": scheme, "data": kind, "part": part, "utility": value}

@@ -11,18 +11,18 @@ from discreet.synthesize.from_residuals import from_residuals
 from discreet.synthesize.ipso import ipso
 from discreet.synthesize.residual_correlation import residual_correlation
 from discreet.synthesize.score_correlation import score_correlation
+from discreet_studies.arrays import Matrix
 from discreet_studies.chance import quantile
 from discreet_studies.model import Finding
 from discreet_studies.regression_microdata.judge import (
     EXACT,
     Businesses,
-    Matrix,
     correlations,
     exactly,
-    fitted,
+    fitted_values,
     gap,
-    given,
-    lost,
+    information_loss,
+    replay,
     residuals,
     unit_scores,
 )
@@ -35,10 +35,10 @@ def section_2(data: Businesses, rng: np.random.Generator, draws: int) -> Iterato
     """Information preserving statistical obfuscation."""
     Y, X = data.Y, data.X
     drawn = rng.standard_normal(Y.shape)
-    made = ipso(Y, X, rng=given(drawn)).Y
+    made = ipso(Y, X, rng=replay(drawn)).Y
     yield exactly(
         "Fitted values and the covariance matrix are preserved (2–4).",
-        {"ipso": lost(Y, X, made)},
+        {"ipso": information_loss(Y, X, made)},
     )
     yield exactly(
         "The algorithm by the Cholesky decomposition gives the same data.",
@@ -46,7 +46,7 @@ def section_2(data: Businesses, rng: np.random.Generator, draws: int) -> Iterato
     )
     yield exactly(
         "With one variable, residuals of simulated data are scaled to the same sum of squares.",
-        {"both": gap(_one_variable(Y[:, :1], X, drawn), ipso(Y[:, :1], X, rng=given(drawn)).Y)},
+        {"both": gap(_one_variable(Y[:, :1], X, drawn), ipso(Y[:, :1], X, rng=replay(drawn)).Y)},
     )
     yield _independence(data, rng, draws)
 
@@ -54,12 +54,12 @@ def section_2(data: Businesses, rng: np.random.Generator, draws: int) -> Iterato
 def _by_cholesky(Y: Matrix, X: Matrix, drawn: Matrix) -> Matrix:
     E, Es = residuals(Y, X), residuals(drawn, X)
     W, Ws = (np.linalg.cholesky(A.T @ A).T for A in (E, Es))
-    return np.asarray(fitted(Y, X) + Es @ np.linalg.inv(Ws) @ W)
+    return np.asarray(fitted_values(Y, X) + Es @ np.linalg.inv(Ws) @ W)
 
 
 def _one_variable(y: Matrix, X: Matrix, drawn: Matrix) -> Matrix:
     e, es = residuals(y, X), residuals(drawn[:, :1], X)
-    return np.asarray(fitted(y, X) + es * np.linalg.norm(e) / np.linalg.norm(es))
+    return np.asarray(fitted_values(y, X) + es * np.linalg.norm(e) / np.linalg.norm(es))
 
 
 def _independence(data: Businesses, rng: np.random.Generator, draws: int) -> Finding:
@@ -86,7 +86,7 @@ def section_3(data: Businesses, rng: np.random.Generator) -> Iterator[Finding]:
     yield _components(data, rng)
     yield _same(data, rng)
     yield _keeping(data, rng)
-    yield _rotated(data, rng)
+    yield _rotation(data, rng)
     yield _largest(data, rng)
     yield _two_roots(data, rng)
     yield _addition(data, rng)
@@ -99,7 +99,7 @@ def _variables(data: Businesses, rng: np.random.Generator) -> Finding:
     wished = float(found.details["alpha"]) * np.array(WISH)
     return exactly(
         "In (7) the correlation between original and generated residuals is controlled exactly.",
-        {"correlations": gap(reached, wished), "information": lost(Y, X, found.Y)},
+        {"correlations": gap(reached, wished), "information": information_loss(Y, X, found.Y)},
     )
 
 
@@ -110,7 +110,7 @@ def _components(data: Businesses, rng: np.random.Generator) -> Finding:
     scores = residuals(made, X) @ np.linalg.inv(W)
     differences = {
         "correlations of scores": gap(correlations(scores, T), np.array(WISH)),
-        "information": lost(Y, X, made),
+        "information": information_loss(Y, X, made),
     }
     text = "In (8) the correlation between original and generated score vectors is controlled "
     return exactly(f"{text}exactly.", differences)
@@ -118,8 +118,8 @@ def _components(data: Businesses, rng: np.random.Generator) -> Finding:
 
 def _same(data: Businesses, rng: np.random.Generator) -> Finding:
     drawn = rng.standard_normal(data.Y.shape)
-    a = residual_correlation(data.Y, data.X, SAME_WISH, rng=given(drawn)).Y
-    b = score_correlation(data.Y, data.X, SAME_WISH, rng=given(drawn)).Y
+    a = residual_correlation(data.Y, data.X, SAME_WISH, rng=replay(drawn)).Y
+    b = score_correlation(data.Y, data.X, SAME_WISH, rng=replay(drawn)).Y
     return exactly(
         "If all diagonal elements of D are equal, (7) and (8) are equivalent.", {"both": gap(a, b)}
     )
@@ -133,7 +133,7 @@ def _keeping(data: Businesses, rng: np.random.Generator) -> Finding:
     differences = {
         "kept score": gap(scores[:, 0], T[:, 0]),
         "others, correlation": float(np.abs(T[:, 1:].T @ scores[:, 1:]).max()),
-        "information": lost(Y, X, made),
+        "information": information_loss(Y, X, made),
     }
     return exactly(
         "With zeros and ones in (8) some principal components are kept and others are simulated.",
@@ -141,7 +141,7 @@ def _keeping(data: Businesses, rng: np.random.Generator) -> Finding:
     )
 
 
-def _rotated(data: Businesses, rng: np.random.Generator) -> Finding:
+def _rotation(data: Businesses, rng: np.random.Generator) -> Finding:
     Y, X = data.Y, data.X
     turn = np.linalg.qr(rng.standard_normal((3, 3)))[0]
     made = score_correlation(Y, X, WISH, rng=rng, rotation=turn).Y
@@ -151,7 +151,7 @@ def _rotated(data: Businesses, rng: np.random.Generator) -> Finding:
     nearest = min(gap(each, np.array(WISH)) for each in found)
     return exactly(
         "Components may be rotated; the correlations are then those of rotated components.",
-        {"correlations": nearest, "information": lost(Y, X, made)},
+        {"correlations": nearest, "information": information_loss(Y, X, made)},
     )
 
 
@@ -178,7 +178,7 @@ def _is_feasible(data: Businesses, rng: np.random.Generator, alpha: float) -> bo
         made = residual_correlation(data.Y, data.X, WISH, rng=rng, alpha=alpha).Y
     except InfeasibleError:
         return False
-    return lost(data.Y, data.X, made) <= EXACT
+    return information_loss(data.Y, data.X, made) <= EXACT
 
 
 def _two_roots(data: Businesses, rng: np.random.Generator) -> Finding:
@@ -187,7 +187,7 @@ def _two_roots(data: Businesses, rng: np.random.Generator) -> Finding:
     for root in ("cholesky", "eigen"):
         made = residual_correlation(Y, X, WISH, rng=rng, alpha=0.3, root=root).Y
         reached = correlations(residuals(made, X), residuals(Y, X))
-        gaps = lost(Y, X, made), gap(reached, 0.3 * np.array(WISH))
+        gaps = information_loss(Y, X, made), gap(reached, 0.3 * np.array(WISH))
         differences[root] = max(gaps)
     return exactly("C may be found by the Cholesky or by the eigen decomposition.", differences)
 
@@ -200,7 +200,7 @@ def _addition(data: Businesses, rng: np.random.Generator) -> Finding:
     added = residuals(made, X) - residuals(other, X)
     size = np.linalg.norm(residuals(other, X), axis=0) * np.linalg.norm(added, axis=0)
     differences = {
-        "information": lost(Y, X, made),
+        "information": information_loss(Y, X, made),
         "addition along the residuals": float(
             np.abs(residuals(other, X).T @ added / size[:, None]).max()
         ),

@@ -10,21 +10,20 @@ import numpy as np
 from discreet.errors import InfeasibleError
 from discreet.synthesize.hybrid import hybrid
 from discreet.synthesize.ipso import ipso
+from discreet_studies.arrays import Counts, Matrix
 from discreet_studies.model import Finding
 from discreet_studies.regression_microdata.judge import (
     DIFFERENT,
     EXACT,
     Businesses,
-    Labels,
-    Matrix,
     by_label,
     coefficients,
     exactly,
-    fitted,
+    fitted_values,
     gap,
-    given,
-    lost,
+    information_loss,
     moment_gap,
+    replay,
     residuals,
 )
 
@@ -55,10 +54,10 @@ def _within(data: Businesses, rng: np.random.Generator) -> Finding:
     """MHa with the number of employees crossed with clusters."""
     X = data.X[:, [0, -1]]
     made = hybrid(data.Y, X, None, data.clusters, rng=rng).Y
-    local = max(lost(data.Y[r], X[r], made[r]) for r in by_label(data.clusters))
+    local = max(information_loss(data.Y[r], X[r], made[r]) for r in by_label(data.clusters))
     return exactly(
         "MHa preserves fits and covariances within each cluster, and thereby overall.",
-        {"within clusters": local, "overall": lost(data.Y, X, made)},
+        {"within clusters": local, "overall": information_loss(data.Y, X, made)},
     )
 
 
@@ -69,7 +68,7 @@ def _with_indicators(data: Businesses, rng: np.random.Generator) -> Finding:
         "MHb preserves sums within clusters, overall fits and the overall covariance matrix, but "
         "not the covariances within clusters.",
         data,
-        lost(data.Y, X, made),
+        information_loss(data.Y, X, made),
         made,
     )
 
@@ -79,12 +78,14 @@ def _crossed_indicators(data: Businesses, rng: np.random.Generator) -> Finding:
     X = np.hstack([marks, marks * data.employees])
     made = ipso(data.Y, X, rng=rng).Y
     text = "With all x-variables crossed with clusters, MHb preserves all fits within clusters, "
-    return _overall_only(f"{text}but not the covariances.", data, lost(data.Y, X, made), made)
+    return _overall_only(
+        f"{text}but not the covariances.", data, information_loss(data.Y, X, made), made
+    )
 
 
 def _overall_only(text: str, data: Businesses, overall: float, made: Matrix) -> Finding:
     """What is preserved overall, and must not be in each cluster."""
-    local = min(moment_gap(*_centred(made, data.Y, r)) for r in by_label(data.clusters))
+    local = min(moment_gap(*_centre(made, data.Y, r)) for r in by_label(data.clusters))
     return Finding(
         text,
         bool(overall <= EXACT and local > DIFFERENT),
@@ -93,19 +94,19 @@ def _overall_only(text: str, data: Businesses, overall: float, made: Matrix) -> 
     )
 
 
-def _centred(made: Matrix, Y: Matrix, rows: Any) -> tuple[Matrix, Matrix]:
+def _centre(made: Matrix, Y: Matrix, rows: Any) -> tuple[Matrix, Matrix]:
     return made[rows] - made[rows].mean(axis=0), Y[rows] - Y[rows].mean(axis=0)
 
 
-def parts(Y: Matrix, XA: Matrix, XB: Matrix, clusters: Labels) -> Parts:
+def parts(Y: Matrix, XA: Matrix, XB: Matrix, clusters: Counts) -> Parts:
     """The four parts of equation 19, by regressions within each cluster."""
     found = {name: np.zeros_like(Y) for name in ("Y1", "Y2ext")}
     X2 = np.zeros_like(XB)
     for rows in by_label(clusters):
-        found["Y1"][rows] = fitted(Y[rows], XA[rows])
+        found["Y1"][rows] = fitted_values(Y[rows], XA[rows])
         X2[rows] = residuals(XB[rows], XA[rows])
-        found["Y2ext"][rows] = fitted(Y[rows], X2[rows])
-    Y2 = fitted(Y, X2)
+        found["Y2ext"][rows] = fitted_values(Y[rows], X2[rows])
+    Y2 = fitted_values(Y, X2)
     E4 = Y - found["Y1"] - found["Y2ext"]
     return {"Y1": found["Y1"], "Y2": Y2, "E3": found["Y2ext"] - Y2, "E4": E4}
 
@@ -144,10 +145,10 @@ def _main(data: Businesses, rng: np.random.Generator) -> Finding:
 
 def _without_shared(data: Businesses, rng: np.random.Generator) -> Finding:
     drawn = rng.standard_normal(data.Y.shape)
-    made = hybrid(data.Y, data.constant, None, data.clusters, rng=given(drawn)).Y
+    made = hybrid(data.Y, data.constant, None, data.clusters, rng=replay(drawn)).Y
     alone = np.empty_like(made)
     for r in by_label(data.clusters):
-        alone[r] = ipso(data.Y[r], data.constant[r], rng=given(drawn[r])).Y
+        alone[r] = ipso(data.Y[r], data.constant[r], rng=replay(drawn[r])).Y
     return exactly(
         "If X_B is empty, the main algorithm simplifies to IPSO within each cluster.",
         {"both": gap(made, alone)},
@@ -155,7 +156,7 @@ def _without_shared(data: Businesses, rng: np.random.Generator) -> Finding:
 
 
 def _variant(
-    data: Businesses, rng: np.random.Generator, variant: Any, labels: Labels
+    data: Businesses, rng: np.random.Generator, variant: Any, labels: Counts
 ) -> tuple[Matrix, dict[str, float], Matrix]:
     """Made data, what modifications preserve, and the slopes within each cluster."""
     Y, X = data.Y, data.X[:, [0, -1]]
@@ -164,7 +165,7 @@ def _variant(
     E, new = residuals(Y, marks), residuals(made, marks)
     rows = by_label(labels)
     kept = {
-        "fits": gap(fitted(made, marks), fitted(Y, marks)),
+        "fits": gap(fitted_values(made, marks), fitted_values(Y, marks)),
         "residual covariances in clusters": max(moment_gap(new[r], E[r]) for r in rows),
     }
     slopes = np.array([coefficients(made[r], X[r])[1] for r in rows])
@@ -199,12 +200,12 @@ def _variant_c(data: Businesses, rng: np.random.Generator) -> Finding:
     model = data.constant, data.employees, data.clusters
     drawn = rng.standard_normal(data.Y.shape)
     try:
-        hybrid(data.Y, *model, rng=given(drawn), variant="b")
+        hybrid(data.Y, *model, rng=replay(drawn), variant="b")
         impossible = False
     except InfeasibleError:
         impossible = True
-    alpha = float(hybrid(data.Y, *model, rng=given(drawn), variant="c").details["alpha"])
-    made, kept, _ = _variant(data, given(drawn), "c", data.clusters)
+    alpha = float(hybrid(data.Y, *model, rng=replay(drawn), variant="c").details["alpha"])
+    made, kept, _ = _variant(data, replay(drawn), "c", data.clusters)
     room = _least_room(parts(data.Y, *model), parts(made, *model)["E3"], data.clusters)
     found = exactly(
         "Where C cannot be found in b, c has a solution with the largest α that is feasible in "
@@ -217,7 +218,7 @@ def _variant_c(data: Businesses, rng: np.random.Generator) -> Finding:
     return Finding(found.text, bool(holds), evidence)
 
 
-def _least_room(before: Parts, between: Matrix, clusters: Labels) -> float:
+def _least_room(before: Parts, between: Matrix, clusters: Counts) -> float:
     """Smallest share of a cluster's covariance that its synthetic Ê3 leaves in any direction."""
     E = before["E3"] + before["E4"]
     taken = (np.linalg.solve(E[r].T @ E[r], between[r].T @ between[r]) for r in by_label(clusters))
@@ -232,7 +233,10 @@ def _groups(data: Businesses, rng: np.random.Generator) -> Finding:
     X = np.hstack([marks, np.eye(data.size_class.max() + 1)[data.size_class] * data.employees])
     return exactly(
         "With modification d relations to X_B are preserved within each group of clusters.",
-        {"fits": gap(fitted(made, X), fitted(data.Y, X)), "information": lost(data.Y, X, made)},
+        {
+            "fits": gap(fitted_values(made, X), fitted_values(data.Y, X)),
+            "information": information_loss(data.Y, X, made),
+        },
     )
 
 
@@ -240,7 +244,7 @@ def _pieces(data: Businesses, rng: np.random.Generator) -> Finding:
     """Modification e: size classes are the clusters, and microaggregation clusters their pieces."""
     X = data.X[:, [0, -1]]
     made = hybrid(data.Y, X, None, data.size_class, pieces=data.clusters, rng=rng).Y
-    local = max(lost(data.Y[r], X[r], made[r]) for r in by_label(data.size_class))
+    local = max(information_loss(data.Y[r], X[r], made[r]) for r in by_label(data.size_class))
     means = [(made[r].mean(axis=0), data.Y[r].mean(axis=0)) for r in by_label(data.clusters)]
     text = "With modification e covariances and fits are preserved within clusters, and means "
     differences = {"clusters": local, "means of pieces": max(gap(a, b) for a, b in means)}

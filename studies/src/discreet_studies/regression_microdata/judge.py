@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet_studies.arrays import Counts, Matrix
 from discreet_studies.model import Finding
-
-Matrix = NDArray[np.float64]
 
 EXACT = 1e-10
 """Largest relative difference of what is said to be exact."""
@@ -23,10 +21,8 @@ CLUSTER = 12
 WIDE = (60, 40)
 REGIONS = 4
 
-Labels = NDArray[np.int64]
 
-
-class Given:
+class ReplayedDraws:
     """A generator that hands out given numbers as its standard normal draws."""
 
     def __init__(self, draws: Matrix) -> None:
@@ -37,9 +33,9 @@ class Given:
         return self.draws[: shape[0], : shape[1]].copy()
 
 
-def given(draws: Matrix) -> Any:
+def replay(draws: Matrix) -> Any:
     """The draws in the place of a generator."""
-    return Given(draws)
+    return ReplayedDraws(draws)
 
 
 def gap(a: Matrix, b: Matrix) -> float:
@@ -47,7 +43,7 @@ def gap(a: Matrix, b: Matrix) -> float:
     return float(np.abs(a - b).max() / max(np.abs(b).max(), np.finfo(float).tiny))
 
 
-def fitted(Y: Matrix, X: Matrix) -> Matrix:
+def fitted_values(Y: Matrix, X: Matrix) -> Matrix:
     """Fitted values of a regression."""
     return np.asarray(X @ np.linalg.lstsq(X, Y, rcond=None)[0])
 
@@ -59,10 +55,10 @@ def coefficients(Y: Matrix, X: Matrix) -> Matrix:
 
 def residuals(Y: Matrix, X: Matrix) -> Matrix:
     """Residuals of a regression."""
-    return Y - fitted(Y, X)
+    return Y - fitted_values(Y, X)
 
 
-def lost(Y: Matrix, X: Matrix, made: Matrix) -> float:
+def information_loss(Y: Matrix, X: Matrix, made: Matrix) -> float:
     """Largest relative difference of fits and second moments, columns scaled to length one."""
     x, y = np.linalg.norm(X, axis=0), np.linalg.norm(Y, axis=0)
     fits = np.abs((X / x).T @ ((made - Y) / y)).max()
@@ -95,7 +91,7 @@ def complement(A: Matrix) -> Matrix:
     return np.asarray(Q[:, A.shape[1] :])
 
 
-def by_label(labels: NDArray[np.int64]) -> Iterable[NDArray[np.intp]]:
+def by_label(labels: Counts) -> Iterable[Counts]:
     """The rows of each label."""
     return [np.flatnonzero(labels == label) for label in np.unique(labels)]
 
@@ -120,8 +116,8 @@ class Businesses:
 
     Y: Matrix
     X: Matrix
-    size_class: Labels
-    clusters: Labels
+    size_class: Counts
+    clusters: Counts
 
     @property
     def constant(self) -> Matrix:

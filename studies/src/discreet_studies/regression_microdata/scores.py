@@ -11,18 +11,18 @@ import numpy as np
 from discreet.synthesize.from_residuals import from_residuals
 from discreet.synthesize.ipso import ipso
 from discreet.synthesize.romm import romm
+from discreet_studies.arrays import Matrix
 from discreet_studies.chance import orders
 from discreet_studies.model import Finding
 from discreet_studies.regression_microdata.judge import (
     Businesses,
-    Matrix,
     complement,
     exactly,
-    fitted,
+    fitted_values,
     gap,
-    given,
-    lost,
+    information_loss,
     many_amounts,
+    replay,
     residuals,
     unit_scores,
 )
@@ -67,7 +67,7 @@ def section_4(data: Businesses, rng: np.random.Generator) -> Iterator[Finding]:
     other = np.exp(rng.standard_normal(Y.shape))
     yield exactly(
         "Scores of any other data preserve the information (11, 12).",
-        {"information": lost(Y, X, from_residuals(Y, X, other, rng=rng).Y)},
+        {"information": information_loss(Y, X, from_residuals(Y, X, other, rng=rng).Y)},
     )
     yield _correction(data, rng)
     yield _instability(data, rng)
@@ -88,7 +88,7 @@ def _correction(data: Businesses, rng: np.random.Generator) -> Finding:
         "them.",
         all(b < 0.2 * a for a, b in pairwise(scaled)),
         "Largest correction, in standard deviations, for noise of "
-        f"{_listed(_NEAR)}: {_listed(scaled)}.",
+        f"{_format_list(_NEAR)}: {_format_list(scaled)}.",
     )
 
 
@@ -96,7 +96,7 @@ def _instability(data: Businesses, rng: np.random.Generator) -> Finding:
     """Residuals whose principal components are equally large, and nearly the same other data."""
     X = data.X
     T = unit_scores(residuals(rng.standard_normal(data.Y.shape), X))[0]
-    Y = fitted(data.Y, X) + T * np.sqrt(len(T))
+    Y = fitted_values(data.Y, X) + T * np.sqrt(len(T))
     other = Y + 1e-6 * rng.standard_normal(Y.shape)
     near, far = (
         float(np.abs(from_residuals(Y, X, other, rng=rng, how=how).Y - Y).max())
@@ -117,12 +117,12 @@ def _mixture(data: Businesses, rng: np.random.Generator) -> Finding:
     shares = (0.5, 0.9, 0.99, 1.0)
     distances = []
     for share in shares:
-        made = from_residuals(Y, X, rng=given(drawn), share=share).Y
+        made = from_residuals(Y, X, rng=replay(drawn), share=share).Y
         distances.append(float(np.linalg.norm(made - Y) / np.linalg.norm(E)))
     return Finding(
         "When all diagonal elements in (13) are close to one, the data are close to the original.",
         all(b < a for a, b in pairwise(distances)) and distances[-1] < 1e-10,
-        f"Distance relative to the residuals at {_listed(shares)}: {_listed(distances)}.",
+        f"Distance relative to the residuals at {_format_list(shares)}: {_format_list(distances)}.",
     )
 
 
@@ -158,18 +158,18 @@ def _without_the_matrix(data: Businesses, rng: np.random.Generator) -> Finding:
     differences = {}
     for size in LAMBDAS:
         start = np.eye(basis.shape[1])[:, : T.shape[1]] + size * basis.T @ H
-        explicit = fitted(Y, X) + basis @ unit_scores(start)[0] @ W
-        differences[f"λ = {size:g}"] = gap(romm(Y, X, size, rng=given(H)).Y, explicit)
+        explicit = fitted_values(Y, X) + basis @ unit_scores(start)[0] @ W
+        differences[f"λ = {size:g}"] = gap(romm(Y, X, size, rng=replay(H)).Y, explicit)
     text = "Masking by (17) is the method by the orthogonal matrix (15), without forming it."
     return exactly(text, differences)
 
 
 def _both_ends(data: Businesses, rng: np.random.Generator) -> Finding:
     H = rng.standard_normal(data.Y.shape)
-    none, all_ = (romm(data.Y, data.X, size, rng=given(H)).Y for size in (0.0, 1e14))
+    none, all_ = (romm(data.Y, data.X, size, rng=replay(H)).Y for size in (0.0, 1e14))
     return exactly(
         "With λ = 0 the data are unchanged, and with λ → ∞ the method is IPSO.",
-        {"λ = 0": gap(none, data.Y), "λ = 1e14": gap(all_, ipso(data.Y, data.X, rng=given(H)).Y)},
+        {"λ = 0": gap(none, data.Y), "λ = 1e14": gap(all_, ipso(data.Y, data.X, rng=replay(H)).Y)},
     )
 
 
@@ -185,5 +185,5 @@ def _sequential(similar: Similarity) -> Finding:
     )
 
 
-def _listed(values: tuple[float, ...] | list[float]) -> str:
+def _format_list(values: tuple[float, ...] | list[float]) -> str:
     return ", ".join(f"{value:.2g}" for value in values)

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.assess.risk.entropy import entropy_risk
 from discreet.assess.utility.hellinger import hellinger
@@ -30,9 +29,7 @@ from discreet.protect.simulate import simulate as simulate_method
 from discreet.protect.weights import by_cell, by_mean
 from discreet.randomness import stream
 from discreet.release.inference.chi_square import chi_square_test
-
-Real = NDArray[np.float64]
-Whole = NDArray[np.int64]
+from discreet_studies.arrays import AnyArray, Counts, Vector
 
 SIDE = 7
 INTERCEPT = 6.5
@@ -86,9 +83,9 @@ class Measured:
 class Simulation:
     """All replications of one kind of table: by name of the release, then by measure."""
 
-    releases: dict[str, dict[str, Real]]
+    releases: dict[str, dict[str, Vector]]
 
-    def __call__(self, name: str, measure: str) -> Real:
+    def __call__(self, name: str, measure: str) -> Vector:
         """The values of one measure, one for each replication."""
         return self.releases[name][measure]
 
@@ -106,18 +103,18 @@ def simulate(kind: str, replicates: int, seed: int) -> Simulation:
     for done in range(replicates):
         people = population(rng, ASSOCIATION[kind])
         n = np.maximum(np.rint(people / rng.uniform(*WEIGHTS, people.size)), 1).astype(np.int64)
-        for name, measured in _released(people, n, seed, f"{kind} {done}"):
+        for name, measured in _releases(people, n, seed, f"{kind} {done}"):
             drawn.setdefault(name, []).append(measured)
         report(f"{kind} tables", (done + 1) / replicates)
     return Simulation({name: _columns(listed) for name, listed in drawn.items()})
 
 
-def _columns(listed: list[Measured]) -> dict[str, Real]:
+def _columns(listed: list[Measured]) -> dict[str, Vector]:
     names = Measured.__dataclass_fields__
     return {name: np.array([getattr(m, name) for m in listed]) for name in names}
 
 
-def _released(people: Whole, n: Whole, seed: int, name: str) -> Iterator[tuple[str, Measured]]:
+def _releases(people: Counts, n: Counts, seed: int, name: str) -> Iterator[tuple[str, Measured]]:
     """The sample counts and the weighted counts, true and perturbed."""
     weighted, average = people.astype(np.float64), mean_weight(people, n)
     table = Table.from_inner(_INNER, n).rekeyed(stream(seed, f"three approaches, keys, {name}"))
@@ -126,12 +123,15 @@ def _released(people: Whole, n: Whole, seed: int, name: str) -> Iterator[tuple[s
     for method, chosen in METHODS.items():
         p = simulate_method(table, chosen, {}, seed=seed, name=f"{name} {method}").z - n
         yield method, Measured(**_distances(n, n + p), likely=_likely(method, n))
-        yield f"{method} Avg", _weighted(weighted, by_mean(weighted, p, average))
+        yield f"{method} Avg", _measure_weighted(weighted, by_mean(weighted, p, average))
         if method != "DP":
-            yield f"{method} Avg cell", _weighted(weighted, by_cell(weighted, n, p, average))
+            yield (
+                f"{method} Avg cell",
+                _measure_weighted(weighted, by_cell(weighted, n, p, average)),
+            )
 
 
-def population(rng: np.random.Generator, association: float) -> Whole:
+def population(rng: np.random.Generator, association: float) -> Counts:
     """Step 1: a table of Poisson counts with row, column and interaction effects."""
     alpha = rng.uniform(-EFFECT, EFFECT, (SIDE, 1))
     beta = rng.uniform(-EFFECT, EFFECT, (1, SIDE))
@@ -173,12 +173,12 @@ def _moments(e: float) -> tuple[float, float]:
     return math.sinh(e) / e, math.sinh(2 * e) / (2 * e)
 
 
-def mean_weight(people: Whole, n: Whole) -> float:
+def mean_weight(people: Counts, n: Counts) -> float:
     """The overall average weight: the mean over cells of the weights in them."""
     return float((people / n).mean())
 
 
-def law(method: str, n: Whole) -> TransitionMatrix:
+def law(method: str, n: Counts) -> TransitionMatrix:
     """The law of a method's noise on these counts."""
     chosen = METHODS[method]
     if isinstance(chosen, DiscreteLaplace):
@@ -186,13 +186,13 @@ def law(method: str, n: Whole) -> TransitionMatrix:
     return chosen.matrix_for(n) if isinstance(chosen, Pram) else chosen.law
 
 
-def _likely(method: str, n: Whole) -> float:
+def _likely(method: str, n: Counts) -> float:
     matrix = law(method, n)
     stays = matrix.law[matrix.row_of(n), matrix.deviations.tolist().index(0)]
     return 100 * float(1 - stays.mean())
 
 
-def _distances(f: NDArray[np.generic], g: NDArray[np.generic]) -> dict[str, float]:
+def _distances(f: AnyArray, g: AnyArray) -> dict[str, float]:
     total, true = float(g.sum()), float(f.sum())
     return {
         "total": total,
@@ -202,11 +202,11 @@ def _distances(f: NDArray[np.generic], g: NDArray[np.generic]) -> dict[str, floa
     }
 
 
-def _test(g: Real) -> dict[str, float]:
+def _test(g: Vector) -> dict[str, float]:
     """The test of independence."""
     test = chi_square_test(g.reshape(SIDE, SIDE))
     return {"chi_square": test.statistic, "p_value": test.p_value}
 
 
-def _weighted(f: Real, g: Real) -> Measured:
+def _measure_weighted(f: Vector, g: Vector) -> Measured:
     return Measured(**_distances(f, g), **_test(g), risk=entropy_risk(f, g))

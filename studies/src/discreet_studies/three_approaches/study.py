@@ -59,29 +59,29 @@ def run(options: Options) -> Study:
 
 def findings(dependent: Simulation, independent: Simulation) -> Iterator[Finding]:
     """The conclusions of sections 3.5 and 4."""
-    yield _ordered(
+    yield _order_finding(
         "DP preserves totals best, with the smallest percent differences.",
         dependent,
         "difference",
         [("DP", "PRAM"), ("DP", "Q")],
     )
-    yield _ordered(
+    yield _order_finding(
         "DP has smaller Hellinger distances than PRAM and Q, so the highest utility.",
         dependent,
         "distance",
         [_RELEASED],
     )
-    yield _ordered(
+    yield _order_finding(
         "DP has the highest risk measure, Q the lowest.", dependent, "risk", [_RELEASED[::-1]]
     )
-    yield _ordered(
+    yield _order_finding(
         "Adjusting by the overall average weight gives smaller distances than by the cell's.",
         dependent,
         "distance",
         [("PRAM Avg", "PRAM Avg cell"), ("Q Avg", "Q Avg cell")],
     )
     yield _dependence_is_seen(dependent)
-    yield _ordered(
+    yield _order_finding(
         "With independent attributes perturbation increases the chi-square statistic, DP least, "
         "then PRAM, then Q.",
         independent,
@@ -91,7 +91,9 @@ def findings(dependent: Simulation, independent: Simulation) -> Iterator[Finding
     yield _wrong_decisions(independent)
 
 
-def _ordered(text: str, found: Simulation, measure: str, chains: list[tuple[str, ...]]) -> Finding:
+def _order_finding(
+    text: str, found: Simulation, measure: str, chains: list[tuple[str, ...]]
+) -> Finding:
     """Means of a measure that increase along each chain of releases, draw by draw."""
     holds, shown = orders([found(name, measure) for name in chain] for chain in chains)
     names = dict.fromkeys(name for chain in chains for name in chain)

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 from discreet.noise import discrete_laplace, drop_add, laplace_law, large_table, pram, small_table
 from discreet.noise.matrix import TransitionMatrix
-from discreet_studies.chance import quantile, simulated
+from discreet_studies.arrays import Vector
+from discreet_studies.chance import mean_and_spread, quantile
 from discreet_studies.model import (
     Figure,
     Known,
@@ -27,7 +28,6 @@ from discreet_studies.three_approaches.simulation import (
     SIDE,
     WEIGHTS,
     Law,
-    Real,
     Simulation,
     expected_sample,
     expected_total,
@@ -100,7 +100,7 @@ def law_tables() -> tuple[PrintedTable, ...]:
     )
 
 
-def _matrix(title: str, caption: str, text: str, matrix: Real) -> PrintedTable:
+def _matrix(title: str, caption: str, text: str, matrix: Vector) -> PrintedTable:
     columns = [str(j) for j in range(len(matrix))]
     found = grid(
         by_row(text),
@@ -162,7 +162,7 @@ def risk_table(simulations: dict[str, Simulation]) -> PrintedTable:
     """Table 4: what the mechanisms promise, how many cells move, and the risk measure."""
     figures = [
         *_parameters(),
-        *_changed(simulations),
+        *_change_figures(simulations),
         *_risk(simulations),
     ]
     agreement = (
@@ -194,7 +194,7 @@ def _at_one(matrix: TransitionMatrix) -> tuple[float, float]:
     return max(p.epsilon for p in pairs), max(p.delta for p in pairs if p.first == 1)
 
 
-def _changed(simulations: dict[str, Simulation]) -> Iterator[Figure]:
+def _change_figures(simulations: dict[str, Simulation]) -> Iterator[Figure]:
     """Our side is the expectation given the counts, so that chance moves the paper's side alone."""
     for kind, texts in printed.CHANGED.items():
         for name, text in zip(METHODS, texts, strict=True):
@@ -204,14 +204,14 @@ def _changed(simulations: dict[str, Simulation]) -> Iterator[Figure]:
             yield Figure(f"percent perturbed, {kind}", name, text, likely.mean(), tolerance)
 
 
-def _sd(values: Real) -> float:
+def _sd(values: Vector) -> float:
     return float(values.std(ddof=1))
 
 
 def _risk(simulations: dict[str, Simulation]) -> Iterator[Figure]:
     for kind, texts in printed.RISK.items():
         for name, text in zip(METHODS, texts, strict=True):
-            mean, spread = simulated(simulations[kind](f"{name} Avg", "risk"), REPLICATES)
+            mean, spread = mean_and_spread(simulations[kind](f"{name} Avg", "risk"), REPLICATES)
             tolerance = as_printed(text) + spread + _UNEVEN * (1 - float(text))
             is_misprint = (kind, name) == ("independent", "Q")
             known = Known(0.9754, tolerance, _MISPRINT) if is_misprint else None
@@ -223,7 +223,7 @@ def utility_table(simulations: dict[str, Simulation]) -> PrintedTable:
     figures = [
         figure
         for kind in printed.TOTALS
-        for figure in (*_originals(kind), *_perturbed(kind, simulations[kind]))
+        for figure in (*_originals(kind), *_perturbation_figures(kind, simulations[kind]))
     ]
     agreement = (
         "Totals of true tables are expectations by the law, and agree within "
@@ -249,13 +249,13 @@ def _originals(kind: str) -> Iterator[Figure]:
         yield Figure(f"{kind}, {name}", "standard error", error, own, tolerance)
 
 
-def _perturbed(kind: str, found: Simulation) -> Iterator[Figure]:
+def _perturbation_figures(kind: str, found: Simulation) -> Iterator[Figure]:
     for name, (mean, error, difference, distance) in printed.TOTALS[kind].items():
         if not difference:
             true, sample = name, ""
             continue
         row, base = f"{kind}, {name}", printed.TOTALS[kind][true]
-        yield _shifted(row, mean, base[0], found(name, "total") - found(true, "total"))
+        yield _shift_mean(row, mean, base[0], found(name, "total") - found(true, "total"))
         yield _spread(row, error, base[1], found(name, "total"), found(true, "total"))
         sample = name.split()[0] if true != "Original" else ""
         for place, column, measure, text in (
@@ -265,32 +265,34 @@ def _perturbed(kind: str, found: Simulation) -> Iterator[Figure]:
             values = found(name, measure)
             if sample:
                 of = printed.TOTALS[kind][sample][place]
-                yield _scaled(row, column, text, of, values, found(sample, measure))
+                yield _scale_measure(row, column, text, of, values, found(sample, measure))
             else:
-                value, spread = simulated(values, REPLICATES)
+                value, spread = mean_and_spread(values, REPLICATES)
                 spread *= max(1.0, float(text) / value)  # it grows with the value
                 tolerance = as_printed(text) + spread + _UNEVEN * float(text)
                 yield Figure(row, column, text, value, tolerance)
 
 
-def _shifted(row: str, text: str, base: str, changes: Real) -> Figure:
+def _shift_mean(row: str, text: str, base: str, changes: Vector) -> Figure:
     """A mean: the printed one of the true tables plus our mean change."""
-    change, spread = simulated(changes, REPLICATES)
+    change, spread = mean_and_spread(changes, REPLICATES)
     tolerance = as_printed(text) + as_printed(base) + spread
     return Figure(row, "mean", text, float(base) + change, tolerance)
 
 
-def _spread(row: str, text: str, base: str, totals: Real, true: Real) -> Figure:
+def _spread(row: str, text: str, base: str, totals: Vector, true: Vector) -> Figure:
     """A standard error: the printed one of the true tables times our ratio."""
     error = _sd(totals - true) / _sd(true) * math.sqrt(1 / len(true) + 1 / REPLICATES)
     tolerance = as_printed(text) + as_printed(base) + quantile(len(true)) * error * float(base)
     return Figure(row, "standard error", text, float(base) * _sd(totals) / _sd(true), tolerance)
 
 
-def _scaled(row: str, column: str, text: str, base: str, values: Real, of: Real) -> Figure:
+def _scale_measure(
+    row: str, column: str, text: str, base: str, values: Vector, of: Vector
+) -> Figure:
     """A measure of weighted counts: the printed one of the sample counts times our ratio."""
     ratio = float(values.mean() / of.mean())
-    _, spread = simulated(values - ratio * of, REPLICATES)
+    _, spread = mean_and_spread(values - ratio * of, REPLICATES)
     rounding = as_printed(text) + ratio * as_printed(base)
     tolerance = rounding + spread + _AVERAGE * float(text)
     return Figure(row, column, text, float(base) * ratio, tolerance)
