@@ -10,8 +10,6 @@ from discreet.errors import DataError, InfeasibleError, NotConvergedError
 from discreet.randomness import stream
 from discreet_studies.catalogue import run_study
 from discreet_studies.inner_frequencies import standin
-from discreet_studies.inner_frequencies.example import small_tables
-from discreet_studies.inner_frequencies.large import _examples
 from discreet_studies.inner_frequencies.results import (
     EPSILONS,
     KINDS,
@@ -23,6 +21,7 @@ from discreet_studies.inner_frequencies.results import (
 from discreet_studies.inner_frequencies.schemes import Data, utility, zeros_kept
 from discreet_studies.inner_frequencies.standin import LABOUR_FORCE, Sparsity, stand_in
 from discreet_studies.inner_frequencies.study import _exact_margins_remove_it
+from discreet_studies.inner_frequencies.tables import _examples, small_tables
 from discreet_studies.model import Options, Outcome, Verdict
 
 SMALL = Sparsity(

@@ -9,7 +9,8 @@ from discreet.synthesize.romm import romm
 from discreet.synthesize.synthesis import Synthesis
 from discreet_studies.catalogue import run_study
 from discreet_studies.model import Options, Outcome
-from discreet_studies.regression_microdata import basic, clusters, scores
+from discreet_studies.regression_microdata import clusters
+from discreet_studies.regression_microdata import sections_2_to_5 as sections
 from discreet_studies.regression_microdata.judge import (
     CLUSTER,
     N,
@@ -61,24 +62,24 @@ def test_residuals_that_lose_a_thousandth_of_their_size_are_noticed(monkeypatch)
     def shrunk(Y, X, *, rng):
         return Synthesis(fitted_values(Y, X) + 0.999 * residuals(ipso(Y, X, rng=rng).Y, X))
 
-    monkeypatch.setattr(basic, "ipso", shrunk)
-    found = outcome(basic.section_2, 20)
+    monkeypatch.setattr(sections, "ipso", shrunk)
+    found = outcome(sections.section_2, 20)
     assert any("covariance matrix are preserved" in text for text in found)
 
 
 def test_data_that_stay_near_the_original_are_not_independent_of_it(monkeypatch):
-    monkeypatch.setattr(basic, "ipso", lambda Y, X, *, rng: romm(Y, X, 0.2, rng=rng))
-    assert any("are independent" in text for text in outcome(basic.section_2, 20))
+    monkeypatch.setattr(sections, "ipso", lambda Y, X, *, rng: romm(Y, X, 0.2, rng=rng))
+    assert any("are independent" in text for text in outcome(sections.section_2, 20))
 
 
 def test_masking_with_another_size_is_noticed(monkeypatch):
     def larger(Y, X, lambda_, *, rng):
         return romm(Y, X, 1.001 * lambda_, rng=rng)
 
-    similar = scores.similarity(np.random.default_rng(1), 20)
-    assert outcome(scores.section_5, similar) == []
-    monkeypatch.setattr(scores, "romm", larger)
-    assert any("(17)" in text for text in outcome(scores.section_5, similar))
+    similar = sections.similarity(np.random.default_rng(1), 20)
+    assert outcome(sections.section_5, similar) == []
+    monkeypatch.setattr(sections, "romm", larger)
+    assert any("(17)" in text for text in outcome(sections.section_5, similar))
 
 
 def test_an_algorithm_in_the_place_of_another_is_noticed(monkeypatch):

@@ -10,8 +10,6 @@ from typing import Any
 from discreet.assess.plots.style import altair_module, colours, shapes, styled
 from discreet.errors import DataError, NotConvergedError
 from discreet.microdata.open import open as open_records
-from discreet_studies.inner_frequencies.example import small_tables
-from discreet_studies.inner_frequencies.large import large_tables
 from discreet_studies.inner_frequencies.results import (
     EPSILONS,
     KINDS,
@@ -21,6 +19,7 @@ from discreet_studies.inner_frequencies.results import (
 )
 from discreet_studies.inner_frequencies.schemes import ACCEPTED, PARTS, Data
 from discreet_studies.inner_frequencies.standin import LABOUR_FORCE, stand_in
+from discreet_studies.inner_frequencies.tables import large_tables, small_tables
 from discreet_studies.model import Finding, Options, Picture, Study
 
 _MOST_CELLS = 20_000_000

@@ -8,12 +8,13 @@ import numpy as np
 
 from discreet.assess.plots.style import PALETTE, altair_module, styled
 from discreet_studies.model import Options, Picture, Study
-from discreet_studies.regression_microdata.basic import section_2, section_3
 from discreet_studies.regression_microdata.clusters import section_6
 from discreet_studies.regression_microdata.judge import N, businesses
-from discreet_studies.regression_microdata.scores import (
+from discreet_studies.regression_microdata.sections_2_to_5 import (
     THIRDS,
     Similarity,
+    section_2,
+    section_3,
     section_4,
     section_5,
     similarity,
