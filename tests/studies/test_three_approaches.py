@@ -97,7 +97,7 @@ def test_shares_of_perturbed_cells_tell_the_strength_of_post_randomisation(monke
     if alpha is not None:
         monkeypatch.setitem(simulation.METHODS, "PRAM", Pram(invariant=True, alpha=alpha))
     found = {kind: simulation.simulate(kind, 500, 1) for kind in simulation.ASSOCIATION}
-    outside = {f.column for f in tables._changed(found) if f.verdict is Verdict.outside}
+    outside = {f.column for f in tables._change_figures(found) if f.verdict is Verdict.outside}
     assert outside == (set() if alpha is None else {"PRAM"})
 
 
