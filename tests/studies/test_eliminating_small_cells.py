@@ -173,7 +173,7 @@ def test_a_small_cell_or_a_large_deviation_is_noticed(found):
     true = found.controlled_cells.true
     for wrong in (true + 20, np.where(np.arange(len(true)) == 5, 2, true)):
         broken = replace(found)
-        broken.__dict__["controlled"] = Effect(true, wrong)
+        broken.__dict__["controlled_cells"] = Effect(true, wrong)
         assert not module._safe_bound(broken).holds
 
 
