@@ -16,12 +16,12 @@ help:  ## Say what can be made
 
 setup: $(STAMP)  ## Make the environment in .venv
 
-$(STAMP): pyproject.toml constraints.txt
+$(STAMP): pyproject.toml studies/pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "discreet needs Python 3.11 or newer; name one with: make PYTHON=python3.12 setup"; exit 1; }
 	@echo "==> making the environment in $(VENV) (a minute or two the first time)"
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(PIP) --constraint constraints.txt --editable '.[dev]'
+	@$(PIP) --constraint constraints.txt --editable '.[dev]' --editable ./studies
 	@touch $(STAMP)
 
 demo: setup  ## Make demo data and open the table builder on it

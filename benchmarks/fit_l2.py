@@ -17,7 +17,7 @@ import numpy as np
 import discreet as dc
 from benchmarks._measure import best_of, peak_gib, print_table
 from discreet.randomness import stream
-from discreet.studies.inner_frequencies.standin import stand_in
+from discreet_studies.inner_frequencies.standin import stand_in
 
 SHARED = Path(__file__).parents[2] / "shared" / "data"
 FIVE_WAY = {"a": 7, "b": 19, "c": 12, "d": 52, "e": 6}

@@ -80,7 +80,7 @@ CITATION = re.compile(r"([A-Z][\w'’-]+)(?: et al\.)? \((\d{4}[ab]?)\)")
 
 def test_every_citation_is_in_the_bibliography():
     lines = (ROOT / "docs" / "references.md").read_text(encoding="utf-8").splitlines()
-    sources = [*PAGES, *(ROOT / "src").rglob("*.py")]
+    sources = [*PAGES, *(ROOT / "src").rglob("*.py"), *(ROOT / "studies").rglob("*.py")]
     cited = {c for p in sources for c in CITATION.findall(p.read_text(encoding="utf-8"))}
     known = {(n, y) for n, y in cited if any(n in line and f"({y})" in line for line in lines)}
     assert cited

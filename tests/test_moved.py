@@ -41,13 +41,13 @@ def test_an_old_home_says_where_things_are(old, fresh):
 @pytest.mark.parametrize(
     ("home", "name"),
     [
-        ("discreet.design.table", "Table"),
-        ("discreet.design.release", "Release"),
-        ("discreet.design.release", "Trial"),
-        ("discreet.microdata.microdata", "Microdata"),
-        ("discreet.microdata.open", "open"),
+        ("discreet.facade.table", "Table"),
+        ("discreet.facade.release", "Release"),
+        ("discreet.facade.release", "Trial"),
+        ("discreet.facade.microdata", "Microdata"),
+        ("discreet.facade.open", "open"),
         ("discreet.design.storage", "read_table"),
-        ("discreet.design.keys", "KeyConvention"),
+        ("discreet.tables.keys", "KeyConvention"),
     ],
 )
 def test_public_names_of_version_0_2_are_found(home, name, fresh):

@@ -300,6 +300,26 @@ def test_a_name_that_two_plug_ins_register_means_neither(installed):
         registry.load("matrix", "works")
 
 
+def call(*arguments):
+    """The command line as it is built with what is installed; its exit code."""
+    from discreet.cli import app, main
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(app, "app", app.build_app())
+        with pytest.raises(SystemExit) as stop:
+            main(list(arguments))
+    return stop.value.code
+
+
+def test_a_command_of_another_package(installed, tmp_path, capsys):
+    (tmp_path / "greeting.py").write_text("def greet(name: str) -> None:\n    print('Hei', name)\n")
+    installed("polite", "greet = greeting:greet", "broken = nowhere:at_all", group="commands")
+    assert call("greet", "Kari") == 0
+    assert "Hei Kari" in capsys.readouterr().out
+    assert call("broken", "--help") == 2
+    assert "plug-in 'polite' does not give its command 'broken'" in capsys.readouterr().err
+
+
 def test_built_in_names_are_loaded_without_a_look_at_plug_ins():
     plugins.entries.cache_clear()
     registry.build("method", "drop-add")

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
+PACKAGES = (ROOT / "src" / "discreet", ROOT / "studies" / "src" / "discreet_studies")
 _LONGEST = 900
 
 
@@ -26,7 +27,7 @@ class Mutant:
 
     Attributes:
       name: What is changed.
-      file: Where, below `src/discreet`.
+      file: Where, below `src/discreet`; a file of the studies begins with `discreet_studies/`.
       old: The formula; it must occur exactly once.
       new: What it becomes.
       tests: Arguments of pytest that should notice.
@@ -37,6 +38,11 @@ class Mutant:
     old: str
     new: str
     tests: str
+
+    def path(self, sources: Path) -> Path:
+        """The file in a folder that holds both packages."""
+        own = any(self.file.startswith(f"{package.name}/") for package in PACKAGES)
+        return sources / self.file if own else sources / PACKAGES[0].name / self.file
 
 
 _THREE = "tests/studies/test_three_approaches.py"
@@ -52,42 +58,42 @@ _BETRAYED = "tests/assess/microdata/test_risk_of_records.py"
 MUTANTS = (
     Mutant(
         "strength of post-randomisation in the study",
-        "studies/three_approaches/simulation.py",
+        "discreet_studies/three_approaches/simulation.py",
         "ALPHA = 0.8",
         "ALPHA = 0.75",
         f"{_THREE} -k perturbed_cells",
     ),
     Mutant(
         "mean weight, total over total",
-        "studies/three_approaches/simulation.py",
+        "discreet_studies/three_approaches/simulation.py",
         "float((people / n).mean())",
         "float(people.sum() / n.sum())",
         f"{_THREE} -k every_figure",
     ),
     Mutant(
         "effects of the population",
-        "studies/three_approaches/simulation.py",
+        "discreet_studies/three_approaches/simulation.py",
         "EFFECT = 1.0",
         "EFFECT = 0.9",
         f"{_THREE} -k law_of_the_totals",
     ),
     Mutant(
         "variance of the population",
-        "studies/three_approaches/simulation.py",
+        "discreet_studies/three_approaches/simulation.py",
         "2 * (SIDE - 1) * line",
         "(SIDE - 1) * line",
         f"{_THREE} -k law_of_the_totals",
     ),
     Mutant(
         "matrix of Table 6",
-        "studies/eliminating_small_cells/tables.py",
+        "discreet_studies/eliminating_small_cells/tables.py",
         "q=STEP, alpha=STRENGTH, rng",
         "q=2 * STEP, alpha=STRENGTH, rng",
         f"{_SMALL} -k matrix_of_example_1",
     ),
     Mutant(
         "error of the paper's own draws",
-        "studies/chance.py",
+        "discreet_studies/chance.py",
         "math.sqrt(1 / len(drawn) + 1 / paper)",
         "math.sqrt(1 / len(drawn))",
         "tests/studies/test_model.py",
@@ -324,7 +330,9 @@ def main(words: list[str]) -> int:
     chosen = [m for m in MUTANTS if not words or any(word in m.name for word in words)]
     with tempfile.TemporaryDirectory() as folder:
         sources = Path(folder) / "src"
-        shutil.copytree(ROOT / "src", sources, ignore=shutil.ignore_patterns("__pycache__"))
+        for package in PACKAGES:
+            ignored = shutil.ignore_patterns("__pycache__")
+            shutil.copytree(package, sources / package.name, ignore=ignored)
         healthy = {tests: _passes(sources, tests) for tests in sorted({m.tests for m in chosen})}
         broken = [tests for tests, passed in healthy.items() if not passed]
         for tests in broken:
@@ -338,7 +346,7 @@ def main(words: list[str]) -> int:
 
 def _dies(sources: Path, mutant: Mutant) -> bool:
     """Whether a test fails with the changed formula."""
-    path = sources / "discreet" / mutant.file
+    path = mutant.path(sources)
     text = path.read_text(encoding="utf-8")
     if text.count(mutant.old) != 1:
         raise SystemExit(f"{mutant.name}: {mutant.old!r} does not occur once in {mutant.file}.")

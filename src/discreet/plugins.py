@@ -6,8 +6,9 @@ A method of another package is one line in its `pyproject.toml`:
     my-method = "my_package.my_method:MyMethod"
 
 The groups are `discreet.methods`, `.fitters`, `.measures`, `.record_measures`, `.engines`,
-`.connections`, `.formats`, `.matrices`, `.rules` and `.synthesizers`. They are read when a name is
-asked for that is not built in, or when names are listed. A built-in name stays what it is.
+`.connections`, `.formats`, `.matrices`, `.rules`, `.synthesizers` and `.commands`. They are read
+when a name is asked for that is not built in, or when names are listed. A built-in name stays what
+it is.
 """
 
 from __future__ import annotations

@@ -19,10 +19,10 @@ from discreet.noise import (
 )
 from discreet.randomness import stream
 from discreet.release.inference.chi_square import goodness_of_fit_test, noise_variance
-from discreet.studies.three_approaches import printed
 from discreet.tables.protected import CellStatus
 from discreet.tables.statement import Statement
 from discreet.testing.draws import sample_table
+from discreet_studies.three_approaches import printed
 from tests.assess.helpers import weighted_table
 
 MODULUS = 2**32

@@ -1,12 +1,17 @@
 """`discreet study`."""
 
 import json
+import tomllib
+from pathlib import Path
 
 import pytest
 
-from discreet.cli import main
-from discreet.studies import catalogue
-from discreet.studies.model import Figure, PrintedTable, Study
+from discreet import plugins
+from discreet.cli import app, main
+from discreet_studies import catalogue
+from discreet_studies.model import Figure, PrintedTable, Study
+
+ROOT = Path(__file__).parents[2]
 
 
 def call(*arguments):
@@ -33,6 +38,24 @@ def toy(monkeypatch):
     monkeypatch.setitem(sys.modules, "toy_study", module)
     monkeypatch.setattr(catalogue, "STUDIES", {"toy": ("toy_study", "About toys")})
     return module
+
+
+@pytest.mark.parametrize("arguments", [(), ("list",), ("--help",), ("run", "all", "--seed", "2")])
+def test_without_the_package_it_is_named(arguments, monkeypatch, capsys):
+    monkeypatch.setattr(plugins, "entries", lambda kind, built_in: {})
+    monkeypatch.setattr(app, "app", app.build_app())
+    assert call(*arguments) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "`pip install discreet-studies`" in line
+
+
+def test_both_packages_have_one_version():
+    projects = [
+        tomllib.loads((ROOT / path / "pyproject.toml").read_text())["project"]
+        for path in ("", "studies")
+    ]
+    assert projects[0]["version"] == projects[1]["version"]
+    assert f"discreet[plot]=={projects[0]['version']}" in projects[1]["dependencies"]
 
 
 def test_list(capsys):

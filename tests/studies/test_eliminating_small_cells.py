@@ -7,15 +7,20 @@ import pytest
 
 from discreet.assess.plots.style import to_svg
 from discreet.protect.effect import Effect
-from discreet.studies import catalogue
-from discreet.studies.eliminating_small_cells import findings, printed, results, tables
-from discreet.studies.eliminating_small_cells.results import Effort, all_results
-from discreet.studies.eliminating_small_cells.standin import Shape, stand_in
-from discreet.studies.eliminating_small_cells.study import study_of
-from discreet.studies.model import Ground, Options, Outcome, Verdict, by_row
-from discreet.studies.text import study_text
+from discreet_studies import catalogue
+from discreet_studies.eliminating_small_cells import printed, results, tables
+from discreet_studies.eliminating_small_cells import study as module
+from discreet_studies.eliminating_small_cells.results import (
+    CensusSize,
+    Effort,
+    all_results,
+    stand_in,
+)
+from discreet_studies.eliminating_small_cells.study import study_of
+from discreet_studies.model import Ground, Options, Outcome, Verdict, by_row
+from discreet_studies.page import study_text
 
-SMALL = Shape(region=16, age=10, country=14)
+SMALL = CensusSize(region=16, age=10, country=14)
 QUICK = Effort(safe=2e6, short=1e5, adjust=2e6)
 
 
@@ -78,8 +83,6 @@ def test_findings_and_reasons(study):
 
 
 def test_it_is_registered_and_runs_by_name(monkeypatch, found):
-    from discreet.studies.eliminating_small_cells import study as module
-
     seen = {}
 
     def quick(seed):
@@ -166,17 +169,17 @@ def test_the_study_perturbs_deviations_by_the_matrix_of_example_1(monkeypatch):
 
 
 def test_a_small_cell_or_a_large_deviation_is_noticed(found):
-    assert findings._safe_bound(found).holds
-    true = found.controlled.true
+    assert module._safe_bound(found).holds
+    true = found.controlled_cells.true
     for wrong in (true + 20, np.where(np.arange(len(true)) == 5, 2, true)):
         broken = replace(found)
-        broken.__dict__["controlled"] = Effect(true, wrong)
-        assert not findings._safe_bound(broken).holds
+        broken.__dict__["controlled_cells"] = Effect(true, wrong)
+        assert not module._safe_bound(broken).holds
 
 
 def test_distance_to_a_normal_law():
     rng = np.random.default_rng(1)
     normal = np.rint(rng.normal(0.3, 2.0, 50_000)).astype(int)
-    assert findings._distance_to_normal(normal) < 0.01
+    assert module._distance_to_normal(normal) < 0.01
     thirds = 3 * rng.integers(-1, 2, 50_000)
-    assert findings._distance_to_normal(thirds) > 0.4
+    assert module._distance_to_normal(thirds) > 0.4

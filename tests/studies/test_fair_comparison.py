@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from discreet.studies.catalogue import run_study
-from discreet.studies.fair_comparison import printed, tables
-from discreet.studies.fair_comparison.example import Example, inner_values
-from discreet.studies.fair_comparison.study import _is_possible
-from discreet.studies.model import Options, Verdict
+from discreet_studies.catalogue import run_study
+from discreet_studies.fair_comparison import printed, tables
+from discreet_studies.fair_comparison.example import PartyTable, inner_values
+from discreet_studies.fair_comparison.study import _is_possible
+from discreet_studies.model import Options, Verdict
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +43,7 @@ def test_other_data_are_noticed(monkeypatch):
 
 
 def test_impossible_draws_are_noticed(monkeypatch):
-    example = Example.of_the_paper()
+    example = PartyTable.of_the_paper()
     assert _is_possible(example)
     monkeypatch.setattr(printed, "TABLE_3", printed.TABLE_3.replace("A 0 16", "A 0 1"))
     assert not _is_possible(example)
@@ -52,8 +52,8 @@ def test_impossible_draws_are_noticed(monkeypatch):
 
 
 def test_the_printed_layout_is_read_as_it_is():
-    example = Example.of_the_paper()
-    np.testing.assert_array_equal(example.published(printed.TABLE_2), example.table.z)
+    example = PartyTable.of_the_paper()
+    np.testing.assert_array_equal(example.read_published(printed.TABLE_2), example.table.z)
     assert inner_values(printed.TABLE_1).sum() == 56
 
 
@@ -62,7 +62,7 @@ def test_a_wrong_star_is_noticed(monkeypatch):
     monkeypatch.setattr(printed, "TABLE_9", wrong)
     (table,) = [
         t
-        for t in tables.probability_tables(tables.Worked.of(Example.of_the_paper(), 1))
+        for t in tables.probability_tables(tables.Worked.of(PartyTable.of_the_paper(), 1))
         if t.title == "Table 9"
     ]
     outside = [f for f in table.figures if f.verdict is Verdict.outside]

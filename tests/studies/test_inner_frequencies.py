@@ -8,18 +8,23 @@ from pyarrow import csv
 from discreet.cli import main
 from discreet.errors import DataError, InfeasibleError, NotConvergedError
 from discreet.randomness import stream
-from discreet.studies.catalogue import run_study
-from discreet.studies.inner_frequencies import standin
-from discreet.studies.inner_frequencies.cells import Example, example_cells
-from discreet.studies.inner_frequencies.example import small_tables
-from discreet.studies.inner_frequencies.findings import _exact_margins_remove_it
-from discreet.studies.inner_frequencies.large import _examples
-from discreet.studies.inner_frequencies.results import EPSILONS, KINDS, Results, Scores
-from discreet.studies.inner_frequencies.schemes import Data, utility, zeros_kept
-from discreet.studies.inner_frequencies.standin import LABOUR_FORCE, Shape, stand_in
-from discreet.studies.model import Options, Outcome, Verdict
+from discreet_studies.catalogue import run_study
+from discreet_studies.inner_frequencies import standin
+from discreet_studies.inner_frequencies.results import (
+    EPSILONS,
+    KINDS,
+    ExampleCell,
+    SchemeResults,
+    SchemeScores,
+    example_cells,
+)
+from discreet_studies.inner_frequencies.schemes import Data, utility, zeros_kept
+from discreet_studies.inner_frequencies.standin import LABOUR_FORCE, Sparsity, stand_in
+from discreet_studies.inner_frequencies.study import _exact_margins_remove_it
+from discreet_studies.inner_frequencies.tables import _examples, small_tables
+from discreet_studies.model import Options, Outcome, Verdict
 
-SMALL = Shape(
+SMALL = Sparsity(
     sizes={"a": 4, "b": 6, "c": 4, "d": 8, "e": 3},
     skews=(0.8, 2.5, 0.8, 0.0, 0.6),
     interaction=0.7,
@@ -160,8 +165,8 @@ def test_example_cells_are_named_and_none_is_shown_twice(table):
 )
 def test_a_two_way_cell_that_moved_is_noticed(count, left, verdict):
     """Printed: 92 before, 92.01 after."""
-    moved = {"2-way": [Example({"a": "1", "b": "2"}, count, None, count + left)]}
-    shown = _examples(Results({}, {}, (0, 0), moved), is_stand_in=True)
+    moved = {"2-way": [ExampleCell({"a": "1", "b": "2"}, count, None, count + left)]}
+    shown = _examples(SchemeResults({}, {}, (0, 0), moved), is_stand_in=True)
     (fitted,) = [f for f in shown.figures if f.row == "2-way 1: a 1, b 2" and f.column == "fitted"]
     assert fitted.verdict is Verdict[verdict]
 
@@ -169,7 +174,7 @@ def test_a_two_way_cell_that_moved_is_noticed(count, left, verdict):
 def test_a_fit_that_falls_short_is_named(records, monkeypatch):
     """With records of one's own the study goes on; the stand-in must be fitted as promised."""
     from discreet import registry
-    from discreet.studies.inner_frequencies import study as module
+    from discreet_studies.inner_frequencies import study as module
 
     build = registry.build
 
@@ -205,7 +210,7 @@ def test_pictures_can_be_drawn(study):
 
 
 def test_the_command_line_takes_records(records, tmp_path, monkeypatch, capsys):
-    from discreet.studies.inner_frequencies import study as module
+    from discreet_studies.inner_frequencies import study as module
 
     seen = []
 
@@ -223,7 +228,7 @@ def test_the_command_line_takes_records(records, tmp_path, monkeypatch, capsys):
 
 
 def test_tables_that_are_too_large_or_too_small(records, monkeypatch):
-    from discreet.studies.inner_frequencies import study as module
+    from discreet_studies.inner_frequencies import study as module
 
     with pytest.raises(DataError, match="at least four variables"):
         run_study("inner-frequencies", Options(data=str(records), by="a*b*c"))
@@ -260,8 +265,8 @@ def test_zeros_that_are_kept():
     ],
 )
 def test_a_bias_that_is_left_is_noticed(kind, left, holds):
-    plain, gone = Scores({}, {}, bias=0.76), Scores({}, {}, bias=0.0)
+    plain, gone = SchemeScores({}, {}, bias=0.76), SchemeScores({}, {}, bias=0.0)
     schemes = {"3-way": plain, "3-way (2-way exact)": gone}
     scores = {(k, e): dict(schemes) for k in KINDS for e in EPSILONS}
-    scores[kind, 0.5]["3-way (2-way exact)"] = Scores({}, {}, bias=left)
-    assert _exact_margins_remove_it(Results(scores, {}, (0, 0))).holds is holds
+    scores[kind, 0.5]["3-way (2-way exact)"] = SchemeScores({}, {}, bias=left)
+    assert _exact_margins_remove_it(SchemeResults(scores, {}, (0, 0))).holds is holds

@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from discreet.studies.chance import orders, quantile, simulated
-from discreet.studies.model import (
+from discreet_studies.chance import mean_and_spread, orders, quantile
+from discreet_studies.model import (
     Figure,
     Finding,
     Ground,
@@ -104,7 +104,7 @@ def test_stars_must_be_the_same():
 
 
 def test_simulated_means_know_their_error():
-    mean, spread = simulated([1.0, 3.0] * 50, paper=400)
+    mean, spread = mean_and_spread([1.0, 3.0] * 50, paper=400)
     assert mean == 2
     assert spread == pytest.approx(quantile(100) * math.sqrt(100 / 99 * (1 / 100 + 1 / 400)))
     assert quantile(20) > quantile(500) > 4

@@ -23,7 +23,8 @@ def tool():
 def test_every_formula_occurs_once_and_every_test_exists(tool):
     assert len(tool.MUTANTS) >= 24
     for mutant in tool.MUTANTS:
-        text = (ROOT / "src" / "discreet" / mutant.file).read_text(encoding="utf-8")
+        paths = {mutant.path(package.parent) for package in tool.PACKAGES}
+        (text,) = (path.read_text(encoding="utf-8") for path in paths if path.exists())
         assert text.count(mutant.old) == 1, mutant.name
         assert mutant.old != mutant.new
         files = [word for word in mutant.tests.split() if word.startswith("tests/")]
@@ -31,7 +32,7 @@ def test_every_formula_occurs_once_and_every_test_exists(tool):
 
 
 def test_a_survivor_is_reported(tool, monkeypatch, capsys):
-    survivor = tool.Mutant("harmless", "studies/__init__.py", '"""', "'''", "tests/none")
+    survivor = tool.Mutant("harmless", "discreet_studies/__init__.py", '"""', "'''", "tests/none")
     monkeypatch.setattr(tool, "MUTANTS", (survivor,))
     monkeypatch.setattr(tool, "_passes", lambda sources, tests: True)
     monkeypatch.setattr(tool, "_dies", lambda sources, mutant: False)

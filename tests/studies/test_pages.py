@@ -5,9 +5,8 @@ import re
 import pytest
 
 from discreet.errors import ParameterError
-from discreet.studies.model import Figure, Finding, Known, Picture, PrintedTable, Study
-from discreet.studies.page import page, write_page
-from discreet.studies.text import study_text
+from discreet_studies.model import Figure, Finding, Known, Picture, PrintedTable, Study
+from discreet_studies.page import page, study_text, write_page
 
 
 def chart():

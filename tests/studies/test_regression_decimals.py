@@ -2,9 +2,9 @@
 
 import pytest
 
-from discreet.studies.catalogue import run_study
-from discreet.studies.model import Options, Outcome, Verdict
-from discreet.studies.regression_decimals import printed
+from discreet_studies import regression_decimals as paper
+from discreet_studies.catalogue import run_study
+from discreet_studies.model import Options, Outcome, Verdict
 
 
 @pytest.fixture(scope="module")
@@ -31,13 +31,13 @@ def test_another_seed_changes_random_figures_alone(study):
 
 
 def test_a_count_that_is_not_the_papers_is_noticed(monkeypatch):
-    changed = printed.TABLE_1.replace("row2 1* 9*", "row2 1* 8*")
-    monkeypatch.setattr(printed, "TABLE_1", changed)
+    changed = paper.TABLE_1.replace("row2 1* 9*", "row2 1* 8*")
+    monkeypatch.setattr(paper, "TABLE_1", changed)
     assert any("Table 2" in line for line in run_study("regression-decimals").failures)
 
 
 def test_a_random_column_of_another_length_is_noticed(monkeypatch):
-    monkeypatch.setattr(printed, "TABLE_2", printed.TABLE_2.replace("11.1562", "11.2562"))
+    monkeypatch.setattr(paper, "TABLE_2", paper.TABLE_2.replace("11.1562", "11.2562"))
     failures = run_study("regression-decimals").failures
     assert failures == [
         "not borne out: The random column of Table 2 preserves the variance and the published "

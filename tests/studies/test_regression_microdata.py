@@ -3,22 +3,25 @@
 import numpy as np
 import pytest
 
-from discreet.studies.catalogue import run_study
-from discreet.studies.model import Options, Outcome
-from discreet.studies.regression_microdata import basic, clusters, scores
-from discreet.studies.regression_microdata.judge import (
-    complement,
-    correlations,
-    fitted,
-    lost,
-    residuals,
-    unit_scores,
-)
-from discreet.studies.regression_microdata.standin import CLUSTER, N, businesses
 from discreet.synthesize.hybrid import hybrid
 from discreet.synthesize.ipso import ipso
 from discreet.synthesize.romm import romm
 from discreet.synthesize.synthesis import Synthesis
+from discreet_studies.catalogue import run_study
+from discreet_studies.model import Options, Outcome
+from discreet_studies.regression_microdata import clusters
+from discreet_studies.regression_microdata import sections_2_to_5 as sections
+from discreet_studies.regression_microdata.judge import (
+    CLUSTER,
+    N,
+    businesses,
+    complement,
+    correlations,
+    fitted_values,
+    information_loss,
+    residuals,
+    unit_scores,
+)
 
 FEW = Options(replicates=40)
 
@@ -40,8 +43,7 @@ def test_other_records_say_the_same(seed):
 
 
 def test_the_page_needs_no_printed_figures(study, tmp_path):
-    from discreet.studies.page import write_page
-    from discreet.studies.text import study_text
+    from discreet_studies.page import study_text, write_page
 
     page = write_page(study, tmp_path / "study.html").read_text()
     assert "<svg" in page
@@ -58,26 +60,26 @@ def outcome(section, *arguments):
 
 def test_residuals_that_lose_a_thousandth_of_their_size_are_noticed(monkeypatch):
     def shrunk(Y, X, *, rng):
-        return Synthesis(fitted(Y, X) + 0.999 * residuals(ipso(Y, X, rng=rng).Y, X))
+        return Synthesis(fitted_values(Y, X) + 0.999 * residuals(ipso(Y, X, rng=rng).Y, X))
 
-    monkeypatch.setattr(basic, "ipso", shrunk)
-    found = outcome(basic.section_2, 20)
+    monkeypatch.setattr(sections, "ipso", shrunk)
+    found = outcome(sections.section_2, 20)
     assert any("covariance matrix are preserved" in text for text in found)
 
 
 def test_data_that_stay_near_the_original_are_not_independent_of_it(monkeypatch):
-    monkeypatch.setattr(basic, "ipso", lambda Y, X, *, rng: romm(Y, X, 0.2, rng=rng))
-    assert any("are independent" in text for text in outcome(basic.section_2, 20))
+    monkeypatch.setattr(sections, "ipso", lambda Y, X, *, rng: romm(Y, X, 0.2, rng=rng))
+    assert any("are independent" in text for text in outcome(sections.section_2, 20))
 
 
 def test_masking_with_another_size_is_noticed(monkeypatch):
     def larger(Y, X, lambda_, *, rng):
         return romm(Y, X, 1.001 * lambda_, rng=rng)
 
-    similar = scores.similarity(np.random.default_rng(1), 20)
-    assert outcome(scores.section_5, similar) == []
-    monkeypatch.setattr(scores, "romm", larger)
-    assert any("(17)" in text for text in outcome(scores.section_5, similar))
+    similar = sections.similarity(np.random.default_rng(1), 20)
+    assert outcome(sections.section_5, similar) == []
+    monkeypatch.setattr(sections, "romm", larger)
+    assert any("(17)" in text for text in outcome(sections.section_5, similar))
 
 
 def test_an_algorithm_in_the_place_of_another_is_noticed(monkeypatch):
@@ -96,7 +98,7 @@ def test_an_algorithm_in_the_place_of_another_is_noticed(monkeypatch):
 def test_the_judges_agree_with_projections():
     data = businesses(1)
     P = data.X @ np.linalg.inv(data.X.T @ data.X) @ data.X.T
-    np.testing.assert_allclose(fitted(data.Y, data.X), P @ data.Y, atol=1e-8)
+    np.testing.assert_allclose(fitted_values(data.Y, data.X), P @ data.Y, atol=1e-8)
     E = residuals(data.Y, data.X)
     T, W = unit_scores(E)
     np.testing.assert_allclose(T @ W, E, atol=1e-9)
@@ -104,8 +106,8 @@ def test_the_judges_agree_with_projections():
     rest = complement(np.hstack([data.X, T]))
     assert np.abs(rest.T @ data.X).max() < 1e-10 * N * 500
     assert correlations(E, -E).tolist() == pytest.approx([-1, -1, -1])
-    assert lost(data.Y, data.X, data.Y) == 0
-    assert lost(data.Y, data.X, data.Y * 1.001) > 1e-4
+    assert information_loss(data.Y, data.X, data.Y) == 0
+    assert information_loss(data.Y, data.X, data.Y * 1.001) > 1e-4
 
 
 def test_the_businesses_have_clusters_within_size_classes():

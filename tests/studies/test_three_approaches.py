@@ -8,9 +8,9 @@ import pytest
 from discreet.protect.pram import Pram
 from discreet.protect.weights import by_cell, by_mean
 from discreet.randomness import stream
-from discreet.studies.catalogue import run_study
-from discreet.studies.model import Options, Outcome, Verdict
-from discreet.studies.three_approaches import simulation, tables
+from discreet_studies.catalogue import run_study
+from discreet_studies.model import Options, Outcome, Verdict
+from discreet_studies.three_approaches import simulation, tables
 
 FEW = Options(replicates=80)
 
@@ -53,9 +53,9 @@ def test_few_draws_leave_findings_undecided_rather_than_wrong(study):
 
 
 def test_a_wrong_order_is_contradicted(monkeypatch):
-    from discreet.studies.three_approaches import findings
+    from discreet_studies.three_approaches import study as module
 
-    monkeypatch.setattr(findings, "_RELEASED", ("Q Avg", "PRAM Avg", "DP Avg"))
+    monkeypatch.setattr(module, "_RELEASED", ("Q Avg", "PRAM Avg", "DP Avg"))
     found = run_study("three-approaches", FEW)
     assert any("utility" in line for line in found.failures)
 
@@ -97,7 +97,7 @@ def test_shares_of_perturbed_cells_tell_the_strength_of_post_randomisation(monke
     if alpha is not None:
         monkeypatch.setitem(simulation.METHODS, "PRAM", Pram(invariant=True, alpha=alpha))
     found = {kind: simulation.simulate(kind, 500, 1) for kind in simulation.ASSOCIATION}
-    outside = {f.column for f in tables._changed(found) if f.verdict is Verdict.outside}
+    outside = {f.column for f in tables._change_figures(found) if f.verdict is Verdict.outside}
     assert outside == (set() if alpha is None else {"PRAM"})
 
 
