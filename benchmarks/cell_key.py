@@ -4,8 +4,8 @@ import numpy as np
 
 import discreet as dc
 from benchmarks._measure import best_of, peak_gib, print_table
-from discreet.protect.opendp_source import laplace_noise
-from discreet.tables.values import CellValues
+from discreet.protect.draws import laplace_noise
+from discreet.tables.truth import CellValues
 
 SIZES = (100_000, 1_000_000, 10_000_000)
 PTABLE = dc.perturbation_table(D=5, V=3, js=2)

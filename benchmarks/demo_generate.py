@@ -16,8 +16,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as csv
 
-from discreet.microdata import demo
-from discreet.microdata.demo.geography import geography
+from discreet import demo
+from discreet.demo.geography import geography
 
 EIGHT = (
     "region", "age", "sex", "marital", "education", "occupation", "industry", "citizenship",

@@ -149,7 +149,7 @@ def filled_server(path: Path) -> Iterator[str]:
     with servers.postgres(**SERVER) as server:
         program = (
             "import sys, pyarrow.parquet as pq\n"
-            "from discreet.microdata.postgres import PostgresBorder, connect\n"
+            "from discreet.records.postgres import PostgresBorder, connect\n"
             "PostgresBorder(connect(sys.argv[1])[0]).store('people', pq.read_table(sys.argv[2]))"
         )
         subprocess.run([sys.executable, "-c", program, server.url, str(path)], check=True, cwd=ROOT)

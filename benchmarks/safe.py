@@ -8,7 +8,7 @@ import discreet as dc
 from benchmarks._five_way import five_way, load
 from benchmarks._measure import peak_gib, print_table
 from discreet.facade.release import Trial
-from discreet.protect.effect import effect
+from discreet.protect.safe import effect
 
 NAMES = list("abcde")
 EFFORTS = (1e7, 2e8)

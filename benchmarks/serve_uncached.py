@@ -38,8 +38,8 @@ def application(path: Path) -> Any:
     """A site of one data set on the fly."""
     import discreet as dc
     from discreet.demo import hierarchies
-    from discreet.microdata.secret import Secret
     from discreet.recipe import Choice, Recipe
+    from discreet.records.secret import Secret
     from discreet.serve.app import make_app
     from discreet.serve.data.dataset import About, Dataset
     from discreet.serve.data.live import LiveSource

@@ -9,9 +9,9 @@ import discreet as dc
 from benchmarks._five_way import five_way, load
 from benchmarks._measure import peak_gib, print_table
 from benchmarks._recorded import Recorded, recorded, recorded_sums
-from discreet.protect.suppress.gauss import Plan, suppress_by_gauss
-from discreet.protect.suppress.pattern import Pattern
-from discreet.protect.suppress.priority import priority
+from discreet.suppress.gauss import Plan, suppress_by_gauss
+from discreet.suppress.options import priority
+from discreet.suppress.pattern import Pattern
 
 PEER_CPU_FROM = 2_900  # cells from which times are compared
 AT_THE_LIMIT = 3  # sums exactly at a rule's limit, which the R package decides by rounding errors

@@ -14,10 +14,7 @@ from benchmarks._five_way import load
 from benchmarks._measure import print_table
 from discreet.randomness import stream
 from discreet.synthesize.from_residuals import from_residuals
-from discreet.synthesize.ipso import ipso
-from discreet.synthesize.residual_correlation import residual_correlation
-from discreet.synthesize.romm import romm
-from discreet.synthesize.score_correlation import score_correlation
+from discreet.synthesize.methods import ipso, residual_correlation, romm, score_correlation
 
 K = 10
 METHODS = {

@@ -47,7 +47,7 @@ def _chunks(rows: int) -> Iterator[object]:
     import numpy as np
     import pyarrow as pa
 
-    from discreet.microdata.demo import generate
+    from discreet.demo import generate
 
     rng = np.random.default_rng(1)
     for people in generate(rows, seed=1):

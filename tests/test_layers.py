@@ -10,24 +10,16 @@ import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "discreet"
 LAYERS = [
-    {
-        "arrays",
-        "errors",
-        "randomness",
-        "progress",
-        "files",
-        "frames",
-        "registry",
-        "plugins",
-        "moved",
-    }
+    {"arrays", "errors", "randomness", "progress", "files", "frames", "registry"}
     | {"accounting", "digests", "moved", "processes"},
     {"design"},
     {"solve", "tables"},
     {"ledger"},
-    {"microdata", "tabulate", "noise"},
+    {"records", "noise", "rules"},
     {"protect"},
-    {"release", "synthesize"},
+    {"suppress"},
+    {"release"},
+    {"synthesize"},
     {"facade", "demo"},
     {"assess"},
     {"recipe", "testing"},
@@ -35,8 +27,7 @@ LAYERS = [
     {"cli"},
 ]
 LEVEL = {name: height for height, layer in enumerate(LAYERS) for name in layer}
-# Folders that lie inside another room for now, and the floor they belong to.
-GUESTS = {"design/formats/argus": "protect"}
+GUESTS: dict[str, str] = {}
 SIDE_BY_SIDE = [("solve", "tables"), ("tables", "solve")]
 """Rooms of one floor that know nothing of each other."""
 REASONS = ("start-up time", "optional package")

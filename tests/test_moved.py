@@ -45,7 +45,7 @@ def test_an_old_home_says_where_things_are(old, fresh):
         ("discreet.facade.release", "Release"),
         ("discreet.facade.release", "Trial"),
         ("discreet.facade.microdata", "Microdata"),
-        ("discreet.facade.open", "open"),
+        ("discreet.facade.microdata", "open"),
         ("discreet.design.storage", "read_table"),
         ("discreet.tables.keys", "KeyConvention"),
     ],

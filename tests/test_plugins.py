@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import discreet as dc
-from discreet import plugins, registry
+from discreet import registry
+from discreet import registry as plugins
 from discreet.errors import ParameterError, PluginError, UnknownNameError
 
 EXAMPLE = Path(__file__).parent / "plugins"
@@ -123,18 +124,18 @@ def test_a_line_in_the_registry_does_the_same(tmp_path):
 def installed(tmp_path, monkeypatch):
     """Installs distributions with the given entry points for the time of a test."""
     monkeypatch.syspath_prepend(tmp_path)
-    plugins.entries.cache_clear()
+    plugins.plugin_entries.cache_clear()
 
     def add(name, *lines, group="matrices"):
         install(tmp_path, name, f"[discreet.{group}]\n" + "\n".join(lines))
         importlib.invalidate_caches()
-        plugins.entries.cache_clear()
+        plugins.plugin_entries.cache_clear()
 
     yield add
-    plugins.entries.cache_clear()
+    plugins.plugin_entries.cache_clear()
 
 
-WORKS = "works = discreet.noise.drop_add:drop_add"
+WORKS = "works = discreet.noise.pram:drop_add"
 
 
 def test_a_broken_plug_in_is_named_and_does_not_break_others(installed):
@@ -279,7 +280,7 @@ def test_a_plug_in_that_leaves_the_program_does_not(installed, tmp_path):
 
 
 def test_rules_of_plug_ins_may_have_digits_in_their_names(installed):
-    lines = ("rule_2 = discreet.protect.suppress.rules:Threshold", "gone2 = nowhere:Rule")
+    lines = ("rule_2 = discreet.rules.counts:Threshold", "gone2 = nowhere:Rule")
     installed("other", *lines, group="rules")
     assert dc.Suppress("rule_2(4)").rules == (dc.Threshold(4),)
     with pytest.raises(PluginError, match="plug-in 'other'.*gone2"):
@@ -287,7 +288,7 @@ def test_rules_of_plug_ins_may_have_digits_in_their_names(installed):
 
 
 def test_built_in_names_stay_what_they_are(installed, caplog):
-    installed("bold", "drop-add = discreet.noise.laplace:discrete_laplace", WORKS)
+    installed("bold", "drop-add = discreet.noise.pram:discrete_laplace", WORKS)
     assert registry.names("matrix") == [*registry.MATRICES, "works"]
     assert "plug-in 'bold' registers matrix 'drop-add', but that name is built in" in caplog.text
     assert registry.load("matrix", "drop-add").__name__ == "drop_add"
@@ -321,9 +322,9 @@ def test_a_command_of_another_package(installed, tmp_path, capsys):
 
 
 def test_built_in_names_are_loaded_without_a_look_at_plug_ins():
-    plugins.entries.cache_clear()
+    plugins.plugin_entries.cache_clear()
     registry.build("method", "drop-add")
-    assert plugins.entries.cache_info().misses == 0
+    assert plugins.plugin_entries.cache_info().misses == 0
 
 
 def test_nested_data_needs_names():

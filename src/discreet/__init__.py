@@ -22,15 +22,15 @@ _HOME = {
     "CellKey": "discreet.protect.cell_key",
     "ControlledRounding": "discreet.protect.controlled_rounding",
     "Chain": "discreet.solve.chain",
-    "Decimals": "discreet.protect.suppress.decimals",
+    "Decimals": "discreet.suppress.decimals",
     "Design": "discreet.design.base",
-    "DirectDisclosure": "discreet.protect.suppress.rules",
+    "DirectDisclosure": "discreet.rules.counts",
     "DiscreteGaussian": "discreet.protect.discrete_gaussian",
     "DiscreteLaplace": "discreet.protect.discrete_laplace",
     "DropAdd": "discreet.protect.drop_add",
-    "GroupDisclosure": "discreet.protect.suppress.rules",
+    "GroupDisclosure": "discreet.rules.counts",
     "Hierarchy": "discreet.design.hierarchy",
-    "KDisclosure": "discreet.protect.suppress.rules",
+    "KDisclosure": "discreet.rules.counts",
     "KeyConvention": "discreet.tables.keys",
     "Laplace": "discreet.protect.laplace",
     "Ledger": "discreet.ledger",
@@ -39,44 +39,44 @@ _HOME = {
     "LogLinear": "discreet.solve.likelihood.log_linear",
     "Microdata": "discreet.facade.microdata",
     "NonNegative": "discreet.solve.non_negative.non_negative",
-    "Pattern": "discreet.protect.suppress.pattern",
+    "Pattern": "discreet.suppress.pattern",
     "Poisson": "discreet.solve.likelihood.poisson",
     "Pram": "discreet.protect.pram",
     "Preserved": "discreet.synthesize.preserved",
     "Quality": "discreet.protect.quality",
     "Release": "discreet.facade.release",
     "Safe": "discreet.protect.safe",
-    "Secret": "discreet.microdata.secret",
+    "Secret": "discreet.records.secret",
     "SmallCountRounding": "discreet.protect.small_count",
     "Synthetic": "discreet.synthesize.result",
     "SyntheticTrial": "discreet.synthesize.result",
-    "Suppress": "discreet.protect.suppress.suppress",
+    "Suppress": "discreet.suppress.suppress",
     "Table": "discreet.facade.table",
     "Trial": "discreet.facade.release",
-    "Threshold": "discreet.protect.suppress.rules",
+    "Threshold": "discreet.rules.counts",
     "TransitionMatrix": "discreet.noise.matrix",
     "WholeNumber": "discreet.solve.integer.whole_number",
     "audit": "discreet.assess.audit",
     "compare": "discreet.assess.compare.comparison",
-    "consistent": "discreet.protect.suppress.consistent",
-    "cut": "discreet.microdata.recode",
+    "consistent": "discreet.suppress.apriori",
+    "cut": "discreet.records.recode",
     "frontier": "discreet.assess.compare.frontier",
     "margins": "discreet.design.formula",
-    "open": "discreet.facade.open",
+    "open": "discreet.facade.microdata",
     "perturbation_table": "discreet.noise.entropy",
-    "read": "discreet.facade.storage",
-    "read_release": "discreet.facade.storage",
-    "read_table": "discreet.facade.storage",
+    "read": "discreet.facade.table",
+    "read_release": "discreet.facade.table",
+    "read_table": "discreet.facade.table",
     "records_from": "discreet.synthesize.from_tables",
     "select_margins": "discreet.assess.compare.select_margins",
-    "Dominance": "discreet.protect.suppress.dominance",
-    "Exempt": "discreet.protect.suppress.apriori",
-    "FewContributors": "discreet.protect.suppress.dominance",
-    "Listed": "discreet.protect.suppress.apriori",
-    "PPercent": "discreet.protect.suppress.dominance",
-    "PQ": "discreet.protect.suppress.dominance",
-    "with_apriori": "discreet.protect.suppress.apriori",
-    "write_transmission": "discreet.protect.suppress.transmission",
+    "Dominance": "discreet.rules.magnitudes",
+    "Exempt": "discreet.suppress.apriori",
+    "FewContributors": "discreet.rules.magnitudes",
+    "Listed": "discreet.suppress.apriori",
+    "PPercent": "discreet.rules.magnitudes",
+    "PQ": "discreet.rules.magnitudes",
+    "with_apriori": "discreet.suppress.apriori",
+    "write_transmission": "discreet.suppress.apriori",
     "DiscreetError": "discreet.errors",
 }
 
@@ -101,14 +101,10 @@ if TYPE_CHECKING:
     from discreet.design.hierarchy import Hierarchy
     from discreet.errors import DiscreetError
     from discreet.facade import argus
-    from discreet.facade.microdata import Microdata
-    from discreet.facade.open import open
+    from discreet.facade.microdata import Microdata, open
     from discreet.facade.release import Release, Trial
-    from discreet.facade.storage import read, read_release, read_table
-    from discreet.facade.table import Table
+    from discreet.facade.table import Table, read, read_release, read_table
     from discreet.ledger import Ledger
-    from discreet.microdata.recode import cut
-    from discreet.microdata.secret import Secret
     from discreet.noise.entropy import perturbation_table
     from discreet.noise.matrix import TransitionMatrix
     from discreet.protect.adjust import Adjust
@@ -122,20 +118,11 @@ if TYPE_CHECKING:
     from discreet.protect.quality import Quality
     from discreet.protect.safe import Safe
     from discreet.protect.small_count import SmallCountRounding
-    from discreet.protect.suppress.apriori import Exempt, Listed, with_apriori
-    from discreet.protect.suppress.consistent import consistent
-    from discreet.protect.suppress.decimals import Decimals
-    from discreet.protect.suppress.dominance import PQ, Dominance, FewContributors, PPercent
-    from discreet.protect.suppress.pattern import Pattern
-    from discreet.protect.suppress.rules import (
-        DirectDisclosure,
-        GroupDisclosure,
-        KDisclosure,
-        Threshold,
-    )
-    from discreet.protect.suppress.suppress import Suppress
-    from discreet.protect.suppress.transmission import write_transmission
+    from discreet.records.recode import cut
+    from discreet.records.secret import Secret
     from discreet.release import inference
+    from discreet.rules.counts import DirectDisclosure, GroupDisclosure, KDisclosure, Threshold
+    from discreet.rules.magnitudes import PQ, Dominance, FewContributors, PPercent
     from discreet.solve.absolute.least_absolute import LeastAbsolute
     from discreet.solve.auto import Auto
     from discreet.solve.chain import Chain
@@ -145,6 +132,16 @@ if TYPE_CHECKING:
     from discreet.solve.likelihood.log_linear import LogLinear
     from discreet.solve.likelihood.poisson import Poisson
     from discreet.solve.non_negative.non_negative import NonNegative
+    from discreet.suppress.apriori import (
+        Exempt,
+        Listed,
+        consistent,
+        with_apriori,
+        write_transmission,
+    )
+    from discreet.suppress.decimals import Decimals
+    from discreet.suppress.pattern import Pattern
+    from discreet.suppress.suppress import Suppress
     from discreet.synthesize.from_tables import records_from
     from discreet.synthesize.preserved import Preserved
     from discreet.synthesize.result import Synthetic, SyntheticTrial

@@ -24,9 +24,9 @@ NEW_HOMES: dict[str, tuple[str, ...]] = {
     "discreet.design.frames": ("discreet.frames",),
     "discreet.design.table": ("discreet.facade.table",),
     "discreet.design.release": ("discreet.facade.release", "discreet.tables.protected"),
-    "discreet.design.storage": ("discreet.facade.storage", "discreet.tables.storage"),
-    "discreet.microdata.microdata": ("discreet.facade.microdata",),
-    "discreet.microdata.open": ("discreet.facade.open", "discreet.microdata.sources"),
+    "discreet.design.storage": ("discreet.facade.table", "discreet.tables.storage"),
+    "discreet.records.microdata": ("discreet.facade.microdata",),
+    "discreet.records.open": ("discreet.facade.microdata", "discreet.records.sources"),
 }
 
 

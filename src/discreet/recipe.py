@@ -21,8 +21,7 @@ from discreet.design.support import Support
 from discreet.errors import DataError, ParameterError, UnknownNameError
 from discreet.facade.table import Table
 from discreet.files import written_whole
-from discreet.release.rounding import METHODS
-from discreet.release.zeros import check_zeros
+from discreet.release.fitting import METHODS, check_zeros
 
 if TYPE_CHECKING:
     from discreet.facade.microdata import Microdata

@@ -1,6 +1,6 @@
 """Methods, fitters, measures and everything else that is chosen by name.
 
-One line here, or an entry point of another package (`discreet.plugins`), makes a new one available
+One line here, or an entry point of another package (`discreet.registry`), makes a new one available
 in Python, on the command line, in recipes, in comparisons and in the table builder. Nothing is
 imported until it is asked for.
 """
@@ -12,14 +12,18 @@ import importlib
 import inspect
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeGuard
 
-from discreet import plugins
 from discreet.errors import DiscreetError, ParameterError, PluginError, UnknownNameError
 from discreet.progress import notice
 
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+
 Entry = str | tuple[str, Mapping[str, Any]]
 """Module and name, for one of a family with the parameters that make it."""
+
 
 METHODS: dict[str, str] = {
     "adjust": "discreet.protect.adjust:Adjust",
@@ -33,8 +37,10 @@ METHODS: dict[str, str] = {
     "quality": "discreet.protect.quality:Quality",
     "safe": "discreet.protect.safe:Safe",
     "small-count-rounding": "discreet.protect.small_count:SmallCountRounding",
-    "suppress": "discreet.protect.suppress.suppress:Suppress",
+    "suppress": "discreet.suppress.suppress:Suppress",
 }
+
+
 FITTERS: dict[str, str] = {
     "least-absolute": "discreet.solve.absolute.least_absolute:LeastAbsolute",
     "auto": "discreet.solve.auto:Auto",
@@ -46,14 +52,32 @@ FITTERS: dict[str, str] = {
     "poisson": "discreet.solve.likelihood.poisson:Poisson",
     "whole-number": "discreet.solve.integer.whole_number:WholeNumber",
 }
+
+
 _DEVIATION = "discreet.assess.utility.deviation:Deviation"
+
+
 _ZEROS = "discreet.assess.utility.zeros:FalseZeros"
+
+
 _RANKS = "discreet.assess.utility.ranks:RankCorrelation"
+
+
 _SMALL = "discreet.assess.risk.unchanged:SmallCells"
+
+
 _PROBABILITY = "discreet.assess.risk.disclosure:DisclosureProbability"
+
+
 _EXACT = "discreet.assess.risk.exact:ExactDisclosure"
+
+
 _NEARLY = "discreet.assess.risk.exact:NearCertainGuesses"
+
+
 _ENTROPY = "discreet.assess.risk.entropy:EntropyRisk"
+
+
 MEASURES: dict[str, Entry] = {
     "hellinger-utility": "discreet.assess.utility.hellinger:HellingerUtility",
     "hellinger-distance": "discreet.assess.utility.hellinger:HellingerDistance",
@@ -106,6 +130,8 @@ MEASURES: dict[str, Entry] = {
     "mechanism-epsilon": "discreet.assess.risk.mechanism:MechanismEpsilon",
     "mechanism-delta": "discreet.assess.risk.mechanism:MechanismDelta",
 }
+
+
 RECORD_MEASURES: dict[str, str] = {
     "pmse": "discreet.assess.microdata.propensity:PropensityError",
     "pmse-ratio": "discreet.assess.microdata.propensity:PropensityRatio",
@@ -118,53 +144,67 @@ RECORD_MEASURES: dict[str, str] = {
     "copied-records": "discreet.assess.microdata.copies:CopiedRecords",
     "nearest-record-distance": "discreet.assess.microdata.nearest:NearestRecordDistance",
 }
+
+
 ENGINES: dict[str, str] = {
-    "ibis": "discreet.tabulate.ibis_engine:IbisEngine",
-    "numpy": "discreet.tabulate.numpy_engine:NumpyEngine",
+    "ibis": "discreet.records.ibis_engine:IbisEngine",
+    "numpy": "discreet.testing.numpy_engine:NumpyEngine",
 }
+
+
 SYNTHESIZERS: dict[str, str] = {
     "from-residuals": "discreet.synthesize.from_residuals:from_residuals",
     "hybrid": "discreet.synthesize.hybrid:hybrid",
-    "ipso": "discreet.synthesize.ipso:ipso",
+    "ipso": "discreet.synthesize.methods:ipso",
     "mixed": "discreet.synthesize.mixed:mixed",
-    "residual-correlation": "discreet.synthesize.residual_correlation:residual_correlation",
-    "romm": "discreet.synthesize.romm:romm",
-    "score-correlation": "discreet.synthesize.score_correlation:score_correlation",
+    "residual-correlation": "discreet.synthesize.methods:residual_correlation",
+    "romm": "discreet.synthesize.methods:romm",
+    "score-correlation": "discreet.synthesize.methods:score_correlation",
 }
+
+
 CONNECTIONS: dict[str, str] = {
-    "postgres": "discreet.microdata.postgres:connect",
-    "postgresql": "discreet.microdata.postgres:connect",
-    "spark": "discreet.microdata.spark:connect",
+    "postgres": "discreet.records.postgres:connect",
+    "postgresql": "discreet.records.postgres:connect",
+    "spark": "discreet.records.spark:connect",
 }
+
+
 MATRICES: dict[str, str] = {
-    "discrete-laplace": "discreet.noise.laplace:discrete_laplace",
-    "drop-add": "discreet.noise.drop_add:drop_add",
+    "discrete-laplace": "discreet.noise.pram:discrete_laplace",
+    "drop-add": "discreet.noise.pram:drop_add",
     "file": "discreet.noise.matrix:read_matrix",
     "linear-table": "discreet.noise.linear:linear_table",
     "perturbation-table": "discreet.noise.entropy:perturbation_table",
     "pram": "discreet.noise.pram:pram",
 }
+
+
 RULES: dict[str, str] = {
-    "threshold": "discreet.protect.suppress.rules:Threshold",
-    "direct-disclosure": "discreet.protect.suppress.rules:DirectDisclosure",
-    "group-disclosure": "discreet.protect.suppress.rules:GroupDisclosure",
-    "k-disclosure": "discreet.protect.suppress.rules:KDisclosure",
-    "dominance": "discreet.protect.suppress.dominance:Dominance",
-    "p%": "discreet.protect.suppress.dominance:PPercent",
-    "p/q": "discreet.protect.suppress.dominance:PQ",
-    "few-contributors": "discreet.protect.suppress.dominance:FewContributors",
+    "threshold": "discreet.rules.counts:Threshold",
+    "direct-disclosure": "discreet.rules.counts:DirectDisclosure",
+    "group-disclosure": "discreet.rules.counts:GroupDisclosure",
+    "k-disclosure": "discreet.rules.counts:KDisclosure",
+    "dominance": "discreet.rules.magnitudes:Dominance",
+    "p%": "discreet.rules.magnitudes:PPercent",
+    "p/q": "discreet.rules.magnitudes:PQ",
+    "few-contributors": "discreet.rules.magnitudes:FewContributors",
 }
+
+
 FORMATS: dict[str, str] = {
     "csv": "discreet.release.formats.csv:CsvWriter",
-    "csvw": "discreet.release.formats.csvw:CsvwWriter",
+    "csvw": "discreet.release.formats.csv:CsvwWriter",
     "html": "discreet.release.formats.html:HtmlWriter",
     "json": "discreet.release.formats.json:JsonWriter",
-    "json-stat": "discreet.release.formats.json_stat:JsonStatWriter",
+    "json-stat": "discreet.release.formats.json:JsonStatWriter",
     "parquet": "discreet.release.formats.parquet:ParquetWriter",
     "px": "discreet.release.formats.px:PxWriter",
     "sdmx-csv": "discreet.release.formats.sdmx_csv:SdmxCsvWriter",
     "xlsx": "discreet.release.formats.xlsx:XlsxWriter",
 }
+
+
 KINDS: dict[str, Mapping[str, Entry]] = {
     "method": METHODS,
     "fitter": FITTERS,
@@ -177,6 +217,8 @@ KINDS: dict[str, Mapping[str, Entry]] = {
     "rule": RULES,
     "synthesizer": SYNTHESIZERS,
 }
+
+
 PARTS: dict[str, tuple[str, str | None]] = {
     "method": ("method", "cell-key"),
     "matrix": ("matrix", "perturbation-table"),
@@ -185,6 +227,8 @@ PARTS: dict[str, tuple[str, str | None]] = {
     "rules": ("rule", "threshold"),
 }
 """Parameters that are registered themselves: their kind, and the usual name."""
+
+
 _NOW_WRITTEN = {
     "parameters": 'nested data, such as method={"name": "drop-add", "cap": 3}',
     "ptable": 'matrix={"name": "file", "path": "ptable.csv"}',
@@ -198,7 +242,7 @@ _TRUTH = {"true": True, "yes": True, "false": False, "no": False}
 def names(kind: str) -> list[str]:
     """Every registered name of a kind, those of plug-ins last."""
     built_in = KINDS[kind]
-    return [*built_in, *plugins.entries(kind, frozenset(built_in))]
+    return [*built_in, *plugin_entries(kind, frozenset(built_in))]
 
 
 def each(kind: str, *, texts: Sequence[str], calls: Sequence[str]) -> dict[str, Any]:
@@ -212,7 +256,7 @@ def each(kind: str, *, texts: Sequence[str], calls: Sequence[str]) -> dict[str, 
       calls: Attributes that each has, and that can be called.
     """
     found = {name: build(kind, name) for name in KINDS[kind]}
-    for name in plugins.entries(kind, frozenset(KINDS[kind])):
+    for name in plugin_entries(kind, frozenset(KINDS[kind])):
         try:
             made = build(kind, name)
             missing = [part for part in texts if not isinstance(getattr(made, part, None), str)]
@@ -230,17 +274,17 @@ def each(kind: str, *, texts: Sequence[str], calls: Sequence[str]) -> dict[str, 
 
 def fault(kind: str, name: str, why: object) -> PluginError:
     """An error that names the plug-in behind a name that is not built in."""
-    return plugins.fault(kind, plugins.entries(kind, frozenset(KINDS[kind]))[name], why)
+    return plugin_fault(kind, plugin_entries(kind, frozenset(KINDS[kind]))[name], why)
 
 
 def load(kind: str, name: str) -> Any:
     """The class or function registered under a name, with the parameters of its entry."""
     built_in = KINDS[kind]
     if name not in built_in:
-        others = plugins.entries(kind, frozenset(built_in))
+        others = plugin_entries(kind, frozenset(built_in))
         if name not in others:
             raise UnknownNameError(kind, name, [*built_in, *others])
-        return plugins.load(kind, others[name])
+        return load_plugin(kind, others[name])
     entry = built_in[name]
     path, parameters = (entry, {}) if isinstance(entry, str) else entry
     module, _, attribute = path.partition(":")
@@ -355,3 +399,60 @@ def _built(part: str, given: Any, flat: Mapping[str, Any]) -> Any:
 def _is_name(chosen: Any) -> TypeGuard[str]:
     """Whether this is a name; a text with brackets, such as `p%(10)`, is the constructor's own."""
     return isinstance(chosen, str) and "(" not in chosen
+
+
+_GROUPS = {"matrix": "matrices", "measure of records": "record_measures"}
+
+
+def group_of(kind: str) -> str:
+    """The group of entry points of a kind, without the package's name in front."""
+    return _GROUPS.get(kind, f"{kind}s")
+
+
+@functools.cache
+def plugin_entries(kind: str, built_in: frozenset[str]) -> dict[str, tuple[EntryPoint, ...]]:
+    """Entry points of a kind by name; a notice names those that ask for a built-in name."""
+    from importlib.metadata import entry_points
+
+    found: dict[str, tuple[EntryPoint, ...]] = {}
+    for entry in entry_points(group=f"discreet.{group_of(kind)}"):
+        if entry.name in built_in:
+            notice(
+                f"{owner(entry)} registers {kind} {entry.name!r}, but that name is built in and "
+                "stays what it is. Rename the plug-in's entry point."
+            )
+        else:
+            found[entry.name] = (*found.get(entry.name, ()), entry)
+    return found
+
+
+def load_plugin(kind: str, claims: tuple[EntryPoint, ...]) -> Any:
+    """The class or function behind a name, or an error that names the plug-in at fault."""
+    first = claims[0]
+    if len(claims) > 1:
+        owners = " and ".join(map(owner, claims))
+        raise PluginError(
+            f"{owners} both register {kind} {first.name!r}, so the name has no meaning. Uninstall "
+            "one of them."
+        )
+    try:
+        found = first.load()
+    except (Exception, SystemExit) as error:  # whatever another package's code raises
+        raise plugin_fault(kind, claims, f"{type(error).__name__}: {error}") from error
+    if not callable(found):
+        raise plugin_fault(kind, claims, f"a class or function was expected, not {found!r}")
+    return found
+
+
+def plugin_fault(kind: str, claims: tuple[EntryPoint, ...], why: object) -> PluginError:
+    """An error that names the plug-in behind a name."""
+    first = claims[0]
+    return PluginError(
+        f"{owner(first)} does not give its {kind} {first.name!r} ({first.value}): "
+        f"{str(why).rstrip('.')}. Repair or uninstall the plug-in."
+    )
+
+
+def owner(entry: EntryPoint) -> str:
+    """The plug-in that registers a name."""
+    return f"plug-in {entry.dist.name!r}" if entry.dist is not None else "a plug-in"

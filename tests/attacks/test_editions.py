@@ -8,7 +8,7 @@ import pytest
 
 import discreet as dc
 from discreet.errors import LedgerError
-from discreet.tables.data_set import DataSet
+from discreet.tables.truth import DataSet
 from tests.attacks.victims import MODULUS, MOVES_ZEROS, PTABLE, SECRET, flat_axes, keyed_table
 
 SIZES = {"region": 6, "age": 5, "sex": 2, "marital": 4, "work": 3}

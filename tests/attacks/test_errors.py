@@ -16,7 +16,7 @@ from discreet.serve.data.live import LiveSource
 from discreet.serve.refusals import as_json, refusal_of
 from discreet.serve.site.config import SiteConfig
 from discreet.serve.site.site import Site
-from discreet.tables.data_set import DataSet
+from discreet.tables.truth import DataSet
 from discreet.testing.laws import neighbours
 from tests.attacks.victims import MOVES_ZEROS, PTABLE, SECRET, country
 from tests.serve.client import Client

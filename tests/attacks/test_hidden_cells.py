@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import discreet as dc
-from discreet.protect.frame.keyed_noise import moments
+from discreet.protect.keyed_noise import moments
 from discreet.release.files import write_csv
 from discreet.release.formats.write import writers
 from discreet.tables.storage import save_release

@@ -9,9 +9,9 @@ import discreet as dc
 from discreet.design.product import ProductDesign
 from discreet.errors import LedgerError
 from discreet.protect.cells import Cells
-from discreet.protect.frame.keyed_noise import noise_by_draw
+from discreet.protect.keyed_noise import noise_by_draw
 from discreet.randomness import stream
-from discreet.tables.data_set import DataSet
+from discreet.tables.truth import DataSet
 from tests.attacks.victims import (
     MODULUS,
     PTABLE,

@@ -12,7 +12,7 @@ from discreet.design.hierarchy import Hierarchy
 from discreet.recipe import Choice
 from discreet.release.cube import Cube
 from discreet.release.formats.csv import CsvWriter
-from discreet.release.formats.options import Options
+from discreet.release.formats.write import Options
 from discreet.serve.app import make_app
 from discreet.serve.data.dataset import About, Dataset
 from discreet.serve.data.live import LiveSource

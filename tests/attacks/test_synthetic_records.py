@@ -12,11 +12,8 @@ from discreet.errors import PUBLIC_TEXT
 from discreet.synthesize import result
 from discreet.synthesize.from_residuals import from_residuals
 from discreet.synthesize.hybrid import hybrid
-from discreet.synthesize.ipso import ipso
-from discreet.synthesize.residual_correlation import residual_correlation
+from discreet.synthesize.methods import ipso, residual_correlation, romm, score_correlation
 from discreet.synthesize.result import Synthesized, Synthetic, SyntheticTrial
-from discreet.synthesize.romm import romm
-from discreet.synthesize.score_correlation import score_correlation
 from tests.attacks.victims import SECRET
 from tests.synthesize.people import lonely, people
 

@@ -12,12 +12,10 @@ from discreet.facade.release import Release, Result, Trial
 from discreet.release import files
 from discreet.release.cube import Cube
 from discreet.release.formats.write import write, writers
-from discreet.release.microdata import to_microdata
-from discreet.release.tabulate import tabulate
+from discreet.release.tabulate import tabulate, to_microdata
 from discreet.serve.data.inner import InnerTable
 from discreet.tables import storage
-from discreet.tables.protected import Protected
-from discreet.tables.public import PublicTable
+from discreet.tables.protected import Protected, PublicTable
 from tests.attacks.victims import PTABLE, country
 
 TABLE = country(mean=8.0)

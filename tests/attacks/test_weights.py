@@ -9,9 +9,8 @@ import pytest
 import discreet as dc
 from discreet.design.product import ProductDesign
 from discreet.facade.table import Table
-from discreet.protect.weights import by_cell, by_mean
-from discreet.tables.data_set import Bounds, DataSet
-from discreet.tables.values import CellValues
+from discreet.protect.publication import by_cell, by_mean
+from discreet.tables.truth import Bounds, CellValues, DataSet
 from tests.attacks.victims import MODULUS, PTABLE, SECRET, flat_axes
 
 ACS = Path("/work/shared/data/acs_nist_national2019.csv.gz")

@@ -5,10 +5,10 @@ import numpy as np
 from discreet.design.axis import Axis
 from discreet.design.product import ProductDesign
 from discreet.facade.table import Table
-from discreet.microdata.secret import Secret
 from discreet.noise.entropy import perturbation_table
 from discreet.noise.matrix import TransitionMatrix
-from discreet.tables.values import CellValues
+from discreet.records.secret import Secret
+from discreet.tables.truth import CellValues
 
 SECRET = Secret(b"what the custodian knows and the attacker does not")
 PTABLE = perturbation_table(D=5, V=3, js=2)

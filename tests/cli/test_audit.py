@@ -6,7 +6,7 @@ import pytest
 
 import discreet as dc
 from discreet.cli import main
-from discreet.microdata.secret import Secret
+from discreet.records.secret import Secret
 from tests.assess.audit.test_audit import LABELS, paper_table
 
 

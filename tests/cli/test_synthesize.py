@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from discreet.cli import main
-from discreet.microdata.secret import Secret
+from discreet.records.secret import Secret
 from tests.synthesize.people import lonely, people
 
 PEOPLE = people(80)

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 import discreet as dc
 from discreet.design.axis import Axis
-from discreet.design.formats import argus
-from discreet.design.formats.argus.write import tree_of
 from discreet.errors import DataError, DesignError, ParameterError, UnknownNameError
+from discreet.suppress import argus
+from discreet.suppress.argus.tables import tree_of
 from tests.strategies import trees
 
 METADATA = """\

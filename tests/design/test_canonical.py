@@ -14,10 +14,10 @@ import discreet as dc
 from discreet.errors import LedgerError
 from discreet.protect.draws import SecretDraws
 from discreet.tables.canonical import as_requested, canonical_order, canonical_table, table_digest
-from discreet.tables.data_set import DataSet
 from discreet.tables.protected import Protected
 from discreet.tables.statement import Statement
-from discreet.testing.draws import by_cell, retabulated
+from discreet.tables.truth import DataSet
+from discreet.testing.laws import by_cell, retabulated
 from tests.protect.methods import TABLE_WISE
 from tests.protect.tables import SECRET
 from tests.strategies import designs

@@ -7,9 +7,9 @@ import pytest
 
 import discreet as dc
 from discreet.design.axis import Axis
-from discreet.design.formats.categories import declared_categories
+from discreet.design.formats.tables import declared_categories
 from discreet.errors import UnknownNameError
-from discreet.tables.published_frame import published_to_table
+from discreet.tables.from_frames import published_to_table
 from discreet.tables.storage import axis_from_json, axis_to_json
 
 SEX = {"sex": ["f", "m"], "region": ["1", "2"], "n": [3, 4]}

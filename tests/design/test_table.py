@@ -17,7 +17,7 @@ from discreet.errors import (
 )
 from discreet.tables.protected import CellStatus, Protected
 from discreet.tables.statement import Sentence, Statement, Step
-from discreet.tables.values import CellValues
+from discreet.tables.truth import CellValues
 
 COUNTS = pd.DataFrame(
     {

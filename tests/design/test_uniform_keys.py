@@ -7,11 +7,12 @@ from scipy.stats import multinomial
 
 from discreet.errors import KeysError
 from discreet.randomness import stream
-from discreet.tables.keys import CONVENTIONS, KeyConvention
-from discreet.tables.uniform_keys import (
+from discreet.tables.keys import (
+    CONVENTIONS,
     FALSE_ALARM,
     FEWEST,
     SAMPLED,
+    KeyConvention,
     KeyCounts,
     _log_moments,
     buckets_of,

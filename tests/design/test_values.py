@@ -5,7 +5,7 @@ import pytest
 
 import discreet as dc
 from discreet.errors import DataError
-from discreet.tables.values import CellValues, summed, whole_counts
+from discreet.tables.truth import CellValues, summed, whole_counts
 
 
 def test_a_total_that_64_bits_do_not_hold_is_refused():

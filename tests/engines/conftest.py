@@ -8,9 +8,9 @@ import psycopg
 import pytest
 
 import discreet as dc
-from discreet.microdata.backend import border
-from discreet.microdata.border import attempt
-from discreet.tabulate.ibis_engine import IbisEngine
+from discreet.records.backend import border
+from discreet.records.connection import attempt
+from discreet.records.ibis_engine import IbisEngine
 from tests import servers
 
 

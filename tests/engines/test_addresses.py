@@ -14,8 +14,8 @@ import pytest
 
 import discreet as dc
 from discreet.errors import EngineError, MissingDependencyError, ParameterError, UnknownNameError
-from discreet.microdata.urls import one_table, scheme_of, split_table
 from discreet.recipe import Choice, Recipe
+from discreet.records.connection import one_table, scheme_of, split_table
 from tests import servers
 
 FRAME = pa.table({"id": [1, 2, 3], "sex": ["f", "m", "f"], "w": [1.0, 2.0, 4.0]})

@@ -6,8 +6,8 @@ import pytest
 
 import discreet as dc
 from discreet.randomness import stream
-from discreet.tabulate.numpy_engine import NumpyEngine
 from discreet.testing.engines import ALL_CASES, check_engine
+from discreet.testing.numpy_engine import NumpyEngine
 from tests import servers
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import discreet as dc
-from discreet.microdata.demo import generate
+from discreet.demo import generate
 
 DOCS = Path(__file__).parents[2] / "docs"
 BLOCK = re.compile(r"^```py\n(.*?)^```", re.DOTALL | re.MULTILINE)
@@ -26,7 +26,7 @@ def people():
 @pytest.fixture
 def census(sql, server, libpq):
     """A database of the name in the pages."""
-    from discreet.microdata.postgres import PostgresBorder, connect
+    from discreet.records.postgres import PostgresBorder, connect
 
     sql.execute("CREATE DATABASE census")
     PostgresBorder(connect(f"{server.url.removesuffix('postgres')}census")[0]).store(

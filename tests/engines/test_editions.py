@@ -6,9 +6,8 @@ import pytest
 
 import discreet as dc
 from discreet.errors import KeysError
-from discreet.microdata.key_check import counted_keys
-from discreet.microdata.sketch import sketch_of
 from discreet.randomness import stream
+from discreet.records.expressions import counted_keys, sketch_of
 
 N = 600
 RNG = stream(1, "editions")

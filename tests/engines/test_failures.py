@@ -104,7 +104,7 @@ def test_data_of_a_server_that_was_restarted(fragile):
 
 def test_keys_that_were_not_finished_are_not_there(fragile, monkeypatch):
     """The server stops after some batches; none of them stays."""
-    from discreet.microdata import postgres
+    from discreet.records import postgres
 
     monkeypatch.setattr(postgres, "_AT_ONCE", 50)
     data, made = dc.open(f"{fragile.url}::people", id="id"), []

@@ -90,7 +90,7 @@ def test_missing_values_alone_are_a_row(place):
     frame = pa.table({"v": pa.array([None, None, "x"])})
     people = place.people(frame)
     query = people.table.select("v")
-    from discreet.microdata.backend import fetch
+    from discreet.records.backend import fetch
 
     assert fetch(people.backend, query, "x").column(0).null_count == 2
 

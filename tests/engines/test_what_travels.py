@@ -176,7 +176,7 @@ def test_only_grouped_cells_leave_spark(on_spark, session):
 
 
 def test_keys_are_made_once_inside_spark(on_spark, session, monkeypatch):
-    from discreet.microdata import spark
+    from discreet.records import spark
 
     monkeypatch.setattr(spark, "_AT_ONCE", 200)  # three parts
     on_spark.stored(FRAME, "people_that_stay")
@@ -197,7 +197,7 @@ def test_keys_are_made_once_inside_spark(on_spark, session, monkeypatch):
 
 
 def test_large_tables_of_keys_come_in_batches(server, sql, on_postgres, monkeypatch):
-    from discreet.microdata import postgres
+    from discreet.records import postgres
 
     monkeypatch.setattr(postgres, "_AT_ONCE", 64)
     sql.execute("CREATE TABLE citizens (id uuid PRIMARY KEY, sex text)")

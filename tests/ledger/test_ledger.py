@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from discreet.cli.ledger import ledger as ledger_command
 from discreet.errors import BudgetError, DiscreetError, LedgerError, ParameterError
 from discreet.ledger import Cost, Ledger, Sketch
-from discreet.tables.data_set import DataSet
+from discreet.tables.truth import DataSet
 
 CENSUS = DataSet("census", "2021")
 LATER = DataSet("census", "2022")
@@ -138,7 +138,7 @@ def test_options_that_make_no_sense_are_refused(path, options, message):
 
 SPENDER = """
 import sys
-from discreet.tables.data_set import DataSet
+from discreet.tables.truth import DataSet
 from discreet.errors import BudgetError
 from discreet.ledger import Cost, Ledger
 ledger = Ledger(sys.argv[1], epsilon=1.0)
@@ -168,7 +168,7 @@ def test_several_processes_spend_one_budget_exactly(path):
 def test_several_processes_enter_one_first_release(path):
     program = """
 import os, sys
-from discreet.tables.data_set import DataSet
+from discreet.tables.truth import DataSet
 from discreet.errors import LedgerError
 from discreet.ledger import Ledger
 ledger = Ledger(sys.argv[1])
@@ -196,7 +196,7 @@ def test_a_killed_process_has_counted_everything_it_released(path, lines):
 def test_a_process_killed_between_entry_and_release_has_counted(path):
     program = """
 import os, signal, sys
-from discreet.tables.data_set import DataSet
+from discreet.tables.truth import DataSet
 from discreet.ledger import Cost, Ledger
 Ledger(sys.argv[1]).spend(DataSet("census"), Cost(0.02), {})
 os.kill(os.getpid(), signal.SIGKILL)
@@ -210,7 +210,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 def test_a_process_killed_before_its_entry_is_complete_leaves_a_ledger_that_works(path):
     program = """
 import os, signal, sys
-from discreet.tables.data_set import DataSet
+from discreet.tables.truth import DataSet
 from discreet.ledger import Cost, Ledger, entries
 ledger, add = Ledger(sys.argv[1], epsilon=1.0), entries.add_cost
 def add_and_die(*arguments):

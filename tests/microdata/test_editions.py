@@ -10,7 +10,7 @@ import pytest
 import discreet as dc
 from discreet.errors import DiscreetError, KeysError, ParameterError, UnknownNameError
 from discreet.ledger import Ledger
-from discreet.tables.data_set import Bounds, DataSet
+from discreet.tables.truth import Bounds, DataSet
 
 N = 400
 FRAME = pa.table(

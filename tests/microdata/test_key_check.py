@@ -4,12 +4,11 @@ import pytest
 
 import discreet as dc
 from discreet.errors import KeysError
-from discreet.microdata import key_check
-from discreet.microdata.key_check import counted_keys
-from discreet.microdata.record_keys import RECORD_KEY
 from discreet.randomness import stream
-from discreet.tables.keys import CONVENTIONS
-from discreet.tables.uniform_keys import SAMPLED
+from discreet.records import expressions as key_check
+from discreet.records.expressions import counted_keys
+from discreet.records.record_keys import RECORD_KEY
+from discreet.tables.keys import CONVENTIONS, SAMPLED
 
 N = 2_000
 

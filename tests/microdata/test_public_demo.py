@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import discreet as dc
-from discreet.microdata.demo import code_lists
+from discreet.demo import code_lists
 
 
 @pytest.fixture(scope="module")

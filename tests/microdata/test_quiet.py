@@ -5,7 +5,7 @@ import warnings
 
 import pytest
 
-from discreet.microdata.border import attempt
+from discreet.records.connection import attempt
 
 
 def test_a_thread_that_leaves_does_not_end_another_ones_silence():

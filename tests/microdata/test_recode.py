@@ -7,8 +7,8 @@ import pytest
 import discreet as dc
 from discreet.design.codes import MISSING, canonical
 from discreet.errors import CodeError, DataError, ParameterError, UnknownNameError
-from discreet.microdata.backend import fetch
-from discreet.microdata.zeros import Moves, moved_rules
+from discreet.records.backend import fetch
+from discreet.records.recode import Moves, moved_rules
 
 REGION = dc.Hierarchy(
     "Total",

@@ -8,7 +8,7 @@ import pytest
 
 import discreet as dc
 from discreet.errors import DataError, KeysError, ParameterError, UnknownNameError
-from discreet.microdata.record_keys import RECORD_KEY, random_keys
+from discreet.records.record_keys import RECORD_KEY, random_keys
 from discreet.tables.keys import CONVENTIONS
 
 FRAME = pa.table({"person": [11, 12, 13, 14], "sex": ["f", "m", "f", None]})

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from discreet.errors import KeysError
-from discreet.microdata.secret import Secret, definition
+from discreet.records.secret import Secret, definition
 from discreet.tables.keys import CONVENTIONS
 
 MATERIAL = b"0123456789abcdef0123456789abcdef"
@@ -284,7 +284,7 @@ def test_the_demo_secret_is_fixed_and_says_that_it_is_public(secret):
 
 
 def test_a_secret_is_all_that_a_table_needs(secret):
-    from discreet.tables.data_set import SecretLike
+    from discreet.tables.truth import SecretLike
 
     expected = {name for name in vars(SecretLike) if not name.startswith("_")}
     assert expected == {"is_public", "mark", "zero_key", "mixed", "generator"}

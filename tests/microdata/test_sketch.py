@@ -3,8 +3,8 @@ import pyarrow as pa
 import pytest
 
 import discreet as dc
-from discreet.microdata.sketch import sketch_of
 from discreet.randomness import stream
+from discreet.records.expressions import sketch_of
 
 N = 3_000
 

@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 
 from discreet.errors import InfeasibleError, ParameterError
 from discreet.noise import perturbation_table, variance_range
-from discreet.noise.support import admissible, free, rising_both, rising_left, table_rows
+from discreet.noise.checks import admissible, free, rising_both, rising_left, table_rows
 
 GOLDEN = sorted(Path(__file__).parents[1].joinpath("golden").glob("ptable_*.json"))
 

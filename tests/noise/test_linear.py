@@ -5,7 +5,7 @@ import pytest
 
 from discreet.errors import InfeasibleError, ParameterError
 from discreet.noise import feasibility_intervals, linear_table, perturbation_table, realised_bias
-from discreet.noise.support import admissible, rising_tails, table_rows
+from discreet.noise.checks import admissible, rising_tails, table_rows
 
 TARGETS = [0, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13]
 

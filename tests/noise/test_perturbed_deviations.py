@@ -5,7 +5,7 @@ import pytest
 
 from discreet.noise import pram
 from discreet.noise.allocate import allocate, blurred_deviations
-from discreet.noise.bias import realised_bias
+from discreet.noise.audit import realised_bias
 
 VALUES, FREQUENCIES = (-1, 0, 2), np.array([4_000, 10_000, 6_000])
 

@@ -3,8 +3,8 @@
 import numpy as np
 
 import discreet as dc
-from discreet.microdata.secret import Secret
-from discreet.tables.values import CellValues
+from discreet.records.secret import Secret
+from discreet.tables.truth import CellValues
 
 SECRET = Secret(b"a secret of at least thirty-two bytes for tests")
 

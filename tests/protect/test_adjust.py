@@ -10,12 +10,12 @@ from discreet import registry
 from discreet.errors import DataError, DesignError, InfeasibleError, KeysError, ParameterError
 from discreet.noise import discrete_laplace
 from discreet.noise.linear import linear_table
-from discreet.protect.adjustment import Frame
+from discreet.protect.adjust import Frame
 from discreet.protect.draws import SeededDraws
 from discreet.protect.sentences import is_additive
-from discreet.tables.values import CellValues
+from discreet.tables.truth import CellValues
 from discreet.testing import check_method
-from discreet.testing.draws import sample_table
+from discreet.testing.laws import sample_table
 from tests.protect.tables import SECRET, keyed_party, secret_party
 from tests.strategies import designs
 

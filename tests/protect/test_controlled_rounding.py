@@ -10,7 +10,7 @@ from discreet.errors import DesignError, KeysError, ParameterError
 from discreet.protect.draws import SeededDraws
 from discreet.protect.sentences import mean_p
 from discreet.testing import check_method
-from discreet.testing.draws import sample_table
+from discreet.testing.laws import sample_table
 from tests.protect.tables import party
 from tests.strategies import designs
 

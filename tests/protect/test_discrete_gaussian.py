@@ -10,13 +10,11 @@ import discreet as dc
 from discreet import registry
 from discreet.accounting import rho_to_epsilon
 from discreet.errors import DiscreetError, ParameterError
-from discreet.protect.frame.budget import GaussianShare
-from discreet.protect.opendp_source import gaussian_noise, gaussian_scale_for
-from discreet.protect.seeded_noise import seeded_gaussian
-from discreet.tables.data_set import Bounds, DataSet
-from discreet.tables.values import CellValues
+from discreet.protect.budget import GaussianShare
+from discreet.protect.draws import gaussian_noise, gaussian_scale_for, seeded_gaussian
+from discreet.tables.truth import Bounds, CellValues, DataSet
 from discreet.testing import check_method
-from discreet.testing.draws import chi_square, chi_square_p
+from discreet.testing.laws import chi_square, chi_square_p
 from tests.protect.tables import declared, party, square
 
 
@@ -56,7 +54,7 @@ def test_the_battery_finds_nothing_to_complain_of():
 
 @pytest.mark.parametrize(("squared", "rho"), [(1, 0.5), (6, 0.1), (40, 3.0), (7, 1e-4)])
 def test_the_scale_is_one_for_which_rho_is_proved(squared, rho):
-    from discreet.protect import opendp_source
+    from discreet.protect import draws as opendp_source
 
     scale = gaussian_scale_for(rho, squared)
     np.testing.assert_allclose(scale, math.sqrt(squared / (2 * rho)), rtol=1e-9)

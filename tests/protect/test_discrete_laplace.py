@@ -12,12 +12,10 @@ from discreet import registry
 from discreet.errors import DataError, DiscreetError, ParameterError, UnknownNameError
 from discreet.noise import discrete_laplace, laplace_law
 from discreet.progress import listening
-from discreet.protect.opendp_source import laplace_noise, scale_for
-from discreet.protect.seeded_noise import seeded_laplace
-from discreet.tables.data_set import Bounds, DataSet
-from discreet.tables.values import CellValues
+from discreet.protect.draws import laplace_noise, scale_for, seeded_laplace
+from discreet.tables.truth import Bounds, CellValues, DataSet
 from discreet.testing import check_method
-from discreet.testing.draws import chi_square, chi_square_p, sample_table
+from discreet.testing.laws import chi_square, chi_square_p, sample_table
 from tests.protect.tables import PARTY, declared, party
 from tests.strategies import designs
 
@@ -327,7 +325,7 @@ def test_a_simulation_is_repeatable_follows_the_law_and_is_no_release():
     ("epsilon", "sensitivity"), [(0.3, 3), (1.0, 7), (0.1, 31), (math.log(2), 5), (2.0, 1)]
 )
 def test_the_scale_is_one_for_which_the_guarantee_is_proved(epsilon, sensitivity):
-    from discreet.protect import opendp_source
+    from discreet.protect import draws as opendp_source
 
     scale = scale_for(epsilon, sensitivity)
     assert opendp_source._laplace(scale).map(sensitivity) <= epsilon
@@ -335,7 +333,7 @@ def test_the_scale_is_one_for_which_the_guarantee_is_proved(epsilon, sensitivity
 
 
 def test_long_work_reports_its_progress(monkeypatch):
-    monkeypatch.setattr("discreet.protect.opendp_source._CHUNK", 100)
+    monkeypatch.setattr("discreet.protect.draws._CHUNK", 100)
     seen = []
     with listening(lambda task, share: seen.append(share)):
         laplace_noise(450, 0.5, cap=1)

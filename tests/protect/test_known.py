@@ -7,10 +7,10 @@ import discreet as dc
 from discreet.errors import KeysError, ParameterError
 from discreet.protect.cells import Cells
 from discreet.protect.draws import SeededDraws
-from discreet.protect.frame.known import change_of_known
-from discreet.tables.values import CellValues
+from discreet.protect.private_noise import change_of_known
+from discreet.tables.truth import CellValues
 from discreet.testing import check_method
-from discreet.testing.draws import sample_table
+from discreet.testing.laws import sample_table
 from tests.protect.tables import SECRET
 
 PRIVATE = [

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from discreet.noise import pram
-from discreet.protect.frame.budget import GaussianShare, LaplaceShare, Unit
-from discreet.protect.frame.keyed_noise import moments
-from discreet.protect.frame.privacy import laplace_privacy
-from discreet.protect.seeded_noise import seeded_gaussian, seeded_laplace
+from discreet.protect.budget import GaussianShare, LaplaceShare, Unit
+from discreet.protect.draws import seeded_gaussian, seeded_laplace
+from discreet.protect.keyed_noise import moments
+from discreet.protect.privacy import laplace_privacy
 
 CELLS = np.arange(4)
 DRAWS = 200_000

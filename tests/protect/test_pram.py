@@ -3,10 +3,10 @@ import pytest
 
 import discreet as dc
 from discreet.errors import KeysError, ParameterError
-from discreet.microdata.secret import Secret
 from discreet.noise import large_table, perturbation_table, small_table
+from discreet.records.secret import Secret
 from discreet.testing import check_method
-from discreet.testing.draws import retabulated, sample_table
+from discreet.testing.laws import retabulated, sample_table
 from tests.protect.tables import party, secret_party, square
 
 RNG = np.random.default_rng(11)

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 import discreet as dc
 from discreet import registry
 from discreet.errors import DataError, DesignError, KeysError, ParameterError
-from discreet.microdata.secret import Secret
 from discreet.protect.draws import SeededDraws
-from discreet.protect.effect import Effect, effect
+from discreet.protect.safe import Effect, effect
+from discreet.records.secret import Secret
 from discreet.solve.integer.domain import LARGEST, LimitError
-from discreet.tables.values import CellValues
+from discreet.tables.truth import CellValues
 from discreet.testing import check_method
-from discreet.testing.draws import sample_table
+from discreet.testing.laws import sample_table
 from tests.protect.tables import SECRET, party
 from tests.strategies import designs
 

@@ -9,8 +9,7 @@ import discreet as dc
 from discreet.protect import sentences
 from discreet.tables.protected import Protected
 from discreet.tables.statement import Statement, Step
-from discreet.testing.draws import published
-from discreet.testing.laws import Broken, Evidence, check_sentences
+from discreet.testing.laws import Broken, Evidence, check_sentences, published
 from tests.protect.methods import ALL, NOISE
 from tests.protect.tables import SECRET, keyed_party
 

@@ -12,7 +12,7 @@ from discreet.errors import ConfidentialError, DiscreetError, KeysError, Paramet
 from discreet.facade.release import Trial
 from discreet.release.files import write_csv
 from discreet.tables.protected import Protected
-from discreet.testing.draws import sample_table
+from discreet.testing.laws import sample_table
 from tests.protect.methods import ALL, DRAWING, NOISE
 from tests.protect.tables import SECRET, keyed_party, party
 

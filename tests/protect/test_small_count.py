@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 import discreet as dc
 from discreet import registry
 from discreet.errors import InfeasibleError, KeysError, ParameterError
-from discreet.microdata.secret import Secret
 from discreet.protect.small_count import SmallCountRounding
-from discreet.tables.values import CellValues
+from discreet.records.secret import Secret
+from discreet.tables.truth import CellValues
 from discreet.testing import check_method
-from discreet.testing.draws import sample_table
+from discreet.testing.laws import sample_table
 from tests.protect.peer_rounding import FOLDER, own_cases, peer_cases
 from tests.protect.tables import SECRET, party
 from tests.strategies import designs

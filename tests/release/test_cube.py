@@ -8,8 +8,7 @@ import pytest
 import discreet as dc
 from discreet.errors import DesignError, UnknownNameError
 from discreet.facade.release import Release
-from discreet.release.cube import ABSENT, Cube, CubeAxis, worded
-from discreet.release.outline import Entry
+from discreet.release.cube import ABSENT, Cube, CubeAxis, Entry, worded
 from discreet.tables.protected import CellStatus
 from discreet.tables.statement import Statement
 

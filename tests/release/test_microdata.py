@@ -8,7 +8,7 @@ import pytest
 
 import discreet as dc
 from discreet.errors import DesignError
-from discreet.release import microdata
+from discreet.release import tabulate as microdata
 from tests.release.test_rounding import release
 
 

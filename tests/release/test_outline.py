@@ -4,7 +4,7 @@ import pytest
 
 from discreet.design.axis import Axis
 from discreet.design.hierarchy import Hierarchy
-from discreet.release.outline import outline
+from discreet.release.cube import outline
 from tests.serve.records import REGION
 
 

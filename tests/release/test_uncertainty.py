@@ -12,9 +12,8 @@ from discreet.errors import DesignError, ParameterError
 from discreet.noise import laplace_law
 from discreet.solve.least_squares import variances as module
 from discreet.solve.least_squares.variances import fitted_variances
-from discreet.tables.data_set import Bounds, DataSet
-from discreet.tables.values import CellValues
-from discreet.testing.draws import sample_table
+from discreet.tables.truth import Bounds, CellValues, DataSet
+from discreet.testing.laws import sample_table
 from tests.strategies import designs
 
 PRIVATE = [

@@ -11,7 +11,7 @@ import urllib.request
 import pytest
 
 from discreet.cli import main
-from discreet.microdata.secret import Secret
+from discreet.records.secret import Secret
 from discreet.serve.data.inner import InnerSource
 from tests.serve.process import started
 

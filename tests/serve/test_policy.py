@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from discreet.errors import ParameterError
-from discreet.release.cube import Cube, CubeAxis
-from discreet.release.outline import Entry
+from discreet.release.cube import Cube, CubeAxis, Entry
 from discreet.serve.policy.policy import Policy
 from discreet.serve.policy.rule import Judged, finest, total
 from discreet.serve.policy.told import told

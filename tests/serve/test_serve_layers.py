@@ -10,13 +10,13 @@ import discreet.serve
 SERVE = Path(discreet.serve.__file__).parent
 DOORS = {"data/live.py", "build.py"}
 CONFIDENTIAL = (
-    "discreet.microdata",
+    "discreet.records",
     "discreet.tabulate",
     "discreet.protect",
     "discreet.tables.truth",
     "discreet.facade.table",
     "discreet.facade.microdata",
-    "discreet.facade.open",
+    "discreet.facade.microdata",
     "discreet.ledger",
     "discreet.demo",
     "ibis",

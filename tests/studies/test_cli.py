@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from discreet import plugins
+from discreet import registry as plugins
 from discreet.cli import app, main
 from discreet_studies import catalogue
 from discreet_studies.model import Figure, PrintedTable, Study

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from discreet.assess.plots.style import to_svg
-from discreet.protect.effect import Effect
+from discreet.protect.safe import Effect
 from discreet_studies import catalogue
 from discreet_studies.eliminating_small_cells import printed, results, tables
 from discreet_studies.eliminating_small_cells import study as module

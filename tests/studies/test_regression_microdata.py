@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from discreet.synthesize.hybrid import hybrid
-from discreet.synthesize.ipso import ipso
-from discreet.synthesize.romm import romm
-from discreet.synthesize.synthesis import Synthesis
+from discreet.synthesize.methods import ipso, romm
+from discreet.synthesize.tolerances import Synthesis
 from discreet_studies.catalogue import run_study
 from discreet_studies.model import Options, Outcome
 from discreet_studies.regression_microdata import clusters

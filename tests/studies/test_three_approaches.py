@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from discreet.protect.pram import Pram
-from discreet.protect.weights import by_cell, by_mean
+from discreet.protect.publication import by_cell, by_mean
 from discreet.randomness import stream
 from discreet_studies.catalogue import run_study
 from discreet_studies.model import Options, Outcome, Verdict

@@ -6,12 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from discreet.synthesize.algebra.decompose import fit, scores
+from discreet.synthesize.decompose import fit, scores
 from discreet.synthesize.from_residuals import from_residuals
-from discreet.synthesize.ipso import ipso
-from discreet.synthesize.residual_correlation import residual_correlation
-from discreet.synthesize.romm import romm
-from discreet.synthesize.score_correlation import score_correlation
+from discreet.synthesize.methods import ipso, residual_correlation, romm, score_correlation
 from tests.synthesize.cases import Recorded
 
 FILES = sorted(Path(__file__).parents[1].joinpath("golden").glob("regsdc_n*.json"))

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.errors import ParameterError
-from discreet.synthesize.clusters import mdav
+from discreet.synthesize.microaggregation import mdav
 
 
 def apart(a, b):

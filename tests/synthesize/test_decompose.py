@@ -5,15 +5,9 @@ import pytest
 
 from discreet.errors import InfeasibleError, ParameterError
 from discreet.randomness import stream
-from discreet.synthesize.algebra import orthonormal as routes
-from discreet.synthesize.algebra.decompose import (
-    DEPENDENT_RESIDUALS,
-    fit,
-    loadings,
-    random_scores,
-    scores,
-)
-from discreet.synthesize.algebra.orthonormal import orthonormal
+from discreet.synthesize import orthonormal as routes
+from discreet.synthesize.decompose import DEPENDENT_RESIDUALS, fit, loadings, random_scores, scores
+from discreet.synthesize.orthonormal import orthonormal
 from tests.synthesize.cases import NASTY, near_duplicates, plain, unit
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from discreet.errors import DataError, InfeasibleError, ParameterError
 from discreet.synthesize.hybrid import hybrid
-from discreet.synthesize.ipso import ipso
+from discreet.synthesize.methods import ipso
 from tests.synthesize.cases import EXACT, NASTY, Recorded, assert_preserved, unit
 
 GOLDEN = sorted(Path(__file__).parents[1].joinpath("golden").glob("regsdc_*n*.json"))

@@ -8,10 +8,7 @@ from hypothesis import strategies as st
 from discreet.errors import DataError, ParameterError
 from discreet.randomness import stream
 from discreet.synthesize.from_residuals import from_residuals
-from discreet.synthesize.ipso import ipso
-from discreet.synthesize.residual_correlation import residual_correlation
-from discreet.synthesize.romm import romm
-from discreet.synthesize.score_correlation import score_correlation
+from discreet.synthesize.methods import ipso, residual_correlation, romm, score_correlation
 from tests.synthesize.cases import NASTY, Recorded, assert_preserved, plain
 
 METHODS = {

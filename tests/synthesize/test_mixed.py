@@ -7,9 +7,8 @@ import pytest
 
 import discreet as dc
 from discreet.errors import ConfidentialError, ParameterError, UnknownNameError
-from discreet.synthesize.mixed import mixed, mixed_within
-from discreet.synthesize.publish.mixed_sentences import CELLS_KEPT, MODEL_KEPT, MixedEvidence
-from discreet.synthesize.safety import UnsafeRowsError
+from discreet.synthesize.mixed import CELLS_KEPT, MODEL_KEPT, MixedEvidence, mixed, mixed_within
+from discreet.synthesize.safe_model import UnsafeRowsError
 from tests.synthesize.people import SECRET, lonely, people
 
 PEOPLE = people(400)

@@ -7,9 +7,9 @@ import pyarrow as pa
 import pytest
 
 from discreet.errors import DataError, ParameterError, UnknownNameError
-from discreet.synthesize.model.formula import parse
-from discreet.synthesize.model.model import build, read_columns
-from discreet.synthesize.records import read_records
+from discreet.synthesize.formula import parse
+from discreet.synthesize.model import build, read_columns
+from discreet.synthesize.result import read_records
 from tests.synthesize.people import people
 
 PEOPLE = people(60)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from discreet.errors import ParameterError
-from discreet.synthesize.clusters.outliers import outlying, split_off
 from discreet.synthesize.hybrid import hybrid
+from discreet.synthesize.rows import outlying, split_off
 from tests.synthesize.cases import assert_preserved
 
 

@@ -5,9 +5,8 @@ import pytest
 
 from discreet.errors import ParameterError
 from discreet.randomness import stream
-from discreet.synthesize.algebra.decompose import fit, scores
-from discreet.synthesize.ipso import ipso
-from discreet.synthesize.romm import romm
+from discreet.synthesize.decompose import fit, scores
+from discreet.synthesize.methods import ipso, romm
 from tests.synthesize.cases import Recorded, correlation, plain
 
 

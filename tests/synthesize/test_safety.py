@@ -6,12 +6,12 @@ import pytest
 
 import discreet as dc
 from discreet.errors import PUBLIC_TEXT
-from discreet.synthesize.algebra.decompose import fit
-from discreet.synthesize.model.formula import parse
-from discreet.synthesize.model.model import build, read_columns
-from discreet.synthesize.records import read_records
-from discreet.synthesize.safety import UnsafeRowsError
-from discreet.synthesize.safety.sets import unsafe_sets
+from discreet.synthesize.decompose import fit
+from discreet.synthesize.formula import parse
+from discreet.synthesize.model import build, read_columns
+from discreet.synthesize.result import read_records
+from discreet.synthesize.safe_model import UnsafeRowsError
+from discreet.synthesize.safe_sets import unsafe_sets
 from tests.synthesize.people import lonely, people
 
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import discreet as dc
-from discreet.synthesize.publish.sentences import Evidence
+from discreet.synthesize.sentences import Evidence
 from tests.synthesize.people import SECRET, people
 
 PEOPLE = people(120)

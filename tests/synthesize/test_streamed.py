@@ -10,10 +10,9 @@ import pytest
 import discreet as dc
 from discreet.errors import ConfidentialError, DataError, ParameterError, UnknownNameError
 from discreet.randomness import stream
-from discreet.synthesize.streamed import ipso as streamed
-from discreet.synthesize.streamed import streamed_ipso
-from discreet.synthesize.streamed.row_draws import DRAWN_ROWS as UNIT
-from discreet.synthesize.streamed.row_draws import RowDraws
+from discreet.synthesize import streamed
+from discreet.synthesize.streamed import DRAWN_ROWS as UNIT
+from discreet.synthesize.streamed import RowDraws, streamed_ipso
 from tests.synthesize.cases import assert_preserved
 
 

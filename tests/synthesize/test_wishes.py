@@ -5,12 +5,9 @@ import pytest
 
 from discreet.errors import InfeasibleError, ParameterError
 from discreet.randomness import stream
-from discreet.synthesize.algebra.decompose import fit, scores
-from discreet.synthesize.algebra.rotation import rotated, varimax
+from discreet.synthesize.decompose import fit, rotated, scores, varimax
 from discreet.synthesize.from_residuals import from_residuals
-from discreet.synthesize.ipso import ipso
-from discreet.synthesize.residual_correlation import residual_correlation
-from discreet.synthesize.score_correlation import score_correlation
+from discreet.synthesize.methods import ipso, residual_correlation, score_correlation
 from tests.synthesize.cases import Recorded, assert_preserved, collinear_y, correlation, plain
 
 

@@ -8,8 +8,8 @@ import ibis
 import pytest
 
 import discreet as dc
-from discreet.tabulate.ibis_engine import IbisEngine
-from discreet.tabulate.numpy_engine import NumpyEngine
+from discreet.records.ibis_engine import IbisEngine
+from discreet.testing.numpy_engine import NumpyEngine
 
 
 @dataclass(frozen=True)

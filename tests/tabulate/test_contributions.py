@@ -8,9 +8,10 @@ import pytest
 import discreet as dc
 from discreet.errors import DataError, DesignError, EngineError, ParameterError, UnknownNameError
 from discreet.randomness import stream
+from discreet.records import tabulate
+from discreet.records import tabulate as plan
+from discreet.records.ibis_engine import IbisEngine
 from discreet.tables.magnitude import NOBODY
-from discreet.tabulate import plan, tabulate
-from discreet.tabulate.ibis_engine import IbisEngine
 from discreet.testing import check_engine
 
 FIRMS = pa.table(

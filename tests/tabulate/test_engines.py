@@ -8,12 +8,12 @@ import pytest
 
 import discreet as dc
 from discreet.errors import DataError, EngineError, KeysError
-from discreet.tables.data_set import DataSet
-from discreet.tabulate.engine import values_of
-from discreet.tabulate.ibis_engine import IbisEngine
-from discreet.tabulate.numpy_engine import NumpyEngine
+from discreet.records.engine import values_of
+from discreet.records.ibis_engine import IbisEngine
+from discreet.tables.truth import DataSet
 from discreet.testing import check_engine
 from discreet.testing.engines import ALL_CASES, REFUSED
+from discreet.testing.numpy_engine import NumpyEngine
 
 
 @pytest.mark.parametrize("case", ALL_CASES)
@@ -240,7 +240,7 @@ def test_both_engines_are_in_the_registry():
 
 def test_only_cells_come_back(monkeypatch):
     """The answers of the engine are no longer than the number of cells."""
-    from discreet.tabulate import ibis_engine
+    from discreet.records import ibis_engine
 
     seen = []
     real = ibis_engine.fetch

@@ -7,8 +7,8 @@ import pytest
 
 import discreet as dc
 from discreet.errors import DesignError
-from discreet.tabulate import plan
-from discreet.tabulate.ibis_engine import IbisEngine
+from discreet.records import tabulate as plan
+from discreet.records.ibis_engine import IbisEngine
 
 
 class Counting(IbisEngine):

@@ -4,10 +4,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import discreet as dc
+from discreet.records.tabulate import margins_table
 from discreet.tables.assembly import CodedCells
 from discreet.tables.keys import CONVENTIONS
-from discreet.tables.values import CellValues
-from discreet.tabulate.margins import margins_table
+from discreet.tables.truth import CellValues
 from tests.strategies import designs
 
 

@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 
 import discreet as dc
 from discreet.errors import CodeError
-from discreet.microdata.code_list import CodeLists, Outside
+from discreet.records import tabulate
+from discreet.records import tabulate as plan
+from discreet.records.code_list import CodeLists, Outside
 from discreet.tables.storage import design_to_json
-from discreet.tabulate import plan, tabulate
 
 ROLES = {"weight": "w", "key": "k"}
 TREES = {

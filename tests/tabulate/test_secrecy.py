@@ -11,7 +11,7 @@ import pytest
 
 import discreet as dc
 from discreet.errors import DiscreetError
-from discreet.tabulate.ibis_engine import IbisEngine
+from discreet.records.ibis_engine import IbisEngine
 
 SECRET = "correct horse battery staple, and then some"
 FRAME = pa.table({"id": range(40), "sex": ["f", "m"] * 20, "w": [1.0] * 40})

@@ -10,7 +10,8 @@ from discreet.design.codes import MISSING, canonical
 from discreet.design.sparse import SparseDesign
 from discreet.errors import CodeError, DataError, DesignError, ParameterError, UnknownNameError
 from discreet.progress import listening
-from discreet.tabulate import plan, tabulate
+from discreet.records import tabulate
+from discreet.records import tabulate as plan
 
 REGION = dc.Hierarchy(
     "Total",
@@ -180,7 +181,7 @@ def test_one_query_for_each_largest_margin_of_large_tables(place, monkeypatch):
 
 
 def test_too_many_published_cells_are_refused(place, monkeypatch):
-    from discreet.tabulate import margins
+    from discreet.records import tabulate as margins
 
     monkeypatch.setattr(margins, "LARGEST_DENSE", 10)
     monkeypatch.setattr(plan, "LARGEST_DENSE", 10)

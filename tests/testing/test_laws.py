@@ -10,13 +10,17 @@ from discreet import registry
 from discreet.design.product import ProductDesign
 from discreet.errors import DiscreetError
 from discreet.protect.discrete_laplace import DiscreteLaplace
-from discreet.protect.sentences import claimed, limit, process
-from discreet.protect.statements import statement_of
-from discreet.tables.method import Claims
-from discreet.tables.protected import CellStatus, Protected
+from discreet.protect.sentences import claimed, limit, process, statement_of
+from discreet.tables.protected import CellStatus, Claims, Protected
 from discreet.testing import BrokenPromiseError, check_method
-from discreet.testing.draws import retabulated, sample_table
-from discreet.testing.laws import Broken, Evidence, check_sentences, neighbours
+from discreet.testing.laws import (
+    Broken,
+    Evidence,
+    check_sentences,
+    neighbours,
+    retabulated,
+    sample_table,
+)
 from tests.protect.methods import ALL, DRAWING, PTABLE, REGISTERED, VARIANTS
 from tests.protect.tables import keyed_party
 

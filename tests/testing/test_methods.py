@@ -9,20 +9,12 @@ import pytest
 
 import discreet as dc
 from discreet.protect.draws import SeededDraws
-from discreet.protect.sentences import claimed, limit, mean_p, process
-from discreet.protect.statements import statement_of
-from discreet.tables.method import Claims
-from discreet.tables.protected import CellStatus, Protected
+from discreet.protect.sentences import claimed, limit, mean_p, process, statement_of
+from discreet.tables.protected import CellStatus, Claims, Protected
 from discreet.tables.statement import Statement, Step
-from discreet.tables.values import CellValues
+from discreet.tables.truth import CellValues
 from discreet.testing import BrokenPromiseError, check_method
-from discreet.testing.draws import (
-    by_cell,
-    chi_square,
-    chi_square_p,
-    retabulated,
-    sample_table,
-)
+from discreet.testing.laws import by_cell, chi_square, chi_square_p, retabulated, sample_table
 
 HONEST = Claims(additive=False, unbiased=True, keeps_zeros=True, max_move=2, variance=2.0)
 DRAWS = 20_000

@@ -13,7 +13,7 @@ from discreet.arrays import Array, Index, Mask, Whole
 from discreet.assess.measure import BaseMeasure, NotApplicableError
 from discreet.design.axis import Level
 from discreet.design.base import Design
-from discreet.design.blocks import Block
+from discreet.design.formula import Block
 from discreet.design.structured import StructuredDesign
 from discreet.design.support import spread
 from discreet.errors import DesignError, ParameterError

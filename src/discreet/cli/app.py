@@ -6,7 +6,8 @@ import importlib
 
 import typer
 
-from discreet import __version__, plugins
+from discreet import __version__
+from discreet import registry as plugins
 from discreet.errors import PluginError
 
 COMMANDS = (
@@ -48,11 +49,11 @@ def build_app() -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback(invoke_without_command=True)(_top)
-    others = plugins.entries("command", frozenset(COMMANDS) - frozenset(PACKAGES))
+    others = plugins.plugin_entries("command", frozenset(COMMANDS) - frozenset(PACKAGES))
     for name in dict.fromkeys([*COMMANDS, *others]):
         if name in others:
             try:
-                app.command(name)(plugins.load("command", others[name]))
+                app.command(name)(plugins.load_plugin("command", others[name]))
             except PluginError as error:  # other commands go on without it
                 _refuse(app, name, error)
         elif name in PACKAGES:

@@ -44,7 +44,7 @@ def assess(
     """
     from discreet.assess.assess import assess as measure_all  # start-up time
     from discreet.assess.compare.contestants import built_from  # start-up time
-    from discreet.facade.storage import read_release, read_table  # start-up time
+    from discreet.facade.table import read_release, read_table  # start-up time
 
     options = options_of(set, sensitive, ptable)
     if fitter is not None:

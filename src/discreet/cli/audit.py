@@ -13,7 +13,7 @@ from discreet.errors import ParameterError
 if TYPE_CHECKING:
     from discreet.assess.audit import Audit
     from discreet.facade.table import Table
-    from discreet.protect.suppress.pattern import Pattern
+    from discreet.suppress.pattern import Pattern
 
 TableFile = Annotated[
     Path | None, typer.Option("--table", help="The true table, made by `discreet tabulate`.")
@@ -57,7 +57,7 @@ def audit(
     """
     from discreet.assess.audit import audit as find_out  # start-up time
     from discreet.assess.audit.audit import View, Which  # start-up time
-    from discreet.facade.storage import read_release, read_table  # start-up time
+    from discreet.facade.table import read_release, read_table  # start-up time
 
     truth = None if table is None else read_table(table)
     if (release is None) == (labels is None):
@@ -75,7 +75,7 @@ def audit(
 
 def _pattern(table: Table | None, labels: Path | None) -> Pattern:
     """The pattern of a file, for the cells of the table."""
-    from discreet.protect.suppress.pattern import Pattern  # start-up time
+    from discreet.suppress.pattern import Pattern  # start-up time
 
     if table is None or labels is None:
         raise ParameterError("--labels needs the true table: give it with --table.")
@@ -88,7 +88,7 @@ def _letters(labels: Path, names: list[str]) -> dict[tuple[str, ...], str]:
     import csv
     import io
 
-    from discreet.design.formats.hrc import read_text  # start-up time
+    from discreet.design.formats.files import read_text  # start-up time
 
     lines = csv.reader(io.StringIO(read_text(labels), newline=""))
     head = next(lines, [])

@@ -73,7 +73,7 @@ def compare(
     """
     from discreet.assess.compare.comparison import compare as compare_methods  # start-up time
     from discreet.assess.compare.recommend import recommend  # start-up time
-    from discreet.facade.storage import read_table  # start-up time
+    from discreet.facade.table import read_table  # start-up time
 
     _check_names(report, plot, out)
     limits = _numbers(threshold, "a threshold")

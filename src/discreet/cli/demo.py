@@ -67,7 +67,7 @@ def prepared(folder: Path, persons: int, seed: int) -> Microdata:
     from discreet.cli.demo_site import demo_site  # start-up time
     from discreet.demo import hierarchies, opened  # start-up time
     from discreet.files import written_whole  # start-up time
-    from discreet.microdata.secret import Secret  # start-up time
+    from discreet.records.secret import Secret  # start-up time
 
     folder.mkdir(parents=True, exist_ok=True)
     files = [folder / f"{kind}-{persons}-{seed}.parquet" for kind in ("census", "survey")]

@@ -6,8 +6,8 @@ import tomllib
 from importlib.resources import files
 from typing import Any
 
+from discreet.demo import structural_zeros
 from discreet.design.formula import margins
-from discreet.microdata.demo import structural_zeros
 
 _ENOUGH = 50_000  # people, for the sparsity of areas to say something
 

@@ -41,7 +41,7 @@ def export(
 
     Example: discreet export release.parquet --out table.px
     """
-    from discreet.facade.storage import read_release  # start-up time
+    from discreet.facade.table import read_release  # start-up time
 
     written = read_release(release).write(
         out,

@@ -45,7 +45,7 @@ def fit(
     and in whole numbers, discreet fit release.parquet --fitter whole-number -s seed=1
     """
     from discreet import registry  # start-up time
-    from discreet.facade.storage import read_release  # start-up time
+    from discreet.facade.table import read_release  # start-up time
 
     check_out(out)
     whole = _rounding(round, seed)
@@ -75,7 +75,7 @@ def fit(
 
 def _rounding(method: str | None, seed: int | None) -> tuple[str, int] | None:
     """How to round and with which seed; what is missing is said before the fit begins."""
-    from discreet.release.rounding import Rounding  # start-up time
+    from discreet.release.fitting import Rounding  # start-up time
 
     if method is None:
         return None

@@ -35,7 +35,7 @@ def keys(
     --into people_keys
     """
     from discreet.facade.microdata import Editions  # start-up time
-    from discreet.microdata.secret import Secret  # start-up time
+    from discreet.records.secret import Secret  # start-up time
 
     if (out is None) == (into is None):
         raise ParameterError("say where the keys go: a file with --out, or a table with --into.")

@@ -48,8 +48,8 @@ def protect(
     Example: discreet protect table.parquet --method cell-key --out table.xlsx
     """
     from discreet import registry  # start-up time
-    from discreet.facade.storage import read_table  # start-up time
-    from discreet.microdata.secret import Secret  # start-up time
+    from discreet.facade.table import read_table  # start-up time
+    from discreet.records.secret import Secret  # start-up time
 
     if seed is not None:
         raise ParameterError(

@@ -104,8 +104,8 @@ class Records:
           hierarchies: VARIABLE=FILE pairs.
           **more: What else `discreet.open` takes; `None` leaves an option as it is.
         """
-        from discreet.facade.open import open as open_microdata  # start-up time
-        from discreet.microdata.secret import Secret  # start-up time
+        from discreet.facade.microdata import open as open_microdata  # start-up time
+        from discreet.records.secret import Secret  # start-up time
 
         given = {**vars(self), **more, "hierarchies": pairs(hierarchies, "a hierarchy") or None}
         bounds = {name: given.pop(name) for name in _BOUNDS}

@@ -8,9 +8,8 @@ known.
 from typing import TYPE_CHECKING, Any
 
 from discreet.design.base import MAKERS
-from discreet.design.declared import complete_design
 from discreet.design.general import MatrixDesign
-from discreet.design.sparse import SparseDesign
+from discreet.design.sparse import SparseDesign, complete_design
 
 if TYPE_CHECKING:
     from discreet.design.fused.passes import Passes

@@ -19,28 +19,17 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from scipy.sparse import csr_array
 
-    from discreet.design.blocks import Block
-    from discreet.design.formula import Margins, Term
+    from discreet.design.formula import Block, Margins, Term
     from discreet.design.product import ProductDesign
     from discreet.design.structured import StructuredDesign
 
+
 Cell = dict[str, str]
+
 
 # Kinds of designs lie above this file, but every design can make one of another kind.
 # The room's front door, `discreet.design`, enters how.
 MAKERS: dict[str, Callable[..., Any]] = {}
-
-
-class Restricted(NamedTuple):
-    """A design on some inner cells of another one.
-
-    Attributes:
-      design: The design.
-      published: Positions in the other one of the published cells that they reach.
-    """
-
-    design: Design
-    published: Whole
 
 
 class Design(ABC):
@@ -301,3 +290,20 @@ class Design(ABC):
         if values.dtype == np.bool_ or values.dtype.kind in "iu" and values.dtype.itemsize < 8:
             return values.astype(np.int64)
         return values
+
+
+class Restricted(NamedTuple):
+    """A design on some inner cells of another one.
+
+    Attributes:
+      design: The design.
+      published: Positions in the other one of the published cells that they reach.
+    """
+
+    design: Design
+    published: Whole
+
+
+def dot(a: Array, b: Array) -> float:
+    """The sum of the products of two vectors' entries."""
+    return float(np.einsum("i,i->", a, b))

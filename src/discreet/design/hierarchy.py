@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from discreet.design.codes import canonical, nearest_codes
-from discreet.design.formats import files, hrc, nested, sdmx, tables
+from discreet.design.formats import files, sdmx, tables
+from discreet.design.formats import files as hrc
+from discreet.design.formats import tree as nested
 from discreet.design.formats.tree import Tree, children_of, depths_of, quoted, reading_order
 from discreet.design.nesting import Nesting, find_nesting
 from discreet.errors import CodeError, ParameterError, UnknownNameError

@@ -11,8 +11,7 @@ import numpy as np
 
 from discreet.arrays import Index, Mask, Whole32
 from discreet.design.codes import canonical_array, natural_order
-from discreet.design.formats.frames import chosen_columns, distinct_rows
-from discreet.design.formats.tables import tree_of_rows
+from discreet.design.formats.tables import chosen_columns, distinct_rows, tree_of_rows
 from discreet.frames import open_frame
 
 if TYPE_CHECKING:

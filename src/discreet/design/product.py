@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from discreet.arrays import Array, Whole, Whole32
 from discreet.design.axis import OUTSIDE, Axis, Level
-from discreet.design.blocks import Block
-from discreet.design.formula import Margins
+from discreet.design.formula import Block, Margins
 from discreet.design.structured import StructuredDesign, flat_position
 from discreet.design.support import LARGEST_DENSE, Lift, Possible
 from discreet.errors import DesignError

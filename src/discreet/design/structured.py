@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 from discreet.arrays import Array, Mask, Real, Whole, Whole32
 from discreet.design.axis import OUTSIDE, Axis, Level
 from discreet.design.base import MAKERS, Design, Restricted
-from discreet.design.blocks import Block, Lattice, resolve
 from discreet.design.codes import canonical
-from discreet.design.formula import Margins, Term, parse
+from discreet.design.formula import Block, Lattice, Margins, Term, parse, resolve
 from discreet.design.general import assemble
 from discreet.design.support import Lift, Possible
 from discreet.errors import CodeError, DesignError, UnknownNameError, suggest

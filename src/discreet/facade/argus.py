@@ -8,7 +8,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from discreet.design.formats.argus import (
+from discreet.facade.table import Table
+from discreet.suppress.argus import (
     APriori,
     AprioriCells,
     ArgusTable,
@@ -19,8 +20,7 @@ from discreet.design.formats.argus import (
     read_rows,
     write_table,
 )
-from discreet.design.formats.argus import read_table as _read_table
-from discreet.facade.table import Table
+from discreet.suppress.argus import read_table as _read_table
 
 __all__ = [
     "APriori",

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any, Self
 from discreet.arrays import Real
 from discreet.design.formula import Margins
 from discreet.release.files import save
+from discreet.release.fitting import rounded_by_seed
 from discreet.release.formats.write import write
-from discreet.release.microdata import to_microdata
-from discreet.release.rounding import rounded_by_seed
-from discreet.tables.protected import Protected
-from discreet.tables.public import Experiment, PublicTable
+from discreet.release.tabulate import to_microdata
+from discreet.tables.protected import Experiment, Protected, PublicTable
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -117,7 +116,7 @@ class Release(Result, PublicTable):
         Raises:
           DesignError: The release changes values, so that none of its sums is known to be true.
         """
-        from discreet.release.sums import published_sum  # start-up time, as for `fit`
+        from discreet.release.tabulate import published_sum  # start-up time, as for `fit`
 
         return published_sum(self, cells)
 
@@ -144,7 +143,7 @@ class Release(Result, PublicTable):
         Args:
           path: A name that ends in `.csv`, `.parquet`, `.xlsx`, `.json`, `.jsonstat.json`,
             `.sdmx.csv`, `.px` or `.html`.
-          **options: Fields of `discreet.release.formats.options.Options`, such as
+          **options: Fields of `discreet.release.formats.write.Options`, such as
             `layout="wide"`, `labels="labels"` or `columns=("sex",)`, and of `About` beside it,
             such as `title=` and `source=`.
         """

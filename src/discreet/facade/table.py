@@ -4,25 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, Self
+from pathlib import Path
+from typing import Any, Self
 
 from discreet.design.formula import Margins
 from discreet.design.support import Support
 from discreet.facade.release import Release, Trial
-from discreet.protect.publish import publish
-from discreet.protect.simulate import simulate
+from discreet.protect.publish import publish, simulate
+from discreet.release.files import CSV, read_csv
+from discreet.tables import storage
 from discreet.tables.assembly import HierarchiesLike, cells_to_table
-from discreet.tables.contribution_frame import contributions_to_table
-from discreet.tables.data_set import DataSet
+from discreet.tables.from_frames import contributions_to_table, published_to_table
 from discreet.tables.keys import KeyConvention
 from discreet.tables.magnitude import LARGEST, Magnitude, Negative
-from discreet.tables.method import Method
-from discreet.tables.published_frame import published_to_table
+from discreet.tables.protected import Method, PublicTable
 from discreet.tables.storage import save_table
-from discreet.tables.truth import TrueTable
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from discreet.tables.truth import DataSet, TrueTable
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -207,3 +204,29 @@ class Table(TrueTable):
           path: A name that ends in `.parquet`.
         """
         return save_table(self, path)
+
+
+def read(path: str | Path) -> Table | Release:
+    """A table or a release, as the file is marked."""
+    if _is_csv(path):
+        return read_release(path)
+    found = storage.load(path)
+    return Release.wrap(found) if isinstance(found, PublicTable) else Table.wrap(found)
+
+
+def read_table(path: str | Path) -> Table:
+    """A confidential table."""
+    return Table.wrap(storage.load_table(path))
+
+
+def read_release(path: str | Path) -> Release:
+    """A public release; a confidential file is refused.
+
+    Args:
+      path: A Parquet file, or a CSV file with its statement beside it.
+    """
+    return Release.wrap(read_csv(path) if _is_csv(path) else storage.load_release(path))
+
+
+def _is_csv(path: str | Path) -> bool:
+    return str(path).lower().endswith(CSV)

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
-from collections.abc import Mapping
+import stat
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from discreet.accounting import Cost, Total
-from discreet.ledger.editions import Edition
+from discreet.errors import LedgerError
+from discreet.files import OWNER_ONLY
 from discreet.ledger.sketch import Sketch
-from discreet.tables.data_set import DataSet
+from discreet.tables.truth import DataSet
 
 _KINDS = {
     "private release": "SELECT time, name, edition, epsilon, delta, rho, step FROM costs",
@@ -19,6 +25,8 @@ _KINDS = {
     "edition": "SELECT time, name, edition, keys FROM editions",
     "counts": "SELECT time, name, edition, variables, digest FROM counts",
 }
+
+
 _NAMES = " UNION ".join(
     f"SELECT name FROM {table}" for table in ("costs", "releases", "editions", "counts")
 )
@@ -147,3 +155,170 @@ def _number(text: str | None) -> float | None:
 
 def _json(step: Mapping[str, object]) -> str:
     return json.dumps(dict(step), ensure_ascii=False, sort_keys=True, default=str)
+
+
+OTHER_DATA = (
+    "Give the data a new edition if they changed, or a name of their own if they are other data."
+)
+
+
+@dataclass(frozen=True)
+class Edition:
+    """What is known of an edition; `None` where nothing is.
+
+    Attributes:
+      keys: Whether record keys are kept in the next edition or redrawn.
+      mark: The mark of the secret behind them.
+      sketch: Sketch of the records.
+    """
+
+    keys: str | None = None
+    mark: str | None = None
+    sketch: Sketch | None = None
+
+    def joined(self, new: Edition, data_set: DataSet) -> Edition:
+        """What both know together; an error where they contradict each other."""
+        for what, here, there in (
+            ("way of making record keys", self.keys, new.keys),
+            ("secret", self.mark, new.mark),
+            ("set of records", self.sketch, new.sketch),
+        ):
+            if here is not None and there is not None and here != there:
+                raise LedgerError(
+                    f"{shown(data_set)} was entered with another {what}. {OTHER_DATA}"
+                )
+        return Edition(self.keys or new.keys, self.mark or new.mark, self.sketch or new.sketch)
+
+
+def shown(data_set: DataSet) -> str:
+    """The data set in an error's words."""
+    return f"edition {data_set.edition!r} of data set {data_set.name!r}"
+
+
+def check_kept_keys(new: Edition, others: Mapping[str, Edition], data_set: DataSet) -> None:
+    """Refuse keys that are said to be kept but come from another secret than before."""
+    for name, other in others.items():
+        is_kept = new.keys == other.keys == "kept"
+        if is_kept and new.mark and other.mark and new.mark != other.mark:
+            raise LedgerError(
+                f"the record keys of {shown(data_set)} are said to be kept, but its secret is not "
+                f"that of edition {name!r}. Use that secret, or keys='redrawn'."
+            )
+
+
+def check_changed(
+    sketch: Sketch, others: Mapping[str, Edition], data_set: DataSet, min_changed: int
+) -> None:
+    """Refuse records that differ too little from those of an earlier edition."""
+    for name, other in others.items():
+        if other.sketch is None:
+            continue
+        changed = sketch.changed_since(other.sketch)
+        if changed < min_changed:
+            raise LedgerError(
+                f"{shown(data_set)} differs from edition {name!r} by about {changed:.0f} records, "
+                f"fewer than min_changed={min_changed}: a comparison of their tables could show "
+                "who changed, and how. Publish less often, so that more records change between "
+                "editions, or open the ledger with a smaller min_changed."
+            )
+
+
+_OURS = 0x64697363
+
+
+_PATIENCE = 60.0
+
+
+_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+
+
+_SCHEMA = (
+    "CREATE TABLE budgets (name TEXT PRIMARY KEY, epsilon TEXT, delta TEXT)",
+    "CREATE TABLE costs (time TEXT, name TEXT, edition TEXT, epsilon TEXT, delta TEXT, rho TEXT,"
+    " step TEXT)",
+    "CREATE INDEX costs_by_name ON costs (name, epsilon, delta, rho)",
+    "CREATE TABLE releases (time TEXT, name TEXT, edition TEXT, number INTEGER, digest TEXT,"
+    " step TEXT, PRIMARY KEY (name, edition, number))",
+    "CREATE TABLE editions (time TEXT, name TEXT, edition TEXT, keys TEXT, mark TEXT, sketch BLOB,"
+    " PRIMARY KEY (name, edition))",
+    "CREATE TABLE counts (time TEXT, name TEXT, edition TEXT, variables TEXT, digest TEXT,"
+    " PRIMARY KEY (name, edition, variables))",
+    f"PRAGMA application_id = {_OURS}",
+)
+
+
+class LedgerFile:
+    """A ledger's file, made when it is not there.
+
+    Promise: what was written within `writing` is on the disk when the block ends, or none of it
+    is, also when the program is killed or the power fails; writers wait for each other.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path).absolute()
+        try:
+            os.close(os.open(self.path, os.O_CREAT | os.O_RDWR, OWNER_ONLY))
+            found = self.path.stat()
+        except OSError as error:
+            raise LedgerError(f"cannot open the ledger {self.path}: {error.strerror}.") from error
+        if found.st_size:
+            self._check_format()
+        self._check_mode(found.st_mode)
+        if not found.st_size:
+            self._make_tables()
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """One consistent view of the ledger."""
+        with self._transaction("BEGIN") as db:
+            yield db
+
+    @contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """A transaction of its own: no other process reads or writes in between."""
+        with self._transaction("BEGIN IMMEDIATE") as db:
+            yield db
+
+    @contextmanager
+    def _transaction(self, begin: str) -> Iterator[sqlite3.Connection]:
+        try:
+            with closing(self._connect()) as db:
+                db.execute("PRAGMA synchronous = EXTRA")
+                db.execute(begin)
+                yield db
+                db.execute("COMMIT")
+        except sqlite3.Error as error:
+            raise LedgerError(
+                f"cannot use the ledger {self.path}: {error}. It must be a ledger made by "
+                "discreet, on a disk of this machine."
+            ) from error
+
+    def _connect(self) -> sqlite3.Connection:
+        """A connection that never makes a file; closing it undoes what was not committed."""
+        address = f"{self.path.as_uri()}?mode=rw"
+        return sqlite3.connect(address, uri=True, timeout=_PATIENCE, isolation_level=None)
+
+    def _check_format(self) -> None:
+        with self.reading() as db:
+            if not _is_ours(db):
+                raise LedgerError(
+                    f"{self.path} is a database, but not a ledger. Give the path of a ledger, or "
+                    "a path where there is no file yet."
+                )
+
+    def _check_mode(self, mode: int) -> None:
+        if mode & _OTHERS:
+            raise LedgerError(
+                f"the ledger {self.path} has permissions {stat.S_IMODE(mode):o}: others can reach "
+                f"it. Change them with `chmod 600 {self.path}`."
+            )
+
+    def _make_tables(self) -> None:
+        with self.writing() as db:
+            if not _is_ours(db):
+                for statement in _SCHEMA:
+                    db.execute(statement)
+
+
+def _is_ours(db: sqlite3.Connection) -> bool:
+    return bool(db.execute("PRAGMA application_id").fetchone()[0] == _OURS)

@@ -11,11 +11,16 @@ from typing import Any
 from discreet.accounting import Cost, Total
 from discreet.errors import BudgetError, LedgerError, ParameterError
 from discreet.ledger import entries
-from discreet.ledger.editions import OTHER_DATA, Edition, check_changed, check_kept_keys, shown
-from discreet.ledger.file import LedgerFile
+from discreet.ledger.entries import (
+    OTHER_DATA,
+    Edition,
+    LedgerFile,
+    check_changed,
+    check_kept_keys,
+    shown,
+)
 from discreet.ledger.sketch import Sketch
-from discreet.ledger.text import row_line, summary_line
-from discreet.tables.data_set import DataSet
+from discreet.tables.truth import DataSet
 
 AVERAGED = (
     "The noise of several such releases can be averaged away. Make further tables from the first "
@@ -243,3 +248,38 @@ def _summary(name: str, total: Total, budget: Cost | None) -> dict[str, Any]:
         "budget": budget and {"epsilon": budget.epsilon, "delta": budget.delta},
         "epsilon_at_delta": None if math.isinf(together) else together,
     }
+
+
+def summary_line(found: Mapping[str, Any]) -> str:
+    """What was spent of a data set's budget."""
+    parts = {"ε": found["epsilon"], "δ": found["delta"], "ρ": found["rho"]}
+    spent = ", ".join(f"{sign} = {amount:g}" for sign, amount in parts.items() if amount)
+    line = f"{found['name']}: {found['private_releases']} private releases"
+    line += f" cost {spent} together" if spent else ""
+    return f"{line}; {_budget(found)}."
+
+
+def row_line(row: Mapping[str, Any]) -> str:
+    """One entry."""
+    shown = f"{row['time']}  {row['name']}, edition {row['edition']}: {row['entry']}"
+    return f"{shown}{_details(row)}"
+
+
+def _budget(found: Mapping[str, Any]) -> str:
+    if found["budget"] is None:
+        return "no budget"
+    budget, together = Cost(**found["budget"]), found["epsilon_at_delta"]
+    proved = "no finite ε" if together is None else f"ε = {together:g}"
+    return f"{proved} of a budget of {budget}"
+
+
+def _details(row: Mapping[str, Any]) -> str:
+    step = ", ".join(f"{name} {value}" for name, value in row.get("step", {}).items())
+    match row["entry"]:
+        case "private release":
+            return f", {Cost(row['epsilon'], row['delta'], row['rho'])} ({step})"
+        case "table-wise release":
+            return f" {row['number']} ({step})"
+        case "edition":
+            return f", keys {row['keys']}" if row["keys"] else ""
+    return f" of {row['variables']}"

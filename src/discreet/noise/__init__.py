@@ -6,16 +6,26 @@
 """
 
 from discreet.noise.allocate import allocate, blurred_deviations, controlled_flows
-from discreet.noise.audit import Audit, Neighbours
-from discreet.noise.bias import realised_bias
-from discreet.noise.drop_add import drop_add
+from discreet.noise.audit import Audit, Neighbours, realised_bias
 from discreet.noise.entropy import perturbation_table, variance_range
-from discreet.noise.invariant import invariant_matrix, moment_estimate, tridiagonal, two_stage
-from discreet.noise.laplace import discrete_laplace, laplace_law
+from discreet.noise.invariant import (
+    invariant_matrix,
+    moment_estimate,
+    no_small_cells,
+    tridiagonal,
+    two_stage,
+)
 from discreet.noise.linear import feasibility_intervals, linear_table
 from discreet.noise.matrix import TransitionMatrix
-from discreet.noise.pram import invariant_pram, large_table, pram, small_table
-from discreet.noise.small_cells import no_small_cells
+from discreet.noise.pram import (
+    discrete_laplace,
+    drop_add,
+    invariant_pram,
+    laplace_law,
+    large_table,
+    pram,
+    small_table,
+)
 
 __all__ = [
     "Audit",

@@ -15,17 +15,24 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from discreet.arrays import Real, Whole
-from discreet.errors import ParameterError
+from discreet.errors import DataError, ParameterError
+from discreet.noise.lookup import whole_counts
 
 if TYPE_CHECKING:
     import pyarrow
 
     from discreet.noise.matrix import TransitionMatrix
 
+
 _ZERO = 1e-9
+
+
 _PRINTED = 1e-8  # what a probability printed with eight decimals may be off
+
+
 _LARGE_DELTA = 1e-4
 
 
@@ -229,3 +236,37 @@ _GENERAL_LIMITS = (
     "over repeats, but two cells that differ by one record can be compared.",
     "Sums of perturbed cells do not match perturbed totals until the table is fitted.",
 )
+
+
+def realised_bias(
+    matrix: TransitionMatrix, counts: npt.ArrayLike, noise: npt.ArrayLike
+) -> pyarrow.Table:
+    r"""Mean deviation of the cells of each true count, beside what the design lets expect.
+
+    Zero-mean noise is balanced over all keys, not in the table at hand: with `n` cells at a count
+    the realised mean has standard deviation :math:`\sqrt{V/n}`.
+
+    Confidential: the result is a function of true counts.
+
+    Returns:
+      Columns count, cells, bias (realised mean deviation), mean and sd (of that mean, by design).
+
+    See Giessing & Höhne (2011), section 4.
+    """
+    import pyarrow as pa
+
+    n, u = whole_counts(counts).ravel(), whole_counts(noise).ravel()
+    if n.shape != u.shape:
+        raise DataError(f"there are {n.size} counts but {u.size} deviations.")
+    levels, place, cells = np.unique(n, return_inverse=True, return_counts=True)
+    law, v = matrix.law[matrix.row_of(levels)], matrix.deviations
+    mean = law @ v
+    return pa.table(
+        {
+            "count": levels,
+            "cells": cells,
+            "bias": np.bincount(place, weights=u, minlength=len(levels)) / cells,
+            "mean": mean,
+            "sd": np.sqrt((law @ v**2 - mean**2) / cells),
+        }
+    )

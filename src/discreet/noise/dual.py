@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import NamedTuple
 
-from discreet.noise.support import Tails
+from discreet.noise.checks import Tails
 
 TOLERANCE = 1e-13
 """Largest error of a moment, in units in which moments are of size about one."""

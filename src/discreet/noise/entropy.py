@@ -18,19 +18,20 @@ from typing import Literal, TypeVar
 import numpy as np
 
 from discreet.errors import InfeasibleError, NotConvergedError, ParameterError
-from discreet.noise.checks import positive, whole
-from discreet.noise.dual import MaximumEntropy, maximise_entropy
-from discreet.noise.matrix import TransitionMatrix
-from discreet.noise.polytope import RowPolytope, common_range, describe_range
-from discreet.noise.support import (
+from discreet.noise.checks import (
     Support,
     Tails,
     admissible,
     free,
+    positive,
     rising_both,
     rising_left,
     table_rows,
+    whole,
 )
+from discreet.noise.dual import MaximumEntropy, maximise_entropy
+from discreet.noise.linear import RowPolytope, common_range, describe_range
+from discreet.noise.matrix import TransitionMatrix
 
 Variant = Literal["discreet", "ptable"]
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
+from numba import njit
 
 from discreet.arrays import Real, Whole
 from discreet.errors import DataError, KeysError, ParameterError
@@ -15,8 +16,10 @@ from discreet.randomness import stream
 if TYPE_CHECKING:
     from discreet.noise.matrix import TransitionMatrix
 
+
 MAX_MODULUS = 2**44
 """Beyond this, borders stored as float64 no longer fix a whole key."""
+
 
 _SNAP = 2.0**-46
 
@@ -30,7 +33,6 @@ def noise(
         raise KeysError(f"there are {n.shape} counts but {k.shape} keys; every cell needs one.")
     cuts, moves = borders(matrix, modulus, edge)
     out = np.empty(n.size, dtype=np.int64)
-    from discreet.noise.kernels import look_up  # start-up time: Numba
 
     flat_n, flat_k = np.ascontiguousarray(n).ravel(), np.ascontiguousarray(k).ravel()
     bad = look_up(flat_n, flat_k, modulus, matrix.starts, matrix.period, cuts, moves, out)
@@ -149,3 +151,56 @@ def _fault(count: int, cell: int, modulus: int) -> DataError | KeysError:
         f"keys must lie in 0..{modulus - 1}, but the key of cell {cell} does not. "
         "Reduce cell keys modulo the size of their range first."
     )
+
+
+@njit(cache=True)
+def _row(count: int, starts: Whole, dense: int, head: int) -> int:
+    """The row that serves a count; rows below `dense` begin at their own index."""
+    last = len(starts) - 1
+    if count >= starts[head]:
+        period = last + 1 - head
+        return last if period == 1 else head + (count - starts[head]) % period
+    if count < dense:
+        return count
+    low, high = dense - 1, head
+    while high - low > 1:
+        middle = (low + high) >> 1
+        if starts[middle] <= count:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+@njit(cache=True)
+def look_up(
+    counts: Whole,
+    keys: Whole,
+    modulus: int,
+    starts: Whole,
+    period: int,
+    cuts: Whole,
+    moves: Whole,
+    out: Whole,
+) -> int:
+    """Write the deviation of every cell; return the place of the first bad cell, or -1.
+
+    `cuts` has a power of two of columns; interval `k` of a row holds the keys below `cuts[k]`
+    that no earlier interval holds. The search halves without branches.
+    """
+    head = len(starts) - period
+    dense = 0
+    while dense < len(starts) and starts[dense] == dense:
+        dense += 1
+    half = cuts.shape[1] >> 1
+    for cell in range(len(counts)):
+        count, key = counts[cell], keys[cell]
+        if count < 0 or key < 0 or key >= modulus:
+            return cell
+        row = _row(count, starts, dense, head)
+        place, width = np.int64(0), half
+        while width > 0:
+            place += width * (cuts[row, place + width - 1] <= key)
+            width >>= 1
+        out[cell] = moves[row, place]
+    return -1

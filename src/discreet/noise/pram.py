@@ -1,19 +1,16 @@
-"""Post-randomisation of counts with separate tables for small and large ones.
-
-Both tables are the truncated discrete Laplace law folded into a square matrix: small counts move
-inside `0..c-1`, large ones by a table on their residue modulo `2c + 1`. With ε = 2 and c = 7 they
-are Tables 2 and 3 of Shlomo, Krenzke & Li (2019).
-"""
+"""Laws of noise with a formula: post-randomisation, truncated Laplace, drop/add-up-to-q."""
 
 from __future__ import annotations
+
+from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
 
 from discreet.arrays import Real, Whole
 from discreet.errors import DataError, ParameterError
+from discreet.noise.checks import positive, whole, within
 from discreet.noise.invariant import two_stage
-from discreet.noise.laplace import laplace_law
 from discreet.noise.lookup import whole_counts
 from discreet.noise.matrix import TransitionMatrix
 
@@ -143,3 +140,65 @@ def _fold(row: Real, law: Real, i: int) -> tuple[float, float]:
         else:
             row[i + u] = p
     return below, above
+
+
+def laplace_law(epsilon: float, cap: int, sensitivity: float = 1.0) -> Real:
+    """Probabilities of the noise `-cap..cap`, before negative results are set to zero.
+
+    A draw from the untruncated law that is rejected and repeated beyond the cap has this law.
+    """
+    rate = positive("epsilon", epsilon) / positive("sensitivity", sensitivity)
+    reach = np.abs(np.arange(-whole("cap", cap, 1), cap + 1))
+    weights: Real = np.exp(-rate * reach)
+    return np.asarray(weights / weights.sum())
+
+
+def discrete_laplace(epsilon: float, cap: int, sensitivity: float = 1.0) -> TransitionMatrix:
+    r"""Counts plus truncated discrete Laplace noise, negative results set to zero.
+
+    Promise: largest move `cap`; neighbouring counts are
+    :math:`(\varepsilon/\Delta, \delta)`-indistinguishable with :math:`\delta = \Pr(u = c)`, counts
+    of zero included. Setting negatives to zero costs no privacy but biases counts below the cap
+    upwards.
+
+    Args:
+      epsilon: The budget ε for all the cells that one person counts in.
+      cap: Largest move.
+      sensitivity: The number of perturbed cells that one person counts in, or their weight.
+
+    See Rinott et al. (2018), Shlomo, Krenzke & Li (2019).
+    """
+    law = laplace_law(epsilon, cap, sensitivity)
+    cap = int(cap)
+    rows = np.zeros((cap + 1, 2 * cap + 1))
+    for count in range(cap + 1):
+        zero = cap - count
+        rows[count, zero:] = law[zero:]
+        rows[count, zero] = law[: zero + 1].sum()
+    parameters = {"epsilon": float(epsilon), "cap": cap, "sensitivity": float(sensitivity)}
+    return TransitionMatrix.from_law(
+        "truncated discrete Laplace noise", rows, parameters=parameters
+    )
+
+
+def drop_add(share: float = 0.01, cap: int = 7) -> TransitionMatrix:
+    r"""Uniform noise up to a `share` of the count, rounded up, and never beyond `cap`.
+
+    Promise: mean zero, variance :math:`q(q + 1)/3`, zeros stay. Not differential privacy: from any
+    count above zero a share :math:`1/(2q+1)` of the outcomes rules out a neighbour.
+
+    Args:
+      share: The share `s` of the count, in (0, 1]; decimal fractions are taken exactly.
+      cap: The largest move `c`.
+
+    See Li & Krenzke (2016), Shlomo, Krenzke & Li (2019).
+    """
+    within("share", share, 1)
+    cap = whole("cap", cap, 1)
+    exact = Fraction(str(share))
+    starts = [0, *(int((q - 1) / exact) + 1 for q in range(1, cap + 1))]
+    reach = np.abs(np.arange(-cap, cap + 1))
+    law = np.array([(reach <= q) / (2 * q + 1) for q in range(cap + 1)])
+    return TransitionMatrix.from_law(
+        "drop/add-up-to-q", law, starts=starts, parameters={"share": float(share), "cap": cap}
+    )

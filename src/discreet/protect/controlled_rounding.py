@@ -8,12 +8,16 @@ from typing import ClassVar
 import numpy as np
 
 from discreet.noise.checks import whole
-from discreet.protect.sentences import claimed, groups_not_hidden, multiples_of, process
-from discreet.protect.statements import statement_of
+from discreet.protect.sentences import (
+    claimed,
+    groups_not_hidden,
+    multiples_of,
+    process,
+    statement_of,
+)
 from discreet.solve.integer.problem import Found
 from discreet.solve.integer.rounding import controlled_multiples
-from discreet.tables.method import Claims, Draws
-from discreet.tables.protected import Protected
+from discreet.tables.protected import Claims, Draws, Protected
 from discreet.tables.statement import Statement
 from discreet.tables.truth import TrueTable
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from discreet.arrays import Whole
-from discreet.protect.frame.budget import GaussianShare, Unit
-from discreet.protect.frame.privacy import gaussian_privacy, largest_delta
-from discreet.protect.frame.private_noise import PrivateNoise
-from discreet.protect.opendp_source import gaussian_scale_for
-from discreet.tables.method import Draws
+from discreet.protect.budget import GaussianShare, Unit
+from discreet.protect.draws import gaussian_scale_for
+from discreet.protect.privacy import gaussian_privacy, largest_delta
+from discreet.protect.private_noise import PrivateNoise
+from discreet.tables.protected import Draws
 from discreet.tables.statement import PrivacyStatement
 
 

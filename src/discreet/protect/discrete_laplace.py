@@ -11,11 +11,11 @@ import numpy as np
 
 from discreet.arrays import Real, Whole
 from discreet.noise.checks import whole
-from discreet.protect.frame.budget import LaplaceShare, Unit
-from discreet.protect.frame.privacy import check_delta, laplace_privacy, largest_delta, smallest_cap
-from discreet.protect.frame.private_noise import PrivateNoise
-from discreet.protect.opendp_source import scale_for
-from discreet.tables.method import Claims, Draws
+from discreet.protect.budget import LaplaceShare, Unit
+from discreet.protect.draws import scale_for
+from discreet.protect.privacy import check_delta, laplace_privacy, largest_delta, smallest_cap
+from discreet.protect.private_noise import PrivateNoise
+from discreet.tables.protected import Claims, Draws
 from discreet.tables.statement import PrivacyStatement
 from discreet.tables.truth import TrueTable
 

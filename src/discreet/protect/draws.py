@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -12,8 +15,7 @@ from discreet.arrays import Whole
 from discreet.design.base import Cell
 from discreet.digests import digest
 from discreet.errors import KeysError
-from discreet.protect.opendp_source import gaussian_noise, laplace_noise
-from discreet.protect.seeded_noise import seeded_gaussian, seeded_laplace
+from discreet.progress import report
 from discreet.randomness import stream
 from discreet.tables.canonical import margin_codes, table_digest
 from discreet.tables.keys import KeyConvention, convention
@@ -119,3 +121,114 @@ def release_digest(method: Any, table: TrueTable) -> bytes:
     """
     identity = (table.data_set.name, table.data_set.edition, table.unit, method.name)
     return digest(identity, method, margin_codes(table.design), table_digest(table))
+
+
+_CHUNK = 20_000
+
+
+_TASK = "drawing differentially private noise"
+
+
+@lru_cache(maxsize=64)
+def scale_for(epsilon: float, sensitivity: int) -> float:
+    """The smallest scale for which OpenDP proves ε at this sensitivity."""
+    scale = sensitivity / epsilon
+    while _laplace(scale).map(sensitivity) > epsilon:
+        scale = math.nextafter(scale, math.inf)
+    return scale
+
+
+@lru_cache(maxsize=64)
+def gaussian_scale_for(rho: float, squared_sensitivity: int) -> float:
+    r"""The smallest scale for which OpenDP proves ρ-zCDP, about :math:`\Delta/\sqrt{2\rho}`.
+
+    Args:
+      rho: ρ of zero-concentrated differential privacy.
+      squared_sensitivity: :math:`\Delta^2`, the sum over all cells of the squared change that one
+        unit can make.
+    """
+    distance = _root_rounded_up(squared_sensitivity)
+    scale = distance / math.sqrt(2 * rho)
+    for _ in range(4):
+        scale = math.nextafter(scale, 0.0)
+    while _gaussian(scale).map(distance) > rho:
+        scale = math.nextafter(scale, math.inf)
+    return scale
+
+
+def laplace_noise(n: int, scale: float, cap: int | None = None) -> Whole:
+    r"""Independent draws with :math:`\Pr(u) \propto e^{-|u|/b}`, for scale `b`.
+
+    Draws beyond the cap are rejected and drawn again.
+    Cost: about 10 µs per draw.
+    """
+    return _drawn(_laplace(scale), n, cap)
+
+
+def gaussian_noise(n: int, scale: float) -> Whole:
+    r"""Independent draws with :math:`\Pr(u) \propto e^{-u^2/2\sigma^2}`, for scale :math:`\sigma`.
+
+    Cost: about 15 µs per draw.
+    """
+    return _drawn(_gaussian(scale), n, None)
+
+
+def _drawn(measurement: Any, n: int, cap: int | None) -> Whole:
+    noise, waiting = np.zeros(n, dtype=np.int64), np.arange(n)
+    while len(waiting):
+        report(_TASK, 1 - len(waiting) / n)
+        now = waiting[:_CHUNK]
+        noise[now] = measurement([0] * len(now))
+        again = now[:0] if cap is None else now[np.abs(noise[now]) > cap]
+        waiting = np.concatenate([again, waiting[_CHUNK:]])
+    report(_TASK, 1.0)
+    return noise
+
+
+def _root_rounded_up(square: int) -> float:
+    root = math.sqrt(square)
+    return root if Fraction(root) ** 2 >= square else math.nextafter(root, math.inf)
+
+
+@lru_cache(maxsize=64)
+def _laplace(scale: float) -> Any:
+    import opendp.prelude as dp
+
+    dp.enable_features("contrib")
+    space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64")
+    return dp.m.make_laplace(*space, scale=scale)
+
+
+@lru_cache(maxsize=64)
+def _gaussian(scale: float) -> Any:
+    """Changes of whole numbers have irrational L2 norms, so the distance is a real number."""
+    import opendp.prelude as dp
+
+    dp.enable_features("contrib")
+    space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l2_distance(T="f64")
+    return dp.m.make_gaussian(*space, scale=scale)
+
+
+def seeded_laplace(rng: np.random.Generator, n: int, scale: float, cap: int | None = None) -> Whole:
+    r"""Draws with :math:`\Pr(u) \propto e^{-|u|/b}`: the difference of two geometric numbers."""
+    stop = -math.expm1(-1 / scale)
+    noise = rng.geometric(stop, n) - rng.geometric(stop, n)
+    while cap is not None and (beyond := np.flatnonzero(np.abs(noise) > cap)).size:
+        noise[beyond] = rng.geometric(stop, beyond.size) - rng.geometric(stop, beyond.size)
+    return noise
+
+
+def seeded_gaussian(rng: np.random.Generator, n: int, scale: float) -> Whole:
+    r"""Draws with :math:`\Pr(u) \propto e^{-u^2/2\sigma^2}`, by rejection from discrete Laplace.
+
+    See Canonne, Kamath & Steinke (2020).
+    """
+    t = math.floor(scale) + 1
+    noise, waiting = np.zeros(n, dtype=np.int64), np.arange(n)
+    while len(waiting):
+        drawn = seeded_laplace(rng, len(waiting), t)
+        exponent = (np.abs(drawn) - scale**2 / t) ** 2 / (2 * scale**2)
+        accepted = rng.random(len(waiting)) < np.exp(-exponent)
+        noise[waiting[accepted]] = drawn[accepted]
+        waiting = waiting[~accepted]
+    return noise

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
-from discreet.noise.drop_add import drop_add
 from discreet.noise.matrix import TransitionMatrix
-from discreet.protect.frame.keyed_noise import KeyedNoise
+from discreet.noise.pram import drop_add
+from discreet.protect.keyed_noise import KeyedNoise
 
 
 @dataclass(frozen=True)

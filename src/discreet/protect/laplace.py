@@ -8,12 +8,12 @@ from typing import ClassVar
 
 from discreet.arrays import Real
 from discreet.errors import ParameterError
-from discreet.protect.frame.budget import LaplaceShare, Unit
-from discreet.protect.frame.privacy import laplace_privacy
-from discreet.protect.frame.private_noise import PrivateNoise
-from discreet.protect.opendp_source import scale_for
+from discreet.protect.budget import LaplaceShare, Unit
+from discreet.protect.draws import scale_for
+from discreet.protect.privacy import laplace_privacy
+from discreet.protect.private_noise import PrivateNoise
 from discreet.protect.sentences import may_be_negative
-from discreet.tables.method import Draws
+from discreet.tables.protected import Draws
 from discreet.tables.statement import PrivacyStatement, Sentence
 
 GRID = 2**20

@@ -16,9 +16,9 @@ from discreet.noise.invariant import invariant_matrix, two_stage
 from discreet.noise.matrix import TransitionMatrix
 from discreet.noise.pram import invariant_pram, large_table, pram, small_table
 from discreet.protect.cells import Cells
-from discreet.protect.frame.keyed_noise import KeyedNoise, matrix_parameters, noise_by_draw
+from discreet.protect.keyed_noise import KeyedNoise, matrix_parameters, noise_by_draw
 from discreet.protect.sentences import limit, process
-from discreet.tables.method import Claims, Draws
+from discreet.tables.protected import Claims, Draws
 from discreet.tables.statement import Sentence
 from discreet.tables.truth import TrueTable
 

@@ -1,4 +1,4 @@
-"""From a confidential table to a public release: the one way out."""
+"""From a confidential table to protected values: for publication (the one way out) or a trial."""
 
 from __future__ import annotations
 
@@ -11,22 +11,32 @@ from discreet.digests import digest
 from discreet.errors import ParameterError
 from discreet.ledger import Cost, Ledger
 from discreet.ledger.ledger import AVERAGED
-from discreet.protect.draws import SecretDraws, release_digest
+from discreet.protect.draws import SecretDraws, SeededDraws, release_digest
 from discreet.protect.sentences import data_step, follows_truth
 from discreet.tables.canonical import as_requested, canonical_order, canonical_table, table_digest
-from discreet.tables.data_set import UNNAMED
-from discreet.tables.method import Draws, Method
-from discreet.tables.protected import COUNT, VALUE, WEIGHT, Protected
-from discreet.tables.public import PublicTable
-from discreet.tables.truth import TrueTable
+from discreet.tables.protected import (
+    COUNT,
+    VALUE,
+    WEIGHT,
+    Draws,
+    Experiment,
+    Method,
+    Protected,
+    PublicTable,
+)
+from discreet.tables.truth import UNNAMED, TrueTable
 
 AnyTable = TypeVar("AnyTable", bound=TrueTable)
 
+
 SOURCES = ("keys", "table", "system")
+
+
 _REMEDY = {
     COUNT: " with grid=, which is for weighted counts; leave it out",
     WEIGHT: " without grid=, the public weight of one step of noise",
 }
+
 
 _SUBTRACTED = (
     "A cell that one of two tables hides can often be computed from the other. Protect all margins "
@@ -202,3 +212,28 @@ def _registered(book: Ledger | None, method: Method, table: TrueTable, again: bo
 def _entry(method: Method) -> dict[str, Any]:
     """What a ledger notes of a release."""
     return {"method": method.name}
+
+
+def simulate(
+    table: TrueTable,
+    method: Method | str,
+    parameters: Mapping[str, Any],
+    *,
+    seed: int,
+    unit: str | None = None,
+    name: str = "simulate",
+) -> Experiment:
+    """A trial of the method on the table; see `Table.simulate`.
+
+    Neither ledger nor register is touched, and neither the table's keys nor its secret are used.
+
+    Args:
+      table: The table.
+      method: A method, or the name of a registered one.
+      parameters: Parameters of a method that is given by name.
+      seed: Root of the streams.
+      unit: What is published.
+      name: What tells this experiment from others under the same seed.
+    """
+    chosen, draws = built(method, parameters), SeededDraws(seed, name)
+    return Experiment.wrap(run(chosen, draws.table(in_unit(table, chosen, unit)), draws))

@@ -11,12 +11,10 @@ import numpy as np
 from discreet.arrays import Index, Real, Whole
 from discreet.errors import ConfidentialError, DesignError, KeysError, ParameterError
 from discreet.noise.checks import is_number, whole
-from discreet.protect.cells import Cells, on_public_support
+from discreet.protect.cells import Cells, keys_of, keys_with_zeros, on_public_support
 from discreet.protect.draws import MIXED_KEYS
-from discreet.protect.frame.zeros import keys_of, keys_with_zeros
 from discreet.protect.sentences import limit, process
-from discreet.tables.method import Claims, Draws, Method
-from discreet.tables.protected import COUNT, Protected
+from discreet.tables.protected import COUNT, Claims, Draws, Method, Protected
 from discreet.tables.show import NO_QUALITY
 from discreet.tables.statement import Sentence, step_of
 from discreet.tables.truth import TrueTable

@@ -7,21 +7,22 @@ values of their cells; and `remade(terms)`, the same release of another table of
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
 
+from discreet import __version__
 from discreet.arrays import Array, Real
-from discreet.tables.data_set import DataSet, SecretLike
-from discreet.tables.method import Claims
-from discreet.tables.protected import COUNT, WEIGHT, CellStatus, Protected
-from discreet.tables.statement import Sentence, Step, step_of
+from discreet.tables.protected import COUNT, WEIGHT, CellStatus, Claims, Protected
+from discreet.tables.statement import PrivacyStatement, Sentence, Statement, Step, step_of
+from discreet.tables.truth import DataSet, SecretLike
 
 LEAST_P = 1e-6
 """Predicates about averages reject at this probability."""
+
 
 _NOUN = {COUNT: "count", WEIGHT: "weighted count"}
 
@@ -452,3 +453,13 @@ def mean_p(values: Array, expected: float = 0.0) -> float:
     if spread == 0:
         return 1.0 if off <= 1e-12 * max(1.0, abs(expected)) else 0.0
     return math.erfc(off / spread / math.sqrt(2))
+
+
+def statement_of(
+    name: str,
+    parameters: Mapping[str, Any],
+    sentences: Iterable[Sentence],
+    privacy: PrivacyStatement | None = None,
+) -> Statement:
+    """The statement of a method; parameters that were left out are not named."""
+    return Statement((step_of(f"protect:{name}", parameters, sentences),), privacy, __version__)

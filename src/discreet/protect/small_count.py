@@ -14,17 +14,15 @@ from discreet.arrays import Index, Mask, Real, Whole
 from discreet.design.base import Design
 from discreet.errors import InfeasibleError, ParameterError
 from discreet.noise.checks import whole
-from discreet.protect.frame.options import at_least, by_order, numbers, whole_numbers
-from discreet.protect.sentences import claimed, groups_not_hidden, limit, process
-from discreet.protect.statements import statement_of
+from discreet.protect.options import at_least, by_order, numbers, whole_numbers
+from discreet.protect.sentences import claimed, groups_not_hidden, limit, process, statement_of
 from discreet.solve.integer.derivable import by_elimination, by_leverage
 from discreet.solve.integer.domain import Domain
 from discreet.solve.integer.greedy import choose_cells
 from discreet.solve.integer.problem import Problem
 from discreet.solve.integer.rounding import systematic
 from discreet.solve.integer.search import Search
-from discreet.tables.method import Claims, Draws
-from discreet.tables.protected import Protected
+from discreet.tables.protected import Claims, Draws, Protected
 from discreet.tables.statement import Statement
 from discreet.tables.truth import TrueTable
 

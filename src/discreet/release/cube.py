@@ -14,16 +14,37 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.arrays import Array, Index, Mask
-from discreet.design.axis import Level
+from discreet.design.axis import OUTSIDE, Axis, Level
 from discreet.design.structured import StructuredDesign
 from discreet.errors import ConfidentialError, DesignError, UnknownNameError
-from discreet.release.outline import Entry, outline
-from discreet.tables.protected import HIDDEN, CellStatus
-from discreet.tables.public import PublicTable
+from discreet.tables.protected import HIDDEN, CellStatus, PublicTable
 from discreet.tables.statement import Statement
 
 ABSENT = -1
 """Status of a combination that the release does not contain."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A code, its label, how deep it stands, and whether others stand under it.
+
+    The total has depth 0.
+    """
+
+    code: str
+    label: str
+    depth: int
+    is_sum: bool
+
+    @property
+    def is_total(self) -> bool:
+        """Whether the entry stands for all categories."""
+        return self.depth == 0
+
+    @property
+    def shows_code(self) -> bool:
+        """Whether the code says more than the label."""
+        return self.label != self.code and not self.is_total
 
 
 @dataclass(frozen=True)
@@ -263,3 +284,74 @@ def _margin(axes: Sequence[CubeAxis], levels: Sequence[Level | None]) -> list[In
 def _places(axis: CubeAxis, codes: Sequence[str]) -> Index:
     place = {code: k for k, code in enumerate(axis.codes)}
     return np.array([place.get(code, 0) for code in codes], dtype=np.intp)
+
+
+def parents(entries: Sequence[Entry], *, of_total: bool = False) -> list[int | None]:
+    """For each entry the place of the one it stands under.
+
+    Args:
+      entries: Entries in reading order.
+      of_total: Whether others stand under the total, too.
+    """
+    found: list[int | None] = []
+    above: list[int] = []
+    for place, entry in enumerate(entries):
+        while above and entries[above[-1]].depth >= entry.depth:
+            above.pop()
+        found.append(above[-1] if above else None)
+        if of_total or not entry.is_total:
+            above.append(place)
+    return found
+
+
+def outline(axis: Axis, levels: Sequence[Level]) -> list[Entry]:
+    """The total and the codes of the levels; groups that cross the main hierarchy come last."""
+    chain = _chain(levels)
+    first = [_first_leaves(level) for level in chain]
+    nodes = [
+        (_path(chain, first, depth, k), depth + 1, code)
+        for depth, level in enumerate(chain)
+        for k, code in enumerate(level.codes)
+    ]
+    nested = [(depth, code) for _, depth, code in sorted(nodes)]
+    others = [level for level in levels if level not in chain]
+    crossing = [(1, code) for level in others for code in level.codes]
+    return _entries(axis, [(0, axis.total), *nested, *crossing])
+
+
+def _entries(axis: Axis, placed: Sequence[tuple[int, str]]) -> list[Entry]:
+    following = [depth for depth, _ in placed[1:]] + [0]
+    return [
+        Entry(code, axis.labels.get(code) or code, depth, is_sum=below > depth)
+        for (depth, code), below in zip(placed, following, strict=True)
+    ]
+
+
+def _chain(levels: Sequence[Level]) -> list[Level]:
+    """The levels, coarse to fine, of which each lies wholly within the one before."""
+    chain = [levels[-1]]
+    for level in reversed(levels[:-1]):
+        if _lies_within(chain[0], level):
+            chain.insert(0, level)
+    return chain
+
+
+def _lies_within(fine: Level, coarse: Level) -> bool:
+    """Whether every group of `fine` is part of one group of `coarse`."""
+    inside = fine.group != OUTSIDE
+    pairs = np.unique(np.stack([fine.group[inside], coarse.group[inside]]), axis=1)
+    return pairs.shape[1] == len(fine) and bool((pairs[1] != OUTSIDE).all())
+
+
+def _first_leaves(level: Level) -> Index:
+    """The first leaf of every group."""
+    groups, first = np.unique(level.group, return_index=True)
+    found: Index = first[groups != OUTSIDE]
+    return found
+
+
+def _path(chain: Sequence[Level], first: Sequence[Index], depth: int, k: int) -> tuple[int, ...]:
+    """A sort key: the first leaves of the groups from the coarsest down to this one."""
+    leaf = first[depth][k]
+    above = (first[d][chain[d].group[leaf]] for d in range(depth))
+    return (*map(int, above), int(leaf))

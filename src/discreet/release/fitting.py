@@ -1,20 +1,32 @@
-"""Fitted releases: inner cells recovered from protected ones, and what may be said of them."""
+"""Fitted releases: inner cells recovered, released zeros kept, whole numbers."""
 
 from __future__ import annotations
 
-from typing import TypeVar, cast
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Any, Literal, TypeVar, cast, get_args
+
+import numpy as np
 
 from discreet import registry
+from discreet.arrays import Array, Mask, Whole
+from discreet.design.base import Design
 from discreet.design.inner import KEPT
-from discreet.errors import ParameterError
+from discreet.errors import DesignError, ParameterError
 from discreet.protect.sentences import adds_up, not_negative, process, whole_numbers
+from discreet.randomness import stream
 from discreet.release.uncertainty import fitted_precision
-from discreet.release.zeros import ALL, MARGINS, check_zeros, fit_without_zeros
-from discreet.solve.fit import Fitter
+from discreet.solve.fit import Certificate, Fit, Fitter, Status
+from discreet.solve.integer.remainders import parts
+from discreet.solve.integer.rounding import balanced, controlled, independent, systematic
 from discreet.tables.protected import Protected
 from discreet.tables.statement import Sentence, step_of
 
 AnyProtected = TypeVar("AnyProtected", bound=Protected)
+
+
+ALL, MARGINS = "all", "margins"
+"""Which inner cells a fit may fill: all, or those in no published cell that is zero."""
 
 
 def fitted(
@@ -63,3 +75,121 @@ def _sentences(fitter: Fitter, *, closed: bool) -> list[Sentence]:
         ),
         adds_up(),
     ]
+
+
+_OF_INNER_CELLS = ("start", "variance")
+"""Options of fitters with a value for each inner cell."""
+
+
+def check_zeros(zeros: str) -> None:
+    """Refuse a treatment of zeros that does not exist."""
+    if zeros not in (ALL, MARGINS):
+        raise ParameterError(f"zeros must be {ALL!r} or {MARGINS!r}, got {zeros!r}.")
+
+
+def fit_without_zeros(protected: Protected, fitter: Fitter) -> Any:
+    """The fit on the inner cells that lie in no published zero; all others are zero.
+
+    Published cells that are not shown, or have no weight, say nothing about zeros.
+    """
+    _check_fitter(fitter)
+    design, weights = protected.design, protected.fit_weights()
+    zero = np.asarray(protected.z) == 0
+    if weights is not None:
+        zero &= weights > 0
+    kept = np.flatnonzero(design.adjoint(zero.astype(np.int64)) == 0)
+    notes = {"zeros": design.n_inner - len(kept)}
+    if not len(kept):
+        nothing = np.zeros(design.n_inner), np.zeros(design.n_published)
+        return Fit(*nothing, Status.converged, Certificate(), notes=notes, design=design)
+    sub, cells = design.restricted(kept)
+    fit = fitter(sub, protected.z[cells], weights=None if weights is None else weights[cells])
+    y = np.zeros(design.n_inner, dtype=fit.y.dtype)
+    y[kept] = fit.y
+    return replace(fit, cells=y, z=design.aggregate(y), notes=fit.notes | notes, design=design)
+
+
+def _check_fitter(fitter: Any) -> None:
+    """Refuse options with a value for each inner cell: the fit does not see them all."""
+    for part in _parts(fitter):
+        given = [name for name in _OF_INNER_CELLS if getattr(part, name, None) is not None]
+        if given:
+            raise ParameterError(
+                f"{given[0]}= has a value for each inner cell, but zeros='margins' leaves "
+                "some out. Use zeros='all', with a variance of 0 where cells are to stay zero."
+            )
+
+
+def _parts(fitter: Any) -> Iterable[Any]:
+    yield fitter
+    yield from getattr(fitter, "fitters", ())
+
+
+Rounding = Literal["margins", "unbiased", "total", "cube"]
+
+
+METHODS: tuple[str, ...] = get_args(Rounding)
+
+
+_TEXT: dict[str, str] = {
+    "margins": "Inner cells were rounded down or up so that published cells are rounded down or "
+    "up as well wherever that is possible.",
+    "unbiased": "Inner cells were rounded down or up at random, independently and without bias.",
+    "total": "Inner cells were rounded down or up at random, without bias and with the total kept.",
+    "cube": "Inner cells were rounded down or up at random, without bias and with the published "
+    "sums kept as far as possible.",
+}
+
+
+def rounded(
+    protected: AnyProtected, method: str = "margins", *, rng: np.random.Generator
+) -> AnyProtected:
+    """Protected values with inner cells rounded down or up to whole numbers.
+
+    Promise: inner cells move by less than one and published cells add up. ``"unbiased"``,
+    ``"total"`` and ``"cube"`` keep every expected value; ``"total"`` also keeps the total to less
+    than one, ``"cube"`` the published cells as far as possible; ``"margins"`` brings every
+    published cell within one of its value wherever it can, in two-way tables always.
+
+    Args:
+      protected: Protected values with inner cells, none negative.
+      method: ``"margins"``, ``"unbiased"``, ``"total"`` or ``"cube"``.
+      rng: Source of randomness; it need not be secret.
+    """
+    if method not in METHODS:
+        known = ", ".join(repr(m) for m in METHODS)
+        raise ParameterError(f"method must be one of {known}, got {method!r}.")
+    if protected.y is None:
+        raise DesignError("inner cells are not part of this release; fit them before rounding.")
+    y = _ROUND[method](protected.design, protected.y, rng)
+    said = [
+        process("rounded", _TEXT[method], "Figures were rounded to whole numbers."),
+        adds_up(),
+        whole_numbers(),
+        not_negative(),
+    ]
+    return protected.with_parts(
+        z=protected.design.aggregate(y),
+        y=y,
+        precision=None,
+        fit_result=None,
+        statement=protected.statement.then(step_of(f"round:{method}", {}, said)),
+    )
+
+
+def rounded_by_seed(protected: AnyProtected, method: str, seed: int) -> AnyProtected:
+    """The same with random choices from a seed, which need not be secret; see `Release.round`."""
+    return rounded(protected, method, rng=stream(seed, f"round:{method}"))
+
+
+def _drawn(y: Array, draw: Callable[..., Mask], rng: np.random.Generator) -> Whole:
+    base, fraction = parts(y)
+    return base + draw(fraction, rng)
+
+
+_ROUND: dict[str, Callable[[Design, Array, np.random.Generator], Whole]] = {
+    "margins": lambda design, y, rng: controlled(design, y, rng=rng).y,
+    "unbiased": lambda _, y, rng: _drawn(y, independent, rng),
+    "total": lambda _, y, rng: _drawn(y, systematic, rng),
+    "cube": lambda design, y, rng: balanced(design, y, rng=rng),
+}

@@ -13,7 +13,7 @@ from scipy import optimize, stats
 from discreet.arrays import Mask, Real
 from discreet.errors import DesignError, ParameterError
 from discreet.noise.checks import is_number
-from discreet.noise.laplace import laplace_law
+from discreet.noise.pram import laplace_law
 from discreet.solve.fit import Fitter
 from discreet.solve.least_squares.least_squares import LeastSquares
 from discreet.solve.least_squares.variances import fitted_variances

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from discreet.release.cube import Cube
-from discreet.release.outline import Entry
+from discreet.release.cube import Cube, Entry
 from discreet.serve.data.source import Asked
 from discreet.serve.query import Query
 from discreet.serve.question import Question

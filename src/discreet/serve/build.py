@@ -13,9 +13,9 @@ from discreet.design.formula import parse
 from discreet.design.support import LARGEST_DENSE
 from discreet.digests import digest
 from discreet.errors import DataError, ParameterError, UnknownNameError
-from discreet.microdata.code_list import CodeLists
-from discreet.microdata.secret import Secret
 from discreet.progress import report
+from discreet.records.code_list import CodeLists
+from discreet.records.secret import Secret
 from discreet.serve.data.folder import is_built, write_build
 from discreet.serve.data.inner import InnerTable
 from discreet.serve.data.live import axis_named, method_of, names_of, opened

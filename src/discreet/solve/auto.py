@@ -10,8 +10,7 @@ import numpy as np
 
 from discreet.arrays import Array, Mask, Real
 from discreet.design.base import Design
-from discreet.design.fused.contradictions import Contradictions
-from discreet.design.fused.null_space import NullSpace
+from discreet.design.fused.null_space import Contradictions, NullSpace
 from discreet.solve.chain import Chain
 from discreet.solve.fit import Fit, Fitter, FitterBase, Prepared, Status
 from discreet.solve.inputs import check_tolerance, checked_values, checked_weights

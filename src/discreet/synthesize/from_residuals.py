@@ -9,8 +9,7 @@ import numpy as np
 
 from discreet.arrays import Real
 from discreet.errors import InfeasibleError, ParameterError
-from discreet.synthesize.algebra.addition import Alpha, Root, addition
-from discreet.synthesize.algebra.decompose import (
+from discreet.synthesize.decompose import (
     Fitted,
     How,
     fit,
@@ -19,11 +18,9 @@ from discreet.synthesize.algebra.decompose import (
     scores,
     with_scores,
 )
-from discreet.synthesize.algebra.matrices import as_matrix, lengths, same_rows
-from discreet.synthesize.algebra.orthonormal import echelon
-from discreet.synthesize.residual_correlation import in_unit_interval
-from discreet.synthesize.synthesis import Synthesis
-from discreet.synthesize.tolerances import DEPENDENT_RESIDUALS
+from discreet.synthesize.methods import Alpha, Root, addition, in_unit_interval
+from discreet.synthesize.orthonormal import as_matrix, echelon, lengths, same_rows
+from discreet.synthesize.tolerances import DEPENDENT_RESIDUALS, Synthesis
 
 By = Literal["scores", "addition"]
 

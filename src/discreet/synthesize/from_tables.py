@@ -9,12 +9,11 @@ import numpy as np
 from discreet.errors import ConfidentialError, DesignError, ParameterError
 from discreet.protect.sentences import adds_up, not_negative, process, whole_numbers
 from discreet.randomness import stream
-from discreet.release.microdata import to_microdata
-from discreet.release.rounding import rounded_by_seed
+from discreet.release.fitting import rounded_by_seed
+from discreet.release.tabulate import to_microdata
 from discreet.synthesize.result import Synthetic
 from discreet.synthesize.tolerances import LARGEST_DRAW
-from discreet.tables.protected import COUNT
-from discreet.tables.public import PublicTable
+from discreet.tables.protected import COUNT, PublicTable
 from discreet.tables.statement import step_of
 
 Draw = Literal["multinomial", "unbiased", "total", "margins", "cube"]

@@ -2,16 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, cast
 
 import numpy as np
 
 from discreet.arrays import Real, Whole
-from discreet.errors import ConfidentialError
-from discreet.synthesize.algebra.decompose import fit, loadings, random_scores, with_scores
-from discreet.synthesize.algebra.matrices import as_matrix
-from discreet.synthesize.synthesis import Synthesis
-from discreet.synthesize.tolerances import ESTIMABLE
+from discreet.errors import ConfidentialError, ParameterError
+from discreet.protect.publish import publish, simulate
+from discreet.protect.sentences import limit, process
+from discreet.records.records import UnitRecords
+from discreet.records.secret import Secret
+from discreet.records.sources import records_of_frame
+from discreet.records.tabulate import tabulate
+from discreet.release.fitting import fitted, rounded_by_seed
+from discreet.synthesize.decompose import fit, loadings, random_scores, with_scores
+from discreet.synthesize.model import Column, Factor, Model, build
+from discreet.synthesize.orthonormal import as_matrix
+from discreet.synthesize.request import Chance, Request
+from discreet.synthesize.result import Synthetic, SyntheticTrial
+from discreet.synthesize.rows import Rows
+from discreet.synthesize.safe_sets import Unsafe, cells_of, refuse
+from discreet.synthesize.sentences import Said, randomness
+from discreet.synthesize.tolerances import ESTIMABLE, EXACT, LEAST_FREEDOM, Synthesis
+from discreet.tables.protected import COUNT, Protected
+from discreet.tables.statement import Sentence, Statement, step_of
 
 
 def mixed(Y: Any, X: Any, X_new: Any, *, rng: np.random.Generator) -> Synthesis:
@@ -90,3 +106,222 @@ def _no_records() -> ConfidentialError:
         "because there are none. Leave out interactions from the model, or protect counts by a "
         "method that keeps zeros."
     )
+
+
+_SEEDS = 2**31
+
+
+def mixed_records(
+    data: Any, chance: Chance, model: Model, rows: Rows
+) -> Synthetic | SyntheticTrial:
+    """New records with protected counts of codes, and amounts by the model of the original.
+
+    Codes may be merged in the model; the rows are the original ones.
+    """
+    request, records = chance.request, chance.records
+    chance.register()
+    rng = chance.generator()
+    whole = _whole(_protected(data, chance, tuple(rows.columns)), rng)
+    made, labels = _made(request, model, rows.columns, whole, rng)
+    names = request.formula.confidential
+    values = dict(zip(names, made.Y.T, strict=True))
+    frame = records.frame_of({**labels, **values})
+    statement = _statement(request, whole.statement, records.secret is not None)
+    about = (*labels, *names), request.formula.text, request.method
+    if chance.seed is not None:
+        return SyntheticTrial(frame, statement, *about, details=made.details)
+    return Synthetic(frame, statement, *about)
+
+
+def check_codes(columns: Mapping[str, Column]) -> None:
+    """Refuse a right side that holds anything but codes."""
+    numbers = [name for name, column in columns.items() if not isinstance(column, Factor)]
+    if numbers:
+        raise ParameterError(
+            f"column {numbers[0]!r} holds numbers, and a mixed model counts the combinations of "
+            "its right side. Make it codes, e.g. with `dc.cut`, or leave it out."
+        )
+    if not columns:
+        raise ParameterError("a mixed model needs columns of codes on its right side.")
+
+
+def check_cells(model: Model, request: Request) -> None:
+    """Refuse cells with covariances of their own that are too small."""
+    if request.parameters["within"] == "cells":
+        cells = cells_of(tuple(model.columns), model.columns)
+        small = np.bincount(cells)[cells] <= LEAST_FREEDOM
+        where = f"cells of {' × '.join(model.columns)}"
+        found = [Unsafe(where, np.flatnonzero(small))] if small.any() else []
+        refuse(found, len(model.Y), 0)
+
+
+def _protected(data: Any, chance: Chance, codes: tuple[str, ...]) -> Protected:
+    """The protected table of all combinations of codes.
+
+    The release of the records is in the ledger already, and the counts are part of it.
+    """
+    records, counts = chance.records, chance.request.parameters["counts"]
+    if not isinstance(data, UnitRecords):
+        named, secret = records.data_set, cast("Secret | None", records.secret)
+        chosen = records.frame.select(list(codes)).to_native()
+        data = records_of_frame(chosen, named, secret)
+    data.check_keys()
+    table = tabulate(data, "*".join(codes))
+    if chance.seed is not None:
+        return simulate(table, counts, {}, seed=chance.seed, unit=COUNT)
+    return publish(table, counts, {}, unit=COUNT, ledger=records.ledger, again=True)
+
+
+def _whole(protected: Protected, rng: np.random.Generator) -> Protected:
+    """Protected counts as whole numbers of records in each cell, none negative."""
+    if protected.y is None or (np.asarray(protected.y) < 0).any():
+        protected = fitted(protected, "auto")
+    y = np.asarray(protected.y)
+    if (y != np.rint(y)).any():
+        protected = rounded_by_seed(protected, "total", int(rng.integers(_SEEDS)))
+    return protected
+
+
+def _made(
+    request: Request,
+    model: Model,
+    original: Mapping[str, Column],
+    whole: Protected,
+    rng: np.random.Generator,
+) -> tuple[Synthesis, dict[str, list[str]]]:
+    """Amounts of the new records, and their codes."""
+    y = np.rint(np.asarray(whole.y)).astype(np.int64)
+    some = np.flatnonzero(y)
+    found = whole.design.inner_label_columns(np.repeat(some, y[some]))
+    labels = {name: found[name].to_pylist() for name in original}
+    both = {name: _stacked(original[name], model.columns[name], labels[name]) for name in original}
+    n = len(model.Y)
+    if request.parameters["within"] == "cells":
+        cells = cells_of(tuple(both), both)
+        return mixed_within(model.Y, cells[:n], cells[n:], rng=rng), labels
+    stacked = build(request.formula, np.zeros((n + int(y.sum()), 1)), both)
+    return mixed(model.Y, stacked.X[:n], stacked.X[n:], rng=rng), labels
+
+
+def _stacked(original: Column, used: Column, labels: list[str]) -> Factor:
+    """Codes of original and new records, merged where those of the original are."""
+    if not isinstance(original, Factor) or not isinstance(used, Factor):
+        raise ParameterError("a mixed model needs codes on its right side.")
+    place = dict(zip(original.codes.tolist(), used.codes.tolist(), strict=True))
+    known = {level: place[code] for code, level in enumerate(original.levels) if code in place}
+    if lacking := set(labels) - set(known):
+        raise ConfidentialError(
+            f"the protected counts fill {len(lacking)} codes that no original record has. Declare "
+            "fewer codes, or protect counts by a method that keeps zeros."
+        )
+    new = np.array([known[label] for label in labels], dtype=np.int64)
+    return Factor(used.levels, np.concatenate([used.codes, new]))
+
+
+def _statement(request: Request, counted: Statement, has_secret: bool) -> Statement:
+    """What is said of the counts, then of the amounts; a guarantee for counts alone is none."""
+    repeats = has_secret and request.parameters["counts"].source != "system"
+    said = Said(request, request.public, (), repeats)
+    step = step_of(f"synthesize:{request.method}", request.public, mixed_sentences(said))
+    return replace(counted.then(step, changes_values=False), privacy=None)
+
+
+@dataclass(frozen=True, eq=False)
+class MixedEvidence:
+    """**Confidential.** What sentences are checked against.
+
+    Attributes:
+      Y: Original amounts.
+      X: Columns of the model of the original records, the constant among them.
+      cells: The combination of codes of each original record.
+      synthetic: Synthetic amounts.
+      X_new: Columns of the model of the new records.
+      new_cells: The combination of codes of each new record.
+    """
+
+    Y: Real
+    X: Real
+    cells: Whole
+    synthetic: Real
+    X_new: Real
+    new_cells: Whole
+
+
+def mixed_sentences(said: Said) -> list[Sentence]:
+    """Everything that is said of mixed records, beside what is said of their counts."""
+    request = said.request
+    amounts = ", ".join(request.formula.confidential)
+    new = process(
+        "mixed-records",
+        f"The records are new: codes follow the protected counts, and {amounts} were drawn by "
+        f"method {request.method!r} for the model {request.formula.text!r}.",
+        "The rows are not people. They were made so that tables and averages are about right.",
+    )
+    kept = CELLS_KEPT if said.parameters["within"] == "cells" else MODEL_KEPT
+    merged = [] if request.merge is None else [MERGED]
+    return [new, kept, *merged, DISCLOSED, BEYOND, randomness(said)]
+
+
+MERGED = process(
+    "mixed-merged", "For the amounts, codes of small cells were merged; not for the counts."
+)
+
+
+DISCLOSED = limit(
+    "mixed-disclosed",
+    "What is preserved is disclosed: coefficients, means of groups that are terms of the model, "
+    "and covariances are the true ones. What is said of the counts protects the counts alone; "
+    "amounts have no differential privacy.",
+)
+
+
+BEYOND = limit(
+    "mixed-beyond",
+    "Totals of amounts follow the protected counts and are not those of the original. Relations "
+    "that the model does not hold, and the shape of distributions, are not preserved. Synthetic "
+    "values have decimals and may be negative or beyond what is possible.",
+)
+
+
+def _model_kept(evidence: MixedEvidence) -> bool:
+    return _same(evidence.Y, evidence.X, evidence.synthetic, evidence.X_new)
+
+
+def _cells_kept(evidence: MixedEvidence) -> bool:
+    k = evidence.Y.shape[1]
+    for cell in np.unique(evidence.new_cells):
+        Y = evidence.Y[evidence.cells == cell]
+        made = evidence.synthetic[evidence.new_cells == cell]
+        if len(made) > k and not _same(Y, np.ones((len(Y), 1)), made, np.ones((len(made), 1))):
+            return False
+    return True
+
+
+def _same(Y: Real, X: Real, made: Real, X_new: Real) -> bool:
+    """Whether fitted values of the new rows, and covariances of residuals, are the original's."""
+    size = np.abs(Y).max(axis=0) + np.finfo(float).tiny
+    before, after = (
+        np.linalg.lstsq(A, B / size, rcond=None)[0] for A, B in ((X, Y), (X_new, made))
+    )
+    covariances = [
+        E.T @ E / (len(A) - np.linalg.matrix_rank(A))
+        for A, E in ((X, Y / size - X @ before), (X_new, made / size - X_new @ after))
+    ]
+    gaps = np.abs(X_new @ (before - after)).max(), np.abs(covariances[0] - covariances[1]).max()
+    return bool(max(gaps) <= EXACT)
+
+
+MODEL_KEPT = Sentence(
+    "mixed-model-kept",
+    "The regression on the codes has exactly the coefficients and the estimated covariance of "
+    "residuals of the original records.",
+    holds=_model_kept,
+)
+
+
+CELLS_KEPT = Sentence(
+    "mixed-cells-kept",
+    "Each combination of codes that has more records than amounts has exactly the means and the "
+    "estimated covariances of the original; smaller ones have them on average.",
+    holds=_cells_kept,
+)

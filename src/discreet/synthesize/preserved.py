@@ -11,13 +11,11 @@ import numpy as np
 from discreet.arrays import Real
 from discreet.errors import DataError
 from discreet.frames import to_arrow
-from discreet.synthesize.model.columns import numbers_of
-from discreet.synthesize.model.formula import parse
-from discreet.synthesize.model.model import Model, read_columns
-from discreet.synthesize.model.rows import Rows
-from discreet.synthesize.records import read_records
-from discreet.synthesize.result import Synthesized
-from discreet.synthesize.safety.safe_model import merged_model
+from discreet.synthesize.formula import parse
+from discreet.synthesize.model import Model, numbers_of, read_columns
+from discreet.synthesize.result import Synthesized, read_records
+from discreet.synthesize.rows import Rows
+from discreet.synthesize.safe_model import merged_model
 from discreet.tables import show
 
 if TYPE_CHECKING:

@@ -10,33 +10,33 @@ from typing import Any
 import numpy as np
 
 from discreet import __version__, registry
-from discreet.errors import ConfidentialError
+from discreet.arrays import Real, Whole
+from discreet.errors import ConfidentialError, DataError, ParameterError, UnknownNameError
 from discreet.frames import open_frame
 from discreet.ledger import Ledger
-from discreet.microdata.secret import Secret
 from discreet.protect.sentences import data_step
-from discreet.synthesize.clusters.microaggregation import mdav
-from discreet.synthesize.model.columns import Missing
-from discreet.synthesize.model.model import Model
-from discreet.synthesize.model.rows import Rows
-from discreet.synthesize.publish.draws import Chance, check_seed
-from discreet.synthesize.publish.mixed_records import check_cells, check_codes, mixed_records
-from discreet.synthesize.publish.reading import read_rows
-from discreet.synthesize.publish.request import (
+from discreet.records.secret import Secret
+from discreet.synthesize.formula import ModelFormula
+from discreet.synthesize.microaggregation import mdav
+from discreet.synthesize.mixed import check_cells, check_codes, mixed_records
+from discreet.synthesize.model import Factor, Missing, Model, numbers_of, read_columns
+from discreet.synthesize.orthonormal import as_matrix
+from discreet.synthesize.request import (
     CORRELATION,
     HYBRID,
     MIXED,
+    Chance,
     Merge,
     Request,
+    check_seed,
     request_of,
 )
-from discreet.synthesize.publish.sentences import Said, sentences_of
-from discreet.synthesize.records import read_records
-from discreet.synthesize.result import Synthetic, SyntheticTrial
-from discreet.synthesize.safety.safe_model import hybrid_arguments, safe_clusters, safe_model
-from discreet.synthesize.safety.sets import UnsafeRowsError, refuse_one_direction
-from discreet.synthesize.synthesis import Synthesis
-from discreet.synthesize.tolerances import UNCHANGED
+from discreet.synthesize.result import Records, Synthetic, SyntheticTrial, read_records
+from discreet.synthesize.rows import Rows
+from discreet.synthesize.safe_model import hybrid_arguments, safe_clusters, safe_model
+from discreet.synthesize.safe_sets import UnsafeRowsError, refuse_one_direction
+from discreet.synthesize.sentences import Said, sentences_of
+from discreet.synthesize.tolerances import UNCHANGED, Synthesis
 from discreet.tables.statement import Statement, step_of
 
 Labels = str | Sequence[Any] | np.ndarray
@@ -208,3 +208,57 @@ def _statement(request: Request, frame: Any, made: Synthesis, has_secret: bool) 
     public = {name.rstrip("_"): value for name, value in parameters.items()}
     step = step_of(f"synthesize:{request.method}", public, sentences_of(said))
     return Statement((step,), version=__version__)
+
+
+def read_rows(records: Records, request: Request) -> Rows:
+    """What a method needs of each record, read from its columns and from what the user gives."""
+    Y, columns, weights = read_columns(records, request.formula, request.missing)
+    given = {"groups": request.groups, "pieces": request.pieces}
+    if request.size is None:
+        given["clusters"] = request.clusters
+    labels = {
+        role: _labels(role, each, records, request.formula)
+        for role, each in given.items()
+        if each is not None
+    }
+    other = None
+    if request.other is not None:
+        other = _other_values(request.other, request.formula, len(Y))
+    return Rows(Y, columns, weights, other=other, **labels)
+
+
+def _labels(role: str, given: Any, records: Records, formula: ModelFormula) -> Whole:
+    """Clusters, groups or pieces by number: a column's name, or a label for each row."""
+    if isinstance(given, str):
+        if given not in records.columns:
+            raise UnknownNameError(f"column of {role}", given, records.columns)
+        if given in formula.confidential:
+            raise ParameterError(
+                f"{role}= names the confidential column {given!r}. Use a column that may be "
+                "published, or clusters of a size: clusters=5."
+            )
+        given = records.table.column(given)
+    labels, n = Factor.of(given).codes, len(records.table)
+    if len(labels) != n:
+        raise DataError(f"there are {len(labels):,} labels for {role}, but {n:,} records.")
+    return labels
+
+
+def _other_values(other: Any, formula: ModelFormula, n: int) -> Real:
+    """Data to be corrected: a matrix, or a frame with the confidential columns."""
+    if isinstance(other, np.ndarray):
+        matrix = as_matrix(other, "the other data")
+    else:
+        table = open_frame(other).to_arrow()
+        for name in formula.confidential:
+            if name not in table.column_names:
+                raise UnknownNameError("column of the other data", name, table.column_names)
+        matrix = np.column_stack(
+            [numbers_of(c, table.column(c), "in the other data") for c in formula.confidential]
+        )
+    if matrix.shape != (n, len(formula.confidential)):
+        raise DataError(
+            f"the other data have {matrix.shape[0]:,} rows and {matrix.shape[1]} columns; the "
+            f"records have {n:,} and the model {len(formula.confidential)}."
+        )
+    return matrix

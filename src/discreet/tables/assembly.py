@@ -14,20 +14,17 @@ from discreet.arrays import Array, Whole
 from discreet.design.axis import Axis
 from discreet.design.base import Design
 from discreet.design.codes import canonical_array, natural_order
-from discreet.design.declared import complete_design
-from discreet.design.formats.categories import declared_categories
+from discreet.design.formats.tables import declared_categories
 from discreet.design.formula import Margins, Term, parse, unknown_name
 from discreet.design.hierarchy import Hierarchy
-from discreet.design.sparse import SparseDesign
+from discreet.design.sparse import SparseDesign, complete_design
 from discreet.design.structured import StructuredDesign
 from discreet.design.support import Support, check_support
 from discreet.errors import CodeError, DataError, ParameterError, UnknownNameError
 from discreet.frames import numbers, to_arrow
-from discreet.tables.keys import KeyConvention
+from discreet.tables.keys import KeyConvention, check_keys
 from discreet.tables.keys import convention as key_convention
-from discreet.tables.truth import TrueTable
-from discreet.tables.uniform_keys import check_keys
-from discreet.tables.values import CellValues, summed
+from discreet.tables.truth import CellValues, TrueTable, summed
 
 if TYPE_CHECKING:
     import pyarrow as pa

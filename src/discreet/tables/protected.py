@@ -1,19 +1,29 @@
-"""Protected values: what a method makes of a table."""
+"""Protected values: what a method is, what it makes of a table, and the two sides of the result."""
 
 from __future__ import annotations
 
 import enum
+import math
+import textwrap
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.arrays import Array, Mask, Real
+from discreet.arrays import Array, Mask, Real, Whole
 from discreet.design.base import Design
 from discreet.errors import ConfidentialError, DesignError
+from discreet.tables import show
 from discreet.tables.show import NO_QUALITY
 from discreet.tables.statement import Statement
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from discreet.tables.truth import TrueTable
+
 
 COUNT, WEIGHT, VALUE = "count", "weight", "value"
 """What methods can publish: numbers of records, sums of their weights, sums of a value.
@@ -33,6 +43,8 @@ class CellStatus(enum.IntEnum):
 
 
 HIDDEN = (CellStatus.suppressed, CellStatus.below_threshold)
+
+
 _OUTSIDE = {"status": CellStatus.published, "quality": NO_QUALITY, "precision": 0.0}
 """What cells get that a release has and its table, read from the records, had not."""
 
@@ -127,3 +139,141 @@ class Protected:
 
 
 _EXACT = 1e6  # weight of values without noise beside the most precise noisy ones
+
+
+_WIDTH = 100  # of a printed statement
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PublicTable(show.Frames, Protected):
+    """**Public.** Protected values that may be shown and handed out; never the truth, never keys.
+
+    What floors pass to each other; users hold a `Release`, which adds the verbs.
+    """
+
+    @classmethod
+    def wrap(cls, protected: Protected) -> Self:
+        """A public table of what a method made for publication; an experiment never becomes one."""
+        if isinstance(protected, Experiment):
+            raise ConfidentialError("a trial cannot be published; protect the table instead.")
+        return super().wrap(protected)
+
+    def to_arrow(self) -> pa.Table:
+        """Published cells as an Arrow table: code columns and protected values.
+
+        The column of values is named after their unit. Cells that are not shown are null; their
+        status says why.
+        """
+        columns = {self.unit: self.z, "quality": show.graded(self.quality)}
+        given = {name: values for name, values in columns.items() if values is not None}
+        if self.status is None:
+            return show.frame_of(self.design, given)
+        hidden = self.hidden
+        shown = {
+            name: np.ma.array(v, mask=hidden | np.ma.getmaskarray(v)) for name, v in given.items()
+        }
+        names = np.array([s.name.replace("_", " ") for s in CellStatus])
+        return show.frame_of(self.design, {**shown, "status": names[self.status]})
+
+    def inner_to_arrow(self) -> pa.Table:
+        """Protected inner cells that are not zero, as an Arrow table."""
+        if self.y is None:
+            raise DesignError("inner cells are not part of this release; fit them first.")
+        return show.inner_frame_of(self.design, {self.unit: self.y}, np.flatnonzero(self.y))
+
+    def __repr__(self) -> str:
+        shown = show.text(self.design, self._visible(), title="Release", unit=self.unit)
+        return f"{shown}\n{textwrap.fill(self.statement.text, _WIDTH)}"
+
+    def _repr_html_(self) -> str:
+        return show.html(
+            self.design, self._visible(), "Release", note=self.statement.text, unit=self.unit
+        )
+
+    def _visible(self) -> Array:
+        """Published values, masked where a cell is not shown."""
+        hidden = self.hidden
+        return np.ma.array(self.z, mask=hidden) if hidden.any() else self.z
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Experiment(Protected):
+    """**Confidential.** One draw of an experiment, to be measured and thrown away.
+
+    What a seed draws can be drawn again, and many draws together give the truth away; so it cannot
+    be shown, written or handed out. Users hold a `Trial`, which adds the verbs.
+    """
+
+    def __repr__(self) -> str:
+        return f"Trial (confidential): {self.design.n_published:,} published cells"
+
+
+@dataclass(frozen=True)
+class Claims:
+    """Promises of a method about every table it protects.
+
+    Attributes:
+      additive: Published cells are sums of one protected inner table.
+      unbiased: The expected value of a cell is its true count.
+      keeps_zeros: A true zero stays zero.
+      keeps_positive: A positive count stays positive.
+      max_move: No cell moves further than this.
+      blocked: Values that never appear in the release.
+      variance: Variance of the noise of a large count, where the method fixes it.
+      consistent: The same cell has the same value in every table it appears in.
+      follows_truth: Laws of the battery that the method cannot keep, because what it publishes of
+        a cell follows from true values; its statement says so.
+    """
+
+    additive: bool
+    unbiased: bool
+    keeps_zeros: bool
+    keeps_positive: bool = False
+    max_move: float = math.inf
+    blocked: Sequence[int] = ()
+    variance: float | None = None
+    consistent: bool = False
+    follows_truth: tuple[str, ...] = ()
+
+
+class Draws(Protocol):
+    """Where a method's random choices come from: a secret and the system, or an experiment's seed.
+
+    A method draws from nothing else.
+    """
+
+    def generator(self, method: Any, table: TrueTable) -> np.random.Generator:
+        """The generator of a table-wise method, for this method on this table."""
+
+    def laplace(self, n: int, scale: float, cap: int | None = None) -> Whole:
+        """Discrete Laplace noise, none beyond the cap."""
+
+    def gaussian(self, n: int, scale: float) -> Whole:
+        """Discrete Gaussian noise."""
+
+
+class Method(Protocol):
+    """What protects a table.
+
+    `source` says where the noise comes from: `"keys"` (looked up by the table's cell keys, so the
+    same records get the same noise in every table), `"table"` (a generator made from the secret and
+    this very table) or `"system"` (the operating system, through a vetted library). A method may
+    also offer `units`, what it can publish; `cell_law(table, position)`, the deviations of one
+    published cell and their probabilities (or `None`); and `in_order(inner, published)`, the method
+    for a table whose cells are in another order.
+    """
+
+    @property
+    def name(self) -> str:
+        """The method's name in the registry."""
+
+    @property
+    def source(self) -> str:
+        """`"keys"`, `"table"` or `"system"`."""
+
+    @property
+    def claims(self) -> Claims:
+        """What the method promises for every table."""
+
+    def __call__(self, table: TrueTable, *, draws: Draws) -> Protected:
+        """Protect the table."""

@@ -1,23 +1,116 @@
-"""The confidential side: a design with true values."""
+"""The confidential side: a design with true values, and which records they come from."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
 
 import numpy as np
 
-from discreet.arrays import Real, Whole
-from discreet.design.base import Design
-from discreet.errors import DesignError, KeysError
+from discreet.arrays import Array, Real, Whole
+from discreet.design.base import Cell, Design
+from discreet.errors import DataError, DesignError, KeysError, ParameterError
 from discreet.tables import show
-from discreet.tables.data_set import DataSet, SecretLike
 from discreet.tables.keys import CONVENTIONS, KeyConvention, convention
 from discreet.tables.magnitude import Contributions, contribution_columns
-from discreet.tables.values import CellValues
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+UNNAMED = "unnamed"
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What one unit can contribute to a table, as the engine enforces it.
+
+    Attributes:
+      weight: Largest weight of a record; larger ones are cut to it. `None`: no bound.
+      person: Column that identifies the unit of protection; each record is a unit when absent.
+      max_records: Records of one unit that are counted at most.
+    """
+
+    weight: float | None = None
+    person: str | None = None
+    max_records: int = 1
+
+
+Keys = Literal["kept", "redrawn", "given"]
+
+
+@dataclass(frozen=True)
+class DataSet:
+    """The name of some records, which of their editions this is, and how their keys are made.
+
+    Attributes:
+      name: The name under which the custodian's ledger counts releases and budget.
+      edition: Changes whenever the records do.
+      keys: Whether record keys stay the same in the next edition (`"kept"`), are made anew
+        (`"redrawn"`), or came with the records (`"given"`).
+      bounds: What one unit can contribute.
+    """
+
+    name: str = UNNAMED
+    edition: str = "1"
+    keys: Keys = "given"
+    bounds: Bounds = field(default_factory=Bounds)
+
+    def __post_init__(self) -> None:
+        for what in ("name", "edition"):
+            value = getattr(self, what)
+            if not isinstance(value, str) or not value.strip():
+                raise ParameterError(f"the {what} of a data set must be a text, got {value!r}.")
+        if self.keys not in ("kept", "redrawn", "given"):
+            raise ParameterError(f"keys must be 'kept', 'redrawn' or 'given', got {self.keys!r}.")
+
+
+@dataclass(frozen=True, eq=False)
+class CellValues:
+    """Counts and, optionally, weight sums, sums of squared weights and cell keys."""
+
+    count: Whole
+    weight: Real | None = None
+    weight_squared: Real | None = None
+    key: Whole | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "count", whole_counts(self.count))
+
+    def mapped(self, change: Callable[[Array], Array], convention: KeyConvention) -> CellValues:
+        """The same linear map applied to every kind of value; keys are reduced afterwards."""
+        key = None if self.key is None else convention.reduce(change(self.key))
+        weight = None if self.weight is None else change(self.weight)
+        squared = None if self.weight_squared is None else change(self.weight_squared)
+        return CellValues(summed(self.count, change), weight, squared, key)
+
+    def moved(self, change: Callable[[Array], Array]) -> CellValues:
+        """Values of every kind in other places; nothing is summed."""
+        parts = (self.count, self.weight, self.weight_squared, self.key)
+        changed: list[Any] = [None if part is None else change(part) for part in parts]
+        return CellValues(*changed)
+
+
+class SecretLike(Protocol):
+    """What a table needs of the custodian's secret; it holds no more than keyed hashes."""
+
+    @property
+    def is_public(self) -> bool:
+        """Whether everybody knows the secret, as that of the demo data."""
+
+    @property
+    def mark(self) -> str:
+        """A keyed hash of a constant: tells one secret from another and nothing else."""
+
+    def zero_key(self, cells: Sequence[Cell], rule: str | KeyConvention) -> Whole:
+        """The key of each cell without records, from its definition."""
+
+    def mixed(self, keys: Whole, purpose: str) -> Whole:
+        """A keyed hash of each cell key: whole numbers below 2³², unrelated between purposes."""
+
+    def generator(self, message: bytes) -> np.random.Generator:
+        """A generator that depends on the secret and the message only."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -190,3 +283,39 @@ def _value_columns(values: CellValues) -> dict[str, Any]:
         "cell_key": values.key,
     }
     return {name: column for name, column in named.items() if column is not None}
+
+
+_TOO_LARGE = 2.0**63 * (1 - 1e-9)  # a sum of real numbers below this fits into 64 bits
+
+
+def summed(counts: Whole, change: Callable[[Array], Array]) -> Whole:
+    """Sums of counts that a linear map makes; those that 64 bits do not hold are an error.
+
+    Cost: the sum of all counts in real numbers; the map is made twice only where that is too large.
+    """
+    if counts.sum(dtype=np.float64) >= _TOO_LARGE:
+        _check_size(change(counts.astype(np.float64)))
+    return change(counts)
+
+
+def whole_counts(counts: Array) -> Whole:
+    """Counts as int64; negative or fractional ones are an error."""
+    counts = np.asarray(counts)
+    if counts.dtype.kind == "f":
+        if not np.isfinite(counts).all() or (counts != np.rint(counts)).any():
+            raise DataError("counts must be whole numbers; found fractional or missing ones.")
+    elif counts.dtype.kind not in "iu":
+        raise DataError(f"counts must be whole numbers, got values of type {counts.dtype}.")
+    _check_size(counts)
+    counts = counts.astype(np.int64)
+    if counts.size and counts.min() < 0:
+        raise DataError("counts must not be negative; found at least one that is.")
+    return counts
+
+
+def _check_size(counts: Array) -> None:
+    if counts.size and float(counts.max()) >= _TOO_LARGE:
+        raise DataError(
+            "a count or a sum of counts is 2**63 or more, which 64 bits do not hold. "
+            "Count in larger units, or look for a code such as 999… in the counts."
+        )

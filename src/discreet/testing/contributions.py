@@ -17,8 +17,8 @@ from discreet.errors import DataError, EngineError
 from discreet.facade.microdata import Microdata
 from discreet.facade.table import Table
 from discreet.randomness import stream
+from discreet.records.engine import Engine
 from discreet.tables.magnitude import CellContributions, Contributions
-from discreet.tabulate.engine import Engine
 
 Given = dict[str, float]
 _TOLERANCE = 1e-9

@@ -21,13 +21,13 @@ import pyarrow as pa
 from discreet.design.codes import canonical
 from discreet.errors import DataError, DiscreetError, EngineError, KeysError
 from discreet.facade.microdata import Microdata
-from discreet.facade.open import open as open_records
-from discreet.microdata.backend import border
-from discreet.microdata.border import attempt
-from discreet.microdata.secret import Secret
+from discreet.facade.microdata import open as open_records
 from discreet.randomness import stream
-from discreet.tabulate.engine import Engine, values_of
-from discreet.tabulate.ibis_engine import IbisEngine
+from discreet.records.backend import border
+from discreet.records.connection import attempt
+from discreet.records.engine import Engine, values_of
+from discreet.records.ibis_engine import IbisEngine
+from discreet.records.secret import Secret
 from discreet.testing.contributions import (
     MAGNITUDES,
     REFUSED_MAGNITUDES,

@@ -15,25 +15,22 @@ from discreet.facade.table import Table
 from discreet.protect.cells import Cells, on_public_support
 from discreet.protect.publish import SOURCES, built
 from discreet.protect.sentences import LARGE_COUNT, LEAST_P, is_additive, mean_p
-from discreet.tables.method import Method
-from discreet.tables.protected import WEIGHT, Protected
-from discreet.tables.values import CellValues
-from discreet.testing.draws import (
+from discreet.tables.protected import WEIGHT, Method, Protected
+from discreet.tables.truth import CellValues
+from discreet.testing.laws import (
+    Broken,
+    Evidence,
     by_cell,
+    check_sentences,
     chi_square,
     chi_square_p,
+    hidden,
+    likelihood_ratio,
+    neighbour,
     published,
     releases,
     retabulated,
     sample_table,
-)
-from discreet.testing.laws import (
-    Broken,
-    Evidence,
-    check_sentences,
-    hidden,
-    likelihood_ratio,
-    neighbour,
     secret,
 )
 

@@ -14,10 +14,10 @@ from discreet.assess.audit import audit
 from discreet.design.base import Design
 from discreet.errors import ParameterError
 from discreet.facade.table import Table
-from discreet.protect.suppress.decimals import Decimals, Replaced
-from discreet.protect.suppress.pattern import SECONDARY, Pattern
 from discreet.randomness import stream
 from discreet.solve.linear.elimination import rank, spanned
+from discreet.suppress.decimals import Decimals, Replaced
+from discreet.suppress.pattern import SECONDARY, Pattern
 from discreet_studies.model import (
     STAR,
     Figure,

@@ -17,7 +17,7 @@ import pytest
 from scipy import sparse
 
 from discreet.design.base import Design
-from discreet.protect.suppress.pattern import Pattern
+from discreet.suppress.pattern import Pattern
 
 FOLDER = Path(__file__).parents[4] / "shared" / "reference" / "suppression"
 GOLDEN = Path(__file__).parents[2] / "golden"

@@ -14,9 +14,9 @@ from discreet.design.base import Design
 from discreet.errors import ParameterError
 from discreet.facade.release import Release
 from discreet.facade.table import Table
-from discreet.protect.suppress.pattern import PUBLISHED, Difference, Pattern
 from discreet.randomness import stream
 from discreet.solve.linear.unknowns import unknowns
+from discreet.suppress.pattern import PUBLISHED, Difference, Pattern
 from discreet.tables.protected import CellStatus
 from discreet.tables.statement import Statement
 

@@ -6,8 +6,7 @@ import numpy as np
 
 from discreet.assess import NotApplicableError, Score
 from discreet.solve.fit import Certificate, Fit, Status
-from discreet.tables.method import Claims
-from discreet.tables.protected import Protected
+from discreet.tables.protected import Claims, Protected
 from discreet.tables.statement import Statement, Step
 
 

@@ -14,7 +14,8 @@ from discreet.assess.risk.entropy import EntropyRisk, entropy_risk
 from discreet.assess.risk.mechanism import MechanismDelta, MechanismEpsilon
 from discreet.assess.risk.nonzero import CertainNonzero, ProvenNonzero
 from discreet.assess.risk.unchanged import SmallCells, UnchangedCells, Uniqueness
-from discreet.noise import discrete_laplace, drop_add, perturbation_table, pram
+from discreet.noise import discrete_laplace, perturbation_table, pram
+from discreet.noise import pram as drop_add
 from tests.assess import party
 from tests.assess.helpers import TEST
 

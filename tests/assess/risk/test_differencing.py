@@ -10,7 +10,7 @@ from discreet.assess import NotApplicableError
 from discreet.assess.risk.differencing import Differencing
 from discreet.design.axis import Axis
 from discreet.design.product import ProductDesign
-from discreet.testing.reference import design_matrix
+from discreet.testing.fitters import design_matrix
 from tests.assess.helpers import TEST
 
 TERMS = dc.margins(["a", "b", "c"], order=3)

@@ -17,7 +17,7 @@ from discreet.assess.utility.totals import TotalBias, TotalDifference
 from discreet.assess.utility.zeros import FalseZeros
 from discreet.design.product import ProductDesign
 from discreet.errors import ParameterError
-from discreet.testing.reference import design_matrix
+from discreet.testing.fitters import design_matrix
 from tests.assess import party
 from tests.assess.helpers import TEST
 from tests.strategies import designs

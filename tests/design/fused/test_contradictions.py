@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import discreet as dc
-from discreet.design.fused.contradictions import Contradictions
+from discreet.design.fused.null_space import Contradictions
 
 SIZES = {"a": 2, "b": 3, "c": 4, "d": 2}
 SUBSETS = [s for r in range(4) for s in itertools.combinations(SIZES, r)]

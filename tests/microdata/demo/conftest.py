@@ -3,7 +3,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from discreet.microdata import demo
+from discreet import demo
 
 PERSONS = 100_000
 SEED = 1

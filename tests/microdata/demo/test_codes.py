@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from discreet.microdata import demo
-from discreet.microdata.demo.codes import flat
+from discreet import demo
+from discreet.demo.geography import flat
 
 LISTS = demo.code_lists()
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from discreet.microdata.demo.conditional import Conditional
+from discreet.demo.households import Conditional
 from discreet.randomness import stream
 
 

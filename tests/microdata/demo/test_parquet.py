@@ -6,9 +6,9 @@ import sys
 import pyarrow.parquet as pq
 import pytest
 
+from discreet import demo
+from discreet.demo import files as parquet
 from discreet.errors import DiscreetError, ParameterError
-from discreet.microdata import demo
-from discreet.microdata.demo import parquet
 
 
 def test_the_file_holds_the_census(tmp_path, census):
@@ -86,7 +86,7 @@ def test_a_missing_folder_is_named(tmp_path):
 
 GROWTH = """
 import resource, sys
-from discreet.microdata import demo
+from discreet.records import demo
 
 def peak():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

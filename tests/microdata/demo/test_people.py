@@ -7,8 +7,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from discreet.microdata import demo
-from discreet.microdata.demo.geography import geography
+from discreet import demo
+from discreet.demo.geography import geography
 from discreet.randomness import stream
 
 VARIABLES = (

@@ -5,9 +5,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
+from discreet import demo
+from discreet.demo import people
 from discreet.errors import ParameterError
-from discreet.microdata import demo
-from discreet.microdata.demo import people
 
 
 def whole(persons: int, seed: int, **options: int) -> pa.Table:

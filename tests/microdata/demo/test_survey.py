@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from discreet.microdata import demo
+from discreet import demo
 
 
 def by_province(table: pa.Table, weight: np.ndarray) -> dict[str, float]:

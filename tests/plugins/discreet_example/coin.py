@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from functools import cached_property
 
-from discreet.protect.frame.keyed_noise import KeyedNoise
+from discreet.protect.keyed_noise import KeyedNoise
 from discreet_example.coin_matrix import coin_matrix
 
 

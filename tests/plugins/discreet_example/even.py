@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from discreet.protect.suppress.rules import Threshold
+from discreet.rules.counts import Threshold
 
 
 @dataclass(frozen=True)

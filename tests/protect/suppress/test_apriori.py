@@ -5,11 +5,11 @@ import pandas as pd
 import pytest
 
 import discreet as dc
-from discreet.design.formats.argus import APriori
 from discreet.errors import DataError, UnknownNameError
-from discreet.protect.suppress.apriori import Exempt, Listed, with_apriori
-from discreet.protect.suppress.dominance import PPercent
-from discreet.protect.suppress.suppress import Suppress
+from discreet.rules.magnitudes import PPercent
+from discreet.suppress.apriori import Exempt, Listed, with_apriori
+from discreet.suppress.argus import APriori
+from discreet.suppress.suppress import Suppress
 
 FIRMS = pd.DataFrame(
     {

@@ -10,7 +10,7 @@ from discreet.design.axis import Axis
 from discreet.design.base import Design
 from discreet.design.hierarchy import Hierarchy
 from discreet.facade.table import Table
-from discreet.microdata.secret import Secret
+from discreet.records.secret import Secret
 
 REGIONS = Hierarchy.from_dict({"N": ["n1", "n2", "n3"], "S": ["s1", "s2"]}, root="all")
 

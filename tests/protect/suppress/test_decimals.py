@@ -14,10 +14,10 @@ import discreet as dc
 from discreet.design.base import Design
 from discreet.errors import DataError, DesignError, ParameterError, UnknownNameError
 from discreet.facade.table import Table
-from discreet.microdata.secret import Secret
-from discreet.protect.suppress.decimals import Decimals
-from discreet.protect.suppress.pattern import Pattern
+from discreet.records.secret import Secret
 from discreet.solve.least_squares.least_squares import LeastSquares
+from discreet.suppress.decimals import Decimals
+from discreet.suppress.pattern import Pattern
 from discreet.tables.protected import CellStatus
 
 REFERENCE = Path(__file__).parents[4] / "shared" / "reference"

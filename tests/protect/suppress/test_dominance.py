@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 import discreet as dc
 from discreet.errors import DesignError, ParameterError
-from discreet.protect.suppress.apriori import Exempt
-from discreet.protect.suppress.dominance import PQ, Dominance, FewContributors, PPercent
+from discreet.rules.magnitudes import PQ, Dominance, FewContributors, PPercent
+from discreet.suppress.apriori import Exempt
 from discreet.tables.magnitude import CellContributions, Contributions
 
 SHARED = Path("/work/shared")

@@ -12,8 +12,8 @@ from discreet.design.base import Design
 from discreet.design.sparse import SparseDesign
 from discreet.errors import InfeasibleError
 from discreet.facade.table import Table
-from discreet.protect.suppress.gauss import Plan, suppress_by_gauss
-from discreet.testing.draws import retabulated
+from discreet.suppress.gauss import Plan, suppress_by_gauss
+from discreet.testing.laws import retabulated
 from tests.protect.suppress.reference import disclosed, told
 from tests.strategies import designs
 

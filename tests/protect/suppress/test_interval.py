@@ -13,10 +13,10 @@ import discreet as dc
 from discreet.design.base import Design
 from discreet.errors import DesignError, InfeasibleError, ParameterError
 from discreet.facade.table import Table
-from discreet.protect.suppress.interval import Search
-from discreet.protect.suppress.pattern import PUBLISHED
-from discreet.protect.suppress.proofs import Proofs
-from discreet.testing.draws import retabulated
+from discreet.suppress.interval import Search
+from discreet.suppress.pattern import PUBLISHED
+from discreet.suppress.proofs import Proofs
+from discreet.testing.laws import retabulated
 from tests.protect.tables import party
 from tests.strategies import designs
 
@@ -215,8 +215,8 @@ def test_bounds_that_do_not_hold_are_refused():
 
 @pytest.mark.parametrize("rule", [dc.Threshold(3), dc.Threshold(2, zeros=True)])
 def test_boxes_prove_intervals_where_programs_would_be_too_large(monkeypatch, rule):
-    monkeypatch.setattr("discreet.protect.suppress.interval._LARGE", 0)
-    monkeypatch.setattr("discreet.protect.suppress.interval._NEAR_COST", 2)
+    monkeypatch.setattr("discreet.suppress.interval._LARGE", 0)
+    monkeypatch.setattr("discreet.suppress.interval._NEAR_COST", 2)
     monkeypatch.setattr("discreet.solve.linear.changes._PartProgram.cheapest", lambda *_: None)
     pattern = suppressed(party("party*age + age*sex + party*sex"), rule)
     assert clean(pattern)

@@ -8,8 +8,8 @@ from discreet import registry
 from discreet.cli import main
 from discreet.errors import ParameterError, UnknownNameError
 from discreet.protect.cells import on_public_support
-from discreet.protect.suppress.named import rule_named
 from discreet.recipe import Choice, Recipe
+from discreet.rules.counts import rule_named
 
 RULES = [
     dc.Threshold(2),

@@ -14,8 +14,8 @@ import discreet as dc
 from discreet.design.base import Design
 from discreet.errors import InfeasibleError, ParameterError
 from discreet.facade.table import Table
-from discreet.protect.suppress import optimal as module
 from discreet.solve.linear.covering import Covering
+from discreet.suppress import optimal as module
 from tests.protect.suppress.test_interval import RULES, SQUARE, square, tables
 
 SLOW = settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))

@@ -4,7 +4,7 @@ import pytest
 from discreet.design.base import Design
 from discreet.errors import DesignError, ParameterError
 from discreet.facade.table import Table
-from discreet.protect.suppress.pattern import PRIMARY, PUBLISHED, SECONDARY, Difference, Pattern
+from discreet.suppress.pattern import PRIMARY, PUBLISHED, SECONDARY, Difference, Pattern
 
 
 def small_table():

@@ -9,7 +9,7 @@ from discreet.design.base import Design
 from discreet.design.hierarchy import Hierarchy
 from discreet.errors import ParameterError, UnknownNameError
 from discreet.facade.table import Table
-from discreet.protect.suppress.lines import lines
+from discreet.rules.counts import lines
 from tests.protect.tables import party
 
 SHARED = Path(__file__).parents[4] / "shared" / "reference"

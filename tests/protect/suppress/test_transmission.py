@@ -4,9 +4,9 @@ import pandas as pd
 import pytest
 
 import discreet as dc
-from discreet.design.formats.argus import APriori
 from discreet.errors import ParameterError
-from discreet.protect.suppress.transmission import confidentiality, write_transmission
+from discreet.suppress.apriori import confidentiality, write_transmission
+from discreet.suppress.argus import APriori
 
 FIRMS = pd.DataFrame(
     {

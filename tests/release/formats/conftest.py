@@ -6,7 +6,7 @@ import pytest
 import discreet as dc
 from discreet.facade.release import Release
 from discreet.release.cube import Cube
-from discreet.release.formats.options import About, Options
+from discreet.release.formats.write import About, Options
 from discreet.tables.protected import CellStatus
 from discreet.tables.statement import Sentence, Statement, Step
 

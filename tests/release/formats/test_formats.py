@@ -17,8 +17,7 @@ import pytest
 
 from discreet.errors import ConfidentialError, ParameterError, UnknownNameError
 from discreet.release.cube import Cube
-from discreet.release.formats.options import Options
-from discreet.release.formats.write import writer_named, writer_of, writers
+from discreet.release.formats.write import Options, writer_named, writer_of, writers
 from tests.release.formats.conftest import ABOUT, OPTIONS, release, truth
 
 

@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from discreet.release.cube import Cube, CubeAxis
-from discreet.release.outline import Entry
+from discreet.release.cube import Cube, CubeAxis, Entry
 from discreet.tables.protected import CellStatus
 from discreet.tables.statement import Statement
 

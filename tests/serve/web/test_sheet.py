@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from discreet.release.outline import parents
+from discreet.release.cube import parents
 from discreet.serve.query import View
 from discreet.serve.refusals import Refusal
 from discreet.serve.web.sheet import leaves, sheet_of

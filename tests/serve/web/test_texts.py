@@ -9,7 +9,7 @@ import pytest
 
 import discreet.serve
 from discreet.errors import UnknownNameError
-from discreet.release.formats.symbols import decimals_of
+from discreet.release.formats.columns import decimals_of
 from discreet.serve.web.numbers import nice_ticks
 from discreet.serve.web.texts import languages, preferred, read, texts
 

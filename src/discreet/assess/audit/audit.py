@@ -28,10 +28,10 @@ from discreet.assess.cells import check_choice
 from discreet.errors import ParameterError
 from discreet.facade.table import Table
 from discreet.noise.checks import whole
-from discreet.protect.suppress.pattern import Pattern
 from discreet.randomness import stream
 from discreet.solve.linear.intervals import Intervals, Limits, feasible_intervals
 from discreet.solve.linear.unknowns import Unknowns, unknowns
+from discreet.suppress.pattern import Pattern
 from discreet.tables.protected import Protected
 
 Which = Literal["primary", "all", "none"]

@@ -13,7 +13,7 @@ from discreet.assess.cells import true_values
 from discreet.design.base import Design
 from discreet.errors import ParameterError
 from discreet.facade.table import Table
-from discreet.protect.suppress.pattern import Pattern, of_table, published_values
+from discreet.suppress.pattern import Pattern, of_table, published_values
 from discreet.tables.protected import COUNT, CellStatus, Protected
 
 _EXACT = 1e-6  # differences of whole numbers, and shares of other values, that count as none

@@ -11,7 +11,7 @@ from typing import Any
 from discreet import registry
 from discreet.errors import ParameterError
 from discreet.noise.matrix import TransitionMatrix
-from discreet.tables.method import Method
+from discreet.tables.protected import Method
 
 MethodLike = Method | str
 MethodsLike = Mapping[str, MethodLike] | Sequence[MethodLike] | MethodLike

@@ -23,7 +23,7 @@ from discreet.assess.guests import measure_from
 from discreet.assess.measure import Measure
 from discreet.errors import InfeasibleError, ParameterError, UnknownNameError
 from discreet.randomness import stream
-from discreet.tables.method import Method
+from discreet.tables.protected import Method
 
 Tuning = Mapping[str, Range | Sequence[Any] | None]
 

@@ -18,7 +18,7 @@ from discreet.assess.measure import Measure
 from discreet.assess.plots.risk_utility import frontier_map
 from discreet.errors import DiscreetError, ParameterError
 from discreet.facade.table import Table
-from discreet.tables.method import Method
+from discreet.tables.protected import Method
 
 if TYPE_CHECKING:
     import altair

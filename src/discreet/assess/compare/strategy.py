@@ -19,8 +19,7 @@ from functools import cached_property
 import numpy as np
 
 from discreet.arrays import Array, Real, Whole
-from discreet.design.blocks import resolve
-from discreet.design.formula import Term
+from discreet.design.formula import Term, resolve
 from discreet.design.structured import StructuredDesign
 from discreet.errors import DesignError
 from discreet.solve.least_squares.basis import Effects

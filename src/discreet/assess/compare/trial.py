@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from discreet.facade.release import Trial
 from discreet.facade.table import Table
-from discreet.protect.simulate import simulate
-from discreet.tables.method import Method
+from discreet.protect.publish import simulate
+from discreet.tables.protected import Method
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ import numpy as np
 from discreet.errors import ParameterError, UnknownNameError
 from discreet.noise.entropy import perturbation_table, variance_range
 from discreet.noise.matrix import TransitionMatrix
-from discreet.tables.method import Method
+from discreet.tables.protected import Method
 
 _MOST_WHOLE = 25
 

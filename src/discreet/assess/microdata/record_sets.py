@@ -12,8 +12,7 @@ from discreet.arrays import Array, Mask, Whole
 from discreet.assess.measure import BaseMeasure, NotApplicableError, Score
 from discreet.errors import DataError, UnknownNameError
 from discreet.frames import is_numeric, to_arrow
-from discreet.synthesize.records import read_records
-from discreet.synthesize.result import Synthesized
+from discreet.synthesize.result import Synthesized, read_records
 
 if TYPE_CHECKING:
     import pyarrow as pa

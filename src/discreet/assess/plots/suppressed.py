@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import altair
 
     from discreet.design.axis import Axis
-    from discreet.protect.suppress.pattern import Pattern
+    from discreet.suppress.pattern import Pattern
 
 MOST_CODES = 60
 _STATES = ("published", "secondary (s): protects others", "primary (p): sensitive")

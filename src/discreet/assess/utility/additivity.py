@@ -13,7 +13,7 @@ from discreet.arrays import Array, Mask, Real, Whole32
 from discreet.assess.cells import block_name, finer, related, structured, without_withheld
 from discreet.assess.measure import POSITIVE, BaseMeasure, NotApplicableError, Score
 from discreet.design.axis import OUTSIDE, Level
-from discreet.design.blocks import Block
+from discreet.design.formula import Block
 from discreet.design.structured import StructuredDesign, ranked
 from discreet.facade.table import Table
 from discreet.tables.protected import Protected

@@ -19,9 +19,8 @@ from discreet.assess.measure import (
 )
 from discreet.errors import DesignError
 from discreet.facade.table import Table
-from discreet.release.inference.cells import block_array
 from discreet.release.inference.chi_square import ChiSquareTest, chi_square_test
-from discreet.release.inference.law import step_size
+from discreet.release.inference.law import block_array, step_size
 from discreet.tables.protected import Protected
 
 if TYPE_CHECKING:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from discreet.design.codes import MISSING, canonical
-from discreet.design.formats.frames import all_rows, distinct_rows, text_columns
+from discreet.design.codes import MISSING, canonical, factorise
 from discreet.design.formats.tree import Tree, depths_of, plant, reading_order
-from discreet.errors import CodeError, ParameterError
+from discreet.errors import CodeError, ParameterError, UnknownNameError
+from discreet.frames import open_frame
 
 
 def read_parent_child(
@@ -146,3 +146,74 @@ def write_columns(paths: Sequence[Sequence[str | None]], names: Sequence[str]) -
 
     columns = {name: pa.array(texts, pa.string()) for name, texts in zip(names, paths, strict=True)}
     return pa.table(columns)
+
+
+def distinct_rows(frame: object, columns: Sequence[str]) -> Any:
+    """Distinct rows of some columns, collected: by first appearance, or sorted if it is lazy."""
+    import narwhals as nw
+
+    data = chosen_columns(frame, columns)
+    if isinstance(data, nw.LazyFrame):
+        return data.unique().sort(*columns).collect(backend="pyarrow")
+    row = nw.generate_temporary_column_name(8, data.columns)
+    first = data.with_row_index(row).unique(subset=list(columns), keep="first")
+    return first.sort(row).drop(row)
+
+
+def all_rows(frame: object, columns: Sequence[str]) -> Any:
+    """Every row of some columns, collected."""
+    import narwhals as nw
+
+    data = chosen_columns(frame, columns)
+    return data.collect(backend="pyarrow") if isinstance(data, nw.LazyFrame) else data
+
+
+def chosen_columns(frame: object, columns: Sequence[str]) -> Any:
+    """A narwhals frame of these columns alone.
+
+    Raises:
+        UnknownNameError: The frame has no such column.
+    """
+    data = open_frame(frame)
+    known = data.collect_schema().names()
+    for name in columns:
+        if name not in known:
+            raise UnknownNameError("column", name, known)
+    return data.select(*columns)
+
+
+def text_columns(rows: Any) -> list[list[str | None]]:
+    """The columns of a collected frame as codes; None where missing or blank."""
+    return [_texts(rows[name].to_native()) for name in rows.columns]
+
+
+def _texts(values: object) -> list[str | None]:
+    codes, positions = factorise(values)
+    texts = [code if code.strip() else None for code in codes]
+    return [texts[i] if i >= 0 else None for i in positions.tolist()]
+
+
+def declared_categories(frame: object) -> dict[str, list[str]]:
+    """The codes of pandas categoricals and polars enums, by column and in their order.
+
+    Arrow dictionaries and polars categoricals list what was found while they were filled, so they
+    declare nothing; neither do categories that include a blank one, which cannot be a code.
+    """
+    import narwhals as nw
+
+    data = open_frame(frame)
+    found = {
+        str(name): list(dict.fromkeys(map(canonical, _categories(data, name, dtype))))
+        for name, dtype in data.collect_schema().items()
+        if isinstance(dtype, (nw.Enum, nw.Categorical))
+    }
+    return {name: codes for name, codes in found.items() if codes and all(map(str.strip, codes))}
+
+
+def _categories(data: Any, name: str, dtype: Any) -> list[Any]:
+    """The declared categories of a column; none when they were found."""
+    import narwhals as nw
+
+    if data.implementation.is_pandas_like():
+        return list(data.get_column(name).to_native().cat.categories)
+    return list(dtype.categories) if isinstance(dtype, nw.Enum) else []

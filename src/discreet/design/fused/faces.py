@@ -18,7 +18,7 @@ import numpy as np
 
 from discreet.arrays import Array, Real, Whole
 from discreet.design.axis import Level
-from discreet.design.blocks import Block
+from discreet.design.formula import Block
 from discreet.design.product import ProductDesign, sum_groups, take_groups
 from discreet.design.structured import StructuredDesign
 from discreet.design.support import Lift, Possible

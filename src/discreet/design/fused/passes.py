@@ -7,23 +7,29 @@ published cell. A pass computes the table cell by cell and keeps its margins onl
 
 from __future__ import annotations
 
+import functools
+import hashlib
+import importlib.util
 import itertools
 import math
+import os
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from discreet import __version__
 from discreet.arrays import Real, Unsigned64
+from discreet.design.base import dot
 from discreet.design.fused.devices import processors
 from discreet.design.fused.faces import Faces, Place
-from discreet.design.fused.kernels import Run, compiled
 from discreet.design.fused.links import CellFormula, Stored, checked_link
 from discreet.design.fused.source import PassSource
-from discreet.design.products import dot
 from discreet.design.structured import StructuredDesign
 from discreet.design.support import spread
 
@@ -48,9 +54,15 @@ class Sums(NamedTuple):
 
 LARGEST_ROWS = 128 * 1024
 """Bytes of rows that the innermost loops go through again and again: what a core keeps near."""
+
+
 SHORTEST_ROW = 64
+
+
 WORTH_A_THREAD = 500_000
 """Cells that make a second piece of work worth its thread."""
+
+
 MOST_PIECES = 16
 
 
@@ -296,3 +308,62 @@ def _parts(length: int, n: int) -> list[tuple[int, int]]:
     """An axis in `n` parts."""
     cuts = [length * i // n for i in range(n + 1)]
     return list(itertools.pairwise(cuts))
+
+
+Run = Callable[..., tuple[float, float, int]]
+
+
+_HEAD = '''"""Written by discreet {version}; safe to delete."""
+import numba
+
+
+@numba.njit(cache=True, nogil=True, boundscheck=False, fastmath={fast})
+'''
+
+
+_FAST = '{"reassoc", "contract", "nsz", "nnan"}'
+"""Sums may be taken in another order, the same one every time; zeros have no sign."""
+
+
+def folder() -> Path:
+    """Where compiled passes are kept: `$DISCREET_CACHE`, or the user's cache folder."""
+    home = os.environ.get("DISCREET_CACHE") or Path(
+        os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "discreet"
+    )
+    return Path(home) / "passes"
+
+
+@functools.cache
+def compiled(source: PassSource) -> Run:
+    """The pass as machine code; its text lies in `folder()` for whoever wants to read it."""
+    text = _HEAD.format(version=__version__, fast=_FAST) + source.text + "\n"
+    name = "pass_" + hashlib.sha256(text.encode()).hexdigest()[:16]
+    try:
+        path = _written(folder(), name, text)
+    except OSError:  # no folder that can be written: compile without keeping
+        return _compiled_here(text)
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        return _compiled_here(text)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # compiled code on disk asks for its module by name
+    spec.loader.exec_module(module)
+    run: Run = module.run
+    return run
+
+
+def _written(home: Path, name: str, text: str) -> Path:
+    home.mkdir(parents=True, exist_ok=True)
+    path = home / f"{name}.py"
+    if not path.exists() or path.read_text() != text:
+        part = path.with_suffix(f".{os.getpid()}.part")
+        part.write_text(text)
+        part.replace(path)
+    return path
+
+
+def _compiled_here(text: str) -> Run:
+    space: dict[str, Any] = {}
+    exec(text.replace("cache=True, ", ""), space)
+    run: Run = space["run"]
+    return run

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-from discreet.arrays import Index
+from discreet.arrays import Array, Index
 from discreet.frames import fresh_name, value_names
 from discreet.release.cube import ABSENT, Cube, CubeAxis
-from discreet.release.formats.options import Labels, Options
-from discreet.release.formats.symbols import has_statuses, status_names, symbols
+from discreet.release.formats.write import Labels, Options
+from discreet.tables.protected import HIDDEN, CellStatus
+from discreet.tables.show import CONFIDENTIAL
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -65,3 +68,114 @@ def _encoded(texts: list[str], index: Index) -> pa.Array:
 
     indices = pa.array(index.astype(np.int32))
     return pa.array(texts, pa.string()).take(indices)
+
+
+NOT_POSSIBLE, NOT_AVAILABLE = ":z", ":"
+
+
+MEANINGS = {
+    CONFIDENTIAL: "confidential",
+    NOT_POSSIBLE: "cannot occur",
+    NOT_AVAILABLE: "not available",
+}
+"""The symbols of files and pages, as statistical offices write them."""
+
+
+ABSENT_NAME = "absent"
+
+
+Figure = int | float | None
+
+
+def symbols(cube: Cube) -> NDArray[np.str_]:
+    """For each cell the symbol that stands in place of its figure; empty where it has one."""
+    status = cube.status
+    found = np.full(status.shape, "", dtype="U2")
+    if cube.values.dtype.kind == "f":
+        found[np.isnan(cube.values)] = NOT_AVAILABLE
+    found[status == ABSENT] = NOT_AVAILABLE
+    found[status == CellStatus.structural_zero] = NOT_POSSIBLE
+    found[np.isin(status, HIDDEN)] = CONFIDENTIAL
+    return found
+
+
+def used_symbols(cube: Cube) -> list[str]:
+    """The symbols that stand in place of figures."""
+    return sorted({str(symbol) for symbol in symbols(cube).reshape(-1) if symbol})
+
+
+def has_statuses(cube: Cube) -> bool:
+    """Whether any cell has a status other than published."""
+    return bool(cube.status.any())
+
+
+def status_names(status: Array) -> NDArray[np.str_]:
+    """The status of cells in words; that of an absent cell is the last."""
+    names = [s.name.replace("_", " ") for s in CellStatus]
+    found: NDArray[np.str_] = np.array([*names, ABSENT_NAME])[status]
+    return found
+
+
+def plain_values(cube: Cube, at: Index | slice = slice(None)) -> list[Figure]:
+    """Figures as plain numbers in the cube's order, none where a symbol stands.
+
+    Args:
+      cube: The cube.
+      at: Which cells, by their places in the flattened array.
+    """
+    values, empty = cube.values.reshape(-1)[at], symbols(cube).reshape(-1)[at] != ""
+    found: list[Figure] = values.tolist()
+    for place in np.flatnonzero(empty):
+        found[place] = None
+    return found
+
+
+def decimals_of(values: Array, most: int = 2) -> int:
+    """As many decimals as whole numbers, tenths or hundredths need."""
+    if not np.issubdtype(values.dtype, np.floating):
+        return 0
+    finite = values[np.isfinite(values)]
+    for decimals in range(most):
+        if np.allclose(finite, np.round(finite, decimals), rtol=0, atol=1e-9):
+            return decimals
+    return most
+
+
+_FORMULA = r"^[=+\-@\t\r\n]"
+
+
+_NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
+
+
+def inert_text(text: str) -> str:
+    """A text that is not run as a formula.
+
+    A spreadsheet would run a text that begins with one of ``= + - @``, a tab or a line break. Such
+    texts get an apostrophe in front; numbers stay as they are.
+    """
+    is_formula = re.match(_FORMULA, text) and not re.match(_NUMBER, text)
+    return f"'{text}" if is_formula else text
+
+
+def inert(cells: pa.Table) -> pa.Table:
+    """A table with nothing in it, names of columns included, that a spreadsheet would run."""
+    import pyarrow as pa
+
+    columns = [_inert_texts(c) if not _is_number(c.type) else c for c in cells.columns]
+    return pa.table(columns, names=[inert_text(name) for name in cells.column_names])
+
+
+def _inert_texts(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    texts = column.cast(pa.string())
+    runs = pc.match_substring_regex(texts, _FORMULA)
+    is_formula = pc.and_not(runs, pc.match_substring_regex(texts, _NUMBER))
+    return pc.if_else(is_formula, pc.binary_join_element_wise("'", texts, ""), texts)
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))

@@ -8,10 +8,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from discreet.errors import UnknownNameError
-from discreet.release.cube import Cube, CubeAxis
-from discreet.release.formats.options import Labels, Options
-from discreet.release.formats.symbols import plain_values, symbols
-from discreet.release.outline import Entry
+from discreet.release.cube import Cube, CubeAxis, Entry
+from discreet.release.formats.columns import plain_values, symbols
+from discreet.release.formats.write import Labels, Options
 
 Cell = int | float | str
 

@@ -6,7 +6,7 @@ from html import escape
 
 from discreet.release.cube import Cube
 from discreet.release.formats.crosstab import Crosstab
-from discreet.release.formats.options import PLAIN, Options
+from discreet.release.formats.write import PLAIN, Options
 
 
 class HtmlWriter:

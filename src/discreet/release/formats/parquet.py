@@ -7,7 +7,7 @@ import json
 from discreet.release.cube import Cube
 from discreet.release.formats.columns import long_table
 from discreet.release.formats.json import described
-from discreet.release.formats.options import PLAIN, Options
+from discreet.release.formats.write import PLAIN, Options
 
 METADATA = b"discreet_table"
 """The key of the metadata, whose value is JSON."""

@@ -8,10 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from discreet.release.cube import Cube
-from discreet.release.formats.crosstab import Crosstab
-from discreet.release.formats.options import PLAIN, Options
-from discreet.release.formats.symbols import (
+from discreet.release.cube import Cube, Entry
+from discreet.release.formats.columns import (
     MEANINGS,
     NOT_AVAILABLE,
     NOT_POSSIBLE,
@@ -19,7 +17,8 @@ from discreet.release.formats.symbols import (
     symbols,
     used_symbols,
 )
-from discreet.release.outline import Entry
+from discreet.release.formats.crosstab import Crosstab
+from discreet.release.formats.write import PLAIN, Options
 from discreet.tables.show import CONFIDENTIAL
 
 _DATA = {NOT_POSSIBLE: ".", CONFIDENTIAL: "..", NOT_AVAILABLE: "..."}

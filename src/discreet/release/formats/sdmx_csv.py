@@ -9,10 +9,9 @@ import numpy as np
 from discreet.errors import ParameterError
 from discreet.frames import value_names
 from discreet.release.cube import Cube
-from discreet.release.formats.columns import categories, present
+from discreet.release.formats.columns import categories, present, symbols
 from discreet.release.formats.csv import csv_bytes
-from discreet.release.formats.options import PLAIN, Options
-from discreet.release.formats.symbols import symbols
+from discreet.release.formats.write import PLAIN, Options
 from discreet.tables.protected import CellStatus
 
 NORMAL, SUPPRESSED, CANNOT_EXIST, ESTIMATED = "A", "Q", "M", "E"

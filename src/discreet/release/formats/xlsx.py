@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from discreet.errors import MissingDependencyError, ParameterError
 from discreet.release.cube import Cube
-from discreet.release.formats.columns import long_table
+from discreet.release.formats.columns import MEANINGS, long_table, used_symbols
 from discreet.release.formats.crosstab import Cell, Crosstab
-from discreet.release.formats.options import PLAIN, Options
-from discreet.release.formats.symbols import MEANINGS, used_symbols
+from discreet.release.formats.write import PLAIN, Options
 
 if TYPE_CHECKING:
     from xlsxwriter.workbook import Workbook

@@ -12,9 +12,8 @@ for.
 True
 """
 
-from discreet.release.inference.chi_square import ChiSquareTest
+from discreet.release.inference.chi_square import ChiSquareTest, chi_square, goodness_of_fit
 from discreet.release.inference.frequencies import CountFrequencies, count_frequencies
-from discreet.release.inference.hypotheses import chi_square, goodness_of_fit
 from discreet.release.inference.law import matrix_of
 
 __all__ = [

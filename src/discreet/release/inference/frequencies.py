@@ -25,8 +25,7 @@ from discreet.design.formula import Margins
 from discreet.errors import DesignError, ParameterError
 from discreet.noise.checks import whole
 from discreet.noise.matrix import TransitionMatrix
-from discreet.release.inference.cells import Cells
-from discreet.release.inference.law import check_single_draws, matrix_of, step_size
+from discreet.release.inference.law import Cells, check_single_draws, matrix_of, step_size
 from discreet.tables.protected import Protected
 
 if TYPE_CHECKING:

@@ -9,8 +9,7 @@ from dataclasses import replace
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
-from discreet.release.formats.options import LABELS, LAYOUTS
-from discreet.release.formats.write import Writer, writers
+from discreet.release.formats.write import LABELS, LAYOUTS, Writer, writers
 from discreet.serve.answer import Answer
 from discreet.serve.api.reply import reply
 from discreet.serve.api.told import Teller, written_cube

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from discreet.release.formats.options import LABELS, LAYOUTS
+from discreet.release.formats.write import LABELS, LAYOUTS
 from discreet.serve.query import BY_VARIABLE, CHARTS, SHOWS
 
 _MANY = {"type": "array", "items": {"type": "string"}}

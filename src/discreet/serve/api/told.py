@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from fastapi import Request
 
 from discreet.release.cube import Cube
-from discreet.release.formats.options import About, Labels, Layout, Options
+from discreet.release.formats.write import About, Labels, Layout, Options
 from discreet.serve.answer import Answer
 from discreet.serve.api.reply import base_of, texts_of
 from discreet.serve.site.site import Site, current_site

@@ -11,8 +11,7 @@ from fastapi.responses import Response
 from discreet import __version__
 from discreet.release.formats.columns import present
 from discreet.release.formats.json import document
-from discreet.release.formats.options import LABELS, LAYOUTS
-from discreet.release.formats.write import writers
+from discreet.release.formats.write import LABELS, LAYOUTS, writers
 from discreet.serve.answer import Answer
 from discreet.serve.api import models, parameters
 from discreet.serve.api.described import dataset_json, limits_json, summary_json

@@ -17,7 +17,7 @@ import numpy as np
 
 from discreet.arrays import Array
 from discreet.design.axis import Axis
-from discreet.design.declared import complete_design
+from discreet.design.sparse import complete_design
 from discreet.design.structured import StructuredDesign
 from discreet.design.support import LARGEST_DENSE
 from discreet.errors import ConfidentialError, DataError, DesignError, UnknownNameError

@@ -13,12 +13,12 @@ from discreet import __version__, registry
 from discreet.design.axis import Axis
 from discreet.design.formula import parse
 from discreet.errors import ParameterError
-from discreet.facade.open import open as open_records
+from discreet.facade.microdata import open as open_records
 from discreet.ledger import Ledger
-from discreet.microdata.code_list import CodeLists
-from discreet.microdata.secret import Secret
-from discreet.microdata.urls import split_table
 from discreet.protect.sentences import data_step
+from discreet.records.code_list import CodeLists
+from discreet.records.connection import split_table
+from discreet.records.secret import Secret
 from discreet.release.cube import Cube
 from discreet.serve.data.files import Files
 from discreet.serve.data.pool import Pool

@@ -14,8 +14,7 @@ import numpy as np
 from discreet.digests import digest
 from discreet.errors import DataError
 from discreet.files import written_whole
-from discreet.release.cube import Cube, CubeAxis
-from discreet.release.outline import Entry
+from discreet.release.cube import Cube, CubeAxis, Entry
 from discreet.tables.statement import Statement
 
 

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 from discreet.design.axis import LEAVES, OUTSIDE, Axis, Level
 from discreet.design.formula import Term, margins
 from discreet.errors import ParameterError
-from discreet.release.cube import Cube, words
-from discreet.release.outline import Entry, outline
+from discreet.release.cube import Cube, Entry, outline, words
 
 if TYPE_CHECKING:
     from discreet.tables.statement import Statement

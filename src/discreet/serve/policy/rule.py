@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from discreet.arrays import Mask, Real
-from discreet.release.cube import ABSENT, Cube
-from discreet.release.outline import Entry
+from discreet.release.cube import ABSENT, Cube, Entry
 from discreet.serve.question import Question
 from discreet.serve.refusals import Refusal
 from discreet.tables.protected import CellStatus

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from discreet.release.outline import Entry
+from discreet.release.cube import Entry
 from discreet.serve import moves
 from discreet.serve.data.dataset import Dataset
 from discreet.serve.data.source import Variable

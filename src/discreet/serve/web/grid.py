@@ -10,9 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from markupsafe import Markup
 
-from discreet.release.cube import ABSENT, CubeAxis
-from discreet.release.formats.symbols import decimals_of
-from discreet.release.outline import Entry, parents
+from discreet.release.cube import ABSENT, CubeAxis, Entry, parents
+from discreet.release.formats.columns import decimals_of
 from discreet.serve.query import View
 from discreet.serve.web.numbers import Numbers
 from discreet.serve.web.sheet import Combination, Sheet, column_name

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from discreet.release.outline import Entry
+from discreet.release.cube import Entry
 from discreet.serve.data.dataset import Dataset
 from discreet.serve.data.source import Detail, Variable
 from discreet.serve.moves import Placed

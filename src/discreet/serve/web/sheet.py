@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.arrays import Array, Index, Mask, Real
-from discreet.release.cube import Cube, CubeAxis
-from discreet.release.outline import Entry, parents
+from discreet.release.cube import Cube, CubeAxis, Entry, parents
 from discreet.serve.query import View
 from discreet.serve.refusals import Refusal
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from discreet.release.outline import parents
+from discreet.release.cube import parents
 from discreet.serve.answer import Answer
 from discreet.serve.query import Codes
 from discreet.serve.web.charts.choice import Drawn, drawn

@@ -16,8 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from discreet.arrays import Real, Whole
-from discreet.design.base import Design
-from discreet.design.products import dot
+from discreet.design.base import Design, dot
 from discreet.solve.absolute.schedule import SCHEDULE
 from discreet.solve.fit import Certificate, Status
 from discreet.solve.least_squares.goal import Accuracy, gradient_limits

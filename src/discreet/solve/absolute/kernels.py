@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 
 from discreet.arrays import Real, Unsigned32, Whole32
-from discreet.design.incidence_kernels import lift, lower
+from discreet.design.incidence import lift, lower
 from discreet.solve.absolute.schedule import SCHEDULE
 
 ABSOLUTE = 0

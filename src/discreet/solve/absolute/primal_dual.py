@@ -26,8 +26,7 @@ from copy import copy
 import numpy as np
 
 from discreet.arrays import Real, Whole
-from discreet.design.incidence import Incidence
-from discreet.design.incidence_kernels import lift
+from discreet.design.incidence import Incidence, lift
 from discreet.solve.absolute.certificate import Inner
 from discreet.solve.absolute.empty_margins import fill_empty_margins
 from discreet.solve.absolute.kernels import POISSON, add_margins, advance, repair

@@ -15,8 +15,8 @@ from collections.abc import Callable
 import numpy as np
 
 from discreet.arrays import Real, Whole
+from discreet.design.base import dot
 from discreet.design.incidence import Incidence
-from discreet.design.products import dot
 from discreet.progress import report
 from discreet.solve.absolute.certificate import Answer, Gaps, Inner, largest, ridge_size
 from discreet.solve.absolute.kernels import ABSOLUTE

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from discreet.arrays import Real, Whole
+from discreet.design.base import dot
 from discreet.design.incidence import Incidence
-from discreet.design.products import dot
 from discreet.solve.least_squares.problem import Problem
 from discreet.solve.least_squares.schedule import CONJUGATE
 

@@ -22,8 +22,7 @@ import numpy as np
 
 from discreet.arrays import Mask, Real, Whole
 from discreet.design.base import Design
-from discreet.design.fused.contradictions import Contradictions
-from discreet.design.fused.null_space import MOST_UNUSED, NullSpace
+from discreet.design.fused.null_space import MOST_UNUSED, Contradictions, NullSpace
 from discreet.design.fused.passes import Passes
 from discreet.design.inner import ModelTable
 from discreet.design.product import ProductDesign

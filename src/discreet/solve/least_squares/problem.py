@@ -18,8 +18,7 @@ from numpy.typing import ArrayLike
 
 from discreet.arrays import Mask, Real, Whole
 from discreet.design.base import Design
-from discreet.design.blocks import resolve
-from discreet.design.formula import TOTAL, parse
+from discreet.design.formula import TOTAL, parse, resolve
 from discreet.design.product import ProductDesign
 from discreet.design.support import Lift
 from discreet.errors import ParameterError

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.arrays import Mask, Real
-from discreet.design.base import Design
-from discreet.design.products import dot
+from discreet.design.base import Design, dot
 from discreet.progress import report
 from discreet.solve.absolute.kernels import POISSON
 from discreet.solve.absolute.primal_dual import PrimalDual

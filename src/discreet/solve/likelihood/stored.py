@@ -13,10 +13,10 @@ import numpy as np
 from numba import njit
 
 from discreet.arrays import Real, Whole32
+from discreet.design.base import dot
 from discreet.design.fused.links import EXPONENTIAL
 from discreet.design.fused.passes import Sums
 from discreet.design.incidence import Incidence
-from discreet.design.products import dot
 from discreet.solve.dual_newton import DualNewton
 from discreet.solve.likelihood.schedule import LOG_LINEAR
 

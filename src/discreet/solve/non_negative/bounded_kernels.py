@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 
 from discreet.arrays import Real
-from discreet.design.incidence_kernels import Sums, hand_down, sum_up
+from discreet.design.incidence import Sums, hand_down, sum_up
 
 _REORDER = {"reassoc", "contract", "nsz"}
 

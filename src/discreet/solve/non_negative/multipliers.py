@@ -19,8 +19,8 @@ from __future__ import annotations
 import numpy as np
 
 from discreet.arrays import Mask, Real, Whole
+from discreet.design.base import dot
 from discreet.design.product import ProductDesign
-from discreet.design.products import dot
 from discreet.progress import report
 from discreet.solve.least_squares.conjugate import Operator
 from discreet.solve.least_squares.problem import Problem

@@ -30,8 +30,8 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from discreet.arrays import Mask, Real, Whole
+from discreet.design.base import dot
 from discreet.design.incidence import Incidence
-from discreet.design.products import dot
 from discreet.solve.least_squares.conjugate import Deflate, solve_on_cells
 from discreet.solve.least_squares.problem import Problem
 from discreet.solve.non_negative.deflation import Deflation

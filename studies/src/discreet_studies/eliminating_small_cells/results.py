@@ -24,8 +24,7 @@ from discreet.noise.matrix import TransitionMatrix
 from discreet.progress import report
 from discreet.protect.adjust import Adjust
 from discreet.protect.cell_key import CellKey
-from discreet.protect.effect import Effect, effect
-from discreet.protect.safe import Safe
+from discreet.protect.safe import Effect, Safe, effect
 from discreet.randomness import stream
 
 SEX, MARITAL = 2, 4

@@ -11,8 +11,8 @@ import numpy as np
 from discreet.arrays import Whole
 from discreet.assess.plots.style import altair_module, colours, shapes, styled
 from discreet.noise.entropy import variance_range
-from discreet.noise.small_cells import no_small_cells
-from discreet.protect.effect import Effect
+from discreet.noise.invariant import no_small_cells
+from discreet.protect.safe import Effect
 from discreet_studies.eliminating_small_cells import printed
 from discreet_studies.eliminating_small_cells.results import (
     REACHES,

@@ -9,8 +9,7 @@ import numpy as np
 
 from discreet.arrays import Real, Whole
 from discreet.noise.allocate import blurred_deviations
-from discreet.noise.invariant import tridiagonal, two_stage
-from discreet.noise.small_cells import no_small_cells
+from discreet.noise.invariant import no_small_cells, tridiagonal, two_stage
 from discreet.randomness import stream
 from discreet_studies.eliminating_small_cells import printed
 from discreet_studies.eliminating_small_cells.results import REACHES, CensusResults, matrix, sizes

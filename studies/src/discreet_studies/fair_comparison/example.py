@@ -18,7 +18,7 @@ from discreet.facade.table import Table
 from discreet.noise import perturbation_table
 from discreet.progress import report
 from discreet.protect.cell_key import CellKey
-from discreet.protect.simulate import simulate
+from discreet.protect.publish import simulate
 from discreet.protect.small_count import SmallCountRounding
 from discreet.randomness import stream
 from discreet.solve.fit import Prepared

@@ -19,7 +19,7 @@ from discreet.errors import DataError
 from discreet.facade.table import Table
 from discreet.progress import report
 from discreet.protect.laplace import Laplace
-from discreet.protect.simulate import simulate
+from discreet.protect.publish import simulate
 from discreet.solve.fit import Fit
 
 PARTS = ("inner", "2-way", "3-way")

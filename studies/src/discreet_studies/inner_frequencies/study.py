@@ -9,7 +9,7 @@ from typing import Any
 
 from discreet.assess.plots.style import altair_module, colours, shapes, styled
 from discreet.errors import DataError, NotConvergedError
-from discreet.facade.open import open as open_records
+from discreet.facade.microdata import open as open_records
 from discreet_studies.inner_frequencies.results import (
     EPSILONS,
     KINDS,

@@ -11,9 +11,9 @@ import numpy as np
 from discreet import registry
 from discreet.arrays import Mask, Real
 from discreet.design.base import Design
-from discreet.protect.suppress.decimals import Decimals
 from discreet.randomness import stream
 from discreet.solve.fit import Fit
+from discreet.suppress.decimals import Decimals
 from discreet_studies.inner_frequencies import printed
 from discreet_studies.inner_frequencies.results import EPSILONS, KINDS, ExampleCell, SchemeResults
 from discreet_studies.inner_frequencies.schemes import PARTS

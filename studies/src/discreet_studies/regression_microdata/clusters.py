@@ -10,7 +10,7 @@ import numpy as np
 from discreet.arrays import Real, Whole
 from discreet.errors import InfeasibleError
 from discreet.synthesize.hybrid import hybrid
-from discreet.synthesize.ipso import ipso
+from discreet.synthesize.methods import ipso
 from discreet_studies.model import Finding
 from discreet_studies.regression_microdata.judge import (
     DIFFERENT,

@@ -11,10 +11,7 @@ import numpy as np
 from discreet.arrays import Real
 from discreet.errors import InfeasibleError
 from discreet.synthesize.from_residuals import from_residuals
-from discreet.synthesize.ipso import ipso
-from discreet.synthesize.residual_correlation import residual_correlation
-from discreet.synthesize.romm import romm
-from discreet.synthesize.score_correlation import score_correlation
+from discreet.synthesize.methods import ipso, residual_correlation, romm, score_correlation
 from discreet_studies.chance import orders, quantile
 from discreet_studies.model import Finding
 from discreet_studies.regression_microdata.judge import (

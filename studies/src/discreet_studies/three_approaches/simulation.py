@@ -26,8 +26,8 @@ from discreet.progress import report
 from discreet.protect.discrete_laplace import DiscreteLaplace
 from discreet.protect.drop_add import DropAdd
 from discreet.protect.pram import Pram
-from discreet.protect.simulate import simulate as simulate_method
-from discreet.protect.weights import by_cell, by_mean
+from discreet.protect.publication import by_cell, by_mean
+from discreet.protect.publish import simulate as simulate_method
 from discreet.randomness import stream
 from discreet.release.inference.chi_square import chi_square_test
 

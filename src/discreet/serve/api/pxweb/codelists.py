@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from discreet.release.outline import Entry
+from discreet.release.cube import Entry
 from discreet.serve.data.dataset import Dataset
 from discreet.serve.data.source import Asked, Detail, Variable
 from discreet.serve.refusals import unknown

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from discreet.release.cube import Cube, CubeAxis
-from discreet.release.outline import Entry
+from discreet.release.cube import Cube, CubeAxis, Entry
 from discreet.serve.web.panel import unit_label
 from discreet.serve.web.texts import Texts
 

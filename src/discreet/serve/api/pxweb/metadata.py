@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from discreet.release.cube import CubeAxis
-from discreet.release.formats.json_stat import dimension
+from discreet.release.formats.json import dimension
 from discreet.serve.api.pxweb.codelists import CodeList, codelists_of, widest
 from discreet.serve.api.pxweb.contents import CONTENTS, contents_axis
 from discreet.serve.api.told import Teller

@@ -10,10 +10,9 @@ from fastapi import Request
 from fastapi.responses import Response
 
 from discreet.release.cube import Cube
+from discreet.release.formats.json import dataset as json_stat
 from discreet.release.formats.json import json_bytes
-from discreet.release.formats.json_stat import dataset as json_stat
-from discreet.release.formats.options import Labels, Options
-from discreet.release.formats.write import writer_named
+from discreet.release.formats.write import Labels, Options, writer_named
 from discreet.serve.answer import Answer
 from discreet.serve.api.pxweb.contents import CONTENTS
 from discreet.serve.api.pxweb.metadata import dimensions, extension_of, updated_of

@@ -11,7 +11,7 @@ from typing import Any
 
 from sqlalchemy import Select, case, distinct, func, select
 
-from discreet.release.formats.inert import inert_text
+from discreet.release.formats.columns import inert_text
 from discreet.serve.office.audit.entry import COLUMNS, OK, now
 from discreet.serve.office.store.schema import AUDIT
 from discreet.serve.office.store.store import Store

@@ -10,7 +10,7 @@ import numpy as np
 
 from discreet.arrays import Real
 from discreet.release.cube import CubeAxis
-from discreet.release.formats.symbols import decimals_of
+from discreet.release.formats.columns import decimals_of
 from discreet.serve.web.numbers import Numbers
 from discreet.serve.web.sheet import Combination, Sheet, leaves
 from discreet.tables.protected import CellStatus

@@ -1,0 +1,81 @@
+"""The census of an invented country, ready to tabulate: for examples, tests and benchmarks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from discreet.demo.classifications import code_lists
+from discreet.demo.files import SCHEMA, SURVEY_SCHEMA, generate, survey, write_parquet
+from discreet.demo.geography import CodeEntry, CodeList
+from discreet.demo.zeros import SmallCells, small_cells, structural_zeros
+from discreet.design.hierarchy import Hierarchy
+from discreet.facade.microdata import Microdata
+from discreet.facade.microdata import open as open_records
+from discreet.records.secret import Secret
+
+__all__ = ["census", "hierarchies", "opened", "sample", "write_parquet"]
+
+
+CENSUS, SAMPLE = "tarvenia-census", "tarvenia-sample"
+
+
+def census(persons: int = 100_000, seed: int = 1, *, path: str | Path | None = None) -> Microdata:
+    """The people of the country, with hierarchies, labels, ids, keys and structural zeros.
+
+    The keys are made by `Secret.demo`, which everybody knows: they protect nobody.
+
+    Args:
+      persons: Number of people.
+      seed: Draws the people; the country stays the same.
+      path: A Parquet file to stream them to and count them from, for more than fit in memory.
+    """
+    return _dressed(persons, seed, path, is_sample=False)
+
+
+def sample(persons: int = 100_000, seed: int = 1, *, path: str | Path | None = None) -> Microdata:
+    """A household survey of the census of as many people, with weights and keys."""
+    return _dressed(persons, seed, path, is_sample=True).with_roles(weight="weight")
+
+
+def _dressed(persons: int, seed: int, path: str | Path | None, *, is_sample: bool) -> Microdata:
+    import pyarrow as pa
+
+    source: Any = path
+    if path is None:
+        source = pa.concat_tables((survey if is_sample else generate)(persons, seed))
+    else:
+        write_parquet(path, persons, seed, sample=is_sample)
+    people = opened(source).named(SAMPLE if is_sample else CENSUS)
+    return people.with_keys(Secret.demo())
+
+
+def opened(source: Any) -> Microdata:
+    """People made before, in a file or a frame, with all that is known about their columns."""
+    records = open_records(source, id="person_id", hierarchies=hierarchies())
+    return records.with_structural_zeros(structural_zeros()).named(CENSUS)
+
+
+def hierarchies() -> dict[str, Hierarchy]:
+    """The code lists of the country as hierarchies with labels and named levels."""
+    return {name: _hierarchy(codes) for name, codes in code_lists().items()}
+
+
+def _hierarchy(codes: CodeList) -> Hierarchy:
+    root = next(entry.code for entry in codes.entries if entry.parent is None)
+    return Hierarchy(root, codes.parents, codes.labels, codes.levels)
+
+
+__all__ = [
+    "SCHEMA",
+    "SURVEY_SCHEMA",
+    "CodeEntry",
+    "CodeList",
+    "SmallCells",
+    "code_lists",
+    "generate",
+    "small_cells",
+    "structural_zeros",
+    "survey",
+    "write_parquet",
+]

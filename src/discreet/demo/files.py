@@ -1,0 +1,212 @@
+"""The census and the survey as streams of Arrow tables and as Parquet files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
+from itertools import count
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from discreet.demo.classifications import code_lists
+from discreet.demo.people import HOUSEHOLDS_PER_BLOCK, Block, block, with_weights
+from discreet.errors import ParameterError
+from discreet.files import written_whole
+from discreet.randomness import stream
+
+CHUNK = 1_000_000
+
+
+def generate(persons: int, seed: int, chunk: int = CHUNK) -> Iterator[pa.Table]:
+    """The people of the invented country, in tables of `chunk` rows (the last may be shorter).
+
+    The country (places, codes, distributions) is always the same; the seed draws its people.
+    Members of a household stand together, the reference person first.
+
+    Promise: the rows depend on `persons` and `seed` only, not on `chunk`. A smaller census is
+    the beginning of a larger one, except that its last household may be cut short, in which case
+    `household_size` there counts the members that remain.
+    Cost: linear in `persons`; memory for one chunk.
+
+    Args:
+      persons: Number of people, at least 1.
+      seed: Whole number of at least 0.
+      chunk: Rows of each table, at least 1.
+    """
+    return _stream(persons, seed, chunk, SCHEMA, lambda people, _: people)
+
+
+def survey(persons: int, seed: int, chunk: int = CHUNK) -> Iterator[pa.Table]:
+    """A household survey of the census `generate(persons, seed)`: some of its rows, and `weight`.
+
+    Whole households are drawn, more of them in small provinces; single people and the capital
+    answer less often. Weights are calibrated to province by sex by broad age within each block of
+    32,768 households, so they sum to the population of each province.
+
+    Promise: the rows are rows of that census with the same ids; weights are positive.
+    Cost: that of the census.
+    """
+
+    def sample(people: Block, number: int) -> Block:
+        return with_weights(people, stream(seed, f"demo:survey:{number}"))
+
+    return _stream(persons, seed, chunk, SURVEY_SCHEMA, sample)
+
+
+def _stream(
+    persons: int,
+    seed: int,
+    chunk: int,
+    schema: pa.Schema,
+    select: Callable[[Block, int], Block],
+) -> Iterator[pa.Table]:
+    """Checks at once, then works block by block."""
+    for name, value in (("persons", persons), ("chunk", chunk)):
+        check_positive(name, value)
+    stream(seed, "demo")
+    batches = (to_batch(select(b, k), schema) for k, b in enumerate(_blocks(persons, seed)))
+    return _in_chunks(batches, chunk)
+
+
+def check_positive(name: str, value: object) -> None:
+    """Refuses anything but a whole number of at least 1."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
+        raise ParameterError(f"{name} must be a whole number of at least 1, got {value!r}.")
+
+
+def _blocks(persons: int, seed: int) -> Iterator[Block]:
+    """Blocks with ids that run through, counted from 1, up to `persons` rows in all."""
+    done = 0
+    for number in count():
+        people = _first(block(seed, number), persons - done)
+        rows = len(people["household_id"])
+        people["household_id"] += number * HOUSEHOLDS_PER_BLOCK + 1
+        people["person_id"] = np.arange(done + 1, done + rows + 1)
+        yield people
+        done += rows
+        if done == persons:
+            return
+
+
+def _first(people: Block, rows: int) -> Block:
+    """The first rows of a block; a household that is cut has the size of what remains of it."""
+    if rows >= len(people["household_id"]):
+        return people
+    people = {name: values[:rows] for name, values in people.items()}
+    is_last = people["household_id"] == people["household_id"][-1]
+    people["household_size"][is_last] = is_last.sum()
+    return people
+
+
+def _in_chunks(batches: Iterable[pa.RecordBatch], chunk: int) -> Iterator[pa.Table]:
+    """Cuts a stream of batches into tables of `chunk` rows, without copying."""
+    pending: list[pa.RecordBatch] = []
+    room = chunk
+    for batch in batches:
+        while batch.num_rows >= room:
+            yield pa.Table.from_batches([*pending, batch.slice(0, room)])
+            batch, pending, room = batch.slice(room), [], chunk
+        if batch.num_rows:
+            pending.append(batch)
+            room -= batch.num_rows
+    if pending:
+        yield pa.Table.from_batches(pending)
+
+
+_CODED = pa.dictionary(pa.int16(), pa.string())
+
+
+def _column(name: str, kind: pa.DataType) -> pa.Field:
+    return pa.field(name, kind, nullable=False)
+
+
+SCHEMA = pa.schema(
+    [
+        _column("person_id", pa.int64()),
+        _column("household_id", pa.int64()),
+        _column("household_size", pa.int16()),
+        _column("relation", _CODED),
+        _column("region", _CODED),
+        _column("age", _CODED),
+        _column("age_years", pa.int16()),
+        _column("sex", _CODED),
+        _column("marital", _CODED),
+        _column("education", _CODED),
+        _column("occupation", _CODED),
+        _column("industry", _CODED),
+        _column("citizenship", _CODED),
+    ]
+)
+
+
+SURVEY_SCHEMA = SCHEMA.append(_column("weight", pa.float64()))
+
+
+def to_batch(block: Block, schema: pa.Schema) -> pa.RecordBatch:
+    """The block's arrays as Arrow columns; coded columns share one dictionary over all blocks."""
+    return pa.record_batch([_array(block[f.name], f) for f in schema], schema=schema)
+
+
+def _array(values: np.ndarray, field: pa.Field) -> pa.Array:
+    if pa.types.is_dictionary(field.type):
+        positions = pa.array(values.astype(np.int16))
+        return pa.DictionaryArray.from_arrays(positions, _dictionary(field.name), safe=False)
+    return pa.array(values.astype(field.type.to_pandas_dtype()))
+
+
+@cache
+def _dictionary(variable: str) -> pa.Array:
+    return pa.array(code_lists()[variable].leaves, pa.string())
+
+
+_IDS = ("person_id", "household_id")
+
+
+def write_parquet(
+    path: str | os.PathLike[str],
+    persons: int,
+    seed: int,
+    *,
+    rows_per_group: int = CHUNK,
+    sample: bool = False,
+    progress: Callable[[int], object] | None = None,
+) -> Path:
+    """Writes the census, or the survey sample of it, to a Parquet file.
+
+    Promise: the file is complete or not there; when anything interrupts the work, an older file
+    of that name is left as it was.
+    Cost: memory for one row group, whatever the number of people.
+
+    Args:
+      path: File to write; its folder must exist.
+      persons: Number of people in the census.
+      seed: Whole number of at least 0.
+      rows_per_group: Rows in each row group.
+      sample: Write `survey(persons, seed)`, with weights, instead of the census.
+      progress: Called with the number of rows after each row group is written.
+    """
+    check_positive("rows_per_group", rows_per_group)
+    source, schema = (survey, SURVEY_SCHEMA) if sample else (generate, SCHEMA)
+    tables = source(persons, seed, rows_per_group)
+    with written_whole(Path(path)) as part, _writer(part, schema) as writer:
+        for table in tables:
+            writer.write_table(table, row_group_size=rows_per_group)
+            if progress is not None:
+                progress(table.num_rows)
+    return Path(path)
+
+
+def _writer(path: Path, schema: pa.Schema) -> pq.ParquetWriter:
+    """Codes by dictionary; ids, which rise by small steps, by difference."""
+    coded = [f.name for f in schema if pa.types.is_dictionary(f.type)]
+    return pq.ParquetWriter(
+        path,
+        schema,
+        compression="zstd",
+        use_dictionary=[*coded, "age_years", "household_size"],
+        column_encoding=dict.fromkeys(_IDS, "DELTA_BINARY_PACKED"),
+    )

@@ -1,0 +1,317 @@
+"""One block of households: who the people are, and the household sample drawn from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+from discreet.arrays import Array, Mask, Real, Whole
+from discreet.demo.classifications import (
+    AGE_GROUPS,
+    CITIZENSHIP,
+    DEFENCE,
+    OCCUPATIONS,
+    SECTIONS,
+    Occupation,
+    code_lists,
+)
+from discreet.demo.geography import AREAS, CAPITAL, PROVINCES, geography
+from discreet.demo.households import (
+    AGES,
+    NO_UNION,
+    REF,
+    SPOUSE,
+    Conditional,
+    Households,
+    draw_households,
+    household_model,
+    sigmoid,
+)
+from discreet.randomness import stream
+
+HOUSEHOLDS_PER_BLOCK = 32_768
+
+
+FIVE_YEAR_GROUP = np.minimum(np.arange(101) // 5, AGE_GROUPS - 1)
+
+
+Block = dict[str, Array]
+
+
+def block(seed: int, number: int) -> Block:
+    """The people of block `number`: one array for each column, codes as positions in their lists.
+
+    Members of a household stand together, the reference person first. Ids are counted within the
+    block, from zero.
+    """
+    rng = stream(seed, f"demo:{number}")
+    households = draw_households(HOUSEHOLDS_PER_BLOCK, rng)
+    size = household_model().sizes[households.composition]
+    home = np.repeat(np.arange(HOUSEHOLDS_PER_BLOCK), size)
+    start = np.cumsum(size) - size
+    relation = household_model().layout[
+        households.composition[home], np.arange(len(home)) - start[home]
+    ]
+    columns = _demography(households, home, relation, rng)
+    columns |= _attributes(households, home, columns, rng)
+    return columns | {"household_id": home, "household_size": size[home], "relation": relation}
+
+
+def _demography(
+    households: Households, home: Whole, relation: Whole, rng: np.random.Generator
+) -> Block:
+    """Age, sex and marital status, given the reference person's."""
+    model = household_model()
+    age = model.member_age.draw(rng, relation, households.age[home])
+    sex = model.member_sex.draw(rng, relation, households.sex[home])
+    union = np.where(relation <= SPOUSE, households.union[home], NO_UNION)
+    marital = model.member_marital.draw(rng, union, sex, age)
+    return {"age": FIVE_YEAR_GROUP[age], "age_years": age, "sex": sex, "marital": marital}
+
+
+def _attributes(households: Households, home: Whole, who: Block, rng: np.random.Generator) -> Block:
+    """Citizenship, education, occupation and industry, given place, age and sex."""
+    model, place = attribute_model(), geography()
+    district = place.district[households.municipality]
+    shared = model.household_citizenship.draw(rng, district, CITIZEN_AGES[households.age])
+    citizenship = model.citizenship.draw(rng, shared[home])
+    area = place.area[households.municipality][home]
+    education = model.education.draw(rng, who["age_years"], area, households.standing[home])
+    is_foreign = (citizenship != HOME).astype(np.int64)
+    stage = STAGES[who["age_years"]]
+    occupation = model.occupation.draw(rng, education, who["sex"], stage, is_foreign, area)
+    industry = model.industry.draw(rng, occupation, model.profile[district][home])
+    return {
+        "region": households.municipality[home],
+        "citizenship": citizenship,
+        "education": education,
+        "occupation": occupation,
+        "industry": industry,
+    }
+
+
+HOME = 0
+
+
+WORKING_AGE = 15
+
+
+EDUCATION_LEVELS = 9
+
+
+NO_EDUCATION = EDUCATION_LEVELS
+
+
+NOT_WORKING = len(OCCUPATIONS)
+
+
+# Ages at which the life stages begin that matter for work: school, start, middle, late, retired.
+STAGES = np.searchsorted([15, 25, 45, 60, 65, 75], AGES, side="right")
+
+
+# Household ages at which the share of foreigners changes.
+CITIZEN_AGES = np.searchsorted([35, 65], AGES, side="right")
+
+
+PROFILES = 12
+
+
+# Least age for each level of education.
+LEAST_AGE = np.array([15, 15, 15, 17, 17, 20, 21, 23, 26])
+
+
+# Education at low, middle and high standing, for people born around the middle of the range.
+BY_STANDING = np.array(
+    [
+        [0.030, 0.085, 0.290, 0.110, 0.390, 0.035, 0.045, 0.014, 0.001],
+        [0.006, 0.022, 0.120, 0.150, 0.430, 0.085, 0.125, 0.058, 0.004],
+        [0.002, 0.007, 0.040, 0.140, 0.190, 0.090, 0.270, 0.225, 0.036],
+    ]
+)
+
+
+# Share at work by life stage, for men.
+AT_WORK = np.array([0.0, 0.36, 0.86, 0.82, 0.56, 0.11, 0.015])
+
+
+RETIRED = 5
+
+
+@dataclass(frozen=True)
+class AttributeModel:
+    """The distributions of the attributes of people."""
+
+    household_citizenship: Conditional
+    citizenship: Conditional
+    education: Conditional
+    occupation: Conditional
+    industry: Conditional
+    profile: Whole
+
+
+@cache
+def attribute_model() -> AttributeModel:
+    """All distributions of this file, built once; the same for every seed."""
+    return AttributeModel(
+        household_citizenship=Conditional.of(_household_citizenship()),
+        citizenship=Conditional.of(_citizenship()),
+        education=Conditional.of(_education()),
+        occupation=Conditional.of(_occupation()),
+        industry=Conditional.of(_industry()),
+        profile=np.arange(len(geography().district_area)) * 5 % PROFILES,
+    )
+
+
+def _uneven(name: str, shape: tuple[int, ...], sigma: float) -> Real:
+    """Lasting irregularities of the country: log-normal factors that no seed changes."""
+    return np.exp(sigma * stream(0, f"demo:country:{name}").normal(size=shape))
+
+
+def _foreign_mix() -> Real:
+    """Relative frequency of each foreign citizenship: a few large groups, a long tail."""
+    union, other = (len(leaves) for _, leaves in CITIZENSHIP[1:])
+    return np.concatenate(
+        [0.45 * np.arange(1.0, union + 1) ** -1.3, 0.55 * np.arange(1.0, other + 1) ** -1.5]
+    )
+
+
+def _household_citizenship() -> Real:
+    """Weights of citizenship, by district and age class of the reference person."""
+    place = geography()
+    districts = len(place.district_area)
+    foreign = np.array([0.22, 0.14, 0.08, 0.04])[place.district_area]
+    mix = _foreign_mix() * _uneven("citizenship", (districts, len(_foreign_mix())), 1.8)
+    for province in range(1, len(PROVINCES)):
+        mix[place.district_province == province, province - 1] *= 4.0
+    mix /= mix.sum(axis=1, keepdims=True)
+    share = np.minimum(0.6, foreign[:, None] * np.array([1.35, 1.0, 0.4]))
+    abroad = share[..., None] * mix[:, None, :]
+    return np.concatenate([1 - share[..., None], abroad], axis=-1)
+
+
+def _citizenship() -> Real:
+    """Weights of a person's citizenship, by that of the household."""
+    mix = np.concatenate([[0.0], _foreign_mix() / _foreign_mix().sum()])
+    table = 0.82 * np.eye(len(mix)) + 0.03 * mix
+    table[:, HOME] += 0.15
+    table[HOME] = 0.018 * mix
+    table[HOME, HOME] = 0.982
+    return table
+
+
+def _education() -> Real:
+    """Weights of education, by age, area and standing; children have none yet."""
+    level = np.arange(EDUCATION_LEVELS)
+    cohort = np.exp(np.outer(np.clip(48 - AGES, -45, 20) / 45.0, level - 4.0) * 0.62)
+    reached = sigmoid((AGES[:, None] - LEAST_AGE - 2.5) / 1.3) * (AGES[:, None] >= LEAST_AGE)
+    centre = np.exp(np.outer([0.10, 0.04, -0.02, -0.06], level - 4.0))
+    table = np.zeros((len(AGES), AREAS, len(BY_STANDING), EDUCATION_LEVELS + 1))
+    table[..., :EDUCATION_LEVELS] = (
+        BY_STANDING * (cohort * reached)[:, None, None, :] * centre[:, None, :]
+    )
+    table[AGES < WORKING_AGE] = np.eye(EDUCATION_LEVELS + 1)[NO_EDUCATION]
+    return table
+
+
+def _occupation() -> Real:
+    """Weights of occupation, by education, sex, life stage, home or foreign, and area."""
+    shape = (EDUCATION_LEVELS + 1, 2, len(AT_WORK), 2, AREAS, len(OCCUPATIONS) + 1)
+    kinds = np.stack([_kind_of_work(o) for o in OCCUPATIONS], axis=-1)
+    kinds *= _uneven("occupation", (*shape[:2], 1, 2, AREAS, len(OCCUPATIONS)), 0.5)
+    kinds[:, :, RETIRED:, ..., _is_military()] = 0
+    kinds /= kinds.sum(axis=-1, keepdims=True)
+    at_work = _at_work()[..., None, None]
+    table = np.concatenate([at_work * kinds, (1 - at_work) * np.ones((*shape[:-1], 1))], axis=-1)
+    table[NO_EDUCATION] = np.eye(shape[-1])[NOT_WORKING]
+    return table
+
+
+def _kind_of_work(o: Occupation) -> Real:
+    """Weight of one occupation among those at work, in the order of `_occupation`'s axes."""
+    level = np.append(np.arange(EDUCATION_LEVELS), 2.0)
+    fit = np.exp(-(((level - o.skill) / 1.25) ** 2)) + 0.004
+    sex = np.array([o.women, 1 - o.women])
+    senior = np.array([1.0, -1.1, 0.0, 0.25, 0.35, 0.5, 0.5]) * (o.code[2] == "1")
+    foreign = np.array([0.0, 0.22 * (3.5 - o.skill)])
+    rural = o.rural * np.linspace(-1.3, 1.1, AREAS)
+    factors = (fit, sex, np.exp(senior), np.exp(foreign), np.exp(rural))
+    return o.size * np.asarray(np.einsum("a,b,c,d,e->abcde", *factors), dtype=np.float64)
+
+
+def _is_military() -> Whole:
+    return np.flatnonzero([o.code.startswith("OC0") for o in OCCUPATIONS])
+
+
+def _at_work() -> Real:
+    """Share at work, by education, sex and life stage and home or foreign."""
+    level = np.append(np.arange(EDUCATION_LEVELS), 0)
+    schooling = 0.71 + 0.05 * level
+    sex = np.array([0.91, 1.0])
+    foreign = np.array([1.0, 0.88])
+    share = np.einsum("a,b,c,d->abcd", schooling, sex, AT_WORK, foreign)
+    return np.asarray(np.minimum(share, 0.96), dtype=np.float64)
+
+
+def _industry() -> Real:
+    """Weights of industry, by occupation and economic profile of the district."""
+    codes = code_lists()["industry"].leaves
+    letters = np.array([code[0] for code in codes[:-1]])
+    sizes = np.concatenate([s.size * _division_shares(len(s.names)) for s in SECTIONS])
+    usual = np.array([np.isin(letters, list(o.sections)) for o in OCCUPATIONS])
+    weights = sizes * np.where(usual, 18.0, 0.12)
+    weights = weights * _uneven("work", weights.shape, 1.1)
+    weights = weights[:, None, :] * _uneven("profile", (PROFILES, len(letters)), 1.3)
+    weights[_is_military()] = np.array(codes[:-1]) == DEFENCE
+    table = np.zeros((len(OCCUPATIONS) + 1, PROFILES, len(codes)))
+    table[:-1, :, :-1] = weights
+    table[NOT_WORKING, :, -1] = 1
+    return table
+
+
+def _division_shares(count: int) -> Real:
+    shares = np.arange(1.0, count + 1) ** -1.2
+    return np.asarray(shares / shares.sum(), dtype=np.float64)
+
+
+# Sampling fraction of each province: small ones need more for figures of their own.
+FRACTION = np.array([0.02, 0.022, 0.024, 0.026, 0.028, 0.032, 0.036, 0.05])
+
+
+BROAD_AGES = np.searchsorted([3, 13], np.arange(20), side="right")
+
+
+def with_weights(people: Block, rng: np.random.Generator) -> Block:
+    r"""The people of sampled households, with weights.
+
+    With the design weight :math:`d_i = 1/f_p` of province :math:`p` and strata :math:`h` of
+    province, sex and broad age, :math:`w_i = d_i \, N_h / \sum_{j \in h} d_j`; a last factor for
+    each province makes good for strata in which nobody was sampled.
+    """
+    province = geography().province[people["region"]]
+    taken = _answers(people, province, rng)
+    stratum = (province * 2 + people["sex"]) * 3 + BROAD_AGES[people["age"]]
+    weight = 1 / FRACTION[province[taken]]
+    weight = _calibrated(weight, stratum, taken, len(PROVINCES) * 6)
+    weight = _calibrated(weight, province, taken, len(PROVINCES))
+    chosen = {name: values[taken] for name, values in people.items()}
+    return chosen | {"weight": weight}
+
+
+def _answers(people: Block, province: Whole, rng: np.random.Generator) -> Mask:
+    """Whether a person's household is sampled and answers."""
+    is_reference = people["relation"] == REF
+    in_capital = geography().area[people["region"]] == CAPITAL
+    answers = 0.88 - 0.12 * in_capital - 0.10 * (people["household_size"] == 1)
+    chance = (FRACTION[province] * answers)[is_reference]
+    household_of = np.cumsum(is_reference) - 1
+    return np.asarray((rng.random(len(chance)) < chance)[household_of])
+
+
+def _calibrated(weight: Real, group: Whole, taken: Mask, groups: int) -> Real:
+    """Weights scaled so that they sum to the number of people in each group that has any."""
+    population = np.bincount(group, minlength=groups)
+    estimate = np.bincount(group[taken], weight, minlength=groups)
+    factor = population / np.where(estimate > 0, estimate, 1)
+    return weight * factor[group[taken]]

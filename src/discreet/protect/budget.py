@@ -1,0 +1,250 @@
+r"""How a privacy budget is spent: which cells share which part of it, and with what sensitivity.
+
+A record that counts in :math:`\Delta_g` of the cells of part :math:`g` moves their counts by
+:math:`\Delta_g` in all. Noise of scale :math:`\Delta_g/\varepsilon_g` on each of them is
+:math:`\varepsilon_g`-differentially private, and the parts add up:
+:math:`\varepsilon = \sum_g \varepsilon_g`. :math:`\Delta_g` is the largest row sum of `X` over
+those columns; columns that are the same are drawn, and counted, once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.arrays import Real, Whole
+from discreet.design.formula import Margin, resolve, shown, single_margins, term_of
+from discreet.errors import ParameterError
+from discreet.noise.checks import positive
+from discreet.noise.pram import laplace_law
+from discreet.protect.cells import Cells
+
+Number = TypeVar("Number", bound=np.generic)
+
+
+AnyShare = TypeVar("AnyShare", bound="Share")
+
+
+@dataclass(frozen=True)
+class Unit:
+    """What one unit of protection can change.
+
+    Attributes:
+      change: By how much one record changes one cell at most.
+      records: Records of one unit that are counted at most.
+      name: What is added, removed or replaced, in words.
+    """
+
+    change: int = 1
+    records: int = 1
+    name: str = "record"
+
+
+@dataclass(frozen=True, eq=False)
+class Share:
+    """Cells that spend one part of the budget.
+
+    Attributes:
+      cells: Positions of the cells, all different in content.
+      budget: The part of the budget: ε of Laplace noise, ρ of Gaussian noise.
+      times: In how many of the cells one record counts at most.
+      unit: What one unit can change.
+    """
+
+    cells: Whole
+    budget: float
+    times: int
+    unit: Unit = Unit()
+
+    @property
+    def most(self) -> int:
+        """By how much one unit changes one cell at most."""
+        return self.unit.change * self.unit.records
+
+    @property
+    def sensitivity(self) -> int:
+        """By how much one unit changes all the cells together."""
+        return self.times * self.most
+
+    @property
+    def squared_sensitivity(self) -> int:
+        """The same as a sum of squares."""
+        return self.times * self.most**2
+
+
+class LaplaceShare(Share):
+    """Cells with discrete Laplace noise."""
+
+    @property
+    def scale(self) -> float:
+        """Scale of the noise."""
+        return self.sensitivity / self.budget
+
+    def law(self, cap: int) -> Real:
+        """Probabilities of the noise `-cap..cap`."""
+        return laplace_law(self.budget, cap, self.sensitivity)
+
+    def delta(self, cap: int | None) -> float:
+        """Probability of an outcome that rules out a neighbour, over all the cells of a unit."""
+        if cap is None:
+            return 0.0
+        if self.most > 2 * cap:
+            return 1.0
+        return min(1.0, self.times * float(self.law(cap)[: self.most].sum()))
+
+    def variance(self, cap: int | None) -> float:
+        """Variance of the noise."""
+        if cap is not None:
+            return float(self.law(cap) @ np.arange(-cap, cap + 1.0) ** 2)
+        stays = -math.expm1(-1 / self.scale)
+        return 2 * (1 - stays) / stays**2
+
+
+class GaussianShare(Share):
+    """Cells with discrete Gaussian noise."""
+
+    @property
+    def scale(self) -> float:
+        """Standard deviation of the continuous law that is made discrete."""
+        return math.sqrt(self.squared_sensitivity / (2 * self.budget))
+
+    def variance(self, cap: int | None = None) -> float:
+        """Variance of the noise, that of the continuous law where the scale is not tiny."""
+        if self.scale > 4:
+            return self.scale**2
+        u = np.arange(-60, 61)
+        law = np.exp(-(u**2) / (2 * self.scale**2))
+        return float((law @ u**2) / law.sum())
+
+
+@dataclass(frozen=True)
+class Budget:
+    """The whole budget and how it is to be spent.
+
+    Attributes:
+      total: ε or ρ of the whole release.
+      split: Shares of the budget by margin, such as ``{"region:age": 0.5, "region": 0.3,
+        "1": 0.2}``; ``"1"`` is the total. All margins share the budget evenly when absent.
+      known: Margins that are public knowledge and published without noise: a list, or one.
+    """
+
+    total: float
+    split: Mapping[Margin, float] | None = None
+    known: Margin | Sequence[Margin] = field(default=())
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "known", single_margins(self.known))
+        if self.split is not None:
+            _check_split(self.split)
+
+    def parameters(self) -> dict[str, Any]:
+        """Split and known margins as plain public data."""
+        split = self.split and {shown(term_of(m)): p for m, p in self.split.items()}
+        return {"split": split, "known": list(map(shown, single_margins(self.known))) or None}
+
+    def shares(self, cells: Cells, unit: Unit, kind: type[AnyShare]) -> list[AnyShare]:
+        """The parts of the budget for the cells of a table.
+
+        Args:
+          cells: The cells that get noise.
+          unit: What one unit can change.
+          kind: The shares' noise.
+        """
+        if not cells.are_inner and self.split is not None:
+            return self._split_shares(cells, unit, kind)
+        if cells.are_inner and (self.split is not None or self.known):
+            raise ParameterError(
+                "split and known name published margins, but with margins='summed' the inner "
+                "cells get the noise. Use margins='own', or leave them out."
+            )
+        chosen = cells.distinct if cells.are_inner else self._perturbed(cells)
+        times = 1 if cells.are_inner else _times(cells, chosen)
+        return [kind(chosen, self.total, times, unit)]
+
+    def _split_shares(self, cells: Cells, unit: Unit, kind: type[AnyShare]) -> list[AnyShare]:
+        chosen, split = self._perturbed(cells), self.split or {}
+        owner = np.full(len(cells.count), -1)
+        for k, margin in enumerate(split):
+            where = cells_of_margin(cells, margin)
+            if (owner[where] >= 0).any():
+                raise ParameterError(f"split names the cells of margin {margin!r} twice.")
+            owner[where] = k
+        if (owner[chosen] < 0).any():
+            raise ParameterError(
+                "split leaves out some of the published margins. Name every one; '1' is the total."
+            )
+        parts = [(chosen[owner[chosen] == k], part) for k, part in enumerate(split.values())]
+        return [
+            kind(where, part * self.total, _times(cells, where), unit)
+            for where, part in parts
+            if len(where)
+        ]
+
+    def _perturbed(self, cells: Cells) -> Whole:
+        """Distinct cells without those that are public knowledge."""
+        is_known = np.zeros(len(cells.count), dtype=bool)
+        for margin in single_margins(self.known):
+            is_known[cells.representative[cells_of_margin(cells, margin)]] = True
+        chosen = cells.distinct[~is_known[cells.distinct]]
+        if not len(chosen):
+            raise ParameterError("known names every published margin; nothing is left to perturb.")
+        return chosen
+
+
+def _check_split(split: Mapping[Margin, float]) -> None:
+    if not isinstance(split, Mapping):
+        raise ParameterError(
+            f'split gives margins their shares, such as {{"region": 0.7, "1": 0.3}}, got {split!r}.'
+        )
+    for share in split.values():
+        positive("a share of the budget", share)
+    if abs(sum(split.values()) - 1) > 1e-9:
+        raise ParameterError(
+            f"the shares of the budget must sum to one, got {sum(split.values()):g}."
+        )
+
+
+def cells_of_margin(cells: Cells, margin: Margin) -> Whole:
+    """Positions of the published cells of a margin, at all levels of its variables."""
+    design = cells.table.design.over_variables
+    if design is None:
+        raise ParameterError(
+            "a design made from a matrix has no margins to name; leave out split and known."
+        )
+    wanted = {block.levels for block in resolve(design.axes, [term_of(margin)])}
+    found = [k for k, block in enumerate(design.blocks) if block.levels in wanted]
+    if not found:
+        raise ParameterError(f"margin {shown(term_of(margin))!r} is not among the published ones.")
+    return np.concatenate([np.arange(*design.slice_of(k).indices(2**62)) for k in found])
+
+
+def noise_of(
+    cells: Cells, shares: Sequence[AnyShare], draw: Callable[[AnyShare], NDArray[Number]]
+) -> NDArray[Number]:
+    """Noise drawn share by share; cells that are the same have the same noise."""
+    drawn = [draw(share) for share in shares]
+    noise = np.zeros(len(cells.count), dtype=drawn[0].dtype)
+    for share, values in zip(shares, drawn, strict=True):
+        noise[share.cells] = values
+    return cells.shared(noise[cells.distinct])
+
+
+def precision_by_share(cells: Cells, shares: Sequence[Share], variances: Sequence[float]) -> Real:
+    """One over the variance of every published cell; infinite where a cell has no noise."""
+    precision = np.full(len(cells.count), np.inf)
+    for share, value in zip(shares, variances, strict=True):
+        precision[share.cells] = 1 / value
+    if cells.are_inner:  # all of them have the same noise, and published cells sum it up
+        return np.asarray(precision.min() / cells.table.design.column_sizes)
+    return precision[cells.representative]
+
+
+def _times(cells: Cells, chosen: Whole) -> int:
+    """In how many of the chosen cells one record counts at most."""
+    everything = len(chosen) == len(cells.count)
+    return cells.table.design.sensitivity(None if everything else chosen)

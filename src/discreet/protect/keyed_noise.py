@@ -1,0 +1,190 @@
+"""The frame of methods that look noise up: a law for every count, and the key of each cell."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from discreet.arrays import Real, Whole
+from discreet.digests import digest
+from discreet.noise.matrix import TransitionMatrix
+from discreet.protect.adjust import with_adjusted_margins
+from discreet.protect.cells import Cells, keys_of, keys_with_zeros
+from discreet.protect.draws import MIXED_KEYS
+from discreet.protect.publication import Margins, Noise, Publication
+from discreet.protect.sentences import (
+    LARGE_COUNT,
+    claimed,
+    groups_not_hidden,
+    nested_crossings,
+    statement_of,
+)
+from discreet.tables.keys import Edge
+from discreet.tables.protected import COUNT, WEIGHT, Claims, Draws, Protected
+from discreet.tables.statement import Statement
+from discreet.tables.truth import TrueTable
+
+_SAME = 1e-9
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeyedNoise(Noise):
+    """What methods share that look noise up by count and cell key.
+
+    A method gives the `law` and the sentence `done`; it may read keys in its own way (`noise`).
+
+    Attributes:
+      margins: ``"own"``, ``"summed"`` or ``"adjusted"``.
+      grid: Publish weighted counts, in whole steps of this public weight; a usual choice is the
+        population over the sample size.
+    """
+
+    margins: Margins = "own"
+    grid: float | None = None
+
+    def __post_init__(self) -> None:
+        _ = self.publication, self.law
+
+    @property
+    @abstractmethod
+    def law(self) -> TransitionMatrix:
+        """The public law of the noise."""
+
+    @property
+    def source(self) -> str:
+        """Cells are looked up by key; adjusted margins draw for the whole table."""
+        return "table" if self.margins == "adjusted" else "keys"
+
+    @property
+    def units(self) -> tuple[str, ...]:
+        """What the method publishes."""
+        return (COUNT,) if self.grid is None else (WEIGHT,)
+
+    @property
+    def publication(self) -> Publication:
+        """What is published of the cells."""
+        return Publication(self.margins, self.grid, getattr(self, "threshold", None))
+
+    @property
+    def claims(self) -> Claims:
+        """What the method promises for every table."""
+        return claims_of(self.law, self.publication)
+
+    def __call__(self, table: TrueTable, *, draws: Draws) -> Protected:
+        """Protect a table by its cell keys."""
+        if self.margins == "adjusted":
+            return with_adjusted_margins(self, table, draws)
+        cells = self.publication.cells(table, touches_zeros=not self.law.keeps_zeros)
+        return self.publication.protected(cells, self.noise(cells, draws), self.statement())
+
+    def noise(self, cells: Cells, draws: Draws) -> Whole:
+        """The noise of every cell, by a keyed hash of its key, or by the key where it has none."""
+        return noise_by_key(cells, self.law, purpose=self.purpose)
+
+    @property
+    def purpose(self) -> str:
+        """What keyed hashes are for: every law and every grid has its own.
+
+        With the same number drawn for a cell, values under two laws, or on two grids, would differ
+        by something that tells the noise.
+        """
+        law, grid = self.law, None if self.grid is None else float(self.grid)
+        which = digest(law.starts, law.moves, law.widths, law.period, grid)
+        return f"{self.name} {which.hex()}"
+
+    def cell_law(self, table: TrueTable, position: int) -> tuple[Whole, Real] | None:
+        """Deviations of one published cell and their probabilities; `None` where others show."""
+        if not self.publication.is_plain or self.publication.threshold is not None:
+            return None
+        return self.law.deviations, self.law.probabilities(int(table.z[position]))
+
+    def statement(self) -> Statement:
+        """What is said of the release."""
+        unit = self.units[0]
+        said = [
+            *self.what_was_done(),
+            *self.publication.sentences(),
+            *claimed(self.claims, unit),
+            groups_not_hidden(),
+        ]
+        if self.source == "keys" and self.margins == "own":
+            said.append(nested_crossings())
+        parameters = {**self.parameters(), **self.publication.parameters()}
+        return statement_of(self.name, parameters, said)
+
+
+def noise_by_key(
+    cells: Cells, matrix: TransitionMatrix, *, purpose: str | None = None, edge: Edge | None = None
+) -> Whole:
+    """The noise that count and cell key look up; structural zeros have none.
+
+    Args:
+      cells: The cells with their keys.
+      matrix: The law of the noise.
+      purpose: Look up by a keyed hash for this purpose, where the table has a secret; by the key
+        itself when absent.
+      edge: Which interval a key on a border belongs to; the convention's when absent.
+    """
+    table = cells.table
+    keys = keys_of(cells) if matrix.keeps_zeros else keys_with_zeros(cells)
+    if purpose is None or table.secret is None:
+        rule = table.convention
+        noise = matrix.noise(cells.count, keys, rule.modulus, edge=edge or rule.edge)
+    else:
+        noise = matrix.noise(cells.count, table.secret.mixed(keys, purpose), MIXED_KEYS)
+    return np.where(cells.impossible, 0, noise) if cells.impossible.any() else noise
+
+
+def noise_by_draw(cells: Cells, matrix: TransitionMatrix, rng: np.random.Generator) -> Whole:
+    """Noise drawn with a generator, once for cells that are the same."""
+
+    def draw(chosen: Whole) -> Whole:
+        return matrix.noise(
+            cells.count[chosen], rng.integers(MIXED_KEYS, size=len(chosen)), MIXED_KEYS
+        )
+
+    return cells.once(draw)
+
+
+def claims_of(matrix: TransitionMatrix, publication: Publication) -> Claims:
+    """What noise from the matrix promises for the published cells."""
+    counts, shown_as_drawn = publication.grid is None, publication.threshold is None
+    own, step = publication.margins == "own", publication.grid or 1.0
+    mean, variance = moments(matrix)
+    large = variance[min(int(matrix.row_of(LARGE_COUNT)), len(variance) - matrix.period) :]
+    fixed = own and counts and shown_as_drawn and np.ptp(large) < _SAME
+    kept = publication.margins != "adjusted" and counts and shown_as_drawn
+    return Claims(
+        additive=not own,
+        unbiased=kept and bool(np.abs(mean).max() < _SAME),
+        keeps_zeros=matrix.keeps_zeros,
+        keeps_positive=matrix.keeps_zeros and counts and _never_reaches_zero(matrix),
+        max_move=matrix.max_move * step + (0 if counts else step / 2) if own else math.inf,
+        blocked=tuple(range(1, matrix.blocked + 1)) if counts else (),
+        variance=float(large[0]) if fixed else None,
+        consistent=own,
+    )
+
+
+def _never_reaches_zero(matrix: TransitionMatrix) -> bool:
+    """Whether no positive count becomes zero."""
+    counts = np.arange(1, int(matrix.max_move) + 1)
+    laws = [matrix.probabilities(int(count)) for count in counts]
+    return not any(
+        law[matrix.deviations == -count].any() for count, law in zip(counts, laws, strict=True)
+    )
+
+
+def moments(matrix: TransitionMatrix) -> tuple[Real, Real]:
+    """Mean and variance of the noise in every row."""
+    mean = matrix.law @ matrix.deviations
+    return mean, matrix.law @ matrix.deviations**2 - mean**2
+
+
+def matrix_parameters(matrix: TransitionMatrix) -> dict[str, Any]:
+    """How the matrix was made, as plain public data."""
+    return {"matrix": matrix.name, **dict(matrix.parameters)}

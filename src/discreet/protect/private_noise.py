@@ -1,0 +1,251 @@
+"""The frame of differentially private methods: a budget, its shares, and noise from the system."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Generic
+
+import numpy as np
+
+from discreet.arrays import Real, Whole
+from discreet.design.formula import Margin, resolve, single_margins, term_of
+from discreet.design.product import ProductDesign
+from discreet.design.sparse import SparseDesign
+from discreet.design.structured import StructuredDesign
+from discreet.design.support import LARGEST_DENSE
+from discreet.errors import DesignError, ParameterError
+from discreet.noise.checks import positive, whole
+from discreet.protect.budget import AnyShare, Budget, Unit, noise_of, precision_by_share
+from discreet.protect.cells import Cells
+from discreet.protect.privacy import given_known, guarantee, require_declared, spent, unit_of
+from discreet.protect.publication import Margins, Noise, Publication
+from discreet.protect.sentences import claimed, known_rounded, process, statement_of
+from discreet.protect.small_count import SmallCountRounding
+from discreet.solve.integer.rounding import controlled
+from discreet.solve.likelihood.log_linear import LogLinear
+from discreet.tables.canonical import canonical_order, canonical_table
+from discreet.tables.protected import COUNT, WEIGHT, Claims, Draws, Protected
+from discreet.tables.statement import PrivacyStatement, Sentence, Statement
+from discreet.tables.truth import CellValues, TrueTable
+
+_LETTERS = {"epsilon": "ε", "rho": "ρ"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrivateNoise(Noise, Generic[AnyShare]):
+    """What differentially private methods share.
+
+    A method gives the name of its budget (`spends`), the kind of its shares, their noise and
+    variance, the guarantee, and the sentence `done`. Where it has a field `nonnegative`, negative
+    results are set to zero. Bounds of weights and of records for each person come with the data.
+
+    Attributes:
+      split: Shares of the budget by margin, such as ``{"region:age": 0.7, "1": 0.3}``.
+      known: Margins that are public knowledge and published without noise, such as ``["region",
+        "1"]``; ``"1"`` is the total. The guarantee then holds for replacing a unit by another that
+        leaves them as they are.
+      known_base: Small counts of known margins are rounded to this number or to zero before they
+        are published and held. The rounding follows from the known margins and the secret alone, so
+        the guarantee stays.
+      margins: ``"own"`` or ``"summed"``; inner cells alone have sensitivity 1.
+      population: Size of the population, a public figure; δ must not exceed 1/(10 · population).
+      accept_delta: The largest δ that is accepted instead.
+    """
+
+    split: Mapping[Margin, float] | None = None
+    known: Margin | Sequence[Margin] = ()
+    known_base: int | None = None
+    margins: Margins = "own"
+    population: int | None = None
+    accept_delta: float | None = None
+
+    plain: ClassVar[str] = ""
+    spends: ClassVar[str] = "epsilon"
+    share_kind: ClassVar[Any]
+    source: ClassVar[str] = "system"
+    units: ClassVar[tuple[str, ...]] = (COUNT, WEIGHT)
+
+    def __post_init__(self) -> None:
+        positive(self.spends, self.budget.total)
+        if self.margins == "adjusted":
+            raise ParameterError(
+                "margins='adjusted' keeps true zeros, as Adjust does, and that would undo the "
+                "guarantee. Use margins='own' and a fitter (`release.fit(...)`)."
+            )
+        if self.known_base is not None:
+            whole("known_base", self.known_base, 2)
+            if not self.known:
+                raise ParameterError("known_base is for known margins: name them with known=.")
+        _ = self.publication
+
+    @property
+    def budget(self) -> Budget:
+        """How the budget is spent."""
+        return Budget(getattr(self, self.spends), self.split, self.known)
+
+    @property
+    def publication(self) -> Publication:
+        """What is published of the cells."""
+        return Publication(self.margins)
+
+    @property
+    def claims(self) -> Claims:
+        """What the method promises for every table."""
+        return Claims(
+            additive=self.margins == "summed", unbiased=self.is_unbiased, keeps_zeros=False
+        )
+
+    def __call__(self, table: TrueTable, *, draws: Draws) -> Protected:
+        """Protect a table."""
+        cells, shares, unit = self.spent(table)
+        privacy = self.privacy(shares, unit)
+        if self.known:
+            privacy = given_known(privacy)
+        noise = self.cut(cells, noise_of(cells, shares, lambda share: self.draw(share, draws)))
+        if self.known_base is not None:
+            known = single_margins(self.known)
+            noise = noise + change_of_known(cells, known, self.known_base, draws)
+        precision = None
+        if not (cells.are_inner and self.is_cut):  # sums of cells that were cut are biased
+            precision = precision_by_share(cells, shares, [self.variance(s) for s in shares])
+        statement = self._statement(table, shares, privacy, unit)
+        return self.publication.protected(cells, noise, statement, precision)
+
+    def spent(self, table: TrueTable) -> tuple[Cells, list[AnyShare], Unit]:
+        """The cells that get noise, their shares of the budget, and what one unit can change."""
+        require_declared(table)
+        unit = unit_of(table)
+        cells = self.publication.cells(table, touches_zeros=True)
+        return cells, self.budget.shares(cells, unit, self.share_kind), unit
+
+    @abstractmethod
+    def draw(self, share: AnyShare, draws: Draws) -> Any:
+        """The noise of one share."""
+
+    @abstractmethod
+    def variance(self, share: AnyShare) -> float:
+        """The variance of its noise."""
+
+    @abstractmethod
+    def privacy(self, shares: Sequence[AnyShare], unit: Unit) -> PrivacyStatement:
+        """The guarantee, or an error where it would mean nothing."""
+
+    def cut(self, cells: Cells, noise: Whole | Real) -> Whole | Real:
+        """What is left of the noise when negative results are set to zero."""
+        return np.maximum(noise, -cells.count) if self.is_cut else noise
+
+    @property
+    def is_unbiased(self) -> bool:
+        """Whether expected values are the true ones."""
+        return not self.is_cut and self.known_base is None
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether negative results are set to zero."""
+        return getattr(self, "nonnegative", False)
+
+    def what_was_done(self) -> list[Sentence]:
+        """The sentences of the method itself, and what setting negative results to zero does."""
+        clipped = process(
+            "clipped",
+            "Negative results were set to zero, which lifts small values on average.",
+            "Very small figures are a little too high on average.",
+        )
+        return [*super().what_was_done(), *([clipped] if self.is_cut else [])]
+
+    def _statement(
+        self, table: TrueTable, shares: Sequence[AnyShare], privacy: PrivacyStatement, unit: Unit
+    ) -> Statement:
+        claims = self.claims
+        if table.unit == WEIGHT:  # weighted counts are rounded before they get noise
+            claims = replace(claims, unbiased=False, max_move=math.inf)
+        said = [
+            *self.what_was_done(),
+            *guarantee(privacy, self.budget, unit),
+            *([] if self.known_base is None else [known_rounded(self.known_base)]),
+            *spent(shares, _LETTERS[self.spends]),
+            *self.publication.sentences(),
+            *claimed(claims, table.unit or COUNT),
+        ]
+        chosen = {
+            **self.parameters(),
+            "population": self.population,
+            "known_base": self.known_base,
+        }
+        parameters = {**chosen, **self.budget.parameters(), **self.publication.parameters()}
+        return statement_of(self.name, parameters, said, privacy)
+
+
+def change_of_known(cells: Cells, known: Sequence[Margin], base: int, draws: Draws) -> Whole:
+    """By how much rounding small counts moves each cell; zero for cells that are not known.
+
+    Promise: a function of the known margins and of the custodian's secret, the same in every
+    release of the same margins; known margins have no count in 1..base-1, and add up.
+
+    Args:
+      cells: The cells of the table.
+      known: The margins that are public knowledge.
+      base: The smallest positive count that is published of them.
+      draws: Where chance comes from.
+    """
+    if cells.table.unit == WEIGHT:
+        raise ParameterError(
+            "known_base rounds small counts, but weighted counts are published here. Leave it out."
+        )
+    table, places = _known_table(cells, known)
+    order = canonical_order(table.design)
+    ordered = canonical_table(table, order)
+    rounded = np.empty(len(places), dtype=np.int64)
+    rounded[slice(None) if order is None else order.published] = _rounded(ordered, base, draws)
+    change = np.zeros(len(cells.count), dtype=np.int64)
+    change[cells.representative[places]] = rounded - table.z
+    return change[cells.representative]
+
+
+def _known_table(cells: Cells, known: Sequence[Margin]) -> tuple[TrueTable, Whole]:
+    """The known margins as a table over their own variables, and where its cells are."""
+    design = cells.table.design.over_variables
+    if design is None:
+        raise ParameterError("a design made from a matrix has no margins to name.")
+    own = _over_own_variables(design, known)
+    at = {axis.name: a for a, axis in enumerate(own.axes)}
+    of_levels = {
+        tuple(b.levels[at[axis.name]] if axis.name in at else None for axis in design.axes): k
+        for k, b in enumerate(own.blocks)
+    }
+    places = np.empty(own.n_published, dtype=np.int64)
+    for k, block in enumerate(design.blocks):
+        if block.levels in of_levels:
+            places[own.slice_of(of_levels[block.levels])] = np.arange(
+                design.n_published, dtype=np.int64
+            )[design.slice_of(k)]
+    published = CellValues(cells.table.published.count[places])
+    return replace(cells.table, design=own, published=published, inner=None), places
+
+
+def _over_own_variables(design: StructuredDesign, known: Sequence[Margin]) -> StructuredDesign:
+    """A design of these margins on the crossing of the variables that they name."""
+    terms = [term_of(margin) for margin in known]
+    levels = [block.levels for block in resolve(design.axes, terms)]
+    used = [a for a in range(len(design.axes)) if any(each[a] is not None for each in levels)]
+    axes = [design.axes[a] for a in used]
+    if math.prod(len(axis) for axis in axes) > LARGEST_DENSE:
+        raise DesignError("the variables of the known margins have too many combinations.")
+    if design.product_form is not None:
+        return ProductDesign(axes, terms)
+    codes = np.stack([design.inner_codes()[a] for a in used]) if used else np.zeros((0, 1), int)
+    return SparseDesign(axes, terms, list(np.unique(codes, axis=1)))
+
+
+def _rounded(table: TrueTable, base: int, draws: Draws) -> Whole:
+    """Known margins without small counts, from a whole table that has these margins."""
+    method = SmallCountRounding(base)
+    rng = draws.generator(method, table)
+    fitted = LogLinear()(table.design, table.z.astype(np.float64)).require()
+    whole = controlled(table.design, fitted.y, rng=rng)
+    inner = method.inner(TrueTable.from_inner(table.design, whole.y), rng=rng)
+    rounded: Whole = table.design.aggregate(inner)
+    return rounded

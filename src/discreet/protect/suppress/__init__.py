@@ -1,1 +1,0 @@
-"""Suppression: which cells are sensitive, and which others must be hidden to protect them."""

@@ -1,0 +1,245 @@
+"""Cells from an engine, coded on axes that all groupings of one table share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from discreet.arrays import Array, Whole, Whole32
+from discreet.design.axis import OUTSIDE, Axis
+from discreet.design.codes import MISSING, canonical_array, factorise
+from discreet.design.formula import Block
+from discreet.design.hierarchy import Hierarchy
+from discreet.design.structured import StructuredDesign
+from discreet.errors import CodeError, suggest
+from discreet.progress import report
+from discreet.records.code_list import Outside
+from discreet.records.engine import (
+    CONTRIBUTOR,
+    HOLDING,
+    Engine,
+    Groups,
+    as_array,
+    check_values,
+    values_of,
+)
+from discreet.tables.assembly import CodedCells, axis_of_codes
+from discreet.tables.magnitude import CellContributions, Contributions, Magnitude, named_owners
+from discreet.tables.truth import TrueTable
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from discreet.records.records import UnitRecords
+
+
+@dataclass(eq=False)
+class Reader:
+    """Asks an engine for cells and codes them.
+
+    The axis of a variable is made from the first grouping that has it and used for all others.
+
+    Attributes:
+      engine: The engine.
+      data: The records.
+      axes: The axes of the variables read so far.
+      found: For each of them the values of a grouping, and the leaf position of each.
+    """
+
+    engine: Engine
+    data: UnitRecords
+    axes: dict[str, Axis] = field(default_factory=dict)
+    found: dict[str, tuple[Any, Whole]] = field(default_factory=dict)
+
+    def read(self, variables: Sequence[str]) -> CodedCells:
+        """The cells of one grouping."""
+        cells = self.engine.group(self.data, variables)
+        leaves = tuple(self._leaves(v, cells.column(place)) for place, v in enumerate(variables))
+        for place, v in enumerate(variables):
+            self.found[v] = (cells.column(place), leaves[place])
+        axes = tuple(self.axes[v] for v in variables)
+        return CodedCells(axes, leaves, values_of(cells, len(variables)))
+
+    def grouped(self, variable: str, group: Array) -> tuple[pa.Array, Whole]:
+        """The distinct values of a variable as they were read, and the group of each.
+
+        Args:
+          variable: A variable that was read.
+          group: The group of each leaf.
+        """
+        column, leaves = self.found[variable]
+        coded = column.combine_chunks().dictionary_encode(null_encoding="encode")
+        index = coded.indices.to_numpy()
+        first = np.full(len(coded.dictionary), -1, dtype=np.int64)
+        first[index] = leaves
+        return coded.dictionary, np.asarray(group, dtype=np.int64)[first]
+
+    def _leaves(self, variable: str, column: Any) -> Whole:
+        """The leaf position of each row."""
+        rule = self.data.outside.get(variable)
+        if rule is not None:
+            return leaf_positions(self._axis(variable, ()), *factorise(column), rule)
+        codes, index = canonical_array(column)
+        axis = self._axis(variable, codes)
+        axis.check_codes(codes)
+        return np.array([axis.leaf_position[code] for code in codes], dtype=np.int64)[index]
+
+    def _axis(self, variable: str, codes: Sequence[str]) -> Axis:
+        """The axis of a variable, made when it is first asked for."""
+        if variable not in self.axes:
+            trees = self.data.hierarchies.get(variable)
+            if trees:
+                shown = with_missing(trees) if MISSING in codes else trees
+                axis = Axis.from_hierarchies(variable, shown, declared=shown == trees)
+            else:
+                axis = axis_of_codes(variable, codes)
+            self.axes[variable] = axis
+        return self.axes[variable]
+
+
+def with_missing(trees: Sequence[Hierarchy]) -> tuple[Hierarchy, ...]:
+    """Hierarchies with a category for missing values, right under the total.
+
+    A hierarchy that covers some of the categories only goes on to cover those.
+    """
+    everything = len(trees[0].leaves)
+    return tuple(
+        _extended(tree) if len(tree.leaves) == everything and MISSING not in tree else tree
+        for tree in trees
+    )
+
+
+def _extended(tree: Hierarchy) -> Hierarchy:
+    parents = {**tree.parents, MISSING: tree.root}
+    return Hierarchy(tree.root, parents, tree.labels, tree.level_names, tree.total_aliases)
+
+
+def leaf_positions(axis: Axis, codes: Sequence[str], index: Whole32, rule: Outside) -> Whole:
+    """The leaf position of each row; records that are dropped are not among them any more.
+
+    Args:
+      axis: The variable, with the codes of its list.
+      codes: The codes found.
+      index: The place of each row's code among them, -1 where it is missing.
+      rule: Where other codes and missing values go.
+
+    Raises:
+      CodeError: The list refuses a code, or a missing value, that was found.
+    """
+    leaf, other, missing = axis.leaf_position, rule.code_for_other(), rule.code_for_missing()
+    unlisted = next((code for code in codes if code not in leaf), None)
+    if unlisted is not None and other is None:
+        raise CodeError(
+            f"code {unlisted!r} of variable {axis.name!r} is not in its code list. "
+            f"{suggest(unlisted, list(axis.leaves))} Correct the records, add the code, or say in "
+            'the list where such records go: other = "drop", or one of its codes.'
+        )
+    if missing is None and (index < 0).any():
+        raise CodeError(
+            f"variable {axis.name!r} has records without a value, which its code list refuses. "
+            'Say in the list where they go: missing = "drop", or one of its codes.'
+        )
+    found = [leaf[code] if code in leaf else leaf[other or ""] for code in codes]
+    at_the_end = -1 if missing is None else leaf[missing]  # where index -1 points
+    return np.array([*found, at_the_end], dtype=np.int64)[index]
+
+
+@dataclass(frozen=True, eq=False)
+class _Ranked:
+    """The answer for one margin: where each contribution belongs, and what is said of it."""
+
+    place: Whole
+    rank: Whole
+    answer: pa.Table
+
+
+def contributions_of(reader: Reader, table: TrueTable, of: Magnitude) -> Contributions:
+    """The contributions to a table's cells.
+
+    Args:
+      reader: What read the table's cells; it knows the values of its variables.
+      table: The table, on a structured design.
+      of: What is summed, and whose it is.
+    """
+    check_values(of, reader.engine.value_facts(reader.data, of))
+    design = table.design.structured("contributions to its cells")
+    places = None if table.inner is None else design.inner_in_published()
+    lacks_inner = places is not None and bool((places == OUTSIDE).any())
+    asked = [*design.blocks, *([design.inner_block] if lacks_inner else [])]
+    found = []
+    for k, block in enumerate(asked):
+        report("contributions", k / len(asked))
+        found.append(_ranked(reader, design, of, block, k))
+    report("contributions", 1.0)
+    owners, codes = _owners([one.answer for one in found])
+    published = _filled(found[: len(design.blocks)], codes, design.n_published, of.largest)
+    inner = None if places is None else published.taken(places)
+    if lacks_inner:
+        inner = _filled(found[-1:], codes[-1:], design.n_inner, of.largest)
+    return Contributions(
+        of.value,
+        published,
+        inner,
+        owners,
+        is_weighted=reader.data.weight is not None,
+        may_be_negative=of.negative == "absolute",
+    )
+
+
+def _ranked(
+    reader: Reader, design: StructuredDesign, of: Magnitude, block: Block, k: int
+) -> _Ranked:
+    """The largest contributions to the cells of one margin."""
+    pairs = list(zip(design.axes, block.levels, strict=True))
+    groups = [
+        Groups(axis.name, *reader.grouped(axis.name, level.group))
+        for axis, level in pairs
+        if level is not None
+    ]
+    answer = reader.engine.contributions(reader.data, of, groups)
+    flat = np.zeros(len(answer), dtype=np.int64)
+    sizes = [len(level) for _, level in pairs if level is not None]
+    for i, size in enumerate(sizes):
+        flat = flat * size + as_array(answer.column(f"g{i}")).astype(np.int64)
+    rank = as_array(answer.column("rank")).astype(np.int64)
+    return _Ranked(_position(design, k, flat), rank, answer)
+
+
+def _position(design: StructuredDesign, k: int, flat: Whole) -> Whole:
+    """Positions of cells of a block's crossing among the published cells, or the inner ones."""
+    if k < len(design.blocks):
+        return design.published_at(k, flat)
+    return design.inner_at(flat)
+
+
+def _owners(
+    answers: Sequence[pa.Table],
+) -> tuple[tuple[str, ...], list[Whole]]:
+    """The identifiers of all owners, and for each answer the place of each row's owner."""
+    import pyarrow as pa
+
+    coded = []
+    for name in (HOLDING, CONTRIBUTOR):
+        columns = [answer.column(name) for answer in answers]
+        chunks = [chunk for column in columns for chunk in column.chunks]
+        coded.append(factorise(pa.chunked_array(chunks, columns[0].type)))
+    owners, codes = named_owners(*coded)
+    return owners, np.split(codes, np.cumsum([len(answer) for answer in answers])[:-1])
+
+
+def _filled(
+    found: Sequence[_Ranked], codes: Sequence[Whole], n: int, largest: int
+) -> CellContributions:
+    """Contributions in their places."""
+    cells = CellContributions.none(n, largest)
+    for one, owner in zip(found, codes, strict=False):
+        columns: dict[str, Any] = {c: as_array(one.answer.column(c)) for c in ("x", "n", "s", "a")}
+        cells.sum[one.place] = columns["s"]
+        cells.absolute[one.place] = columns["a"]
+        cells.count[one.place] = columns["n"]
+        cells.largest[one.place, one.rank] = np.abs(columns["x"].astype(np.float64))
+        cells.owner[one.place, one.rank] = owner
+    return cells

@@ -1,0 +1,238 @@
+"""Code lists in a file: the codes of each variable, and what happens to records outside them."""
+
+from __future__ import annotations
+
+import tomllib
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from discreet.design.codes import canonical
+from discreet.design.hierarchy import Hierarchy
+from discreet.errors import CodeError, DataError, ParameterError, UnknownNameError, suggest
+from discreet.frames import fresh_name
+from discreet.records.recode import Recoded, Trees, is_missing, typed
+from discreet.tables.assembly import Hierarchies, free_total
+
+REFUSE, DROP = "refuse", "drop"
+
+
+_WORDS = (REFUSE, DROP)
+
+
+_KEYS = ("codes", "hierarchy", "other", "missing")
+
+
+@dataclass(frozen=True)
+class Outside:
+    """What happens to records of a variable that its code list does not cover.
+
+    Attributes:
+      other: For records with another code: `"refuse"` makes a table of the variable an error,
+        `"drop"` leaves the records out of every table, and a code of the list takes them in.
+      missing: The same for records without a value.
+    """
+
+    other: str = REFUSE
+    missing: str = REFUSE
+
+    def code_for_other(self) -> str | None:
+        """The code that takes in records with another code, if there is one."""
+        return None if self.other in _WORDS else self.other
+
+    def code_for_missing(self) -> str | None:
+        """The code that takes in records without a value, if there is one."""
+        return None if self.missing in _WORDS else self.missing
+
+    def inside(self, table: Any, variable: str, trees: Trees) -> Any:
+        """The records without those that are dropped.
+
+        The codes are joined as a small table, which costs the same for two codes and for ten
+        thousand.
+        """
+        if self.other == DROP:
+            return self._listed(table, variable, trees)
+        return table.filter(~is_missing(table[variable])) if self.missing == DROP else table
+
+    def _listed(self, table: Any, variable: str, trees: Trees) -> Any:
+        import ibis
+        import pyarrow as pa
+
+        kind, name = table[variable].type(), fresh_name("listed_code", table.columns)
+        values = pa.array(_values(trees[0].leaves, variable, kind), kind.to_pyarrow())
+        side = ibis.memtable(pa.table({name: values}))
+        joined = table.left_join(side, table[variable] == side[name])
+        kept = joined[name].notnull()
+        if self.missing != DROP:
+            kept = kept | is_missing(joined[variable])
+        return joined.filter(kept).drop(name)
+
+    def recoded(self, done: Recoded) -> Outside | None:
+        """The rule after a recode; none when a code it names is gone."""
+        if not done.trees:
+            return None
+        new = [_moved(target, done) for target in (self.other, self.missing)]
+        return None if None in new else Outside(*map(str, new))
+
+
+def _values(codes: tuple[str, ...], variable: str, kind: Any) -> list[Any]:
+    """The codes as values of a column's type; codes that it cannot hold do not occur in it."""
+    try:
+        values = [typed(code, kind) for code in codes]
+    except ParameterError:
+        raise ParameterError(
+            f"column {variable!r} holds {kind}, which cannot be compared with the codes of a list; "
+            'make it text, or choose other = "refuse" or a code instead of "drop".'
+        ) from None
+    return [value for value in values if value is not None]
+
+
+def _moved(target: str, done: Recoded) -> str | None:
+    """Where a recode takes the target of a rule."""
+    if target in _WORDS:
+        return target
+    new = None if done.moves is None else done.moves(target)
+    return new if new in done.trees[0].leaves and new not in _WORDS else None
+
+
+@dataclass(frozen=True, eq=False)
+class CodeLists:
+    """The declared codes of some variables.
+
+    Attributes:
+      hierarchies: Code lists and hierarchies by variable.
+      outside: What happens to records that they do not cover, by variable.
+    """
+
+    hierarchies: Hierarchies
+    outside: Mapping[str, Outside]
+
+    @classmethod
+    def read(cls, path: str | Path) -> CodeLists:
+        """Code lists from a TOML file with a table for each variable.
+
+        A table holds `codes` (a list, or a table of codes and labels) or `hierarchy` (a file beside
+        this one that `Hierarchy.read` can read, or several), and perhaps `other` and `missing`:
+        `"refuse"` (the default), `"drop"`, or a code of the list.
+
+        Raises:
+          DataError: A file is absent, or is not TOML.
+          CodeError: An entry makes no code list; the message names file and variable.
+          UnknownNameError: An entry has a key that means nothing.
+        """
+        file = Path(path)
+        content = _content(file)
+        trees = {name: _trees(file, name, entry) for name, entry in content.items()}
+        rules = {name: _rule(file, name, content[name], trees[name][0]) for name in content}
+        return cls(trees, rules)
+
+    @staticmethod
+    def files(path: str | Path) -> list[Path]:
+        """The file of code lists and the files of hierarchies that it names."""
+        file = Path(path)
+        named = [entry["hierarchy"] for entry in _content(file).values() if "hierarchy" in entry]
+        return [file, *(file.parent / name for files in named for name in _names(files))]
+
+    def inside(self, table: Any) -> Any:
+        """The records without those that a code list drops."""
+        for variable, rule in self.outside.items():
+            table = rule.inside(table, variable, self.hierarchies[variable])
+        return table
+
+
+def _content(file: Path) -> dict[str, dict[str, Any]]:
+    """The entries of a file, each a table with known keys."""
+    try:
+        content = tomllib.loads(file.read_bytes().decode("utf-8-sig"))
+    except FileNotFoundError:
+        raise DataError(
+            f"there is no code list {file}. Draft one: `discreet codes people.csv --out {file}`."
+        ) from None
+    except OSError as error:
+        raise DataError(f"{file} cannot be read: {error.strerror or error}.") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise DataError(f"{file} is not TOML in UTF-8: {error}.") from error
+    if not content:
+        raise CodeError(f"{file} lists no variable; write a table such as [sex] for each.")
+    for name, entry in content.items():
+        if not isinstance(entry, dict):
+            raise CodeError(
+                f'{file}: {name!r} must be a table, e.g. [{name}] with codes = ["a", "b"] below it.'
+            )
+        for key in entry:
+            if key not in _KEYS:
+                raise UnknownNameError(f"key of {_where(file, name)}", key, _KEYS)
+    return content
+
+
+def _where(file: Path, variable: str) -> str:
+    return f"{file}, variable {variable!r}"
+
+
+def _trees(file: Path, variable: str, entry: Mapping[str, Any]) -> Trees:
+    where = _where(file, variable)
+    if ("codes" in entry) == ("hierarchy" in entry):
+        raise CodeError(f'{where} needs either codes = [...] or hierarchy = "file".')
+    try:
+        if "codes" in entry:
+            return (_flat(entry["codes"]),)
+        return tuple(_read(file.parent / name, where) for name in _names(entry["hierarchy"]))
+    except CodeError as error:
+        raise CodeError(f"{where}: {error}") from error
+
+
+def _flat(codes: object) -> Hierarchy:
+    """A code list: a list of codes, or a table of codes and labels."""
+    if not isinstance(codes, (list, dict)) or not codes:
+        raise CodeError(f"codes must be a list, or a table of labels by code; got {codes!r:.60}.")
+    listed = list(map(canonical, codes))
+    for code, times in Counter(listed).items():
+        if times > 1:
+            raise CodeError(f"code {code!r} is listed twice.")
+    labels = codes if isinstance(codes, dict) else {}
+    for code, label in labels.items():
+        if not isinstance(label, str):
+            raise CodeError(
+                f"the label of code {code!r} must be a text, got {label!r:.60}; codes with a dot "
+                "need quotes."
+            )
+    root = free_total(listed)
+    return Hierarchy(root, dict.fromkeys(listed, root), labels)
+
+
+def _names(files: object) -> list[str]:
+    several = files if isinstance(files, list) else [files]
+    names = [name for name in several if isinstance(name, str)]
+    if not names or len(names) < len(several):
+        raise CodeError(f"hierarchy must be the name of a file, or several; got {files!r:.60}.")
+    return names
+
+
+def _read(path: Path, where: str) -> Hierarchy:
+    if not path.is_file():
+        raise DataError(f"{where}: there is no file {path}; a hierarchy lies beside the code list.")
+    return Hierarchy.read(path)
+
+
+def _rule(file: Path, variable: str, entry: Mapping[str, Any], tree: Hierarchy) -> Outside:
+    where = _where(file, variable)
+    given = {key: entry[key] for key in ("other", "missing") if key in entry}
+    return Outside(**{key: _target(f"{where}: {key}", v, tree) for key, v in given.items()})
+
+
+def _target(what: str, given: object, tree: Hierarchy) -> str:
+    """Where records go: one of two words, or a code of the list."""
+    target = canonical(given)
+    if target == DROP and target in tree.leaves:
+        raise CodeError(
+            f"{what} = {target!r} could also mean the code {target!r} of the list; give that code "
+            "another name in the records and in the list."
+        )
+    if target in _WORDS or target in tree.leaves:
+        return target
+    raise CodeError(
+        f"{what} = {target!r} is neither 'refuse' nor 'drop' nor a code of the list. "
+        + suggest(target, [*_WORDS, *tree.leaves])
+    )

@@ -1,0 +1,306 @@
+"""The border to the engine that holds the records: what passes, and what is said when it fails."""
+
+from __future__ import annotations
+
+import re
+import threading
+import warnings
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from discreet.errors import DataError, DiscreetError, EngineError, ParameterError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+Answer = TypeVar("Answer")
+
+
+Keyed = Callable[[Any], "pa.Table"]
+"""Gives some ids their keys: both side by side."""
+
+
+_BAD_INPUT = {
+    "IOException",
+    "InvalidInputException",
+    "ConversionException",
+    "OutOfRangeException",
+    "SerializationException",
+    "ArrowInvalid",
+    "DataError",  # psycopg: a value that cannot be read as the type asked for
+    "NumberFormatException",  # Spark, this and the next two
+    "ArithmeticException",
+    "DateTimeException",
+}
+
+
+_CONVERSION = _BAD_INPUT - {"IOException", "InvalidInputException", "ArrowInvalid"}
+
+
+_IN_COLUMN = re.compile(
+    r'^Error when converting column "([^"]+)"|when casting from source column (\w+)$', re.MULTILINE
+)
+
+
+_CSV_LINE = re.compile(r"CSV Error on Line: (\d+)$", re.MULTILINE)
+
+
+_CSV_FAULTS = {
+    "Invalid unicode": "it is not text in UTF-8; name its encoding, e.g. encoding='cp1252'",
+    "Expected Number of Columns": "it has more or fewer values than there are columns",
+    "Value with unterminated quote": "a quotation mark has no end",
+    "Maximum line size": "it is too long",
+}
+
+
+_QUOTES = ("Original Line", "LINE ", "^", "DETAIL:", "CONTEXT:")  # these quote a record or query
+
+
+_ENDS = ("== SQL", "JVM stacktrace", "at org.", "at java.")  # only queries and stacks follow
+
+
+_CAUSE = re.compile(r"^Caused by: (?:[\w$]+\.)*([\w$]+): (.*)", re.MULTILINE)
+
+
+_LONGEST = 300
+
+
+class Connection:
+    """What passes between this program and a back end, as every Ibis back end can do it.
+
+    Args:
+      backend: The Ibis back end that holds the records.
+    """
+
+    def __init__(self, backend: Any) -> None:
+        self.backend = backend
+
+    def answer(self, query: Any) -> pa.Table:
+        """The answer to a query."""
+        answer: pa.Table = self.backend.to_pyarrow(query)
+        return answer
+
+    def names(self) -> list[str]:
+        """The tables that can be opened."""
+        return list(self.backend.list_tables())
+
+    def has(self, name: str) -> bool:
+        """Whether there is a table of this name."""
+        return name in self.names()
+
+    def table(self, name: str) -> Any:
+        """A table that is there, by its name."""
+        return self.backend.table(name)
+
+    def exact(self, table: Any) -> Any:
+        """A table with texts that are equal only when their characters are."""
+        return table
+
+    def digest(self, text: Any) -> Any:
+        """The SHA-256 of a text, in hexadecimal digits: the same on every back end."""
+        return text.hexdigest("sha256")
+
+    def lend(self, frame: pa.Table) -> Any:
+        """A frame as a table of the back end, no longer than the connection."""
+        import ibis
+
+        return ibis.memtable(frame)
+
+    def store(self, name: str, frame: pa.Table) -> Any:
+        """A frame as a new table of the back end."""
+        return self.backend.create_table(name, frame)
+
+    def store_keys(self, name: str, side: Any, keyed: Keyed) -> Any:
+        """A new table of ids and their keys; all of it, or nothing.
+
+        Args:
+          name: The new table.
+          side: A query for the ids, and for a key that is yet to come.
+          keyed: Gives some ids their keys.
+        """
+        return self.store(name, keyed(self.answer(side.select(side[0])).column(0)))
+
+
+class DuckDBConnection(Connection):
+    """DuckDB, whose columns may have a collation too."""
+
+    def exact(self, table: Any) -> Any:
+        """A table with texts that are equal only when their characters are.
+
+        Only the statement that made a table tells of a collation, and then every text goes through
+        bytes.
+        """
+        import ibis.expr.operations as ops
+
+        source = table.op()
+        if not isinstance(source, ops.DatabaseTable) or not self._has_collation(source.name):
+            return table
+        to_bytes = engine_function("encode", (str,), bytes)
+        to_text = engine_function("decode", (bytes,), str)
+        texts = [name for name, kind in table.schema().items() if kind.is_string()]
+        return table.mutate(**{name: to_text(to_bytes(table[name])) for name in texts})
+
+    def _has_collation(self, table: str) -> bool:
+        made = "SELECT sql FROM duckdb_tables() WHERE table_name = ?"
+        found = self.backend.con.execute(made, [table]).fetchall()
+        return any("COLLATE" in sql.upper() for (sql,) in found)
+
+
+def engine_function(name: str, takes: tuple[type, ...], gives: type) -> Callable[..., Any]:
+    """A function of one or two arguments that an engine brings along, for expressions."""
+    import ibis
+
+    shape = _of_one if len(takes) == 1 else _of_two
+    made: Callable[..., Any] = ibis.udf.scalar.builtin(shape, name=name, signature=(takes, gives))
+    return made
+
+
+def _of_one(first: Any) -> None:
+    """What Ibis is shown of a function of one argument."""
+
+
+def _of_two(first: Any, second: Any) -> None:
+    """What Ibis is shown of a function of two arguments."""
+
+
+def without_unsigned(frame: pa.Table) -> pa.Table:
+    """A frame in types that databases have: whole numbers with a sign, texts without a dictionary.
+
+    Every value stays what it is.
+    """
+    import pyarrow as pa
+
+    wider = {
+        pa.uint8(): pa.int16(),
+        pa.uint16(): pa.int32(),
+        pa.uint32(): pa.int64(),
+        pa.uint64(): pa.decimal128(20, 0),
+    }
+
+    def plain(kind: pa.DataType) -> pa.DataType:
+        return kind.value_type if pa.types.is_dictionary(kind) else wider.get(kind, kind)
+
+    return frame.cast(pa.schema([(field.name, plain(field.type)) for field in frame.schema]))
+
+
+def attempt(work: Callable[[], Answer], origin: str) -> Answer:
+    """Have a back end do something; whatever goes wrong is one clear line."""
+    try:
+        with quiet:
+            return work()
+    except DiscreetError:
+        raise
+    except Exception as error:  # every back end has exceptions of its own
+        found = clear_error(error, origin)
+        raise found from (None if isinstance(found, DataError) else error)  # it may quote a record
+
+
+def clear_error(error: Exception, origin: str) -> DiscreetError:
+    """A back end's exception in one line, without the record or query that some of them quote."""
+    text, kinds = str(error), {kind.__name__ for kind in type(error).__mro__}
+    for kind, said in _CAUSE.findall(text):  # the last one is where it began
+        text, kinds = said, {kind}
+    if _CONVERSION & kinds:
+        return DataError(f"{origin} could not be read: {_conversion(text)}")
+    if _CSV_LINE.search(text):
+        return DataError(f"{origin} could not be read: {_csv_fault(text)}")
+    short = in_short(text.splitlines())
+    if _BAD_INPUT & kinds:
+        return DataError(f"{origin} could not be read: {short}")
+    return EngineError(f"the engine that holds {origin} did not answer: {short}")
+
+
+def _conversion(text: str) -> str:
+    """What is wrong with a value, without the value, which is a record's."""
+    found = [name for pair in _IN_COLUMN.findall(text) for name in pair if name]
+    line = _CSV_LINE.search(text)
+    place = (f" of column {found[-1]!r}" if found else "") + (f" in line {line[1]}" if line else "")
+    return f"a value{place} cannot be read as the number or date that is asked for."
+
+
+def _csv_fault(text: str) -> str:
+    """What is wrong with a line, without the line."""
+    line = _CSV_LINE.search(text)
+    lines = text.splitlines()
+    known = (said for said in _CSV_FAULTS if any(each.startswith(said) for each in lines))
+    fault = _CSV_FAULTS.get(next(known, ""), "it does not read like the others")
+    return f"line {line[1] if line else '?'}: {fault}."
+
+
+def in_short(lines: Sequence[str]) -> str:
+    """What a back end said, on one line of bearable length."""
+    stripped = [line.strip() for line in lines]
+    end = next((i for i, line in enumerate(stripped) if line.startswith(_ENDS)), len(stripped))
+    said = "; ".join(line for line in stripped[:end] if line and not line.startswith(_QUOTES))
+    return said if len(said) <= _LONGEST else said[: _LONGEST - 1] + "…"
+
+
+class Quiet:
+    """A block that any number of threads may be in."""
+
+    def __init__(self) -> None:
+        self._lock, self._inside = threading.Lock(), 0
+        self._block = warnings.catch_warnings()
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._inside == 0:
+                self._block = warnings.catch_warnings()
+                self._block.__enter__()
+                _ignore()
+            self._inside += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            if self._inside == 0:
+                self._block.__exit__(None, None, None)
+
+
+def _ignore() -> None:
+    warnings.simplefilter("ignore", DeprecationWarning)  # Ibis calls DuckDB's old names
+    warnings.filterwarnings("ignore", "PySpark does not yet fully support", FutureWarning)
+
+
+quiet = Quiet()
+
+
+TABLE_MARK = "::"
+
+
+_SCHEME = re.compile(r"([a-z]+)://")
+
+
+# A user with a password and a host in brackets may hold the mark themselves.
+_MARKED = re.compile(r"(?s)((?:\w+://)?(?:[^/@]*@)?(?:\[[^\]]*\])?.*?)(?:::(.*))?")
+
+
+def scheme_of(source: str) -> str | None:
+    """What stands before `://`, if anything does."""
+    found = _SCHEME.match(source)
+    return found and found[1]
+
+
+def split_table(source: str) -> tuple[str, str | None]:
+    """A file or server and the table named behind `::`, if one is.
+
+    >>> split_table("postgresql://[::1]/census::people")
+    ('postgresql://[::1]/census', 'people')
+    """
+    found = _MARKED.fullmatch(source)
+    return (found[1], found[2]) if found else (source, None)
+
+
+def one_table(*given: str | None) -> str | None:
+    """The table's name, from whichever of the places that can name it does."""
+    names = {name for name in given if name}
+    if len(names) > 1:
+        raise ParameterError(f"two tables are named, {' and '.join(map(repr, sorted(names)))}.")
+    return names.pop() if names else None
+
+
+def split_schema(name: str) -> tuple[str | None, str]:
+    """The schema and the name of a table to be made: `schema.table`, or a name alone."""
+    schema, dot, table = name.partition(".")
+    return (schema, table) if dot else (None, name)

@@ -1,0 +1,116 @@
+"""A first draft of code lists, made from the codes that the records hold."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from discreet.design.codes import MISSING, factorise, natural_order
+from discreet.errors import DataError
+from discreet.progress import report
+from discreet.records.backend import fetch
+from discreet.records.code_list import REFUSE
+from discreet.records.records import UnitRecords
+
+_NAMES_OF_ROLES = re.compile(r"(.*[_\W])?(id|ids|pid|uuid|key|keys|rkey|weight|weights|wgt)", re.I)
+
+
+_HEADER = """\
+# Code lists of {origin}, drafted by `discreet codes`.
+#
+# Every code listed here becomes public: tables show it, whether anyone has it or not.
+# These codes were found in the records, so review them before use:
+# - Remove every code that must not be public, such as a diagnosis that a single person has.
+# - Add codes that are possible and did not occur.
+# - Say what happens to records with a code that is not listed (other) and to records without
+#   a value (missing). "refuse" stops with an error, "drop" leaves the records out of every
+#   table, and a code of the list takes them in. For differentially private tables choose
+#   "drop" or a code: the error itself would tell that such a record exists.
+"""
+
+
+@dataclass(frozen=True)
+class Draft:
+    """Code lists to review, as the text of a file.
+
+    Attributes:
+      text: The file, in TOML; see `CodeLists.read`.
+      listed: Variables with a code list.
+      skipped: Other columns, with the reason why they have none.
+    """
+
+    text: str
+    listed: tuple[str, ...]
+    skipped: dict[str, str]
+
+
+def draft_code_lists(data: UnitRecords, max_codes: int) -> Draft:
+    """Code lists of every column that looks like a variable.
+
+    Args:
+      data: The records; their id, weight and key are left out.
+      max_codes: Columns with more codes are left out.
+    """
+    entries, skipped = {}, {}
+    for done, name in enumerate(data.columns):
+        report("codes", done / len(data.columns))
+        codes, reason = _found(data, name, max_codes)
+        if reason is None:
+            entries[name] = codes
+        else:
+            skipped[name] = reason
+    report("codes", 1.0)
+    if not entries:
+        reasons = "; ".join(f"{name!r} {reason}" for name, reason in skipped.items())
+        raise DataError(f"no column of {data.origin} can have a code list: {reasons}.")
+    return Draft(_text(data.origin, entries, skipped), tuple(entries), skipped)
+
+
+def _found(data: UnitRecords, name: str, max_codes: int) -> tuple[list[str], str | None]:
+    """The codes of a column in their order, or the reason why it gets no code list."""
+    if name not in data.dimensions:
+        return [], "is the id, the weight or the key"
+    if _NAMES_OF_ROLES.fullmatch(name):
+        return [], "has the name of an id, a weight or a key"
+    if data.table.schema()[name].is_nested():
+        return [], f"holds {data.table.schema()[name]}, not single values"
+    cells = _cells(data, name, max_codes + 2)
+    codes, index = factorise(cells.column(0))
+    if len(codes) > max_codes:
+        return [], f"has more than {max_codes} codes; recode it into classes"
+    if not any(map(str.strip, codes)):
+        return [], "has no values"
+    records = cells.column(1).to_numpy()[index >= 0]
+    if len(codes) > 1 and (records == 1).all():
+        return [], "has a different value in every record, like an id"
+    return natural_order({*codes, *([MISSING] if (index < 0).any() else [])}), None
+
+
+def _cells(data: UnitRecords, name: str, limit: int) -> Any:
+    """Some values of a column, each with its number of records."""
+    column = data.table[name]
+    query = data.table.group_by(value=column).aggregate(n=data.table.count()).limit(limit)
+    return fetch(data.backend, query, data.origin)
+
+
+def _text(origin: str, entries: dict[str, list[str]], skipped: dict[str, str]) -> str:
+    parts = [_HEADER.format(origin=" ".join(origin.split()))]
+    if skipped:
+        lines = (f"# - {name!r} {reason}.\n" for name, reason in skipped.items())
+        parts.append("".join(["# Columns without a code list:\n", *lines]))
+    parts += [_entry(name, codes) for name, codes in entries.items()]
+    return "\n".join(parts)
+
+
+def _entry(name: str, codes: list[str]) -> str:
+    import tomli_w
+
+    listed = [code for code in codes if code.strip()]
+    note = "" if listed == codes else "# Blank values occur, which cannot be codes: see other.\n"
+    entry = {
+        "codes": listed,
+        "other": REFUSE,
+        "missing": MISSING if MISSING in codes else REFUSE,
+    }
+    return note + tomli_w.dumps({name: entry})

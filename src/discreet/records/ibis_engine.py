@@ -1,0 +1,236 @@
+"""Any Ibis back end as an engine: one grouping query, from which only cells come back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from discreet.arrays import Array, Real
+from discreet.design.axis import OUTSIDE
+from discreet.records.backend import fetch
+from discreet.records.engine import (
+    CONTRIBUTION,
+    CONTRIBUTOR,
+    COUNT,
+    HOLDING,
+    KEY,
+    WEIGHT,
+    WEIGHT_SQUARED,
+    Groups,
+    ValueFacts,
+    as_array,
+    bad_keys,
+    check_weights,
+    missing_persons,
+)
+from discreet.records.expressions import (
+    bounded_weights,
+    require_numbers,
+    weights_of,
+    whole_keys,
+    within_bounds,
+)
+from discreet.records.recode import is_missing
+from discreet.tables.magnitude import NEGLIGIBLE, Magnitude
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from discreet.records.records import UnitRecords
+
+
+_VALID = "valid"
+
+
+_LARGEST = float(np.finfo(np.float64).max)
+
+
+class IbisEngine:
+    """DuckDB, PostgreSQL, Spark and whatever else Ibis speaks to.
+
+    Counts, sums of weights and of squared weights, sums of keys and the checks of both are one
+    `GROUP BY`. Names of columns are quoted by Ibis, and the cells come back under names of ours.
+    """
+
+    name = "ibis"
+
+    def group(self, data: UnitRecords, variables: Sequence[str]) -> pa.Table:
+        """The cells that occur; see `Engine.group`."""
+        cells = fetch(data.backend, self.query(data, variables), data.origin)
+        sums = {name: as_array(cells.column(name)) for name in cells.column_names[len(variables) :]}
+        _check(data, sums)
+        kept = [name for name in cells.column_names if name != _VALID]
+        return cells.select(kept).rename_columns([*variables, *kept[len(variables) :]])
+
+    def query(self, data: UnitRecords, variables: Sequence[str]) -> Any:
+        """The grouping as an Ibis expression."""
+        table, sums = sums_of(data)
+        if not variables:
+            return table.aggregate(**sums)
+        by = {f"v{i}": table[name] for i, name in enumerate(variables)}
+        return table.group_by(**by).aggregate(**sums)
+
+    def contributions(self, data: UnitRecords, of: Magnitude, groups: Sequence[Groups]) -> pa.Table:
+        """The largest contributions to each cell; see `Engine.contributions`."""
+        return fetch(data.backend, contributions_query(data, of, groups), data.origin)
+
+    def value_facts(self, data: UnitRecords, of: Magnitude) -> ValueFacts:
+        """What is to know of the values before they are summed."""
+        return value_facts(fetch(data.backend, value_facts_query(data, of), data.origin))
+
+
+def sums_of(data: UnitRecords) -> tuple[Any, dict[str, Any]]:
+    """The records, and what is summed over them: counts, weights, keys, and valid records.
+
+    One count of records whose weight and key are valid is all the checking there is: it costs next
+    to nothing beside the sums, unlike a smallest and a largest value for each cell.
+    """
+    import ibis
+
+    table, key = data.keyed()
+    table, bounds = within_bounds(table, data), data.data_set.bounds
+    sums, is_valid = {COUNT: table.count()}, []
+    if bounds.person is not None:
+        is_valid += [table[bounds.person].notnull(), table[data.id].notnull()]
+    if data.weight is not None:
+        given, w = bounded_weights(table, data)
+        sums |= {WEIGHT: w.sum(), WEIGHT_SQUARED: (w * w).sum()}
+        is_valid.append((given >= 0) & (given <= _LARGEST))
+    if key is not None:
+        whole, in_range = whole_keys(table[key], data.convention.modulus)
+        sums[KEY] = whole.sum()
+        is_valid.append(in_range)
+    if is_valid:
+        sums[_VALID] = ibis.ifelse(ibis.and_(*is_valid), 1, ibis.null("int64")).count()
+    return table, sums
+
+
+def _check(data: UnitRecords, sums: dict[str, Array]) -> None:
+    """Refuse records whose weight, key or person is not valid."""
+    is_finite = WEIGHT not in sums or bool(np.isfinite(sums[WEIGHT]).all())
+    if is_finite and np.array_equal(sums.get(_VALID, sums[COUNT]), sums[COUNT]):
+        return
+    if data.weight is not None:
+        check_weights(data, *_weight_facts(data))
+    if data.person is not None and _lacks_persons(data):
+        raise missing_persons(data)
+    raise bad_keys(data)
+
+
+def _weight_facts(data: UnitRecords) -> tuple[float, Real]:
+    """The smallest weight, minus infinity when one is missing, and the sum of all weights.
+
+    Asked only to explain an error.
+    """
+    w = weights_of(data.table, data)
+    query = data.table.aggregate(low=w.min(), sum=w.sum(), some=w.count(), all=data.table.count())
+    low, total, some, all_ = (c[0].as_py() for c in fetch(data.backend, query, data.origin).columns)
+    return float(low) if some == all_ else float("-inf"), np.array([total], dtype=np.float64)
+
+
+def _lacks_persons(data: UnitRecords) -> bool:
+    table = data.table
+    counts = [table[data.person].count(), table[data.id].count(), table.count()]
+    query = table.aggregate(**{f"n{i}": count for i, count in enumerate(counts)})
+    found = [c[0].as_py() for c in fetch(data.backend, query, data.origin).columns]
+    return len(set(found)) > 1
+
+
+def contributions_query(data: UnitRecords, of: Magnitude, groups: Sequence[Groups]) -> Any:
+    """The contributions as an Ibis expression; see `Engine.contributions`.
+
+    Records are summed by cell and contributor, and a window over each cell ranks the sums.
+    """
+    import ibis
+
+    table = _placed(_records(data, of, groups), groups)
+    by = [f"g{i}" for i in range(len(groups))]
+    sums = table.group_by(*by, HOLDING, CONTRIBUTOR).aggregate(
+        x=table[CONTRIBUTION].sum(), gross=table[CONTRIBUTION].abs().sum()
+    )
+    some = sums.filter(sums["x"].abs() > NEGLIGIBLE * sums["gross"])
+    cell = ibis.window(group_by=by)
+    order = [some["x"].abs().desc(), some[HOLDING], some[CONTRIBUTOR]]
+    ranked = some.mutate(
+        rank=ibis.row_number().over(group_by=by, order_by=order),
+        n=some["x"].count().over(cell),
+        s=some["x"].sum().over(cell),
+        a=some["x"].abs().sum().over(cell),
+    )
+    kept = ranked.filter(ranked["rank"] < of.largest)
+    return kept.select(*by, "rank", "x", HOLDING, CONTRIBUTOR, "n", "s", "a")
+
+
+def _records(data: UnitRecords, of: Magnitude, groups: Sequence[Groups]) -> Any:
+    """Variables, contributor, holding and amount of each record, under names of ours."""
+    import ibis
+
+    table = within_bounds(data.table, data)
+    amount = _numbers(table, of)
+    if data.weight is not None:
+        amount = amount * bounded_weights(table, data)[1]
+    contributor = table[of.contributor]
+    holding = ibis.null("int64") if of.holding is None else table[of.holding]
+    if of.holding is not None:
+        contributor = ibis.ifelse(holding.isnull(), contributor, ibis.null(contributor.type()))
+    return table.select(
+        **{f"v{i}": table[group.variable] for i, group in enumerate(groups)},
+        **{HOLDING: holding, CONTRIBUTOR: contributor, CONTRIBUTION: amount},
+    )
+
+
+def _placed(table: Any, groups: Sequence[Groups]) -> Any:
+    """The records that lie in some cell, with the number of their group for each variable."""
+    for i, group in enumerate(groups):
+        table = _joined(table, f"v{i}", f"g{i}", group)
+    return table
+
+
+def _joined(table: Any, variable: str, place: str, group: Groups) -> Any:
+    """The number of each record's group, through a small side table."""
+    import ibis
+    import pyarrow as pa
+
+    kind = table[variable].type().to_pyarrow()
+    given = np.asarray(group.values.is_valid()) & (group.number != OUTSIDE)
+    old, new = f"old_{variable}", f"new_{variable}"
+    values = group.values.filter(pa.array(given)).cast(kind)
+    side = ibis.memtable(pa.table({old: values, new: pa.array(group.number[given], pa.int64())}))
+    joined = table.left_join(side, table[variable] == side[old])
+    missing = ibis.null("int64") if group.missing == OUTSIDE else ibis.literal(group.missing)
+    number = ibis.ifelse(is_missing(joined[variable]), missing.cast("int64"), joined[new])
+    numbered = joined.mutate(**{place: number}).drop(old, new)
+    return numbered.filter(numbered[place].notnull())
+
+
+def value_facts_query(data: UnitRecords, of: Magnitude) -> Any:
+    """What `ValueFacts` holds, in one row."""
+    import ibis
+
+    table = within_bounds(data.table, data)
+    value = _numbers(table, of)
+    one, none = ibis.literal(1, "int64"), ibis.null("int64")
+    is_finite = (value >= -_LARGEST) & (value <= _LARGEST)
+    has_owner = table[of.contributor].notnull()
+    if of.holding is not None:
+        has_owner = has_owner | table[of.holding].notnull()
+    return table.aggregate(
+        records=table.count(),
+        finite=ibis.ifelse(is_finite, one, none).count(),
+        owned=ibis.ifelse(has_owner, one, none).count(),
+        lowest=ibis.ifelse(is_finite, value, ibis.null("float64")).min(),
+    )
+
+
+def value_facts(answer: Any) -> ValueFacts:
+    """The facts from the answer to `value_facts_query`."""
+    records, finite, owned, lowest = (column[0].as_py() for column in answer.columns)
+    return ValueFacts(records, finite, owned, 0.0 if lowest is None else float(lowest))
+
+
+def _numbers(table: Any, of: Magnitude) -> Any:
+    column = table[of.value]
+    require_numbers(column, "value")
+    return column if column.type().is_float64() else column.cast("float64")

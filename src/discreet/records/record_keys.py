@@ -1,0 +1,261 @@
+"""Record keys beside the records: a side table of ids and keys, made outside the engine."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from discreet.arrays import Whole
+from discreet.errors import DataError, KeysError, UnknownNameError
+from discreet.files import OWNER_ONLY, PARQUET, ending_of, written_whole
+from discreet.frames import fresh_name, to_arrow
+from discreet.randomness import system_integers
+from discreet.records.backend import border, fetch, table_of
+from discreet.records.connection import TABLE_MARK, attempt
+from discreet.tables.keys import KeyConvention
+from discreet.tables.truth import Keys
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+RECORD_KEY = "record_key"
+
+
+_HEADER = b"discreet.keys"
+
+
+KeysOf = Callable[[Any], Whole]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RecordKeys:
+    """Keys by id.
+
+    Attributes:
+      id: The column of ids, of the same name in the records and in the side table.
+      side: An Ibis table of two columns, the ids and `record_key`.
+    """
+
+    id: str
+    side: Any
+
+    def join(self, table: Any) -> tuple[Any, str]:
+        """The records with their keys, and the name of that column; null where there is no key."""
+        key = fresh_name(RECORD_KEY, table.columns)
+        other = fresh_name("id_of_key", [*table.columns, key])  # short: PostgreSQL cuts long names
+        ids = self.side[self.id]
+        if table[self.id].type().is_uuid() and ids.type().is_string():
+            ids = ids.cast("uuid")
+        side = self.side.select(ids.name(other), self.side[RECORD_KEY].name(key))
+        joined = table.left_join(side, table[self.id] == side[other])
+        return joined.drop(other), key
+
+
+@dataclass(frozen=True)
+class Header:
+    """What is known of keys in a side table.
+
+    Attributes:
+      convention: What the keys mean.
+      keys: Whether they stay the same in the next edition.
+      edition: The edition they were made for.
+    """
+
+    convention: KeyConvention | None = None
+    keys: Keys = "given"
+    edition: str | None = None
+
+    def check_edition(self, edition: str) -> None:
+        """Refuse keys that were made for another edition of the records alone."""
+        if self.keys == "redrawn" and self.edition != edition:
+            raise KeysError(
+                f"the keys were made for edition {self.edition!r}, but the records are edition "
+                f"{edition!r}. Make keys for this edition, or name the records' edition."
+            )
+
+    def as_metadata(self) -> dict[bytes, bytes]:
+        """The header as a Parquet file stores it."""
+        rule = self.convention
+        known = {"side": "confidential", "keys": self.keys, "edition": self.edition}
+        shown = None if rule is None else [rule.name, rule.modulus, rule.edge]
+        return {_HEADER: json.dumps({**known, "convention": shown}).encode()}
+
+    @classmethod
+    def from_json(cls, stored: bytes) -> Header:
+        """The header that was stored."""
+        known = json.loads(stored)
+        rule = known["convention"] and KeyConvention(*known["convention"])
+        return cls(rule, known.get("keys", "given"), known.get("edition"))
+
+
+def distinct_ids(backend: Any, table: Any, name: str, origin: str) -> pa.ChunkedArray:
+    """The ids of all records, none missing and none twice."""
+    import pyarrow.compute as pc
+
+    ids = fetch(backend, table.select(table[name]), origin).column(0)
+    if ids.null_count:
+        raise _missing(name, ids.null_count)
+    repeated = len(ids) - pc.count_distinct(ids).as_py()
+    if repeated:
+        raise _duplicates(name, repeated, "the records")
+    return ids
+
+
+def _missing(name: str, missing: int) -> DataError:
+    return DataError(
+        f"id column {name!r} has {missing:,} missing values; every record needs an id."
+    )
+
+
+def _duplicates(name: str, repeated: int, where: str) -> DataError:
+    return DataError(
+        f"id column {name!r} of {where} has {repeated:,} duplicates; records are told apart by "
+        "their id, so each may occur once."
+    )
+
+
+def side_table(name: str, ids: pa.ChunkedArray, keys: Whole) -> pa.Table:
+    """Ids and keys side by side."""
+    import pyarrow as pa
+
+    return pa.table({name: ids, RECORD_KEY: pa.array(keys)})
+
+
+def lent(backend: Any, name: str, side: pa.Table) -> RecordKeys:
+    """Keys held by this program and lent to the engine as a table."""
+    return RecordKeys(name, attempt(lambda: border(backend).lend(side), "the keys"))
+
+
+def stored(
+    backend: Any, table: Any, name: str, target: str, keys_of: KeysOf, origin: str
+) -> RecordKeys:
+    """Keys made here, batch by batch, and stored in a new table of the engine.
+
+    Args:
+      backend: The engine that holds the records.
+      table: The records.
+      name: Their column of ids.
+      target: The new table.
+      keys_of: Gives each of some ids its key.
+      origin: What the records came from.
+    """
+    way = border(backend)
+    if attempt(lambda: way.has(target), origin):
+        raise KeysError(
+            f"{origin} has a table {target!r} beside it already. Keys are made once: use them with "
+            f"keys='{TABLE_MARK}{target}', or store them under another name."
+        )
+    _check_once(backend, table, name, origin, is_complete=True)
+    import ibis
+
+    side = table.select(table[name], **{RECORD_KEY: ibis.null("int64")})
+
+    def keyed(ids: Any) -> pa.Table:
+        return side_table(name, ids, keys_of(ids))
+
+    return RecordKeys(name, attempt(lambda: way.store_keys(target, side, keyed), origin))
+
+
+def random_keys(n: int, rule: KeyConvention) -> Whole:
+    """Uniform keys of a convention, from 64 bits of the operating system's source each."""
+    words = system_integers(2 * n).astype(np.uint64)
+    mixed = (words[:n] << np.uint64(32)) | words[n:]
+    return (mixed % np.uint64(rule.modulus)).astype(np.int64)
+
+
+def write(path: str | Path, side: pa.Table, header: Header) -> Path:
+    """A side table in a Parquet file that only its owner can read."""
+    import pyarrow.parquet as pq
+
+    ending_of(path, PARQUET)
+    content = side.replace_schema_metadata(header.as_metadata())
+    with written_whole(path, OWNER_ONLY) as temporary:
+        pq.write_table(content, temporary, compression="zstd")
+    return Path(path)
+
+
+def read(backend: Any, source: Any, name: str | None) -> tuple[RecordKeys, Header]:
+    """A side table from a file, the records' database or a frame, checked; and its header.
+
+    Args:
+      backend: The engine that holds the records.
+      source: Two columns: ids, and keys under the name `record_key`. A Parquet file, `"::table"`
+        for a table beside the records, a frame, or an Ibis table.
+      name: The column of ids; by default the one beside the keys.
+    """
+    side, header = _opened(backend, source)
+    name = name or next(c for c in side.columns if c != RECORD_KEY)
+    for column in (name, RECORD_KEY):
+        if column not in side.columns:
+            raise UnknownNameError("column of the side table of keys", column, side.columns)
+    _check_once(backend, side, name, "the side table of keys")
+    return RecordKeys(name, side), header
+
+
+def check_match(backend: Any, table: Any, keys: RecordKeys, origin: str) -> None:
+    """The records' ids have the side table's type, and none occurs twice."""
+    if keys.id not in table.columns:
+        raise UnknownNameError("id column", keys.id, table.columns)
+    here, there = table[keys.id].type(), keys.side[keys.id].type()
+    if _is_text(here) != _is_text(there):
+        raise KeysError(
+            f"id {keys.id!r} holds {here} in the records but {there} in the side table of keys."
+        )
+    _check_once(backend, table, keys.id, origin)
+
+
+def _is_text(kind: Any) -> bool:
+    return bool(kind.is_string() or kind.is_uuid())
+
+
+def _check_once(
+    backend: Any, table: Any, name: str, where: str, *, is_complete: bool = False
+) -> None:
+    """No id occurs twice, as the engine counts them; and none is missing if all must be there."""
+    by_id = table.group_by(id=table[name]).aggregate(times=lambda t: t.count())
+    some = by_id.id.notnull()
+    counts = by_id.aggregate(
+        missing=by_id.times.sum(where=~some),
+        records=by_id.times.sum(where=some),
+        ids=by_id.id.count(),
+    )
+    found = fetch(backend, counts, where)
+    missing, records, ids = (int(column[0].as_py() or 0) for column in found.columns)
+    if is_complete and missing:
+        raise _missing(name, missing)
+    if records != ids:
+        raise _duplicates(name, records - ids, where)
+
+
+def _opened(backend: Any, source: Any) -> tuple[Any, Header]:
+    import ibis
+
+    if isinstance(source, ibis.expr.types.Table):
+        return source, Header()
+    if not isinstance(source, (str, Path)):
+        return border(backend).lend(to_arrow(source)), Header()
+    if str(source).startswith(TABLE_MARK):
+        name = str(source).removeprefix(TABLE_MARK)
+        return table_of(backend, name, "the records' database")[0], Header()
+    header = header_of(Path(source))
+    if backend.name == "duckdb":
+        return attempt(lambda: backend.read_parquet(str(source)), str(source)), header
+    import pyarrow.parquet as pq
+
+    return border(backend).lend(pq.read_table(source)), header
+
+
+def header_of(path: Path) -> Header:
+    """What is known of the keys in a file, as noted when they were written."""
+    import pyarrow.parquet as pq
+
+    if not path.is_file():
+        raise DataError(f"there is no file {path}.")
+    metadata = attempt(lambda: pq.read_schema(path).metadata or {}, str(path))
+    return Header.from_json(metadata[_HEADER]) if _HEADER in metadata else Header()

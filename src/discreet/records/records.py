@@ -1,0 +1,288 @@
+"""Records with roles: a query on an engine, and what its columns mean."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+from discreet.errors import DataError, KeysError, ParameterError, UnknownNameError
+from discreet.records.code_list import Outside
+from discreet.records.expressions import KeyCheck, sketch_of
+from discreet.records.recode import Rules
+from discreet.records.record_keys import RecordKeys
+from discreet.records.secret import Secret
+from discreet.tables.assembly import Hierarchies, HierarchiesLike, as_hierarchies
+from discreet.tables.keys import CONVENTIONS, KeyConvention
+from discreet.tables.keys import convention as key_convention
+from discreet.tables.truth import Bounds, DataSet
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class UnitRecords:
+    """**Confidential.** Records where they lie, and the roles of their columns.
+
+    What floors pass to each other; users hold `Microdata`, which adds the verbs. Nothing is read
+    until a table is asked for, and then the engine that holds the records groups them; the records
+    themselves never leave it. The methods return a new object and leave this one as it is.
+
+    Attributes:
+      table: The records as an Ibis table expression, recodes included.
+      backend: The Ibis back end that answers queries.
+      origin: What the records came from, for people.
+      weight: Column of survey weights.
+      key: Column of record keys.
+      id: Column that identifies a record.
+      convention: What record keys mean.
+      hierarchies: Code lists and hierarchies by variable; labels come with them.
+      outside: What happens to records outside the code list of a variable, where it says so.
+      structural_zeros: Combinations that cannot occur, as {variable: codes}.
+      record_keys: Record keys in a side table, joined by id.
+      secret: Gives cells without records a key, and noise its randomness.
+      data_set: The records' name and edition, how their keys are made, and what bounds one unit.
+      ledger: Where the custodian enters what is released.
+      opened: The records before any recode; what the ledger compares with other editions.
+      key_check: Looks at keys that were given.
+      notes: What was done to the records when they were opened.
+    """
+
+    table: Any
+    backend: Any
+    origin: str = "the records"
+    weight: str | None = None
+    key: str | None = None
+    id: str | None = None
+    convention: KeyConvention = CONVENTIONS["discreet"]
+    hierarchies: Hierarchies = field(default_factory=dict)
+    outside: Mapping[str, Outside] = field(default_factory=dict)
+    structural_zeros: Rules = ()
+    record_keys: RecordKeys | None = None
+    secret: Secret | None = None
+    data_set: DataSet = field(default_factory=DataSet)
+    ledger: Any = None
+    opened: Any = None
+    key_check: KeyCheck = field(default_factory=KeyCheck)
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        check_spelling(self.columns)
+        if self.opened is None:
+            object.__setattr__(self, "opened", self.table)
+        for name in (self.weight, self.key, self.id, self.person, *self.hierarchies):
+            if name is not None and name not in self.columns:
+                raise UnknownNameError("column", name, self.columns)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of all columns."""
+        return tuple(self.table.columns)
+
+    @property
+    def person(self) -> str | None:
+        """Column that identifies the unit of protection, when it is not the record."""
+        return self.data_set.bounds.person
+
+    @property
+    def dimensions(self) -> tuple[str, ...]:
+        """Columns that can be tabulated: those that are neither weight, key, id nor person."""
+        roles = (self.weight, self.key, self.id, self.person)
+        return tuple(c for c in self.columns if c not in roles)
+
+    @property
+    def has_keys(self) -> bool:
+        """Whether the records have keys."""
+        return self.key is not None or self.record_keys is not None
+
+    def keyed(self) -> tuple[Any, str | None]:
+        """The records as a query, with the name of their key column if they have keys."""
+        if self.record_keys is None:
+            return self.table, self.key
+        return self.record_keys.join(self.table)
+
+    def check_keys(self) -> None:
+        """Refuse keys that came with the records and are predictable."""
+        if self.has_keys and self.data_set.keys == "given":
+            self.key_check(self)
+
+    def with_roles(
+        self,
+        *,
+        weight: str | None = None,
+        weight_bound: float | None = None,
+        person: str | None = None,
+        max_records: int | None = None,
+        key: str | None = None,
+        id: str | None = None,
+        convention: str | KeyConvention | None = None,
+    ) -> Self:
+        """Columns in their roles, and bounds; what is left out stays as it is.
+
+        Bounds are public figures that are chosen without a look at the records. The engine applies
+        them to every table: they limit what one unit can change, which private methods rely on.
+
+        Args:
+          weight: Column of survey weights, none negative.
+          weight_bound: Largest weight of a record; larger weights are cut to it.
+          person: Column that identifies the unit of protection, when units have several records.
+          max_records: Records of one person that are counted at most, those with the lowest ids;
+            one unless said otherwise.
+          key: Column of record keys: whole numbers, or fractions in [0, 1).
+          id: Column that identifies a record.
+          convention: What the keys mean: `"discreet"`, `"ptable"`, `"ons-256"`, ….
+        """
+        self._check_id(id)
+        given = {"weight": weight, "key": key, "id": id}
+        changes: dict[str, Any] = {role: c for role, c in given.items() if c is not None}
+        bounds = changed_bounds(self.data_set.bounds, weight_bound, person, max_records)
+        check_bounds(bounds, weight or self.weight, id or self.id)
+        changes["data_set"] = replace(self.data_set, bounds=bounds)
+        if key is not None or convention is not None:
+            changes["key_check"] = KeyCheck()
+        if key is not None:
+            changes["data_set"] = replace(changes["data_set"], keys="given")
+            changes["record_keys"] = None
+        if convention is not None:
+            changes["convention"] = key_convention(convention)
+        return replace(self, **changes)
+
+    def named(self, name: str, edition: str = "1") -> Self:
+        """The records under the name and edition that releases and the ledger know them by.
+
+        Args:
+          name: The name of the data set, the same in all its editions.
+          edition: Changes whenever the records do.
+        """
+        data_set = replace(self.data_set, name=name, edition=edition)
+        if data_set.keys == "redrawn" and edition != self.data_set.edition:
+            raise KeysError(
+                f"the record keys were made for edition {self.data_set.edition!r}; name edition "
+                f"{edition!r} first and make the keys then, `people.named(…).with_keys(…)`."
+            )
+        return replace(self, data_set=data_set)._registered()
+
+    def with_ledger(self, ledger: Any) -> Self:
+        """The records with the custodian's ledger, in which their edition is entered.
+
+        The records as they were opened are compared with those that were entered before; the
+        engine summarises them in one query.
+
+        Args:
+          ledger: A `Ledger`.
+
+        Raises:
+          LedgerError: The edition was entered with other records or keys, or is too near to an
+            earlier one.
+        """
+        return replace(self, ledger=ledger)._registered()
+
+    def _check_id(self, id: str | None) -> None:
+        """A ledger knows the records by their ids, so these are named before it is attached."""
+        if self.ledger is not None and id not in (None, self.id):
+            raise ParameterError(
+                f"the ledger was given the records without {id!r} as their id. Name the id first: "
+                f"`dc.open(…, id={id!r}, ledger=…)`."
+            )
+
+    def _registered(self) -> Self:
+        """The same records, known to their ledger if they have one."""
+        if self.ledger is not None:
+            mark = None if self.secret is None else self.secret.mark
+            self.ledger.register_edition(self.data_set, sketch_of(self), mark)
+        return self
+
+    def with_hierarchies(
+        self, hierarchies: HierarchiesLike | None = None, /, **by_name: Any
+    ) -> Self:
+        """Hierarchies or code lists for some variables: `Hierarchy` objects or files.
+
+        What an earlier code list said about records outside it holds no longer, but records that it
+        dropped stay dropped.
+        """
+        given = as_hierarchies({**(hierarchies or {}), **by_name})
+        outside = {name: rule for name, rule in self.outside.items() if name not in given}
+        return replace(self, hierarchies={**self.hierarchies, **given}, outside=outside)
+
+    def with_structural_zeros(self, rules: Iterable[Mapping[str, Any]]) -> Self:
+        """Declare combinations that cannot occur: `{"age": ["0-14"], "marital": ["married"]}`."""
+        several = tuple(rules)
+        for name in (name for rule in several for name in rule):
+            if name not in self.columns:
+                raise UnknownNameError("column", name, self.columns)
+        return replace(self, structural_zeros=(*self.structural_zeros, *several))
+
+    def __repr__(self) -> str:
+        return text_of(self)
+
+
+def check_spelling(columns: Sequence[str]) -> None:
+    """Some engines take names that differ by case for one; a wrong column must not be read."""
+    seen: dict[str, str] = {}
+    for name in columns:
+        other = seen.setdefault(name.casefold(), name)
+        if other is not name:
+            raise DataError(
+                f"columns {other!r} and {name!r} differ by upper and lower case only; rename one."
+            )
+
+
+def changed_bounds(
+    bounds: Bounds, weight: float | None, person: str | None, max_records: int | None
+) -> Bounds:
+    """Bounds with what is given; what is left out stays as it is."""
+    given = {"weight": weight, "person": person, "max_records": max_records}
+    changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    return replace(bounds, **changes)
+
+
+def check_bounds(bounds: Bounds, weight: str | None, id: str | None) -> None:
+    """Refuse bounds that mean nothing for records with these columns of weights and ids."""
+    if bounds.weight is not None and not 0 < bounds.weight < math.inf:
+        raise ParameterError(f"weight_bound must be a number above 0, got {bounds.weight!r}.")
+    if bounds.weight is not None and weight is None:
+        raise ParameterError("weight_bound= needs weights: name their column with weight=.")
+    if not isinstance(bounds.max_records, int) or bounds.max_records < 1:
+        raise ParameterError(
+            f"max_records must be a whole number of at least 1, got {bounds.max_records!r}."
+        )
+    if bounds.person is None:
+        if bounds.max_records > 1:
+            raise ParameterError("max_records= needs persons: name their column with person=.")
+    elif id is None or id == bounds.person:
+        raise ParameterError(
+            "person= needs ids that tell the records of one person apart, so that the same ones "
+            "are counted every time: name another column with id=."
+        )
+
+
+def text_of(data: UnitRecords) -> str:
+    """The columns of some records, with types and roles."""
+    lines = [f"Microdata (confidential): {data.origin}"]
+    lines.append(f"  data set {data.data_set.name!r}, edition {data.data_set.edition!r}")
+    width = max(map(len, data.columns), default=0)
+    for name, kind in data.table.schema().items():
+        type_name = str(kind.copy(nullable=True))
+        lines.append(f"  {name:<{width}}  {type_name:<9} {_role(data, name)}".rstrip())
+    if data.record_keys is not None:
+        lines.append(f"  record keys in a side table, by {data.record_keys.id}")
+    if data.has_keys:
+        lines.append(f"  keys: {data.data_set.keys}, convention {data.convention.name}")
+    if data.structural_zeros:
+        lines.append(f"  {len(data.structural_zeros)} rules on structural zeros")
+    lines += [f"  note: {note}" for note in data.notes]
+    return "\n".join(lines)
+
+
+def _role(data: UnitRecords, name: str) -> str:
+    bounds = data.data_set.bounds
+    most = "" if bounds.weight is None else f", at most {bounds.weight:g}"
+    roles = {
+        data.id: "id",
+        data.key: "record key",
+        data.weight: f"weight{most}",
+        data.person: f"person, at most {bounds.max_records} records",
+    }
+    if name in roles:
+        return roles[name]
+    trees = data.hierarchies.get(name, ())
+    return "; ".join(f"{len(t.leaves)} codes in {t.depth} levels" for t in trees)

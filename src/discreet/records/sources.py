@@ -1,0 +1,295 @@
+"""Where records are: files, databases, clusters and frames, each opened in its way."""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from discreet import registry
+from discreet.design.hierarchy import Hierarchy
+from discreet.errors import DataError, KeysError, ParameterError
+from discreet.files import OWNER_ONLY, PARQUET, ending_of, written_whole
+from discreet.frames import fresh_name, to_arrow, without_values
+from discreet.records import connection as urls
+from discreet.records import spark
+from discreet.records.backend import border, duckdb, fetch, table_of
+from discreet.records.code_list import CodeLists
+from discreet.records.connection import attempt
+from discreet.records.expressions import sketch_of
+from discreet.records.record_keys import RECORD_KEY, Header, header_of, random_keys
+from discreet.records.records import UnitRecords, check_spelling
+from discreet.records.secret import Secret
+from discreet.records.text_file import TextForm, read_text
+from discreet.tables.assembly import Hierarchies, HierarchiesLike, frame_hierarchies
+from discreet.tables.keys import KeyConvention
+from discreet.tables.truth import UNNAMED, DataSet
+
+TEXT = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt")
+
+
+DATABASE = (".duckdb", ".ddb", ".db")
+
+
+class Found(NamedTuple):
+    """Records, the back end that holds them, a name for people, and what was done on the way."""
+
+    records: Any
+    backend: Any
+    origin: str
+    notes: tuple[str, ...] = ()
+
+
+def has_decimals(trees: Sequence[Hierarchy]) -> bool:
+    """Whether a code list tells `47.0` from `47`."""
+    return any(leaf.endswith((".0", ",0")) for tree in trees for leaf in tree.leaves)
+
+
+def keyed_source(
+    found: Found, path: str | Path, others: Any, rule: KeyConvention
+) -> tuple[Found, str | None, KeyConvention]:
+    """A copy of the records with keys, the name of their column, and what they mean."""
+    if others is not None:
+        raise ParameterError("random_keys= draws keys, but the records have some: key= or keys=.")
+    raw = UnitRecords(found.records, found.backend, found.origin, convention=rule)
+    copy = with_keys_in_copy(raw, path)
+    return found._replace(records=copy.table, backend=copy.backend), copy.key, copy.convention
+
+
+def name_of(source: Any, origin: str) -> str:
+    """A name for the data set: that of the table or file."""
+    _, mark, table = origin.rpartition(urls.TABLE_MARK)
+    if mark:
+        return table
+    if _is_ibis(source):
+        return _table_name(source)
+    if not isinstance(source, (str, Path)) or glob.has_magic(str(source)):
+        return UNNAMED
+    file = Path(source).name
+    ending = next((e for e in (*PARQUET, *TEXT) if file.lower().endswith(e)), "")
+    return file[: len(file) - len(ending)] or UNNAMED
+
+
+def _table_name(table: Any) -> str:
+    import ibis.expr.operations as ops
+
+    source = table.op()
+    return str(source.name) if isinstance(source, ops.DatabaseTable) else UNNAMED
+
+
+def code_lists_of(codes: str | Path | CodeLists, others: HierarchiesLike) -> CodeLists:
+    """Code lists, of other variables than those that have a hierarchy."""
+    lists = codes if isinstance(codes, CodeLists) else CodeLists.read(codes)
+    for name in lists.hierarchies:
+        if name in others:
+            raise ParameterError(
+                f"variable {name!r} has a code list and a hierarchy. Name the hierarchy's file in "
+                'the code list, hierarchy = "file", or remove one of the two.'
+            )
+    return lists
+
+
+def find_source(source: Any, table: str | None, form: TextForm) -> Found:
+    """The records, wherever they are."""
+    if isinstance(source, (str, Path)):
+        return _named(str(source), table, form)
+    _check_plain(form)
+    if _is_session(source) or _is_spark_frame(source):
+        return _spark(source, table)
+    if table is not None:
+        raise ParameterError("table= goes with a database: a DuckDB file, PostgreSQL or Spark.")
+    if _is_ibis(source):
+        backend = source.get_backend()
+        exact = attempt(lambda: border(backend).exact(source), "the Ibis table")
+        return Found(exact, backend, "the Ibis table")
+    return _frame(source)
+
+
+def _check_plain(form: TextForm) -> None:
+    if not form.is_plain:
+        raise ParameterError("encoding= and decimal= go with a CSV file.")
+
+
+def declared_categories(source: Any) -> Hierarchies:
+    """The code lists that a frame declares."""
+    is_elsewhere = isinstance(source, (str, Path)) or _is_of_spark(source) or _is_ibis(source)
+    return {} if is_elsewhere else frame_hierarchies(source)
+
+
+def _named(source: str, table: str | None, form: TextForm) -> Found:
+    """A file, or a server with an address."""
+    place, named = urls.split_table(source)
+    scheme = urls.scheme_of(place)
+    if scheme is None or scheme not in registry.names("connection"):
+        return _file(place, urls.one_table(named, table), form)
+    _check_plain(form)
+    backend, origin, inside = registry.load("connection", scheme)(place)
+    return _table(backend, urls.one_table(named, inside, table), origin)
+
+
+def _table(backend: Any, name: str | None, origin: str) -> Found:
+    records, name = table_of(backend, name, origin)
+    return Found(records, backend, f"{origin}{urls.TABLE_MARK}{name}")
+
+
+def _spark(source: Any, table: str | None) -> Found:
+    """A session with a table, or a frame."""
+    if _is_session(source):
+        return _table(spark.backend_of(source), table, "the Spark session")
+    if table is not None:
+        raise ParameterError("table= goes with a Spark session, not with a frame.")
+    return Found(*spark.view_of(source), "a Spark frame")
+
+
+def _is_session(source: Any) -> bool:
+    return _is_of_spark(source) and hasattr(source, "createDataFrame")
+
+
+def _is_spark_frame(source: Any) -> bool:
+    return _is_of_spark(source) and hasattr(source, "createOrReplaceTempView")
+
+
+def _is_of_spark(source: Any) -> bool:
+    return type(source).__module__.startswith("pyspark.sql.")
+
+
+def _is_ibis(source: Any) -> bool:
+    if not type(source).__module__.startswith("ibis."):
+        return False
+    import ibis
+
+    return isinstance(source, ibis.expr.types.Table)
+
+
+def _frame(source: Any) -> Found:
+    import ibis
+    import pyarrow as pa
+
+    try:
+        arrow = to_arrow(source)
+    except (TypeError, pa.ArrowException) as error:
+        raise DataError(f"the frame could not be read: {without_values(error)}") from None
+    check_spelling(arrow.column_names)
+    backend, records = duckdb(), ibis.memtable(arrow)
+    fetch(backend, records.limit(0), "the frame")
+    return Found(records, backend, "a frame")
+
+
+def _file(path: str, table: str | None, form: TextForm) -> Found:
+    backend = duckdb()
+    if table is None and path.lower().endswith(TEXT):
+        records, notes = attempt(lambda: read_text(backend, _existing(path), form), path)
+        return Found(records, backend, path, notes)
+    _check_plain(form)
+    if table is not None or path.lower().endswith(DATABASE):
+        return _database(path, table)
+    if path.lower().endswith(PARQUET) or Path(path).is_dir():
+        return Found(attempt(lambda: backend.read_parquet(_existing(path)), path), backend, path)
+    raise ParameterError(
+        f"cannot tell what {path!r} is. Give a file that ends in .parquet, .csv or .duckdb, "
+        "a folder of Parquet files, an address (postgresql://…, spark://…), a frame, or an "
+        "Ibis table."
+    )
+
+
+def _existing(path: str) -> str:
+    """The path as the engine reads it: names taken literally, folders as all their files."""
+    if Path(path).is_dir():
+        return f"{glob.escape(path)}/**/*.parquet"
+    if Path(path).is_file():
+        return glob.escape(path)
+    if not glob.glob(path, recursive=True):
+        raise DataError(f"there is no file {path}.")
+    return path
+
+
+def _database(path: str, table: str | None) -> Found:
+    if not Path(path).is_file():
+        raise DataError(f"there is no file {path}.")
+    return _table(attempt(lambda: duckdb(path), path), table, path)
+
+
+def records_of_frame(frame: Any, data_set: DataSet, secret: Secret | None) -> UnitRecords:
+    """The records of a frame under a name, without weights, keys or ids."""
+    found = find_source(frame, None, TextForm([], [], None, "."))
+    return UnitRecords(
+        found.records,
+        found.backend,
+        found.origin,
+        hierarchies=declared_categories(frame),
+        secret=secret,
+        data_set=DataSet(data_set.name, data_set.edition),
+        notes=found.notes,
+    )
+
+
+_BATCH = 500_000
+
+
+def with_keys_in_copy(data: UnitRecords, path: str | Path) -> UnitRecords:
+    """The records of a file with keys drawn once, in a copy that only its owner can read.
+
+    Nothing tells records without ids apart but their place, which another export changes. So keys
+    are not numbered by place: each record is written together with its key.
+
+    Args:
+      data: The records, as they were opened.
+      path: A Parquet file. When it exists, its records and keys are used, and they must be the
+        same records.
+    """
+    if data.backend.name != "duckdb":
+        raise ParameterError(
+            "records of a database get random keys by their ids: name the column with id=, or give "
+            "the records a column of keys and name it with key=."
+        )
+    ending_of(path, PARQUET)
+    is_there = Path(path).exists()
+    if not is_there:
+        _write(data, path)
+    backend = duckdb()
+    table = attempt(lambda: backend.read_parquet(str(path)), str(path))
+    rule = header_of(Path(path)).convention or data.convention
+    copy = UnitRecords(table, backend, data.origin, key=table.columns[-1], convention=rule)
+    if is_there:
+        _check_same(data, copy, path)
+    return copy
+
+
+def _write(data: UnitRecords, path: str | Path) -> None:
+    """Each record with a key from the operating system."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    name, rule = fresh_name(RECORD_KEY, data.columns), data.convention
+    batches = attempt(
+        lambda: data.backend.to_pyarrow_batches(data.table, chunk_size=_BATCH), data.origin
+    )
+    known = batches.schema.append(pa.field(name, pa.int64()))
+    schema = known.with_metadata(Header(rule).as_metadata())
+    with (
+        written_whole(path, OWNER_ONLY) as temporary,
+        pq.ParquetWriter(temporary, schema, compression="zstd") as writer,
+    ):
+        for batch in _each(batches, data.origin):
+            keys = pa.array(random_keys(len(batch), rule))
+            columns = [*batch.columns, keys]
+            writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=schema))
+
+
+def _each(batches: Any, origin: str) -> Any:
+    while (batch := attempt(lambda: next(batches, None), origin)) is not None:
+        yield batch
+
+
+def _check_same(data: UnitRecords, copy: UnitRecords, path: str | Path) -> None:
+    """Refuse a copy of other records; both are sketched by their engines."""
+    same_columns = set(copy.columns) - {copy.key} == set(data.columns)
+    if same_columns and np.array_equal(sketch_of(data).rows, sketch_of(copy).rows):
+        return
+    raise KeysError(
+        f"{path} holds other records than {data.origin}, or they were opened with other options. "
+        "Records that changed are a new edition: draw its keys into a new file."
+    )

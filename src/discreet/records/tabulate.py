@@ -1,0 +1,265 @@
+"""Records to a table."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from discreet import registry
+from discreet.arrays import Array, Whole
+from discreet.design.formula import Margins, Term, parse
+from discreet.design.product import ProductDesign
+from discreet.design.support import LARGEST_DENSE, Support, check_support
+from discreet.errors import DesignError, UnknownNameError
+from discreet.progress import notice, report
+from discreet.records.cells import Reader, contributions_of
+from discreet.records.engine import Engine
+from discreet.tables.assembly import CodedCells, Hierarchies, build_table, variables_of
+from discreet.tables.keys import KeyConvention
+from discreet.tables.magnitude import Magnitude
+from discreet.tables.truth import CellValues, TrueTable
+
+if TYPE_CHECKING:
+    from discreet.records.records import UnitRecords
+
+
+def tabulate(
+    data: UnitRecords,
+    margins: Margins,
+    *,
+    hierarchies: Hierarchies | None = None,
+    support: Support = "all",
+    structural_zeros: Sequence[Mapping[str, Any]] | None = None,
+    engine: str | Engine | None = None,
+    of: Magnitude | None = None,
+) -> TrueTable:
+    """A table of the records; see `Microdata.tabulate`."""
+    check_support(support, ("all", "occurring"))
+    for name in hierarchies or {}:
+        if name not in data.dimensions:
+            raise UnknownNameError("variable", name, data.dimensions)
+    data, terms = data.with_hierarchies(hierarchies), parse(margins)
+    variables = variables_of(terms, data.dimensions, data.hierarchies)
+    given = data.structural_zeros if structural_zeros is None else structural_zeros
+    rules = [rule for rule in given if set(rule) <= set(variables)]
+    needs_inner = support == "occurring" or bool(structural_zeros)
+    reader = Reader(_engine(engine), data)
+    is_announced = _announced(reader, terms, tuple(variables), support)
+    groupings = _read(reader, terms, tuple(variables), needs_inner)
+    if not is_announced:
+        _announced(reader, terms, tuple(variables), support)
+    if len(groupings) == 1 and (needs_inner or _holds_inner(reader, terms, tuple(variables))):
+        table = build_table(groupings[0], terms, data.convention, support, rules)
+    else:
+        table = margins_table(groupings, terms, data.convention)
+    if of is not None:
+        table = replace(table, contributions=contributions_of(reader, table, of))
+    return replace(table, data_set=data.data_set, secret=data.secret, ledger=data.ledger)
+
+
+def _engine(engine: str | Engine | None) -> Engine:
+    if isinstance(engine, str) or engine is None:
+        built: Engine = registry.build("engine", engine or "ibis")
+        return built
+    return engine
+
+
+def _announced(reader: Reader, terms: list[Term], variables: Variables, support: Support) -> bool:
+    """Announce or refuse a large table; not yet while some variable's codes are unknown."""
+    trees = reader.data.hierarchies
+    sizes = {v: len(t[0].leaves) for v, t in trees.items() if v in variables} | _sizes(reader)
+    if support == "occurring" or not sizes.keys() >= set(variables):
+        return support == "occurring"
+    sets, data = _sets(reader, terms), reader.data
+    inner = crossing(variables, sizes) if holds_inner(variables, sets, sizes) else 0
+    values = 1 + data.has_keys + 2 * (data.weight is not None)
+    Size(inner, sum(crossing(s, sizes) for s in sets), values).announce()
+    return True
+
+
+def _read(
+    reader: Reader, terms: list[Term], variables: Variables, needs_inner: bool
+) -> list[CodedCells]:
+    """One grouping by all variables, or one for each largest margin."""
+    sets = _sets(reader, terms)
+    if needs_inner or len(sets) == 1 or _asks_once(reader, variables, sets):
+        return [reader.read(variables)]
+    found = []
+    for done, some in enumerate(sets):
+        report("tabulate", done / len(sets))
+        found.append(reader.read(some))
+    report("tabulate", 1.0)
+    return found
+
+
+def _holds_inner(reader: Reader, terms: list[Term], variables: Variables) -> bool:
+    return holds_inner(variables, _sets(reader, terms), _sizes(reader))
+
+
+def _sets(reader: Reader, terms: list[Term]) -> list[Variables]:
+    columns, trees = reader.data.dimensions, reader.data.hierarchies
+    return largest_sets([tuple(variables_of([term], columns, trees)) for term in terms])
+
+
+def _sizes(reader: Reader) -> dict[str, int]:
+    return {name: len(axis) for name, axis in reader.axes.items()}
+
+
+def _asks_once(reader: Reader, variables: Variables, sets: Sequence[Variables]) -> bool:
+    """Whether grouping by all variables gives few enough cells.
+
+    There are no more than records. When those are many and a variable has no code list, its codes
+    are read first.
+    """
+    trees = reader.data.hierarchies
+    bare = Reader(reader.engine, without_sums(reader.data), reader.axes)
+    records = int(bare.read(()).values.count[0])
+    if records <= HELD:
+        return True
+    for name in variables:
+        if name not in trees:
+            bare.read((name,))
+    sizes = {v: len(t[0].leaves) for v, t in trees.items() if v in variables}
+    return holds_inner(variables, sets, {**sizes, **_sizes(reader)})
+
+
+def without_sums(data: UnitRecords) -> UnitRecords:
+    """The records without weights and keys, for questions that need none."""
+    return replace(data, weight=None, key=None, record_keys=None)
+
+
+HELD = 8_000_000
+"""Inner cells that are read and held whatever is published."""
+
+
+_AFFORDABLE = 8  # the crossing may be this many times larger than the margins that are asked for
+
+
+ANNOUNCED = 20_000_000
+"""Cells of a table from which on its memory is announced."""
+
+
+REFUSED = LARGEST_DENSE
+"""Cells beyond which a table is refused."""
+
+
+Variables = tuple[str, ...]
+
+
+def largest_sets(sets: Sequence[Variables]) -> list[Variables]:
+    """The sets of variables that lie in no other, each once."""
+    unique = list({frozenset(s): s for s in sets}.values())
+    return [s for s in unique if not any(set(s) < set(other) for other in unique)]
+
+
+def crossing(variables: Variables, sizes: Mapping[str, int]) -> int:
+    """Number of combinations of categories."""
+    return math.prod(sizes[v] for v in variables)
+
+
+def holds_inner(variables: Variables, sets: Sequence[Variables], sizes: Mapping[str, int]) -> bool:
+    """Whether the full crossing of the variables is worth holding.
+
+    It is when it has at most `HELD` cells, or at most eight times the cells of the largest margins
+    asked for, and in any case at most `LARGEST_DENSE`.
+    """
+    inner = crossing(variables, sizes)
+    asked = sum(crossing(s, sizes) for s in sets)
+    return inner <= LARGEST_DENSE and (inner <= HELD or inner <= _AFFORDABLE * asked)
+
+
+@dataclass(frozen=True)
+class Size:
+    """How large a table becomes, counted on the leaves of its variables.
+
+    Attributes:
+      inner: Inner cells that are held.
+      published: Cells of the largest margins.
+      values: Kinds of value for each cell: counts, keys, weights and their squares.
+    """
+
+    inner: int
+    published: int
+    values: int
+
+    @property
+    def memory(self) -> int:
+        """Bytes that the table takes while it is made: inner values are held twice for a moment."""
+        return 8 * self.values * (2 * self.inner + self.published)
+
+    def announce(self) -> None:
+        """Say what a large table takes before it is built; refuse one that cannot be held."""
+        most, gigabytes, there = max(self.inner, self.published), self.memory / 1e9, _memory()
+        if most > REFUSED:
+            reason = f"more than the {REFUSED:,} that are held in memory"
+        elif self.memory > there:
+            reason = f"about {gigabytes:.1f} GB of memory; this machine has {there / 1e9:.1f} GB"
+        elif most >= ANNOUNCED:
+            notice(f"the table has {most:,} cells and takes about {gigabytes:.1f} GB of memory.")
+            return
+        else:
+            return
+        raise DesignError(
+            f"the table would have {most:,} cells, {reason}. Publish fewer variables in one "
+            "margin, recode some to coarser codes, or count with support='occurring'."
+        )
+
+
+def _memory() -> float:
+    """Bytes of memory of this machine, as far as it tells."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):
+        return math.inf
+
+
+Placed = tuple[CodedCells, Whole]
+
+
+def margins_table(
+    groupings: Sequence[CodedCells], terms: list[Term], rule: KeyConvention
+) -> TrueTable:
+    """A table without inner cells, from groupings that between them have all margins.
+
+    Blocks that no other refines are filled from the smallest grouping that has their variables;
+    the others are summed from them.
+    """
+    axes = {axis.name: axis for coded in groupings for axis in coded.axes}
+    design = ProductDesign(tuple(axes.values()), terms)
+    if design.n_published > LARGEST_DENSE:
+        raise DesignError(
+            f"{design.n_published:,} published cells are more than the {LARGEST_DENSE:,} that are "
+            "held in memory. Publish fewer margins, or use support='occurring'."
+        )
+    placed = [_placed(design, k, groupings) for k in design.root_blocks]
+    first = groupings[0].values
+    optional = [
+        None if getattr(first, part) is None else _filled(design, placed, part)
+        for part in ("weight", "weight_squared", "key")
+    ]
+    values = CellValues(_filled(design, placed, "count"), *optional)
+    return TrueTable(design, values.mapped(lambda array: array, rule), None, rule)
+
+
+def _placed(design: ProductDesign, k: int, groupings: Sequence[CodedCells]) -> Placed:
+    """The smallest grouping that has a block's variables, and where its cells lie in the block."""
+    levels = zip(design.axes, design.blocks[k].levels, strict=True)
+    needed = {axis.name for axis, level in levels if level is not None}
+    fits = [coded for coded in groupings if needed <= {axis.name for axis in coded.axes}]
+    coded = min(fits, key=lambda c: len(c.values.count))
+    leaves = {axis.name: leaf for axis, leaf in zip(coded.axes, coded.leaves, strict=True)}
+    return coded, design.places(k, leaves, len(coded.values.count))
+
+
+def _filled(design: ProductDesign, placed: Sequence[Placed], part: str) -> Array:
+    """One kind of value for all published cells."""
+    z = np.zeros(design.n_published, dtype=getattr(placed[0][0].values, part).dtype)
+    for coded, where in placed:
+        inside = where >= 0
+        np.add.at(z, where[inside], getattr(coded.values, part)[inside])
+    return design.complete(z)

@@ -1,0 +1,256 @@
+"""Primary rules for magnitudes: who could estimate another's contribution too closely."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from discreet.arrays import Mask, Real, Whole
+from discreet.design.codes import canonical
+from discreet.errors import ParameterError
+from discreet.noise.checks import is_number, positive, whole
+from discreet.tables.magnitude import NOBODY, CellContributions, Contributions
+from discreet.tables.truth import TrueTable
+
+Needs = tuple[Real, Real]
+"""How far below and above its value the interval of each cell must reach."""
+
+
+_ROUNDING = 1e-9  # shares of a cell's total that differ by less are equal
+
+
+@dataclass(frozen=True)
+class _MagnitudeRule(ABC):
+    """A rule that asks for an amount of doubt; a cell that needs some is sensitive.
+
+    `told` is what a release says of it: percentages are left out, because with them a cell that is
+    known to be sensitive bounds its largest contribution.
+    """
+
+    @property
+    def units(self) -> tuple[str, ...]:
+        """Rules on contributions judge magnitudes only."""
+        return ("value",)
+
+    def primaries(self, table: TrueTable) -> Mask:
+        """Which published cells are sensitive."""
+        given = table.require_contributions()
+        lack = self.lack(given)
+        return np.asarray(lack > _ROUNDING * given.published.absolute)
+
+    def needs(self, table: TrueTable) -> Needs:
+        """How far the interval of each sensitive cell must reach below and above its value.
+
+        No further below than to zero, where no value is negative.
+        """
+        given = table.require_contributions()
+        lack = np.where(self.primaries(table), self.lack(given), 0.0)
+        return lack if given.may_be_negative else np.minimum(lack, given.sum), lack
+
+    @abstractmethod
+    def lack(self, given: Contributions) -> Real:
+        """What the total of each published cell lacks to be safe; not positive where it is."""
+
+
+@dataclass(frozen=True)
+class Dominance(_MagnitudeRule):
+    """The (n, k) rule: the n largest contributors of a cell may not have more than k percent of it.
+
+    The interval of a sensitive cell must reach as far as a total in which they have just k percent,
+    `100/k` times their sum, and as far below.
+
+    Attributes:
+      n: Number of contributors.
+      k: Percentage of the cell's total.
+      waivers: Identifiers of contributors who agree to be shown. A cell is not sensitive when all
+        its n largest contributors do.
+    """
+
+    n: int = 1
+    k: float = 80.0
+    waivers: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        whole("n", self.n, 1)
+        _percentage("k", self.k)
+        object.__setattr__(self, "waivers", _identifiers(self.waivers))
+
+    @property
+    def name(self) -> str:
+        """The rule in a word."""
+        return f"dominance({self.n}, {self.k:g})"
+
+    @property
+    def why(self) -> str:
+        """Why a cell is sensitive."""
+        who = "the largest contributor has" if self.n == 1 else f"{self.n} contributors have"
+        return f"{who} more than {self.k:g} % of the total"
+
+    @property
+    def told(self) -> tuple[str, str]:
+        """Name and reason without the percentage."""
+        return "dominance", "few contributors have most of the total"
+
+    def lack(self, given: Contributions) -> Real:
+        """What the total lacks so that the n largest have k percent of it."""
+        cells = _with_places(given, self.n, self.name)
+        top = cells.largest[:, : self.n].sum(axis=1)
+        lack = 100.0 / self.k * top - cells.absolute
+        agreed = _agreed(given, self.waivers)[:, : self.n]
+        absent = np.arange(self.n) >= cells.count[:, None]
+        return np.where((agreed | absent).all(axis=1), 0.0, lack)
+
+
+@dataclass(frozen=True)
+class PQ(_MagnitudeRule):
+    """The p/q rule: nobody may estimate another's contribution to within p percent.
+
+    Everybody is taken to know the contributions of others to within q percent beforehand. A cell is
+    sensitive when what is left without its two largest contributors is less than p/q of the
+    largest: the second could then estimate the first too closely. The interval of a sensitive cell
+    must reach by the difference above and below its total.
+
+    Attributes:
+      p: Percentage within which nobody may be estimated.
+      q: Percentage within which everybody is known beforehand, at least p.
+      waivers: Identifiers of contributors who agree to be shown. They need no protection, but can
+        estimate others.
+    """
+
+    p: float = 10.0
+    q: float = 100.0
+    waivers: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        _percentage("p", self.p)
+        _percentage("q", self.q)
+        if self.p > self.q:
+            raise ParameterError(
+                f"p must not exceed q, got p={self.p:g} and q={self.q:g}: others are known to "
+                "within q percent beforehand, so they cannot be protected any better."
+            )
+        object.__setattr__(self, "waivers", _identifiers(self.waivers))
+
+    @property
+    def name(self) -> str:
+        """The rule in a word."""
+        return f"p/q({self.p:g}, {self.q:g})"
+
+    @property
+    def why(self) -> str:
+        """Why a cell is sensitive."""
+        return (
+            f"a contributor could be estimated to within {self.p:g} % by another who knows the "
+            f"rest to within {self.q:g} %"
+        )
+
+    @property
+    def told(self) -> tuple[str, str]:
+        """Name and reason without percentages."""
+        return self.name.partition("(")[0], "a contributor could be estimated closely by another"
+
+    def lack(self, given: Contributions) -> Real:
+        """What the rest lacks to hide the largest contributor who needs protection."""
+        cells = _with_places(given, 2, self.name)
+        protected = _first(~_agreed(given, self.waivers) & (cells.largest > 0))
+        rows = np.arange(len(cells))
+        attacker = np.where(protected == 0, 1, 0)
+        target = np.where(protected < 0, 0.0, cells.largest[rows, protected])
+        rest = cells.absolute - cells.largest[rows, protected] - cells.largest[rows, attacker]
+        rest[cells.count <= 2] = 0.0
+        return np.where(protected < 0, 0.0, self.p / self.q * target - rest)
+
+
+@dataclass(frozen=True)
+class PPercent(PQ):
+    """The p% rule: nobody may estimate another's contribution to within p percent.
+
+    A cell is sensitive when what is left without its two largest contributors is less than p
+    percent of the largest. It is the p/q rule with q = 100: nothing is known of the others but that
+    they contribute no negative amount.
+    """
+
+    q: float = field(default=100.0, init=False, repr=False)
+
+    @property
+    def name(self) -> str:
+        """The rule in a word."""
+        return f"p%({self.p:g})"
+
+    @property
+    def why(self) -> str:
+        """Why a cell is sensitive."""
+        return f"a contributor could be estimated to within {self.p:g} % by another"
+
+
+@dataclass(frozen=True)
+class FewContributors(_MagnitudeRule):
+    """A cell is sensitive when it has fewer contributors than asked for, but some.
+
+    Attributes:
+      n: The smallest number of contributors that is safe.
+      range: Percentage of its value that the interval of a sensitive cell must reach below and
+        above.
+    """
+
+    n: int = 3
+    range: float = 10.0
+
+    def __post_init__(self) -> None:
+        whole("n", self.n, 2)
+        positive("range", self.range)
+
+    @property
+    def name(self) -> str:
+        """The rule in a word."""
+        return f"few-contributors({self.n})"
+
+    @property
+    def why(self) -> str:
+        """Why a cell is sensitive."""
+        return f"fewer than {self.n} contributors"
+
+    def lack(self, given: Contributions) -> Real:
+        """A share of the value of cells with too few contributors."""
+        cells = given.published
+        few = (cells.count > 0) & (cells.count < self.n)
+        return np.where(few, self.range / 100.0 * cells.absolute, 0.0)
+
+
+def _with_places(given: Contributions, n: int, rule: str) -> CellContributions:
+    """The contributions to the published cells, if enough of the largest were kept."""
+    kept = given.largest.shape[1]
+    if kept < n:
+        raise ParameterError(
+            f"rule {rule} looks at the {n} largest contributions, but only {kept} were kept. "
+            f"Tabulate with largest={n}."
+        )
+    return given.published
+
+
+def _agreed(given: Contributions, waivers: Sequence[str]) -> Mask:
+    """Cells × places: whether the contributor agrees to be shown."""
+    if not waivers:
+        return np.zeros(given.owner.shape, dtype=bool)
+    return np.asarray(np.isin(given.owner, given.places_of(waivers)) & (given.owner != NOBODY))
+
+
+def _first(which: Mask) -> Whole:
+    """The first place of each row that is true, -1 where none is."""
+    return np.where(which.any(axis=1), which.argmax(axis=1), -1)
+
+
+def _identifiers(waivers: Any) -> tuple[str, ...]:
+    several = [waivers] if isinstance(waivers, str) else waivers
+    if isinstance(several, Mapping) or not isinstance(several, Collection):
+        raise ParameterError(f"waivers is a list of contributors' identifiers, got {waivers!r}.")
+    return tuple(canonical(one) for one in several)
+
+
+def _percentage(name: str, value: float) -> None:
+    if not is_number(value) or not 0 < value <= 100:
+        raise ParameterError(f"{name} must be a percentage above 0 and at most 100, got {value!r}.")

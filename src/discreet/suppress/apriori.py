@@ -1,0 +1,265 @@
+"""What is known or said of single cells: a-priori lists, earlier releases, codes for partners."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from discreet.arrays import Mask, Real
+from discreet.design.base import Cell, Design
+from discreet.errors import DataError, DesignError, ParameterError, UnknownNameError
+from discreet.files import OWNER_ONLY, written_whole
+from discreet.noise.checks import positive
+from discreet.rules.counts import Needs, Rule, Threshold
+from discreet.rules.magnitudes import PQ, Dominance, FewContributors
+from discreet.suppress.argus import APriori, AprioriCells, read_apriori
+from discreet.suppress.pattern import Pattern, published_values
+from discreet.suppress.suppress import Suppress
+from discreet.tables.protected import CellStatus, Protected
+from discreet.tables.show import frame_of
+from discreet.tables.truth import TrueTable
+
+
+@dataclass(frozen=True)
+class Listed:
+    """Cells that a file calls sensitive, such as those of a respondent who asked for protection.
+
+    Attributes:
+      apriori: The file.
+      range: Percentage of its value that the interval of a listed cell must reach below and above,
+        where the file does not say.
+    """
+
+    apriori: APriori
+    range: float = 10.0
+
+    def __post_init__(self) -> None:
+        positive("range", self.range)
+
+    @property
+    def name(self) -> str:
+        """The rule in a word."""
+        return "listed"
+
+    @property
+    def why(self) -> str:
+        """Why a cell is sensitive."""
+        return "listed as sensitive"
+
+    def primaries(self, table: TrueTable) -> Mask:
+        """The cells that the file calls unsafe."""
+        return self.apriori.cells(table.design).unsafe
+
+    def needs(self, table: TrueTable) -> Needs:
+        """What the file asks for, or a share of the value."""
+        said = self.apriori.cells(table.design)
+        share = self.range / 100.0 * np.abs(published_values(table))
+        usual = np.where(said.unsafe, share, 0.0)
+        return _or_said(usual, said.lower, said.unsafe), _or_said(usual, said.upper, said.unsafe)
+
+
+@dataclass(frozen=True)
+class Exempt:
+    """A rule with exceptions: cells that it never calls sensitive.
+
+    Attributes:
+      rule: The rule.
+      codes: Codes by variable, such as those for missing values; cells with one of them are exempt.
+      apriori: A file; the cells that it calls safe or not to be suppressed are exempt, and its
+        protection levels hold instead of the rule's.
+    """
+
+    rule: Rule
+    codes: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    apriori: APriori | None = None
+
+    @property
+    def name(self) -> str:
+        """The rule in a word."""
+        return self.rule.name
+
+    @property
+    def why(self) -> str:
+        """Why a cell is sensitive."""
+        return self.rule.why
+
+    def primaries(self, table: TrueTable) -> Mask:
+        """The rule's cells without those that are exempt."""
+        exempt = self._has_code(table)
+        if self.apriori is not None:
+            said = self.apriori.cells(table.design)
+            exempt = exempt | said.safe | said.protected
+        return self.rule.primaries(table) & ~exempt
+
+    def needs(self, table: TrueTable) -> Needs:
+        """What the rule asks for, or the file where it says."""
+        found, (lower, upper) = self.primaries(table), self.rule.needs(table)
+        lower, upper = np.where(found, lower, 0.0), np.where(found, upper, 0.0)
+        if self.apriori is None:
+            return lower, upper
+        said = self.apriori.cells(table.design)
+        return _or_said(lower, said.lower, found), _or_said(upper, said.upper, found)
+
+    def _has_code(self, table: TrueTable) -> Mask:
+        names = [axis.name for axis in table.design.axes]
+        columns = table.design.published_codes()
+        found = np.zeros(table.design.n_published, dtype=bool)
+        for name, codes in self.codes.items():
+            if name not in names:
+                raise UnknownNameError("variable", name, names)
+            index, known = columns[names.index(name)]
+            several = [codes] if isinstance(codes, str) else [*codes]
+            found |= np.isin(np.array(known, dtype=object)[index], several)
+        return found
+
+
+def with_apriori(
+    table: TrueTable, rules: Sequence[Rule] | Rule, apriori: APriori | str | Path
+) -> dict[str, Any]:
+    """Arguments of `Suppress` that follow an a-priori file.
+
+    Unsafe cells are sensitive, safe ones are not, cells not to be suppressed are frozen, and costs
+    become factors on the cells' values.
+
+    Args:
+      table: The table; codes of the file stand in the order of its variables.
+      rules: The rules that hold beside the file.
+      apriori: The file, or what was read from it.
+    """
+    read = apriori if isinstance(apriori, APriori) else read_apriori(apriori)
+    names = tuple(axis.name for axis in table.design.axes)
+    known = replace(read, variables=read.variables or names)
+    said = known.cells(table.design)
+    several = list(rules) if isinstance(rules, Sequence) else [rules]
+    wrapped: list[Rule] = [Exempt(rule, apriori=known) for rule in several]
+    if said.unsafe.any():
+        wrapped.append(Listed(known))
+    cells = [table.design.cell(int(k)) for k in np.flatnonzero(said.protected)]
+    return {"rules": wrapped, "frozen": cells, "priorities": _factors(table, said)}
+
+
+def _factors(table: TrueTable, said: AprioriCells) -> list[tuple[dict[str, str], float]]:
+    """What the costs of the file are of the cells' values; empty cells have no value to compare."""
+    for k in np.flatnonzero(said.cost == 0):
+        raise DataError(
+            f"the a-priori file gives cell {table.design.cell(int(k))} a cost of 0, and costs must "
+            "be positive. Give a small cost to a cell that is rather suppressed than others."
+        )
+    values = np.abs(published_values(table)).astype(np.float64)
+    priced = np.flatnonzero((said.cost > 0) & (values > 0))
+    return [(table.design.cell(int(k)), float(said.cost[k] / values[k])) for k in priced]
+
+
+def _or_said(usual: Real, said: Real, where: Mask) -> Real:
+    """What a file says of some cells, and what is usual elsewhere."""
+    return np.where(where & np.isfinite(said), said, usual)
+
+
+_Name = frozenset[tuple[str, str]]
+
+
+def consistent(method: Suppress, table: TrueTable, earlier: Protected) -> Suppress:
+    """The method for a table that has cells in common with an earlier release of the same records.
+
+    Cells that were shown are shown again, even if the rules call them sensitive now; cells that
+    were suppressed stay suppressed. The intervals of the others are proven with all of them known.
+
+    Args:
+      method: How the table is to be suppressed.
+      table: The new table; it has all cells that the earlier release shows.
+      earlier: What was published, by suppression.
+    """
+    if not isinstance(earlier, Protected):
+        raise ParameterError(f"an earlier release was expected, got {type(earlier).__name__}.")
+    here = _cells(table.design)
+    status = np.zeros(len(earlier.z), np.int8) if earlier.status is None else earlier.status
+    was_shown = status == CellStatus.published
+    before = _cells(earlier.design)
+    shown = {name for (name, _), is_shown in zip(before, was_shown, strict=True) if is_shown}
+    hidden = {name for name, _ in before} - shown
+    for name in shown - {name for name, _ in here}:
+        codes = ", ".join(f"{variable}={code}" for variable, code in sorted(name)) or "the total"
+        raise DesignError(
+            f"the earlier release shows cell {codes}, which this table does not have. Tabulate the "
+            "margins of both together, so that what is known of them counts."
+        )
+    sensitive = method.primary(table).primary
+    again = [(cell, bool(sensitive[k])) for k, (name, cell) in enumerate(here) if name in shown]
+    return replace(
+        method,
+        forced=(*method.forced, *(cell for cell, is_sensitive in again if is_sensitive)),
+        frozen=(*method.frozen, *(cell for cell, is_sensitive in again if not is_sensitive)),
+        forbidden=(*method.forbidden, *(cell for name, cell in here if name in hidden)),
+    )
+
+
+def _cells(design: Design) -> list[tuple[_Name, Cell]]:
+    """All published cells by their codes, totals left out."""
+    cells = (design.cell(k) for k in range(design.n_published))
+    return [(frozenset((str(v), str(c)) for v, c in cell.items()), cell) for cell in cells]
+
+
+FREE, CONFIDENTIAL, SECONDARY = "F", "C", "D"
+"""Codes of `CL_CONF_STATUS`: free, confidential, hidden by the sender to protect others."""
+
+
+SMALL_COUNT, BY_ONE, BY_TWO, CONCENTRATION = "A", "O", "T", "M"
+"""Why a cell is confidential: few units, dominance by one or two, another concentration."""
+
+
+def confidentiality(rule: Rule) -> str:
+    """The code of `CL_CONF_STATUS` for cells that a rule calls sensitive."""
+    inside = getattr(rule, "rule", rule)
+    if isinstance(inside, (Threshold, FewContributors)):
+        return SMALL_COUNT
+    if isinstance(inside, Dominance):
+        return {1: BY_ONE, 2: BY_TWO}.get(inside.n, CONCENTRATION)
+    return CONCENTRATION if isinstance(inside, PQ) else CONFIDENTIAL
+
+
+def write_transmission(
+    pattern: Pattern, path: str | Path, *, rules: Sequence[Rule] = (), dataflow: str
+) -> Path:
+    """Write all true values as SDMX-CSV that only its owner can read.
+
+    `CONF_STATUS` says of each cell whether it is free (`F`), hidden to protect others (`D`) or
+    sensitive, and why: few units (`A`), dominance by one (`O`) or two (`T`), another measure of
+    concentration (`M`), or another reason (`C`). The file is for partners who are entitled to
+    confidential data, such as Eurostat, and never for publication.
+
+    Args:
+      pattern: The cells and their states.
+      path: The file, with the ending `.csv`.
+      rules: The rules that made the pattern; without them all sensitive cells have `C`.
+      dataflow: The data flow, e.g. `"EXAMPLE:TURNOVER(1.0)"`.
+    """
+    import pyarrow as pa
+    import pyarrow.csv
+
+    if Path(path).suffix.lower() != ".csv":
+        raise ParameterError(f"a transmission is a .csv file, got {str(path)!r}.")
+    cells = frame_of(
+        pattern.design,
+        {
+            "OBS_VALUE": pattern.z,
+            "OBS_STATUS": np.full(len(pattern.z), "A"),
+            "CONF_STATUS": _codes(pattern, rules),
+        },
+    )
+    flow = pa.array([dataflow] * len(cells), pa.string())
+    with written_whole(path, OWNER_ONLY) as temporary:
+        pyarrow.csv.write_csv(cells.add_column(0, "DATAFLOW", flow), temporary)
+    return Path(path)
+
+
+def _codes(pattern: Pattern, rules: Sequence[Rule]) -> Any:
+    code_of = {rule.why: confidentiality(rule) for rule in reversed(rules)}
+    codes = np.full(len(pattern.z), FREE, dtype=object)
+    codes[pattern.secondary] = SECONDARY
+    for k in np.flatnonzero(pattern.primary).tolist():
+        codes[k] = code_of.get(pattern.reasons.get(k, ""), CONFIDENTIAL)
+    return codes

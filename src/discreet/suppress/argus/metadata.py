@@ -1,0 +1,350 @@
+"""τ-ARGUS metadata, `.rda`: the columns of a file of records or of a finished table.
+
+See the τ-ARGUS manual (Hundepool et al.). The file has nothing to do with R's `.rda`.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from discreet.design.formats.files import read_text
+from discreet.design.hierarchy import Hierarchy
+from discreet.errors import DataError, UnknownNameError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+Options = Mapping[str, tuple[str, ...]]
+"""Words in angle brackets, with what follows each."""
+
+
+_TOKEN = re.compile(r'"([^"]*)"|<([^<>"]*)>|([^\s"<>]+)')
+
+
+_FILE_OPTIONS = ("SEPARATOR", "SAFE", "UNSAFE", "PROTECT")
+
+
+_BARE = {"DECIMALS", "DISTANCE", "HIERLEVELS"}  # what follows these are numbers, not texts
+
+
+STATUS = {"SAFE": "S", "UNSAFE": "U", "PROTECT": "P"}
+"""How the status of a cell is written unless the metadata say otherwise."""
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A column of a file.
+
+    Attributes:
+      name: Its name.
+      start: Place of its first character, from 1, in a file of fixed width.
+      width: Number of its characters in such a file.
+      missing: Codes for missing values.
+      options: Words in angle brackets, with what follows each.
+    """
+
+    name: str
+    start: int | None = None
+    width: int | None = None
+    missing: tuple[str, ...] = ()
+    options: Options = field(default_factory=dict)
+
+    def has(self, option: str) -> bool:
+        """Whether a word is there."""
+        return option in self.options
+
+    @property
+    def is_dimension(self) -> bool:
+        """Whether tables can be spanned by it."""
+        return self.has("RECODEABLE") or self.has("RECODABLE")
+
+    @property
+    def total(self) -> str:
+        """Code of the total."""
+        return (self.options.get("TOTCODE") or ("Total",))[0]
+
+    @property
+    def is_number(self) -> bool:
+        """Whether it holds numbers."""
+        numbers = ("NUMERIC", "FREQUENCY", "SHADOW", "COSTVAR", "MAXSCORE", "LOWERPL", "UPPERPL")
+        return any(self.has(option) for option in (*numbers, "WEIGHT"))
+
+    def hierarchy(self, folder: Path, codes: Iterable[object] = ()) -> Hierarchy | None:
+        """The hierarchy that is named, or that the digits of the codes form; none for flat codes.
+
+        Args:
+          folder: Where the files lie.
+          codes: The codes that occur, for a hierarchy of digits.
+        """
+        if self.has("HIERCODELIST"):
+            leading = (self.options.get("HIERLEADSTRING") or ("@",))[0]
+            path = folder / self.options["HIERCODELIST"][0]
+            return Hierarchy.from_hrc(path, root=self.total, leading=leading)
+        if self.has("HIERLEVELS"):
+            return Hierarchy.from_digits(codes, " ".join(self.options["HIERLEVELS"]), self.total)
+        return None
+
+
+@dataclass(frozen=True)
+class Metadata:
+    """The columns of a file and how they are written.
+
+    Attributes:
+      variables: The columns, in the file's order.
+      separator: What stands between values; `None` in a file of fixed width.
+      statuses: How the status of a cell is written: `SAFE`, `UNSAFE` and `PROTECT`.
+    """
+
+    variables: tuple[Variable, ...]
+    separator: str | None = None
+    statuses: Mapping[str, str] = field(default_factory=lambda: dict(STATUS))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns."""
+        return tuple(variable.name for variable in self.variables)
+
+    @property
+    def dimensions(self) -> tuple[Variable, ...]:
+        """The columns that span tables."""
+        return tuple(variable for variable in self.variables if variable.is_dimension)
+
+    def variable(self, name: str) -> Variable:
+        """A column by its name."""
+        for variable in self.variables:
+            if variable.name == name:
+                return variable
+        raise UnknownNameError("column of the metadata", name, self.names)
+
+    def with_option(self, option: str) -> tuple[Variable, ...]:
+        """The columns that have a word."""
+        return tuple(variable for variable in self.variables if variable.has(option))
+
+    @property
+    def text(self) -> str:
+        """The text of an `.rda` file."""
+        lines = [] if self.separator is None else [f'<SEPARATOR> "{self.separator}"']
+        lines += [f'<{k}> "{v}"' for k, v in self.statuses.items() if STATUS.get(k) != v]
+        for variable in self.variables:
+            lines += _written(variable)
+        return "".join(f"{line}\n" for line in lines)
+
+    def write(self, path: str | Path) -> Path:
+        """Write the `.rda` file."""
+        target = Path(path)
+        target.write_text(self.text, encoding="utf-8", newline="\n")
+        return target
+
+
+def read_metadata(source: str | Path) -> Metadata:
+    """The columns that an `.rda` file describes.
+
+    Args:
+      source: The file, or its text when it is a string with a line break.
+
+    Raises:
+      DataError: A line cannot be read; the message has its number.
+    """
+    is_text = isinstance(source, str) and "\n" in source
+    text = str(source) if is_text else read_text(Path(source))
+    about: dict[str, tuple[str, ...]] = {}
+    variables: list[Variable] = []
+    options: dict[str, tuple[str, ...]] = about
+    for number, line in enumerate(text.splitlines(), start=1):
+        if not line.strip():
+            continue
+        if line.lstrip().startswith("<"):
+            _add(options, _options(line, number), number, is_first=not variables)
+            continue
+        options = {}
+        variables.append(_variable(line, number, options))
+    if not variables:
+        raise DataError("the metadata name no column; a line such as 'region' was expected.")
+    separator = about.get("SEPARATOR", (None,))[0]
+    statuses = {key: about.get(key, (usual,))[0] for key, usual in STATUS.items()}
+    found = Metadata(tuple(variables), separator, statuses)
+    _check(found)
+    return found
+
+
+def _add(options: dict[str, tuple[str, ...]], more: Options, number: int, is_first: bool) -> None:
+    for key, values in more.items():
+        if is_first and key not in _FILE_OPTIONS:
+            raise DataError(
+                f"line {number}: <{key}> stands before the first column; it belongs under one."
+            )
+        if key in options:
+            raise DataError(f"line {number}: <{key}> is said twice.")
+        options[key] = values
+
+
+def _options(line: str, number: int) -> dict[str, tuple[str, ...]]:
+    found: dict[str, tuple[str, ...]] = {}
+    key = ""
+    for kind, text in _tokens(line, number):
+        if kind == "option":
+            key = text.strip().upper()
+            found[key] = ()
+        else:
+            found[key] = (*found[key], text)
+    for needed in (*_FILE_OPTIONS, "TOTCODE", "HIERCODELIST", "HIERLEADSTRING"):
+        if found.get(needed) == ():
+            raise DataError(f'line {number}: <{needed}> needs a value, e.g. <{needed}> "…".')
+    return found
+
+
+def _variable(line: str, number: int, options: Options) -> Variable:
+    tokens = _tokens(line, number)
+    kind, name = next(tokens)
+    rest = list(tokens)
+    if any(kind == "option" for kind, _ in rest):
+        raise DataError(f"line {number}: words in angle brackets stand on lines of their own.")
+    texts = [text for _, text in rest]
+    numbers = [text for kind, text in rest[:2] if kind == "word" and text.isdigit()]
+    if len(numbers) == 2:
+        return Variable(name, int(texts[0]), int(texts[1]), tuple(texts[2:]), options)
+    return Variable(name, missing=tuple(texts), options=options)
+
+
+def _tokens(line: str, number: int) -> Iterator[tuple[str, str]]:
+    """Texts in quotation marks, words in angle brackets, and other words."""
+    place = 0
+    for match in _TOKEN.finditer(line):
+        if line[place : match.start()].strip():
+            break
+        place = match.end()
+        quoted, option, word = match.groups()
+        yield (
+            ("option", option)
+            if option is not None
+            else (("text", quoted) if quoted is not None else ("word", word))
+        )
+    if line[place:].strip():
+        raise DataError(
+            f"line {number}: {line[place:].strip()!r} cannot be read; a quotation mark or an angle "
+            "bracket is not closed."
+        )
+
+
+def _check(metadata: Metadata) -> None:
+    names = metadata.names
+    for name in names:
+        if names.count(name) > 1:
+            raise DataError(f"the metadata name column {name!r} twice.")
+    if metadata.separator is None:
+        for variable in metadata.variables:
+            if variable.start is None:
+                raise DataError(
+                    f"column {variable.name!r} has no place and width, and there is no separator. "
+                    'Add <SEPARATOR> ";" for values between signs.'
+                )
+
+
+def _written(variable: Variable) -> list[str]:
+    place = [] if variable.start is None else [str(variable.start), str(variable.width)]
+    missing = [f'"{code}"' for code in variable.missing]
+    lines = [" ".join([variable.name, *place, *missing])]
+    for key, values in variable.options.items():
+        texts = values if key in _BARE else [f'"{value}"' for value in values]
+        lines.append(" ".join([f"   <{key}>", *texts]))
+    return lines
+
+
+Row = tuple[int, list[str]]
+"""A row with the number of its line."""
+
+
+def read_rows(path: str | Path, metadata: Metadata, *, decimal: str = ".") -> pa.Table:
+    """The rows of a table or of records, codes as text and numbers as numbers.
+
+    Codes that stand for missing values are null.
+
+    Args:
+      path: The file.
+      metadata: Its columns.
+      decimal: The decimal sign.
+
+    Raises:
+      DataError: A line cannot be read; the message has its number.
+    """
+    return numbered_rows(path, metadata, decimal)[1]
+
+
+def numbered_rows(
+    path: str | Path, metadata: Metadata, decimal: str, *, keeps_missing: bool = False
+) -> tuple[list[int], pa.Table]:
+    """The rows, and the number of each one's line; see `read_rows`.
+
+    Args:
+      path: The file.
+      metadata: Its columns.
+      decimal: The decimal sign.
+      keeps_missing: Whether codes that stand for missing values stay as they are.
+    """
+    import pyarrow as pa
+
+    rows = list(_rows(read_text(Path(path)), metadata))
+    columns = {
+        variable.name: _column(
+            replace(variable, missing=()) if keeps_missing else variable,
+            [(number, row[i]) for number, row in rows],
+            decimal,
+        )
+        for i, variable in enumerate(metadata.variables)
+    }
+    kinds = [(v.name, pa.float64() if v.is_number else pa.string()) for v in metadata.variables]
+    return [number for number, _ in rows], pa.table(columns, pa.schema(kinds))
+
+
+def _rows(text: str, metadata: Metadata) -> Iterator[Row]:
+    wanted = len(metadata.variables)
+    for number, line in enumerate(text.splitlines(), start=1):
+        if not line.strip():
+            continue
+        if metadata.separator is None:
+            yield number, [_part(line, variable, number) for variable in metadata.variables]
+            continue
+        values = next(csv.reader([line], delimiter=metadata.separator, skipinitialspace=True))
+        if len(values) != wanted:
+            raise DataError(
+                f"line {number} has {len(values)} values, but the metadata describe {wanted} "
+                f"columns separated by {metadata.separator!r}."
+            )
+        yield number, [value.strip() for value in values]
+
+
+def _part(line: str, variable: Variable, number: int) -> str:
+    start = (variable.start or 1) - 1
+    if len(line) < start:
+        raise DataError(
+            f"line {number} has {len(line)} characters, but column {variable.name!r} begins at "
+            f"{variable.start}."
+        )
+    return line[start : start + (variable.width or 0)].strip()
+
+
+def _column(
+    variable: Variable, values: Sequence[tuple[int, str]], decimal: str
+) -> list[str | None] | list[float | None]:
+    if not variable.is_number:
+        return [None if text in variable.missing else text for _, text in values]
+    return [
+        None if text in variable.missing or not text else _number(text, number, variable, decimal)
+        for number, text in values
+    ]
+
+
+def _number(text: str, number: int, variable: Variable, decimal: str) -> float:
+    try:
+        return float(text.replace(decimal, ".") if decimal != "." else text)
+    except ValueError:
+        raise DataError(
+            f"line {number}: {text!r} in column {variable.name!r} is not a number with decimal "
+            f"sign {decimal!r}."
+        ) from None

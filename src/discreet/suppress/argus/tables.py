@@ -1,0 +1,384 @@
+"""Finished tables of τ-ARGUS, read and written: `.tab` files with their metadata."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.arrays import Array, Mask, Real, Whole
+from discreet.design.axis import Axis
+from discreet.design.formula import Term
+from discreet.design.hierarchy import Hierarchy
+from discreet.design.product import ProductDesign
+from discreet.design.structured import StructuredDesign
+from discreet.errors import DataError, DesignError
+from discreet.files import OWNER_ONLY, written_whole
+from discreet.suppress.argus.metadata import Metadata, Variable, numbered_rows, read_metadata
+from discreet.tables.from_frames import published_axis, published_positions
+from discreet.tables.magnitude import NOBODY, CellContributions, Contributions
+from discreet.tables.truth import CellValues, TrueTable
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+SAFE, UNSAFE, PROTECTED, SECONDARY, EMPTY = "S", "U", "P", "M", "E"
+"""The status of a cell: safe, sensitive, not to be suppressed, suppressed for others, empty."""
+
+
+_NUMBERED = {
+    **dict.fromkeys(["1", "2"], SAFE),
+    **dict.fromkeys(["3", "4", "5", "6", "7", "8", "9"], UNSAFE),
+    "10": PROTECTED,
+    **dict.fromkeys(["11", "12"], SECONDARY),
+    **dict.fromkeys(["13", "14"], EMPTY),
+}
+
+
+SomeTable = TypeVar("SomeTable", bound=TrueTable)
+
+
+@dataclass(frozen=True, eq=False)
+class ArgusTable(Generic[SomeTable]):
+    """**Confidential.** A table of τ-ARGUS: true values and the status of every published cell.
+
+    Attributes:
+      table: The table; its contributions are the response, where the file has frequencies.
+      response: Name of the column that is published.
+      status: `S`, `U`, `P`, `M` or `E` for each published cell, `E` for those without a row.
+      lower: How far below its value a cell's interval must reach; `None` when not given.
+      upper: How far above its value it must reach.
+      cost: What it costs to suppress each cell; `None` when not given.
+      metadata: The file's columns.
+    """
+
+    table: SomeTable
+    response: str
+    status: NDArray[np.str_]
+    lower: Real | None
+    upper: Real | None
+    cost: Real | None
+    metadata: Metadata
+
+
+def read_table(
+    path: str | Path,
+    metadata: str | Path | Metadata,
+    *,
+    response: str | None = None,
+    folder: str | Path | None = None,
+    decimal: str = ".",
+) -> ArgusTable[TrueTable]:
+    """A finished table: every combination of codes and totals, empty where it has no row.
+
+    A response beside a column of frequencies is a magnitude, one without is a count.
+
+    Args:
+      path: The `.tab` file.
+      metadata: The `.rda` file, or what was read from it.
+      response: The column that is published; by default the first with numbers and no other role.
+      folder: Where the `.hrc` files lie, if not beside the metadata or the table.
+      decimal: The decimal sign.
+
+    Raises:
+      DataError: A line cannot be read or does not fit; the message has its number.
+    """
+    about = metadata if isinstance(metadata, Metadata) else read_metadata(metadata)
+    beside = Path(path if isinstance(metadata, Metadata) else metadata).parent
+    lines, rows = numbered_rows(path, about, decimal, keeps_missing=True)
+    rows = _with_totals(rows, about)
+    value = _response(about, response)
+    design = _design(about, rows, beside if folder is None else Path(folder))
+    where = published_positions(design, rows, lines)
+    _check_once(where, lines)
+
+    def placed(variable: Variable | None) -> Real | None:
+        return None if variable is None else _placed(rows, variable.name, where, design.n_published)
+
+    roles = {role: _only(about, role) for role in ("STATUS", "LOWERPL", "UPPERPL", "COSTVAR")}
+    return ArgusTable(
+        _table(about, value, design, placed),
+        value.name,
+        _statuses(about, rows, roles["STATUS"], where, lines, design.n_published),
+        placed(roles["LOWERPL"]),
+        placed(roles["UPPERPL"]),
+        placed(roles["COSTVAR"]),
+        about,
+    )
+
+
+def _response(about: Metadata, name: str | None) -> Variable:
+    if name is not None:
+        return about.variable(name)
+    roles = ("SHADOW", "COSTVAR", "LOWERPL", "UPPERPL", "MAXSCORE", "FREQUENCY", "WEIGHT")
+    plain = [v for v in about.with_option("NUMERIC") if not any(map(v.has, roles))]
+    found = plain or about.with_option("FREQUENCY")
+    if not found:
+        raise DataError("the metadata have no column of numbers to be published.")
+    return found[0]
+
+
+def _only(about: Metadata, role: str) -> Variable | None:
+    found = about.with_option(role)
+    if len(found) > 1:
+        raise DataError(f"the metadata have {len(found)} columns with <{role}>; one is possible.")
+    return found[0] if found else None
+
+
+def _design(about: Metadata, rows: pa.Table, folder: Path) -> ProductDesign:
+    if not about.dimensions:
+        raise DataError("the metadata have no <RECODEABLE> column, so no variable spans the table.")
+    axes = []
+    for variable in about.dimensions:
+        codes = rows.column(variable.name).unique().to_pylist()
+        below = [code for code in codes if code != variable.total]
+        tree = variable.hierarchy(folder, [c for c in below if c not in variable.missing])
+        trees = None if tree is None else [_with_missing(tree, variable, below)]
+        name, total = variable.name, variable.total
+        axes.append(published_axis(rows, name, trees, declared=True, total=total))
+    return ProductDesign(axes, all_margins([axis.name for axis in axes]))
+
+
+def _with_missing(tree: Hierarchy, variable: Variable, codes: Sequence[str]) -> Hierarchy:
+    """The hierarchy with codes for missing values right under the total, where they occur."""
+    more = [code for code in variable.missing if code in codes and code not in tree]
+    return replace(tree, parents={**tree.parents, **dict.fromkeys(more, tree.root)})
+
+
+def all_margins(names: Sequence[str]) -> list[Term]:
+    """Every crossing of some variables, the total among them: what a table of τ-ARGUS shows."""
+    sizes = range(len(names), -1, -1)
+    return [term for n in sizes for term in itertools.combinations(names, n)]
+
+
+def _with_totals(rows: pa.Table, about: Metadata) -> pa.Table:
+    """The rows with the code of the total where a code is left empty."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    for variable in about.dimensions:
+        codes = rows.column(variable.name)
+        shown = pc.if_else(pc.equal(codes, ""), pa.scalar(variable.total), codes)
+        rows = rows.set_column(rows.column_names.index(variable.name), variable.name, shown)
+    return rows
+
+
+def _check_once(where: Whole, lines: Sequence[int]) -> None:
+    _, first, times = np.unique(where, return_index=True, return_counts=True)
+    if (times > 1).any():
+        cell = int(where[first[times > 1]][0])
+        first_two = [lines[row] for row in np.flatnonzero(where == cell)[:2].tolist()]
+        raise DataError(f"lines {first_two[0]} and {first_two[1]} are of the same cell.")
+
+
+def _placed(rows: pa.Table, name: str, where: Whole, n: int) -> Real:
+    """Numbers in the places of their cells; cells without a row or a number have zero."""
+    out = np.zeros(n)
+    out[where] = rows.column(name).fill_null(0.0).to_numpy()
+    return out
+
+
+def _table(about: Metadata, value: Variable, design: ProductDesign, placed: Any) -> TrueTable:
+    frequency, sums = placed(_only(about, "FREQUENCY")), placed(value)
+    count = sums if frequency is None else frequency
+    if frequency is None and (count != np.rint(count)).any():
+        raise DataError(
+            f"column {value.name!r} holds numbers that are no counts, and no column has "
+            "<FREQUENCY>: the number of contributors of each cell is needed."
+        )
+    inner, values = design.inner_in_published(), CellValues(count)
+    table = TrueTable(design, values, CellValues(values.count[inner]))
+    if frequency is None or value.has("FREQUENCY"):
+        return table
+    largest = [placed(variable) for variable in about.with_option("MAXSCORE")]
+    given = _contributions(sums, values.count, largest)
+    return replace(table, contributions=Contributions(value.name, given, given.taken(inner)))
+
+
+def _contributions(sums: Real, count: Whole, largest: Sequence[Real]) -> CellContributions:
+    """Contributions whose owners are not known."""
+    sizes = np.stack(largest, axis=1) if largest else np.zeros((len(sums), 0))
+    owner = np.full(sizes.shape, NOBODY, dtype=np.int64)
+    return CellContributions(sums, np.abs(sums), count, np.abs(sizes), owner)
+
+
+def _statuses(
+    about: Metadata,
+    rows: pa.Table,
+    column: Variable | None,
+    where: Whole,
+    lines: Sequence[int],
+    n: int,
+) -> NDArray[np.str_]:
+    """The status of each published cell."""
+    status = np.full(n, EMPTY, dtype="<U1")
+    if column is None:
+        status[where] = SAFE
+        return status
+    known = {word: word for word in (SAFE, UNSAFE, PROTECTED, SECONDARY, EMPTY)} | _NUMBERED
+    said = about.statuses
+    known |= {said["SAFE"]: SAFE, said["UNSAFE"]: UNSAFE, said["PROTECT"]: PROTECTED}
+    texts = rows.column(column.name).to_pylist()
+    for line, text, place in zip(lines, texts, where.tolist(), strict=True):
+        if text not in known:
+            raise DataError(
+                f"line {line}: status {text!r} is not known. The metadata can say how statuses are "
+                'written, e.g. <UNSAFE> "U".'
+            )
+        status[place] = known[text]
+    return status
+
+
+Columns = dict[str, Array]
+
+
+def write_table(
+    table: TrueTable,
+    path: str | Path,
+    *,
+    separator: str = ";",
+    status: Array | None = None,
+    lower: Array | None = None,
+    upper: Array | None = None,
+    cost: Array | None = None,
+) -> dict[str, Path]:
+    """Write a table with true values for τ-ARGUS, files that only their owner can read.
+
+    Beside `table.tab` lie `table.rda` and, for each variable with a hierarchy, `table_name.hrc`.
+    Cells without records have no row.
+
+    Args:
+      table: A table of every crossing of its variables and totals.
+      path: The `.tab` file.
+      separator: What stands between values.
+      status: A letter for each published cell: `S` safe, `U` unsafe, `P` not to be suppressed.
+      lower: How far below its value each cell's interval must reach.
+      upper: How far above its value it must reach.
+      cost: What it costs to suppress each cell.
+
+    Returns:
+      The files that were written, by what they hold.
+    """
+    target, design = Path(path), table.design
+    design = design.structured("codes, so it cannot be written")
+    _check_crossing(design)
+    given = {"status": status, "lower": lower, "upper": upper, "cost": cost}
+    values, variables = _columns(table, {k: v for k, v in given.items() if v is not None})
+    files = {"table": target, "metadata": target.with_suffix(".rda")}
+    axes = []
+    for axis in design.axes:
+        name = f"{target.stem}_{re.sub(r'[^A-Za-z0-9]+', '_', axis.name)}.hrc"
+        tree = tree_of(axis)
+        if tree.depth > 1:
+            files[axis.name] = target.with_name(name)
+            _write(files[axis.name], tree.to_hrc())
+        axes.append(_dimension(axis, name if tree.depth > 1 else None))
+    about = Metadata((*axes, *variables), separator)
+    _write(files["metadata"], about.text)
+    _write(target, _text(design, values, separator, table.z > 0))
+    return files
+
+
+def _check_crossing(design: StructuredDesign) -> None:
+    """Refuse a table that is not the crossing of all levels and totals of its variables."""
+    wanted = 1
+    for axis in design.axes:
+        wanted *= len(axis.levels) + 1
+    if len(design.blocks) != wanted:
+        raise DesignError(
+            "a table of τ-ARGUS shows every crossing of its variables, their levels and totals; "
+            f"this one has {len(design.blocks)} of {wanted} margins. Write each table of a linked "
+            "set by itself, e.g. 'activity*region'."
+        )
+
+
+def tree_of(axis: Axis) -> Hierarchy:
+    """The one hierarchy of a variable's codes.
+
+    Raises:
+      DesignError: Its groups overlap, so there are several.
+    """
+    nodes = dict.fromkeys(code for level in axis.levels for code in level.codes)
+    above = np.full(len(axis), axis.total, dtype=object)  # the smallest group of each leaf so far
+    parents: dict[str, str] = {}
+    for code in sorted(nodes, key=lambda code: -len(axis.node_leaves[code])):
+        leaves = axis.node_leaves[code]
+        groups = dict.fromkeys(above[leaves].tolist())
+        if len(groups) > 1:
+            raise DesignError(
+                f"group {code!r} of variable {axis.name!r} overlaps with {list(groups)[-1]!r}; a "
+                "table of τ-ARGUS has one hierarchy for each variable."
+            )
+        parents[code] = next(iter(groups))
+        above[leaves] = code
+    in_order = sorted(parents, key=lambda code: int(axis.node_leaves[code].min()))
+    return Hierarchy(axis.total, {code: parents[code] for code in in_order})
+
+
+def _dimension(axis: Axis, file: str | None) -> Variable:
+    options: dict[str, tuple[str, ...]] = {"RECODEABLE": (), "TOTCODE": (axis.total,)}
+    if file is not None:
+        options |= {"HIERARCHICAL": (), "HIERCODELIST": (file,), "HIERLEADSTRING": ("@",)}
+    return Variable(axis.name, options=options)
+
+
+def _columns(table: TrueTable, more: Mapping[str, Array]) -> tuple[Columns, list[Variable]]:
+    """Columns of values, and how the metadata describe them."""
+    given = table.contributions
+    roles: dict[str, tuple[Array, tuple[str, ...]]] = {}
+    if given is None:
+        roles["count"] = (table.z, ("NUMERIC",))
+    else:
+        roles[given.value] = (given.sum, ("NUMERIC",))
+        roles["contributors"] = (given.count, ("FREQUENCY",))
+        for k in range(given.largest.shape[1]):
+            roles[f"largest_{k + 1}"] = (given.largest[:, k], ("MAXSCORE",))
+    words = {"status": "STATUS", "lower": "LOWERPL", "upper": "UPPERPL", "cost": "COSTVAR"}
+    for name, array in more.items():
+        if len(array) != table.design.n_published:
+            raise DataError(
+                f"{name} needs a value for each of {table.design.n_published:,} published cells, "
+                f"got {len(array):,}."
+            )
+        is_number = name != "status"
+        roles[name] = (array, ("NUMERIC", words[name]) if is_number else (words[name],))
+    variables = [
+        Variable(name, options=dict.fromkeys(said, ())) for name, (_, said) in roles.items()
+    ]
+    return {name: array for name, (array, _) in roles.items()}, variables
+
+
+def _text(design: StructuredDesign, values: Columns, separator: str, shown: Mask) -> str:
+    codes = [np.array(names, dtype=object)[index] for index, names in design.published_codes()]
+    lines = []
+    for k in np.flatnonzero(shown).tolist():
+        cell = [_code(column[k], separator) for column in codes]
+        lines.append(separator.join([*cell, *(_value(column[k]) for column in values.values())]))
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _code(code: str, separator: str) -> str:
+    if separator in code or '"' in code or code != code.strip():
+        raise DataError(
+            f"code {code!r} cannot stand in a file separated by {separator!r}; recode it or choose "
+            "another separator=."
+        )
+    return code
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, (float, np.floating)):
+        return repr(float(value)) if value != round(float(value)) else str(int(value))
+    return str(value)
+
+
+def _write(path: Path, text: str) -> None:
+    with written_whole(path, OWNER_ONLY) as temporary:
+        temporary.write_text(text, encoding="utf-8", newline="\n")

@@ -1,0 +1,271 @@
+r"""Decimal numbers in place of suppressed cells (Langsrud 2019a, section 7).
+
+With the equations of the published cells, :math:`B^\top y = b` on the inner cells that they leave
+open, a suppressed table becomes
+
+.. math:: y^* = \hat y + e^*, \qquad \hat y = y - P y, \qquad B^\top e^* = 0,
+
+where `P` projects on what no published cell shows. The fitted values :math:`\hat y` follow from the
+published cells alone; the residual :math:`e^*` is random, so a sum of cells is a whole number
+exactly when it follows from published cells.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, get_args
+
+import numpy as np
+
+from discreet.arrays import Array, Mask, Real
+from discreet.design.base import Design
+from discreet.errors import DataError, ParameterError, UnknownNameError
+from discreet.noise.checks import positive
+from discreet.protect.sentences import limit, process
+from discreet.solve.linear.elimination import rank, spanned
+from discreet.solve.linear.projection import combination, free_part
+from discreet.solve.linear.unknowns import Unknowns, unknowns
+from discreet.suppress.pattern import Pattern
+from discreet.tables.statement import Sentence
+
+Residual = Literal["rmse", "variance", "scaled", "none"]
+
+
+_DEPENDENT = 1e-7
+
+
+class Replaced(NamedTuple):
+    """Values with decimals in place of suppressed ones.
+
+    Attributes:
+      y: Inner cells; a column for each value where there are several.
+      z: Published cells; those that are shown have their true values.
+      is_decimal: Which published cells hold a decimal number.
+    """
+
+    y: Real
+    z: Real
+    is_decimal: Mask
+
+
+@dataclass(frozen=True)
+class Decimals:
+    r"""Decimal numbers in place of suppressed cells, which add up to the published ones.
+
+    The residual is a normal vector projected on what no published cell shows, brought to a length:
+
+    - `"rmse"`: :math:`\sqrt{d}` times `rmse`, where `d` is the number of dimensions that published
+      cells leave open. The decimals are then made of published cells and random numbers alone.
+    - `"variance"`: the length of the true residual, so that variances (and covariances of several
+      values) are those of the true cells. It tells the public how far the truth is from the fit.
+    - `"scaled"`: `scale` times that.
+    - `"none"`: no residual. Decimals can be whole numbers by accident.
+
+    Promise: published cells keep their values and everything adds up. Cost: a few hundred products
+    with the equations of the unknown cells for each value.
+
+    Args:
+      residual: How long the residual is.
+      rmse: Root mean square of the residual over the open dimensions.
+      scale: Factor on the true residual's length.
+      modulo: Only what remains of each inner cell after division by this number is replaced, which
+        brings decimals near to the truth; the multiples become public.
+      force: Whether `"variance"` and `"scaled"` are allowed where one dimension is open. The
+        residual then is the true one or its mirror image.
+
+    See Langsrud (2019a).
+    """
+
+    residual: Residual = "rmse"
+    rmse: float = 1.0
+    scale: float = 0.1
+    modulo: float | None = None
+    force: bool = False
+
+    def __post_init__(self) -> None:
+        if self.residual not in get_args(Residual):
+            raise UnknownNameError("residual", self.residual, get_args(Residual))
+        positive("rmse", self.rmse)
+        positive("scale", self.scale)
+        if self.modulo is not None:
+            positive("modulo", self.modulo)
+
+    def __call__(self, pattern: Pattern, *, rng: np.random.Generator) -> Replaced:
+        """Replace the suppressed cells of a pattern; its inner cells need not be known.
+
+        Args:
+          pattern: The pattern.
+          rng: Generator of the residual.
+        """
+        found = self.replace(
+            pattern.design,
+            pattern.suppressed,
+            pattern.z,
+            pattern.y,
+            known=pattern.known,
+            normal=rng.standard_normal,
+        )
+        failed = np.flatnonzero(pattern.primary & ~found.is_decimal)
+        if len(failed) and not self.force:
+            raise DataError(
+                f"{len(failed)} sensitive cells follow from published ones, the first at position "
+                f"{failed[0]}, and cannot be replaced by decimals. Audit the pattern first."
+            )
+        return found
+
+    def replace(
+        self,
+        design: Design,
+        suppressed: Mask,
+        z: Array,
+        y: Array | None = None,
+        *,
+        known: Mask | None = None,
+        normal: Any,
+    ) -> Replaced:
+        """Replace suppressed cells of one value, or of several as columns.
+
+        Args:
+          design: Which inner cells make up which published cells.
+          suppressed: Which published cells are not shown.
+          z: Values of the published cells; those of suppressed ones are not looked at.
+          y: True values of the inner cells. Without them the decimals are made from published cells
+            alone, which `"variance"`, `"scaled"` and `modulo` cannot be.
+          known: Inner cells that everybody knows; needs `y`.
+          normal: Makes standard normal numbers of a shape.
+        """
+        X = design.matrix().tocsc()
+        shown = np.flatnonzero(~suppressed)
+        columns = _columns(z[shown].astype(np.float64))
+        inner = None if y is None else _columns(y.astype(np.float64))
+        self._check_truth(inner)
+        systems = [
+            unknowns(X[:, shown], values, known=known, y=None if inner is None else inner[:, k])
+            for k, values in enumerate(columns.T)
+        ]
+        truth = _solution(systems) if inner is None else inner[systems[0].cells]
+        replaced = self._replaced(systems[0], truth, normal)
+        whole = np.stack([system.known for system in systems], axis=1)
+        whole[systems[0].cells] = replaced
+        is_decimal = _open(X, suppressed, systems[0])
+        published = _columns(z.astype(np.float64))
+        published[suppressed] = _exact_where_given(
+            (X.T @ whole)[suppressed], columns, is_decimal[suppressed]
+        )
+        place = design.inner_in_published()
+        whole[place >= 0] = published[place[place >= 0]]
+        shape = slice(None) if z.ndim == 2 else 0
+        return Replaced(whole[:, shape], published[:, shape], is_decimal)
+
+    def _check_truth(self, inner: Real | None) -> None:
+        needs_truth = self.residual in ("variance", "scaled") or self.modulo is not None
+        if inner is None and needs_truth:
+            raise DataError(
+                "the inner cells are not known, so neither the variance of the residual nor a "
+                "modulo can be taken. Use residual='rmse' without modulo."
+            )
+
+    def _replaced(self, system: Unknowns, truth: Real, normal: Any) -> Real:
+        """The unknown cells with decimals, a column for each value."""
+        part = truth if self.modulo is None else truth - self.modulo * (truth // self.modulo)
+        true_residual = free_part(system.equations, part)
+        fitted = truth - true_residual
+        if self.residual == "none" or not len(system.cells):
+            return fitted
+        dimensions = self._dimensions(system)
+        if self.residual == "rmse":
+            random = free_part(system.equations, normal(truth.shape[::-1]).T)
+            return fitted + _unit_length(random) * self.rmse * math.sqrt(dimensions)
+        loadings = _loadings(true_residual)
+        random = free_part(system.equations, normal((len(loadings), len(truth))).T)
+        scale = 1.0 if self.residual == "variance" else self.scale
+        return fitted + scale * (_scores(random) @ loadings)
+
+    def _dimensions(self, system: Unknowns) -> int:
+        """How many dimensions published cells leave open; few of them are an error."""
+        found = len(system.cells) - rank(system.equations)
+        if found == 1 and self.residual != "rmse" and not self.force:
+            raise ParameterError(
+                "the published cells leave a single number open, so a residual with the true "
+                "variance is the true one or its mirror image. Use residual='rmse', or force=True "
+                "where that is known."
+            )
+        return found
+
+    def sentences(self) -> list[Sentence]:
+        """What the statement says of the decimals."""
+        said = [
+            process(
+                "decimals",
+                "Decimal numbers stand in place of suppressed cells. They add up to the published "
+                "cells. A sum of cells is true where cells with true values give it; of counts, "
+                "such a sum is a whole number.",
+                "Figures with decimals stand in place of figures that are not published. They are "
+                "not the true figures, but add up to the totals.",
+            )
+        ]
+        if self.modulo is not None:
+            said.append(
+                limit(
+                    "decimals-modulo",
+                    f"Multiples of {self.modulo:g} in suppressed inner cells are kept: decimals "
+                    "tell more about suppressed cells than published cells do.",
+                )
+            )
+        if self.residual in ("variance", "scaled"):
+            said.append(
+                limit(
+                    "decimals-variance",
+                    "The spread of the decimals follows that of the true values, which tells how "
+                    "far suppressed cells are from what published cells suggest.",
+                )
+            )
+        return said
+
+
+def _columns(values: Array) -> Real:
+    return values[:, None] if values.ndim == 1 else values
+
+
+def _solution(systems: list[Unknowns]) -> Real:
+    """The smallest unknown cells with the given sums, for each value."""
+    equations = systems[0].equations
+    return np.stack([combination(equations.T.tocsc(), s.right) for s in systems], axis=1)
+
+
+def _unit_length(vectors: Real) -> Real:
+    lengths = np.linalg.norm(vectors, axis=0)
+    return vectors / np.where(lengths > 0, lengths, 1.0)
+
+
+def _loadings(residual: Real) -> Real:
+    r"""`W` of :math:`E = TW` with orthonormal `T`; dependent columns add no row."""
+    scores: list[Real] = []
+    for column in residual.T:
+        rest = column - sum((t * (t @ column) for t in scores), np.zeros(len(column)))
+        length = float(np.linalg.norm(rest))
+        if length > _DEPENDENT * float(np.linalg.norm(column)):
+            scores.append(rest / length)
+    found: Real = np.array(scores).reshape(len(scores), len(residual)) @ residual
+    return found
+
+
+def _scores(random: Real) -> Real:
+    """Orthonormal columns of the same span, in the same order and direction."""
+    q, r = np.linalg.qr(random)
+    found: Real = q * np.sign(np.diag(r))
+    return found
+
+
+def _open(X: Any, suppressed: Mask, system: Unknowns) -> Mask:
+    """Suppressed cells that do not follow from published ones."""
+    found = suppressed.copy()
+    found[suppressed] = ~spanned(system.equations, system.restrict(X[:, suppressed]))
+    return found
+
+
+def _exact_where_given(sums: Real, shown: Real, is_decimal: Mask) -> Real:
+    """Sums without rounding errors where published cells give them and are whole numbers."""
+    is_given = ~is_decimal[:, None] & (shown == np.rint(shown)).all(axis=0)
+    return np.where(is_given, np.rint(sums), sums)

@@ -1,0 +1,282 @@
+"""Which published cells are suppressed and why. Confidential."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.arrays import Array, Mask, Real, Whole
+from discreet.design.base import Cell, Design
+from discreet.errors import DesignError, ParameterError
+from discreet.suppress.proofs import Proofs
+from discreet.tables.show import frame_of
+from discreet.tables.truth import TrueTable
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from scipy.sparse import csc_array
+
+
+PUBLISHED, PRIMARY, SECONDARY = 0, 1, 2
+"""States of a published cell: shown, hidden because it is sensitive, hidden to protect others."""
+
+
+LETTERS = {".": PUBLISHED, "p": PRIMARY, "s": SECONDARY}
+"""How other programs' patterns write the states."""
+
+
+_NAMES = np.array(["published", "primary", "secondary"])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Difference:
+    """**Confidential.** A sum or difference of published cells that must not follow either.
+
+    Attributes:
+      cells: Positions of the published cells.
+      signs: Their coefficients.
+      why: Why it is sensitive.
+    """
+
+    cells: tuple[int, ...]
+    signs: tuple[int, ...]
+    why: str
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Pattern:
+    """**Confidential.** True values with the state of every published cell.
+
+    Attributes:
+      design: Which inner cells make up which published cells.
+      z: True values of the published cells; floats for magnitudes.
+      state: `PUBLISHED`, `PRIMARY` or `SECONDARY`, for each published cell.
+      y: True values of the inner cells, where they are known.
+      reasons: Why a primary cell is sensitive, by position.
+      lower: How far below its value a primary's interval must reach; zero where nothing is asked.
+      upper: How far above its value it must reach.
+      lone: Inner cells with a single contributor, who knows them; `None` where nobody is alone.
+      owner: Who the single contributor is, by number; a contributor can be alone in several cells.
+        `None` where each lone cell has a contributor of its own.
+      known: Inner cells that everybody knows, such as known zeros; `None` where there are none.
+      differences: Sums and differences of cells that are as sensitive as a primary cell.
+      costs: What it costs to suppress each published cell; its value when absent.
+      proofs: Other tables that prove the intervals of primaries, where there are any.
+      bound: What every pattern with these intervals costs at least, where it is known.
+      bounds: What the public knows each published cell to be at least and at most, infinite where
+        nothing is known; `None` where there are no bounds.
+    """
+
+    design: Design
+    z: Array
+    state: NDArray[np.int8]
+    y: Array | None = None
+    reasons: Mapping[int, str] = field(default_factory=dict)
+    lower: Real | None = None
+    upper: Real | None = None
+    lone: Mask | None = None
+    owner: Whole | None = None
+    known: Mask | None = None
+    differences: tuple[Difference, ...] = ()
+    costs: Real | None = None
+    proofs: Proofs | None = None
+    bound: float | None = None
+    bounds: tuple[Real, Real] | None = None
+
+    def __post_init__(self) -> None:
+        state = np.asarray(self.state, dtype=np.int8)
+        if not np.isin(state, (PUBLISHED, PRIMARY, SECONDARY)).all():
+            raise ParameterError("the states of a pattern are 0 (published), 1 and 2 (suppressed).")
+        object.__setattr__(self, "state", state)
+        object.__setattr__(self, "z", np.asarray(self.z))
+        for name in ("z", "state", "lower", "upper", "costs"):
+            _check_length(getattr(self, name), self.design.n_published, name)
+        for name in ("y", "lone", "owner", "known"):
+            _check_length(getattr(self, name), self.design.n_inner, name)
+        for side in self.bounds or ():
+            _check_length(side, self.design.n_published, "bounds")
+
+    @classmethod
+    def from_labels(
+        cls,
+        source: TrueTable | Design,
+        labels: Mapping[Any, str] | Sequence[str] | str,
+        z: Array | None = None,
+        **parts: Any,
+    ) -> Pattern:
+        """A pattern that another program made, by letters: `.` published, `p` primary, `s` other.
+
+        Args:
+          source: The table, or its design.
+          labels: A letter for each published cell in the design's order, or the suppressed cells'
+            letters by cell (tuples of codes in the order of the axes, with the total's code).
+          z: True values of the published cells, where only a design is given.
+          **parts: Further attributes of the pattern.
+        """
+        if isinstance(source, TrueTable):
+            parts = {**of_table(source), **parts}
+            z = published_values(source) if z is None else z
+        if z is None:
+            raise ParameterError("a pattern needs true values: give a table, or a design and z=.")
+        design = source.design if isinstance(source, TrueTable) else source
+        return cls(design, z, _states(design, labels), **parts)
+
+    @property
+    def primary(self) -> Mask:
+        """Which published cells are sensitive."""
+        return np.equal(self.state, PRIMARY)
+
+    @property
+    def secondary(self) -> Mask:
+        """Which published cells are suppressed to protect others."""
+        return np.equal(self.state, SECONDARY)
+
+    @property
+    def suppressed(self) -> Mask:
+        """Which published cells are not shown."""
+        return np.not_equal(self.state, PUBLISHED)
+
+    @property
+    def n_primary(self) -> int:
+        """Number of sensitive cells."""
+        return int(self.primary.sum())
+
+    @property
+    def n_secondary(self) -> int:
+        """Number of cells that are suppressed to protect others."""
+        return int(self.secondary.sum())
+
+    @property
+    def cost(self) -> float:
+        """Total cost of the suppressed cells."""
+        costs = self.z if self.costs is None else self.costs
+        return float(costs[self.suppressed].sum())
+
+    def position(self, cell: Mapping[str, object]) -> int:
+        """Position of a published cell given by its codes; variables left out are totals."""
+        return self.design.position(cell)
+
+    def cells(self, which: Mask | None = None) -> list[Cell]:
+        """Codes of chosen published cells, totals left out; the suppressed ones when absent."""
+        chosen = self.suppressed if which is None else which
+        return [self.design.cell(int(k)) for k in np.flatnonzero(chosen)]
+
+    def with_state(self, state: Array) -> Pattern:
+        """The same cells with other states."""
+        return replace(self, state=np.asarray(state, dtype=np.int8))
+
+    def showing(self, cells: Array) -> Pattern:
+        """The pattern that shows some cells, none of the sensitive ones, and hides all others."""
+        state = np.full(len(self.z), SECONDARY, dtype=np.int8)
+        state[cells] = PUBLISHED
+        state[self.primary] = PRIMARY
+        return self.with_state(state)
+
+    def publishing(self, cell: Mapping[str, object] | int) -> Pattern:
+        """The pattern with one more cell shown."""
+        state = self.state.copy()
+        state[cell if isinstance(cell, int) else self.position(cell)] = PUBLISHED
+        return self.with_state(state)
+
+    def difference_signs(self) -> csc_array:
+        """The coefficients of each sensitive difference: published cells × differences."""
+        from scipy.sparse import csc_array
+
+        each = self.differences
+        cells = [k for d in each for k in d.cells]
+        signs = [s for d in each for s in d.signs]
+        ends = np.cumsum([0, *(len(d.cells) for d in each)])
+        shape = (self.design.n_published, len(each))
+        return csc_array((np.array(signs, dtype=np.int64), np.array(cells, int), ends), shape)
+
+    def difference_columns(self) -> csc_array:
+        """The inner cells of each sensitive difference: a sparse column each."""
+        from scipy.sparse import csc_array
+
+        X = self.design.matrix().astype(np.int64)
+        columns = csc_array(X @ self.difference_signs())
+        columns.eliminate_zeros()
+        return columns
+
+    def to_arrow(self) -> pa.Table:
+        """Published cells with true values, states and reasons. Confidential."""
+        why = np.array([self.reasons.get(k, "") for k in range(len(self.z))], dtype=object)
+        return frame_of(self.design, {"value": self.z, "state": _NAMES[self.state], "why": why})
+
+    def __repr__(self) -> str:
+        bound = "" if self.bound is None else f" (at least {self.bound:,.6g})"
+        return (
+            f"Pattern (confidential): {len(self.z):,} published cells, {self.n_primary:,} primary "
+            f"and {self.n_secondary:,} secondary suppressions, cost {self.cost:,.6g}{bound}"
+        )
+
+
+def of_table(table: TrueTable) -> dict[str, Any]:
+    """What a pattern takes from a table: inner values, and who is alone in a cell.
+
+    Of a table of magnitudes these are sums of the value, unless counts are to be published; inner
+    cells to which nobody contributes are known to be empty. Inner cells that were not read are
+    taken from published ones, where each of them is published.
+    """
+    given, places = table.contributions, _published_inner(table)
+    if given is None or table.unit not in (None, given.value):
+        if table.inner is None and places is None:
+            return {}
+        y = table.z[places] if table.inner is None else table.y
+        return {"y": y, "lone": y == 1}
+    inner = given.inner
+    if inner is None and places is not None:
+        inner = given.published.taken(places)
+    if inner is None:
+        return {}
+    lone, known = inner.count == 1, inner.count == 0
+    return {"y": inner.sum, "lone": lone, "owner": inner.lone, "known": known}
+
+
+def _published_inner(table: TrueTable) -> Whole | None:
+    """The published cell that is each inner cell, if all are published."""
+    if table.design.n_inner > table.design.n_published:
+        return None
+    places = table.design.inner_in_published()
+    return None if (places < 0).any() else places
+
+
+def published_values(table: TrueTable) -> Array:
+    """True values of the published cells: sums of the value of a table of magnitudes, or counts."""
+    given = table.contributions
+    return table.z if given is None or table.unit not in (None, given.value) else given.sum
+
+
+def _states(design: Design, labels: Mapping[Any, str] | Sequence[str] | str) -> NDArray[np.int8]:
+    if not isinstance(labels, Mapping):
+        return _from_letters(list(labels))
+    state = np.full(design.n_published, PUBLISHED, dtype=np.int8)
+    names = [axis.name for axis in design.axes]
+    for cell, letter in labels.items():
+        if not isinstance(cell, tuple) or len(cell) != len(names):
+            raise ParameterError(
+                f"a cell is given by a code of each variable ({', '.join(names)}), got {cell!r}."
+            )
+        codes = dict(zip(names, cell, strict=True))
+        state[design.position(codes)] = _from_letters([letter])[0]
+    return state
+
+
+def _from_letters(letters: Sequence[str]) -> NDArray[np.int8]:
+    for letter in letters:
+        if letter not in LETTERS:
+            known = ", ".join(repr(each) for each in LETTERS)
+            raise ParameterError(f"unknown state {letter!r} of a cell; known: {known}.")
+    return np.array([LETTERS[letter] for letter in letters], dtype=np.int8)
+
+
+def _check_length(values: Array | None, expected: int, name: str) -> None:
+    if values is not None and np.shape(values) != (expected,):
+        raise DesignError(
+            f"{name} of a pattern needs one value for each of {expected:,} cells, but has shape "
+            f"{np.shape(values)}."
+        )

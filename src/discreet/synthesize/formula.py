@@ -1,0 +1,242 @@
+"""Model formulas: which columns are confidential, and what is preserved about them.
+
+`"income + tax ~ age + C(region)"` has the confidential columns on the left. The right side is read
+by formulaic: factors, `a:b` and `a*b`, `poly(age, 2)`, `log(turnover)`. Some words are ours:
+`weights(w)` names the column of survey weights. For hybrid data, `local(…)` is preserved within
+every cluster, `shared(…)` over all rows, `groups(…)` within groups of clusters and `pieces(…)`
+within pieces of clusters.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from discreet.errors import ParameterError, UnknownNameError
+
+CONSTANT = "1"
+
+
+NUMBER, ROOT = "number", "sqrt"
+"""Functions of our own: codes read as numbers, and square roots."""
+
+
+_SPLINES = {"bs", "cc", "cr", "cs"}
+
+
+_LOGARITHMS = {"exp", "exp10", "exp2", "log", "log10", "log2", ROOT}
+
+
+FUNCTIONS = {"C", "I", "center", "contr", "poly", "scale", NUMBER, *_SPLINES, *_LOGARITHMS}
+"""What may be called in a formula: nothing that depends on the order of records, as lags do."""
+
+
+_CALL = re.compile(r"[\w.]+\([^()]*\)")
+
+
+_BACKTICKS = re.compile(r"`([^`]*)`")
+
+
+PLAIN, LOCAL, SHARED, GROUPS, PIECES = "", "local", "shared", "groups", "pieces"
+"""Where terms are preserved; plain terms have no clusters."""
+
+
+_WORD = re.compile(r"\s*(local|shared|groups|pieces|weights)\s*\((.*)\)\s*", re.DOTALL)
+
+
+_OPENING, _CLOSING, _QUOTES = "([{", ")]}", "'\"`"
+
+
+@dataclass(frozen=True)
+class ModelFormula:
+    """A formula taken apart.
+
+    Attributes:
+      text: The formula in one spelling: terms in alphabetical order, blanks left out.
+      confidential: The columns on the left, in their order.
+      parts: Sums of terms as formulaic reads them, by where they are preserved.
+      weights: Column of survey weights.
+    """
+
+    text: str
+    confidential: tuple[str, ...]
+    parts: Mapping[str, str]
+    weights: str | None = None
+
+    @property
+    def is_hybrid(self) -> bool:
+        """Whether terms are marked for hybrid data."""
+        return PLAIN not in self.parts
+
+    def sources(self, known: Iterable[str]) -> tuple[str, ...]:
+        """The known columns that the right side is made from, weights left out.
+
+        Raises:
+          UnknownNameError: A name is neither a column nor one of the functions.
+        """
+        columns = list(known)
+        found: dict[str, None] = {}
+        for part in self.parts.values():
+            for name in names_in(_parsed(part)):
+                if name in columns:
+                    found[name] = None
+                elif name not in FUNCTIONS:
+                    raise UnknownNameError("column", name, columns)
+        return tuple(found)
+
+
+def parse(formula: str) -> ModelFormula:
+    """A formula taken apart; see the module for what it may hold.
+
+    Raises:
+      ParameterError: It cannot be read, has no left side, or removes the constant.
+    """
+    if not isinstance(formula, str) or formula.count("~") != 1:
+        raise ParameterError(
+            f"a model is written as 'confidential columns ~ other columns', got {formula!r}. "
+            "An example: 'income + tax ~ age + region'."
+        )
+    left, right = formula.split("~")
+    confidential = _left_side(left)
+    words: dict[str, list[str]] = {}
+    for piece in _sum_of(right) if right.strip() else ():
+        word = _WORD.fullmatch(piece)
+        words.setdefault(word[1] if word else PLAIN, []).append(word[2] if word else piece)
+    weights = _one_column(words.pop("weights", []))
+    parts = {word: " + ".join(terms) for word, terms in sorted(words.items())} or {PLAIN: CONSTANT}
+    if len(parts) > 1 and parts.get(PLAIN) == CONSTANT:
+        del parts[PLAIN]
+    if len(parts) > 1 and PLAIN in parts:
+        raise ParameterError(
+            f"some terms of {formula!r} are marked and {parts[PLAIN]!r} is not. Mark every term: "
+            "local(…) is preserved within each cluster, shared(…) over all rows."
+        )
+    text = " ~ ".join([" + ".join(map(quoted, confidential)), _spelled(parts, weights)])
+    return ModelFormula(text, confidential, parts, weights)
+
+
+def names_in(terms: Any) -> list[str]:
+    """The names of columns and functions in some terms, in alphabetical order."""
+    return sorted({name for term in terms for factor in term.factors for name in names_of(factor)})
+
+
+def names_of(factor: Any) -> set[str]:
+    """The names of columns and functions in one factor of a term."""
+    match factor.eval_method.value:
+        case "lookup":
+            return {str(factor.expr)}
+        case "python":
+            quoted = _BACKTICKS.findall(str(factor.expr))
+            tree = ast.parse(_BACKTICKS.sub("1", str(factor.expr)), mode="eval")
+            return {*quoted, *(node.id for node in ast.walk(tree) if isinstance(node, ast.Name))}
+    return set()
+
+
+def term_names(part: str) -> list[str]:
+    """The terms of one part of a right side, in alphabetical order, as they can be read again."""
+    return sorted(":".join(map(_factor_text, term.factors)) for term in _parsed(part))
+
+
+def _factor_text(factor: Any) -> str:
+    """A factor as it is written in a formula."""
+    text = str(factor.expr)
+    if factor.eval_method.value == "lookup":
+        return quoted(text)
+    is_plain = factor.eval_method.value == "literal" or _CALL.fullmatch(text)
+    return text if is_plain else f"{{{text}}}"
+
+
+def quoted(name: str) -> str:
+    """A column's name as it is written in a formula."""
+    return name if name.isidentifier() else f"`{name}`"
+
+
+def _spelled(parts: Mapping[str, str], weights: str | None) -> str:
+    """The right side in one spelling."""
+    shown = []
+    for word, part in parts.items():
+        inner = " + ".join(t for t in term_names(part) if t != CONSTANT) or CONSTANT
+        shown.append(f"{word}({inner})" if word else inner)
+    return " + ".join([*shown, *([f"weights({quoted(weights)})"] if weights else [])])
+
+
+def _left_side(left: str) -> tuple[str, ...]:
+    """Names of the confidential columns."""
+    factors = [list(term.factors) for term in _columns(left)] if left.strip() else []
+    if not factors:
+        raise ParameterError(
+            "the left side of the model is empty; it names the confidential columns."
+        )
+    for several in factors:
+        if len(several) != 1 or several[0].eval_method.value != "lookup":
+            raise ParameterError(
+                "the left side of a model names columns, joined by +. Make a column of the "
+                "transformed values first and name that one."
+            )
+    return tuple(str(several[0].expr) for several in factors)
+
+
+def _one_column(named: list[str]) -> str | None:
+    if not named:
+        return None
+    columns = [str(term) for text in named for term in _columns(text)]
+    if len(columns) != 1:
+        raise ParameterError(f"weights(…) takes one column, got {' + '.join(columns)!r}.")
+    return columns[0]
+
+
+def _parsed(part: str) -> Any:
+    """A sum of terms with the constant."""
+    found = _read(part or CONSTANT)
+    if CONSTANT not in [str(term) for term in found]:
+        raise ParameterError(
+            "the formula removes the constant, but means are always preserved. Leave out '- 1' "
+            "and '0 +'."
+        )
+    return found
+
+
+def _columns(part: str) -> Any:
+    """A sum of terms without the constant."""
+    return _read(f"{part} - 1")
+
+
+def _read(part: str) -> Any:
+    """A sum of terms as formulaic understands it."""
+    from formulaic import Formula, SimpleFormula
+    from formulaic.errors import FormulaicError
+
+    try:
+        found = Formula(part)
+    except (FormulaicError, SyntaxError, ValueError) as error:
+        _unreadable(part, error)
+    if not isinstance(found, SimpleFormula):
+        _unreadable(part, None)
+    return found
+
+
+def _unreadable(part: str, error: Exception | None) -> NoReturn:
+    reason = "" if error is None else f": {str(error).splitlines()[0].rstrip('.')}"
+    raise ParameterError(
+        f"{part.strip()!r} cannot be read as a sum of terms{reason}. Examples: 'age + region', "
+        "'age*sex', 'poly(age, 2)', 'C(size_class)'."
+    )
+
+
+def _sum_of(right: str) -> Iterator[str]:
+    """The pieces between plus signs that stand in no bracket."""
+    depth, quote, start = 0, "", 0
+    for place, sign in enumerate(right):
+        if quote:
+            quote = "" if sign == quote else quote
+        elif sign in _QUOTES:
+            quote = sign
+        elif sign == "+" and not depth:
+            yield right[start:place].strip()
+            start = place + 1
+        else:
+            depth += (sign in _OPENING) - (sign in _CLOSING)
+    yield right[start:].strip()

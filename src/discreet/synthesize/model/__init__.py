@@ -1,1 +1,0 @@
-"""From formulas and records to the matrices of a regression."""

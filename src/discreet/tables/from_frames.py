@@ -1,0 +1,216 @@
+"""Tables from frames of published cells and from frames of contributions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from discreet.arrays import Array, Real, Whole
+from discreet.design.axis import OUTSIDE, Axis
+from discreet.design.base import Design
+from discreet.design.codes import canonical_array, factorise, natural_order
+from discreet.design.formula import Margins, parse
+from discreet.design.hierarchy import Hierarchy
+from discreet.design.product import ProductDesign
+from discreet.design.support import Support
+from discreet.errors import DataError, DesignError, UnknownNameError
+from discreet.frames import numbers, to_arrow
+from discreet.tables.assembly import (
+    TOTALS,
+    CodedCells,
+    Declared,
+    HierarchiesLike,
+    as_hierarchies,
+    build_table,
+    code_cells,
+    declared_among,
+    frame_hierarchies,
+    inner_positions,
+    read_keys,
+    variables_of,
+)
+from discreet.tables.keys import CONVENTIONS, KeyConvention
+from discreet.tables.keys import convention as key_convention
+from discreet.tables.magnitude import (
+    CellContributions,
+    Contributions,
+    Magnitude,
+    named_owners,
+    top_contributions,
+)
+from discreet.tables.truth import CellValues, TrueTable
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def published_to_table(
+    frame: Any,
+    margins: Margins,
+    *,
+    count: str,
+    key: str | None,
+    hierarchies: HierarchiesLike | None,
+    convention: str | KeyConvention,
+    declared: Declared = False,
+) -> TrueTable:
+    """A table from a frame of published cells; see `Table.from_frame`."""
+    cells, rule, trees = to_arrow(frame), key_convention(convention), as_hierarchies(hierarchies)
+    names = variables_of(parse(margins), cells.column_names, trees)
+    said = declared_among(names, declared)
+    axes = [published_axis(cells, v, trees.get(v), declared=v in said) for v in names]
+    design = ProductDesign(axes, margins)
+    where = published_positions(design, cells)
+    values = CellValues(_placed(design, where, numbers(cells, count), count))
+    if key is not None:
+        keys = read_keys(numbers(cells, key), rule)
+        values = replace(values, key=_placed(design, where, keys, key))
+    return TrueTable(design, values, _inner_if_published(design, values), rule)
+
+
+def _inner_if_published(design: ProductDesign, values: CellValues) -> CellValues | None:
+    """The inner cells, when they are all among the published ones."""
+    if not design.shows_inner_cells:
+        return None
+    places = design.inner_in_published()
+    return values.moved(lambda published: published[places])
+
+
+def published_axis(
+    cells: pa.Table,
+    variable: str,
+    trees: Sequence[Hierarchy] | None,
+    *,
+    declared: bool,
+    total: str | None = None,
+) -> Axis:
+    """The axis of a variable whose column holds codes and the total's code."""
+    if trees:
+        return Axis.from_hierarchies(variable, trees)
+    codes, _ = canonical_array(cells.column(variable))
+    total = total or next((c for c in TOTALS if c in codes), TOTALS[0])
+    leaves = natural_order([c for c in codes if c != total])
+    return Axis.flat(variable, leaves, total, declared=declared)
+
+
+def published_positions(
+    design: ProductDesign, cells: pa.Table, lines: Sequence[int] | None = None
+) -> Whole:
+    """The published position of every row of the frame.
+
+    Args:
+      design: The design.
+      cells: Rows with a code for each of its variables.
+      lines: Numbers of the rows' lines in their file, for the error.
+    """
+    lookup: dict[tuple[str, ...], int] = {}
+    columns = [[codes[i] for i in index] for index, codes in design.published_codes()]
+    for k, names in enumerate(zip(*columns, strict=True)):
+        lookup.setdefault(names, k)
+    shown = []
+    for axis in design.axes:
+        codes, index = canonical_array(cells.column(axis.name))
+        codes = [axis.total if c in axis.total_codes else c for c in codes]
+        shown.append([codes[i] for i in index])
+    where = np.array([lookup.get(names, -1) for names in zip(*shown, strict=True)], dtype=np.int64)
+    if (where < 0).any():
+        row = int(np.flatnonzero(where < 0)[0])
+        cell = {a.name: shown[j][row] for j, a in enumerate(design.axes)}
+        place = f"row {row + 1}" if lines is None else f"line {lines[row]}"
+        raise DesignError(f"{place}: cell {cell} is not among the margins asked for.")
+    return where
+
+
+def _placed(design: ProductDesign, where: Whole, values: Array, name: str) -> Array:
+    filled = np.bincount(where, minlength=design.n_published)
+    if (filled != 1).any():
+        k = int(np.flatnonzero(filled != 1)[0])
+        times = "twice or more" if filled[k] else "not at all"
+        raise DesignError(f"column {name!r}: cell {design.cell(k) or 'total'} is given {times}.")
+    out = np.empty(design.n_published, dtype=values.dtype)
+    out[where] = values
+    return out
+
+
+def contributions_to_table(
+    frame: Any,
+    margins: Margins,
+    of: Magnitude,
+    *,
+    weight: str | None,
+    hierarchies: HierarchiesLike | None,
+    support: Support,
+    structural_zeros: Sequence[Mapping[str, Any]],
+    declared: Declared,
+) -> TrueTable:
+    """A table of magnitudes; see `Table.from_contributions`."""
+    rows = to_arrow(frame)
+    trees = {**frame_hierarchies(frame), **as_hierarchies(hierarchies)}
+    names = variables_of(parse(margins), rows.column_names, trees)
+    w = None if weight is None else numbers(rows, weight).astype(np.float64)
+    values = CellValues(np.ones(len(rows), dtype=np.int64), weight=w)
+    coded = code_cells(rows, names, trees, values, declared_among(names, declared))
+    table = build_table(coded, margins, CONVENTIONS["discreet"], support, structural_zeros)
+    amounts = _amounts(rows, of, w)
+    return replace(table, contributions=_contributions(table.design, coded, rows, of, amounts))
+
+
+def _contributions(
+    design: Design, coded: CodedCells, rows: pa.Table, of: Magnitude, amounts: Real
+) -> Contributions:
+    owners, who = _owners(rows, of)
+    where = inner_positions(coded, design)
+    inner = top_contributions(where, who, amounts, design.n_inner, of.largest)
+    published = CellContributions.none(design.n_published, of.largest)
+    for positions, part in design.member_blocks():
+        cell = positions[where]
+        cell = np.where(cell < 0, OUTSIDE, cell - part.start)
+        found = top_contributions(cell, who, amounts, part.stop - part.start, of.largest)
+        published.put(part, found)
+    named = _named(owners, published, inner)
+    is_weighted = coded.values.weight is not None
+    return Contributions(
+        of.value, *named, is_weighted=is_weighted, may_be_negative=of.negative == "absolute"
+    )
+
+
+def _amounts(rows: pa.Table, of: Magnitude, weight: Real | None) -> Real:
+    """What each row contributes."""
+    given = numbers(rows, of.value).astype(np.float64)
+    if not np.isfinite(given).all():
+        raise DataError(f"column {of.value!r} has values that are not finite numbers.")
+    if of.negative == "refuse" and (given < 0).any():
+        raise DataError(
+            f"column {of.value!r} has negative values. If they are right, say negative='absolute': "
+            "contributors are then ranked and judged by the absolute value of what they contribute "
+            "to a cell, while sums keep their signs."
+        )
+    return given if weight is None else given * weight
+
+
+def _owners(rows: pa.Table, of: Magnitude) -> tuple[tuple[str, ...], Whole]:
+    """The owners of the rows, and the place of each row's owner among them."""
+    for name in of.columns:
+        if name not in rows.column_names:
+            raise UnknownNameError("column", name, rows.column_names)
+    alone = factorise(rows.column(of.contributor))
+    nobody = np.full(len(rows), -1, dtype=np.int32)
+    holdings = ([], nobody) if of.holding is None else factorise(rows.column(of.holding))
+    if ((alone[1] < 0) & (holdings[1] < 0)).any():
+        raise DataError(f"some rows have no {of.contributor!r}; every row needs a contributor.")
+    return named_owners(holdings, alone)
+
+
+def _named(
+    owners: tuple[str, ...], *cells: CellContributions
+) -> tuple[CellContributions, CellContributions, tuple[str, ...]]:
+    """Contributions that know the owners among the largest only, by new places."""
+    used = np.unique(np.concatenate([c.owner.ravel() for c in cells]))
+    used = used[used >= 0]
+    place = np.full(len(owners) + 1, -1, dtype=np.int64)
+    place[used] = np.arange(len(used))
+    first, second = (replace(c, owner=place[c.owner]) for c in cells)
+    return first, second, tuple(owners[i] for i in used.tolist())

@@ -1,0 +1,255 @@
+"""The plain engine: loads the records and groups them in NumPy."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from discreet.arrays import Array, Index, Real, Whole, Whole32
+from discreet.design.axis import OUTSIDE
+from discreet.design.codes import MISSING, canonical, factorise
+from discreet.errors import DataError
+from discreet.records.backend import fetch
+from discreet.records.engine import (
+    CONTRIBUTOR,
+    COUNT,
+    HOLDING,
+    KEY,
+    WEIGHT,
+    WEIGHT_SQUARED,
+    Groups,
+    ValueFacts,
+    bad_keys,
+    check_weights,
+    missing_persons,
+)
+from discreet.tables.magnitude import NEGLIGIBLE, Magnitude
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from discreet.records.records import UnitRecords
+
+
+class NumpyEngine:
+    """A reference for other engines, and a way to count records that are in memory anyway.
+
+    Cost: the columns in use are held in memory, and one sort of the records.
+    """
+
+    name = "numpy"
+
+    def group(self, data: UnitRecords, variables: Sequence[str]) -> pa.Table:
+        """The cells that occur; see `Engine.group`."""
+        import pyarrow as pa
+
+        table, key = data.keyed()
+        ids = () if data.person is None else (data.person, data.id)
+        used = [c for c in (*variables, data.weight, key, *ids) if c is not None]
+        used = used or table.columns[:1]
+        records = fetch(data.backend, table.select(*dict.fromkeys(used)), data.origin)
+        records = _within_bounds(data, records)
+        factors = [factorise(records.column(v)) for v in variables]
+        cell, places = _cells([place for _, place in factors], len(records))
+        columns = [
+            pa.array(codes, pa.string()).take(pa.array(place, mask=place < 0))
+            for (codes, _), place in zip(factors, places, strict=True)
+        ]
+        sums = _sums(data, records, key, cell, len(places[0]) if places else 1)
+        return pa.table(
+            [*columns, *(pa.array(values) for values in sums.values())], [*variables, *sums]
+        )
+
+    def contributions(self, data: UnitRecords, of: Magnitude, groups: Sequence[Groups]) -> pa.Table:
+        """The largest contributions to each cell; see `Engine.contributions`."""
+        records = _valued(data, of, [group.variable for group in groups])
+        amounts = _values(records, of)
+        if data.weight is not None:
+            amounts = amounts * _weights(data, records.column(data.weight))
+        return ranked_contributions(records, amounts.tolist(), of, groups)
+
+    def value_facts(self, data: UnitRecords, of: Magnitude) -> ValueFacts:
+        """What is to know of the values before they are summed."""
+        records = _valued(data, of, [])
+        return facts_of(records, _values(records, of).tolist(), of)
+
+
+def _values(records: pa.Table, of: Magnitude) -> Real:
+    column = _numbers(records.column(of.value), missing=np.nan, role="value")
+    return column.astype(np.float64)
+
+
+def _valued(data: UnitRecords, of: Magnitude, variables: Sequence[str]) -> pa.Table:
+    """The records that count, with the columns that contributions need."""
+    ids = () if data.person is None else (data.person, data.id)
+    used = dict.fromkeys((*variables, *of.columns, data.weight, *ids))
+    named = [name for name in used if name is not None]
+    records = fetch(data.backend, data.table.select(*named), data.origin)
+    return _within_bounds(data, records)
+
+
+def _within_bounds(data: UnitRecords, records: pa.Table) -> pa.Table:
+    """The records that are counted: those of each person with the lowest ids, up to the bound."""
+    if data.person is None or data.id is None:
+        return records
+    people, ids = records.column(data.person), records.column(data.id)
+    if people.null_count or ids.null_count:
+        raise missing_persons(data)
+    seen: Counter[Any] = Counter()
+    rows = sorted(zip(ids.to_pylist(), people.to_pylist(), range(len(records)), strict=True))
+    kept = []
+    for _, person, row in rows:
+        seen[person] += 1
+        if seen[person] <= data.data_set.bounds.max_records:
+            kept.append(row)
+    return records.take(sorted(kept))
+
+
+def _cells(places: list[Whole32], n_records: int) -> tuple[Index, list[Whole32]]:
+    """The number of each record's cell, and for each variable the place of each cell's code."""
+    if not places:
+        return np.zeros(n_records, dtype=np.intp), []
+    rows, cell = np.unique(np.stack(places, axis=1), axis=0, return_inverse=True)
+    return cell.ravel(), list(rows.T)
+
+
+def _sums(
+    data: UnitRecords, records: pa.Table, key: str | None, cell: Index, n: int
+) -> dict[str, Array]:
+    sums: dict[str, Array] = {COUNT: np.bincount(cell, minlength=n)}
+    if data.weight is not None:
+        w = _weights(data, records.column(data.weight))
+        sums[WEIGHT] = np.bincount(cell, w, minlength=n)
+        sums[WEIGHT_SQUARED] = np.bincount(cell, w * w, minlength=n)
+    if key is not None:
+        sums[KEY] = np.zeros(n, dtype=np.int64)
+        np.add.at(sums[KEY], cell, _keys(data, records.column(key)))
+    return sums
+
+
+def _weights(data: UnitRecords, column: Any) -> Real:
+    w = _numbers(column, missing=-np.inf, role="weight")
+    if len(w):
+        check_weights(data, float(w.min()), w)
+    bound = data.data_set.bounds.weight
+    return np.minimum(w.astype(np.float64), np.inf if bound is None else bound)
+
+
+def _keys(data: UnitRecords, column: Any) -> Whole:
+    keys = _numbers(column, missing=-1, role="key")
+    is_fraction = keys.dtype.kind == "f"
+    limit = 1 if is_fraction else data.convention.modulus
+    if not ((keys >= 0) & (keys < limit)).all():
+        raise bad_keys(data)
+    return data.convention.scale(keys) if is_fraction else keys.astype(np.int64)
+
+
+def _numbers(column: Any, missing: float, role: str) -> Array:
+    """A numeric column; keys that are whole numbers stay whole, text included."""
+    import pyarrow as pa
+
+    kind = column.type
+    is_fraction = pa.types.is_floating(kind) or (pa.types.is_decimal(kind) and kind.scale != 0)
+    is_text = pa.types.is_string(kind)
+    if not (is_fraction or is_text or pa.types.is_integer(kind) or pa.types.is_decimal(kind)):
+        raise DataError(f"{role} column holds {kind}, not numbers.")
+    try:
+        column = column.cast(pa.float64() if is_fraction or role != "key" else pa.int64())
+    except pa.ArrowInvalid:
+        raise DataError(f"{role} column could not be read: a value is no number.") from None
+    return np.asarray(column.fill_null(missing).to_numpy())
+
+
+Cell = tuple[int, ...]
+
+
+Owner = tuple[Any, Any]
+
+
+def ranked_contributions(
+    records: pa.Table, amounts: Sequence[float], of: Magnitude, groups: Sequence[Groups]
+) -> pa.Table:
+    """The largest contributions to each cell; see `Engine.contributions`.
+
+    Args:
+      records: The records that count.
+      amounts: What each of them contributes.
+      of: What is summed, and whose it is.
+      groups: For each variable of the cells where its values lie.
+    """
+    rows: list[dict[str, Any]] = []
+    for cell, given in _by_cell(records, amounts, of, groups).items():
+        sums = {who: math.fsum(parts) for who, parts in given.items() if _counts(parts)}
+        ordered = sorted(sums, key=lambda who: (-abs(sums[who]), *map(str, who)))
+        facts = {
+            "n": len(sums),
+            "s": math.fsum(sums.values()),
+            "a": math.fsum(map(abs, sums.values())),
+        }
+        for rank, who in enumerate(ordered[: of.largest]):
+            owner = {HOLDING: who[0], CONTRIBUTOR: who[1]}
+            place = {f"g{i}": number for i, number in enumerate(cell)}
+            rows.append({**place, "rank": rank, "x": sums[who], **owner, **facts})
+    return _as_table(rows, records, of, len(groups))
+
+
+def _by_cell(
+    records: pa.Table, amounts: Sequence[float], of: Magnitude, groups: Sequence[Groups]
+) -> dict[Cell, dict[Owner, list[float]]]:
+    """What each contributor gives to each cell, record by record."""
+    columns = [_value_numbers(records.column(group.variable), group) for group in groups]
+    cells = list(zip(*columns, strict=True)) if columns else [()] * len(records)
+    contributors = records.column(of.contributor).to_pylist()
+    holdings = [None] * len(records)
+    if of.holding is not None:
+        holdings = records.column(of.holding).to_pylist()
+    found: dict[Cell, dict[Owner, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for cell, contributor, holding, x in zip(cells, contributors, holdings, amounts, strict=True):
+        if OUTSIDE not in cell:
+            who = (None, contributor) if holding is None else (holding, None)
+            found[cell][who].append(x)
+    return found
+
+
+def _value_numbers(column: Any, group: Groups) -> list[int]:
+    """The group of each record."""
+    number = {
+        canonical(v): int(g) for v, g in zip(group.values.to_pylist(), group.number, strict=True)
+    }
+    number[MISSING] = group.missing
+    return [number[canonical(value)] for value in column.to_pylist()]
+
+
+def _counts(parts: Sequence[float]) -> bool:
+    """Whether the records of a contributor do not cancel out."""
+    return abs(math.fsum(parts)) > NEGLIGIBLE * math.fsum(map(abs, parts))
+
+
+def _as_table(rows: list[dict[str, Any]], records: pa.Table, of: Magnitude, n: int) -> pa.Table:
+    import pyarrow as pa
+
+    holding = pa.int64() if of.holding is None else records.column(of.holding).type
+    kinds = [(f"g{i}", pa.int64()) for i in range(n)]
+    kinds += [("rank", pa.int64()), ("x", pa.float64()), (HOLDING, holding)]
+    kinds += [(CONTRIBUTOR, records.column(of.contributor).type), ("n", pa.int64())]
+    kinds += [("s", pa.float64()), ("a", pa.float64())]
+    return pa.Table.from_pylist(rows, pa.schema(kinds))
+
+
+def facts_of(records: pa.Table, values: Sequence[float], of: Magnitude) -> ValueFacts:
+    """What is to know of the values before they are summed.
+
+    Args:
+      records: The records that count.
+      values: Their values, not a number where they are missing.
+      of: What is summed, and whose it is.
+    """
+    finite = [value for value in values if math.isfinite(value)]
+    columns = [records.column(name) for name in (of.contributor, of.holding) if name is not None]
+    pairs = zip(*(column.to_pylist() for column in columns), strict=True)
+    owned = sum(any(one is not None for one in pair) for pair in pairs)
+    return ValueFacts(len(records), len(finite), owned, min(finite, default=0.0))
