@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 Entry = str | tuple[str, Mapping[str, Any]]
 """Module and name, for one of a family with the parameters that make it."""
-
-
 METHODS: dict[str, str] = {
     "adjust": "discreet.protect.adjust:Adjust",
     "cell-key": "discreet.protect.cell_key:CellKey",
@@ -39,8 +37,6 @@ METHODS: dict[str, str] = {
     "small-count-rounding": "discreet.protect.small_count:SmallCountRounding",
     "suppress": "discreet.suppress.suppress:Suppress",
 }
-
-
 FITTERS: dict[str, str] = {
     "least-absolute": "discreet.solve.absolute.least_absolute:LeastAbsolute",
     "auto": "discreet.solve.auto:Auto",
@@ -52,32 +48,14 @@ FITTERS: dict[str, str] = {
     "poisson": "discreet.solve.likelihood.poisson:Poisson",
     "whole-number": "discreet.solve.integer.whole_number:WholeNumber",
 }
-
-
 _DEVIATION = "discreet.assess.utility.deviation:Deviation"
-
-
 _ZEROS = "discreet.assess.utility.zeros:FalseZeros"
-
-
 _RANKS = "discreet.assess.utility.ranks:RankCorrelation"
-
-
 _SMALL = "discreet.assess.risk.unchanged:SmallCells"
-
-
 _PROBABILITY = "discreet.assess.risk.disclosure:DisclosureProbability"
-
-
 _EXACT = "discreet.assess.risk.exact:ExactDisclosure"
-
-
 _NEARLY = "discreet.assess.risk.exact:NearCertainGuesses"
-
-
 _ENTROPY = "discreet.assess.risk.entropy:EntropyRisk"
-
-
 MEASURES: dict[str, Entry] = {
     "hellinger-utility": "discreet.assess.utility.hellinger:HellingerUtility",
     "hellinger-distance": "discreet.assess.utility.hellinger:HellingerDistance",
@@ -130,8 +108,6 @@ MEASURES: dict[str, Entry] = {
     "mechanism-epsilon": "discreet.assess.risk.mechanism:MechanismEpsilon",
     "mechanism-delta": "discreet.assess.risk.mechanism:MechanismDelta",
 }
-
-
 RECORD_MEASURES: dict[str, str] = {
     "pmse": "discreet.assess.microdata.propensity:PropensityError",
     "pmse-ratio": "discreet.assess.microdata.propensity:PropensityRatio",
@@ -144,14 +120,10 @@ RECORD_MEASURES: dict[str, str] = {
     "copied-records": "discreet.assess.microdata.copies:CopiedRecords",
     "nearest-record-distance": "discreet.assess.microdata.nearest:NearestRecordDistance",
 }
-
-
 ENGINES: dict[str, str] = {
     "ibis": "discreet.records.ibis_engine:IbisEngine",
     "numpy": "discreet.testing.numpy_engine:NumpyEngine",
 }
-
-
 SYNTHESIZERS: dict[str, str] = {
     "from-residuals": "discreet.synthesize.from_residuals:from_residuals",
     "hybrid": "discreet.synthesize.hybrid:hybrid",
@@ -161,15 +133,11 @@ SYNTHESIZERS: dict[str, str] = {
     "romm": "discreet.synthesize.methods:romm",
     "score-correlation": "discreet.synthesize.methods:score_correlation",
 }
-
-
 CONNECTIONS: dict[str, str] = {
     "postgres": "discreet.records.postgres:connect",
     "postgresql": "discreet.records.postgres:connect",
     "spark": "discreet.records.spark:connect",
 }
-
-
 MATRICES: dict[str, str] = {
     "discrete-laplace": "discreet.noise.pram:discrete_laplace",
     "drop-add": "discreet.noise.pram:drop_add",
@@ -178,8 +146,6 @@ MATRICES: dict[str, str] = {
     "perturbation-table": "discreet.noise.entropy:perturbation_table",
     "pram": "discreet.noise.pram:pram",
 }
-
-
 RULES: dict[str, str] = {
     "threshold": "discreet.rules.counts:Threshold",
     "direct-disclosure": "discreet.rules.counts:DirectDisclosure",
@@ -190,8 +156,6 @@ RULES: dict[str, str] = {
     "p/q": "discreet.rules.magnitudes:PQ",
     "few-contributors": "discreet.rules.magnitudes:FewContributors",
 }
-
-
 FORMATS: dict[str, str] = {
     "csv": "discreet.release.formats.csv:CsvWriter",
     "csvw": "discreet.release.formats.csv:CsvwWriter",
@@ -203,8 +167,6 @@ FORMATS: dict[str, str] = {
     "sdmx-csv": "discreet.release.formats.sdmx_csv:SdmxCsvWriter",
     "xlsx": "discreet.release.formats.xlsx:XlsxWriter",
 }
-
-
 KINDS: dict[str, Mapping[str, Entry]] = {
     "method": METHODS,
     "fitter": FITTERS,
@@ -217,8 +179,6 @@ KINDS: dict[str, Mapping[str, Entry]] = {
     "rule": RULES,
     "synthesizer": SYNTHESIZERS,
 }
-
-
 PARTS: dict[str, tuple[str, str | None]] = {
     "method": ("method", "cell-key"),
     "matrix": ("matrix", "perturbation-table"),
@@ -227,15 +187,11 @@ PARTS: dict[str, tuple[str, str | None]] = {
     "rules": ("rule", "threshold"),
 }
 """Parameters that are registered themselves: their kind, and the usual name."""
-
-
 _NOW_WRITTEN = {
     "parameters": 'nested data, such as method={"name": "drop-add", "cap": 3}',
     "ptable": 'matrix={"name": "file", "path": "ptable.csv"}',
     "sensitive_zeros": 'rules="threshold(3, zeros)"',
 }
-
-
 _TRUTH = {"true": True, "yes": True, "false": False, "no": False}
 
 

@@ -15,8 +15,6 @@ from discreet.facade.microdata import open as open_records
 from discreet.records.secret import Secret
 
 __all__ = ["census", "hierarchies", "opened", "sample", "write_parquet"]
-
-
 CENSUS, SAMPLE = "tarvenia-census", "tarvenia-sample"
 
 

@@ -10,11 +10,7 @@ from types import MappingProxyType
 from discreet.demo.geography import CodeList, flat, geography, nested
 
 AGE_GROUPS = 20
-
-
 SEX = (("F", "Female"), ("M", "Male"))
-
-
 MARITAL = (
     ("NEV", "Never married"),
     ("MAR", "Married"),
@@ -23,8 +19,6 @@ MARITAL = (
     ("DIV", "Divorced"),
     ("WID", "Widowed"),
 )
-
-
 RELATION = (
     ("REF", "Reference person"),
     ("SPO", "Spouse or partner"),
@@ -32,8 +26,6 @@ RELATION = (
     ("ASC", "Parent of the reference person or partner"),
     ("OTH", "Other member"),
 )
-
-
 EDUCATION = (
     (
         ("LOW", "Low"),
@@ -60,8 +52,6 @@ EDUCATION = (
         ),
     ),
 )
-
-
 CITIZENSHIP = (
     (("HOME", "Home country"), (("TV", "Tarvenia"),)),
     (
@@ -83,8 +73,6 @@ CITIZENSHIP = (
         ),
     ),
 )  # fmt: skip
-
-
 MAJOR_GROUPS = (
     ("OC0", "Armed forces"),
     ("OC1", "Managers"),
@@ -164,8 +152,6 @@ OCCUPATIONS = (
     Occupation("OC93", "Labourers in industry and transport", 2.5, 2.1, 0.24, 0.3, "CFH"),
     Occupation("OC94", "Kitchen, street and refuse workers", 1.6, 1.8, 0.52, -0.3, "IEG"),
 )
-
-
 OCCUPATIONS_OF = {
     code: tuple((o.code, o.label) for o in OCCUPATIONS if o.code.startswith(code))
     for code, _ in MAJOR_GROUPS
@@ -310,6 +296,4 @@ SECTIONS = (
     Section("S", "Other services", 1.3, ("Personal care", "Associations", "Repair")),
     Section("T", "Households and bodies", 0.5, ("Private households", "International bodies")),
 )
-
-
 DEFENCE = "O02"

@@ -141,8 +141,6 @@ SCHEMA = pa.schema(
         _column("citizenship", _CODED),
     ]
 )
-
-
 SURVEY_SCHEMA = SCHEMA.append(_column("weight", pa.float64()))
 
 

@@ -24,17 +24,9 @@ PROVINCES = (
     ("G", "Brückenland", 0.07, 6),
     ("H", "Hålbergen", 0.04, 6),
 )
-
-
 CAPITAL_SHARE_OF_PROVINCE = 0.48
-
-
 MUNICIPALITIES_PER_DISTRICT = (8, 4, 6, 11, 7, 5, 9, 3, 8, 7)
-
-
 CAPITAL, CITY, TOWN, RURAL = range(4)
-
-
 AREAS = 4
 
 
@@ -194,8 +186,6 @@ STEMS = (
     "Ilm", "Jor", "Kal", "Kest", "Lin", "Lør", "Mar", "Mühl", "Nor", "Od",
     "Orm", "Pell", "Quer", "Ros", "Sal", "Stern", "Tarn", "Ul", "Ver", "Wen",
 )  # fmt: skip
-
-
 ENDINGS = (
     "bach", "berg", "borough", "by", "dale", "fjord", "ford", "haven", "holm", "lund",
     "mere", "stadt", "vik", "wick",
@@ -213,11 +203,7 @@ def place_name(number: int) -> str:
 
 
 TOTAL = "TOTAL"
-
-
 NOT_APPLICABLE = "NAP"
-
-
 Pair = tuple[str, str]
 
 

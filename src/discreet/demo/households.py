@@ -13,11 +13,7 @@ from discreet.arrays import Real, Unsigned32, Whole
 from discreet.demo.geography import AREAS, CAPITAL, RURAL, Geography, geography
 
 FEMALE, MALE = range(2)
-
-
 NO_UNION, MARRIED, REGISTERED, COHABITING = range(4)
-
-
 NEVER = 0
 
 
@@ -244,14 +240,8 @@ def _not_in_union(sex: int, typical: float) -> Real:
 
 
 REF, SPOUSE, CHILD, ASCENDANT, OTHER = range(5)
-
-
 ADULT = 18
-
-
 AGES = np.arange(101)
-
-
 OLDEST_WITH_ASCENDANT = 75
 
 

@@ -32,11 +32,7 @@ from discreet.demo.households import (
 from discreet.randomness import stream
 
 HOUSEHOLDS_PER_BLOCK = 32_768
-
-
 FIVE_YEAR_GROUP = np.minimum(np.arange(101) // 5, AGE_GROUPS - 1)
-
-
 Block = dict[str, Array]
 
 
@@ -93,17 +89,9 @@ def _attributes(households: Households, home: Whole, who: Block, rng: np.random.
 
 
 HOME = 0
-
-
 WORKING_AGE = 15
-
-
 EDUCATION_LEVELS = 9
-
-
 NO_EDUCATION = EDUCATION_LEVELS
-
-
 NOT_WORKING = len(OCCUPATIONS)
 
 
@@ -113,8 +101,6 @@ STAGES = np.searchsorted([15, 25, 45, 60, 65, 75], AGES, side="right")
 
 # Household ages at which the share of foreigners changes.
 CITIZEN_AGES = np.searchsorted([35, 65], AGES, side="right")
-
-
 PROFILES = 12
 
 
@@ -134,8 +120,6 @@ BY_STANDING = np.array(
 
 # Share at work by life stage, for men.
 AT_WORK = np.array([0.0, 0.36, 0.86, 0.82, 0.56, 0.11, 0.015])
-
-
 RETIRED = 5
 
 
@@ -277,8 +261,6 @@ def _division_shares(count: int) -> Real:
 
 # Sampling fraction of each province: small ones need more for figures of their own.
 FRACTION = np.array([0.02, 0.022, 0.024, 0.026, 0.028, 0.032, 0.036, 0.05])
-
-
 BROAD_AGES = np.searchsorted([3, 13], np.arange(20), side="right")
 
 

@@ -22,21 +22,11 @@ from discreet.design.axis import OUTSIDE, Axis, Level
 from discreet.errors import DiscreetError, ParameterError, UnknownNameError
 
 Term = tuple[str, ...]
-
-
 Margin = str | int | Sequence[str]
 """One margin: `"region:age"`, a tuple of names, or `"1"` (or 1) for the total."""
-
-
 Margins = str | Sequence[str | Sequence[str]]
-
-
 TOTAL = "1"
-
-
 _TOTAL_ELSEWHERE = ("total", "_t", "all", "0", "()")
-
-
 _TOKEN = re.compile(r"\s*(?:(`[^`]+`|[^\W\d][\w.]*)(\[[^\]]+\])?|([-+*:()])|(1)(?!\w))")
 
 

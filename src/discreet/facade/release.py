@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 from discreet.arrays import Real
 from discreet.design.formula import Margins
 from discreet.release.files import save
-from discreet.release.fitting import rounded_by_seed
 from discreet.release.formats.write import write
-from discreet.release.tabulate import to_microdata
 from discreet.tables.protected import Experiment, Protected, PublicTable
 
 if TYPE_CHECKING:
@@ -54,6 +52,8 @@ class Result(Protected):
             possible).
           seed: Seed of the random choices.
         """
+        from discreet.release.fitting import rounded_by_seed  # start-up time, as for `fit`
+
         return rounded_by_seed(self, method, seed)
 
     def standard_errors(self) -> Real:
@@ -122,6 +122,8 @@ class Release(Result, PublicTable):
 
     def to_microdata(self) -> pa.Table:
         """Released inner cells as records: a row for each person, with a code for each variable."""
+        from discreet.release.tabulate import to_microdata  # start-up time, as for `fit`
+
         return to_microdata(self)
 
     def save(self, path: str | Path) -> Path:

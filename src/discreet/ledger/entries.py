@@ -25,8 +25,6 @@ _KINDS = {
     "edition": "SELECT time, name, edition, keys FROM editions",
     "counts": "SELECT time, name, edition, variables, digest FROM counts",
 }
-
-
 _NAMES = " UNION ".join(
     f"SELECT name FROM {table}" for table in ("costs", "releases", "editions", "counts")
 )
@@ -224,14 +222,8 @@ def check_changed(
 
 
 _OURS = 0x64697363
-
-
 _PATIENCE = 60.0
-
-
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
-
-
 _SCHEMA = (
     "CREATE TABLE budgets (name TEXT PRIMARY KEY, epsilon TEXT, delta TEXT)",
     "CREATE TABLE costs (time TEXT, name TEXT, edition TEXT, epsilon TEXT, delta TEXT, rho TEXT,"

@@ -28,11 +28,7 @@ if TYPE_CHECKING:
 
 
 _ZERO = 1e-9
-
-
 _PRINTED = 1e-8  # what a probability printed with eight decimals may be off
-
-
 _LARGE_DELTA = 1e-4
 
 

@@ -22,8 +22,6 @@ from discreet.noise.lookup import whole_counts
 from discreet.noise.matrix import TransitionMatrix
 
 _MAX_STATES = 1_000
-
-
 _SINGULAR = 1e12
 
 

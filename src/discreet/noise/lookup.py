@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 MAX_MODULUS = 2**44
 """Beyond this, borders stored as float64 no longer fix a whole key."""
-
-
 _SNAP = 2.0**-46
 
 

@@ -23,8 +23,6 @@ from discreet.tables.statement import Statement, step_of
 from discreet.tables.truth import TrueTable
 
 _SWEEPS = 4000  # over the cells of a small table
-
-
 MARGIN_FACTOR = 4.0  # how much more a cell weighs for each variable it has fewer
 
 

@@ -25,8 +25,6 @@ from discreet.noise.pram import laplace_law
 from discreet.protect.cells import Cells
 
 Number = TypeVar("Number", bound=np.generic)
-
-
 AnyShare = TypeVar("AnyShare", bound="Share")
 
 

@@ -124,8 +124,6 @@ def release_digest(method: Any, table: TrueTable) -> bytes:
 
 
 _CHUNK = 20_000
-
-
 _TASK = "drawing differentially private noise"
 
 

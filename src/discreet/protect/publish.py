@@ -27,17 +27,11 @@ from discreet.tables.protected import (
 from discreet.tables.truth import UNNAMED, TrueTable
 
 AnyTable = TypeVar("AnyTable", bound=TrueTable)
-
-
 SOURCES = ("keys", "table", "system")
-
-
 _REMEDY = {
     COUNT: " with grid=, which is for weighted counts; leave it out",
     WEIGHT: " without grid=, the public weight of one step of noise",
 }
-
-
 _SUBTRACTED = (
     "A cell that one of two tables hides can often be computed from the other. Protect all margins "
     "in one table, or make the method of the second by `dc.consistent(method, table, first)`"

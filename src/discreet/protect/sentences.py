@@ -22,8 +22,6 @@ from discreet.tables.truth import DataSet, SecretLike
 
 LEAST_P = 1e-6
 """Predicates about averages reject at this probability."""
-
-
 _NOUN = {COUNT: "count", WEIGHT: "weighted count"}
 
 

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
 
 _LISTED = 12
-
-
 _turns: dict[int, threading.Lock] = {}
 
 

@@ -17,11 +17,7 @@ from discreet.records.recode import Recoded, Trees, is_missing, typed
 from discreet.tables.assembly import Hierarchies, free_total
 
 REFUSE, DROP = "refuse", "drop"
-
-
 _WORDS = (REFUSE, DROP)
-
-
 _KEYS = ("codes", "hierarchy", "other", "missing")
 
 

@@ -15,12 +15,8 @@ if TYPE_CHECKING:
 
 
 Answer = TypeVar("Answer")
-
-
 Keyed = Callable[[Any], "pa.Table"]
 """Gives some ids their keys: both side by side."""
-
-
 _BAD_INPUT = {
     "IOException",
     "InvalidInputException",
@@ -33,36 +29,20 @@ _BAD_INPUT = {
     "ArithmeticException",
     "DateTimeException",
 }
-
-
 _CONVERSION = _BAD_INPUT - {"IOException", "InvalidInputException", "ArrowInvalid"}
-
-
 _IN_COLUMN = re.compile(
     r'^Error when converting column "([^"]+)"|when casting from source column (\w+)$', re.MULTILINE
 )
-
-
 _CSV_LINE = re.compile(r"CSV Error on Line: (\d+)$", re.MULTILINE)
-
-
 _CSV_FAULTS = {
     "Invalid unicode": "it is not text in UTF-8; name its encoding, e.g. encoding='cp1252'",
     "Expected Number of Columns": "it has more or fewer values than there are columns",
     "Value with unterminated quote": "a quotation mark has no end",
     "Maximum line size": "it is too long",
 }
-
-
 _QUOTES = ("Original Line", "LINE ", "^", "DETAIL:", "CONTEXT:")  # these quote a record or query
-
-
 _ENDS = ("== SQL", "JVM stacktrace", "at org.", "at java.")  # only queries and stacks follow
-
-
 _CAUSE = re.compile(r"^Caused by: (?:[\w$]+\.)*([\w$]+): (.*)", re.MULTILINE)
-
-
 _LONGEST = 300
 
 
@@ -264,11 +244,7 @@ def _ignore() -> None:
 
 
 quiet = Quiet()
-
-
 TABLE_MARK = "::"
-
-
 _SCHEME = re.compile(r"([a-z]+)://")
 
 

@@ -14,8 +14,6 @@ from discreet.records.code_list import REFUSE
 from discreet.records.records import UnitRecords
 
 _NAMES_OF_ROLES = re.compile(r"(.*[_\W])?(id|ids|pid|uuid|key|keys|rkey|weight|weights|wgt)", re.I)
-
-
 _HEADER = """\
 # Code lists of {origin}, drafted by `discreet codes`.
 #

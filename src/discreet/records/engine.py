@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 
 COUNT, WEIGHT, WEIGHT_SQUARED, KEY = "n", "w", "w2", "k"
-
-
 HOLDING, CONTRIBUTOR, CONTRIBUTION = "h", "c", "amount"
 
 

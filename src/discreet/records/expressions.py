@@ -122,11 +122,7 @@ def _summed(place: Whole, n: Whole, buckets: int) -> Whole:
 
 
 BUCKETS = 16**3
-
-
 _BUCKET_DIGITS = 3
-
-
 _SEPARATOR, _MISSING = "\x1f", "\x1e"
 
 

@@ -42,8 +42,6 @@ if TYPE_CHECKING:
 
 
 _VALID = "valid"
-
-
 _LARGEST = float(np.finfo(np.float64).max)
 
 

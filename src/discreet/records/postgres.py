@@ -24,17 +24,9 @@ if TYPE_CHECKING:
 
 
 _AT_ONCE = 100_000  # ids that are read, given keys and written together
-
-
 _BLOCK = 1 << 24
-
-
 _FORM = "(FORMAT csv, ENCODING 'UTF8')"
-
-
 _PORTS = re.compile(r"[\d,]*")
-
-
 _TABLES = """
 SELECT n.nspname, c.relname, pg_table_is_visible(c.oid)
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace

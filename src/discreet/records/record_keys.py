@@ -25,11 +25,7 @@ if TYPE_CHECKING:
 
 
 RECORD_KEY = "record_key"
-
-
 _HEADER = b"discreet.keys"
-
-
 KeysOf = Callable[[Any], Whole]
 
 

@@ -21,29 +21,15 @@ from discreet.files import OWNER_ONLY
 from discreet.tables.keys import KeyConvention, convention
 
 FEWEST_BYTES = 32
-
-
 _DIGEST_BYTES = 8
-
-
 _SEED_BYTES = 32
-
-
 _LONGEST = 65
-
-
 _FORMAT = re.compile(rb"([0-9a-f]{64})\n?")
-
-
 _LOOKS = (
     "A secret is 64 hexadecimal digits in lower case, with at most one newline after them; make "
     "one with `Secret.from_file(path, create=True)`."
 )
-
-
 _DEMO = b"discreet demo data: this secret is public and protects nobody"
-
-
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 

@@ -29,8 +29,6 @@ from discreet.tables.keys import KeyConvention
 from discreet.tables.truth import UNNAMED, DataSet
 
 TEXT = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt")
-
-
 DATABASE = (".duckdb", ".ddb", ".db")
 
 

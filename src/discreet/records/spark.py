@@ -20,11 +20,7 @@ if TYPE_CHECKING:
 
 
 _AT_ONCE = 5_000_000  # ids that are read, given keys and written together
-
-
 _BINARY = "UTF8_BINARY"
-
-
 _DECLARED = "__CHAR_VARCHAR_TYPE_STRING"  # where Spark keeps what a text column was declared as
 
 

@@ -135,19 +135,11 @@ def without_sums(data: UnitRecords) -> UnitRecords:
 
 HELD = 8_000_000
 """Inner cells that are read and held whatever is published."""
-
-
 _AFFORDABLE = 8  # the crossing may be this many times larger than the margins that are asked for
-
-
 ANNOUNCED = 20_000_000
 """Cells of a table from which on its memory is announced."""
-
-
 REFUSED = LARGEST_DENSE
 """Cells beyond which a table is refused."""
-
-
 Variables = tuple[str, ...]
 
 

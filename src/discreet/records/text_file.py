@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 
 _UTF8 = ("utf-8", "utf-8-sig", "ascii")
-
-
 _DELIMITERS = ",;\t|"
 
 

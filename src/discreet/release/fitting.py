@@ -23,8 +23,6 @@ from discreet.tables.protected import Protected
 from discreet.tables.statement import Sentence, step_of
 
 AnyProtected = TypeVar("AnyProtected", bound=Protected)
-
-
 ALL, MARGINS = "all", "margins"
 """Which inner cells a fit may fill: all, or those in no published cell that is zero."""
 
@@ -126,11 +124,7 @@ def _parts(fitter: Any) -> Iterable[Any]:
 
 
 Rounding = Literal["margins", "unbiased", "total", "cube"]
-
-
 METHODS: tuple[str, ...] = get_args(Rounding)
-
-
 _TEXT: dict[str, str] = {
     "margins": "Inner cells were rounded down or up so that published cells are rounded down or "
     "up as well wherever that is possible.",

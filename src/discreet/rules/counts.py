@@ -17,11 +17,25 @@ from discreet.design.base import Design
 from discreet.design.structured import StructuredDesign
 from discreet.errors import DesignError, DiscreetError, ParameterError, UnknownNameError
 from discreet.noise.checks import is_number, truth_value, whole
-from discreet.suppress.pattern import Difference
 from discreet.tables.truth import TrueTable
 
 Needs = tuple[Real, Real]
 """How far below and above its value the interval of each cell must reach."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Difference:
+    """**Confidential.** A sum or difference of published cells that must not follow either.
+
+    Attributes:
+      cells: Positions of the published cells.
+      signs: Their coefficients.
+      why: Why it is sensitive.
+    """
+
+    cells: tuple[int, ...]
+    signs: tuple[int, ...]
+    why: str
 
 
 _LARGEST_PAIRS = 50_000_000

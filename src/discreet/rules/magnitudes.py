@@ -18,8 +18,6 @@ from discreet.tables.truth import TrueTable
 
 Needs = tuple[Real, Real]
 """How far below and above its value the interval of each cell must reach."""
-
-
 _ROUNDING = 1e-9  # shares of a cell's total that differ by less are equal
 
 

@@ -205,8 +205,6 @@ def _cells(design: Design) -> list[tuple[_Name, Cell]]:
 
 FREE, CONFIDENTIAL, SECONDARY = "F", "C", "D"
 """Codes of `CL_CONF_STATUS`: free, confidential, hidden by the sender to protect others."""
-
-
 SMALL_COUNT, BY_ONE, BY_TWO, CONCENTRATION = "A", "O", "T", "M"
 """Why a cell is confidential: few units, dominance by one or two, another concentration."""
 

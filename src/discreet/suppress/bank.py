@@ -19,18 +19,10 @@ if TYPE_CHECKING:
 
 
 Views = frozenset[int]
-
-
 EVERYBODY = 0
 """The view of somebody who is alone in no cell."""
-
-
 _NOBODY: Views = frozenset()
-
-
 _ALL: Views = frozenset([EVERYBODY])
-
-
 _ENOUGH = 1 - CLOSE / 2  # what share of a need is as good as all of it
 
 

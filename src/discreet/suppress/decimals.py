@@ -30,8 +30,6 @@ from discreet.suppress.pattern import Pattern
 from discreet.tables.statement import Sentence
 
 Residual = Literal["rmse", "variance", "scaled", "none"]
-
-
 _DEPENDENT = 1e-7
 
 

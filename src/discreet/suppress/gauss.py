@@ -157,8 +157,6 @@ def name_of(design: Design, position: int) -> str:
 
 
 _SPARE = 4  # random sums beyond the number of things that one person knows
-
-
 _NEAR = 1e-6  # squared distances below this are looked at exactly
 
 

@@ -30,20 +30,10 @@ if TYPE_CHECKING:
 
 
 _CHEAP = 1e-6  # what a magnitude of zero costs, as a share of the largest
-
-
 _LARGE = 25_000  # sums from which on costs are compared near a sensitive cell only
-
-
 _NEAR_COST = 6_000  # sums near a sensitive cell among which further suppressions are chosen
-
-
 _NEAR = 2_000  # sums near a sensitive cell among which other proofs are looked for first
-
-
 _EFFORT = 20_000_000  # sums of all programs of thinning together, a minute or two
-
-
 _EFFORT_OF_SWAPS = 10_000_000  # the same for swaps
 
 
@@ -231,8 +221,6 @@ def _on_all_rows(bank: Bank, sums: Sums, pattern: Pattern) -> csc_array:
 
 FREE = 1e-3
 """What a move of a suppressed cell costs, beside the cheapest cell that is shown."""
-
-
 _CHEAPER = 1 - 1e-9
 
 

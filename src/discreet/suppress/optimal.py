@@ -26,21 +26,11 @@ from discreet.suppress.interval import Search, suppress_by_interval
 from discreet.suppress.pattern import Pattern
 
 Pair = tuple[int, int]
-
-
 LARGEST = 500
 """Tables with more published cells are refused."""
-
-
 _ROUNDS = 300
-
-
 _ROUGH = 0.05  # how far from the bound choices may be while covers are still found
-
-
 _STALLED = 10  # rounds in which the relaxation may stay where it is
-
-
 _CLOSE = 1e-6
 
 

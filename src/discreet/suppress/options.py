@@ -21,11 +21,7 @@ from discreet.suppress.pattern import Pattern, of_table
 from discreet.tables.truth import TrueTable
 
 CellLike = Mapping[str, object]
-
-
 Cells = tuple[dict[str, str], ...]
-
-
 _RULE = ("name", "why", "primaries", "needs")
 
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from discreet.arrays import Array, Mask, Real, Whole
 from discreet.design.base import Cell, Design
 from discreet.errors import DesignError, ParameterError
+from discreet.rules.counts import Difference
 from discreet.suppress.proofs import Proofs
 from discreet.tables.show import frame_of
 from discreet.tables.truth import TrueTable
@@ -23,28 +24,9 @@ if TYPE_CHECKING:
 
 PUBLISHED, PRIMARY, SECONDARY = 0, 1, 2
 """States of a published cell: shown, hidden because it is sensitive, hidden to protect others."""
-
-
 LETTERS = {".": PUBLISHED, "p": PRIMARY, "s": SECONDARY}
 """How other programs' patterns write the states."""
-
-
 _NAMES = np.array(["published", "primary", "secondary"])
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Difference:
-    """**Confidential.** A sum or difference of published cells that must not follow either.
-
-    Attributes:
-      cells: Positions of the published cells.
-      signs: Their coefficients.
-      why: Why it is sensitive.
-    """
-
-    cells: tuple[int, ...]
-    signs: tuple[int, ...]
-    why: str
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 CLOSE = 1e-6
 """Sums that differ by less, relative to their size, are the same."""
-
-
 DIFFERENCE_NEED = 1.0
 """How far a sensitive difference must be able to rise."""
 

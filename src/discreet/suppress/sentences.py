@@ -15,11 +15,7 @@ from discreet.tables.statement import Sentence
 
 SHOWN_IS_TRUE = "shown-is-true"
 """The kind of the sentence by which shown cells have their true values."""
-
-
 _ROUNDING = 1e-6
-
-
 _HIDDEN = (
     "Figures that say too much about single people are not shown. Some other figures are hidden as "
     "well, so that"

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
 NONE = -1
 """Stands for the sum of a published cell all of whose inner cells are known."""
-
-
 _MANY = 8  # inner cells for each published one up to which all are rows, since boxes need them
 
 

@@ -14,7 +14,7 @@ from discreet.design.support import spread
 from discreet.errors import ParameterError, UnknownNameError
 from discreet.noise.checks import truth_value
 from discreet.protect.sentences import statement_of
-from discreet.rules.counts import CountRule, Needs, Rule, Threshold, told
+from discreet.rules.counts import CountRule, Difference, Needs, Rule, Threshold, told
 from discreet.suppress.decimals import Decimals
 from discreet.suppress.gauss import Plan, suppress_by_gauss
 from discreet.suppress.interval import suppress_by_interval
@@ -31,7 +31,7 @@ from discreet.suppress.options import (
     rules_of,
     with_doubted_cells,
 )
-from discreet.suppress.pattern import PRIMARY, Difference, Pattern, of_table, published_values
+from discreet.suppress.pattern import PRIMARY, Pattern, of_table, published_values
 from discreet.suppress.sentences import limits, suppressed_cells, thresholds, widths
 from discreet.tables.canonical import Arrangement, canonical_order, canonical_table
 from discreet.tables.protected import COUNT, VALUE, CellStatus, Claims, Draws, Protected
@@ -39,8 +39,6 @@ from discreet.tables.statement import Sentence, Statement
 from discreet.tables.truth import TrueTable
 
 _COSTS = ("value", "cells")
-
-
 _SECONDARY = {
     "gauss": suppress_by_gauss,
     "interval": suppress_by_interval,

@@ -40,8 +40,6 @@ from discreet.synthesize.tolerances import (
 )
 
 Variant = Literal["main", "a", "b", "c"]
-
-
 Residuals = Literal["synthetic", "zero"]
 
 

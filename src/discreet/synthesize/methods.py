@@ -220,8 +220,6 @@ def _wishes(correlations: Any, r: int) -> tuple[Real, np.ndarray]:
 
 
 Root = Literal["cholesky", "eigen"]
-
-
 Alpha = float | Literal["largest"]
 
 

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
 
 Names = tuple[str, ...]
-
-
 Crossings = tuple[tuple[str, ...], ...]
 
 
@@ -264,8 +262,6 @@ def _weights(records: Records, name: str | None) -> Real | None:
 
 
 Missing = Literal["refuse", "category"]
-
-
 MISSING_RULES: tuple[Missing, ...] = ("refuse", "category")
 
 

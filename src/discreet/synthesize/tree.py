@@ -16,8 +16,6 @@ from numba import njit
 from discreet.arrays import Real, Whole
 
 _LEAF = 64  # most points in a leaf; coordinates of a leaf are measured together
-
-
 _DEPTH = 64  # no tree is deeper than this
 
 

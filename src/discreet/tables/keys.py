@@ -103,23 +103,11 @@ def convention(name: str | KeyConvention) -> KeyConvention:
 
 
 FEWEST = 200
-
-
 FALSE_ALARM = 1e-10
-
-
 SAMPLED = 8
-
-
 _BUCKETS = 64
-
-
 _LARGE_MEAN = 10_000.0
-
-
 _UPPER = tuple(i / 20 for i in range(1, 20))
-
-
 _LOWER = tuple(-(2.0 ** (i / 2)) for i in range(-6, 22))
 
 

@@ -43,8 +43,6 @@ class CellStatus(enum.IntEnum):
 
 
 HIDDEN = (CellStatus.suppressed, CellStatus.below_threshold)
-
-
 _OUTSIDE = {"status": CellStatus.published, "quality": NO_QUALITY, "precision": 0.0}
 """What cells get that a release has and its table, read from the records, had not."""
 
@@ -139,8 +137,6 @@ class Protected:
 
 
 _EXACT = 1e6  # weight of values without noise beside the most precise noisy ones
-
-
 _WIDTH = 100  # of a printed statement
 
 

@@ -46,19 +46,13 @@ if TYPE_CHECKING:
 
 
 FORMAT = 2
-
-
 _HEADER, _SUPPORT = b"discreet", b"discreet.support"
-
-
 _VALUES = {
     "count": "count",
     "weight": "weight",
     "weight_squared": "weight_squared",
     "cell_key": "key",
 }
-
-
 _COLUMNS = ("cell", *_VALUES, "value", "status", "quality", "precision")
 
 

@@ -16,8 +16,6 @@ from discreet.solve.fit import Fit, Fitter
 from discreet.testing.methods import BrokenPromiseError
 
 _CLOSE = 1e-4  # relative accuracy expected of two roads to one fit
-
-
 Check = Callable[[Fitter, Design, Array], str | None]
 
 

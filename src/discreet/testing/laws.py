@@ -36,11 +36,7 @@ from discreet.tables.statement import PrivacyStatement, Statement
 from discreet.tables.truth import Bounds, CellValues, DataSet
 
 _SECRETS = 40
-
-
 _TESTED_DELTA = 0.02
-
-
 _OUTCOMES = 800
 
 

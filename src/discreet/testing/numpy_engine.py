@@ -165,8 +165,6 @@ def _numbers(column: Any, missing: float, role: str) -> Array:
 
 
 Cell = tuple[int, ...]
-
-
 Owner = tuple[Any, Any]
 
 

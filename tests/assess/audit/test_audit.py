@@ -15,8 +15,9 @@ from discreet.errors import ParameterError
 from discreet.facade.release import Release
 from discreet.facade.table import Table
 from discreet.randomness import stream
+from discreet.rules.counts import Difference
 from discreet.solve.linear.unknowns import unknowns
-from discreet.suppress.pattern import PUBLISHED, Difference, Pattern
+from discreet.suppress.pattern import PUBLISHED, Pattern
 from discreet.tables.protected import CellStatus
 from discreet.tables.statement import Statement
 

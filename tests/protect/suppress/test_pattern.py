@@ -4,7 +4,8 @@ import pytest
 from discreet.design.base import Design
 from discreet.errors import DesignError, ParameterError
 from discreet.facade.table import Table
-from discreet.suppress.pattern import PRIMARY, PUBLISHED, SECONDARY, Difference, Pattern
+from discreet.rules.counts import Difference
+from discreet.suppress.pattern import PRIMARY, PUBLISHED, SECONDARY, Pattern
 
 
 def small_table():

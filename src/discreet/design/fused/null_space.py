@@ -26,14 +26,8 @@ from discreet.design.product import ProductDesign
 from discreet.design.support import Lift
 
 _SAME = 1e-10  # of the largest: answers of unused cells below this are rounding errors
-
-
 _SWEEPS = 8  # between both kinds of values; fewer cost passes, more cost as much as they save
-
-
 _STEP = 1.8  # relaxation; below 2 every sweep stays a preconditioner
-
-
 MOST_UNUSED = 1_000
 """Unused cells beside used ones of their block, for which a dense matrix is inverted once."""
 
@@ -210,8 +204,6 @@ class NullSpace:
 
 
 Effect = tuple[int, ...]
-
-
 Slot = tuple[int, Effect]
 
 

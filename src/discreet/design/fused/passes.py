@@ -54,15 +54,9 @@ class Sums(NamedTuple):
 
 LARGEST_ROWS = 128 * 1024
 """Bytes of rows that the innermost loops go through again and again: what a core keeps near."""
-
-
 SHORTEST_ROW = 64
-
-
 WORTH_A_THREAD = 500_000
 """Cells that make a second piece of work worth its thread."""
-
-
 MOST_PIECES = 16
 
 
@@ -311,16 +305,12 @@ def _parts(length: int, n: int) -> list[tuple[int, int]]:
 
 
 Run = Callable[..., tuple[float, float, int]]
-
-
 _HEAD = '''"""Written by discreet {version}; safe to delete."""
 import numba
 
 
 @numba.njit(cache=True, nogil=True, boundscheck=False, fastmath={fast})
 '''
-
-
 _FAST = '{"reassoc", "contract", "nsz", "nnan"}'
 """Sums may be taken in another order, the same one every time; zeros have no sign."""
 

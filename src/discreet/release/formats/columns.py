@@ -71,19 +71,13 @@ def _encoded(texts: list[str], index: Index) -> pa.Array:
 
 
 NOT_POSSIBLE, NOT_AVAILABLE = ":z", ":"
-
-
 MEANINGS = {
     CONFIDENTIAL: "confidential",
     NOT_POSSIBLE: "cannot occur",
     NOT_AVAILABLE: "not available",
 }
 """The symbols of files and pages, as statistical offices write them."""
-
-
 ABSENT_NAME = "absent"
-
-
 Figure = int | float | None
 
 
@@ -142,8 +136,6 @@ def decimals_of(values: Array, most: int = 2) -> int:
 
 
 _FORMULA = r"^[=+\-@\t\r\n]"
-
-
 _NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 
 

@@ -14,17 +14,9 @@ from discreet.release.cube import Cube
 from discreet.tables.protected import PublicTable
 
 Layout = Literal["long", "wide"]
-
-
 Labels = Literal["codes", "labels", "both"]
-
-
 LAYOUTS: tuple[Layout, ...] = get_args(Layout)
-
-
 LABELS: tuple[Labels, ...] = get_args(Labels)
-
-
 SEPARATORS = (",", ";", "\t", " ")
 
 

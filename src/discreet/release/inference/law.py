@@ -21,11 +21,7 @@ from discreet.tables.protected import COUNT, CellStatus, Protected
 from discreet.tables.statement import Step
 
 _CHANGE_VALUES = ("protect", "fit", "round", "tabulate")
-
-
 _NOISE = ("cell-key", "drop-add", "pram", "laplace", "discrete-laplace", "discrete-gaussian")
-
-
 _BUILDERS: dict[str, tuple[Callable[..., TransitionMatrix], tuple[str, ...]]] = {
     "maximum entropy perturbation table": (
         perturbation_table,
@@ -40,11 +36,7 @@ _BUILDERS: dict[str, tuple[Callable[..., TransitionMatrix], tuple[str, ...]]] = 
     "truncated discrete Laplace noise": (discrete_laplace, ("epsilon", "cap", "sensitivity")),
 }
 """How matrices are made again, by their name, and the parameters that belong to them."""
-
-
 _GIVE = "Give the matrix yourself, where its owner publishes it."
-
-
 _RARE = 2**-50  # noise beyond a cap that has this probability is left out
 
 

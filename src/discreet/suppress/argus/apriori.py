@@ -15,8 +15,6 @@ from discreet.design.formats.files import read_text
 from discreet.errors import DataError, DiscreetError, ParameterError
 
 _NUMBERS = {"u": 0, "s": 0, "p": 0, "c": 1, "pl": 2}
-
-
 _MEANINGS = "u (unsafe), s (safe), p (not to be suppressed), c (cost), pl (two protection levels)"
 
 

@@ -22,17 +22,9 @@ if TYPE_CHECKING:
 
 Options = Mapping[str, tuple[str, ...]]
 """Words in angle brackets, with what follows each."""
-
-
 _TOKEN = re.compile(r'"([^"]*)"|<([^<>"]*)>|([^\s"<>]+)')
-
-
 _FILE_OPTIONS = ("SEPARATOR", "SAFE", "UNSAFE", "PROTECT")
-
-
 _BARE = {"DECIMALS", "DISTANCE", "HIERLEVELS"}  # what follows these are numbers, not texts
-
-
 STATUS = {"SAFE": "S", "UNSAFE": "U", "PROTECT": "P"}
 """How the status of a cell is written unless the metadata say otherwise."""
 

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
 SAFE, UNSAFE, PROTECTED, SECONDARY, EMPTY = "S", "U", "P", "M", "E"
 """The status of a cell: safe, sensitive, not to be suppressed, suppressed for others, empty."""
-
-
 _NUMBERED = {
     **dict.fromkeys(["1", "2"], SAFE),
     **dict.fromkeys(["3", "4", "5", "6", "7", "8", "9"], UNSAFE),
@@ -40,8 +38,6 @@ _NUMBERED = {
     **dict.fromkeys(["11", "12"], SECONDARY),
     **dict.fromkeys(["13", "14"], EMPTY),
 }
-
-
 SomeTable = TypeVar("SomeTable", bound=TrueTable)
 
 
