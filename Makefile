@@ -1,4 +1,5 @@
-# Two commands do everything on a fresh machine: `make demo` and `make test`.
+# Two commands do everything on a fresh machine: `make demo` and `make test`. While you work,
+# `make check` says within a minute whether something broke.
 # Needed: git, make, Python >= 3.11 and the package registries.
 
 PYTHON ?= python3
@@ -9,7 +10,7 @@ STAMP  := $(VENV)/.ready
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint bench studies docs system clean
+.PHONY: help setup demo check test lint bench studies docs system clean
 
 help:  ## Say what can be made
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -28,11 +29,12 @@ demo: setup  ## Make demo data and open the table builder on it
 	@echo "==> the demo: an invented census, tabulated and protected"
 	@$(BIN)/discreet demo $(DEMO)
 
-test: setup system  ## Run everything there is to test; WORKERS=n in n processes
-	@echo "==> linting"
-	@$(MAKE) --no-print-directory lint
-	@echo "==> testing"
-	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(TESTS)
+check: setup  ## Style, types and some tests of every room, in a minute: before each commit
+	@$(BIN)/python tools/check.py
+
+test: setup system check  ## Check, then run everything else; WORKERS=n in n processes
+	@echo "==> testing the rest"
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(or $(TESTS),--unchecked)
 
 lint: setup  ## Check style and types
 	@$(BIN)/ruff check .

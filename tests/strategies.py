@@ -3,8 +3,7 @@
 import numpy as np
 from hypothesis import strategies as st
 
-from discreet.design.axis import Axis
-from discreet.design.hierarchy import Hierarchy
+from discreet import Axis, Hierarchy
 from discreet.design.product import ProductDesign
 from discreet.design.sparse import SparseDesign
 

@@ -92,6 +92,7 @@ for kind, built_in in registry.KINDS.items():
 """
 
 
+@pytest.mark.slow
 def test_one_file_and_one_line_register_one_of_each_kind(site, tmp_path):
     kinds = python(site, "-c", USE + KINDS, cwd=tmp_path)
     assert kinds.splitlines() == list(registry.KINDS)
@@ -115,6 +116,7 @@ for group in entries.sections():
 """
 
 
+@pytest.mark.slow
 def test_a_line_in_the_registry_does_the_same(tmp_path):
     lines = LINES.format(path=str(EXAMPLE / "entry_points.txt"))
     assert python(EXAMPLE, "-c", lines + USE + KINDS, cwd=tmp_path) == ""

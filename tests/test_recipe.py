@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import discreet as dc
-from discreet import registry
+from discreet import Release, registry
 from discreet.errors import (
     DataError,
     KeysError,
@@ -13,7 +13,6 @@ from discreet.errors import (
     ParameterError,
     UnknownNameError,
 )
-from discreet.facade.release import Release
 from discreet.recipe import Choice, Recipe
 from discreet.tables.protected import Protected
 from discreet.tables.statement import Statement, Step

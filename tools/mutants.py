@@ -27,22 +27,16 @@ class Mutant:
 
     Attributes:
       name: What is changed.
-      file: Where, below `src/discreet`; a file of the studies begins with `discreet_studies/`.
-      old: The formula; it must occur exactly once.
+      old: The formula. It occurs exactly once in all sources, so it need not be said where.
       new: What it becomes.
       tests: Arguments of pytest that should notice.
     """
 
     name: str
-    file: str
     old: str
     new: str
     tests: str
 
-    def path(self, sources: Path) -> Path:
-        """The file in a folder that holds both packages."""
-        own = any(self.file.startswith(f"{package.name}/") for package in PACKAGES)
-        return sources / self.file if own else sources / PACKAGES[0].name / self.file
 
 
 _THREE = "tests/studies/test_three_approaches.py"
@@ -54,273 +48,449 @@ _INVARIANT = "tests/noise/test_invariant.py"
 _REGRESSION = "tests/studies/test_regression_microdata.py -k every_sentence"
 _UTILITY = "tests/assess/microdata/test_utility_of_records.py"
 _BETRAYED = "tests/assess/microdata/test_risk_of_records.py"
+_COSTS = "tests/test_accounting.py"
+_RULES = "tests/protect/suppress/test_rules.py"
+_DOMINANCE = "tests/protect/suppress/test_dominance.py"
+_POLICY = "tests/serve/test_policy.py"
 
 MUTANTS = (
     Mutant(
         "strength of post-randomisation in the study",
-        "discreet_studies/three_approaches/simulation.py",
         "ALPHA = 0.8",
         "ALPHA = 0.75",
         f"{_THREE} -k perturbed_cells",
     ),
     Mutant(
         "mean weight, total over total",
-        "discreet_studies/three_approaches/simulation.py",
         "float((people / n).mean())",
         "float(people.sum() / n.sum())",
         f"{_THREE} -k every_figure",
     ),
     Mutant(
         "effects of the population",
-        "discreet_studies/three_approaches/simulation.py",
         "EFFECT = 1.0",
         "EFFECT = 0.9",
         f"{_THREE} -k law_of_the_totals",
     ),
     Mutant(
         "variance of the population",
-        "discreet_studies/three_approaches/simulation.py",
         "2 * (SIDE - 1) * line",
         "(SIDE - 1) * line",
         f"{_THREE} -k law_of_the_totals",
     ),
     Mutant(
         "matrix of Table 6",
-        "discreet_studies/eliminating_small_cells/tables.py",
         "q=STEP, alpha=STRENGTH, rng",
         "q=2 * STEP, alpha=STRENGTH, rng",
         f"{_SMALL} -k matrix_of_example_1",
     ),
     Mutant(
         "error of the paper's own draws",
-        "discreet_studies/chance.py",
         "math.sqrt(1 / len(drawn) + 1 / paper)",
         "math.sqrt(1 / len(drawn))",
         "tests/studies/test_model.py",
     ),
     Mutant(
         "strength of perturbed deviations",
-        "noise/allocate.py",
         "alpha: float = 0.4,",
         "alpha: float = 0.5,",
         _DEVIATIONS,
     ),
     Mutant(
         "which cells of a state move",
-        "noise/allocate.py",
         "np.lexsort((order_by, old))",
         'np.argsort(old, kind="stable")',
         _DEVIATIONS,
     ),
     Mutant(
         "rate of the discrete Laplace law",
-        "noise/laplace.py",
         "np.exp(-rate * reach)",
         "np.exp(-0.9 * rate * reach)",
         _MECHANISMS,
     ),
     Mutant(
         "negative counts set to zero",
-        "noise/laplace.py",
         "law[: zero + 1].sum()",
         "law[zero] + law[:zero].sum() * 0.999",
         _MECHANISMS,
     ),
     Mutant(
         "reach of drop/add",
-        "noise/drop_add.py",
         "int((q - 1) / exact) + 1 for",
         "int((q - 1) / exact) + 2 for",
         _MECHANISMS,
     ),
     Mutant(
         "mass beyond the small table",
-        "noise/pram.py",
         "P[i, i - 1 if i < top else 0] += below",
         "P[i, i - 1] += below",
         _MECHANISMS,
     ),
     Mutant(
         "mass beyond the large table",
-        "noise/pram.py",
         "outward = m - 1 if m < cap else m + 1",
         "outward = m + 1 if m < cap else m - 1",
         _MECHANISMS,
     ),
     Mutant(
         "strength of the invariant form",
-        "noise/invariant.py",
         "return alpha * R + (1 - alpha) * np.eye(len(t))",
         "return (1 - alpha) * R + alpha * np.eye(len(t))",
         _INVARIANT,
     ),
     Mutant(
         "first state of the starting matrix",
-        "noise/invariant.py",
         "P[0, 1] = q if first is None else first",
         "P[0, 1] = q",
         _INVARIANT,
     ),
     Mutant(
         "ones and twos that become threes",
-        "noise/small_cells.py",
         "(k + 1 + bias) / 3",
         "(k + 1) / 3",
         _INVARIANT,
     ),
     Mutant(
         "variance of a realised mean",
-        "noise/bias.py",
         "(law @ v**2 - mean**2) / cells",
         "(law @ v**2) / cells",
         _DEVIATIONS,
     ),
     Mutant(
         "variance of a biased law",
-        "protect/frame/keyed_noise.py",
         "matrix.law @ matrix.deviations**2 - mean**2",
         "matrix.law @ matrix.deviations**2",
         _LAWS,
     ),
     Mutant(
         "weighted counts below zero",
-        "protect/weights.py",
         "np.maximum(weight + change * mean_weight, 0.0)",
         "weight + change * mean_weight",
         f"{_THREE} -k equations",
     ),
     Mutant(
         "weighted counts of empty cells",
-        "protect/weights.py",
         "np.full(len(weight), float(mean_weight))",
         "np.zeros(len(weight))",
         f"{_THREE} -k equations",
     ),
     Mutant(
         "variance of discrete Laplace noise",
-        "protect/frame/budget.py",
         "2 * (1 - stays) / stays**2",
         "2 / stays**2",
         _LAWS,
     ),
     Mutant(
         "sensitivity of Gaussian noise",
-        "protect/frame/budget.py",
         "self.times * self.most**2",
         "self.times * self.most",
         _LAWS,
     ),
     Mutant(
         "scale of Gaussian noise",
-        "protect/frame/budget.py",
         "math.sqrt(self.squared_sensitivity / (2 * self.budget))",
         "math.sqrt(self.squared_sensitivity / self.budget)",
         _LAWS,
     ),
     Mutant(
         "seeded Laplace noise",
-        "protect/seeded_noise.py",
         "stop = -math.expm1(-1 / scale)",
         "stop = -math.expm1(-1.1 / scale)",
         _LAWS,
     ),
     Mutant(
         "seeded Gaussian noise",
-        "protect/seeded_noise.py",
         "(np.abs(drawn) - scale**2 / t) ** 2",
         "np.abs(drawn) ** 2",
         _LAWS,
     ),
     Mutant(
         "what a quality costs",
-        "protect/quality.py",
         "1 + self.n_classes * self.keep / (1 - self.keep)",
         "self.n_classes * self.keep / (1 - self.keep)",
         "tests/protect/test_quality.py -k bounded_as_stated",
     ),
     Mutant(
         "delta of a replaced person",
-        "protect/frame/privacy.py",
         "min(1.0, (1 + math.exp(min(epsilon, 700.0))) * delta)",
         "min(1.0, 2 * delta)",
         _LAWS,
     ),
     Mutant(
         "nearest controlled rounding",
-        "noise/transport.py",
         "milp(1 - 2 * fraction",
         "milp(2 * fraction - 1",
         "tests/noise/test_transport.py",
     ),
     Mutant(
         "systematic rounding",
-        "solve/integer/rounding.py",
-        "rng.random()",
-        "0.5",
+        "np.cumsum(probability) - rng.random()",
+        "np.cumsum(probability) - 0.5",
         "tests/solve/integer/test_rounding.py -k with_their_probability",
     ),
     Mutant(
         "components between the original and the drawn ones",
-        "synthesize/score_correlation.py",
         "np.sqrt(1 - d[changed] ** 2)",
         "(1 - d[changed])",
         _REGRESSION,
     ),
     Mutant(
         "residuals by addition",
-        "synthesize/residual_correlation.py",
         "(old.T, added.alpha * old.W * d)",
         "(old.T, old.W * d)",
         _REGRESSION,
     ),
     Mutant(
         "size of the noise of orthogonal matrices",
-        "synthesize/romm.py",
         "Yg *= lambda_",
         "Yg *= 1.01 * lambda_",
         _REGRESSION,
     ),
     Mutant(
         "scale between clusters",
-        "synthesize/hybrid/method.py",
         'between *= details["alpha"]',
         'between *= 0.5 * details["alpha"]',
         _REGRESSION,
     ),
     Mutant(
         "size of residuals of new records",
-        "synthesize/mixed.py",
         "np.sqrt(freedom[0] / freedom[1])",
         "np.sqrt(len(X_new) / len(X))",
         "tests/synthesize/test_mixed.py -k coefficients",
     ),
     Mutant(
         "expected propensity error",
-        "assess/microdata/propensity.py",
         "(1 - c) ** 2 * c / N",
         "(1 - c) * c / N",
         f"{_UTILITY} -k expected",
     ),
     Mutant(
         "ties of distances",
-        "assess/microdata/membership.py",
         "below - 0.5 * equal",
         "below - equal",
         f"{_BETRAYED} -k pairs",
     ),
     Mutant(
         "certain guesses",
-        "assess/microdata/attribution.py",
         "return low == high,",
         "return low <= high,",
         f"{_BETRAYED} -k attribution",
     ),
     Mutant(
         "distance of different codes",
-        "assess/microdata/nearest.py",
         "b / np.sqrt(2)",
         "b / 2",
         f"{_BETRAYED} -k slow_reference",
+    ),
+    Mutant(
+        "range of cell keys",
+        "np.asarray(sums, dtype=np.int64) % self.modulus",
+        "np.asarray(sums, dtype=np.int64) % (self.modulus - 1)",
+        "tests/design/test_table.py tests/tabulate/test_tabulate.py",
+    ),
+    Mutant(
+        "buckets of the high part of keys",
+        "keys * buckets // rule.modulus",
+        "keys * buckets // rule.modulus // 2",
+        "tests/design/test_uniform_keys.py",
+    ),
+    Mutant(
+        "records that changed count twice in the rows of a sketch",
+        "ids + max(0, rows - ids) / 2",
+        "ids + max(0, rows - ids)",
+        "tests/ledger/test_sketch.py",
+    ),
+    Mutant(
+        "epsilon as a concentrated cost",
+        "_exact(cost.epsilon) ** 2 / 2",
+        "_exact(cost.epsilon) / 2",
+        _COSTS,
+    ),
+    Mutant(
+        "delta that costs have used up",
+        "_exact(delta) - self._delta()",
+        "_exact(delta)",
+        _COSTS,
+    ),
+    Mutant(
+        "deviance of the Poisson fit",
+        "self.weights, z * log_ratio - z + mu",
+        "self.weights, z * log_ratio + z - mu",
+        "tests/solve/likelihood/test_poisson.py",
+    ),
+    Mutant(
+        "variances of fitted margins in closed form",
+        "np.where(seen, (w**2 * v) @ gains, 0.0)",
+        "np.where(seen, (w * v) @ gains, 0.0)",
+        "tests/release/test_uncertainty.py",
+    ),
+    Mutant(
+        "released zeros of the additive fit",
+        "low | ((targets == 0) & (w > 0))",
+        "low",
+        "tests/solve/least_squares/test_additive.py",
+    ),
+    Mutant(
+        "bounds of sums of cells",
+        "low = plus.T @ self.floor - minus.T @ self.ceiling",
+        "low = plus.T @ self.floor - minus.T @ self.floor",
+        "tests/solve/linear/test_intervals.py",
+    ),
+    Mutant(
+        "records of one person that are counted",
+        "numbered[place] < bounds.max_records",
+        "numbered[place] <= bounds.max_records",
+        "tests/tabulate/test_engines.py -k battery",
+    ),
+    Mutant(
+        "largest contributions that are kept",
+        'ranked["rank"] < of.largest',
+        'ranked["rank"] + 1 < of.largest',
+        "tests/tabulate/test_contributions.py",
+    ),
+    Mutant(
+        "order of the largest contributions",
+        '[some["x"].abs().desc(), some[HOLDING]',
+        '[some["x"].desc(), some[HOLDING]',
+        "tests/tabulate/test_engines.py -k contributions",
+    ),
+    Mutant(
+        "lower ends of classes",
+        "number < change.points[0], change.below",
+        "number <= change.points[0], change.below",
+        "tests/microdata/test_recode.py",
+    ),
+    Mutant(
+        "counts below a threshold",
+        "(table.z <= self.max) & (self.zeros",
+        "(table.z < self.max) & (self.zeros",
+        _RULES,
+    ),
+    Mutant(
+        "the dominance rule",
+        "100.0 / self.k * top - cells.absolute",
+        "100.0 / self.k * top - cells.absolute + top",
+        _DOMINANCE,
+    ),
+    Mutant(
+        "what is left for the p% rule",
+        "self.p / self.q * target - rest",
+        "self.p / 100.0 * target - rest",
+        _DOMINANCE,
+    ),
+    Mutant(
+        "what a cell of few contributors needs",
+        "self.range / 100.0 * cells.absolute",
+        "self.range / 50.0 * cells.absolute",
+        _DOMINANCE,
+    ),
+    Mutant(
+        "protection that an interval must reach",
+        "reach < need - self.subject.rounding(self.subject.values)",
+        "2 * reach < need - self.subject.rounding(self.subject.values)",
+        "tests/assess/audit/test_audit.py",
+    ),
+    Mutant(
+        "distance of distributions in order",
+        "np.abs(np.cumsum(gap, axis=1)[:, :-1]).sum(axis=1) / steps",
+        "np.abs(np.cumsum(gap, axis=1)[:, :-1]).max(axis=1) / steps",
+        "tests/assess/risk/test_disclosure.py -k closeness",
+    ),
+    Mutant(
+        "precision and recall in one number",
+        "(beta**2 * self.a + self.b) if self.c",
+        "(self.a + beta**2 * self.b) if self.c",
+        "tests/assess/risk/test_disclosure.py",
+    ),
+    Mutant(
+        "Hellinger utility",
+        "1 - hellinger(pair.f, pair.g) / math.sqrt(total)",
+        "1 - hellinger(pair.f, pair.g) / total",
+        "tests/assess/utility/test_utility.py",
+    ),
+    Mutant(
+        "chi-square per degree of freedom",
+        "abs(g.statistic - f.statistic) / f.freedom",
+        "abs(g.statistic - f.statistic)",
+        "tests/assess/utility/test_association.py",
+    ),
+    Mutant(
+        "chi-square of noisy counts",
+        "scale, effective = variance / (2 * mean), 2 * mean**2 / variance",
+        "scale, effective = variance / mean, 2 * mean**2 / variance",
+        "tests/release/test_inference.py",
+    ),
+    Mutant(
+        "reach of discrete Laplace noise",
+        "math.log((1 - level) * (1 + math.exp(log_q)) / 2)",
+        "math.log((1 - level) * (1 + math.exp(log_q)))",
+        "tests/release/test_uncertainty.py",
+    ),
+    Mutant(
+        "sums that hold a hidden cell",
+        "np.where(np.isin(status, HIDDEN).any(dimension), CellStatus.suppressed, found)",
+        "np.where(np.isin(status, HIDDEN).all(dimension), CellStatus.suppressed, found)",
+        "tests/release/test_cube.py",
+    ),
+    Mutant(
+        "cells that a released zero empties",
+        "np.flatnonzero(design.adjoint(zero.astype(np.int64)) == 0)",
+        "np.flatnonzero(design.adjoint(zero.astype(np.int64)) <= 1)",
+        "tests/release/test_zeros.py",
+    ),
+    Mutant(
+        "areas with too many small cells",
+        "possible & (values < self.below)",
+        "possible & (values <= self.below)",
+        _POLICY,
+    ),
+    Mutant(
+        "closeness of groups in the builder",
+        "0.5 * np.abs(shares - everybody)",
+        "np.abs(shares - everybody)",
+        _POLICY,
+    ),
+    Mutant(
+        "requests that a visitor may make",
+        "level + (now - then) * self.rate",
+        "level + (now - then)",
+        "tests/office/test_reception.py",
+    ),
+    Mutant(
+        "round numbers of an axis",
+        "math.ceil(largest / step - 1e-9) + 1",
+        "math.ceil(largest / step - 1e-9)",
+        "tests/serve/web/test_texts.py",
+    ),
+    Mutant(
+        "permissions of a file that is being written",
+        "os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode",
+        "os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666",
+        "tests/test_ground.py",
+    ),
+    Mutant(
+        "streams of one seed",
+        "spawn_key=(word,)",
+        "spawn_key=()",
+        "tests/test_ground.py",
+    ),
+    Mutant(
+        "code lists that were reviewed",
+        "if out.exists():",
+        "if not out.parent.exists():",
+        "tests/cli/test_codes.py",
+    ),
+    Mutant(
+        "tolerance of the privacy check",
+        "least = p - 5 * np.sqrt(p * (1 - p) / n) - 15 / n",
+        "least = p - 50 * np.sqrt(p * (1 - p) / n) - 15 / n",
+        "tests/testing/test_laws.py",
+    ),
+    Mutant(
+        "records that stay beside added residuals",
+        "left[: len(sizes)] -= (chosen * sizes) ** 2",
+        "left[: len(sizes)] -= chosen * sizes ** 2",
+        "tests/synthesize/test_laws.py",
     ),
 )
 
@@ -340,16 +510,27 @@ def main(words: list[str]) -> int:
         survivors = [m for m in chosen if healthy[m.tests] and not _dies(sources, m)]
     _say(f"{len(chosen)} mutants, {len(survivors)} survivors")
     for mutant in survivors:
-        _say(f"  {mutant.name}: {mutant.file}: {mutant.old} -> {mutant.new}")
+        _say(f"  {mutant.name}: {mutant.old} -> {mutant.new}")
     return 1 if survivors or broken else 0
+
+
+def place_of(mutant: Mutant, sources: Path) -> Path:
+    """The one file that holds the formula of a mutant."""
+    found = [
+        (path, number)
+        for path in sorted(sources.rglob("*.py"))
+        if (number := path.read_text(encoding="utf-8").count(mutant.old))
+    ]
+    if sum(number for _, number in found) != 1:
+        places = ", ".join(f"{path.relative_to(sources)} ({n})" for path, n in found) or "nowhere"
+        raise SystemExit(f"{mutant.name}: {mutant.old!r} must occur once; it occurs: {places}.")
+    return found[0][0]
 
 
 def _dies(sources: Path, mutant: Mutant) -> bool:
     """Whether a test fails with the changed formula."""
-    path = mutant.path(sources)
+    path = place_of(mutant, sources)
     text = path.read_text(encoding="utf-8")
-    if text.count(mutant.old) != 1:
-        raise SystemExit(f"{mutant.name}: {mutant.old!r} does not occur once in {mutant.file}.")
     began = time.perf_counter()
     path.write_text(text.replace(mutant.old, mutant.new), encoding="utf-8")
     try:

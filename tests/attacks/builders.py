@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 
-from discreet.facade.table import Table
+from discreet import Table
 from discreet.recipe import Choice, Recipe
 from discreet.release.cube import Cube
 from discreet.serve.data.dataset import About, Dataset

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from discreet.facade.table import Table
+from discreet import Table
 from discreet.recipe import Choice, Recipe
 from discreet.release.formats.write import writers
 from discreet.serve.app import make_app

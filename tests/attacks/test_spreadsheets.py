@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 import discreet as dc
-from discreet.design.hierarchy import Hierarchy
+from discreet import Hierarchy
 from discreet.recipe import Choice
 from discreet.release.cube import Cube
 from discreet.release.formats.csv import CsvWriter

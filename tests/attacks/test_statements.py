@@ -52,10 +52,10 @@ def public_texts(table, method):
     return json.dumps(release.statement.to_json()) + release.statement.plain
 
 
-def random_tables(n=6):
+def random_tables(n=6, **sizes):
     """Tables of one design that have nothing in common but that: sizes from dozens to millions."""
     rng = np.random.default_rng(11)
-    model = country()
+    model = country(**sizes)
     for k in range(n):
         counts = rng.poisson(rng.exponential(10.0**k / 30, model.design.n_inner))
         yield keyed_table(counts, model.design.axes, model.design.terms, seed=k)
@@ -63,7 +63,9 @@ def random_tables(n=6):
 
 @pytest.mark.parametrize("kind", METHODS)
 def test_a_statement_is_a_function_of_method_and_design(kind):
-    texts = {public_texts(table, METHODS[kind]) for table in random_tables()}
+    is_exact = kind == "suppress at least cost"  # a minute for the usual design
+    sizes = {"region": 4, "age": 4, "sex": 2} if is_exact else {}
+    texts = {public_texts(table, METHODS[kind]) for table in random_tables(**sizes)}
     assert len(texts) == 1
 
 

@@ -8,12 +8,13 @@ import pandas as pd
 import pytest
 
 import discreet as dc
+from discreet import Synthetic, SyntheticTrial
 from discreet.errors import PUBLIC_TEXT
 from discreet.synthesize import result
 from discreet.synthesize.from_residuals import from_residuals
 from discreet.synthesize.hybrid import hybrid
 from discreet.synthesize.methods import ipso, residual_correlation, romm, score_correlation
-from discreet.synthesize.result import Synthesized, Synthetic, SyntheticTrial
+from discreet.synthesize.result import Synthesized
 from tests.attacks.victims import SECRET
 from tests.synthesize.people import lonely, people
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import discreet as dc
+from discreet import Table
 from discreet.design.product import ProductDesign
-from discreet.facade.table import Table
 from discreet.protect.publication import by_cell, by_mean
 from discreet.tables.truth import Bounds, CellValues, DataSet
 from tests.attacks.victims import MODULUS, PTABLE, SECRET, flat_axes

@@ -2,12 +2,8 @@
 
 import numpy as np
 
-from discreet.design.axis import Axis
+from discreet import Axis, Secret, Table, TransitionMatrix, perturbation_table
 from discreet.design.product import ProductDesign
-from discreet.facade.table import Table
-from discreet.noise.entropy import perturbation_table
-from discreet.noise.matrix import TransitionMatrix
-from discreet.records.secret import Secret
 from discreet.tables.truth import CellValues
 
 SECRET = Secret(b"what the custodian knows and the attacker does not")

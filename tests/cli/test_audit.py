@@ -5,8 +5,8 @@ import json
 import pytest
 
 import discreet as dc
+from discreet import Secret
 from discreet.cli import main
-from discreet.records.secret import Secret
 from tests.assess.audit.test_audit import LABELS, paper_table
 
 

@@ -6,8 +6,8 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
+from discreet import Secret
 from discreet.cli import main
-from discreet.records.secret import Secret
 from tests.synthesize.people import lonely, people
 
 PEOPLE = people(80)

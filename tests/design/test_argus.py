@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import discreet as dc
-from discreet.design.axis import Axis
+from discreet import Axis
 from discreet.errors import DataError, DesignError, ParameterError, UnknownNameError
 from discreet.suppress import argus
 from discreet.suppress.argus.tables import tree_of

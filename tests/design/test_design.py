@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import discreet as dc
-from discreet.design.axis import Axis
+from discreet import Axis
 from discreet.design.product import ProductDesign
 from discreet.design.sparse import SparseDesign
 from discreet.errors import CodeError, DesignError, ParameterError, UnknownNameError

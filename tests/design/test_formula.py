@@ -1,6 +1,7 @@
 import pytest
 
-from discreet.design.formula import margins, parse
+from discreet import margins
+from discreet.design.formula import parse
 from discreet.errors import ParameterError
 
 

@@ -10,8 +10,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from discreet import Hierarchy
 from discreet.design.codes import MISSING
-from discreet.design.hierarchy import Hierarchy
 from discreet.errors import CodeError, ParameterError, UnknownNameError
 
 #            Total
@@ -215,6 +215,7 @@ def _bushy(n):
     return {f"c{i}": f"c{i // 10}" if i >= 10 else "Total" for i in range(n)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [_chain, _caterpillar, _bushy])
 def test_large_trees_of_any_shape_cost_linear_time(shape):
     parents = shape(100_000)

@@ -9,8 +9,8 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+from discreet import Hierarchy
 from discreet.design.codes import MISSING
-from discreet.design.hierarchy import Hierarchy
 from discreet.errors import CodeError, DataError, ParameterError, UnknownNameError
 
 HRC = "A\n@A1\n@@A11\n@A2\nB\n"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from discreet.design.hierarchy import Hierarchy
+from discreet import Hierarchy
 
 ANY_TEXT = st.text(st.characters(exclude_categories=("Cs",)), min_size=1, max_size=3)
 WORDS = st.text("abcÖ1 +(", min_size=1, max_size=3).map(str.strip).filter(bool)

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from discreet import Hierarchy
 from discreet.design import nesting
 from discreet.design.codes import MISSING, canonical
-from discreet.design.hierarchy import Hierarchy
 from discreet.errors import CodeError, UnknownNameError
 
 TOWNS = [

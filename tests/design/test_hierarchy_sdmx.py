@@ -7,7 +7,7 @@ import sys
 import pytest
 from pysdmx.io import read_sdmx
 
-from discreet.design.hierarchy import Hierarchy
+from discreet import Hierarchy
 from discreet.errors import (
     CodeError,
     DataError,

@@ -7,7 +7,7 @@ import pyarrow.csv
 import pytest
 
 import discreet as dc
-from discreet.facade.release import Release
+from discreet import Release
 from discreet.frames import value_names
 from discreet.release.formats.csv import csv_bytes
 from discreet.tables.statement import Statement

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from scipy.stats import multinomial
 
+from discreet import KeyConvention
 from discreet.errors import KeysError
 from discreet.randomness import stream
 from discreet.tables.keys import (
@@ -12,7 +13,6 @@ from discreet.tables.keys import (
     FALSE_ALARM,
     FEWEST,
     SAMPLED,
-    KeyConvention,
     KeyCounts,
     _log_moments,
     buckets_of,

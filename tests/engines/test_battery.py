@@ -6,7 +6,8 @@ import pytest
 
 import discreet as dc
 from discreet.randomness import stream
-from discreet.testing.engines import ALL_CASES, check_engine
+from discreet.testing import check_engine
+from discreet.testing.engines import ALL_CASES
 from discreet.testing.numpy_engine import NumpyEngine
 from tests import servers
 

@@ -9,11 +9,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from discreet import Secret
 from discreet.randomness import stream
 from discreet.records import spark
 from discreet.records.backend import border
 from discreet.records.connection import attempt
-from discreet.records.secret import Secret
 from discreet.serve.query import Query
 from discreet.serve.site.read import site_of
 from discreet.serve.site.start import started

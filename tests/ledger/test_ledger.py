@@ -156,6 +156,7 @@ def start(path, times, program=SPENDER):
     return subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True)
 
 
+@pytest.mark.slow
 def test_several_processes_spend_one_budget_exactly(path):
     running = [start(path, 20) for _ in range(4)]
     said = [line for each in running for line in each.communicate(timeout=60)[0].split()]
@@ -165,6 +166,7 @@ def test_several_processes_spend_one_budget_exactly(path):
     assert Ledger(path).spent("census").entries == 50
 
 
+@pytest.mark.slow
 def test_several_processes_enter_one_first_release(path):
     program = """
 import os, sys

@@ -11,8 +11,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from discreet import Secret
 from discreet.errors import KeysError
-from discreet.records.secret import Secret, definition
+from discreet.records.secret import definition
 from discreet.tables.keys import CONVENTIONS
 
 MATERIAL = b"0123456789abcdef0123456789abcdef"

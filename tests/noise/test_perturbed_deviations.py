@@ -3,9 +3,7 @@
 import numpy as np
 import pytest
 
-from discreet.noise import pram
-from discreet.noise.allocate import allocate, blurred_deviations
-from discreet.noise.audit import realised_bias
+from discreet.noise import allocate, blurred_deviations, pram, realised_bias
 
 VALUES, FREQUENCIES = (-1, 0, 2), np.array([4_000, 10_000, 6_000])
 

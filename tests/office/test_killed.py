@@ -12,7 +12,7 @@ import httpx
 import pytest
 from sqlalchemy import select
 
-from discreet.records.secret import Secret
+from discreet import Secret
 from discreet.serve.office.store.schema import AUDIT
 from discreet.serve.office.store.store import Store
 from tests.serve.process import started

@@ -135,6 +135,7 @@ def test_a_visitor_without_an_account_has_a_name_for_the_day_and_no_address(clie
     assert "127.0.0.1" not in first
 
 
+@pytest.mark.slow
 def test_pseudonyms_are_shared_by_processes_and_end_with_the_day(store):
     one, other = Pseudonyms(store), Pseudonyms(store)
     assert one.of("10.0.0.1") == other.of("10.0.0.1") != one.of("10.0.0.2")

@@ -3,7 +3,7 @@
 import numpy as np
 
 import discreet as dc
-from discreet.records.secret import Secret
+from discreet import Secret
 from discreet.tables.truth import CellValues
 
 SECRET = Secret(b"a secret of at least thirty-two bytes for tests")

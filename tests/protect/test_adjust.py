@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 import discreet as dc
 from discreet import registry
 from discreet.errors import DataError, DesignError, InfeasibleError, KeysError, ParameterError
-from discreet.noise import discrete_laplace
-from discreet.noise.linear import linear_table
+from discreet.noise import discrete_laplace, linear_table
 from discreet.protect.adjust import Frame
 from discreet.protect.draws import SeededDraws
 from discreet.protect.sentences import is_additive
@@ -32,11 +31,15 @@ def census(seed=1, shape=(12, 8, 6)):
 
 
 @pytest.mark.parametrize(
-    "table",
-    [sample_table(), keyed_party(), keyed_party("party*age")],
-    ids=["three", "linked", "two"],
+    ("method", "table"),
+    [
+        (NOISE, sample_table()),
+        (dc.DropAdd(), keyed_party()),
+        (dc.Pram(), keyed_party("party*age")),
+        (NOISE, keyed_party()),
+    ],
+    ids=["three", "linked", "two", "linked noise"],
 )
-@pytest.mark.parametrize("method", [NOISE, dc.DropAdd(), dc.Pram()], ids=lambda m: m.name)
 def test_the_battery_finds_nothing_to_complain_of(method, table):
     check_method(dc.Adjust(method), table, draws=300)
 

@@ -36,6 +36,7 @@ def value(release, **cell):
     return release.z[release.design.position(cell)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("margins", ["own", "summed"])
 @pytest.mark.parametrize("matrix", [PTABLE, LAPLACE], ids=["zeros kept", "zeros perturbed"])
 def test_the_battery_finds_nothing_to_complain_of(matrix, margins):
@@ -49,6 +50,7 @@ def test_the_battery_believes_weighted_counts_too(grid):
     assert found["keeps zeros"] == "5 zeros stayed zero"
 
 
+@pytest.mark.slow
 @given(designs(), st.integers(0, 2**32 - 1))
 def test_on_any_design_a_cell_is_the_same_wherever_it_appears(design, seed):
     rng = np.random.default_rng(seed)
@@ -130,6 +132,7 @@ def test_published_figures_of_the_norwegian_package(file, coarse, fine, margins)
         assert (table.z[k], release.z[k]) == (row["original"], row["perturbed"]), codes
 
 
+@pytest.mark.slow
 def test_the_spread_of_utility_is_that_of_the_papers():
     """Langsrud & Lupp (2021): 95 % of the Hellinger utilities in [0.8871, 0.9392]."""
     table, method, rng = party(), dc.CellKey(PTABLE), np.random.default_rng(1)

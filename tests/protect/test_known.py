@@ -122,7 +122,7 @@ def test_errors_of_rounded_margins_are_not_known():
 
 def test_the_battery_finds_nothing_to_complain_of():
     method = dc.DiscreteLaplace(8.0, known=["1"], known_base=3, nonnegative=False)
-    check_method(method, draws=3_000)
+    check_method(method, draws=1_000)
 
 
 def test_what_cannot_be_rounded_is_refused():

@@ -5,7 +5,7 @@ import pytest
 
 import discreet as dc
 from discreet.errors import DiscreetError, ParameterError
-from discreet.noise.linear import linear_table
+from discreet.noise import linear_table
 from tests.protect.tables import declared
 
 NOISE = linear_table(5, 2.0, 2)

@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 
 import discreet as dc
+from discreet import Secret
 from discreet.errors import KeysError, ParameterError
 from discreet.noise import large_table, perturbation_table, small_table
-from discreet.records.secret import Secret
 from discreet.testing import check_method
 from discreet.testing.laws import retabulated, sample_table
 from tests.protect.tables import party, secret_party, square

@@ -33,6 +33,7 @@ def test_a_missing_secret_is_named_before_anything_is_entered(name, ledger):
             bare.protect(TABLE_WISE[name], **given)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [n for n in ALL if ALL[n].source != "system"])
 def test_the_same_table_has_the_same_release(name):
     first, again = (table().protect(ALL[name]) for _ in range(2))
@@ -60,6 +61,7 @@ def test_methods_by_name_and_parameters_that_go_nowhere():
         table().protect(42)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ALL)
 def test_a_table_with_weights_is_refused_until_its_unit_is_said(name):
     weighted = sample_table(weights=True).with_secret(SECRET)

@@ -9,8 +9,7 @@ import pytest
 import discreet as dc
 from discreet import registry
 from discreet.errors import KeysError, ParameterError
-from discreet.noise import blurred_deviations
-from discreet.noise.linear import linear_table
+from discreet.noise import blurred_deviations, linear_table
 from discreet.protect.sentences import mean_p
 from discreet.release.files import write_csv
 from discreet.tables.protected import CellStatus

@@ -10,11 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import discreet as dc
-from discreet import registry
+from discreet import Secret, registry
 from discreet.errors import DataError, DesignError, KeysError, ParameterError
 from discreet.protect.draws import SeededDraws
 from discreet.protect.safe import Effect, effect
-from discreet.records.secret import Secret
 from discreet.solve.integer.domain import LARGEST, LimitError
 from discreet.tables.truth import CellValues
 from discreet.testing import check_method

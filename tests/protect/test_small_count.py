@@ -12,10 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import discreet as dc
-from discreet import registry
+from discreet import Secret, SmallCountRounding, registry
 from discreet.errors import InfeasibleError, KeysError, ParameterError
-from discreet.protect.small_count import SmallCountRounding
-from discreet.records.secret import Secret
 from discreet.tables.truth import CellValues
 from discreet.testing import check_method
 from discreet.testing.laws import sample_table

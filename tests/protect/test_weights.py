@@ -217,6 +217,7 @@ def study():
     return {key: np.mean([row[key] for row in found]) for key in found[0]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("what", "figures"),
     [

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import discreet as dc
+from discreet import Release
 from discreet.errors import DesignError, UnknownNameError
-from discreet.facade.release import Release
 from discreet.release.cube import ABSENT, Cube, CubeAxis, Entry, worded
 from discreet.tables.protected import CellStatus
 from discreet.tables.statement import Statement
@@ -98,6 +98,13 @@ def test_impossible_cells_add_nothing_and_stay_impossible_among_themselves():
     mixed = cube.summed("sex", ["Total", "m"])
     assert both.status == CellStatus.structural_zero
     assert (int(mixed.values), int(mixed.status)) == (5, CellStatus.published)
+
+
+def test_a_hidden_part_beside_an_impossible_one_hides_the_sum():
+    whole = Cube.of(release_of("sex", status=None))
+    status = np.array([0, CellStatus.suppressed, CellStatus.structural_zero], dtype=np.int8)
+    cube = Cube(whole.axes[1:], np.array([5, 9, 0]), status, "count", whole.statement)
+    assert cube.summed("sex", ["f", "m"]).status == CellStatus.suppressed
 
 
 def test_shares_are_per_cent_of_the_released_total():

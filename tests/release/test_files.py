@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import discreet as dc
+from discreet import Release
 from discreet.errors import DataError, ParameterError
-from discreet.facade.release import Release
 from discreet.release.files import read_csv, write_csv
 from discreet.tables.protected import CellStatus
 from discreet.tables.statement import PrivacyStatement, Sentence, Statement, Step

@@ -2,8 +2,7 @@
 
 import pytest
 
-from discreet.design.axis import Axis
-from discreet.design.hierarchy import Hierarchy
+from discreet import Axis, Hierarchy
 from discreet.release.cube import outline
 from tests.serve.records import REGION
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import discreet as dc
+from discreet import Release
 from discreet.errors import DataError, DesignError, ParameterError
-from discreet.facade.release import Release
 from discreet.protect.sentences import mean_p
 from discreet.tables.statement import Statement, Step
 from tests.protect.tables import keyed_party

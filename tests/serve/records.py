@@ -4,8 +4,7 @@ import itertools
 
 import numpy as np
 
-from discreet.design.hierarchy import Hierarchy
-from discreet.facade.table import Table
+from discreet import Hierarchy, Table
 from discreet.randomness import stream
 from discreet.recipe import Choice, Recipe
 

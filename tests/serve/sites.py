@@ -3,8 +3,8 @@
 from dataclasses import replace
 from functools import cache
 
+from discreet import Secret
 from discreet.recipe import Choice, Recipe
-from discreet.records.secret import Secret
 from discreet.serve.data.dataset import About, Dataset
 from discreet.serve.data.inner import InnerSource, InnerTable
 from discreet.serve.data.live import LiveSource

@@ -10,8 +10,8 @@ import urllib.request
 
 import pytest
 
+from discreet import Secret
 from discreet.cli import main
-from discreet.records.secret import Secret
 from discreet.serve.data.inner import InnerSource
 from tests.serve.process import started
 

@@ -14,9 +14,9 @@ import pytest
 import tomli_w
 
 import discreet as dc
+from discreet import Secret
 from discreet.errors import DataError, DiscreetError, ParameterError, UnknownNameError
 from discreet.recipe import Recipe
-from discreet.records.secret import Secret
 from discreet.serve.app import make_app
 from discreet.serve.build import build, made_from, planned, records_of, to_build
 from discreet.serve.data.files import Files

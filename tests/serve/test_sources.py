@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import discreet as dc
+from discreet import Secret
 from discreet.errors import DataError, DesignError, ParameterError, UnknownNameError
 from discreet.ledger import Ledger
 from discreet.recipe import Choice, Recipe
-from discreet.records.secret import Secret
 from discreet.serve.build import require_inner
 from discreet.serve.data import inner
 from discreet.serve.data.folder import POINTER, read_build, write_build

@@ -139,6 +139,7 @@ def test_kept_tables_are_computed_once_and_large_ones_anew(never_stored, monkeyp
     assert other.y is not other.y
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FITTERS)
 def test_a_large_table_is_fitted_in_a_fraction_of_its_memory(name):
     design = dc.Design.product(dict.fromkeys("abcd", 40), list(itertools.combinations("abcd", 2)))

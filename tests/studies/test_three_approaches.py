@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from discreet.protect.pram import Pram
+from discreet import Pram
 from discreet.protect.publication import by_cell, by_mean
 from discreet.randomness import stream
 from discreet_studies.catalogue import run_study

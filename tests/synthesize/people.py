@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from discreet.records.secret import Secret
+from discreet import Secret
 
 SECRET = Secret(b"what the custodian knows and nobody else")
 REGIONS = ("north", "east", "south", "west")

@@ -195,6 +195,7 @@ class Hopes(IbisEngine):
         return type(facts)(facts.records, facts.records, facts.records, 0.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("liar", "case"),
     [
@@ -210,6 +211,7 @@ def test_the_battery_catches_engines_that_lie_about_contributions(liar, case):
         check_engine(ibis.duckdb.connect(), engine=liar(), cases=[case])
 
 
+@pytest.mark.slow
 def test_tables_too_large_for_inner_cells_have_contributions_to_their_margins(place, monkeypatch):
     whole = place.tabulate(FIRMS, "region*trade + trade*county", **VALUE)
     for module in (plan, tabulate):

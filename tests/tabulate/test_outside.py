@@ -128,6 +128,7 @@ def public(table):
     return design_to_json(table.design), labels, arrow.schema, table.data_set, table.unit
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(RULES, st.lists(CODES, max_size=5), CODES, MARGINS)
 def test_one_more_record_changes_no_label_shape_or_metadata(rule, before, added, margins):

@@ -75,6 +75,7 @@ TREES = [{}, {"age": AGE}, {"region": REGION, "age": [AGE, EVEN]}]
 CASES = [(m, t) for m in FORMULAS for t in TREES if "province" not in m or "region" in t]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("margins", "trees"), CASES, ids=lambda x: str(x)[:40])
 def test_every_published_cell_is_right(place, margins, trees):
     records = frame()
@@ -111,6 +112,7 @@ def test_a_second_hierarchy_over_everything_stays_an_alias_of_the_total(place):
     assert table.z[table.design.position({"age": "even"})] == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("margins", FORMULAS[:-1], ids=str)
 def test_margins_alone_equal_the_table_with_inner_cells(place, margins, monkeypatch):
     records = frame(200)

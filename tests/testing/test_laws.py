@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 import discreet as dc
-from discreet import registry
+from discreet import DiscreteLaplace, registry
 from discreet.design.product import ProductDesign
 from discreet.errors import DiscreetError
-from discreet.protect.discrete_laplace import DiscreteLaplace
 from discreet.protect.sentences import claimed, limit, process, statement_of
 from discreet.tables.protected import CellStatus, Claims, Protected
 from discreet.testing import BrokenPromiseError, check_method
@@ -39,6 +38,7 @@ TABLES = {  # where a method is quick, and where it has a choice to draw
     "controlled-rounding": TWO_WAY,
     "small-count-rounding": keyed_party(),
     "forced rounding": keyed_party(),
+    "suppressed at least cost": TWO_WAY,
 }
 HELD = [*REGISTERED, *(name for name in VARIANTS if VARIANTS[name].source != "system")]
 

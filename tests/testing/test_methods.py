@@ -88,6 +88,7 @@ def test_a_wrong_variance_in_either_direction_is_caught(spread):
     assert {"variance"} <= broken(Steps(spread=spread))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("claimed", [1.9, 2.1])
 def test_a_wrong_claim_about_the_variance_is_caught(claimed):
     assert broken(Steps(replace(HONEST, variance=claimed)), draws=100_000) == {
@@ -103,6 +104,7 @@ class Lawful(Steps):
         return np.arange(-2, 3), np.full(5, 0.2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("shift", "spread"), [(0.3, 1.0), (-0.3, 1.0), (0.0, 0.8), (0.0, 1.2)])
 def test_a_law_that_is_not_followed_is_caught(shift, spread):
     claims = Claims(additive=False, unbiased=False, keeps_zeros=True)

@@ -16,8 +16,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from discreet.design.base import Design
-from discreet.suppress.pattern import Pattern
+from discreet import Design, Pattern
 
 FOLDER = Path(__file__).parents[4] / "shared" / "reference" / "suppression"
 GOLDEN = Path(__file__).parents[2] / "golden"

@@ -8,16 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import discreet as dc
-from discreet.assess.audit import DisagreementError, audit, equations
+from discreet import Design, Pattern, Release, Table, audit
+from discreet.assess.audit import DisagreementError, equations
 from discreet.assess.audit.equations import by_decimals, by_leverage, by_programs
-from discreet.design.base import Design
 from discreet.errors import ParameterError
-from discreet.facade.release import Release
-from discreet.facade.table import Table
 from discreet.randomness import stream
 from discreet.rules.counts import Difference
 from discreet.solve.linear.unknowns import unknowns
-from discreet.suppress.pattern import PUBLISHED, Pattern
+from discreet.suppress.pattern import PUBLISHED
 from discreet.tables.protected import CellStatus
 from discreet.tables.statement import Statement
 
@@ -107,6 +105,7 @@ def test_the_three_ways_agree_with_the_rank_of_a_dense_matrix(seed):
     np.testing.assert_array_equal(by_programs(system, targets, stream(1, "x")), expected)
 
 
+@pytest.mark.slow
 @given(st.integers(0, 10_000))
 @settings(max_examples=30, deadline=None)
 def test_intervals_hold_the_truth_and_find_all_that_equations_find(seed):

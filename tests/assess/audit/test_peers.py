@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from discreet.assess.audit import audit
+from discreet import audit
 from tests.assess.audit.peers import here, peer
 
 FREQUENCIES = [

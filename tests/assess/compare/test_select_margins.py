@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import discreet as dc
-from discreet.assess.compare.select_margins import MarginPlan, select_margins
+from discreet import select_margins
+from discreet.assess.compare.select_margins import MarginPlan
 from discreet.assess.compare.strategy import Workload
 from discreet.errors import DesignError, ParameterError
 

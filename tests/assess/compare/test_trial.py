@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 
 import discreet as dc
+from discreet import Design, Release
 from discreet.assess.compare.trial import Sampler
-from discreet.design.base import Design
 from discreet.errors import ConfidentialError, ParameterError
-from discreet.facade.release import Release, Trial
+from discreet.facade.release import Trial
 from discreet.protect.draws import SecretDraws
 from tests.assess import party
 from tests.assess.compare.methods import Noisy, Shift, Sourceless

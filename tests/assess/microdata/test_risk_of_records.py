@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from discreet.assess.measure import NotApplicableError
+from discreet.assess import NotApplicableError
 from discreet.assess.microdata.attribution import CorrectAttribution
 from discreet.assess.microdata.copies import CopiedRecords, ReplicatedUniques
 from discreet.assess.microdata.membership import (

@@ -227,6 +227,7 @@ def rake(X, z, rounds=300):
     return y
 
 
+@pytest.mark.slow
 def test_refitting_without_oneself_against_loops():
     table = party.table()
     z = party.aggregated(party.TABLE_4)

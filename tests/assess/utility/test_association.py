@@ -75,6 +75,7 @@ MECHANISMS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_the_adjusted_test_keeps_its_level_and_the_naive_one_does_not(name):
     matrix, mean = MECHANISMS[name]
@@ -145,6 +146,12 @@ def test_shifts_of_every_two_way_table():
     decided = [r["true_p_value"] < 0.05 for r in score.breakdown.to_pylist()]
     assert ChangedDecisions()(table, flattened).value == pytest.approx(np.mean(decided))
     assert 0 < sum(decided) < 3
+
+
+def test_a_shift_is_per_degree_of_freedom():
+    true, shown = [[20, 10, 5], [10, 20, 9]], [[15, 15, 7], [15, 15, 7]]
+    before, after = (stats.chi2_contingency(t, correction=False).statistic for t in (true, shown))
+    assert ChiSquareShift()(*toy(true, shown)).value == pytest.approx(abs(after - before) / 2)
 
 
 def test_a_table_without_two_way_margins_has_no_association():

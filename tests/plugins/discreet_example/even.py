@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from discreet.rules.counts import Threshold
+from discreet import Threshold
 
 
 @dataclass(frozen=True)

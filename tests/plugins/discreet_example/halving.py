@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
+from discreet import LeastSquares
 from discreet.solve.fit import FitterBase
-from discreet.solve.least_squares.least_squares import LeastSquares
 
 
 @dataclass(frozen=True, eq=False)

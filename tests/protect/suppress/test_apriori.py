@@ -5,11 +5,9 @@ import pandas as pd
 import pytest
 
 import discreet as dc
+from discreet import Exempt, Listed, PPercent, Suppress, with_apriori
 from discreet.errors import DataError, UnknownNameError
-from discreet.rules.magnitudes import PPercent
-from discreet.suppress.apriori import Exempt, Listed, with_apriori
 from discreet.suppress.argus import APriori
-from discreet.suppress.suppress import Suppress
 
 FIRMS = pd.DataFrame(
     {

@@ -6,11 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import discreet as dc
-from discreet.design.axis import Axis
-from discreet.design.base import Design
-from discreet.design.hierarchy import Hierarchy
-from discreet.facade.table import Table
-from discreet.records.secret import Secret
+from discreet import Axis, Design, Hierarchy, Secret, Table
 
 REGIONS = Hierarchy.from_dict({"N": ["n1", "n2", "n3"], "S": ["s1", "s2"]}, root="all")
 

@@ -11,13 +11,8 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import discreet as dc
-from discreet.design.base import Design
+from discreet import Decimals, Design, LeastSquares, Pattern, Secret, Table
 from discreet.errors import DataError, DesignError, ParameterError, UnknownNameError
-from discreet.facade.table import Table
-from discreet.records.secret import Secret
-from discreet.solve.least_squares.least_squares import LeastSquares
-from discreet.suppress.decimals import Decimals
-from discreet.suppress.pattern import Pattern
 from discreet.tables.protected import CellStatus
 
 REFERENCE = Path(__file__).parents[4] / "shared" / "reference"

@@ -12,9 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import discreet as dc
+from discreet import PQ, Dominance, Exempt, FewContributors, PPercent
 from discreet.errors import DesignError, ParameterError
-from discreet.rules.magnitudes import PQ, Dominance, FewContributors, PPercent
-from discreet.suppress.apriori import Exempt
 from discreet.tables.magnitude import CellContributions, Contributions
 
 SHARED = Path("/work/shared")

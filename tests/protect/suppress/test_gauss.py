@@ -8,10 +8,9 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import discreet as dc
-from discreet.design.base import Design
+from discreet import Design, Table
 from discreet.design.sparse import SparseDesign
 from discreet.errors import InfeasibleError
-from discreet.facade.table import Table
 from discreet.suppress.gauss import Plan, suppress_by_gauss
 from discreet.testing.laws import retabulated
 from tests.protect.suppress.reference import disclosed, told

@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from scipy.sparse import csc_array
 
 import discreet as dc
-from discreet.design.base import Design
+from discreet import Design, Table
 from discreet.errors import DesignError, InfeasibleError, ParameterError
-from discreet.facade.table import Table
 from discreet.suppress.interval import Search
 from discreet.suppress.pattern import PUBLISHED
 from discreet.suppress.proofs import Proofs

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 import discreet as dc
-from discreet.design.base import Design
+from discreet import Design, Table
 from discreet.errors import InfeasibleError, ParameterError
-from discreet.facade.table import Table
 from discreet.solve.linear.covering import Covering
 from discreet.suppress import optimal as module
 from tests.protect.suppress.test_interval import RULES, SQUARE, square, tables

@@ -1,11 +1,10 @@
 import numpy as np
 import pytest
 
-from discreet.design.base import Design
+from discreet import Design, Pattern, Table
 from discreet.errors import DesignError, ParameterError
-from discreet.facade.table import Table
 from discreet.rules.counts import Difference
-from discreet.suppress.pattern import PRIMARY, PUBLISHED, SECONDARY, Pattern
+from discreet.suppress.pattern import PRIMARY, PUBLISHED, SECONDARY
 
 
 def small_table():

@@ -5,10 +5,8 @@ import numpy as np
 import pytest
 
 import discreet as dc
-from discreet.design.base import Design
-from discreet.design.hierarchy import Hierarchy
+from discreet import Design, Hierarchy, Table
 from discreet.errors import ParameterError, UnknownNameError
-from discreet.facade.table import Table
 from discreet.rules.counts import lines
 from tests.protect.tables import party
 

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 import discreet as dc
-from discreet import registry
+from discreet import Table, registry
 from discreet.errors import DataError, DesignError, ParameterError, UnknownNameError
-from discreet.facade.table import Table
 from discreet.tables.protected import CellStatus
 from discreet.testing import check_method
 from tests.protect.suppress.reference import disclosed, told

@@ -4,8 +4,9 @@ import pandas as pd
 import pytest
 
 import discreet as dc
+from discreet import write_transmission
 from discreet.errors import ParameterError
-from discreet.suppress.apriori import confidentiality, write_transmission
+from discreet.suppress.apriori import confidentiality
 from discreet.suppress.argus import APriori
 
 FIRMS = pd.DataFrame(

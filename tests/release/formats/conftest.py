@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import discreet as dc
-from discreet.facade.release import Release
+from discreet import Release
 from discreet.release.cube import Cube
 from discreet.release.formats.write import About, Options
 from discreet.tables.protected import CellStatus

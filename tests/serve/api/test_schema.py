@@ -20,7 +20,6 @@ UNLIMITED = SiteConfig(accounts=AccountsConfig(rate=0))
 # Names are checked against the data set, so a request of the right form may still be refused.
 LEFT_OUT = [schemathesis.checks.positive_data_acceptance]
 BOUNDED = settings(
-    max_examples=8,
     deadline=None,
     derandomize=True,
     database=None,
@@ -62,7 +61,7 @@ def test_random_requests_get_what_the_document_says(operations, mode, subtests):
     for operation in operations:
         # some operations have nothing that can be wrong
         with subtests.test(msg=operation.label), suppress(Unsatisfiable):
-            _check(operation.as_strategy(generation_mode=mode))
+            _check(operation.as_strategy(generation_mode=mode), examples=4)
 
 
 def test_requests_with_real_names_get_what_the_document_says(operations, subtests):
@@ -96,8 +95,8 @@ def _with_names(case, query):
     return case
 
 
-def _check(strategy, answered=None):
-    @BOUNDED
+def _check(strategy, answered=None, examples=8):
+    @settings(BOUNDED, max_examples=examples)
     @given(case=strategy)
     def run(case):
         response = case.call_and_validate(excluded_checks=LEFT_OUT)

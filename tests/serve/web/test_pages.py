@@ -78,6 +78,7 @@ def test_names_on_a_page_are_unique_and_labels_find_their_fields(client, path):
         assert label.get("for", ids[0]) in ids
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", [p for p in PAGES if p.startswith("/d/")])
 def test_every_link_of_a_page_leads_somewhere_without_a_detour(client, path):
     links = {urljoin(path, unescape(a["href"])) for a in elements(client, path).all("a")}

@@ -45,9 +45,9 @@ def nearest(problem, start, **options):
     return Nearest(SEARCH, **options)(problem, start, is_network=two_way, rng=rng)
 
 
-def test_hundreds_of_tiny_tables_reach_the_exact_optimum():
+def test_tiny_tables_reach_the_exact_optimum():
     gaps = []
-    for seed in range(150):
+    for seed in range(60):
         problem, start = noisy(SHAPES[seed % 3], seed)
         found, best = nearest(problem, start), solve_exactly(problem, start)
         assert problem.domain.contains(found.y).all()

@@ -103,6 +103,7 @@ def test_tables_7_and_8_follow_by_the_chain():
     assert [link["fitter"] for link in fit.notes["links"]] == ["additive", "log-linear"]
 
 
+@pytest.mark.slow
 def test_rounds_that_store_nothing_give_the_same_fit(monkeypatch):
     rng = np.random.default_rng(3)
     design = dc.Design.product({"a": 6, "b": 7, "c": 8}, "a*b + a*c + b*c")

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 from scipy.optimize import linprog
 
-from discreet.design.base import Design
+from discreet import Design
 from discreet.errors import InfeasibleError
 from discreet.progress import listening
 from discreet.solve.linear.elimination import spanned
@@ -198,6 +198,7 @@ def test_magnitudes_with_rounding_errors_are_feasible():
     assert (found.high >= truth - 1e-3).all()
 
 
+@pytest.mark.slow
 def test_several_processes_find_the_same_and_report_progress():
     two_first = IntervalSchedule(first=2)
     design = Design.product({"a": 5, "b": 5}, "a*b")

@@ -1,0 +1,113 @@
+"""What `make check` runs: some tests of every room that find most faults within a minute.
+
+Whole files where they are quick, else single tests. Tests marked as slow in these files are left to
+`make test`, which runs everything that is not run here. Quick means: no server, no processes, few
+kernels to compile.
+"""
+
+FAST = {
+    "the house": [
+        "tests/test_layers.py",
+        "tests/test_ground.py",
+        "tests/test_registry.py",
+        "tests/test_recipe.py",
+        "tests/test_accounting.py",
+        "tests/test_plugins.py",
+        "tests/studies/test_mutants.py",
+    ],
+    "design": [
+        "tests/design/test_design.py",
+        "tests/design/test_formula.py",
+        "tests/design/test_hierarchy.py",
+        "tests/design/test_incidence.py",
+        "tests/design/test_statement.py",
+        "tests/design/test_table.py",
+        "tests/design/test_values.py",
+    ],
+    "records": [
+        "tests/microdata/test_microdata.py",
+        "tests/microdata/test_recode.py",
+        "tests/microdata/test_record_keys.py",
+        "tests/microdata/test_secret.py",
+        "tests/tabulate/test_contributions.py",
+        "tests/tabulate/test_margins.py",
+        "tests/tabulate/test_tabulate.py",
+    ],
+    "ledger": ["tests/ledger"],
+    "solve": [
+        "tests/solve/test_fit.py",
+        "tests/solve/least_squares/test_additive.py",
+        "tests/solve/likelihood/test_reduction.py",
+        "tests/solve/likelihood/test_refutation.py",
+        "tests/solve/linear/test_intervals.py",
+        "tests/solve/integer/test_problem.py",
+    ],
+    "noise": [
+        "tests/noise/test_audit.py",
+        "tests/noise/test_invariant.py",
+        "tests/noise/test_matrix.py",
+        "tests/noise/test_mechanisms.py",
+        "tests/noise/test_transport.py",
+    ],
+    "protect": [
+        "tests/protect/test_cell_key.py",
+        "tests/protect/test_options.py",
+        "tests/protect/test_publish.py",
+        "tests/protect/test_weights.py",
+    ],
+    "rules and suppression": [
+        "tests/protect/suppress/test_dominance.py",
+        "tests/protect/suppress/test_named.py",
+        "tests/protect/suppress/test_rules.py",
+    ],
+    "synthesize": [
+        "tests/synthesize/test_agreement_with_r.py",
+        "tests/synthesize/test_formula.py",
+        "tests/synthesize/test_synthesize.py",
+    ],
+    "release": [
+        "tests/release/test_cube.py",
+        "tests/release/test_sums.py",
+        "tests/release/test_zeros.py",
+        "tests/release/formats",
+    ],
+    "assess": [
+        "tests/assess/audit/test_audit.py",
+        "tests/assess/risk/test_cells.py",
+        "tests/assess/risk/test_disclosure.py",
+        "tests/assess/utility",
+    ],
+    "testing": [
+        "tests/testing/test_fitters.py",
+        "tests/testing/test_methods.py",
+    ],
+    "serve": [
+        "tests/serve/test_policy.py",
+        "tests/serve/test_query.py",
+        "tests/serve/test_serve_layers.py",
+        "tests/serve/web/test_grid.py",
+        "tests/serve/web/test_pages.py",
+        "tests/serve/web/test_texts.py",
+        "tests/office/test_reception.py",
+    ],
+    "command line": ["tests/cli/test_cli.py", "tests/cli/test_codes.py"],
+    "docs": [
+        "tests/test_docs.py::test_links_between_pages_lead_somewhere",
+        "tests/test_docs.py::test_every_citation_is_in_the_bibliography",
+        "tests/test_docs.py::test_the_examples_run_as_printed[README.md]",
+    ],
+}
+"""Files, folders and tests by room."""
+
+
+def tests() -> list[str]:
+    """All of them, as pytest takes them."""
+    return [test for tests in FAST.values() for test in tests]
+
+
+_STARTS = tuple(f"{test}{end}" for test in tests() for end in ("::", "[", "/"))
+
+
+def is_checked(name: str, is_slow: bool) -> bool:
+    """Whether `make check` runs the test of this name."""
+    return not is_slow and (name in tests() or name.startswith(_STARTS))

@@ -1,0 +1,60 @@
+"""What everything stands on: streams of random numbers, and files that are written whole."""
+
+import stat
+
+import pytest
+
+from discreet.errors import ParameterError
+from discreet.files import EVERYONE, OWNER_ONLY, written_whole
+from discreet.randomness import stream, system_integers
+
+
+def drawn(root, step):
+    return stream(root, step).integers(2**32, size=4).tolist()
+
+
+def test_a_stream_depends_on_its_seed_and_the_name_of_its_step():
+    assert drawn(1, "protect") == drawn(1, "protect")
+    assert drawn(1, "protect") != drawn(2, "protect")
+    assert drawn(1, "protect") != drawn(1, "round")
+
+
+@pytest.mark.parametrize("seed", [-1, 1.5, True, None])
+def test_a_seed_is_a_whole_number(seed):
+    with pytest.raises(ParameterError, match="seed must be a whole number"):
+        stream(seed, "protect")
+
+
+@pytest.mark.parametrize("bits", [8, 16, 32])
+def test_integers_of_the_system_fill_their_range(bits):
+    found = system_integers(4_000, bits)
+    assert found.min() >= 0
+    assert 0.9 * 2**bits < found.max() < 2**bits
+
+
+def permissions(path):
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+@pytest.mark.parametrize("mode", [OWNER_ONLY, EVERYONE])
+def test_a_file_has_its_permissions_before_the_first_byte(tmp_path, mode):
+    path = tmp_path / "out"
+    with written_whole(path, mode) as temporary:
+        assert permissions(temporary) == mode
+        temporary.write_text("whole")
+    assert (path.read_text(), permissions(path)) == ("whole", mode)
+
+
+def write_half(path):
+    with written_whole(path) as temporary:
+        temporary.write_text("half")
+        raise KeyboardInterrupt
+
+
+def test_a_failure_leaves_the_old_file_and_nothing_else(tmp_path):
+    path = tmp_path / "out"
+    path.write_text("old")
+    with pytest.raises(KeyboardInterrupt):
+        write_half(path)
+    assert [p.name for p in tmp_path.iterdir()] == ["out"]
+    assert path.read_text() == "old"
