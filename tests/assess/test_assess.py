@@ -247,7 +247,7 @@ PROGRAM = """
 import discreet as dc
 {first}
 table = dc.Table.from_counts({{"a": ["x", "y"], "n": [1, 2]}}, count="n", margins="a")
-release = dc.Release(table.design, table.z, dc.design.statement.Statement())
+release = dc.Release(table.design, table.z, dc.tables.statement.Statement())
 for _ in range(2):
     assert dc.assess(table, release)["false-zeros"].value == 0
 from discreet.assess import assess, Assessment

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import discreet as dc
+from discreet.facade.release import Trial
 from discreet.protect import sentences
 from discreet.tables.protected import Protected
 from discreet.tables.statement import Statement, Step
@@ -31,7 +32,7 @@ def made():
 
     def of(name):
         if name not in found:
-            found[name] = [published(ALL[name], TABLE, k) for k in range(8)]
+            found[name] = [Trial.wrap(published(ALL[name], TABLE, k)) for k in range(8)]
         return found[name]
 
     return of
