@@ -38,7 +38,6 @@ class Mutant:
     tests: str
 
 
-
 _THREE = "tests/studies/test_three_approaches.py"
 _SMALL = "tests/studies/test_eliminating_small_cells.py"
 _MECHANISMS = "tests/noise/test_mechanisms.py"

@@ -21,7 +21,7 @@ _HOME = {
     "Axis": "discreet.design.axis",
     "CellKey": "discreet.protect.cell_key",
     "ControlledRounding": "discreet.protect.controlled_rounding",
-    "Chain": "discreet.solve.chain",
+    "Chain": "discreet.solve.auto",
     "Decimals": "discreet.suppress.decimals",
     "Design": "discreet.design.base",
     "DirectDisclosure": "discreet.rules.counts",
@@ -124,8 +124,7 @@ if TYPE_CHECKING:
     from discreet.rules.counts import DirectDisclosure, GroupDisclosure, KDisclosure, Threshold
     from discreet.rules.magnitudes import PQ, Dominance, FewContributors, PPercent
     from discreet.solve.absolute.least_absolute import LeastAbsolute
-    from discreet.solve.auto import Auto
-    from discreet.solve.chain import Chain
+    from discreet.solve.auto import Auto, Chain
     from discreet.solve.integer.whole_number import WholeNumber
     from discreet.solve.least_squares.additive import Additive
     from discreet.solve.least_squares.least_squares import LeastSquares

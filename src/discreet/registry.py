@@ -40,7 +40,7 @@ METHODS: dict[str, str] = {
 FITTERS: dict[str, str] = {
     "least-absolute": "discreet.solve.absolute.least_absolute:LeastAbsolute",
     "auto": "discreet.solve.auto:Auto",
-    "chain": "discreet.solve.chain:Chain",
+    "chain": "discreet.solve.auto:Chain",
     "non-negative": "discreet.solve.non_negative.non_negative:NonNegative",
     "additive": "discreet.solve.least_squares.additive:Additive",
     "least-squares": "discreet.solve.least_squares.least_squares:LeastSquares",

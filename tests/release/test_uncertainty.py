@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 import discreet as dc
 from discreet.errors import DesignError, ParameterError
 from discreet.noise import laplace_law
-from discreet.solve.least_squares import variances as module
-from discreet.solve.least_squares.variances import fitted_variances
+from discreet.solve.least_squares import basis as module
+from discreet.solve.least_squares.basis import fitted_variances
 from discreet.tables.truth import Bounds, CellValues, DataSet
 from discreet.testing.laws import sample_table
 from tests.strategies import designs
@@ -56,7 +56,7 @@ def test_the_closed_form_is_the_dense_one(margins, monkeypatch):
     table = cube(margins=margins)
     block = table.design.block_of_cell()
     weights, variances = 1.0 + block, 1 / (2.0 + block)
-    closed = module._by_blocks(table.design, weights, variances)
+    closed = module._variances_by_blocks(table.design, weights, variances)
     dense = by_definition(table.design, weights, variances)
     np.testing.assert_allclose(closed, dense, rtol=1e-9)
     monkeypatch.setattr(module, "LEAST_SQUARES", replace(module.LEAST_SQUARES, dense=0))

@@ -15,8 +15,8 @@ from discreet.errors import DesignError, ParameterError
 from discreet.noise.checks import is_number
 from discreet.noise.pram import laplace_law
 from discreet.solve.fit import Fitter
+from discreet.solve.least_squares.basis import fitted_variances
 from discreet.solve.least_squares.least_squares import LeastSquares
-from discreet.solve.least_squares.variances import fitted_variances
 from discreet.tables.protected import WEIGHT, Protected
 
 _ZERO = 1e-12  # variances below this share of the largest are those of cells without noise

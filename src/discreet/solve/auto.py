@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from discreet.arrays import Array, Mask, Real
 from discreet.design.base import Design
 from discreet.design.fused.null_space import Contradictions, NullSpace
-from discreet.solve.chain import Chain
-from discreet.solve.fit import Fit, Fitter, FitterBase, Prepared, Status
+from discreet.errors import ParameterError
+from discreet.registry import load
+from discreet.solve.fit import Certificate, Fit, Fitter, FitterBase, Prepared, Status
 from discreet.solve.inputs import check_tolerance, checked_values, checked_weights
 from discreet.solve.least_squares.least_squares import LeastSquares
 from discreet.solve.likelihood.log_linear import LogLinear
@@ -66,20 +69,20 @@ class Auto(FitterBase):
         """The fitter's name in the registry."""
         return "auto"
 
-    def choose(self, design: Design, z: Array, *, weights: Array | None = None) -> Chosen:
+    def choose(self, design: Design, z: Array, *, weights: Array | None = None) -> FitterChoice:
         """The fitter that suits the published cells, and why.
 
         A log-linear fit may find that its cells add up in no table without negative inner cells;
         the call then goes on with the chain, and says so in its notes.
         """
-        return _Fits(self, design).choose(z, weights)
+        return _PreparedAuto(self, design).choose(z, weights)
 
     def prepare(self, design: Design) -> Prepared:
         """Prepare what may be needed, when it is needed first."""
-        return _Fits(self, design)
+        return _PreparedAuto(self, design)
 
 
-class Chosen(NamedTuple):
+class FitterChoice(NamedTuple):
     """A fitter, and the reason for it in words."""
 
     fitter: Fitter
@@ -87,7 +90,7 @@ class Chosen(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class _Fits:
+class _PreparedAuto:
     """The fits of one design, each prepared on first use."""
 
     options: Auto
@@ -104,16 +107,16 @@ class _Fits:
         notes = fit.notes | {"fitter": fitter.name, "why": why}
         return replace(fit, notes=notes, seconds=time.perf_counter() - began)
 
-    def choose(self, z: Array, weights: Array | None) -> Chosen:
+    def choose(self, z: Array, weights: Array | None) -> FitterChoice:
         w = checked_weights(self.design, weights)
         adds_up = self._adds_up(checked_values(self.design, z, w > 0), w)
         if self._knows_every_inner_cell(w):
             sums = "and all cells add up" if adds_up else "but sums contradict"
-            return Chosen(self._non_negative, f"every inner cell is published, {sums}")
+            return FitterChoice(self._non_negative, f"every inner cell is published, {sums}")
         open_cells = "and inner cells are not published"
         if adds_up:
-            return Chosen(LogLinear(), f"published cells add up, {open_cells}")
-        return Chosen(self._chain, f"published cells contradict each other, {open_cells}")
+            return FitterChoice(LogLinear(), f"published cells add up, {open_cells}")
+        return FitterChoice(self._chain, f"published cells contradict each other, {open_cells}")
 
     def _knows_every_inner_cell(self, w: Real) -> bool:
         single = (self.design.column_sizes == 1) & (w > 0)
@@ -152,3 +155,92 @@ class _Fits:
     @property
     def _chain(self) -> Chain:
         return Chain([self._non_negative, LogLinear()])
+
+
+@dataclass(frozen=True, eq=False)
+class Chain(FitterBase):
+    """Perturbed margins to a table that adds up, then to expected inner frequencies, in one call.
+
+    By default non-negative least squares makes the margins consistent, and the log-linear model
+    spreads them over the inner cells, so that no cell is zero without need.
+
+    Promise: the published cells of the result are those of the first fit as nearly as the later
+    ones reach their tolerances. The status is that of the first fit that did not converge, and the
+    certificate that of the weakest link; every link's own stand in the notes.
+
+    Cost: that of its fits.
+
+    Args:
+      fitters: Fitters or their names, in order. Weights go to the first; the others meet what they
+        are given, less the cells of weight zero that the first left open.
+
+    See Langsrud (2019b), Langsrud & Lupp (2021).
+    """
+
+    fitters: Sequence[Fitter | str] = ("non-negative", "log-linear")
+
+    def __post_init__(self) -> None:
+        is_list = isinstance(self.fitters, Iterable) and not isinstance(self.fitters, str)
+        made = tuple(_fitter_of(f) for f in self.fitters) if is_list else ()
+        if not made:
+            raise ParameterError(f"a chain needs a list of fitters, got {self.fitters!r}.")
+        object.__setattr__(self, "fitters", made)
+
+    @property
+    def name(self) -> str:
+        """The fitter's name in the registry."""
+        return "chain"
+
+    def prepare(self, design: Design) -> Prepared:
+        """Prepare every fitter of the chain."""
+        links = [(f.name, f.prepare(design)) for f in self.fitters if not isinstance(f, str)]
+        return partial(_fit_chain, links)
+
+
+def _fitter_of(fitter: Fitter | str) -> Fitter:
+    """A fitter, given as such or by its name."""
+    made: Fitter = load("fitter", fitter)() if isinstance(fitter, str) else fitter
+    if not callable(getattr(made, "prepare", None)):
+        raise ParameterError(f"a chain needs fitters or their names, got {fitter!r}.")
+    return made
+
+
+def _fit_chain(
+    links: Sequence[tuple[str, Prepared]],
+    z: Array,
+    *,
+    weights: Array | None = None,
+) -> Fit:
+    began, fits = time.perf_counter(), list[Fit]()
+    for _, link in links:
+        fits.append(link(z, weights=weights))
+        if not fits[-1].is_converged:
+            break
+        z = fits[-1].z
+        if weights is not None:  # what was left out stays out
+            weights = (np.asarray(weights) > 0).astype(np.float64)
+    return Fit(
+        fits[-1].cells,
+        fits[-1].z,
+        fits[-1].status,
+        max((f.certificate for f in fits), key=_share_of_tolerance),
+        sum(f.iterations for f in fits),
+        time.perf_counter() - began,
+        {"links": [_summary(name, fit) for (name, _), fit in zip(links, fits, strict=False)]},
+        fits[-1].design,
+    )
+
+
+def _share_of_tolerance(certificate: Certificate) -> float:
+    """How near a certificate is to its tolerance, or how far beyond it."""
+    return certificate.worst / certificate.tolerance if certificate.tolerance else np.inf
+
+
+def _summary(name: str, fit: Fit) -> dict[str, Any]:
+    return {
+        "fitter": name,
+        "status": fit.status.name,
+        "certificate": fit.certificate,
+        "iterations": fit.iterations,
+        "seconds": fit.seconds,
+    }

@@ -23,7 +23,7 @@ from discreet.design.fused.null_space import NullSpace
 from discreet.design.fused.passes import Sums
 
 
-class Products(Protocol):
+class TablePasses(Protocol):
     """What Newton's method asks of a table: margins, each in one pass."""
 
     link: Link
@@ -87,7 +87,7 @@ class DualNewton:
       gradients: Conjugate gradient steps taken.
     """
 
-    passes: Products
+    passes: TablePasses
     z: Real
     variances: Real
     null: NullSpace | None

@@ -15,7 +15,7 @@ from discreet.solve.absolute.kernels import ABSOLUTE
 from discreet.solve.absolute.primal_dual import PrimalDual
 from discreet.solve.absolute.search import search
 from discreet.solve.fit import Status
-from discreet.solve.least_squares.goal import Accuracy
+from discreet.solve.least_squares.problem import Accuracy
 from tests.solve.slow import (
     HARD,
     counts,

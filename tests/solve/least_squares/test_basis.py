@@ -5,7 +5,7 @@ import pytest
 
 import discreet as dc
 from discreet.solve.least_squares.basis import Effects, crossing_basis, is_crossing, pseudo_inverse
-from discreet.solve.least_squares.structure import Kind, analyse
+from discreet.solve.least_squares.least_squares import Kind, analyse
 
 EVEN = {"all": {"north": ["n1", "n2"], "south": ["s1", "s2"], "sea": ["x1", "x2"]}}
 UNEVEN = {"all": {"north": ["n1", "n2", "n3"], "south": ["s1", "s2"], "sea": ["x1"]}}

@@ -8,7 +8,7 @@ import pytest
 
 import discreet as dc
 from discreet.solve.least_squares import dual_fit
-from discreet.solve.least_squares.dual_fit import suits
+from discreet.solve.least_squares.dual_fit import suits_dual_fit
 from discreet.solve.non_negative import non_negative
 
 SIZES = {"a": 4, "b": 5, "c": 6}
@@ -109,7 +109,7 @@ def test_designs_that_publish_inner_cells_or_levels_are_left_to_other_methods():
         dc.Design.product({"a": 2, "b": 3}, "a*b"),
         dc.Design.product(axes, [("region[1]",), ("sex",)]),
     ):
-        assert not suits(design, np.ones(design.n_published))
+        assert not suits_dual_fit(design, np.ones(design.n_published))
     design = dc.Design.product(SIZES, PAIRS)
-    assert suits(design, np.ones(design.n_published))
-    assert not suits(design, np.zeros(design.n_published))
+    assert suits_dual_fit(design, np.ones(design.n_published))
+    assert not suits_dual_fit(design, np.zeros(design.n_published))

@@ -173,17 +173,17 @@ def test_the_certificate_is_the_form_of_the_model(name):
 
 
 def test_a_wrong_table_has_no_certificate():
-    from discreet.solve.likelihood.log_linear import certify
+    from discreet.solve.likelihood.log_linear import certify_log_linear
 
     design = dc.Design.product(SQUARE, [("row",), ("col",)])
     z = design.aggregate(EXAMPLE).astype(float)
     used, start, goal = np.ones(6, dtype=bool), np.ones(9), 1e-6
     fit = dc.LogLinear()(design, z)
     nu = fit.notes["multipliers"]
-    assert certify(design, z, used, fit.y, start, nu, goal).holds
+    assert certify_log_linear(design, z, used, fit.y, start, nu, goal).holds
     other = EXAMPLE.astype(float)  # has the margins, but not the form
-    assert not certify(design, z, used, other, start, nu, goal).holds
-    assert not certify(design, z, used, fit.y * 1.01, start, nu, goal).holds
+    assert not certify_log_linear(design, z, used, other, start, nu, goal).holds
+    assert not certify_log_linear(design, z, used, fit.y * 1.01, start, nu, goal).holds
 
 
 @pytest.mark.parametrize("name", ["all pairs", "tree linked", "overlap", "general matrix"])

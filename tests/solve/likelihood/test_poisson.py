@@ -10,7 +10,7 @@ from discreet.errors import DataError, ParameterError
 from discreet.solve.absolute.empty_margins import fill_empty_margins
 from discreet.solve.fit import Status
 from discreet.solve.likelihood import log_linear
-from discreet.solve.likelihood.poisson import PoissonLoss, certify
+from discreet.solve.likelihood.poisson import PoissonLoss, certify_poisson
 from discreet.solve.likelihood.schedule import LogLinearSchedule
 from tests.solve.slow import (
     HARD,
@@ -174,10 +174,10 @@ def test_the_certificate_proves_the_optimum_and_refuses_others():
     u = fit.notes["dual"]
     assert (design.adjoint(u) <= 1e-9).all()
     assert (u >= -1).all()
-    assert certify(design, PoissonLoss(z, w), fit, u, 1e-6).holds
+    assert certify_poisson(design, PoissonLoss(z, w), fit, u, 1e-6).holds
     other = dc.LogLinear()(design, design.aggregate(fit.y + 0.2))
-    assert not certify(design, PoissonLoss(z, w), other, u, 1e-6).holds
-    assert not certify(design, PoissonLoss(z, w), fit, u + 0.01, 1e-6).holds
+    assert not certify_poisson(design, PoissonLoss(z, w), other, u, 1e-6).holds
+    assert not certify_poisson(design, PoissonLoss(z, w), fit, u + 0.01, 1e-6).holds
 
 
 def test_few_steps_are_reported():

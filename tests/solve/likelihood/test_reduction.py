@@ -6,7 +6,7 @@ import pytest
 import discreet as dc
 from discreet.design.incidence import Incidence
 from discreet.solve.fit import Status
-from discreet.solve.likelihood.reduction import reduce_table
+from discreet.solve.likelihood.stored import reduce_table
 from tests.solve.slow import HARD, counts, dense
 
 SQUARE = {"row": 3, "col": 3}

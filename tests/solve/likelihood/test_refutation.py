@@ -5,7 +5,7 @@ import pytest
 
 import discreet as dc
 from discreet.design.incidence import Incidence
-from discreet.solve.likelihood import refutation
+from discreet.solve.likelihood import stored as refutation
 from tests.solve.slow import HARD, counts, dense, has_table
 
 WAYS = ("drift", "least squares", "non-negative")
@@ -16,7 +16,7 @@ def proof_of(design, z, possible, monkeypatch=None, only=None):
     if only is not None:
         every = refutation._candidates
         monkeypatch.setattr(refutation, "_candidates", lambda *given: [[*every(*given)][only]])
-    return refutation.refuted(design, Incidence.of(design), z, used, possible, 1e-6)
+    return refutation.find_refutation(design, Incidence.of(design), z, used, possible, 1e-6)
 
 
 def check(design, z, u, possible):

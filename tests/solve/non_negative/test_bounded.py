@@ -9,13 +9,16 @@ from scipy.optimize import nnls
 
 import discreet as dc
 from discreet.design.incidence import Incidence
-from discreet.solve.least_squares.certificate import certify_non_negative, smallest_norm
-from discreet.solve.least_squares.goal import Accuracy
-from discreet.solve.least_squares.problem import Prior, Problem
+from discreet.solve.least_squares.problem import (
+    Accuracy,
+    LeastSquaresProblem,
+    Prior,
+    certify_non_negative,
+    smallest_norm,
+)
 from discreet.solve.least_squares.schedule import GOAL
 from discreet.solve.non_negative import non_negative
-from discreet.solve.non_negative.bounded import BoundedFit
-from discreet.solve.non_negative.bounded_kernels import bounded_steps
+from discreet.solve.non_negative.bounded import BoundedFit, bounded_steps
 from discreet.solve.non_negative.held import HeldMargins
 
 SIZES = {"a": 5, "b": 6, "c": 4, "d": 3}
@@ -126,7 +129,9 @@ def test_the_norm_is_nearly_the_smallest(bounded, monkeypatch, seed):
 def test_a_table_with_the_same_margins_and_a_larger_norm_is_refused():
     design = dc.Design.product({"a": 3, "b": 3}, "a + b")
     z = design.aggregate(np.full(9, 10.0))
-    problem = Problem.of(design, z, None, Prior(), Accuracy(1e-3), np.empty(0, dtype=np.int64))
+    problem = LeastSquaresProblem.of(
+        design, z, None, Prior(), Accuracy(1e-3), np.empty(0, dtype=np.int64)
+    )
     dual = np.full(design.n_published, 1.0)
     even = np.full(9, 10.0)
     uneven = even + 10 * np.array([1, -1, 0, -1, 1, 0, 0, 0, 0])
@@ -142,7 +147,9 @@ def test_a_table_with_the_same_margins_and_a_larger_norm_is_refused():
 
 def test_cells_with_a_gradient_that_a_run_may_leave_stay_at_zero():
     z = noisy(1, scale=1e6)
-    problem = Problem.of(BOTH, z, None, Prior(), Accuracy(1e-3), np.empty(0, dtype=np.int64))
+    problem = LeastSquaresProblem.of(
+        BOTH, z, None, Prior(), Accuracy(1e-3), np.empty(0, dtype=np.int64)
+    )
     held = HeldMargins(problem, lambda alone: alone.z)
     held.weigh(1.0)
     fit = BoundedFit(held, np.zeros(BOTH.n_inner), 0.0)
@@ -156,7 +163,7 @@ def test_cells_with_a_gradient_that_a_run_may_leave_stay_at_zero():
 
 def test_heavier_margins_keep_their_multipliers():
     z = noisy(2, scale=10.0)
-    problem = Problem.of(BOTH, z, None, Prior(), Accuracy(1e-3), np.arange(5))
+    problem = LeastSquaresProblem.of(BOTH, z, None, Prior(), Accuracy(1e-3), np.arange(5))
     held, fitted = HeldMargins(problem, lambda alone: alone.z), np.zeros_like(z)
     held.weigh(0.5)
     before = held.multipliers(fitted)

@@ -5,9 +5,8 @@ import pytest
 
 from discreet.design.incidence import Incidence
 from discreet.solve.least_squares.conjugate import solve_on_cells
-from discreet.solve.least_squares.goal import Accuracy
-from discreet.solve.least_squares.problem import Prior, Problem
-from discreet.solve.non_negative.deflation import Deflation, _factor
+from discreet.solve.least_squares.problem import Accuracy, LeastSquaresProblem, Prior
+from discreet.solve.non_negative.ridge_path import Deflation, _factor
 from tests.solve.slow import HARD, dense, noisy
 
 
@@ -19,7 +18,7 @@ def problem_of(design, seed, heavy=1.0):
     weights = np.ones(design.n_published)
     weights[at] = heavy
     prior = Prior.of(design, None, rng.uniform(0.5, 2.0, design.n_inner))
-    return Problem.of(design, noisy(design, seed), weights, prior, Accuracy(1e-3)), at
+    return LeastSquaresProblem.of(design, noisy(design, seed), weights, prior, Accuracy(1e-3)), at
 
 
 def some_cells(design, rng):

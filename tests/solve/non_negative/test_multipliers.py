@@ -8,10 +8,9 @@ from scipy.optimize import nnls
 
 import discreet as dc
 from discreet.solve.fit import Status
-from discreet.solve.least_squares.structure import analyse
+from discreet.solve.least_squares.least_squares import analyse
 from discreet.solve.non_negative import multipliers, non_negative
-from discreet.solve.non_negative.fibres import Fibres
-from discreet.solve.non_negative.multipliers import MarginSums
+from discreet.solve.non_negative.multipliers import Fibres, MarginSums
 
 METHOD = "multipliers of the bounds"
 TREE = {"all": {"north": ["n1", "n2", "n3"], "south": ["s1", "s2"], "sea": ["sea1"]}}

@@ -8,10 +8,9 @@ import pytest
 from scipy.optimize import nnls
 
 import discreet as dc
-from discreet.solve.least_squares.goal import Accuracy
-from discreet.solve.least_squares.problem import Prior, Problem
+from discreet.solve.least_squares.problem import Accuracy, LeastSquaresProblem, Prior
 from discreet.solve.non_negative import non_negative
-from discreet.solve.non_negative.ridge_path import RidgePath, _solved
+from discreet.solve.non_negative.ridge_path import RidgePath, _solve_lifted
 from discreet.solve.non_negative.schedule import DEFLATED, DIRECT, LIGHT
 from tests.solve.slow import HARD, dense, noisy
 
@@ -23,7 +22,7 @@ WAYS = pytest.mark.parametrize(
 def problem_of(design, seed, weights=None, exact=()):
     prior = Prior.of(design, None, None)
     at = np.array(exact, dtype=np.int64)
-    return Problem.of(design, noisy(design, seed), weights, prior, Accuracy(1e-3), at)
+    return LeastSquaresProblem.of(design, noisy(design, seed), weights, prior, Accuracy(1e-3), at)
 
 
 def path_of(problem, systems, penalty=0.0):
@@ -117,5 +116,5 @@ def test_a_factor_takes_over_where_conjugate_gradients_fail(monkeypatch):
 
 def test_a_matrix_that_rounding_makes_indefinite_is_raised_until_it_is_not():
     matrix = np.ones((3, 3)) * 7
-    x = _solved(matrix, np.full(3, 1e-30), np.full(3, 21.0))
+    x = _solve_lifted(matrix, np.full(3, 1e-30), np.full(3, 21.0))
     np.testing.assert_allclose(matrix @ x, 21.0, atol=1e-6)

@@ -9,9 +9,12 @@ from scipy.optimize import nnls
 import discreet as dc
 from discreet.errors import NotConvergedError, ParameterError
 from discreet.solve.fit import Status
-from discreet.solve.least_squares.certificate import certify_non_negative
-from discreet.solve.least_squares.goal import Accuracy
-from discreet.solve.least_squares.problem import Prior, Problem
+from discreet.solve.least_squares.problem import (
+    Accuracy,
+    LeastSquaresProblem,
+    Prior,
+    certify_non_negative,
+)
 from tests.solve.slow import least_absolute_loss
 
 
@@ -128,7 +131,9 @@ def test_a_heavy_margin_that_is_held_hides_no_error():
     design = dc.Design.product({"a": 3, "b": 3}, "a*b")
     z = design.aggregate(np.full(9, 22_000.0))
     w = np.where(np.arange(len(z)) == design.position({}), 1e6, 1.0)
-    problem = Problem.of(design, z, w, Prior(), Accuracy(1e-3), np.empty(0, dtype=np.int64))
+    problem = LeastSquaresProblem.of(
+        design, z, w, Prior(), Accuracy(1e-3), np.empty(0, dtype=np.int64)
+    )
     assert problem.held.tolist() == [design.position({})]
     y = np.full(9, 22_000.0)
     assert certify_non_negative(problem, y, np.zeros(1), dual=None, ridge=0.0).holds
@@ -143,7 +148,7 @@ def test_a_converged_table_with_one_small_cell_moved_by_counts_is_refused(total)
     design, z, top = population(2, "a*b + b*c", total)
     fit = dc.NonNegative(exact=[top])(design, z).require()
     exact = np.array([top])
-    problem = Problem.of(design, z, None, Prior(), Accuracy(1e-3), exact)
+    problem = LeastSquaresProblem.of(design, z, None, Prior(), Accuracy(1e-3), exact)
     forces = fit.notes["multipliers"]
     assert certify_non_negative(problem, fit.y, forces, dual=None, ridge=0.0).holds
     moved, smallest = fit.y.copy(), np.flatnonzero(fit.y > 0)[fit.y[fit.y > 0].argmin()]
@@ -171,7 +176,7 @@ def test_an_unrelated_block_of_any_size_changes_nothing(seed, digits):
     fit = dc.NonNegative()(dc.Design.from_matrix(both), np.append(z, 10**digits * large)).require()
     np.testing.assert_allclose(fit.z[:m], alone.z, rtol=0, atol=0.05)
     wrong = np.append(alone.y + 0.5, fit.y[n:])
-    problem = Problem.of(
+    problem = LeastSquaresProblem.of(
         dc.Design.from_matrix(both), np.append(z, 10**digits * large), None, Prior(), Accuracy(1e-3)
     )
     assert not certify_non_negative(problem, wrong, np.zeros(0), dual=None, ridge=0.0).holds

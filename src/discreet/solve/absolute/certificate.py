@@ -19,7 +19,7 @@ from discreet.arrays import Real, Whole
 from discreet.design.base import Design, dot
 from discreet.solve.absolute.schedule import SCHEDULE
 from discreet.solve.fit import Certificate, Status
-from discreet.solve.least_squares.goal import Accuracy, gradient_limits
+from discreet.solve.least_squares.problem import Accuracy, gradient_limits
 
 
 @dataclass(frozen=True, eq=False)

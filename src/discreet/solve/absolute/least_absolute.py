@@ -17,7 +17,7 @@ from discreet.solve.absolute.exact import is_small, solve_exactly
 from discreet.solve.absolute.search import search
 from discreet.solve.fit import Fit, FitterBase, Prepared, Status
 from discreet.solve.inputs import check_options, checked_values, checked_weights
-from discreet.solve.least_squares.goal import Accuracy
+from discreet.solve.least_squares.problem import Accuracy
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,7 +23,7 @@ from discreet.solve.absolute.kernels import ABSOLUTE
 from discreet.solve.absolute.primal_dual import PrimalDual
 from discreet.solve.absolute.schedule import SCHEDULE
 from discreet.solve.fit import Status
-from discreet.solve.least_squares.goal import Accuracy, gradient_limits, smallest_sizes
+from discreet.solve.least_squares.problem import Accuracy, gradient_limits, smallest_sizes
 
 
 def search(

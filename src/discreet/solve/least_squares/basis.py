@@ -25,6 +25,7 @@ import numpy as np
 
 from discreet.arrays import Real
 from discreet.design.axis import OUTSIDE, Axis, Level
+from discreet.design.base import Design
 from discreet.design.product import ProductDesign
 from discreet.solve.least_squares.schedule import LEAST_SQUARES
 
@@ -87,7 +88,7 @@ class Basis:
         def apply(r: Real) -> Real:
             x = r.reshape(self.shape)
             for a, matrix in enumerate(matrices):
-                x = _along(x, a, matrix)
+                x = _multiply_axis(x, a, matrix)
             return x.ravel()
 
         return apply
@@ -96,13 +97,13 @@ class Basis:
         """Every axis multiplied by its vectors, transposed on the way there."""
         for a, vectors in enumerate(self.vectors):
             if vectors is None:
-                x = _reflected(x, a)
+                x = _reflect(x, a)
             else:
-                x = _along(x, a, vectors if back else vectors.T)
+                x = _multiply_axis(x, a, vectors if back else vectors.T)
         return x
 
 
-def _reflected(x: Real, a: int) -> Real:
+def _reflect(x: Real, a: int) -> Real:
     """Reflect an axis so that the mean becomes its first vector; the same there and back."""
     root, first = math.sqrt(x.shape[a]), (slice(None),) * a + (slice(0, 1),)
     mean = x.sum(axis=a, keepdims=True) / root
@@ -111,7 +112,7 @@ def _reflected(x: Real, a: int) -> Real:
     return x
 
 
-def _along(x: Real, a: int, matrix: Real) -> Real:
+def _multiply_axis(x: Real, a: int, matrix: Real) -> Real:
     """An axis multiplied by a matrix, in the precision of the table."""
     flat = x.reshape(math.prod(x.shape[:a]), x.shape[a], -1)
     matrix = matrix.astype(x.dtype, copy=False)
@@ -243,3 +244,60 @@ def _same_group(axis: Axis, levels: Levels, weights: Real) -> Real:
 def _outer(factors: Iterable[Sequence[float] | Real]) -> Real:
     product: Real = reduce(np.multiply.outer, factors, np.ones(()))
     return product
+
+
+def fitted_variances(design: Design, weights: Real, variances: Real) -> Real | None:
+    """Variances of the published cells of a least squares fit.
+
+    Args:
+      design: The design.
+      weights: Weights of the fit, all positive.
+      variances: Variances of the noise in what was fitted. Cells with the same inner cells are
+        taken to have the same noise, all others to be independent.
+
+    Returns:
+      The variances, or `None` where there is no closed form and the design is too large for dense
+      algebra.
+    """
+    found = _variances_by_blocks(design, weights, variances)
+    if found is None and design.n_inner <= LEAST_SQUARES.dense:
+        found = _dense_variances(design, weights, variances)
+    return found
+
+
+def _variances_by_blocks(design: Design, weights: Real, variances: Real) -> Real | None:
+    """The closed form; `None` where margins have no common eigenvectors."""
+    product = design.product_form
+    if product is None or not product.axes:
+        return None
+    effects = Effects.of(product)
+    if effects is None or (product.duplicates() != np.arange(product.n_published)).any():
+        return None
+    w, v = _block_values(product, weights), _block_values(product, variances)
+    if w is None or v is None:
+        return None
+    gains, ranks = effects.gains, effects.ranks.ravel()
+    strength = w @ gains
+    seen = strength > 0
+    error = np.where(seen, (w**2 * v) @ gains, 0.0) / np.where(seen, strength, 1.0) ** 2
+    of_block = (gains * ranks) @ error / np.diff(product.offsets)
+    return np.asarray(of_block[product.block_of_cell()])
+
+
+def _block_values(design: ProductDesign, values: Real) -> Real | None:
+    """Values by block, if they are the same in all cells of each."""
+    first = values[design.offsets[:-1]]
+    same = np.allclose(values, first[design.block_of_cell()], rtol=LEAST_SQUARES.same, atol=0.0)
+    return first if same else None
+
+
+def _dense_variances(design: Design, weights: Real, variances: Real) -> Real:
+    X = np.asarray(design.matrix().toarray(), dtype=np.float64)
+    left, size, _ = np.linalg.svd(X, full_matrices=False)
+    Q = left[:, size > LEAST_SQUARES.rank * size.max(initial=0.0)]
+    X = Q.T @ X
+    M = (X * weights) @ X.T
+    same = np.zeros((len(X), design.n_published))
+    np.add.at(same.T, design.duplicates(), (X * weights).T)
+    moved = X.T @ np.linalg.solve(M, same)
+    return np.asarray((moved**2) @ variances)

@@ -18,7 +18,7 @@ import numpy as np
 from discreet.arrays import Real, Whole
 from discreet.design.base import dot
 from discreet.design.incidence import Incidence
-from discreet.solve.least_squares.problem import Problem
+from discreet.solve.least_squares.problem import LeastSquaresProblem
 from discreet.solve.least_squares.schedule import CONJUGATE
 
 Operator = Callable[[Real], Real]
@@ -92,7 +92,7 @@ def _run(
 
 
 @dataclass(frozen=True, eq=False)
-class Solved:
+class CellSolution:
     """A solution on chosen cells.
 
     Attributes:
@@ -107,7 +107,7 @@ class Solved:
 
 
 def solve_on_cells(
-    problem: Problem,
+    problem: LeastSquaresProblem,
     incidence: Incidence,
     cells: Whole,
     dual: Real,
@@ -116,7 +116,7 @@ def solve_on_cells(
     limits: Real,
     max_steps: int,
     deflate: Deflate | None = None,
-) -> Solved:
+) -> CellSolution:
     r"""Solve the ridge problem on some cells from :math:`\nu` in `dual`, which is updated.
 
     The gradient of every one of the cells is brought within its limit.
@@ -151,4 +151,4 @@ def solve_on_cells(
     y = start + deviation * x[:n]
     z = np.zeros(problem.design.n_published)
     z[at] = incidence.aggregate(y)
-    return Solved(y, z, steps)
+    return CellSolution(y, z, steps)

@@ -32,12 +32,11 @@ from discreet.progress import report
 from discreet.solve.dual_newton import DualNewton
 from discreet.solve.fit import Certificate, Fit, Status
 from discreet.solve.least_squares.basis import pseudo_inverse
-from discreet.solve.least_squares.goal import Accuracy
-from discreet.solve.least_squares.problem import Prior, Targets
+from discreet.solve.least_squares.problem import Accuracy, Prior, Targets
 from discreet.solve.least_squares.schedule import DUAL, GOAL
 
 
-def suits(design: Design, weights: Real) -> TypeGuard[StructuredDesign]:
+def suits_dual_fit(design: Design, weights: Real) -> TypeGuard[StructuredDesign]:
     """Whether the method applies: passes, margins alone, and not too many cells unused."""
     structured = design.over_variables
     if structured is None or not (weights > 0).any():
@@ -48,10 +47,10 @@ def suits(design: Design, weights: Real) -> TypeGuard[StructuredDesign]:
     full = structured.crossing.design
     are_few = design.n_published <= DUAL.most_with_levels * design.n_inner
     is_known = NullSpace.is_known(full) and (_is_flat(full) or are_few)
-    return is_known and len(_unused(structured, weights)) <= MOST_UNUSED
+    return is_known and len(_unused_cells(structured, weights)) <= MOST_UNUSED
 
 
-def _unused(design: StructuredDesign, weights: Real) -> Whole:
+def _unused_cells(design: StructuredDesign, weights: Real) -> Whole:
     """Cells of weight zero, but for blocks that the null space leaves out as a whole."""
     empty = np.maximum.reduceat(weights, design.offsets[:-1]) == 0
     is_left_out = np.repeat(empty, np.diff(design.offsets)) & _is_flat(design.crossing.design)
@@ -62,7 +61,7 @@ def _is_flat(design: ProductDesign) -> bool:
     return len(Contradictions.flat_blocks(design)) == len(design.blocks)
 
 
-class _Answer(NamedTuple):
+class _DualPoint(NamedTuple):
     """Where the method ended.
 
     Attributes:
@@ -147,7 +146,7 @@ class UnstoredFit:
             start = start + given
         return ModelTable(self.design, self.passes.link, nu, start, self.prior.variance)
 
-    def _answer(self, within: float) -> _Answer:
+    def _answer(self, within: float) -> _DualPoint:
         """Lower the ridge, then move its centre, until the projected gradient is within a limit."""
         passes, n, used = self.passes, len(self.design.blocks), self.targets.weights > 0
         sizes = self._sizes()
@@ -171,7 +170,7 @@ class UnstoredFit:
             elif not self.penalty:
                 newton.centre = newton.nu
             bound = max(DUAL.loose * gradient, within / 4) / n
-        return _Answer(passes.to_host(newton.nu), passes.to_host(residuals), newton.gradients)
+        return _DualPoint(passes.to_host(newton.nu), passes.to_host(residuals), newton.gradients)
 
     def _sizes(self) -> Real:
         """Margins of the variances; where all are one, how many inner cells each margin counts."""
@@ -186,17 +185,17 @@ class UnstoredFit:
         largest = float(soft.max(initial=0.0)) or 1.0
         weights[self.targets.exact] = DUAL.exact * largest
         used, lift = weights > 0, design.crossing
-        by_block = [_typical(weights[design.slice_of(k)]) for k in range(len(design.blocks))]
+        by_block = [_geometric_mean(weights[design.slice_of(k)]) for k in range(len(design.blocks))]
         if not _is_flat(lift.design):
             by_block = [weight or 1.0 for weight in by_block]
-        unused = np.arange(lift.design.n_published)[lift.published][_unused(design, weights)]
+        unused = np.arange(lift.design.n_published)[lift.published][_unused_cells(design, weights)]
         null, even = NullSpace(lift, tuple(by_block), unused), used * self._even(sizes, used)
         vectors = (z, 1.0 / np.where(used, weights, 1.0), null, even)
         newton = DualNewton(self.passes, *map(self.passes.to_device, vectors))
         if not used.all():
             newton.used = self.passes.to_device(used.astype(np.float64))
         ridge = float((sizes * np.minimum(weights, largest))[used].mean())
-        typical = _typical(soft) or _typical(weights)
+        typical = _geometric_mean(soft) or _geometric_mean(weights)
         floor = self.penalty or DUAL.floor * len(design.blocks) * typical * variance
         return newton, ridge, floor
 
@@ -272,7 +271,7 @@ class UnstoredFit:
         return deviation * (float(soft[soft > 0].min()) if soft.any() else 1.0)
 
 
-def _typical(weights: Real) -> float:
+def _geometric_mean(weights: Real) -> float:
     """The geometric mean of those that are positive; zero where none is."""
     positive = weights[weights > 0]
     return float(np.exp(np.log(positive).mean())) if len(positive) else 0.0

@@ -1,11 +1,13 @@
-r"""Minimum-norm least squares (Method A of Langsrud 2019b)."""
+"""Minimum-norm least squares (Method A of Langsrud 2019b)."""
 
 from __future__ import annotations
 
+import enum
 import itertools
+import math
 import time
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,18 +15,30 @@ from numpy.typing import ArrayLike
 from discreet.arrays import Array, Real
 from discreet.design.base import Design
 from discreet.design.incidence import Incidence
-from discreet.design.support import LARGEST_DENSE
+from discreet.design.product import ProductDesign
+from discreet.design.support import LARGEST_DENSE, Lift
 from discreet.progress import report
 from discreet.solve.fit import Fit, FitterBase, Prepared, Status
 from discreet.solve.inputs import check_options
-from discreet.solve.least_squares.basis import Basis, Operator, pseudo_inverse
-from discreet.solve.least_squares.certificate import certify_least_squares
+from discreet.solve.least_squares.basis import (
+    Basis,
+    Effects,
+    Operator,
+    crossing_basis,
+    is_crossing,
+    pseudo_inverse,
+)
 from discreet.solve.least_squares.conjugate import conjugate_gradients, solve_on_cells
-from discreet.solve.least_squares.dual_fit import UnstoredFit, suits
-from discreet.solve.least_squares.goal import Accuracy
-from discreet.solve.least_squares.problem import Prior, Problem, Targets
+from discreet.solve.least_squares.dual_fit import UnstoredFit, suits_dual_fit
+from discreet.solve.least_squares.problem import (
+    Accuracy,
+    LeastSquaresProblem,
+    Prior,
+    Targets,
+    block_means,
+    certify_least_squares,
+)
 from discreet.solve.least_squares.schedule import DUAL, LEAST_SQUARES
-from discreet.solve.least_squares.structure import Structure, analyse
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,10 +100,10 @@ def _fit(
     weights: Array | None = None,
 ) -> Fit:
     began, accuracy = time.perf_counter(), Accuracy(options.tolerance, options.count)
-    if (unstored := _unstored(structure, prior, z, weights, accuracy)) is not None:
+    if (unstored := _fit_unstored(structure, prior, z, weights, accuracy)) is not None:
         return unstored
     design = structure.design
-    problem = Problem.of(design, z, weights, prior, accuracy)
+    problem = LeastSquaresProblem.of(design, z, weights, prior, accuracy)
     y, row_space, steps, how = nearest_solution(problem, structure, options.max_steps)
     certificate = certify_least_squares(problem, y, row_space)
     status = Status.max_steps if steps >= options.max_steps else Status.stalled
@@ -100,7 +114,7 @@ def _fit(
     return Fit(y, fitted, status, certificate, steps, seconds, notes, design)
 
 
-def _unstored(
+def _fit_unstored(
     structure: Structure,
     prior: Prior,
     z: Array,
@@ -118,7 +132,7 @@ def _unstored(
     if not (is_large and are_few) and design.n_inner < LARGEST_DENSE:
         return None
     targets = Targets.checked(design, z, weights, np.zeros(0, dtype=np.int64))
-    if not suits(design, targets.weights):
+    if not suits_dual_fit(design, targets.weights):
         return None
     fit = UnstoredFit.of(design, "linear", targets, accuracy, prior=prior)()
     if fit is not None:
@@ -127,23 +141,23 @@ def _unstored(
 
 
 def nearest_solution(
-    problem: Problem, structure: Structure, max_steps: int
+    problem: LeastSquaresProblem, structure: Structure, max_steps: int
 ) -> tuple[Real, Real, int, str]:
     """The fit, its row space form for the certificate, the steps taken, and how it was found."""
     basis = structure.basis(problem.weights) if problem.prior.is_plain else None
     is_exact = structure.is_exact_for(problem.weights)
     if basis is not None and (is_exact or (problem.weights > 0).all()):
-        y, steps = _preconditioned(problem, basis.function(pseudo_inverse), max_steps)
+        y, steps = _refine(problem, basis.function(pseudo_inverse), max_steps)
         how = "closed form" if is_exact else "preconditioned conjugate gradients"
         return y, _row_space_part(basis, y), steps, how
     inverse = _inverse_on_chosen_cells(problem, structure)
     if inverse is not None:
-        y, steps = _preconditioned(problem, inverse, max_steps)
+        y, steps = _refine(problem, inverse, max_steps)
         return y, y, steps, "preconditioned by the complete table"
     return _on_movable_cells(problem, max_steps)
 
 
-def _preconditioned(problem: Problem, inverse: Operator, max_steps: int) -> tuple[Real, int]:
+def _refine(problem: LeastSquaresProblem, inverse: Operator, max_steps: int) -> tuple[Real, int]:
     """Conjugate gradients from an approximate solution, which a true inverse leaves no work."""
     design, steps = problem.design, itertools.count(1)
     y = inverse(problem.right_hand_side)
@@ -168,7 +182,7 @@ def _row_space_part(basis: Basis, y: Real) -> Real:
     return basis.function(lambda eigenvalues: (eigenvalues > 0).astype(np.float64))(y)
 
 
-def _inverse_on_chosen_cells(problem: Problem, structure: Structure) -> Operator | None:
+def _inverse_on_chosen_cells(problem: LeastSquaresProblem, structure: Structure) -> Operator | None:
     """The inverse for the full crossing, on chosen cells all of which are published."""
     if not problem.prior.is_plain or structure.completed is None:
         return None
@@ -180,7 +194,7 @@ def _inverse_on_chosen_cells(problem: Problem, structure: Structure) -> Operator
     return lambda r: inverse(lift.lift(r))[lift.inner]
 
 
-def _on_movable_cells(problem: Problem, max_steps: int) -> tuple[Real, Real, int, str]:
+def _on_movable_cells(problem: LeastSquaresProblem, max_steps: int) -> tuple[Real, Real, int, str]:
     """Conjugate gradients on index arrays."""
     cells = np.flatnonzero(problem.prior.movable(problem.design.n_inner))
     y, dual = np.zeros(problem.design.n_inner), np.zeros(problem.design.n_published)
@@ -196,3 +210,92 @@ def _on_movable_cells(problem: Problem, max_steps: int) -> tuple[Real, Real, int
     y[cells] = solved.y
     row_space = problem.prior.moved(problem.design.adjoint(dual))
     return y, row_space, solved.steps, "conjugate gradients"
+
+
+class Kind(enum.Enum):
+    """The structure of a design; the value says what it is good for."""
+
+    anova = "complete, levels of equal groups: solved by axis means"
+    crossing = "complete, every combination of levels published: solved axis by axis"
+    complete = "complete, other levels: conjugate gradients on index arrays"
+    sparse = "chosen inner cells: conjugate gradients on index arrays"
+    general = "a general matrix: conjugate gradients on its rows"
+
+
+@dataclass(frozen=True, eq=False)
+class Structure:
+    """A design with what is known about it.
+
+    Attributes:
+      design: The design.
+      kind: What it is.
+      effects: Its analysis of variance, where it has one.
+    """
+
+    design: Design
+    kind: Kind
+    effects: Effects | None = None
+    _bases: dict[bytes, Basis | None] = field(default_factory=dict, repr=False)
+
+    def basis(self, weights: Real) -> Basis | None:
+        r"""The basis for :math:`XWX^\top`; where weights vary within blocks, for their means.
+
+        The last one is kept, so many right-hand sides with the same weights share it.
+        """
+        product = self.design.product_form
+        if product is None or self.kind is Kind.complete:
+            return None
+        of_block = block_means(product, weights)
+        key = of_block.tobytes()
+        if key not in self._bases:
+            self._bases.clear()
+            self._bases[key] = (
+                crossing_basis(product, of_block)
+                if self.effects is None
+                else self.effects.basis(of_block)
+            )
+        return self._bases[key]
+
+    def is_exact_for(self, weights: Real) -> bool:
+        r"""Whether the basis diagonalises :math:`XWX^\top` itself; blocks have one weight then."""
+        basis, design = self.basis(weights), self.design.over_variables
+        if basis is None or design is None or not basis.is_exact:
+            return False
+        return bool((weights == weights[design.offsets[:-1]][design.block_of_cell()]).all())
+
+    @cached_property
+    def completed(self) -> tuple[Lift[ProductDesign], Structure] | None:
+        """The full crossing around chosen cells that are a good part of it, and its structure.
+
+        Structural zeros leave most of a table in place, and held against the basis of the full
+        crossing they are only bounds.
+        """
+        design = self.design.over_variables
+        if design is None or design.product_form is not None:
+            return None
+        n = math.prod(design.shape)
+        if n > LARGEST_DENSE or design.n_inner < LEAST_SQUARES.chosen * n:
+            return None
+        lift = design.completed()
+        return lift, analyse(lift.design)
+
+    def sees_every_cell(self, weights: Real) -> bool:
+        """Whether every inner cell is published, so that a fit is unique."""
+        seen = np.where(self.design.column_sizes == 1, weights, 0.0)
+        return bool(self.design.adjoint(seen).min(initial=1.0) > 0)
+
+
+def analyse(design: Design) -> Structure:
+    """Find the structure of a design.
+
+    Cost: a few operations for each block and level; nothing that grows with the inner cells.
+    """
+    product = design.product_form
+    if product is None:
+        return Structure(design, Kind.sparse if design.axes else Kind.general)
+    if design.n_inner > LARGEST_DENSE:
+        return Structure(design, Kind.complete)
+    effects = Effects.of(product)
+    if effects is not None:
+        return Structure(design, Kind.anova, effects)
+    return Structure(design, Kind.crossing if is_crossing(product) else Kind.complete)

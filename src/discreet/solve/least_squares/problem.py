@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,12 +23,12 @@ from discreet.design.formula import TOTAL, parse, resolve
 from discreet.design.product import ProductDesign
 from discreet.design.support import Lift
 from discreet.errors import ParameterError
+from discreet.solve.fit import Certificate
 from discreet.solve.inputs import checked_start, checked_values, checked_weights
-from discreet.solve.least_squares.goal import Accuracy, Goal
-from discreet.solve.least_squares.schedule import LEAST_SQUARES
+from discreet.solve.least_squares.basis import pseudo_inverse
+from discreet.solve.least_squares.schedule import GOAL, LEAST_SQUARES
 
 Exact = str | int | Sequence[str | int | Sequence[str]]
-
 _NOTHING = np.empty(0, dtype=np.int64)
 
 
@@ -113,7 +114,7 @@ class Targets:
         """Checked; without `exact`, not even an empty one, no margin is held."""
         w = checked_weights(design, weights).copy()
         own = w if exact is None else _with_exact(w, exact)
-        held = _NOTHING if exact is None else np.flatnonzero(own >= _first_stiff(own))
+        held = _NOTHING if exact is None else np.flatnonzero(own >= _least_heavy_weight(own))
         return Targets(checked_values(design, z, w > 0), w, held, 1.0 / own[held])
 
     @property
@@ -122,8 +123,69 @@ class Targets:
         return np.asarray(self.held[self.slack == 0])
 
 
+@dataclass(frozen=True)
+class Accuracy:
+    """What was asked for.
+
+    Attributes:
+      tolerance: Deviation of a cell, in counts.
+      count: What one count is in the units of the data.
+    """
+
+    tolerance: float
+    count: float = 1.0
+
+    def deviation(self, z: Real) -> float:
+        """The deviation in the units of the data; less where all targets are below one count."""
+        return self.tolerance * min(self.count, float(np.abs(z).max(initial=0.0)) or np.inf)
+
+
 @dataclass(frozen=True, eq=False)
-class Problem(Targets):
+class CertificateLimits:
+    """Limits that make a certificate hold.
+
+    Attributes:
+      accuracy: What was asked for.
+      gradient: For every inner cell the largest gradient.
+      curvature: For every inner cell the gradient that a count too many causes.
+      margin: For every published cell the largest deviation where it is held.
+      inner: For every inner cell the largest deviation from the form that singles it out.
+      size: The size of the smallest published cells that count an inner cell.
+    """
+
+    accuracy: Accuracy
+    gradient: Real
+    curvature: Real
+    margin: Real
+    inner: Real
+    size: Real
+
+    @classmethod
+    def of(
+        cls,
+        design: InnerCells,
+        z: Real,
+        weights: Real,
+        held: Whole,
+        accuracy: Accuracy,
+    ) -> CertificateLimits:
+        """The limits of a problem; held margins have multipliers, whatever their weight."""
+        size, soft, deviation = np.abs(z), weights.copy(), accuracy.deviation(z)
+        soft[held] = 0.0
+        smallest = smallest_sizes(design, z, weights, accuracy.count)
+        total = design.adjoint(soft)
+        return cls(
+            accuracy,
+            gradient_limits(design, z, soft, accuracy),
+            np.where(total > 0, total, _root_ratio(soft.sum(), pseudo_inverse(soft).sum())),
+            np.maximum(deviation, GOAL.resolved * size),
+            GOAL.choice * np.maximum(deviation, GOAL.resolved * smallest),
+            smallest,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class LeastSquaresProblem(Targets):
     r"""Targets with a design and a prior; what cells that may not move contribute is taken out.
 
     Attributes:
@@ -134,7 +196,7 @@ class Problem(Targets):
 
     design: Design
     prior: Prior
-    goal: Goal
+    goal: CertificateLimits
 
     @classmethod
     def of(
@@ -145,7 +207,7 @@ class Problem(Targets):
         prior: Prior,
         accuracy: Accuracy,
         exact: Whole | None = None,
-    ) -> Problem:
+    ) -> LeastSquaresProblem:
         """Checked; targets of cells with weight zero are not looked at, unless they are exact.
 
         Without `exact`, not even an empty one, no margin is held.
@@ -154,27 +216,27 @@ class Problem(Targets):
         values, w = given.z, given.weights
         if prior.given is not None:
             values = np.where(w > 0, values - design.aggregate(prior.given), 0.0)
-        goal = Goal.of(design, values, w, given.held, accuracy)
+        goal = CertificateLimits.of(design, values, w, given.held, accuracy)
         return cls(values, w, given.held, given.slack, design, prior, goal)
 
-    def among(self, chosen: Whole, weights: Real | float, tolerance: float) -> Problem:
+    def among(self, chosen: Whole, weights: Real | float, tolerance: float) -> LeastSquaresProblem:
         """The same problem with some of the published cells alone, none of them held."""
         w = np.zeros(len(self.z))
         w[chosen] = weights
         accuracy = replace(self.goal.accuracy, tolerance=tolerance)
-        goal = Goal.of(self.design, self.z, w, _NOTHING, accuracy)
+        goal = CertificateLimits.of(self.design, self.z, w, _NOTHING, accuracy)
         return replace(self, weights=w, held=_NOTHING, slack=np.zeros(0), goal=goal)
 
-    def lifted(self, lift: Lift[ProductDesign]) -> Problem:
+    def lifted(self, lift: Lift[ProductDesign]) -> LeastSquaresProblem:
         """The same problem on the full crossing; cells out of reach are zero in any case."""
         means = block_means(self.design, self.weights)
         weights = np.repeat(means, np.diff(lift.design.offsets))
         weights[lift.published] = self.weights
         z, held = lift.publish(self.z), lift.published[self.held]
-        goal = Goal.of(lift.design, z, weights, held, self.goal.accuracy)
+        goal = CertificateLimits.of(lift.design, z, weights, held, self.goal.accuracy)
         return replace(self, design=lift.design, z=z, weights=weights, goal=goal)
 
-    def aiming(self, z: Real) -> Problem:
+    def aiming(self, z: Real) -> LeastSquaresProblem:
         """The same problem with other targets, judged on the same scales."""
         return replace(self, z=z)
 
@@ -200,7 +262,7 @@ def _with_exact(weights: Real, exact: Whole) -> Real:
     return own
 
 
-def _first_stiff(weights: Real) -> float:
+def _least_heavy_weight(weights: Real) -> float:
     """The smallest weight above the widest gap between weights."""
     different = np.unique(weights[(weights > 0) & np.isfinite(weights)])
     ratios = different[1:] / different[:-1]
@@ -221,18 +283,18 @@ def block_means(design: Design, weights: Real) -> Real:
 def positions_of(design: Design, margins: Exact) -> Whole:
     """Published positions of margins named as in a design, or given by number."""
     if isinstance(margins, (str, int)):
-        return _named(design, str(margins))
+        return _positions_by_name(design, str(margins))
     numbers = [m for m in margins if isinstance(m, (int, np.integer))]
     names = [m for m in margins if not isinstance(m, (int, np.integer))]
     if any(not 0 <= k < design.n_published for k in numbers):
         raise ParameterError(
             f"published cells are numbered 0 to {design.n_published - 1}, got {numbers}."
         )
-    found = _named(design, names) if names else _NOTHING
+    found = _positions_by_name(design, names) if names else _NOTHING
     return np.unique(np.concatenate([np.array(numbers, dtype=np.int64), found]))
 
 
-def _named(design: Design, margins: str | Sequence[str | Sequence[str]]) -> Whole:
+def _positions_by_name(design: Design, margins: str | Sequence[str | Sequence[str]]) -> Whole:
     design = design.structured("margins by name; give published positions")
     of_levels = {block.levels: k for k, block in enumerate(design.blocks)}
     wanted = resolve(design.axes, parse(margins))
@@ -256,3 +318,143 @@ def frozen_margins(exact: Exact) -> str | tuple[str | int | tuple[str, ...], ...
     if not isinstance(exact, Iterable):
         raise ParameterError(f"exact needs a formula or a list of margins, got {exact!r}.")
     return tuple(m if isinstance(m, (str, int, np.integer)) else tuple(m) for m in exact)
+
+
+class InnerCells(Protocol):
+    """All inner cells of a design, or some."""
+
+    def adjoint(self, z: Real, /) -> Real:
+        """For each of them the sum over the published cells that it counts in."""
+
+
+def gradient_limits(design: InnerCells, z: Real, soft: Real, accuracy: Accuracy) -> Real:
+    """For every inner cell the largest gradient, with the weights of the margins not held."""
+    total, spread = design.adjoint(soft), design.adjoint(pseudo_inverse(soft))
+    elsewhere = _root_ratio(soft.sum(), pseudo_inverse(soft).sum())
+    unit = np.where(total > 0, _root_ratio(total, spread), elsewhere)
+    return np.maximum(
+        accuracy.deviation(z) * unit, GOAL.rounding * design.adjoint(soft * np.abs(z))
+    )
+
+
+def smallest_sizes(design: InnerCells, z: Real, weights: Real, count: float) -> Real:
+    """The size of the smallest published cells that count each inner cell; zero where none does."""
+    return pseudo_inverse(design.adjoint((weights > 0) / np.maximum(np.abs(z), count)))
+
+
+def _root_ratio(total: Real, spread: Real) -> Real:
+    return np.sqrt(np.divide(total, spread, out=np.ones_like(total), where=spread > 0))
+
+
+def certify_least_squares(problem: LeastSquaresProblem, y: Real, row_space: Real) -> Certificate:
+    r"""The normal equations :math:`XW(X^\top y - z) = 0`, and :math:`y = s + qX\nu`.
+
+    `row_space` are the cells `y` in the latter form, which makes them the nearest to `s`.
+    """
+    movable, fitted = problem.prior.movable(len(y)), problem.design.aggregate(y)
+    g = np.where(movable, -problem.design.adjoint(problem.misfit(fitted)), 0.0)
+    return _certify(problem, g, np.zeros(0), y - row_space)
+
+
+def certify_non_negative(
+    problem: LeastSquaresProblem,
+    y: Real,
+    multipliers: Real,
+    *,
+    dual: Real | None,
+    ridge: float,
+    norm_dual: Real | None = None,
+) -> Certificate:
+    r"""The conditions of Karush, Kuhn and Tucker, and :math:`y = \max(0, s + qX\nu)`.
+
+    With :math:`g` the gradient of the Lagrangian and `d` the curvature,
+    :math:`\min(d_iy_i, g_i) = 0`, and margins that are held deviate as their multipliers say.
+
+    Args:
+      problem: Targets, weights, and what was asked for.
+      y: Fitted inner cells.
+      multipliers: Those of the margins that the problem holds.
+      dual: The vector :math:`\nu` that shows `y` to be the optimum nearest to `s`; not needed
+        when a ridge makes the optimum unique.
+      ridge: Factor of the ridge that is part of the objective, zero without.
+      norm_dual: A vector that shows the norm of `y` to be nearly the smallest instead.
+    """
+    fitted, movable = problem.design.aggregate(y), problem.prior.movable(len(y))
+    residuals = problem.misfit(fitted)
+    residuals[problem.held] = multipliers
+    g = ridge * problem.prior.steps(y) - problem.design.adjoint(residuals)
+    off = (problem.z - fitted)[problem.held] - problem.slack * multipliers
+    apart = np.zeros_like(y)
+    if dual is not None:
+        apart = y - np.maximum(problem.prior.moved(problem.design.adjoint(dual)), 0.0)
+    blocked = np.minimum(g, problem.goal.curvature * y)
+    blocked, apart = (np.where(movable, values, 0.0) for values in (blocked, apart))
+    excess = 0.0
+    if norm_dual is not None:
+        must_be_zero = problem.design.adjoint((fitted == 0).astype(float)) > 0
+        inner = np.where(must_be_zero, 0.0, problem.design.adjoint(norm_dual))
+        excess = norm_excess(y, smallest_norm(fitted, norm_dual, inner))
+    return _certify(problem, blocked, off, apart, excess)
+
+
+def smallest_norm(fitted: Real, dual: Real, inner: Real) -> float:
+    r"""A norm that no table :math:`y \ge 0` with the given published cells falls below.
+
+    For any :math:`\nu`, :math:`\hat z^\top \nu = y^\top X\nu \le \|y\| \, \|\max(0, X\nu)\|`.
+
+    Args:
+      fitted: The published cells.
+      dual: Any vector over them.
+      inner: The same vector on the inner cells, :math:`X\nu`; zero where cells must be.
+    """
+    size = float(np.linalg.norm(np.maximum(inner, 0.0)))
+    return max(float(fitted @ dual), 0.0) / size if size > 0 else 0.0
+
+
+def norm_excess(y: Real, smallest: float) -> float:
+    """By what part the norm of a table may exceed the smallest one."""
+    norm = float(np.linalg.norm(y))
+    if norm == 0.0:
+        return 0.0
+    return norm / smallest - 1.0 if smallest > 0 else np.inf
+
+
+def _certify(
+    problem: LeastSquaresProblem, g: Real, off: Real, apart: Real, excess: float = 0.0
+) -> Certificate:
+    """Every condition in units of its limit, times the tolerance."""
+    goal, tolerance = problem.goal, problem.goal.accuracy.tolerance
+    gradient, margin = g / goal.gradient, off / goal.margin[problem.held]
+    deviation, cell = _worst_cell(problem, g, gradient)
+    if _largest(margin) > _largest(gradient):
+        worst = int(np.abs(margin).argmax())
+        deviation, cell = abs(float(off[worst])), int(problem.held[worst])
+    return Certificate(
+        stationarity=tolerance * _largest(gradient),
+        feasibility=tolerance * _largest(margin),
+        selection=tolerance * max(_largest(apart / goal.inner), excess / GOAL.excess),
+        tolerance=tolerance,
+        deviation=deviation,
+        cell=cell,
+    )
+
+
+def _worst_cell(problem: LeastSquaresProblem, g: Real, gradient: Real) -> tuple[float, int | None]:
+    """The worst gradient as the deviation of one published cell, and which one."""
+    if len(g) == 0:
+        return 0.0, None
+    chosen = np.zeros(len(g))
+    worst = int(np.abs(gradient).argmax())
+    chosen[worst] = 1.0
+    counting = (problem.design.aggregate(chosen) > 0) & (problem.weights > 0)
+    soft = counting.copy()
+    soft[problem.held] = False
+    cells = np.flatnonzero(soft if soft.any() else counting)
+    if len(cells) == 0:
+        return 0.0, None
+    cell = int(cells[(problem.weights * problem.goal.margin)[cells].argmin()])
+    return abs(float(g[worst])) / float(problem.weights[cell]), cell
+
+
+def _largest(values: Real) -> float:
+    return float(np.abs(values).max(initial=0.0))

@@ -17,9 +17,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.arrays import Mask, Real
+from discreet.design.axis import Level
 from discreet.design.base import Design
 from discreet.design.fused.devices import check_device, on_processor, require_gpu
+from discreet.design.fused.links import EXPONENTIAL
+from discreet.design.fused.passes import Passes
 from discreet.design.incidence import Incidence
+from discreet.design.inner import ModelTable
+from discreet.design.product import ProductDesign, along
+from discreet.design.structured import StructuredDesign
 from discreet.design.support import LARGEST_DENSE
 from discreet.solve.dual_newton import DualNewton
 from discreet.solve.fit import Certificate, Fit, FitterBase, Prepared, Status
@@ -31,11 +37,8 @@ from discreet.solve.inputs import (
     checked_weights,
     non_negative,
 )
-from discreet.solve.likelihood.reduction import reduce_table
-from discreet.solve.likelihood.refutation import refuted
 from discreet.solve.likelihood.schedule import LOG_LINEAR
-from discreet.solve.likelihood.stored import StoredPass
-from discreet.solve.likelihood.unstored import fit_unstored
+from discreet.solve.likelihood.stored import StoredPass, find_refutation, reduce_table
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,11 +93,11 @@ class LogLinear(FitterBase):
         """Index the inner cells once for many right-hand sides, when they are needed first."""
         if self.device == "gpu":
             require_gpu()
-        return _Prepared(self, design)
+        return _PreparedLogLinear(self, design)
 
 
 @dataclass(frozen=True, eq=False)
-class Indexed:
+class PreparedLikelihood:
     """A likelihood fitter's options with what depends on the design alone, found when needed."""
 
     options: Any
@@ -115,7 +118,7 @@ class Indexed:
         return checked_start(self.design, self.options.start)
 
 
-class _Prepared(Indexed):
+class _PreparedLogLinear(PreparedLikelihood):
     """The fitter on one design."""
 
     options: LogLinear
@@ -134,7 +137,7 @@ class _Prepared(Indexed):
             fit.notes["device"] = device
         if fit.status is Status.stalled and design.n_inner <= LARGEST_DENSE:
             goal, possible = _goal(options, target), self.start > 0
-            proof = refuted(design, self.members, target, used, possible, goal)
+            proof = find_refutation(design, self.members, target, used, possible, goal)
             if proof is not None:
                 notes = fit.notes | {"conflict": proof}
                 fit = replace(fit, status=Status.inconsistent, notes=notes)
@@ -180,7 +183,7 @@ def fit_stored(
         than the goal.
     """
     began, goal = time.perf_counter(), _goal(options, z)
-    needed = _needed(members, z, used, goal)
+    needed = _needed_cells(members, z, used, goal)
     groups = members.using(needed, np.zeros(len(members.nested), dtype=bool))
     reduced = reduce_table(groups, z, np.flatnonzero(start > 0), goal)
     open_members = groups.restricted(reduced.left).compact(reduced.held, reduced.held)
@@ -192,12 +195,16 @@ def fit_stored(
 
     def is_met() -> bool:
         margins = design.aggregate(table())
-        return _largest(margins - z, used) <= goal if is_enough is None else is_enough(margins)
+        return (
+            _largest_deviation(margins - z, used) <= goal
+            if is_enough is None
+            else is_enough(margins)
+        )
 
     if reduced.is_possible:
         _meet(newton, goal, is_met)
     y, nu = table(), reduced.multipliers(groups, start, newton.nu)
-    certificate = certify(design, z, used, y, start, nu, goal)
+    certificate = certify_log_linear(design, z, used, y, start, nu, goal)
     status = Status.converged if certificate.holds else Status.stalled
     if not certificate.holds and newton.gradients >= options.max_steps:
         status = Status.max_steps
@@ -215,7 +222,7 @@ def _meet(newton: DualNewton, goal: float, is_met: Callable[[], bool]) -> None:
         within *= LOG_LINEAR.tighter
 
 
-def _needed(members: Incidence, z: Real, used: Mask, goal: float) -> Mask:
+def _needed_cells(members: Incidence, z: Real, used: Mask, goal: float) -> Mask:
     """Published cells in use without those that others in use add up to."""
     needed = used.copy()
     for block in members.nested:
@@ -231,11 +238,11 @@ def _goal(options: LogLinear, z: Real) -> float:
     return max(options.tolerance, LOG_LINEAR.resolution * float(z.max(initial=0.0)))
 
 
-def _largest(deviation: Real, used: Mask) -> float:
+def _largest_deviation(deviation: Real, used: Mask) -> float:
     return float(np.abs(deviation[used]).max(initial=0.0))
 
 
-def certify(
+def certify_log_linear(
     design: Design,
     z: Real,
     used: Mask,
@@ -254,6 +261,113 @@ def certify(
         model[possible] = start[possible] * np.exp(design.adjoint(multipliers)[possible])
     return Certificate(
         stationarity=float(np.abs(model - y).max(initial=0.0)) / scale,
-        feasibility=_largest(design.aggregate(y) - z, used) / scale,
+        feasibility=_largest_deviation(design.aggregate(y) - z, used) / scale,
         tolerance=goal / scale,
     )
+
+
+def fit_unstored(
+    design: StructuredDesign,
+    passes: Passes,
+    z: Real,
+    used: Mask,
+    start: Real | None,
+    goal: float,
+    max_steps: int,
+) -> Fit:
+    """The log-linear fit by Newton's method; it is `stalled` where margins contradict each other.
+
+    Args:
+      design: A complete design, or one whose structural zeros are masks.
+      passes: Passes over its table with link `"exponential"`.
+      z: Published values, not negative, some of them positive.
+      used: Which of them are used; others have no multiplier.
+      start: The starting table of the passes, if there is one.
+      goal: Largest deviation of a published cell.
+      max_steps: Conjugate gradient steps after which the fit gives up.
+    """
+    began = time.perf_counter()
+    target, nothing = passes.to_device(z), passes.to_device(np.zeros_like(z))
+    before = passes.to_host(passes.table(nothing).margins)
+    first = passes.to_device(independence(design, z, before, used))
+    schedule = LOG_LINEAR.newton(max_steps)
+    mask = None if used.all() else passes.to_device(used.astype(np.float64))
+    newton = DualNewton(passes, target, nothing, None, first, mask, schedule=schedule)
+    newton.solve(0.0, goal)
+    nu = passes.to_host(newton.nu)
+    margins, certificate = certify_margins(passes, nu.copy(), z, used, goal)
+    notes = {"solver": "Newton on the dual", "device": passes.device, "passes": passes.n_passes}
+    return Fit(
+        ModelTable(design, EXPONENTIAL, nu, start),
+        margins,
+        Status.converged if certificate.holds else Status.stalled,
+        certificate,
+        newton.gradients,
+        time.perf_counter() - began,
+        notes | {"multipliers": nu},
+        design,
+    )
+
+
+def certify_margins(
+    passes: Passes, nu: Real, z: Real, used: Mask, goal: float
+) -> tuple[Real, Certificate]:
+    r"""Margins of the table at :math:`\nu`, and how far they are from those asked for.
+
+    Nothing that the solver computed is used but :math:`\nu`.
+    """
+    margins = passes.to_host(passes.table(passes.to_device(nu)).margins)
+    scale = float(z.max(initial=0.0)) or 1.0
+    off = np.where(used, np.abs(margins - z), 0.0)
+    cell = int(off.argmax())
+    return margins, Certificate(
+        feasibility=float(off[cell]) / scale,
+        tolerance=goal / scale,
+        deviation=float(off[cell]),
+        cell=cell,
+    )
+
+
+def independence(design: StructuredDesign, z: Real, before: Real, used: Mask) -> Real:
+    """The point that moves every variable on its own to its margin.
+
+    Published cells of value zero are closed. Those that are not used have no value here.
+
+    Args:
+      design: A complete design, or one whose structural zeros are masks.
+      z: Published values.
+      before: Margins of the starting table.
+      used: Which published values are used.
+    """
+    lift, full = design.crossing, design.crossing.design
+    share = [used[design.slice_of(k)].mean() for k in range(len(design.blocks))]
+    whole = [k for k, block in enumerate(full.blocks) if all(map(_covers, block.levels))]
+    if not whole:
+        return np.where(used & (z == 0), LOG_LINEAR.closed, 0.0)
+    nu = np.zeros(full.n_published)
+    for values, sign in ((z, 1.0), (before, -1.0)):
+        nu += sign * _logarithms(full, lift.widened(values), whole, share)
+    return np.where(used, np.where(z > 0, lift.taken(nu), LOG_LINEAR.closed), 0.0)
+
+
+def _logarithms(
+    design: ProductDesign, z: Real, whole: Sequence[int], share: Sequence[float]
+) -> Real:
+    """The logarithms of a total and of the shares of each variable's categories in it."""
+    nu, n = np.zeros_like(z), len(design.axes)
+    first = max(whole, key=lambda k: share[k])
+    total = float(z[design.slice_of(first)].sum())
+    nu[design.slice_of(first)] += np.log(total)
+    for a in range(n):
+        fine = max(whole, key=lambda k: (len(design.blocks[k].levels[a] or ()), share[k]))
+        place, shape = design.slice_of(fine), design.blocks[fine].shape
+        if design.blocks[fine].levels[a] is None:
+            continue
+        sums = z[place].reshape(shape).sum(axis=tuple(b for b in range(n) if b != a))
+        logs = np.log(np.maximum(sums, np.finfo(float).tiny) / total)
+        nu[place].reshape(shape)[...] += along(logs, a, n)
+    return nu
+
+
+def _covers(level: Level | None) -> bool:
+    return level is None or level.covers_all

@@ -24,7 +24,12 @@ from discreet.solve.inputs import (
     checked_weights,
     non_negative,
 )
-from discreet.solve.likelihood.log_linear import Indexed, LogLinear, fit_complete, fit_stored
+from discreet.solve.likelihood.log_linear import (
+    LogLinear,
+    PreparedLikelihood,
+    fit_complete,
+    fit_stored,
+)
 from discreet.solve.likelihood.schedule import POISSON as SCHEDULE
 
 
@@ -76,7 +81,7 @@ class Poisson(FitterBase):
 
     def prepare(self, design: Design) -> Prepared:
         """Index the inner cells once for many right-hand sides, when they are needed first."""
-        return _Prepared(self, design)
+        return _PreparedPoisson(self, design)
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,7 +133,7 @@ class PoissonLoss:
         return (loss - bound) / self.unit(loss) if math.isfinite(loss) else math.inf
 
 
-class _Prepared(Indexed):
+class _PreparedPoisson(PreparedLikelihood):
     """The fitter on one design."""
 
     options: Poisson
@@ -143,9 +148,9 @@ class _Prepared(Indexed):
         if (table := self._that_adds_up(PoissonLoss(target, w))) is not None:
             return replace(table, seconds=time.perf_counter() - began)
         reachable = design.aggregate((self.start > 0).astype(np.int64)) > 0
-        search = _Search(self, PoissonLoss(target, np.where(reachable, w, 0.0)))
+        search = _PoissonSearch(self, PoissonLoss(target, np.where(reachable, w, 0.0)))
         table = search.run()
-        certificate = certify(design, search.loss, table, search.dual, tolerance)
+        certificate = certify_poisson(design, search.loss, table, search.dual, tolerance)
         status = Status.converged if certificate.holds else search.status
         if bool((~reachable & (w > 0) & (target > 0)).any()):
             status = Status.inconsistent
@@ -166,10 +171,10 @@ class _Prepared(Indexed):
         return replace(table, certificate=certificate, notes=notes) if certificate.holds else None
 
 
-class _Search:
+class _PoissonSearch:
     """First the optimal margins and a dual vector that proves them, then the log-linear table."""
 
-    def __init__(self, given: _Prepared, loss: PoissonLoss) -> None:
+    def __init__(self, given: _PreparedPoisson, loss: PoissonLoss) -> None:
         self._given, self.loss = given, loss
         self._cells, used, groups = np.flatnonzero(given.start > 0), loss.weights > 0, given.members
         if not used.all():
@@ -250,7 +255,7 @@ class _Search:
         )
 
 
-def certify(
+def certify_poisson(
     design: Design, loss: PoissonLoss, table: Fit, dual: Real, tolerance: float
 ) -> Certificate:
     """The duality gap and the bounds, with the design alone; `stationarity` is the table's own."""

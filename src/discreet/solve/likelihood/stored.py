@@ -7,18 +7,21 @@ change along a direction.
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numba import njit
 
-from discreet.arrays import Real, Whole32
-from discreet.design.base import dot
+from discreet.arrays import Mask, Real, Whole, Whole32
+from discreet.design.base import Design, dot
 from discreet.design.fused.links import EXPONENTIAL
 from discreet.design.fused.passes import Sums
 from discreet.design.incidence import Incidence
 from discreet.solve.dual_newton import DualNewton
+from discreet.solve.least_squares.least_squares import LeastSquares
 from discreet.solve.likelihood.schedule import LOG_LINEAR
+from discreet.solve.non_negative.non_negative import NonNegative
 
 
 class StoredPass:
@@ -85,7 +88,7 @@ def _table(index: Whole32, nu: Real, log_start: Real, y: Real, sums: Real) -> fl
     """Set `y = start·exp(Xν)`, add it to `sums` and return its total."""
     total = 0.0
     for i in range(index.shape[1]):
-        y[i] = math.exp(log_start[i] + _gathered(index, i, nu))
+        y[i] = math.exp(log_start[i] + _gather(index, i, nu))
         total += y[i]
         _scatter(index, i, y[i], sums)
     return total
@@ -95,11 +98,11 @@ def _table(index: Whole32, nu: Real, log_start: Real, y: Real, sums: Real) -> fl
 def _change(index: Whole32, direction: Real, y: Real, sums: Real) -> None:
     """Add `y∘Xδ` to `sums`."""
     for i in range(index.shape[1]):
-        _scatter(index, i, y[i] * _gathered(index, i, direction), sums)
+        _scatter(index, i, y[i] * _gather(index, i, direction), sums)
 
 
 @njit(inline="always")
-def _gathered(index: Whole32, i: int, values: Real) -> float:
+def _gather(index: Whole32, i: int, values: Real) -> float:
     """The sum over the published cells of an inner cell; positions beyond them stand for none."""
     total = 0.0
     for g in range(index.shape[0]):
@@ -114,3 +117,166 @@ def _scatter(index: Whole32, i: int, value: float, sums: Real) -> None:
     for g in range(index.shape[0]):
         if index[g, i] < len(sums):
             sums[index[g, i]] += value
+
+
+@dataclass(frozen=True, eq=False)
+class SettledCells:
+    """Inner cells settled in one step, the published cell that settled each, and their values."""
+
+    inner: Whole
+    by: Whole
+    values: Real
+
+
+@dataclass(frozen=True, eq=False)
+class Reduction:
+    """What is left of a table after the settled cells have been taken out.
+
+    Attributes:
+      left: Positions of the inner cells that are still open.
+      rest: What remains of each published cell for the open cells.
+      held: Which published cells hold an open cell.
+      stages: The settled cells, in the order in which they were found.
+      is_possible: Whether what remains is not negative, and nothing where no cell is open.
+    """
+
+    left: Whole
+    rest: Real
+    held: Mask
+    stages: list[SettledCells]
+    is_possible: bool
+
+    def assembled(self, y: Real, n_inner: int) -> Real:
+        """Open and settled cells together."""
+        table = np.zeros(n_inner)
+        table[self.left] = y
+        for stage in self.stages:
+            table[stage.inner] = stage.values
+        return table
+
+    def multipliers(self, members: Incidence, start: Real, held: Real) -> Real:
+        r"""Multipliers under which :math:`s\,e^{X\nu}` takes the settled values too.
+
+        Cells are taken last found first: the published cell that settled a cell holds, besides it,
+        only cells that were settled before, whose turn comes later. Zeros are met up to
+        :math:`e^{-100}`.
+        """
+        nu = np.zeros(members.n_published + 1)
+        nu[:-1][self.held] = held
+        for stage in reversed(self.stages):
+            reached = np.log(start[stage.inner])
+            for row in members.index:
+                reached = reached + nu[row[stage.inner]]
+            if (stage.values > 0).all():
+                nu[stage.by] += np.log(stage.values) - reached
+            else:
+                highest = np.full(len(nu), -np.inf)
+                np.maximum.at(highest, stage.by, reached)
+                nu -= np.maximum(highest - LOG_LINEAR.floor, 0.0)
+        return nu[:-1]
+
+
+def reduce_table(members: Incidence, z: Real, open_cells: Whole, slack: float) -> Reduction:
+    """Settle what zeros and lone cells settle.
+
+    Args:
+      members: Published cells of the inner cells, those in use only.
+      z: Published values.
+      open_cells: Inner cells that may be positive.
+      slack: Deviation that is not yet a contradiction.
+    """
+    rest, left, stages = np.append(z, 0.0), open_cells, []
+    current = members.restricted(left)
+    used = np.zeros(len(z), dtype=bool)
+    used[members.ordered] = True
+    while len(left):
+        zero = used & (rest[:-1] <= LOG_LINEAR.remainder * np.abs(z))
+        stage = _settle(current, left, zero, np.zeros_like(z))
+        if stage is None:
+            stage = _settle(current, left, used & (current.sizes() == 1), rest)
+        if stage is None:
+            break
+        place = np.searchsorted(left, stage.inner)
+        for row in current.index:
+            np.subtract.at(rest, row[place], stage.values)
+        stages.append(stage)
+        keep = np.ones(len(left), dtype=bool)
+        keep[place] = False
+        left, current = left[keep], current.restricted(np.flatnonzero(keep))
+    held = current.sizes() > 0
+    wrong = used & ((rest[:-1] < -slack) | (~held & (rest[:-1] > slack)))
+    return Reduction(left, rest[:-1], held, stages, not wrong.any())
+
+
+def _settle(current: Incidence, left: Whole, marked: Mask, values: Real) -> SettledCells | None:
+    """The open cells that count in a marked published cell, with that cell's value."""
+    if not marked.any():
+        return None
+    lookup = np.append(marked, False)
+    by = np.full(current.n_inner, current.n_published, dtype=np.int64)
+    for row in current.index[::-1]:
+        by = np.where(lookup[row], row, by)
+    hit = np.flatnonzero(by < current.n_published)
+    return SettledCells(left[hit], by[hit], values[by[hit]]) if len(hit) else None
+
+
+def find_refutation(
+    design: Design, members: Incidence, z: Real, used: Mask, possible: Mask, goal: float
+) -> Real | None:
+    r"""A proof that no table comes within the goal of the margins, where one is found.
+
+    A table :math:`y \ge 0` with :math:`|X^\top y - z| \le g` has
+    :math:`z^\top u - g\|u\|_1 \le y^\top Xu \le \max(Xu)_+ \sum_k (z_k + g)` for every `u`. One
+    that breaks this is lowered until :math:`Xu \le 0`; under published zeros that costs nothing.
+
+    Args:
+      design: The design.
+      members: Its published cells.
+      z: Published values, zero for cells that are not in use.
+      used: Which published cells are in use.
+      possible: Inner cells that may be positive.
+      goal: Deviation that is not yet a contradiction.
+    """
+    zero = (used & (z == 0)).astype(np.float64)
+    closed = possible & (design.adjoint(zero) > 0)
+    open_cells = possible & ~closed
+    for u in _candidates(design, members, z, used, open_cells):
+        highest = float(design.adjoint(u)[open_cells].max(initial=0.0))
+        needed = float(z @ u - goal * np.abs(u).sum())
+        if needed > highest * float(np.sum(z + goal, where=used)):
+            proof = u - highest * used
+            return np.asarray(proof - zero * float(design.adjoint(proof)[closed].max(initial=0.0)))
+    return None
+
+
+def _candidates(
+    design: Design, members: Incidence, z: Real, used: Mask, open_cells: Mask
+) -> Iterator[Real]:
+    r"""Vectors that refute contradicting margins, cheap ones first.
+
+    The residuals of least squares have :math:`Xu = 0 < z^\top u`, those of non-negative least
+    squares :math:`Xu \le 0 < z^\top u`.
+    """
+    yield _drift(members.using(used, np.zeros(len(members.nested), dtype=bool)), z, open_cells)
+    accuracy, steps, weights = LOG_LINEAR.proof, LOG_LINEAR.proof_steps, used.astype(np.float64)
+    for nearest in (
+        LeastSquares(tolerance=accuracy, max_steps=steps),
+        NonNegative(tolerance=accuracy, max_steps=steps, variance=open_cells.astype(np.float64)),
+    ):
+        yield np.where(used, z - nearest(design, z, weights=weights).z, 0.0)
+
+
+def _drift(groups: Incidence, z: Real, open_cells: Mask) -> Real:
+    """What a sweep of proportional fitting adds to the multipliers where margins contradict.
+
+    A published cell that no open cell counts in is a proof by itself.
+    """
+    members = groups.restricted(np.flatnonzero(open_cells))
+    empty = np.zeros(len(z), dtype=bool)
+    empty[groups.ordered] = members.sizes()[groups.ordered] == 0
+    if (empty & (z > 0)).any():
+        return (empty & (z > 0)).astype(np.float64)
+    y, drift = np.ones(members.n_inner), np.zeros_like(z)
+    for _ in range(LOG_LINEAR.sweeps):
+        drift = sweep(members, z, y)
+    return drift

@@ -19,7 +19,7 @@ from functools import cached_property
 import numpy as np
 
 from discreet.arrays import Mask, Real
-from discreet.solve.least_squares.problem import Problem
+from discreet.solve.least_squares.problem import LeastSquaresProblem
 from discreet.solve.non_negative.schedule import HELD as SCHEDULE
 
 
@@ -36,7 +36,9 @@ class HeldMargins:
       problem: The problem with ordinary weights and shifted targets, see `weigh`.
     """
 
-    def __init__(self, problem: Problem, project: Callable[[Problem], Real]) -> None:
+    def __init__(
+        self, problem: LeastSquaresProblem, project: Callable[[LeastSquaresProblem], Real]
+    ) -> None:
         self.given, self.at, self._project = problem, problem.held, project
 
     def __bool__(self) -> bool:
@@ -58,7 +60,7 @@ class HeldMargins:
         return apart
 
     @property
-    def consistent(self) -> Problem:
+    def consistent(self) -> LeastSquaresProblem:
         """The problem with heavy targets as some table has them."""
         return self.given.aiming(self.given.z - self._contradiction)
 

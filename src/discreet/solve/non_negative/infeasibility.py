@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from discreet.arrays import Real, Whole
-from discreet.solve.least_squares.problem import Problem
+from discreet.solve.least_squares.problem import LeastSquaresProblem
 from discreet.solve.non_negative.ridge_path import RidgePath
 from discreet.solve.non_negative.schedule import DIRECT, LIGHT
 from discreet.solve.non_negative.schedule import INFEASIBILITY as SCHEDULE
 from discreet.solve.non_negative.schedule import SCHEDULE as LIMITS
 
 
-def is_infeasible(problem: Problem, exact: Whole, max_steps: int) -> bool:
+def is_infeasible(problem: LeastSquaresProblem, exact: Whole, max_steps: int) -> bool:
     """Whether it can be proven, by fitting these margins alone; `False` may also mean unknown."""
     alone = problem.among(exact, 1.0, SCHEDULE.accuracy)
     entries = problem.design.n_inner * problem.design.n_published
@@ -24,7 +24,7 @@ def is_infeasible(problem: Problem, exact: Whole, max_steps: int) -> bool:
     return False
 
 
-def proves_infeasible(problem: Problem, f: Real) -> bool:
+def proves_infeasible(problem: LeastSquaresProblem, f: Real) -> bool:
     r"""Whether `f` shows that no table without negative cells has the margins it is not zero on.
 
     One that has them would have :math:`f^\top z = (Xf)^\top y \le \max(Xf)_+ \sum_i y_i`, and the

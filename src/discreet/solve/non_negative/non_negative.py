@@ -17,20 +17,19 @@ from discreet.errors import ParameterError
 from discreet.solve.fit import Certificate, Fit, FitterBase, Prepared, Status
 from discreet.solve.inputs import check_options
 from discreet.solve.least_squares.basis import pseudo_inverse
-from discreet.solve.least_squares.certificate import certify_non_negative
-from discreet.solve.least_squares.dual_fit import UnstoredFit, suits
-from discreet.solve.least_squares.goal import Accuracy
-from discreet.solve.least_squares.least_squares import nearest_solution
+from discreet.solve.least_squares.dual_fit import UnstoredFit, suits_dual_fit
+from discreet.solve.least_squares.least_squares import Structure, analyse, nearest_solution
 from discreet.solve.least_squares.problem import (
+    Accuracy,
     Exact,
+    LeastSquaresProblem,
     Prior,
-    Problem,
     Targets,
+    certify_non_negative,
     frozen_margins,
     positions_of,
 )
 from discreet.solve.least_squares.schedule import DUAL
-from discreet.solve.least_squares.structure import Structure, analyse
 from discreet.solve.non_negative.bounded import BoundedFit
 from discreet.solve.non_negative.held import HeldMargins
 from discreet.solve.non_negative.infeasibility import is_infeasible
@@ -117,11 +116,11 @@ class NonNegative(FitterBase):
         """Find the structure of the design once for many right-hand sides."""
         if self.device == "gpu":
             require_gpu()
-        return partial(_fit, _Prepared.of(self, design))
+        return partial(_fit, _PreparedNonNegative.of(self, design))
 
 
 @dataclass(frozen=True, eq=False)
-class _Prepared:
+class _PreparedNonNegative:
     """The options with what depends on the design alone."""
 
     options: NonNegative
@@ -130,7 +129,7 @@ class _Prepared:
     exact: Whole
 
     @classmethod
-    def of(cls, options: NonNegative, design: Design) -> _Prepared:
+    def of(cls, options: NonNegative, design: Design) -> _PreparedNonNegative:
         prior = Prior.of(design, options.start, options.variance)
         exact = positions_of(design, options.exact)
         return cls(options, analyse(design), prior, exact)
@@ -145,7 +144,7 @@ class _Prepared:
         """Whether tables of this size are fitted by means of their own."""
         return self.prior.is_plain and self.structure.design.n_inner >= SCHEDULE.large
 
-    def without_bounds(self, problem: Problem) -> tuple[Real, int, str]:
+    def without_bounds(self, problem: LeastSquaresProblem) -> tuple[Real, int, str]:
         """The fit that may be negative, the steps it took, and how it was found."""
         most = self.options.max_steps
         y, _, steps, solver = nearest_solution(problem, self.structure, most)
@@ -153,7 +152,7 @@ class _Prepared:
 
 
 @dataclass(frozen=True, eq=False)
-class _Answer:
+class _Solution:
     """What a solver returns.
 
     Attributes:
@@ -173,18 +172,18 @@ class _Answer:
     norm_dual: Real | None = None
 
 
-Method = Callable[[_Prepared, HeldMargins], _Answer | None]
+Method = Callable[[_PreparedNonNegative, HeldMargins], _Solution | None]
 
 
-def _fit(prepared: _Prepared, z: Array, *, weights: Array | None = None) -> Fit:
+def _fit(prepared: _PreparedNonNegative, z: Array, *, weights: Array | None = None) -> Fit:
     began = time.perf_counter()
     options, design = prepared.options, prepared.structure.design
     accuracy = Accuracy(options.tolerance, options.count)
     unstored = _by_dual(prepared, z, weights, accuracy)
     if isinstance(unstored, Fit):
         return unstored
-    problem = Problem.of(design, z, weights, prepared.prior, accuracy, prepared.exact)
-    answer, certificate = _solved(prepared, problem)
+    problem = LeastSquaresProblem.of(design, z, weights, prepared.prior, accuracy, prepared.exact)
+    answer, certificate = _solve(prepared, problem)
     status = _status(prepared, problem, certificate, answer)
     notes = {
         "structure": prepared.structure.kind.value,
@@ -199,7 +198,9 @@ def _fit(prepared: _Prepared, z: Array, *, weights: Array | None = None) -> Fit:
     return Fit(y, design.aggregate(y), status, certificate, answer.steps, seconds, notes, design)
 
 
-def _by_dual(prepared: _Prepared, z: Array, weights: Array | None, accuracy: Accuracy) -> Fit | str:
+def _by_dual(
+    prepared: _PreparedNonNegative, z: Array, weights: Array | None, accuracy: Accuracy
+) -> Fit | str:
     """Newton's method on the dual, for large complete tables of which margins are published.
 
     Else the reason why the cells are stored.
@@ -208,7 +209,7 @@ def _by_dual(prepared: _Prepared, z: Array, weights: Array | None, accuracy: Acc
     if design.n_inner < least:
         return f"the table has {design.n_inner:,} inner cells, fewer than {least:,}"
     targets = Targets.checked(design, z, weights, prepared.exact)
-    if not suits(design, targets.weights):
+    if not suits_dual_fit(design, targets.weights):
         return "its margins, zeros or weights are not such that cells need not be stored"
     penalty, device = prepared.penalty, prepared.options.device
     fit = UnstoredFit.of(design, "positive", targets, accuracy, penalty, prepared.prior, device)()
@@ -218,10 +219,12 @@ def _by_dual(prepared: _Prepared, z: Array, weights: Array | None, accuracy: Acc
     return fit
 
 
-def _solved(prepared: _Prepared, problem: Problem) -> tuple[_Answer, Certificate]:
+def _solve(
+    prepared: _PreparedNonNegative, problem: LeastSquaresProblem
+) -> tuple[_Solution, Certificate]:
     """The answer of the first method that serves and whose certificate holds; else the best."""
-    held = HeldMargins(problem, partial(_projected, prepared))
-    found: list[tuple[_Answer, Certificate]] = []
+    held = HeldMargins(problem, partial(_fitted_without_bounds, prepared))
+    found: list[tuple[_Solution, Certificate]] = []
     for method in (_without_bounds, _by_multipliers, _within_bounds, *_ridge_paths(problem)):
         answer = method(prepared, held)
         if answer is not None:
@@ -231,13 +234,15 @@ def _solved(prepared: _Prepared, problem: Problem) -> tuple[_Answer, Certificate
     return min(found, key=lambda pair: pair[1].worst)
 
 
-def _projected(prepared: _Prepared, problem: Problem) -> Real:
+def _fitted_without_bounds(prepared: _PreparedNonNegative, problem: LeastSquaresProblem) -> Real:
     """Published cells of the fit without bounds."""
     fitted: Real = problem.design.aggregate(prepared.without_bounds(problem)[0])
     return fitted
 
 
-def _certificate(prepared: _Prepared, problem: Problem, answer: _Answer) -> Certificate:
+def _certificate(
+    prepared: _PreparedNonNegative, problem: LeastSquaresProblem, answer: _Solution
+) -> Certificate:
     return certify_non_negative(
         problem,
         answer.y,
@@ -249,7 +254,10 @@ def _certificate(prepared: _Prepared, problem: Problem, answer: _Answer) -> Cert
 
 
 def _status(
-    prepared: _Prepared, problem: Problem, certificate: Certificate, answer: _Answer
+    prepared: _PreparedNonNegative,
+    problem: LeastSquaresProblem,
+    certificate: Certificate,
+    answer: _Solution,
 ) -> Status:
     if certificate.holds:
         return Status.converged
@@ -259,7 +267,7 @@ def _status(
     return Status.max_steps if answer.steps >= most else Status.stalled
 
 
-def _without_bounds(prepared: _Prepared, held: HeldMargins) -> _Answer | None:
+def _without_bounds(prepared: _PreparedNonNegative, held: HeldMargins) -> _Solution | None:
     """The fit without bounds, where it is cheap or the only one, and happens to be non-negative."""
     problem, structure = held.given, prepared.structure
     if held or not problem.prior.is_plain:
@@ -272,10 +280,12 @@ def _without_bounds(prepared: _Prepared, held: HeldMargins) -> _Answer | None:
     y, steps, solver = prepared.without_bounds(problem)
     if y.min(initial=0.0) < 0:
         return None
-    return _Answer(y, np.zeros(0), None, steps, f"{solver}, without bounds")
+    return _Solution(y, np.zeros(0), None, steps, f"{solver}, without bounds")
 
 
-def _in_closed_form(prepared: _Prepared, problem: Problem) -> _Answer | None:
+def _in_closed_form(
+    prepared: _PreparedNonNegative, problem: LeastSquaresProblem
+) -> _Solution | None:
     basis, penalty = prepared.structure.basis(problem.weights), prepared.penalty
     if basis is None:
         return None
@@ -285,10 +295,10 @@ def _in_closed_form(prepared: _Prepared, problem: Problem) -> _Answer | None:
         return None
     y = np.maximum(y, 0.0)
     dual = None if penalty else problem.weights * problem.design.aggregate(inverse(y))
-    return _Answer(y, np.zeros(0), dual, 0, "closed form")
+    return _Solution(y, np.zeros(0), dual, 0, "closed form")
 
 
-def _by_multipliers(prepared: _Prepared, held: HeldMargins) -> _Answer | None:
+def _by_multipliers(prepared: _PreparedNonNegative, held: HeldMargins) -> _Solution | None:
     """Through multipliers of the bounds, for large tables that publish every inner cell."""
     if not prepared.is_large or prepared.penalty or held.zeros()[1].any():
         return None
@@ -311,10 +321,10 @@ def _by_multipliers(prepared: _Prepared, held: HeldMargins) -> _Answer | None:
         return None
     y = fit.x[inner]
     multipliers = held.multipliers(problem.design.aggregate(y)) + fit.multipliers + held.constant
-    return _Answer(y, multipliers, None, fit.steps, "multipliers of the bounds")
+    return _Solution(y, multipliers, None, fit.steps, "multipliers of the bounds")
 
 
-def _within_bounds(prepared: _Prepared, held: HeldMargins) -> _Answer | None:
+def _within_bounds(prepared: _PreparedNonNegative, held: HeldMargins) -> _Solution | None:
     """Conjugate gradients within bounds, for large tables; from the fit for some ridge on.
 
     The dual of that fit bounds the norm, or that of the smallest table with the same margins.
@@ -333,7 +343,7 @@ def _within_bounds(prepared: _Prepared, held: HeldMargins) -> _Answer | None:
         path.steps += fit.steps
         solver = "conjugate gradients within bounds"
         norm_dual = None if is_unique else path.nu
-        answer = _Answer(fit.y, fit.multipliers, None, path.steps, solver, norm_dual)
+        answer = _Solution(fit.y, fit.multipliers, None, path.steps, solver, norm_dual)
         if not _is_smallest(prepared, held, answer):
             answer = replace(answer, norm_dual=_smallest(prepared, held, fit))
         if _is_smallest(prepared, held, answer):
@@ -341,11 +351,11 @@ def _within_bounds(prepared: _Prepared, held: HeldMargins) -> _Answer | None:
     return answer
 
 
-def _is_smallest(prepared: _Prepared, held: HeldMargins, answer: _Answer) -> bool:
+def _is_smallest(prepared: _PreparedNonNegative, held: HeldMargins, answer: _Solution) -> bool:
     return _certificate(prepared, held.given, answer).selection <= prepared.options.tolerance
 
 
-def _smallest(prepared: _Prepared, held: HeldMargins, fit: BoundedFit) -> Real:
+def _smallest(prepared: _PreparedNonNegative, held: HeldMargins, fit: BoundedFit) -> Real:
     """The dual of the table of smallest norm with the published cells of a fit, for a low ridge."""
     used = np.flatnonzero(held.given.weights > 0)
     problem = held.given.among(used, 1.0, prepared.options.tolerance).aiming(fit.fitted)
@@ -355,7 +365,7 @@ def _smallest(prepared: _Prepared, held: HeldMargins, fit: BoundedFit) -> Real:
     return path.nu
 
 
-def _ridge_paths(problem: Problem) -> list[Method]:
+def _ridge_paths(problem: LeastSquaresProblem) -> list[Method]:
     """Ways to solve the systems of a ridge path, the cheaper first."""
     entries = problem.design.n_inner * problem.design.n_published
     ways = [DEFLATED if len(problem.held) <= SCHEDULE.most_deflated else LIGHT, DIRECT]
@@ -366,7 +376,9 @@ def _ridge_paths(problem: Problem) -> list[Method]:
     return [partial(_along_the_ridge, systems=systems) for systems in ways]
 
 
-def _along_the_ridge(prepared: _Prepared, held: HeldMargins, *, systems: SystemSchedule) -> _Answer:
+def _along_the_ridge(
+    prepared: _PreparedNonNegative, held: HeldMargins, *, systems: SystemSchedule
+) -> _Solution:
     """Active sets along a shrinking ridge until the certificate holds; else the best of them."""
     most, penalty = prepared.options.max_steps, prepared.penalty
     problem = held.given if systems.is_direct else held.consistent
@@ -376,7 +388,7 @@ def _along_the_ridge(prepared: _Prepared, held: HeldMargins, *, systems: SystemS
     while True:
         multipliers = path.multipliers[held.at] + constant
         dual = None if penalty else path.nu
-        answer = _Answer(path.y, multipliers, dual, path.steps, "active sets along a ridge")
+        answer = _Solution(path.y, multipliers, dual, path.steps, "active sets along a ridge")
         certificate = _certificate(prepared, held.given, answer)
         in_vain = 0 if certificate.worst < SCHEDULE.gain * reached else in_vain + 1
         if best is None or certificate.worst < reached:
