@@ -59,7 +59,7 @@ def test_the_closed_form_is_the_dense_one(margins, monkeypatch):
     closed = module._variances_by_blocks(table.design, weights, variances)
     dense = by_definition(table.design, weights, variances)
     np.testing.assert_allclose(closed, dense, rtol=1e-9)
-    monkeypatch.setattr(module, "LEAST_SQUARES", replace(module.LEAST_SQUARES, dense=0))
+    monkeypatch.setattr(module, "MOST_DENSE", 0)
     np.testing.assert_array_equal(fitted_variances(table.design, weights, variances), closed)
     uneven = np.arange(1.0, len(block) + 1)
     assert fitted_variances(table.design, uneven, variances) is None

@@ -2,7 +2,6 @@
 
 import itertools
 import tracemalloc
-from dataclasses import replace
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -14,7 +13,6 @@ from discreet.design.fused.links import EXPONENTIAL
 from discreet.design.inner import ModelTable
 from discreet.errors import CodeError, DesignError, ParameterError
 from discreet.solve.likelihood import log_linear
-from discreet.solve.likelihood.schedule import LogLinearSchedule
 from discreet.solve.non_negative import non_negative
 
 SIZES = {"a": 4, "b": 5, "c": 6}
@@ -29,10 +27,9 @@ def regions():
 
 @pytest.fixture
 def never_stored(monkeypatch):
-    stored = replace(non_negative.DUAL, never_stored=0)
-    monkeypatch.setattr(non_negative, "DUAL", stored)
-    always = LogLinearSchedule(never_stored=0, most_published=np.inf)
-    monkeypatch.setattr(log_linear, "LOG_LINEAR", always)
+    monkeypatch.setattr(non_negative, "NEVER_STORED", 0)
+    monkeypatch.setattr(log_linear, "NEVER_STORED", 0)
+    monkeypatch.setattr(log_linear, "MOST_PUBLISHED", np.inf)
 
 
 def fitted(name, design=None):

@@ -1,7 +1,6 @@
 """Fits by passes: with starting tables, with cells that are not used, their proofs and notes."""
 
 import itertools
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,7 +13,6 @@ from discreet.errors import MissingDependencyError, ParameterError
 from discreet.solve.dual_newton import DualNewton
 from discreet.solve.least_squares import dual_fit
 from discreet.solve.likelihood import log_linear
-from discreet.solve.likelihood.schedule import LOG_LINEAR
 from discreet.solve.non_negative import non_negative
 from tests.solve.slow import dense
 
@@ -25,14 +23,12 @@ NEWTON = "Newton on the dual"
 
 def cut(monkeypatch, n):
     """Passes for tables of `n` cells or more, even where few cells are positive."""
-    least = replace(non_negative.DUAL, never_stored=n)
-    monkeypatch.setattr(non_negative, "DUAL", least)
-    likely = replace(LOG_LINEAR, never_stored=n, most_published=np.inf)
-    monkeypatch.setattr(log_linear, "LOG_LINEAR", likely)
-    patient = replace(
-        dual_fit.DUAL, most_gradients=3_000, most_degenerate=3_000, most_with_levels=np.inf
-    )
-    monkeypatch.setattr(dual_fit, "DUAL", patient)
+    monkeypatch.setattr(non_negative, "NEVER_STORED", n)
+    monkeypatch.setattr(log_linear, "NEVER_STORED", n)
+    monkeypatch.setattr(log_linear, "MOST_PUBLISHED", np.inf)
+    monkeypatch.setattr(dual_fit, "MOST_GRADIENTS", 3_000)
+    monkeypatch.setattr(dual_fit, "MOST_DEGENERATE", 3_000)
+    monkeypatch.setattr(dual_fit, "MOST_WITH_LEVELS", np.inf)
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The fit that suits the published cells, chosen by what they are."""
+"""Fitters made of others: `Auto` chooses one by what is published, `Chain` puts some in a row."""
 
 from __future__ import annotations
 
@@ -6,36 +6,25 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from discreet.arrays import Array, Mask, Real
+from discreet.arrays import Array, Real
 from discreet.design.base import Design
 from discreet.design.fused.null_space import Contradictions, NullSpace
 from discreet.errors import ParameterError
 from discreet.registry import load
 from discreet.solve.fit import Certificate, Fit, Fitter, FitterBase, Prepared, Status
 from discreet.solve.inputs import check_tolerance, checked_values, checked_weights
-from discreet.solve.least_squares.least_squares import LeastSquares
+from discreet.solve.least_squares.least_squares import LeastSquares, publishes_every_cell
 from discreet.solve.likelihood.log_linear import LogLinear
 from discreet.solve.non_negative.non_negative import NonNegative
 
-
-@dataclass(frozen=True)
-class AutoSchedule:
-    """When published cells add up.
-
-    Attributes:
-      rounding: Share of its size, or of one count, by which a published cell may be off.
-      resolution: The same of the largest cell, which double precision does not resolve.
-    """
-
-    rounding: float = 1e-9
-    resolution: float = 1e-13
-
-
-SCHEDULE = AutoSchedule()
+# Cells add up where they deviate by no more than this share of their size, or of one count,
+_ROUNDING = 1e-9
+# and this share of the largest cell, which double precision does not resolve.
+_RESOLUTION = 1e-13
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,15 +48,11 @@ class Auto(FitterBase):
     See Langsrud (2019b), Langsrud & Lupp (2021).
     """
 
+    name = "auto"
     tolerance: float = 1e-3
 
     def __post_init__(self) -> None:
         check_tolerance(self.tolerance)
-
-    @property
-    def name(self) -> str:
-        """The fitter's name in the registry."""
-        return "auto"
 
     def choose(self, design: Design, z: Array, *, weights: Array | None = None) -> FitterChoice:
         """The fitter that suits the published cells, and why.
@@ -100,17 +85,17 @@ class _PreparedAuto:
     def __call__(self, z: Array, *, weights: Array | None = None) -> Fit:
         began = time.perf_counter()
         fitter, why = self.choose(z, weights)
-        fit = self._fitted(fitter, z, weights)
+        fit = self._fit_with(fitter, z, weights)
         if isinstance(fitter, LogLinear) and fit.status is Status.inconsistent:
             why = "no table without negative inner cells has the published ones"
-            fitter, fit = self._chain, self._fitted(self._chain, z, weights)
+            fitter, fit = self._chain, self._fit_with(self._chain, z, weights)
         notes = fit.notes | {"fitter": fitter.name, "why": why}
         return replace(fit, notes=notes, seconds=time.perf_counter() - began)
 
     def choose(self, z: Array, weights: Array | None) -> FitterChoice:
         w = checked_weights(self.design, weights)
         adds_up = self._adds_up(checked_values(self.design, z, w > 0), w)
-        if self._knows_every_inner_cell(w):
+        if publishes_every_cell(self.design, w):
             sums = "and all cells add up" if adds_up else "but sums contradict"
             return FitterChoice(self._non_negative, f"every inner cell is published, {sums}")
         open_cells = "and inner cells are not published"
@@ -118,32 +103,22 @@ class _PreparedAuto:
             return FitterChoice(LogLinear(), f"published cells add up, {open_cells}")
         return FitterChoice(self._chain, f"published cells contradict each other, {open_cells}")
 
-    def _knows_every_inner_cell(self, w: Real) -> bool:
-        single = (self.design.column_sizes == 1) & (w > 0)
-        if np.count_nonzero(single) < self.design.n_inner:
-            return False
-        return bool((self.design.adjoint(single.astype(np.float64)) > 0).all())
-
     def _adds_up(self, z: Real, w: Real) -> bool:
         """Whether some table without negative margins has the published cells."""
         if (z < 0).any():
             return False
-        fitted = self._that_add_up(z, w > 0)
-        allowed = SCHEDULE.rounding * np.maximum(z, 1.0) + SCHEDULE.resolution * z.max(initial=0.0)
-        return bool((np.abs(fitted - z) <= allowed)[w > 0].all())
-
-    def _that_add_up(self, z: Real, used: Mask) -> Real:
-        """Published cells of some table near the given ones, the same if there is one with these.
-
-        On full crossings they are found among the published cells, whatever the size of the table.
-        """
-        full = self.design.product_form
+        used, full = w > 0, self.design.product_form
+        # On full crossings contradictions are found among the published cells alone, whatever the
+        # size of the table; else by the least squares fit, which meets cells that add up.
         if full is not None and used.all() and NullSpace.is_known(full):
-            return full.complete(z - Contradictions(full).part(z))
-        least_squares = LeastSquares(tolerance=SCHEDULE.rounding)
-        return self._fitted(least_squares, z, used.astype(np.float64)).z
+            fitted = full.complete(z - Contradictions(full).part(z))
+        else:
+            least_squares = LeastSquares(tolerance=_ROUNDING)
+            fitted = self._fit_with(least_squares, z, used.astype(np.float64)).z
+        allowed = _ROUNDING * np.maximum(z, 1.0) + _RESOLUTION * z.max(initial=0.0)
+        return bool((np.abs(fitted - z) <= allowed)[used].all())
 
-    def _fitted(self, fitter: Fitter, z: Array, weights: Array | None) -> Fit:
+    def _fit_with(self, fitter: Fitter, z: Array, weights: Array | None) -> Fit:
         if fitter.name not in self.prepared:
             self.prepared[fitter.name] = fitter.prepare(self.design)
         return self.prepared[fitter.name](z, weights=weights)
@@ -177,19 +152,19 @@ class Chain(FitterBase):
     See Langsrud (2019b), Langsrud & Lupp (2021).
     """
 
+    name = "chain"
     fitters: Sequence[Fitter | str] = ("non-negative", "log-linear")
 
     def __post_init__(self) -> None:
         is_list = isinstance(self.fitters, Iterable) and not isinstance(self.fitters, str)
-        made = tuple(_fitter_of(f) for f in self.fitters) if is_list else ()
-        if not made:
+        fitters = []
+        for given in self.fitters if is_list else ():
+            fitters.append(load("fitter", given)() if isinstance(given, str) else given)
+            if not callable(getattr(fitters[-1], "prepare", None)):
+                raise ParameterError(f"a chain needs fitters or their names, got {given!r}.")
+        if not fitters:
             raise ParameterError(f"a chain needs a list of fitters, got {self.fitters!r}.")
-        object.__setattr__(self, "fitters", made)
-
-    @property
-    def name(self) -> str:
-        """The fitter's name in the registry."""
-        return "chain"
+        object.__setattr__(self, "fitters", tuple(fitters))
 
     def prepare(self, design: Design) -> Prepared:
         """Prepare every fitter of the chain."""
@@ -197,19 +172,8 @@ class Chain(FitterBase):
         return partial(_fit_chain, links)
 
 
-def _fitter_of(fitter: Fitter | str) -> Fitter:
-    """A fitter, given as such or by its name."""
-    made: Fitter = load("fitter", fitter)() if isinstance(fitter, str) else fitter
-    if not callable(getattr(made, "prepare", None)):
-        raise ParameterError(f"a chain needs fitters or their names, got {fitter!r}.")
-    return made
-
-
 def _fit_chain(
-    links: Sequence[tuple[str, Prepared]],
-    z: Array,
-    *,
-    weights: Array | None = None,
+    links: Sequence[tuple[str, Prepared]], z: Array, *, weights: Array | None = None
 ) -> Fit:
     began, fits = time.perf_counter(), list[Fit]()
     for _, link in links:
@@ -217,8 +181,19 @@ def _fit_chain(
         if not fits[-1].is_converged:
             break
         z = fits[-1].z
-        if weights is not None:  # what was left out stays out
+        # Fitted cells have no noise of their own, but what was left out stays out.
+        if weights is not None:
             weights = (np.asarray(weights) > 0).astype(np.float64)
+    summaries = [
+        {
+            "fitter": name,
+            "status": fit.status.name,
+            "certificate": fit.certificate,
+            "iterations": fit.iterations,
+            "seconds": fit.seconds,
+        }
+        for (name, _), fit in zip(links, fits, strict=False)
+    ]
     return Fit(
         fits[-1].cells,
         fits[-1].z,
@@ -226,7 +201,7 @@ def _fit_chain(
         max((f.certificate for f in fits), key=_share_of_tolerance),
         sum(f.iterations for f in fits),
         time.perf_counter() - began,
-        {"links": [_summary(name, fit) for (name, _), fit in zip(links, fits, strict=False)]},
+        {"links": summaries},
         fits[-1].design,
     )
 
@@ -234,13 +209,3 @@ def _fit_chain(
 def _share_of_tolerance(certificate: Certificate) -> float:
     """How near a certificate is to its tolerance, or how far beyond it."""
     return certificate.worst / certificate.tolerance if certificate.tolerance else np.inf
-
-
-def _summary(name: str, fit: Fit) -> dict[str, Any]:
-    return {
-        "fitter": name,
-        "status": fit.status.name,
-        "certificate": fit.certificate,
-        "iterations": fit.iterations,
-        "seconds": fit.seconds,
-    }

@@ -41,33 +41,19 @@ class TablePasses(Protocol):
         """Margins of the change along a direction."""
 
 
-@dataclass(frozen=True)
-class NewtonSchedule:
-    """The constants of Newton's method.
-
-    Attributes:
-      forcing: Conjugate gradients stop when the preconditioned residual has fallen by this factor;
-        the next step corrects what is left, and tighter solves cost more than they save.
-      most_gradients: Conjugate gradient steps of one Newton step.
-      most_steps: Newton steps for one ridge.
-      sufficient: Part of the predicted decrease that a step must reach (Armijo).
-      shortest: Steps that are cut below this length make no progress.
-      flat: Curvature of a direction, relative to that by the diagonal, below which no table
-        answers to it; where there is no ridge, the targets then contradict each other.
-      rounding: Of the terms of the objective: what double precision leaves of their sum.
-      look_every: Steps of conjugate gradients after which that is looked at.
-      most_in_all: Conjugate gradient steps after which the method gives up.
-    """
-
-    forcing: float = 0.1
-    most_gradients: int = 1000
-    most_steps: int = 60
-    sufficient: float = 1e-4
-    shortest: float = 1e-6
-    flat: float = 1e-11
-    rounding: float = 1e-14
-    look_every: int = 10
-    most_in_all: int = 1_000_000
+# Newton steps for one ridge.
+_MOST_STEPS = 60
+# Part of the predicted decrease that a step must reach (Armijo).
+_SUFFICIENT = 1e-4
+# Steps that are cut below this length make no progress.
+_SHORTEST = 1e-6
+# Curvature of a direction, relative to that by the diagonal, below which no table answers to it;
+# where there is no ridge, the targets then contradict each other.
+_FLAT = 1e-11
+# That is looked at after so many steps of conjugate gradients: it costs a scalar product.
+_LOOK_EVERY = 10
+# What double precision leaves of the sum of the terms of the objective.
+_ROUNDING = 1e-14
 
 
 @dataclass(eq=False)
@@ -83,7 +69,10 @@ class DualNewton:
       used: One for each published cell that is used, zero for others, whose :math:`\nu` does not
         move; absent where all are used.
       centre: The point :math:`\nu_0` that the ridge draws to.
-      schedule: Constants.
+      forcing: Conjugate gradients stop when the preconditioned residual has fallen by this factor;
+        the next step corrects what is left, and tighter solves cost more than they save.
+      most_gradients: Conjugate gradient steps of one Newton step.
+      most_in_all: Conjugate gradient steps after which the method gives up.
       gradients: Conjugate gradient steps taken.
     """
 
@@ -94,7 +83,9 @@ class DualNewton:
     nu: Real
     used: Real | None = None
     centre: Real = field(init=False)
-    schedule: NewtonSchedule = NewtonSchedule()
+    forcing: float = 0.1
+    most_gradients: int = 1000
+    most_in_all: int = 1_000_000
     gradients: int = 0
 
     def __post_init__(self) -> None:
@@ -103,17 +94,14 @@ class DualNewton:
 
     def solve(self, ridge: float, within: Any) -> bool:
         """Newton steps until no entry of F exceeds a bound; whether that was reached."""
-        for _ in range(self.schedule.most_steps):
-            gradient = self._masked(self._ridge_gradient(ridge) + self.at.margins - self.z)
+        for _ in range(_MOST_STEPS):
+            drawn = ridge * self.variances * (self.nu - self.centre)
+            gradient = self._mask(drawn + self.at.margins - self.z)
             if bool((np.abs(gradient) <= within).all()):
                 return True
-            if self.gradients > self.schedule.most_in_all or not self._step(ridge, gradient):
+            if self.gradients > self.most_in_all or not self._step(ridge, gradient):
                 return False
         return False
-
-    def _ridge_gradient(self, ridge: float) -> Real:
-        r"""The gradient of the ridge, :math:`\rho V (\nu - \nu_0)`."""
-        return ridge * self.variances * (self.nu - self.centre)
 
     def _step(self, ridge: float, gradient: Real) -> bool:
         """One Newton step with backtracking; whether the objective fell."""
@@ -121,10 +109,13 @@ class DualNewton:
         if direction is None:
             return False
         terms = self.at.potential + self.passes.dot(np.abs(self.z), np.abs(self.nu))
-        before = self._objective(ridge, self.nu, self.at) + self.schedule.rounding * terms
-        slope = self.schedule.sufficient * self.passes.dot(gradient, direction)
+        # Near the optimum the decrease drowns in the rounding errors of the objective's terms.
+        # Without this allowance the last steps are cut until they count as no progress: the fit of
+        # a log-linear table of 240 million people in 120,000 cells is given up.
+        before = self._objective(ridge, self.nu, self.at) + _ROUNDING * terms
+        slope = _SUFFICIENT * self.passes.dot(gradient, direction)
         size = 1.0
-        while size > self.schedule.shortest:
+        while size > _SHORTEST:
             point = self.nu + size * direction
             at = self.passes.table(point)
             if self._objective(ridge, point, at) <= before + size * slope:
@@ -141,21 +132,23 @@ class DualNewton:
     def _direction(self, ridge: float, gradient: Real) -> Real | None:
         """The Newton direction, by conjugate gradients; `None` where targets contradict."""
         kept = ridge * self.variances
-        diagonal = kept + self._diagonal()
+        # An exponential is its own derivative, which saves a pass.
+        is_own_slope = self.passes.link.name == "exponential"
+        diagonal = kept + (self.at.margins if is_own_slope else self.passes.slope(self.nu))
         inverse = 1.0 / np.where(diagonal > 0, diagonal, np.inf)
         x, residual = np.zeros_like(gradient), -gradient
-        scaled = self._preconditioned(residual, ridge, inverse)
+        scaled = self._precondition(residual, ridge, inverse)
         direction = scaled.copy()
         norm = self.passes.dot(residual, scaled)
-        enough = self.schedule.forcing**2 * norm
-        for _ in range(self.schedule.most_gradients):
+        enough = self.forcing**2 * norm
+        for _ in range(self.most_gradients):
             if norm <= enough:
                 break
             self.gradients += 1
             turned = self.passes.change(self.nu, direction)
             if ridge:
                 turned += kept * direction
-            turned = self._masked(turned)
+            turned = self._mask(turned)
             curvature = self.passes.dot(direction, turned)
             if not ridge and self._is_flat(curvature, direction, diagonal):
                 return None
@@ -163,7 +156,7 @@ class DualNewton:
             x += size * direction
             turned *= size
             residual -= turned
-            scaled = self._preconditioned(residual, ridge, inverse)
+            scaled = self._precondition(residual, ridge, inverse)
             last, norm = norm, self.passes.dot(residual, scaled)
             direction *= norm / last
             direction += scaled
@@ -171,21 +164,15 @@ class DualNewton:
 
     def _is_flat(self, curvature: float, direction: Real, diagonal: Real) -> bool:
         """Whether no table answers to a direction; looked at now and then."""
-        if curvature > 0 and self.gradients % self.schedule.look_every:
+        if curvature > 0 and self.gradients % _LOOK_EVERY:
             return False
-        return curvature <= self.schedule.flat * self.passes.dot(direction, diagonal * direction)
+        return curvature <= _FLAT * self.passes.dot(direction, diagonal * direction)
 
-    def _diagonal(self) -> Real:
-        """The diagonal of the Hessian but for the ridge; an exponential is its own derivative."""
-        if self.passes.link.name == "exponential":
-            return self.at.margins
-        return self.passes.slope(self.nu)
-
-    def _preconditioned(self, residual: Real, ridge: float, inverse: Real) -> Real:
+    def _precondition(self, residual: Real, ridge: float, inverse: Real) -> Real:
         """Exact, or nearly so, on what no table can answer, by the diagonal on the rest."""
         if self.null is None:
             return inverse * residual
-        return self._masked(self.null.preconditioned(residual, inverse, ridge))
+        return self._mask(self.null.preconditioned(residual, inverse, ridge))
 
-    def _masked(self, values: Real) -> Real:
+    def _mask(self, values: Real) -> Real:
         return values if self.used is None else self.used * values

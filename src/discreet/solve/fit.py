@@ -74,12 +74,6 @@ class Certificate:
         return f"{largest}; {ratio}"
 
 
-def _read_only(values: Real) -> Real:
-    view = values.view()
-    view.flags.writeable = False
-    return view
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class Fit:
     """Fitted inner cells `y` and published cells `z = X'y`.
@@ -106,7 +100,9 @@ class Fit:
 
     def __post_init__(self) -> None:
         if not isinstance(self.cells, ModelTable):
-            object.__setattr__(self, "cells", _read_only(self.cells))
+            cells = self.cells.view()
+            cells.flags.writeable = False
+            object.__setattr__(self, "cells", cells)
 
     @property
     def y(self) -> Real:

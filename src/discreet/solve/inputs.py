@@ -73,7 +73,7 @@ def checked_values(design: Design, z: ArrayLike, used: Mask) -> Real:
     return values
 
 
-def non_negative(design: Design, z: Real, tolerance: float, fitter: str) -> Real:
+def checked_counts(design: Design, z: Real, tolerance: float, fitter: str) -> Real:
     """Published values with negative rounding errors set to zero; other negatives are refused."""
     if len(z) and z.min() < -tolerance:
         worst = int(z.argmin())

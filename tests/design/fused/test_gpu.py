@@ -2,7 +2,6 @@
 
 import itertools
 import shutil
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -147,15 +146,12 @@ def noisy(design):
 def fits_agree(monkeypatch, fitter, options, unused=()):
     from discreet.solve.least_squares import dual_fit
     from discreet.solve.likelihood import log_linear
-    from discreet.solve.likelihood.schedule import LogLinearSchedule
     from discreet.solve.non_negative import non_negative
 
-    patient = replace(dual_fit.DUAL, most_degenerate=10_000)
-    monkeypatch.setattr(dual_fit, "DUAL", patient)
-    stored = replace(non_negative.DUAL, never_stored=0)
-    monkeypatch.setattr(non_negative, "DUAL", stored)
-    always = LogLinearSchedule(never_stored=0, most_published=np.inf)
-    monkeypatch.setattr(log_linear, "LOG_LINEAR", always)
+    monkeypatch.setattr(dual_fit, "MOST_DEGENERATE", 10_000)
+    monkeypatch.setattr(non_negative, "NEVER_STORED", 0)
+    monkeypatch.setattr(log_linear, "NEVER_STORED", 0)
+    monkeypatch.setattr(log_linear, "MOST_PUBLISHED", np.inf)
     design = dc.Design.product({"a": 2, "b": 3, "c": 11}, [("a", "b"), ("a", "c"), ("b", "c")])
     truth, z = noisy(design)
     z[: design.offsets[1]] = truth[: design.offsets[1]]

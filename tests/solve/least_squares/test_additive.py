@@ -1,7 +1,5 @@
 """Clamp and refit against its definition and the party example of Langsrud & Lupp (2021)."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -109,9 +107,8 @@ def test_rounds_that_store_nothing_give_the_same_fit(monkeypatch):
     design = dc.Design.product({"a": 6, "b": 7, "c": 8}, "a*b + a*c + b*c")
     z = design.aggregate(rng.poisson(0.5, design.n_inner)) + rng.laplace(0, 2, design.n_published)
     stored = dc.Additive()(design, z).require()
-    always = replace(least_squares.LEAST_SQUARES, few_published=np.inf)
-    monkeypatch.setattr(least_squares, "LEAST_SQUARES", always)
-    monkeypatch.setattr(least_squares, "DUAL", replace(least_squares.DUAL, never_stored=0))
+    monkeypatch.setattr(least_squares, "FEW_PUBLISHED", np.inf)
+    monkeypatch.setattr(least_squares, "NEVER_STORED", 0)
     found = dc.Additive()(design, z).require()
     assert stored.notes["rounds"] == found.notes["rounds"] > 1
     assert found.notes["solver"] == "Newton on the dual"

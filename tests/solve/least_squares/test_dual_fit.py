@@ -1,7 +1,6 @@
 """Non-negative fits by Newton's method on the dual, against active sets and the conditions."""
 
 import itertools
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -23,10 +22,8 @@ OPTIONS = {
 @pytest.fixture
 def by_dual(monkeypatch):
     """The dual for tables of any size, even where few cells are positive."""
-    always = replace(non_negative.DUAL, never_stored=0)
-    monkeypatch.setattr(non_negative, "DUAL", always)
-    patient = replace(dual_fit.DUAL, most_degenerate=dual_fit.DUAL.most_gradients)
-    monkeypatch.setattr(dual_fit, "DUAL", patient)
+    monkeypatch.setattr(non_negative, "NEVER_STORED", 0)
+    monkeypatch.setattr(dual_fit, "MOST_DEGENERATE", dual_fit.MOST_GRADIENTS)
 
 
 def noisy(scale, exact=()):
@@ -61,8 +58,7 @@ def test_the_conditions_hold_and_the_fit_is_that_of_active_sets(by_dual, option,
         assert found.notes["solver"] == "Newton on the dual"
     independent_check(design, z, np.ones_like(z), found, fitter.ridge or 0.0, found.notes["held"])
     with pytest.MonkeyPatch.context() as patch:
-        never = replace(non_negative.DUAL, never_stored=10**9)
-        patch.setattr(non_negative, "DUAL", never)
+        patch.setattr(non_negative, "NEVER_STORED", 10**9)
         other = fitter(design, z).require()
     np.testing.assert_allclose(found.z, other.z, atol=0.01)
     np.testing.assert_allclose(found.y, other.y, atol=0.5, rtol=1e-5)
@@ -84,7 +80,7 @@ def test_exact_margins_are_met(by_dual):
 
 
 def test_hierarchies_give_the_fit_of_active_sets(by_dual, monkeypatch):
-    monkeypatch.setattr(dual_fit, "DUAL", replace(dual_fit.DUAL, most_with_levels=np.inf))
+    monkeypatch.setattr(dual_fit, "MOST_WITH_LEVELS", np.inf)
     tree = dc.Hierarchy.from_dict({"All": {"north": ["n1", "n2", "n3"], "south": ["s1", "s2"]}})
     axes = [dc.Axis.from_hierarchies("region", [tree])]
     axes += [dc.Axis.flat("sex", ["f", "m"]), dc.Axis.flat("age", ["0", "1", "2", "3"])]
@@ -96,8 +92,7 @@ def test_hierarchies_give_the_fit_of_active_sets(by_dual, monkeypatch):
     assert found.notes["solver"] == "Newton on the dual"
     independent_check(design, z, np.ones_like(z), found, 0.0, found.notes["held"])
     with pytest.MonkeyPatch.context() as patch:
-        never = replace(non_negative.DUAL, never_stored=10**9)
-        patch.setattr(non_negative, "DUAL", never)
+        patch.setattr(non_negative, "NEVER_STORED", 10**9)
         other = dc.NonNegative()(design, z).require()
     np.testing.assert_allclose(found.z, other.z, atol=0.01)
 

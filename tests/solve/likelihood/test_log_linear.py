@@ -16,7 +16,6 @@ from discreet.errors import DataError, DesignError, NotConvergedError, Parameter
 from discreet.solve.fit import Status
 from discreet.solve.likelihood import log_linear
 from discreet.solve.likelihood.log_linear import fit_stored
-from discreet.solve.likelihood.schedule import LogLinearSchedule
 from discreet.solve.likelihood.stored import StoredPass
 from tests.solve.slow import HARD, counts, dense, has_table, naive_ipf, some_weights
 from tests.strategies import designs
@@ -106,8 +105,8 @@ def test_margins_that_contradict_each_other_are_refuted_by_least_squares(z, used
 
 @pytest.fixture
 def by_newton(monkeypatch):
-    always = LogLinearSchedule(never_stored=0, most_published=np.inf)
-    monkeypatch.setattr(log_linear, "LOG_LINEAR", always)
+    monkeypatch.setattr(log_linear, "NEVER_STORED", 0)
+    monkeypatch.setattr(log_linear, "MOST_PUBLISHED", np.inf)
 
 
 NEWTON = [name for name in HARD if HARD[name]().__class__.__name__ == "ProductDesign"]
@@ -146,7 +145,7 @@ def test_margins_that_contradict_each_other_are_refuted_after_newton_too(by_newt
 
 
 def test_tables_with_nearly_all_cells_published_are_stored(monkeypatch):
-    monkeypatch.setattr(log_linear, "LOG_LINEAR", LogLinearSchedule(never_stored=0))
+    monkeypatch.setattr(log_linear, "NEVER_STORED", 0)
     design = dc.Design.product(SQUARE, "row*col")
     assert "open_cells" in dc.LogLinear()(design, design.aggregate(EXAMPLE)).require().notes
 

@@ -11,7 +11,6 @@ from discreet.solve.absolute.empty_margins import fill_empty_margins
 from discreet.solve.fit import Status
 from discreet.solve.likelihood import log_linear
 from discreet.solve.likelihood.poisson import PoissonLoss, certify_poisson
-from discreet.solve.likelihood.schedule import LogLinearSchedule
 from tests.solve.slow import (
     HARD,
     counts,
@@ -64,16 +63,16 @@ def test_margins_that_add_up_give_the_log_linear_fit(name):
 
 @pytest.mark.parametrize("name", ["all pairs", "tree linked"])
 def test_large_tables_that_add_up_are_fitted_as_log_linear_ones(monkeypatch, name):
-    always = LogLinearSchedule(never_stored=0, most_published=np.inf)
-    monkeypatch.setattr(log_linear, "LOG_LINEAR", always)
+    monkeypatch.setattr(log_linear, "NEVER_STORED", 0)
+    monkeypatch.setattr(log_linear, "MOST_PUBLISHED", np.inf)
     design = HARD[name]()
     z = design.aggregate(counts(design, 2, mean=5))
     fit = dc.Poisson()(design, z).require()
     assert fit.notes["solver"] == "Newton on the dual"
-    monkeypatch.setattr(log_linear, "LOG_LINEAR", LogLinearSchedule(never_stored=10**9))
+    monkeypatch.setattr(log_linear, "NEVER_STORED", 10**9)
     np.testing.assert_allclose(fit.y, dc.LogLinear()(design, z).require().y, atol=1e-4)
     noisy = z + np.random.default_rng(1).integers(0, 3, len(z))
-    monkeypatch.setattr(log_linear, "LOG_LINEAR", always)
+    monkeypatch.setattr(log_linear, "NEVER_STORED", 0)
     assert dc.Poisson()(design, noisy).require().notes["solver"] == "primal-dual steps"
 
 

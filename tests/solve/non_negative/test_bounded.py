@@ -1,7 +1,6 @@
 """Non-negative fits by conjugate gradients within bounds, against active sets and references."""
 
 import itertools
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,13 +9,13 @@ from scipy.optimize import nnls
 import discreet as dc
 from discreet.design.incidence import Incidence
 from discreet.solve.least_squares.problem import (
+    EXCESS,
     Accuracy,
     LeastSquaresProblem,
     Prior,
     certify_non_negative,
     smallest_norm,
 )
-from discreet.solve.least_squares.schedule import GOAL
 from discreet.solve.non_negative import non_negative
 from discreet.solve.non_negative.bounded import BoundedFit, bounded_steps
 from discreet.solve.non_negative.held import HeldMargins
@@ -32,7 +31,7 @@ METHOD = "conjugate gradients within bounds"
 @pytest.fixture
 def bounded(monkeypatch):
     """The method for tables of any size."""
-    monkeypatch.setattr(non_negative, "SCHEDULE", replace(non_negative.SCHEDULE, large=0))
+    monkeypatch.setattr(non_negative, "LARGE", 0)
 
 
 def noisy(seed, scale=1.0):
@@ -59,7 +58,7 @@ def test_published_cells_are_those_of_active_sets(monkeypatch, case, seed):
     z = noisy(seed)
     expected = dc.NonNegative(**options)(BOTH, z, weights=weights).require()
     assert expected.notes["solver"] == "active sets along a ridge"
-    monkeypatch.setattr(non_negative, "SCHEDULE", replace(non_negative.SCHEDULE, large=0))
+    monkeypatch.setattr(non_negative, "LARGE", 0)
     fit = dc.NonNegative(**options)(BOTH, z, weights=weights).require()
     assert fit.notes["solver"] == METHOD
     assert fit.y.min() >= 0
@@ -121,9 +120,9 @@ def test_the_norm_is_nearly_the_smallest(bounded, monkeypatch, seed):
     z = noisy(seed)
     fit = dc.NonNegative()(BOTH, z).require()
     assert fit.notes["solver"] == METHOD
-    monkeypatch.setattr(non_negative, "SCHEDULE", replace(non_negative.SCHEDULE, large=np.inf))
+    monkeypatch.setattr(non_negative, "LARGE", np.inf)
     smallest = dc.NonNegative()(BOTH, z).require()
-    assert np.linalg.norm(fit.y) <= (1 + GOAL.excess) * np.linalg.norm(smallest.y)
+    assert np.linalg.norm(fit.y) <= (1 + EXCESS) * np.linalg.norm(smallest.y)
 
 
 def test_a_table_with_the_same_margins_and_a_larger_norm_is_refused():
@@ -154,8 +153,8 @@ def test_cells_with_a_gradient_that_a_run_may_leave_stay_at_zero():
     held.weigh(1.0)
     fit = BoundedFit(held, np.zeros(BOTH.n_inner), 0.0)
     gradient = -problem.right_hand_side
-    share = float(np.median(-gradient / problem.goal.gradient))
-    weak = -gradient <= share * problem.goal.gradient
+    share = float(np.median(-gradient / problem.limits.gradient))
+    weak = -gradient <= share * problem.limits.gradient
     fit._improve(gradient, share)
     assert not fit.y[weak].any()
     assert fit.y[~weak].any()

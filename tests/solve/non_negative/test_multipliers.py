@@ -1,7 +1,5 @@
 """Non-negative fits through the multipliers of the bounds, against dense matrices."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from scipy.optimize import nnls
@@ -40,8 +38,7 @@ def noisy(design, seed, scale=3.0):
 @pytest.fixture
 def any_size(monkeypatch):
     """The method for tables of any size."""
-    always = replace(non_negative.SCHEDULE, large=0)
-    monkeypatch.setattr(non_negative, "SCHEDULE", always)
+    monkeypatch.setattr(non_negative, "LARGE", 0)
 
 
 def optimum(design, z, w, exact=()):
@@ -139,7 +136,7 @@ def test_weights_that_are_products_of_levels_keep_the_method(any_size):
 def test_a_method_that_gives_up_leaves_the_fit_to_another(any_size, monkeypatch):
     design = census()
     _, z = noisy(design, 3)
-    monkeypatch.setattr(multipliers, "SCHEDULE", replace(multipliers.SCHEDULE, rounds=1))
+    monkeypatch.setattr(multipliers, "_ROUNDS", 1)
     fit = dc.NonNegative()(design, z)
     assert fit.status is Status.converged
     assert fit.notes["solver"] != METHOD

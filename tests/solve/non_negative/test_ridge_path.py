@@ -10,8 +10,13 @@ from scipy.optimize import nnls
 import discreet as dc
 from discreet.solve.least_squares.problem import Accuracy, LeastSquaresProblem, Prior
 from discreet.solve.non_negative import non_negative
-from discreet.solve.non_negative.ridge_path import RidgePath, _solve_lifted
-from discreet.solve.non_negative.schedule import DEFLATED, DIRECT, LIGHT
+from discreet.solve.non_negative.ridge_path import (
+    DEFLATED,
+    DIRECT,
+    LIGHT,
+    RidgePath,
+    _solve_lifted,
+)
 from tests.solve.slow import HARD, dense, noisy
 
 WAYS = pytest.mark.parametrize(
@@ -73,8 +78,8 @@ def test_both_ways_to_solve_systems_end_in_the_same_fit(monkeypatch, seed):
     z = design.aggregate(y) + rng.laplace(0, 3, design.n_published)
     fitter = dc.NonNegative(exact="1")
     direct = fitter(design, z).require()
-    never = replace(non_negative.SCHEDULE, small=0, dense=0)
-    monkeypatch.setattr(non_negative, "SCHEDULE", never)
+    monkeypatch.setattr(non_negative, "SMALL", 0)
+    monkeypatch.setattr(non_negative, "DENSE", 0)
     iterative = fitter(design, z).require()
     assert iterative.iterations > direct.iterations
     np.testing.assert_allclose(iterative.z, direct.z, atol=1e-2)
@@ -97,8 +102,8 @@ def crowded_out(seed):
 @pytest.mark.parametrize("seed", range(3))
 def test_margins_that_only_large_multipliers_can_meet_are_met_without_a_factor(monkeypatch, seed):
     design, z, pairs = crowded_out(seed)
-    never = replace(non_negative.SCHEDULE, small=0, dense=0)
-    monkeypatch.setattr(non_negative, "SCHEDULE", never)
+    monkeypatch.setattr(non_negative, "SMALL", 0)
+    monkeypatch.setattr(non_negative, "DENSE", 0)
     fit = dc.NonNegative(exact=pairs, tolerance=1e-5)(design, z).require()
     assert np.abs(fit.notes["multipliers"]).max() > 50
     assert fit.iterations < 1_000
@@ -107,7 +112,7 @@ def test_margins_that_only_large_multipliers_can_meet_are_met_without_a_factor(m
 def test_a_factor_takes_over_where_conjugate_gradients_fail(monkeypatch):
     design = HARD["all pairs"]()
     z = noisy(design, 3)
-    monkeypatch.setattr(non_negative, "SCHEDULE", replace(non_negative.SCHEDULE, small=0))
+    monkeypatch.setattr(non_negative, "SMALL", 0)
     monkeypatch.setattr(non_negative, "DEFLATED", replace(DEFLATED, tight=1e9, sharper=1.0))
     fit = dc.NonNegative()(design, z).require()
     expected = nnls(dense(design).T, z)[0]

@@ -42,6 +42,7 @@ class Additive(FitterBase):
     See Langsrud & Lupp (2021).
     """
 
+    name = "additive"
     limit: float = 1e-10
     tolerance: float = 1e-6
     max_steps: int = 20_000
@@ -51,11 +52,6 @@ class Additive(FitterBase):
         check_options(self.tolerance, self.max_steps, self.count)
         if not (isinstance(self.limit, numbers.Real) and 0 < self.limit < 1):
             raise ParameterError(f"limit must lie in (0, 1), got {self.limit!r}.")
-
-    @property
-    def name(self) -> str:
-        """The fitter's name in the registry."""
-        return "additive"
 
     def prepare(self, design: Design) -> Prepared:
         """Find the structure of the design once for many right-hand sides."""
@@ -90,12 +86,7 @@ def _fit(
 
 
 def _without(
-    zero: Mask,
-    last: Fit,
-    design: Design,
-    least_squares: LeastSquares,
-    z: Real,
-    weights: Real,
+    zero: Mask, last: Fit, design: Design, least_squares: LeastSquares, z: Real, weights: Real
 ) -> Fit:
     """The fit without zero cells, whether they were set or given, and without their members.
 

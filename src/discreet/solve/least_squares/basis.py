@@ -27,7 +27,19 @@ from discreet.arrays import Real
 from discreet.design.axis import OUTSIDE, Axis, Level
 from discreet.design.base import Design
 from discreet.design.product import ProductDesign
-from discreet.solve.least_squares.schedule import LEAST_SQUARES
+
+# Flat variables of which an analysis of variance is made at most: twelve have 4,096 effects.
+_MOST_VARIABLES = 12
+# Categories of an axis whose eigenvectors are computed, in some seconds at most.
+_LONGEST_AXIS = 2_000
+# Share of the largest eigenvalue below which another is a rounding error.
+_ZERO = 1e-12
+# Relative difference below which weights are the same.
+_SAME = 1e-9
+# Inner cells up to which variances are computed by dense algebra, in a second.
+MOST_DENSE = 1_000
+# Share of the largest singular value of a design below which another is a rounding error.
+_RANK = 1e-9
 
 Operator = Callable[[Real], Real]
 Levels = list[Level | None]
@@ -72,9 +84,9 @@ class Basis:
         factors = f(self.eigenvalues)[np.ix_(*kinds)]
 
         def apply(r: Real) -> Real:
-            x = self._turned(r.reshape(self.shape), back=False)
+            x = self._rotate(r.reshape(self.shape), back=False)
             x = np.multiply(x, factors, dtype=r.dtype, casting="same_kind")
-            return self._turned(x, back=True).ravel()
+            return self._rotate(x, back=True).ravel()
 
         return apply
 
@@ -93,7 +105,7 @@ class Basis:
 
         return apply
 
-    def _turned(self, x: Real, *, back: bool) -> Real:
+    def _rotate(self, x: Real, *, back: bool) -> Real:
         """Every axis multiplied by its vectors, transposed on the way there."""
         for a, vectors in enumerate(self.vectors):
             if vectors is None:
@@ -105,6 +117,8 @@ class Basis:
 
 def _reflect(x: Real, a: int) -> Real:
     """Reflect an axis so that the mean becomes its first vector; the same there and back."""
+    # A Householder reflection needs one sum along the axis; any matrix of contrasts would need a
+    # product with it, and take memory for long axes.
     root, first = math.sqrt(x.shape[a]), (slice(None),) * a + (slice(0, 1),)
     mean = x.sum(axis=a, keepdims=True) / root
     x = x - (mean - x[first]) / (root - 1.0)
@@ -116,6 +130,7 @@ def _multiply_axis(x: Real, a: int, matrix: Real) -> Real:
     """An axis multiplied by a matrix, in the precision of the table."""
     flat = x.reshape(math.prod(x.shape[:a]), x.shape[a], -1)
     matrix = matrix.astype(x.dtype, copy=False)
+    # For the last axis the batch of products with one column each would be slow; one matrix is not.
     product = matrix @ flat if flat.shape[2] > 1 else flat[:, :, 0] @ matrix.T
     return product.reshape(x.shape)
 
@@ -151,7 +166,7 @@ class Effects:
                 sizes.append(fine // coarse)
                 for of_block, block in zip(kept, design.blocks, strict=True):
                     of_block.append(_length(block.levels[a]) >= fine)
-        if len(sizes) > LEAST_SQUARES.most_variables:
+        if len(sizes) > _MOST_VARIABLES:
             return None
         return cls(tuple(sizes), tuple(map(tuple, kept)))
 
@@ -181,7 +196,7 @@ class Effects:
 def is_crossing(design: ProductDesign) -> bool:
     """Whether all combinations of levels are published, and axes are short enough for a basis."""
     combinations = math.prod(len(levels) for levels in levels_in_use(design))
-    is_short = max(design.shape, default=1) <= LEAST_SQUARES.longest_axis
+    is_short = max(design.shape, default=1) <= _LONGEST_AXIS
     return is_short and len(design.blocks) == combinations
 
 
@@ -199,13 +214,13 @@ def crossing_basis(design: ProductDesign, block_weights: Real) -> Basis | None:
     mean = logarithms.mean()
     means = [logarithms.mean(axis=tuple(b for b in n if b != a)) - mean for a in n]
     nearest = reduce(np.add.outer, means, mean)
-    is_exact = np.allclose(nearest, logarithms, rtol=0.0, atol=LEAST_SQUARES.same)
+    is_exact = np.allclose(nearest, logarithms, rtol=0.0, atol=_SAME)
     vectors, values = [], []
     for axis, levels, of_level in zip(design.axes, used, means, strict=True):
         found, columns = np.linalg.eigh(_same_group(axis, levels, np.exp(of_level)))
-        values.append(np.where(found > LEAST_SQUARES.zero * found[-1], found, 0.0))
+        values.append(np.where(found > _ZERO * found[-1], found, 0.0))
         vectors.append(columns)
-    values[0] *= np.exp(mean)
+    values[0] *= np.exp(mean)  # the factor that all axes share
     return Basis(design.shape, tuple(vectors), _outer(values), is_exact, tuple(values))
 
 
@@ -247,7 +262,21 @@ def _outer(factors: Iterable[Sequence[float] | Real]) -> Real:
 
 
 def fitted_variances(design: Design, weights: Real, variances: Real) -> Real | None:
-    """Variances of the published cells of a least squares fit.
+    r"""Variances of the published cells of a least squares fit.
+
+    The fit is :math:`\hat z = X^\top M^+ X W z` with :math:`M = X W X^\top`. Noise `u` of variance
+    :math:`v_g` on each distinct cell `g`, shared by the cells :math:`k \sim g` with the same inner
+    cells, gives
+
+    .. math:: \operatorname{Cov}(\hat z) = X^\top M^+ B \operatorname{diag}(v) B^\top M^+ X, \qquad
+              b_g = \sum_{k \sim g} w_k x_k .
+
+    On a complete design whose levels have groups of equal size, all margins share eigenvectors.
+    With :math:`g_{bS}` the eigenvalue of block `b` on effect `S` (of rank :math:`r_S`), a cell of
+    block `t`, one of :math:`n_t`, has variance
+
+    .. math:: \frac{1}{n_t} \sum_S r_S\, g_{tS}\,
+              \frac{\sum_b w_b^2 v_b\, g_{bS}}{(\sum_b w_b\, g_{bS})^2} .
 
     Args:
       design: The design.
@@ -260,7 +289,7 @@ def fitted_variances(design: Design, weights: Real, variances: Real) -> Real | N
       algebra.
     """
     found = _variances_by_blocks(design, weights, variances)
-    if found is None and design.n_inner <= LEAST_SQUARES.dense:
+    if found is None and design.n_inner <= MOST_DENSE:
         found = _dense_variances(design, weights, variances)
     return found
 
@@ -287,14 +316,15 @@ def _variances_by_blocks(design: Design, weights: Real, variances: Real) -> Real
 def _block_values(design: ProductDesign, values: Real) -> Real | None:
     """Values by block, if they are the same in all cells of each."""
     first = values[design.offsets[:-1]]
-    same = np.allclose(values, first[design.block_of_cell()], rtol=LEAST_SQUARES.same, atol=0.0)
+    same = np.allclose(values, first[design.block_of_cell()], rtol=_SAME, atol=0.0)
     return first if same else None
 
 
 def _dense_variances(design: Design, weights: Real, variances: Real) -> Real:
     X = np.asarray(design.matrix().toarray(), dtype=np.float64)
     left, size, _ = np.linalg.svd(X, full_matrices=False)
-    Q = left[:, size > LEAST_SQUARES.rank * size.max(initial=0.0)]
+    Q = left[:, size > _RANK * size.max(initial=0.0)]
+    # Within the range of the design M can be inverted; margins determine nothing beyond it.
     X = Q.T @ X
     M = (X * weights) @ X.T
     same = np.zeros((len(X), design.n_published))

@@ -11,17 +11,28 @@ digit.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
+from numba import njit
 
 from discreet.arrays import Real, Whole
 from discreet.design.base import dot
-from discreet.design.incidence import Incidence
+from discreet.design.incidence import Incidence, Sums, hand_down, sum_up
+from discreet.solve.least_squares.basis import Operator
 from discreet.solve.least_squares.problem import LeastSquaresProblem
-from discreet.solve.least_squares.schedule import CONJUGATE
 
-Operator = Callable[[Real], Real]
+# By so much residuals may fall before they are computed anew where stiff margins are taken out:
+# rounding hides more than nine digits of stiff directions.
+_DIGITS = 1e-9
+# Steps after which residuals are computed anew in any case.
+_LONGEST = 5_000
+# A residual that seemed to be within its limit may be so many times it: another run would take many
+# steps to gain so little.
+_NEAR = 2.0
+# A run that leaves more than this share of the residual made no progress: rounding forbids more.
+_STUCK = 0.5
+
 Deflate = Callable[[Real, Real], Real]
 r"""Makes the image of a residual and :math:`X^\top D r` into the image of :math:`P^{-1} r`."""
 
@@ -29,7 +40,7 @@ r"""Makes the image of a residual and :math:`X^\top D r` into the image of :math
 def conjugate_gradients(
     residual: Operator,
     apply: Operator,
-    precondition: Operator,
+    precondition: Operator | None,
     x: Real,
     limits: Real,
     max_steps: int,
@@ -42,7 +53,7 @@ def conjugate_gradients(
     Args:
       residual: The residual of a solution.
       apply: The matrix.
-      precondition: An approximate inverse.
+      precondition: An approximate inverse, if there is one.
       x: The solution. Entries beyond the limits are images, which follow the others.
       limits: Largest residuals.
       max_steps: Steps after which to give up.
@@ -52,18 +63,18 @@ def conjugate_gradients(
     while True:
         r = residual(x)
         left = float((np.abs(r[: len(limits)]) / limits).max(initial=0.0))
-        is_reached = left <= (CONJUGATE.near if done else 1.0)
-        if is_reached or left > CONJUGATE.stuck * before or done >= max_steps:
+        is_reached = left <= (_NEAR if done else 1.0)
+        if is_reached or left > _STUCK * before or done >= max_steps:
             return done
         enough = max(1.0, digits * left) * limits
-        steps = min(CONJUGATE.longest, max_steps - done)
+        steps = min(_LONGEST, max_steps - done)
         done += _run(apply, precondition, x, r, enough, steps, digits)
         before = left
 
 
 def _run(
     apply: Operator,
-    precondition: Operator,
+    precondition: Operator | None,
     x: Real,
     r: Real,
     limits: Real,
@@ -75,7 +86,7 @@ def _run(
     for step in range(max_steps):
         if (np.abs(r[:n]) <= limits).all():
             return step
-        s = precondition(r)
+        s = r if precondition is None else precondition(r)
         before, product = product, dot(r[:n], s[:n])
         first = product if step == 0 else first
         if product <= digits**2 * first:
@@ -84,6 +95,7 @@ def _run(
         p += s
         q = apply(p)
         curvature = dot(p[:n], q[:n])
+        # Rounding makes the curvature of directions zero or less that no published cell sees.
         if not curvature > 0:
             return step
         x += product / curvature * p
@@ -91,15 +103,8 @@ def _run(
     return max_steps
 
 
-@dataclass(frozen=True, eq=False)
-class CellSolution:
-    """A solution on chosen cells.
-
-    Attributes:
-      y: Values of the cells.
-      z: All published cells; zero where no chosen cell counts.
-      steps: Steps taken.
-    """
+class CellSolution(NamedTuple):
+    """Values of chosen cells, all published cells (zero where none of them counts), and steps."""
 
     y: Real
     z: Real
@@ -128,27 +133,50 @@ def solve_on_cells(
     deviation, start = prior.deviations(cells), prior.starts(cells)
     weights, targets = problem.weights[at], problem.z[at] - incidence.aggregate(start)
 
-    def beside(image: Real) -> Real:
-        """The vector of cells that an image stands for, and the image."""
-        x = incidence.adjoint(image)
-        x *= deviation
-        return np.concatenate([x, image])
+    sums = incidence.sums
 
-    def up(x: Real) -> Real:
-        return incidence.aggregate(deviation * x[:n])
+    def residual(x: Real) -> Real:
+        left = targets - incidence.aggregate(deviation * x[:n])
+        return _beside(sums, deviation, weights * left - ridge * x[n:])
 
-    x = beside(np.where(weights > 0, dual[at], 0.0))
+    def precondition(r: Real) -> Real:
+        image = deflate(r[n:], incidence.aggregate(deviation * r[:n])) if deflate else r[n:]
+        return _beside(sums, deviation, image)
+
+    x = _beside(sums, deviation, np.where(weights > 0, dual[at], 0.0))
     steps = conjugate_gradients(
-        lambda x: beside(weights * (targets - up(x)) - ridge * x[n:]),
-        lambda p: beside(weights * up(p) + ridge * p[n:]),
-        lambda r: r if deflate is None else beside(deflate(r[n:], up(r))),
+        residual,
+        lambda p: _multiply(sums, deviation, weights, ridge, p),
+        precondition if deflate else None,
         x,
         deviation * limits,
         max_steps,
-        0.0 if deflate is None else CONJUGATE.digits,
+        _DIGITS if deflate else 0.0,
     )
     dual[at] = x[n:]
     y = start + deviation * x[:n]
     z = np.zeros(problem.design.n_published)
     z[at] = incidence.aggregate(y)
     return CellSolution(y, z, steps)
+
+
+@njit(cache=True)
+def _beside(sums: Sums, deviation: Real, image: Real) -> Real:
+    """The vector of cells that an image stands for, and the image."""
+    n = len(deviation)
+    x = np.empty(n + len(image))
+    x[n:] = image
+    hand_down(sums, image.copy(), x[:n])
+    for i in range(n):
+        x[i] *= deviation[i]
+    return x
+
+
+@njit(cache=True)
+def _multiply(sums: Sums, deviation: Real, weights: Real, ridge: float, p: Real) -> Real:
+    """The matrix of the ridge problem times a vector of cells with its image."""
+    n, image = len(deviation), np.empty_like(weights)
+    sum_up(sums, deviation * p[:n], image)
+    for k in range(len(image)):
+        image[k] = weights[k] * image[k] + ridge * p[n + k]
+    return _beside(sums, deviation, image)

@@ -15,8 +15,8 @@ inverse times a multiplier, below any count. Cells of weight zero have the multi
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field, replace
-from typing import NamedTuple, Self, TypeGuard
+from dataclasses import replace
+from typing import TypeGuard
 
 import numpy as np
 
@@ -32,8 +32,32 @@ from discreet.progress import report
 from discreet.solve.dual_newton import DualNewton
 from discreet.solve.fit import Certificate, Fit, Status
 from discreet.solve.least_squares.basis import pseudo_inverse
-from discreet.solve.least_squares.problem import Accuracy, Prior, Targets
-from discreet.solve.least_squares.schedule import DUAL, GOAL
+from discreet.solve.least_squares.problem import RESOLVED, Accuracy, Prior, Targets
+
+# Inner cells from which passes that store nothing beat gathered cells.
+NEVER_STORED = 50_000
+# Share of the inner cells that hierarchies may publish; with more, active sets are faster.
+MOST_WITH_LEVELS = 0.125
+# Factor by which the ridge falls; with a tenth each stage starts near its end.
+_LOWER = 0.1
+# Lowest ridge, relative to the typical weight of all margins of a cell together: below it conjugate
+# gradients slow down, and moving the centre is cheaper.
+_FLOOR = 1e-3
+# A stage may leave this part of the gradient that the last one ended with.
+_LOOSE = 0.002
+# Stages after which the fit gives up.
+_STAGES = 60
+# Conjugate gradient steps after which another method takes over;
+MOST_GRADIENTS = 1_500
+# where fewer cells are positive than there are unknowns, Newton systems are nearly singular, and
+# conjugate gradients on these cells are faster;
+MOST_DEGENERATE = 100
+# and where the table cannot be stored, no other method can take over.
+_MOST_UNSTORED = 20_000
+# Weight of exact margins, times the largest of the others.
+_EXACT = 1e8
+# Part of what a certificate allows that the method may leave.
+_SAFELY = 0.5
 
 
 def suits_dual_fit(design: Design, weights: Real) -> TypeGuard[StructuredDesign]:
@@ -45,7 +69,7 @@ def suits_dual_fit(design: Design, weights: Real) -> TypeGuard[StructuredDesign]
     if publishes_inner_cells or not structured.has_passes:
         return False
     full = structured.crossing.design
-    are_few = design.n_published <= DUAL.most_with_levels * design.n_inner
+    are_few = design.n_published <= MOST_WITH_LEVELS * design.n_inner
     is_known = NullSpace.is_known(full) and (_is_flat(full) or are_few)
     return is_known and len(_unused_cells(structured, weights)) <= MOST_UNUSED
 
@@ -61,129 +85,104 @@ def _is_flat(design: ProductDesign) -> bool:
     return len(Contradictions.flat_blocks(design)) == len(design.blocks)
 
 
-class _DualPoint(NamedTuple):
-    """Where the method ended.
-
-    Attributes:
-      nu: The point.
-      multipliers: Weighted residuals, or what takes their place for exact margins.
-      gradients: Conjugate gradient steps.
-    """
-
-    nu: Real
-    multipliers: Real
-    gradients: int
-
-
-@dataclass(frozen=True, eq=False)
 class UnstoredFit:
-    """One fit.
+    """One fit of a complete design, or of one whose structural zeros are masks.
 
-    Attributes:
-      design: A complete design, or one whose structural zeros are masks.
-      passes: Passes over its table with link `"positive"` or `"linear"`.
-      targets: Targets and weights.
-      accuracy: What was asked for.
-      penalty: Factor of the ridge that is part of the objective, zero without.
-      prior: What the passes start from.
+    The link of its passes is `"positive"` or `"linear"`; `penalty` is the factor of a ridge that is
+    part of the objective.
     """
 
-    design: StructuredDesign
-    passes: Passes
-    targets: Targets
-    accuracy: Accuracy
-    penalty: float
-    prior: Prior = field(default_factory=Prior)
-
-    @classmethod
-    def of(
-        cls,
+    def __init__(
+        self,
         design: StructuredDesign,
         link: str,
         targets: Targets,
         accuracy: Accuracy,
+        prior: Prior,
         penalty: float = 0.0,
-        prior: Prior | None = None,
         device: str = "cpu",
-    ) -> Self:
-        """With passes of its own; cells that may not move are taken out of the targets."""
-        prior = prior or Prior()
-        passes = design.fused(link, start=prior.start, variance=prior.variance, device=device)
-        if prior.given is not None:
+    ) -> None:
+        start, variance = prior.start, prior.variance
+        self.passes: Passes = design.fused(link, start=start, variance=variance, device=device)
+        if prior.given is not None:  # cells that may not move are taken out of the targets
             left = np.where(targets.weights > 0, targets.z - design.aggregate(prior.given), 0.0)
             targets = replace(targets, z=left)
-        return cls(design, passes, targets, accuracy, penalty, prior)
+        self.design, self.targets, self.accuracy = design, targets, accuracy
+        self.prior, self.penalty = prior, penalty
 
-    def __call__(self) -> Fit | None:
+    def run(self) -> Fit | None:
         """The fit; `None` where it was not reached and the table can be stored."""
         began, held, given = time.perf_counter(), self.targets.held, self.prior.given
-        answer = self._answer(DUAL.safely * self._limit())
-        margins, certificate = self.certify(answer.nu.copy(), answer.multipliers[held])
+        nu, residuals, gradients = self._minimise(_SAFELY * self._limit())
+        margins, certificate = self.certify(nu.copy(), residuals[held])
         if not certificate.holds and self.design.n_inner <= LARGEST_DENSE:
             return None
         notes = {
             "solver": "Newton on the dual",
             "device": self.passes.device,
             "passes": self.passes.n_passes,
-            "dual": None if self.penalty else answer.nu,
+            "dual": None if self.penalty else nu,
             "held": held,
-            "multipliers": answer.multipliers[held],
+            "multipliers": residuals[held],
         }
+        start = self.prior.start
+        if given is not None:
+            start = given if start is None else start + given
+            margins = margins + self.design.aggregate(given)
         return Fit(
-            self._table(answer.nu),
-            margins if given is None else margins + self.design.aggregate(given),
+            ModelTable(self.design, self.passes.link, nu, start, self.prior.variance),
+            margins,
             Status.converged if certificate.holds else Status.stalled,
             certificate,
-            answer.gradients,
+            gradients,
             time.perf_counter() - began,
             notes,
             self.design,
         )
 
-    def _table(self, nu: Real) -> ModelTable:
-        start, given = self.prior.start, self.prior.given
-        if start is not None and given is not None:
-            start = start + given
-        return ModelTable(self.design, self.passes.link, nu, start, self.prior.variance)
+    def _minimise(self, within: float) -> tuple[Real, Real, int]:
+        """Lower the ridge, then move its centre, until the projected gradient is within a limit.
 
-    def _answer(self, within: float) -> _DualPoint:
-        """Lower the ridge, then move its centre, until the projected gradient is within a limit."""
+        Returns the point, weighted residuals with the multipliers of exact margins in their place,
+        and the conjugate gradient steps taken.
+        """
         passes, n, used = self.passes, len(self.design.blocks), self.targets.weights > 0
-        sizes = self._sizes()
+        # Margins of the variances; where all are one, how many inner cells each margin counts.
+        anywhere = np.zeros(self.design.n_published)
+        anywhere[self.design.slice_of(0)] = 1.0
+        sizes = passes.to_host(passes.slope(passes.to_device(anywhere)))
         variance = float(sizes[self.design.slice_of(0)].sum()) / self.design.n_inner
         newton, ridge, floor = self._newton(sizes, variance)
         given = (self.targets.z, self.targets.weights, self.targets.exact)
         z, weights, exact = map(passes.to_device, given)
         scales = passes.to_device(1.0 / np.where(used, self.targets.weights, 1.0))
+        # The first ridge only finds the scale of the table, so a tenth of the largest cell will do.
         bound = float(np.abs(self.targets.z).max(initial=1.0)) / 10
-        for stage in range(DUAL.stages):
+        for stage in range(_STAGES):
             newton.solve(ridge, bound * scales if stage else bound)
             residuals = weights * (z - newton.at.margins)
             residuals[exact] = ridge * (newton.nu - newton.centre)[exact]
             gradient = passes.largest_gradient(newton.nu, residuals - self.penalty * newton.nu)
-            report("fit", stage / DUAL.stages)
+            report("fit", stage / _STAGES)
             is_lowest, most = ridge <= floor, self._most_gradients(newton, variance)
             if (is_lowest and gradient <= within) or newton.gradients > most:
                 break
+            # First the ridge falls, where stages are cheap. At its floor the centre moves instead,
+            # which takes out the bias of the ridge; a penalty is meant to have one.
             if not is_lowest:
-                ridge = max(DUAL.lower * ridge, floor)
+                ridge = max(_LOWER * ridge, floor)
             elif not self.penalty:
                 newton.centre = newton.nu
-            bound = max(DUAL.loose * gradient, within / 4) / n
-        return _DualPoint(passes.to_host(newton.nu), passes.to_host(residuals), newton.gradients)
-
-    def _sizes(self) -> Real:
-        """Margins of the variances; where all are one, how many inner cells each margin counts."""
-        anywhere = np.zeros(self.design.n_published)
-        anywhere[self.design.slice_of(0)] = 1.0
-        return self.passes.to_host(self.passes.slope(self.passes.to_device(anywhere)))
+            bound = max(_LOOSE * gradient, within / 4) / n
+        return passes.to_host(newton.nu), passes.to_host(residuals), newton.gradients
 
     def _newton(self, sizes: Real, variance: float) -> tuple[DualNewton, float, float]:
         """Newton's method, with unused cells held at zero like others; the ridges to go through."""
         design, z, weights = self.design, self.targets.z, self.targets.weights.copy()
         soft = np.delete(weights, self.targets.exact)
         largest = float(soft.max(initial=0.0)) or 1.0
-        weights[self.targets.exact] = DUAL.exact * largest
+        # What is left of an exact margin's deviation is its multiplier over this weight.
+        weights[self.targets.exact] = _EXACT * largest
         used, lift = weights > 0, design.crossing
         by_block = [_geometric_mean(weights[design.slice_of(k)]) for k in range(len(design.blocks))]
         if not _is_flat(lift.design):
@@ -196,7 +195,7 @@ class UnstoredFit:
             newton.used = self.passes.to_device(used.astype(np.float64))
         ridge = float((sizes * np.minimum(weights, largest))[used].mean())
         typical = _geometric_mean(soft) or _geometric_mean(weights)
-        floor = self.penalty or DUAL.floor * len(design.blocks) * typical * variance
+        floor = self.penalty or _FLOOR * len(design.blocks) * typical * variance
         return newton, ridge, floor
 
     def _even(self, sizes: Real, used: Mask) -> Real:
@@ -215,10 +214,10 @@ class UnstoredFit:
     def _most_gradients(self, newton: DualNewton, variance: float) -> int:
         """Conjugate gradient steps that may be taken, given about how many cells are positive."""
         if self.design.n_inner > LARGEST_DENSE:
-            return DUAL.most_unstored
+            return _MOST_UNSTORED
         positive = float(self.passes.slope(newton.nu)[self.design.slice_of(0)].sum()) / variance
         is_degenerate = positive < self.design.n_published
-        return DUAL.most_degenerate if is_degenerate else DUAL.most_gradients
+        return MOST_DEGENERATE if is_degenerate else MOST_GRADIENTS
 
     def certify(self, nu: Real, multipliers: Real) -> tuple[Real, Certificate]:
         r"""Margins of the table at :math:`\nu`, and how well they meet an optimum's conditions.
@@ -233,7 +232,7 @@ class UnstoredFit:
         residuals[targets.held] = multipliers
         gradient, cell = passes.steepest_cell(at, passes.to_device(residuals - self.penalty * nu))
         off = np.abs((targets.z - margins)[targets.held] - targets.slack * multipliers)
-        exactly = GOAL.resolved * np.abs(targets.z[targets.held])
+        exactly = RESOLVED * np.abs(targets.z[targets.held])
         share = off / np.maximum(self.accuracy.deviation(targets.z), exactly)
         deviation, worst = self._in_counts(gradient, cell)
         if share.max(initial=0.0) > gradient / limit:
@@ -260,7 +259,7 @@ class UnstoredFit:
         return gradient / float(weights[cell]), cell
 
     def _limit(self) -> float:
-        """A gradient that no inner cell may exceed: the lowest of the limits of `Goal`, or less."""
+        """A gradient that no inner cell may exceed: the lowest of `CertificateLimits`, or less."""
         soft, deviation = self.targets.weights.copy(), self.accuracy.deviation(self.targets.z)
         soft[self.targets.held] = 0.0
         starts = self.design.offsets[:-1]

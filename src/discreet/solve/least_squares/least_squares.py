@@ -29,7 +29,7 @@ from discreet.solve.least_squares.basis import (
     pseudo_inverse,
 )
 from discreet.solve.least_squares.conjugate import conjugate_gradients, solve_on_cells
-from discreet.solve.least_squares.dual_fit import UnstoredFit, suits_dual_fit
+from discreet.solve.least_squares.dual_fit import NEVER_STORED, UnstoredFit, suits_dual_fit
 from discreet.solve.least_squares.problem import (
     Accuracy,
     LeastSquaresProblem,
@@ -38,7 +38,14 @@ from discreet.solve.least_squares.problem import (
     block_means,
     certify_least_squares,
 )
-from discreet.solve.least_squares.schedule import DUAL, LEAST_SQUARES
+
+# Share of the inner cells up to which published ones are few enough for passes that store nothing;
+# with more, their vectors are long and their systems hard.
+FEW_PUBLISHED = 0.125
+# Share of the full crossing that chosen cells must be for its basis to help.
+_CHOSEN = 0.25
+# Part of what a certificate allows that a fit may leave.
+_SAFELY = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,6 +78,7 @@ class LeastSquares(FitterBase):
     See Langsrud (2019b), Deville & Särndal (1992).
     """
 
+    name = "least-squares"
     tolerance: float = 1e-6
     max_steps: int = 20_000
     start: ArrayLike | None = None
@@ -79,11 +87,6 @@ class LeastSquares(FitterBase):
 
     def __post_init__(self) -> None:
         check_options(self.tolerance, self.max_steps, self.count)
-
-    @property
-    def name(self) -> str:
-        """The fitter's name in the registry."""
-        return "least-squares"
 
     def prepare(self, design: Design) -> Prepared:
         """Find the structure of the design once for many right-hand sides."""
@@ -115,11 +118,7 @@ def _fit(
 
 
 def _fit_unstored(
-    structure: Structure,
-    prior: Prior,
-    z: Array,
-    weights: Array | None,
-    accuracy: Accuracy,
+    structure: Structure, prior: Prior, z: Array, weights: Array | None, accuracy: Accuracy
 ) -> Fit | None:
     """The fit by fused passes, where there is no closed form.
 
@@ -127,14 +126,14 @@ def _fit_unstored(
     """
     design = structure.design
     has_closed_form = prior.is_plain and design.is_complete
-    is_large = design.n_inner >= DUAL.never_stored and not has_closed_form
-    are_few = design.n_published <= LEAST_SQUARES.few_published * design.n_inner
+    is_large = design.n_inner >= NEVER_STORED and not has_closed_form
+    are_few = design.n_published <= FEW_PUBLISHED * design.n_inner
     if not (is_large and are_few) and design.n_inner < LARGEST_DENSE:
         return None
-    targets = Targets.checked(design, z, weights, np.zeros(0, dtype=np.int64))
+    targets = Targets.from_values(design, z, weights, np.zeros(0, dtype=np.int64))
     if not suits_dual_fit(design, targets.weights):
         return None
-    fit = UnstoredFit.of(design, "linear", targets, accuracy, prior=prior)()
+    fit = UnstoredFit(design, "linear", targets, accuracy, prior).run()
     if fit is not None:
         fit.notes["structure"] = structure.kind.value
     return fit
@@ -146,15 +145,33 @@ def nearest_solution(
     """The fit, its row space form for the certificate, the steps taken, and how it was found."""
     basis = structure.basis(problem.weights) if problem.prior.is_plain else None
     is_exact = structure.is_exact_for(problem.weights)
+    # Where published cells are left out the row space is a smaller one than that of the basis, and
+    # what the basis finds would not be the fit of smallest norm.
     if basis is not None and (is_exact or (problem.weights > 0).all()):
         y, steps = _refine(problem, basis.function(pseudo_inverse), max_steps)
         how = "closed form" if is_exact else "preconditioned conjugate gradients"
-        return y, _row_space_part(basis, y), steps, how
+        if basis.smallest > 0:
+            return y, y, steps, how
+        onto_row_space = basis.function(lambda eigenvalues: (eigenvalues > 0).astype(np.float64))
+        return y, onto_row_space(y), steps, how
     inverse = _inverse_on_chosen_cells(problem, structure)
     if inverse is not None:
         y, steps = _refine(problem, inverse, max_steps)
         return y, y, steps, "preconditioned by the complete table"
-    return _on_movable_cells(problem, max_steps)
+    cells = np.flatnonzero(problem.prior.movable(problem.design.n_inner))
+    y, dual = np.zeros(problem.design.n_inner), np.zeros(problem.design.n_published)
+    solved = solve_on_cells(
+        problem,
+        Incidence.of(problem.design, cells),
+        cells,
+        dual,
+        ridge=0.0,
+        limits=_SAFELY * problem.limits.gradient[cells],
+        max_steps=max_steps,
+    )
+    y[cells] = solved.y
+    row_space = problem.prior.table_after(problem.design.adjoint(dual))
+    return y, row_space, solved.steps, "conjugate gradients"
 
 
 def _refine(problem: LeastSquaresProblem, inverse: Operator, max_steps: int) -> tuple[Real, int]:
@@ -171,45 +188,22 @@ def _refine(problem: LeastSquaresProblem, inverse: Operator, max_steps: int) -> 
         product: Real = design.adjoint(problem.weights * design.aggregate(y))
         return product
 
-    limits = LEAST_SQUARES.safely * problem.goal.gradient
+    limits = _SAFELY * problem.limits.gradient
     return y, conjugate_gradients(residual, apply, inverse, y, limits, max_steps)
-
-
-def _row_space_part(basis: Basis, y: Real) -> Real:
-    """The projection of a table on the row space of the design."""
-    if basis.smallest > 0:
-        return y
-    return basis.function(lambda eigenvalues: (eigenvalues > 0).astype(np.float64))(y)
 
 
 def _inverse_on_chosen_cells(problem: LeastSquaresProblem, structure: Structure) -> Operator | None:
     """The inverse for the full crossing, on chosen cells all of which are published."""
-    if not problem.prior.is_plain or structure.completed is None:
+    if not problem.prior.is_plain or structure.completion is None:
         return None
-    lift, whole = structure.completed
-    basis = whole.basis(problem.lifted(lift).weights)
-    if basis is None or basis.smallest <= 0 or not structure.sees_every_cell(problem.weights):
+    lift, whole = structure.completion
+    basis = whole.basis(problem.on_full_crossing(lift).weights)
+    if basis is None or basis.smallest <= 0:
+        return None
+    if not publishes_every_cell(problem.design, problem.weights):
         return None
     inverse = basis.function(pseudo_inverse)
     return lambda r: inverse(lift.lift(r))[lift.inner]
-
-
-def _on_movable_cells(problem: LeastSquaresProblem, max_steps: int) -> tuple[Real, Real, int, str]:
-    """Conjugate gradients on index arrays."""
-    cells = np.flatnonzero(problem.prior.movable(problem.design.n_inner))
-    y, dual = np.zeros(problem.design.n_inner), np.zeros(problem.design.n_published)
-    solved = solve_on_cells(
-        problem,
-        Incidence.of(problem.design, cells),
-        cells,
-        dual,
-        ridge=0.0,
-        limits=LEAST_SQUARES.safely * problem.goal.gradient[cells],
-        max_steps=max_steps,
-    )
-    y[cells] = solved.y
-    row_space = problem.prior.moved(problem.design.adjoint(dual))
-    return y, row_space, solved.steps, "conjugate gradients"
 
 
 class Kind(enum.Enum):
@@ -224,12 +218,12 @@ class Kind(enum.Enum):
 
 @dataclass(frozen=True, eq=False)
 class Structure:
-    """A design with what is known about it.
+    r"""A design with what is known about it, found once for many right-hand sides.
 
-    Attributes:
-      design: The design.
-      kind: What it is.
-      effects: Its analysis of variance, where it has one.
+    Fits need functions of :math:`XWX^\top`. On complete designs these are cheap in a basis that
+    follows the axes; which one there is depends on the levels that are published.
+
+    Effects are its analysis of variance, where it has one.
     """
 
     design: Design
@@ -238,21 +232,18 @@ class Structure:
     _bases: dict[bytes, Basis | None] = field(default_factory=dict, repr=False)
 
     def basis(self, weights: Real) -> Basis | None:
-        r"""The basis for :math:`XWX^\top`; where weights vary within blocks, for their means.
-
-        The last one is kept, so many right-hand sides with the same weights share it.
-        """
+        r"""The basis for :math:`XWX^\top`; where weights vary within blocks, for their means."""
         product = self.design.product_form
         if product is None or self.kind is Kind.complete:
             return None
         of_block = block_means(product, weights)
         key = of_block.tobytes()
         if key not in self._bases:
+            # One basis may be as large as the table, so only the last is kept: replicates share it.
             self._bases.clear()
+            effects = self.effects
             self._bases[key] = (
-                crossing_basis(product, of_block)
-                if self.effects is None
-                else self.effects.basis(of_block)
+                effects.basis(of_block) if effects else crossing_basis(product, of_block)
             )
         return self._bases[key]
 
@@ -264,7 +255,7 @@ class Structure:
         return bool((weights == weights[design.offsets[:-1]][design.block_of_cell()]).all())
 
     @cached_property
-    def completed(self) -> tuple[Lift[ProductDesign], Structure] | None:
+    def completion(self) -> tuple[Lift[ProductDesign], Structure] | None:
         """The full crossing around chosen cells that are a good part of it, and its structure.
 
         Structural zeros leave most of a table in place, and held against the basis of the full
@@ -274,15 +265,19 @@ class Structure:
         if design is None or design.product_form is not None:
             return None
         n = math.prod(design.shape)
-        if n > LARGEST_DENSE or design.n_inner < LEAST_SQUARES.chosen * n:
+        if n > LARGEST_DENSE or design.n_inner < _CHOSEN * n:
             return None
         lift = design.completed()
         return lift, analyse(lift.design)
 
-    def sees_every_cell(self, weights: Real) -> bool:
-        """Whether every inner cell is published, so that a fit is unique."""
-        seen = np.where(self.design.column_sizes == 1, weights, 0.0)
-        return bool(self.design.adjoint(seen).min(initial=1.0) > 0)
+
+def publishes_every_cell(design: Design, weights: Real) -> bool:
+    """Whether every inner cell is published by itself and used, so that a fit is unique."""
+    single = (design.column_sizes == 1) & (weights > 0)
+    # Most tables have too few such cells, and it takes no pass over a large table to see that.
+    if np.count_nonzero(single) < design.n_inner:
+        return False
+    return bool((design.adjoint(single.astype(np.float64)) > 0).all())
 
 
 def analyse(design: Design) -> Structure:

@@ -6,6 +6,9 @@ r"""The least squares problem all fitters of this family share.
 The second sum chooses among tables that fit equally well, as :math:`\lambda \to 0`: by default the
 one of smallest norm (:math:`s = 0`, :math:`q = 1`); with a starting table the one nearest to it,
 which is linear calibration when :math:`q = s`.
+
+`CertificateLimits` say what a fit is asked to reach, and certificates whether it did. A certificate
+uses the result and its multipliers alone, with one or two `aggregate` and `adjoint` of the design.
 """
 
 from __future__ import annotations
@@ -26,10 +29,22 @@ from discreet.errors import ParameterError
 from discreet.solve.fit import Certificate
 from discreet.solve.inputs import checked_start, checked_values, checked_weights
 from discreet.solve.least_squares.basis import pseudo_inverse
-from discreet.solve.least_squares.schedule import GOAL, LEAST_SQUARES
 
 Exact = str | int | Sequence[str | int | Sequence[str]]
 _NOTHING = np.empty(0, dtype=np.int64)
+
+# From this factor between one weight and the next the upper margins are held by multipliers: with
+# them inside the equations the condition number would be their ratio, or more.
+_HELD_GAP = 30.0
+# The choice among tables that fit equally well may be off by so many tolerances: it costs far more
+# digits than the fit, and moves no published cell.
+_CHOICE = 100.0
+# By this part a norm may exceed the smallest one where single cells are not judged.
+EXCESS = 0.05
+# Share of its size to which a margin that is held can be told from another.
+RESOLVED = 1e-12
+# What double precision leaves of the terms of a gradient.
+_ROUNDING = 1e-13
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,13 +83,13 @@ class Prior:
         """The square roots of some cells' variances."""
         return np.ones(len(cells)) if self.variance is None else np.sqrt(self.variance[cells])
 
-    def moved(self, step: Real) -> Real:
+    def table_after(self, step: Real) -> Real:
         """The table after a step, in units of the variance, from the starting table."""
         scaled = step if self.variance is None else self.variance * step
         return scaled if self.start is None else self.start + scaled
 
     def steps(self, y: Real) -> Real:
-        """The inverse of `moved`; zero where nothing can move."""
+        """The inverse of `table_after`; zero where nothing can move."""
         return self.per_variance(y if self.start is None else y - self.start)
 
     def per_variance(self, values: Real) -> Real:
@@ -105,16 +120,23 @@ class Targets:
     slack: Real
 
     @staticmethod
-    def checked(
-        design: Design,
-        z: ArrayLike,
-        weights: ArrayLike | None,
-        exact: Whole | None,
+    def from_values(
+        design: Design, z: ArrayLike, weights: ArrayLike | None, exact: Whole | None
     ) -> Targets:
         """Checked; without `exact`, not even an empty one, no margin is held."""
         w = checked_weights(design, weights).copy()
-        own = w if exact is None else _with_exact(w, exact)
-        held = _NOTHING if exact is None else np.flatnonzero(own >= _least_heavy_weight(own))
+        if exact is None:
+            return Targets(checked_values(design, z, w > 0), w, _NOTHING, np.zeros(0))
+        # Among other margins an exact one without a weight gets one, which keeps its cells in use.
+        w[exact] = np.where(w[exact] > 0, w[exact], 1.0)
+        own = w.copy()
+        own[exact] = np.inf
+        # Above the widest gap between weights, if wide enough, margins are held like exact ones.
+        different = np.unique(own[(own > 0) & np.isfinite(own)])
+        ratios, least = different[1:] / different[:-1], np.inf
+        if len(ratios) and ratios.max() >= _HELD_GAP:
+            least = float(different[ratios.argmax() + 1])
+        held = np.flatnonzero(own >= least)
         return Targets(checked_values(design, z, w > 0), w, held, 1.0 / own[held])
 
     @property
@@ -142,7 +164,13 @@ class Accuracy:
 
 @dataclass(frozen=True, eq=False)
 class CertificateLimits:
-    """Limits that make a certificate hold.
+    r"""Limits that make a certificate hold, for every cell on its own scale.
+
+    A gradient :math:`g_i` that should be zero could be undone by moving the target of any published
+    cell `k` that counts `i` by :math:`g_i / w_k`. By so much that cell deviates from what the
+    optimum demands. The limit is a share of one count, more for cells that are noisier than the
+    others beside them: :math:`|g_i| \le \tau c \sqrt{\sum_k w_k / \sum_k w_k^{-1}}`, which is
+    :math:`\tau c w` where weights are alike. Nothing is divided by the largest entry of anything.
 
     Attributes:
       accuracy: What was asked for.
@@ -150,7 +178,6 @@ class CertificateLimits:
       curvature: For every inner cell the gradient that a count too many causes.
       margin: For every published cell the largest deviation where it is held.
       inner: For every inner cell the largest deviation from the form that singles it out.
-      size: The size of the smallest published cells that count an inner cell.
     """
 
     accuracy: Accuracy
@@ -158,19 +185,13 @@ class CertificateLimits:
     curvature: Real
     margin: Real
     inner: Real
-    size: Real
 
     @classmethod
     def of(
-        cls,
-        design: InnerCells,
-        z: Real,
-        weights: Real,
-        held: Whole,
-        accuracy: Accuracy,
+        cls, design: InnerCells, z: Real, weights: Real, held: Whole, accuracy: Accuracy
     ) -> CertificateLimits:
         """The limits of a problem; held margins have multipliers, whatever their weight."""
-        size, soft, deviation = np.abs(z), weights.copy(), accuracy.deviation(z)
+        soft, deviation = weights.copy(), accuracy.deviation(z)
         soft[held] = 0.0
         smallest = smallest_sizes(design, z, weights, accuracy.count)
         total = design.adjoint(soft)
@@ -178,9 +199,8 @@ class CertificateLimits:
             accuracy,
             gradient_limits(design, z, soft, accuracy),
             np.where(total > 0, total, _root_ratio(soft.sum(), pseudo_inverse(soft).sum())),
-            np.maximum(deviation, GOAL.resolved * size),
-            GOAL.choice * np.maximum(deviation, GOAL.resolved * smallest),
-            smallest,
+            np.maximum(deviation, RESOLVED * np.abs(z)),
+            _CHOICE * np.maximum(deviation, RESOLVED * smallest),
         )
 
 
@@ -191,12 +211,12 @@ class LeastSquaresProblem(Targets):
     Attributes:
       design: The design.
       prior: Where the inner cells are drawn to.
-      goal: What is asked for, on the scale of each cell.
+      limits: What is asked for, on the scale of each cell.
     """
 
     design: Design
     prior: Prior
-    goal: CertificateLimits
+    limits: CertificateLimits
 
     @classmethod
     def of(
@@ -212,31 +232,33 @@ class LeastSquaresProblem(Targets):
 
         Without `exact`, not even an empty one, no margin is held.
         """
-        given = Targets.checked(design, z, weights, exact)
+        given = Targets.from_values(design, z, weights, exact)
         values, w = given.z, given.weights
         if prior.given is not None:
             values = np.where(w > 0, values - design.aggregate(prior.given), 0.0)
-        goal = CertificateLimits.of(design, values, w, given.held, accuracy)
-        return cls(values, w, given.held, given.slack, design, prior, goal)
+        limits = CertificateLimits.of(design, values, w, given.held, accuracy)
+        return cls(values, w, given.held, given.slack, design, prior, limits)
 
     def among(self, chosen: Whole, weights: Real | float, tolerance: float) -> LeastSquaresProblem:
         """The same problem with some of the published cells alone, none of them held."""
         w = np.zeros(len(self.z))
         w[chosen] = weights
-        accuracy = replace(self.goal.accuracy, tolerance=tolerance)
-        goal = CertificateLimits.of(self.design, self.z, w, _NOTHING, accuracy)
-        return replace(self, weights=w, held=_NOTHING, slack=np.zeros(0), goal=goal)
+        accuracy = replace(self.limits.accuracy, tolerance=tolerance)
+        limits = CertificateLimits.of(self.design, self.z, w, _NOTHING, accuracy)
+        return replace(self, weights=w, held=_NOTHING, slack=np.zeros(0), limits=limits)
 
-    def lifted(self, lift: Lift[ProductDesign]) -> LeastSquaresProblem:
+    def on_full_crossing(self, lift: Lift[ProductDesign]) -> LeastSquaresProblem:
         """The same problem on the full crossing; cells out of reach are zero in any case."""
+        # Cells that the design lacks get their block's mean: weights that are equal within blocks
+        # stay so, and the full crossing keeps its closed form.
         means = block_means(self.design, self.weights)
         weights = np.repeat(means, np.diff(lift.design.offsets))
         weights[lift.published] = self.weights
         z, held = lift.publish(self.z), lift.published[self.held]
-        goal = CertificateLimits.of(lift.design, z, weights, held, self.goal.accuracy)
-        return replace(self, design=lift.design, z=z, weights=weights, goal=goal)
+        limits = CertificateLimits.of(lift.design, z, weights, held, self.limits.accuracy)
+        return replace(self, design=lift.design, z=z, weights=weights, limits=limits)
 
-    def aiming(self, z: Real) -> LeastSquaresProblem:
+    def with_targets(self, z: Real) -> LeastSquaresProblem:
         """The same problem with other targets, judged on the same scales."""
         return replace(self, z=z)
 
@@ -252,23 +274,6 @@ class LeastSquaresProblem(Targets):
     def complete(self, y: Real) -> Real:
         """The table with the cells that may not move put back."""
         return y if self.prior.given is None else y + self.prior.given
-
-
-def _with_exact(weights: Real, exact: Whole) -> Real:
-    """Infinite weights for exact margins; among the others these get one where they had none."""
-    weights[exact] = np.where(weights[exact] > 0, weights[exact], 1.0)
-    own = weights.copy()
-    own[exact] = np.inf
-    return own
-
-
-def _least_heavy_weight(weights: Real) -> float:
-    """The smallest weight above the widest gap between weights."""
-    different = np.unique(weights[(weights > 0) & np.isfinite(weights)])
-    ratios = different[1:] / different[:-1]
-    if len(ratios) and ratios.max() >= LEAST_SQUARES.gap:
-        return float(different[ratios.argmax() + 1])
-    return np.inf
 
 
 def block_means(design: Design, weights: Real) -> Real:
@@ -332,9 +337,7 @@ def gradient_limits(design: InnerCells, z: Real, soft: Real, accuracy: Accuracy)
     total, spread = design.adjoint(soft), design.adjoint(pseudo_inverse(soft))
     elsewhere = _root_ratio(soft.sum(), pseudo_inverse(soft).sum())
     unit = np.where(total > 0, _root_ratio(total, spread), elsewhere)
-    return np.maximum(
-        accuracy.deviation(z) * unit, GOAL.rounding * design.adjoint(soft * np.abs(z))
-    )
+    return np.maximum(accuracy.deviation(z) * unit, _ROUNDING * design.adjoint(soft * np.abs(z)))
 
 
 def smallest_sizes(design: InnerCells, z: Real, weights: Real, count: float) -> Real:
@@ -386,45 +389,36 @@ def certify_non_negative(
     off = (problem.z - fitted)[problem.held] - problem.slack * multipliers
     apart = np.zeros_like(y)
     if dual is not None:
-        apart = y - np.maximum(problem.prior.moved(problem.design.adjoint(dual)), 0.0)
-    blocked = np.minimum(g, problem.goal.curvature * y)
+        apart = y - np.maximum(problem.prior.table_after(problem.design.adjoint(dual)), 0.0)
+    blocked = np.minimum(g, problem.limits.curvature * y)
     blocked, apart = (np.where(movable, values, 0.0) for values in (blocked, apart))
     excess = 0.0
     if norm_dual is not None:
+        # Cells in a published zero are zero in any table, and only weaken the bound on its norm.
         must_be_zero = problem.design.adjoint((fitted == 0).astype(float)) > 0
         inner = np.where(must_be_zero, 0.0, problem.design.adjoint(norm_dual))
-        excess = norm_excess(y, smallest_norm(fitted, norm_dual, inner))
+        norm, smallest = float(np.linalg.norm(y)), smallest_norm(fitted, norm_dual, inner)
+        if norm > 0.0:
+            excess = norm / smallest - 1.0 if smallest > 0 else np.inf
     return _certify(problem, blocked, off, apart, excess)
 
 
 def smallest_norm(fitted: Real, dual: Real, inner: Real) -> float:
     r"""A norm that no table :math:`y \ge 0` with the given published cells falls below.
 
-    For any :math:`\nu`, :math:`\hat z^\top \nu = y^\top X\nu \le \|y\| \, \|\max(0, X\nu)\|`.
-
-    Args:
-      fitted: The published cells.
-      dual: Any vector over them.
-      inner: The same vector on the inner cells, :math:`X\nu`; zero where cells must be.
+    For any vector :math:`\nu`, `dual` here with :math:`X\nu` as `inner` (zero where cells must be),
+    :math:`\hat z^\top \nu = y^\top X\nu \le \|y\| \, \|\max(0, X\nu)\|`.
     """
     size = float(np.linalg.norm(np.maximum(inner, 0.0)))
     return max(float(fitted @ dual), 0.0) / size if size > 0 else 0.0
-
-
-def norm_excess(y: Real, smallest: float) -> float:
-    """By what part the norm of a table may exceed the smallest one."""
-    norm = float(np.linalg.norm(y))
-    if norm == 0.0:
-        return 0.0
-    return norm / smallest - 1.0 if smallest > 0 else np.inf
 
 
 def _certify(
     problem: LeastSquaresProblem, g: Real, off: Real, apart: Real, excess: float = 0.0
 ) -> Certificate:
     """Every condition in units of its limit, times the tolerance."""
-    goal, tolerance = problem.goal, problem.goal.accuracy.tolerance
-    gradient, margin = g / goal.gradient, off / goal.margin[problem.held]
+    limits, tolerance = problem.limits, problem.limits.accuracy.tolerance
+    gradient, margin = g / limits.gradient, off / limits.margin[problem.held]
     deviation, cell = _worst_cell(problem, g, gradient)
     if _largest(margin) > _largest(gradient):
         worst = int(np.abs(margin).argmax())
@@ -432,7 +426,7 @@ def _certify(
     return Certificate(
         stationarity=tolerance * _largest(gradient),
         feasibility=tolerance * _largest(margin),
-        selection=tolerance * max(_largest(apart / goal.inner), excess / GOAL.excess),
+        selection=tolerance * max(_largest(apart / limits.inner), excess / EXCESS),
         tolerance=tolerance,
         deviation=deviation,
         cell=cell,
@@ -452,7 +446,8 @@ def _worst_cell(problem: LeastSquaresProblem, g: Real, gradient: Real) -> tuple[
     cells = np.flatnonzero(soft if soft.any() else counting)
     if len(cells) == 0:
         return 0.0, None
-    cell = int(cells[(problem.weights * problem.goal.margin)[cells].argmin()])
+    # The cell that would have to move farthest, measured against what it may.
+    cell = int(cells[(problem.weights * problem.limits.margin)[cells].argmin()])
     return abs(float(g[worst])) / float(problem.weights[cell]), cell
 
 

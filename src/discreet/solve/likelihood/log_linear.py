@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.arrays import Mask, Real
-from discreet.design.axis import Level
 from discreet.design.base import Design
 from discreet.design.fused.devices import check_device, on_processor, require_gpu
 from discreet.design.fused.links import EXPONENTIAL
@@ -32,13 +31,29 @@ from discreet.solve.fit import Certificate, Fit, FitterBase, Prepared, Status
 from discreet.solve.inputs import (
     check_tolerance,
     check_whole,
+    checked_counts,
     checked_start,
     checked_values,
     checked_weights,
-    non_negative,
 )
-from discreet.solve.likelihood.schedule import LOG_LINEAR
-from discreet.solve.likelihood.stored import StoredPass, find_refutation, reduce_table
+from discreet.solve.likelihood.stored import (
+    MOST_GRADIENTS,
+    StoredPass,
+    find_refutation,
+    reduce_table,
+)
+
+# Inner cells from which passes that store nothing beat stored ones.
+NEVER_STORED = 100_000
+# Share of the inner cells up to which published ones are few. With more, they settle many cells,
+# and the vectors of Newton's method are no shorter than the table.
+MOST_PUBLISHED = 0.125
+# Deviations below this share of the largest cell are not resolved.
+_RESOLUTION = 1e-12
+# Factor by which the goal falls while cells that others imply still deviate.
+_TIGHTER = 0.3
+# The multiplier of a published zero; its exponential is zero.
+_CLOSED = -1000.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +89,7 @@ class LogLinear(FitterBase):
     See Deming & Stephan (1940), Langsrud & Lupp (2021).
     """
 
+    name = "log-linear"
     tolerance: float = 1e-6
     max_steps: int = 5_000
     start: Sequence[float] | NDArray[np.floating] | None = None
@@ -83,11 +99,6 @@ class LogLinear(FitterBase):
         check_device(self.device)
         check_tolerance(self.tolerance, below=math.inf)
         check_whole("max_steps", self.max_steps, 1)
-
-    @property
-    def name(self) -> str:
-        """The fitter's name in the registry."""
-        return "log-linear"
 
     def prepare(self, design: Design) -> Prepared:
         """Index the inner cells once for many right-hand sides, when they are needed first."""
@@ -129,7 +140,7 @@ class _PreparedLogLinear(PreparedLikelihood):
         began, design, options = time.perf_counter(), self.design, self.options
         used = checked_weights(design, weights) > 0
         values = checked_values(design, z, used)
-        target = non_negative(design, values, options.tolerance, options.name)
+        target = checked_counts(design, values, options.tolerance, options.name)
         fit = fit_complete(options, design, target, used)
         if isinstance(fit, str):
             device = on_processor(options.device, fit)
@@ -146,13 +157,13 @@ class _PreparedLogLinear(PreparedLikelihood):
 
 def fit_complete(options: LogLinear, design: Design, z: Real, used: Mask) -> Fit | str:
     """The fit of a large complete table in passes; else the reason why its cells are stored."""
-    least, structured = LOG_LINEAR.never_stored, design.over_variables
-    if design.n_inner < least:
-        return f"the table has {design.n_inner:,} inner cells, fewer than {least:,}"
+    structured = design.over_variables
+    if design.n_inner < NEVER_STORED:
+        return f"the table has {design.n_inner:,} inner cells, fewer than {NEVER_STORED:,}"
     if structured is None or not structured.has_passes:
         return "the design is not complete, and its zeros are no product of small masks"
-    if design.n_published > LOG_LINEAR.most_published * design.n_inner or not z.any():
-        return "margins settle many cells"  # and vectors of Newton's method are no shorter
+    if design.n_published > MOST_PUBLISHED * design.n_inner or not z.any():
+        return "margins settle many cells"
     start = None if options.start is None else checked_start(design, options.start)
     passes = structured.fused("exponential", start=start, device=options.device)
     fit = fit_unstored(structured, passes, z, used, start, _goal(options, z), options.max_steps)
@@ -170,17 +181,10 @@ def fit_stored(
     used: Mask,
     is_enough: Callable[[Real], bool] | None = None,
 ) -> Fit:
-    """The fit of a table whose inner cells are indexed.
+    """The fit of a table whose inner cells are indexed, to the published cells that are used.
 
-    Args:
-      options: Tolerance and steps.
-      design: The design.
-      members: Its published cells.
-      start: Starting table.
-      z: Published values, zero for cells that are not in use.
-      used: Which published cells are met.
-      is_enough: Whether the published cells will do; by default, whether they deviate by no more
-        than the goal.
+    Other published cells must be zero in `z`. The fit ends when `is_enough` says so of its
+    published cells; by default, when they deviate by no more than the goal.
     """
     began, goal = time.perf_counter(), _goal(options, z)
     needed = _needed_cells(members, z, used, goal)
@@ -191,18 +195,20 @@ def fit_stored(
     newton = passes.newton(reduced.rest[reduced.held], options.max_steps)
 
     def table() -> Real:
-        return reduced.assembled(passes.at(newton.nu), len(start))
+        return reduced.assemble(passes.at(newton.nu), len(start))
 
     def is_met() -> bool:
         margins = design.aggregate(table())
-        return (
-            _largest_deviation(margins - z, used) <= goal
-            if is_enough is None
-            else is_enough(margins)
-        )
+        if is_enough is not None:
+            return is_enough(margins)
+        return _largest_deviation(margins - z, used) <= goal
 
+    within = goal
     if reduced.is_possible:
-        _meet(newton, goal, is_met)
+        # Newton's method sees only cells that no others imply. The errors of the others add up, so
+        # the goal is lowered until cells that were left out are met as well.
+        while newton.solve(0.0, within) and not is_met() and within > _RESOLUTION * goal:
+            within *= _TIGHTER
     y, nu = table(), reduced.multipliers(groups, start, newton.nu)
     certificate = certify_log_linear(design, z, used, y, start, nu, goal)
     status = Status.converged if certificate.holds else Status.stalled
@@ -215,19 +221,13 @@ def fit_stored(
     )
 
 
-def _meet(newton: DualNewton, goal: float, is_met: Callable[[], bool]) -> None:
-    """Newton steps to ever smaller deviations, until cells that others imply are met as well."""
-    within = goal
-    while newton.solve(0.0, within) and not is_met() and within > LOG_LINEAR.resolution * goal:
-        within *= LOG_LINEAR.tighter
-
-
 def _needed_cells(members: Incidence, z: Real, used: Mask, goal: float) -> Mask:
     """Published cells in use without those that others in use add up to."""
     needed = used.copy()
     for block in members.nested:
         lacking = np.bincount(block.coarse, weights=~used[block.fine], minlength=len(z))
         sums = np.bincount(block.coarse, weights=z[block.fine], minlength=len(z))
+        # Half the goal is left for the errors of the cells that imply this one.
         is_implied = (lacking == 0) & (np.abs(sums - z) <= goal / 2)
         needed[block.cells] &= ~is_implied[block.cells]
     return needed
@@ -235,7 +235,7 @@ def _needed_cells(members: Incidence, z: Real, used: Mask, goal: float) -> Mask:
 
 def _goal(options: LogLinear, z: Real) -> float:
     """The deviation to reach, which is never finer than double precision."""
-    return max(options.tolerance, LOG_LINEAR.resolution * float(z.max(initial=0.0)))
+    return max(options.tolerance, _RESOLUTION * float(z.max(initial=0.0)))
 
 
 def _largest_deviation(deviation: Real, used: Mask) -> float:
@@ -243,13 +243,7 @@ def _largest_deviation(deviation: Real, used: Mask) -> float:
 
 
 def certify_log_linear(
-    design: Design,
-    z: Real,
-    used: Mask,
-    y: Real,
-    start: Real,
-    multipliers: Real,
-    goal: float,
+    design: Design, z: Real, used: Mask, y: Real, start: Real, multipliers: Real, goal: float
 ) -> Certificate:
     r"""How far `y` is from the margins and from :math:`s\,e^{X\nu}`, with the design alone.
 
@@ -275,24 +269,26 @@ def fit_unstored(
     goal: float,
     max_steps: int,
 ) -> Fit:
-    """The log-linear fit by Newton's method; it is `stalled` where margins contradict each other.
+    r"""The log-linear fit in passes; it is `stalled` where margins contradict each other.
 
-    Args:
-      design: A complete design, or one whose structural zeros are masks.
-      passes: Passes over its table with link `"exponential"`.
-      z: Published values, not negative, some of them positive.
-      used: Which of them are used; others have no multiplier.
-      start: The starting table of the passes, if there is one.
-      goal: Largest deviation of a published cell.
-      max_steps: Conjugate gradient steps after which the fit gives up.
+    The margins of :math:`y = s\,e^{X\nu}` are the derivative of :math:`\sum_i y_i`, so that
+    :math:`\nu` minimises :math:`\sum_i y_i - z^\top\nu`, and one pass gives value and gradient.
+    Margins that some table has lie in the range of :math:`X^\top`, where the Hessian is positive:
+    conjugate gradients with the margins themselves as the diagonal need nothing else, on
+    hierarchies too.
+
+    The passes have the link `"exponential"` and the same starting table, and some published value
+    is positive. Published cells that are not used have no multiplier.
     """
     began = time.perf_counter()
     target, nothing = passes.to_device(z), passes.to_device(np.zeros_like(z))
     before = passes.to_host(passes.table(nothing).margins)
     first = passes.to_device(independence(design, z, before, used))
-    schedule = LOG_LINEAR.newton(max_steps)
+    most = min(MOST_GRADIENTS, max_steps)
     mask = None if used.all() else passes.to_device(used.astype(np.float64))
-    newton = DualNewton(passes, target, nothing, None, first, mask, schedule=schedule)
+    newton = DualNewton(
+        passes, target, nothing, None, first, mask, most_gradients=most, most_in_all=max_steps - 1
+    )
     newton.solve(0.0, goal)
     nu = passes.to_host(newton.nu)
     margins, certificate = certify_margins(passes, nu.copy(), z, used, goal)
@@ -329,25 +325,23 @@ def certify_margins(
 
 
 def independence(design: StructuredDesign, z: Real, before: Real, used: Mask) -> Real:
-    """The point that moves every variable on its own to its margin.
+    """The point that moves every variable on its own from the margins before to those of `z`.
 
     Published cells of value zero are closed. Those that are not used have no value here.
-
-    Args:
-      design: A complete design, or one whose structural zeros are masks.
-      z: Published values.
-      before: Margins of the starting table.
-      used: Which published values are used.
     """
     lift, full = design.crossing, design.crossing.design
     share = [used[design.slice_of(k)].mean() for k in range(len(design.blocks))]
-    whole = [k for k, block in enumerate(full.blocks) if all(map(_covers, block.levels))]
+    whole = [
+        k
+        for k, block in enumerate(full.blocks)
+        if all(level is None or level.covers_all for level in block.levels)
+    ]
     if not whole:
-        return np.where(used & (z == 0), LOG_LINEAR.closed, 0.0)
+        return np.where(used & (z == 0), _CLOSED, 0.0)
     nu = np.zeros(full.n_published)
     for values, sign in ((z, 1.0), (before, -1.0)):
         nu += sign * _logarithms(full, lift.widened(values), whole, share)
-    return np.where(used, np.where(z > 0, lift.taken(nu), LOG_LINEAR.closed), 0.0)
+    return np.where(used, np.where(z > 0, lift.taken(nu), _CLOSED), 0.0)
 
 
 def _logarithms(
@@ -355,6 +349,8 @@ def _logarithms(
 ) -> Real:
     """The logarithms of a total and of the shares of each variable's categories in it."""
     nu, n = np.zeros_like(z), len(design.axes)
+    # Every variable is read off the block that has most of its categories, and of these off the
+    # one with most cells in use: cells that are not used are zeros here.
     first = max(whole, key=lambda k: share[k])
     total = float(z[design.slice_of(first)].sum())
     nu[design.slice_of(first)] += np.log(total)
@@ -367,7 +363,3 @@ def _logarithms(
         logs = np.log(np.maximum(sums, np.finfo(float).tiny) / total)
         nu[place].reshape(shape)[...] += along(logs, a, n)
     return nu
-
-
-def _covers(level: Level | None) -> bool:
-    return level is None or level.covers_all

@@ -20,9 +20,9 @@ from discreet.solve.fit import Certificate, Fit, FitterBase, Prepared, Status
 from discreet.solve.inputs import (
     check_tolerance,
     check_whole,
+    checked_counts,
     checked_values,
     checked_weights,
-    non_negative,
 )
 from discreet.solve.likelihood.log_linear import (
     LogLinear,
@@ -30,7 +30,25 @@ from discreet.solve.likelihood.log_linear import (
     fit_complete,
     fit_stored,
 )
-from discreet.solve.likelihood.schedule import POISSON as SCHEDULE
+
+# Steps between bounds on the gap, each as dear as some steps.
+_CHECK_EVERY = 100
+# A loss below this share of the weighted data is measured against that share.
+_SMALL = 1e-4
+# Slopes within so many times the accuracy count as zero,
+_FACE = 20.0
+# for which slopes must be known to so many times the accuracy,
+_SURE = 5.0
+# unless the gap is below this share of the accuracy, which is proof enough without them.
+_NEGLIGIBLE = 1e-3
+# Factor of the accuracy when the log-linear table is not yet an optimum.
+_SHARPER = 0.1
+# Accuracy below which double precision has nothing left to give.
+_SHARPEST = 1e-12
+# Part of the accuracy by which the log-linear table may fall short of its margins.
+_SHARE = 0.01
+# Conjugate gradient steps of the log-linear fit at most.
+_GRADIENTS = 1_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +84,7 @@ class Poisson(FitterBase):
     See Csiszár & Tusnády (1984) on the loss; `PrimalDual` for the iteration.
     """
 
+    name = "poisson"
     tolerance: float = 1e-6
     max_steps: int = 100_000
     start: Sequence[float] | NDArray[np.floating] | None = None
@@ -73,11 +92,6 @@ class Poisson(FitterBase):
     def __post_init__(self) -> None:
         check_tolerance(self.tolerance)
         check_whole("max_steps", self.max_steps, 1)
-
-    @property
-    def name(self) -> str:
-        """The fitter's name in the registry."""
-        return "poisson"
 
     def prepare(self, design: Design) -> Prepared:
         """Index the inner cells once for many right-hand sides, when they are needed first."""
@@ -125,7 +139,7 @@ class PoissonLoss:
 
     def unit(self, loss: float) -> float:
         """What differences from a loss are relative to."""
-        return max(loss, SCHEDULE.small * dot(self.weights, self.z)) or 1.0
+        return max(loss, _SMALL * dot(self.weights, self.z)) or 1.0
 
     def gap(self, mu: Real, bound: float) -> float:
         """How far the loss of margins may lie above the least one, relative to its unit."""
@@ -144,9 +158,11 @@ class _PreparedPoisson(PreparedLikelihood):
         began, design, tolerance = time.perf_counter(), self.design, self.options.tolerance
         w = checked_weights(design, weights)
         target = checked_values(design, z, w > 0)
-        target = non_negative(design, target, tolerance, self.options.name)
-        if (table := self._that_adds_up(PoissonLoss(target, w))) is not None:
+        target = checked_counts(design, target, tolerance, self.options.name)
+        if (table := self._fit_consistent(PoissonLoss(target, w))) is not None:
             return replace(table, seconds=time.perf_counter() - began)
+        # Cells that no table can fill cost the same in every table: left in, they would make every
+        # loss infinite. The status tells of them.
         reachable = design.aggregate((self.start > 0).astype(np.int64)) > 0
         search = _PoissonSearch(self, PoissonLoss(target, np.where(reachable, w, 0.0)))
         table = search.run()
@@ -159,7 +175,7 @@ class _PreparedPoisson(PreparedLikelihood):
         steps, seconds = search.steps + table.iterations, time.perf_counter() - began
         return Fit(table.cells, table.z, status, certificate, steps, seconds, notes, design)
 
-    def _that_adds_up(self, loss: PoissonLoss) -> Fit | None:
+    def _fit_consistent(self, loss: PoissonLoss) -> Fit | None:
         """The log-linear fit of a large complete table whose margins some table has."""
         tolerance = self.options.tolerance
         likely = LogLinear(tolerance=tolerance, start=self.options.start)
@@ -191,9 +207,9 @@ class _PoissonSearch:
             reached = self._minimise(accuracy)
             table = self._log_linear(accuracy)
             is_optimal = self.loss.gap(table.z, self._bound) <= tolerance
-            if is_optimal or not reached or accuracy < SCHEDULE.sharpest:
+            if is_optimal or not reached or accuracy < _SHARPEST:
                 return table
-            accuracy *= SCHEDULE.sharper
+            accuracy *= _SHARPER
 
     def _minimise(self, accuracy: float) -> bool:
         """Iterate until gap and slopes are known to the accuracy, if steps suffice."""
@@ -202,31 +218,29 @@ class _PoissonSearch:
             if left <= 0:
                 self.status = Status.max_steps
                 return False
-            self.steps += self._state.iterate(min(SCHEDULE.check_every, left))
+            self.steps += self._state.iterate(min(_CHECK_EVERY, left))
             dual = self._state.feasible_dual(np.full(len(self.dual), np.inf))
             if (value := self.loss.bound(dual)) > self._bound:
                 self._bound, self.dual = value, dual
         return True
 
     def _distance(self) -> float:
-        """The larger of the relative gap and the uncertainty of the slopes.
-
-        At the optimum the dual vector equals the score of the margins wherever a published cell is
-        positive, so their difference tells how well both are known. Slopes for the choice of cells
-        that may be positive are the larger ones of the two.
-        """
+        """The larger of the relative gap and the uncertainty of the slopes."""
         state, loss, mu = self._state, self.loss, self._state.current_margins()
-        gap = 2 * loss.gap(mu, self._bound)
+        gap = 2 * loss.gap(mu, self._bound)  # half of the tolerance is left for the last table
         done = math.log(min(max(gap, 1e-300), 1.0)) / math.log(self._given.options.tolerance)
         report("Poisson fit", done)
         if not math.isfinite(gap):
             return math.inf
+        # At the optimum the dual vector equals the score of margins wherever a published cell is
+        # positive, so their difference tells how well both are known. For the choice of cells that
+        # may be positive the larger slope of the two counts.
         score = loss.score(mu)
         doubt = state.members.adjoint(np.where(loss.z > 0, state.u[:-1] - score, 0.0))
         slopes = state.members.adjoint(score)
         self._slopes = slopes + np.maximum(doubt, 0.0)
         worst = max(float(np.abs(doubt).max(initial=0.0)), float(slopes.max(initial=0.0)))
-        return max(gap, min(worst / loss.top / SCHEDULE.sure, gap / SCHEDULE.negligible))
+        return max(gap, min(worst / loss.top / _SURE, gap / _NEGLIGIBLE))
 
     def _log_linear(self, accuracy: float) -> Fit:
         """The log-linear table with the optimal margins on the cells that need not be zero.
@@ -235,17 +249,17 @@ class _PoissonSearch:
         in empty ones.
         """
         design, members, loss = self._given.design, self._given.members, self.loss
-        face = self._slopes >= -SCHEDULE.face * accuracy * loss.top
+        face = self._slopes >= -_FACE * accuracy * loss.top
         mass, start = np.zeros(design.n_inner), np.zeros(design.n_inner)
         mass[self._cells] = np.where(face, self._state.y, 0.0)
         start[self._cells] = np.where(face, self._given.start[self._cells], 0.0)
         fixed = loss.counts | (design.aggregate((start > 0).astype(np.int64)) == 0)
         margins = design.aggregate(mass)
         least = loss(margins)
-        limit = least + SCHEDULE.share * accuracy * loss.unit(least)
+        limit = least + _SHARE * accuracy * loss.unit(least)
         tolerance = accuracy * float(loss.z.max(initial=0.0)) or 1.0
         return fit_stored(
-            LogLinear(tolerance=tolerance, max_steps=SCHEDULE.gradients),
+            LogLinear(tolerance=tolerance, max_steps=_GRADIENTS),
             design,
             members,
             start,

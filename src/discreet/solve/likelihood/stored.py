@@ -1,14 +1,15 @@
-r"""Passes over the open inner cells of a stored table, with the published cells of each listed.
+r"""Log-linear tables whose cells are stored: passes, cells that margins settle, and refutations.
 
-They do what `FusedPass` does for complete tables: margins of :math:`y = s\,e^{X\nu}`, and of its
-change along a direction.
+`StoredPass` does what `FusedPass` does for complete tables: margins of :math:`y = s\,e^{X\nu}`, and
+of its change along a direction. `reduce_table` takes out the cells that margins settle by
+themselves before an iteration begins. `find_refutation` proves that no table has given margins.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numba import njit
@@ -20,17 +21,26 @@ from discreet.design.fused.passes import Sums
 from discreet.design.incidence import Incidence
 from discreet.solve.dual_newton import DualNewton
 from discreet.solve.least_squares.least_squares import LeastSquares
-from discreet.solve.likelihood.schedule import LOG_LINEAR
 from discreet.solve.non_negative.non_negative import NonNegative
+
+# Conjugate gradient steps of one Newton step.
+MOST_GRADIENTS = 500
+# Factor by which conjugate gradients reduce the residual in a Newton step on stored tables. A
+# tighter one overshoots where a rough fit will do, as within `Poisson`.
+_FORCING = 0.3
+# Exponent that stands for a settled zero: exp(-100) is 4e-44.
+_FLOOR = -100.0
+# A remainder this small against the published value is rounding error.
+_REMAINDER = 1e-11
+# Sweeps of proportional fitting after which its drift may refute the margins.
+_SWEEPS = 10
+# Accuracy and steps of the least squares fits whose residuals may refute the margins.
+_PROOF = 1e-9
+_PROOF_STEPS = 10_000
 
 
 class StoredPass:
-    """Margins of a table that is kept, one compiled pass each.
-
-    Args:
-      members: Published cells of the open inner cells, in groups.
-      start: Starting table, positive.
-    """
+    """Margins of a table that is stored, one compiled pass each; the starting table is positive."""
 
     link = EXPONENTIAL
 
@@ -41,8 +51,8 @@ class StoredPass:
     def newton(self, z: Real, max_steps: int) -> DualNewton:
         """Newton's method towards margins, from where one sweep leads."""
         start, nothing = sweep(self._members, z, np.exp(self._log_start)), np.zeros_like(z)
-        schedule = replace(LOG_LINEAR.newton(max_steps), forcing=LOG_LINEAR.forcing)
-        return DualNewton(self, z, nothing, None, start, schedule=schedule)
+        most = {"most_gradients": min(MOST_GRADIENTS, max_steps), "most_in_all": max_steps - 1}
+        return DualNewton(self, z, nothing, None, start, forcing=_FORCING, **most)
 
     def at(self, nu: Real) -> Real:
         """The table at a point."""
@@ -146,7 +156,7 @@ class Reduction:
     stages: list[SettledCells]
     is_possible: bool
 
-    def assembled(self, y: Real, n_inner: int) -> Real:
+    def assemble(self, y: Real, n_inner: int) -> Real:
         """Open and settled cells together."""
         table = np.zeros(n_inner)
         table[self.left] = y
@@ -157,12 +167,12 @@ class Reduction:
     def multipliers(self, members: Incidence, start: Real, held: Real) -> Real:
         r"""Multipliers under which :math:`s\,e^{X\nu}` takes the settled values too.
 
-        Cells are taken last found first: the published cell that settled a cell holds, besides it,
-        only cells that were settled before, whose turn comes later. Zeros are met up to
-        :math:`e^{-100}`.
+        Zeros are met up to :math:`e^{-100}`.
         """
         nu = np.zeros(members.n_published + 1)
         nu[:-1][self.held] = held
+        # Last found first: the published cell that settled a cell holds, besides it, only cells
+        # that were settled before, whose turn comes later.
         for stage in reversed(self.stages):
             reached = np.log(start[stage.inner])
             for row in members.index:
@@ -172,25 +182,26 @@ class Reduction:
             else:
                 highest = np.full(len(nu), -np.inf)
                 np.maximum.at(highest, stage.by, reached)
-                nu -= np.maximum(highest - LOG_LINEAR.floor, 0.0)
+                nu -= np.maximum(highest - _FLOOR, 0.0)
         return nu[:-1]
 
 
 def reduce_table(members: Incidence, z: Real, open_cells: Whole, slack: float) -> Reduction:
-    """Settle what zeros and lone cells settle.
+    """Remove cells fixed by zero margins and cells that are alone in a margin.
 
-    Args:
-      members: Published cells of the inner cells, those in use only.
-      z: Published values.
-      open_cells: Inner cells that may be positive.
-      slack: Deviation that is not yet a contradiction.
+    Under a published zero every inner cell is zero. An inner cell that is the only one left in a
+    published cell has that cell's value; it is subtracted everywhere and taken out. Each step may
+    settle further cells.
+
+    `members` lists published cells in use only; a deviation within `slack` is no contradiction.
     """
     rest, left, stages = np.append(z, 0.0), open_cells, []
     current = members.restricted(left)
     used = np.zeros(len(z), dtype=bool)
     used[members.ordered] = True
     while len(left):
-        zero = used & (rest[:-1] <= LOG_LINEAR.remainder * np.abs(z))
+        zero = used & (rest[:-1] <= _REMAINDER * np.abs(z))
+        # Zeros first: they settle many cells at once and leave others alone in their margins.
         stage = _settle(current, left, zero, np.zeros_like(z))
         if stage is None:
             stage = _settle(current, left, used & (current.sizes() == 1), rest)
@@ -229,13 +240,8 @@ def find_refutation(
     :math:`z^\top u - g\|u\|_1 \le y^\top Xu \le \max(Xu)_+ \sum_k (z_k + g)` for every `u`. One
     that breaks this is lowered until :math:`Xu \le 0`; under published zeros that costs nothing.
 
-    Args:
-      design: The design.
-      members: Its published cells.
-      z: Published values, zero for cells that are not in use.
-      used: Which published cells are in use.
-      possible: Inner cells that may be positive.
-      goal: Deviation that is not yet a contradiction.
+    Published values are zero for cells that are not used; `possible` inner cells may be
+    positive, and a deviation within `goal` is no contradiction.
     """
     zero = (used & (z == 0)).astype(np.float64)
     closed = possible & (design.adjoint(zero) > 0)
@@ -258,10 +264,10 @@ def _candidates(
     squares :math:`Xu \le 0 < z^\top u`.
     """
     yield _drift(members.using(used, np.zeros(len(members.nested), dtype=bool)), z, open_cells)
-    accuracy, steps, weights = LOG_LINEAR.proof, LOG_LINEAR.proof_steps, used.astype(np.float64)
+    weights, variance = used.astype(np.float64), open_cells.astype(np.float64)
     for nearest in (
-        LeastSquares(tolerance=accuracy, max_steps=steps),
-        NonNegative(tolerance=accuracy, max_steps=steps, variance=open_cells.astype(np.float64)),
+        LeastSquares(tolerance=_PROOF, max_steps=_PROOF_STEPS),
+        NonNegative(tolerance=_PROOF, max_steps=_PROOF_STEPS, variance=variance),
     ):
         yield np.where(used, z - nearest(design, z, weights=weights).z, 0.0)
 
@@ -277,6 +283,6 @@ def _drift(groups: Incidence, z: Real, open_cells: Mask) -> Real:
     if (empty & (z > 0)).any():
         return (empty & (z > 0)).astype(np.float64)
     y, drift = np.ones(members.n_inner), np.zeros_like(z)
-    for _ in range(LOG_LINEAR.sweeps):
+    for _ in range(_SWEEPS):
         drift = sweep(members, z, y)
     return drift

@@ -25,17 +25,30 @@ from discreet.arrays import Real
 from discreet.design.incidence import Incidence, Sums, hand_down, sum_up
 from discreet.progress import report
 from discreet.solve.non_negative.held import HeldMargins
-from discreet.solve.non_negative.schedule import BOUNDED as SCHEDULE
+
+# A run of steps may leave this part of the largest gradient; the next run gathers its cells anew.
+_SHARE = 0.1
+# Steps of one run at most; then cells that became zero are left out.
+_STEPS = 1000
+# The method ends at this part of what the certificate allows, which computes everything anew.
+_SAFELY = 0.8
+# A deviation of which this part is left after a shift did not answer to it;
+_UNANSWERED = 0.8
+# such shifts are doubled, up to this multiple of the deviation.
+_MOST_TIMES = 64.0
+# Held margins weigh so much more after a run that was cheap,
+_HEAVIER = 2.0
+# up to this multiple of the weight of others, beyond which steps become many.
+_HEAVIEST = 20.0
+# Runs without a gain before the method gives up, and the factor that counts as a gain.
+_PATIENCE = 40
+_GAIN = 0.9
+# Sums of compiled loops may be reordered, which lets processors add several terms at a time.
+_REORDER = {"reassoc", "contract", "nsz"}
 
 
 class BoundedFit:
-    """The state of the method.
-
-    Args:
-      held: The problem, and the margins that it holds.
-      y: Where to start; changed in place.
-      ridge: A ridge that is part of the objective, or zero.
-    """
+    """The state of the method: it starts at `y`, which it changes in place."""
 
     def __init__(self, held: HeldMargins, y: Real, ridge: float) -> None:
         self.held, self.y, self.ridge, self.steps = held, y, ridge, 0
@@ -48,23 +61,26 @@ class BoundedFit:
     def run(self, max_steps: int) -> None:
         """Go on until the certificate would hold, or in vain."""
         best, in_vain = np.inf, 0
-        while self.steps < max_steps and in_vain < SCHEDULE.patience:
+        while self.steps < max_steps and in_vain < _PATIENCE:
             gradient = self._gradient()
             violation, off = self._violation(gradient), self.held.deviation(self.fitted)
-            worst = max(violation, off) / SCHEDULE.safely
+            worst = max(violation, off) / _SAFELY
             if worst <= 1.0:
                 return
             in_vain += 1
-            if worst < SCHEDULE.gain * best:
+            if worst < _GAIN * best:
                 best, in_vain = worst, 0
-            if self.held and violation <= max(SCHEDULE.safely, off):
+            # No fit need be more accurate than its targets: they are shifted as soon as gradients
+            # are as small as the deviations of held margins.
+            if self.held and violation <= max(_SAFELY, off):
+                # Heavier margins need fewer shifts but more steps: it pays where steps are cheap.
                 if self._is_cheap:
-                    self.held.weigh_more(SCHEDULE.raised, SCHEDULE.heaviest, self.fitted)
+                    self.held.weigh_more(_HEAVIER, _HEAVIEST, self.fitted)
                 self._shift()
                 gradient = self._gradient()
                 violation = self._violation(gradient)
             allowed = min(violation, off) if off > 1.0 else violation
-            self._improve(gradient, max(SCHEDULE.share * allowed, SCHEDULE.safely / 2))
+            self._improve(gradient, max(_SHARE * allowed, _SAFELY / 2))
             report("fit", 1.0 / (1.0 + np.log10(max(worst, 1.0))))
 
     @property
@@ -84,25 +100,24 @@ class BoundedFit:
 
     def _violation(self, gradient: Real) -> float:
         """The largest gradient that would still move a cell, in units of its limit."""
-        goal = self.held.problem.goal
-        moving = np.minimum(gradient, goal.curvature * self.y)
-        return float((np.abs(moving) / goal.gradient).max(initial=0.0))
+        limits = self.held.problem.limits
+        moving = np.minimum(gradient, limits.curvature * self.y)
+        return float((np.abs(moving) / limits.gradient).max(initial=0.0))
 
     def _shift(self) -> None:
-        """Shift the targets of held margins, by more where the last shift had no answer.
-
-        Cells at zero answer to a multiplier only when it exceeds what keeps them there.
-        """
+        """Shift the targets of held margins, by more where the last shift had no answer."""
         missing = self.held.missing_in(self.fitted)
-        same = missing * self._missing > SCHEDULE.same * self._missing**2
-        self._times = np.where(same, np.minimum(2 * self._times, SCHEDULE.most_times), 1.0)
+        # Cells at zero answer to a multiplier only when it exceeds what keeps them there; shifts of
+        # one deviation each would take very many to get there.
+        same = missing * self._missing > _UNANSWERED * self._missing**2
+        self._times = np.where(same, np.minimum(2 * self._times, _MOST_TIMES), 1.0)
         self._missing = missing
         self.held.shift(self._times * missing)
 
     def _improve(self, gradient: Real, share: float) -> None:
         """A run of steps on cells that are positive or have a gradient below what it may leave."""
         problem = self.held.problem
-        cells = np.flatnonzero((self.y > 0) | (-gradient > share * problem.goal.gradient))
+        cells = np.flatnonzero((self.y > 0) | (-gradient > share * problem.limits.gradient))
         incidence = Incidence.of(problem.design, cells)
         at, x = incidence.position, self.y[cells]
         taken = bounded_steps(
@@ -111,18 +126,16 @@ class BoundedFit:
             problem.z[at],
             self.ridge,
             x,
-            problem.goal.curvature[cells],
-            share * problem.goal.gradient[cells],
-            SCHEDULE.steps,
+            problem.limits.curvature[cells],
+            share * problem.limits.gradient[cells],
+            _STEPS,
         )
         self.steps += taken
+        # Cheaper than to look at all cells once, as the next round of this loop will.
         self._is_cheap = taken * len(cells) < len(self.y)
         self.y[:] = 0.0
         self.y[cells] = x
         self.fitted = problem.design.aggregate(self.y)
-
-
-_REORDER = {"reassoc", "contract", "nsz"}
 
 
 @njit(cache=True)
@@ -216,6 +229,8 @@ def bounded_steps(
         free, bound, moved = _projected_gradient(x, g, curvature, limits)
         if moved == 0:
             break
+        # Cells at zero are freed only when they pull harder than positive cells (Dostál's
+        # proportioning): freed early they would be cut off again, and each cut ends a run.
         is_release = bound > free
         if is_release or is_fresh:
             for i in range(len(x)):
@@ -231,6 +246,8 @@ def bounded_steps(
         if _leaves_bounds(x, p, size):
             for i in range(len(x)):
                 x[i] = max(x[i] - size * p[i], 0.0)
+            # The cut step leaves the line, so the gradient cannot be updated along it, and old
+            # directions are no longer conjugate to what is left.
             _write_gradient(sums, weights, targets, ridge, x, g)
             is_fresh, taken = True, taken + 1
         else:

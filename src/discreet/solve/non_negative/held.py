@@ -8,6 +8,8 @@ shifted to :math:`z + e` until its multiplier, :math:`\mu = \kappa(z + e - x^\to
 
 with :math:`\mu / w = 0` for an exact margin. This is the method of multipliers; see Bertsekas
 (1982).
+
+A proof that exact margins cannot be met at all closes the file.
 """
 
 from __future__ import annotations
@@ -18,17 +20,26 @@ from functools import cached_property
 
 import numpy as np
 
-from discreet.arrays import Mask, Real
+from discreet.arrays import Mask, Real, Whole
 from discreet.solve.least_squares.problem import LeastSquaresProblem
-from discreet.solve.non_negative.schedule import HELD as SCHEDULE
+from discreet.solve.non_negative.ridge_path import DENSE, DIRECT, LIGHT, RidgePath
+
+# Tolerance of the projection that takes contradictions out of heavy margins. It is repeated on what
+# is left, so it need not be tight.
+_PROJECTION = 1e-6
+
+# Accuracy of the fit of exact margins alone, of which the residuals are to be a proof,
+_PROOF_ACCURACY = 1e-5
+# stages of its ridge path after which no proof is expected any more,
+_PROOF_STAGES = 20
+# and the share of the terms of a sum that may be a rounding error.
+_PROOF_ROUNDING = 1e-12
 
 
 class HeldMargins:
-    """The margins that a problem holds, met by shifting.
+    """The margins that a problem holds, met by shifting their targets.
 
-    Args:
-      problem: Targets and weights.
-      project: The published cells of the least squares fit of a problem, without bounds.
+    `project` gives the published cells of a problem's least squares fit without bounds.
 
     Attributes:
       given: The problem as it was given.
@@ -46,23 +57,22 @@ class HeldMargins:
 
     @cached_property
     def _contradiction(self) -> Real:
-        """By how much heavy targets differ from those of some table, which costs any fit the same.
-
-        Projected twice, so that its multipliers are rounded as it is, not as the targets are.
-        """
+        """By how much heavy targets differ from those of some table; it costs any fit the same."""
         problem = self.given
         heavy, apart = self.at[problem.slack > 0], np.zeros_like(problem.z)
         if len(heavy):
-            weights, accuracy = problem.weights[heavy], SCHEDULE.projection
+            weights = problem.weights[heavy]
+            # Multipliers are heavy weights times the contradiction, rounding errors included.
+            # The second projection leaves errors of its own size instead of the targets'.
             for left in (problem.z.copy(), apart):
-                alone = problem.aiming(left).among(heavy, weights, accuracy)
+                alone = problem.with_targets(left).among(heavy, weights, _PROJECTION)
                 apart[heavy] = (left - self._project(alone))[heavy]
         return apart
 
     @property
     def consistent(self) -> LeastSquaresProblem:
         """The problem with heavy targets as some table has them."""
-        return self.given.aiming(self.given.z - self._contradiction)
+        return self.given.with_targets(self.given.z - self._contradiction)
 
     @property
     def constant(self) -> Real:
@@ -74,6 +84,7 @@ class HeldMargins:
         weights = self.given.weights.copy()
         soft = np.delete(weights, self.at)
         soft = soft[soft > 0]
+        # With a typical weight these margins make the equations no stiffer than others do.
         self._factor = factor
         self._weight = factor * float(np.median(soft)) if len(soft) else factor
         weights[self.at] = self._weight
@@ -102,14 +113,14 @@ class HeldMargins:
 
     def deviation(self, fitted: Real) -> float:
         """How far a fit to the shifted targets is from what was asked, in units of what may be."""
-        limits = self.given.goal.margin[self.at]
+        limits = self.given.limits.margin[self.at]
         return float((np.abs(self.missing_in(fitted)) / limits).max(initial=0.0))
 
     def shift(self, by: Real) -> None:
         """Shift the targets further."""
         z = self.problem.z.copy()
         z[self.at] += by
-        self.problem = self.problem.aiming(z)
+        self.problem = self.problem.with_targets(z)
 
     def impose(self, multipliers: Real, fitted: Real) -> None:
         """Shift the targets so that a fit has these multipliers."""
@@ -121,3 +132,29 @@ class HeldMargins:
         marks = np.zeros(len(self.given.z))
         marks[self.at[is_zero]] = 1.0
         return is_zero, np.asarray(self.given.design.adjoint(marks) > 0)
+
+
+def is_infeasible(problem: LeastSquaresProblem, exact: Whole, max_steps: int) -> bool:
+    """Whether exact margins provably have no table; `False` may also mean that it is unknown."""
+    alone = problem.among(exact, 1.0, _PROOF_ACCURACY)
+    entries = problem.design.n_inner * problem.design.n_published
+    path = RidgePath(alone, DIRECT if entries <= DENSE else LIGHT, max_steps)
+    for _ in range(_PROOF_STAGES):
+        if proves_infeasible(problem, alone.misfit(path.fitted)):
+            return True
+        path.stage()
+    return False
+
+
+def proves_infeasible(problem: LeastSquaresProblem, f: Real) -> bool:
+    r"""Whether `f` shows that no table without negative cells has the margins it is not zero on.
+
+    One that has them would have :math:`f^\top z = (Xf)^\top y \le \max(Xf)_+ \sum_i y_i`, and the
+    cells they count sum to no more than they do. What a fit of the margins leaves over is such a
+    vector (the lemma of Farkas 1902).
+    """
+    movable = problem.prior.movable(problem.design.n_inner)
+    steepest = float(problem.design.adjoint(f)[movable].max(initial=0.0))
+    most = float(np.maximum(problem.z[f != 0], 0.0).sum())
+    slack = float(f @ problem.z) - steepest * most
+    return slack > _PROOF_ROUNDING * float(np.abs(f * problem.z).sum())

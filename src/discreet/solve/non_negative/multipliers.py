@@ -29,7 +29,24 @@ from discreet.design.product import ProductDesign
 from discreet.progress import report
 from discreet.solve.least_squares.conjugate import Operator
 from discreet.solve.least_squares.problem import LeastSquaresProblem, block_means
-from discreet.solve.non_negative.schedule import MULTIPLIERS as SCHEDULE
+
+# A system may be left with this part of its residual; the next guess goes on from there.
+_GAIN = 0.05
+# Guesses of the cells at zero after which the method gives up; fifteen are usual.
+_ROUNDS = 50
+# Steps of conjugate gradients for one guess; some twenty are usual.
+_STEPS = 200
+# Curvature of a direction below which single precision cannot tell it from none.
+_FLAT = 1e-8
+# Share of cells that change below which the fit is judged, which costs two sums over the table.
+_FEW = 1e-3
+# Part of what a certificate allows at which the method ends; the last guesses gain more than a
+# digit each, so little is spent on it.
+_SAFELY = 0.2
+# Entries that are worked on together: short fibres alone would leave processors idle.
+_PANEL = 256
+# In place of zero in denominators of groups without a cell at zero.
+_TINY = 1e-300
 
 
 class MultiplierFit:
@@ -42,10 +59,6 @@ class MultiplierFit:
       outside: Cells that are zero in any case.
       held: Published positions of held margins.
       slack: The numbers sigma.
-
-    Attributes:
-      y: The fit, with what is left of the cells at zero.
-      steps: Conjugate gradient steps taken.
     """
 
     def __init__(
@@ -63,7 +76,10 @@ class MultiplierFit:
         self._targets = problem.z[held]
         self._fibres = Fibres(design, problem.weights)
         self._scale = self._held.responses(inverse)
-        self._free_fit = self._unbounded()
+        # The fit without bounds or held margins; what rounding left of it is fitted again.
+        y = inverse(problem.right_hand_side)
+        y += inverse(problem.design.adjoint(problem.misfit(problem.design.aggregate(y))))
+        self._free_fit = y
         self.bounds, self.multipliers = np.zeros(design.n_inner), np.zeros(len(held))
         self.y = self._free_fit
         self._zero = outside | (self.y < 0)
@@ -75,11 +91,11 @@ class MultiplierFit:
 
     def run(self, max_steps: int) -> bool:
         """Guess the cells at zero until the certificate would hold; whether it would."""
-        for _ in range(SCHEDULE.rounds):
+        for _ in range(_ROUNDS):
             self._solve()
             zero = self._outside | np.where(self._zero, self.bounds > 0, self.y < 0)
             changed = int((zero != self._zero).sum())
-            if changed <= SCHEDULE.few * len(zero) and self._is_reached():
+            if changed <= _FEW * len(zero) and self._is_reached():
                 return True
             if self.steps >= max_steps:
                 return False
@@ -87,23 +103,16 @@ class MultiplierFit:
             self._zero = zero
         return False
 
-    def _unbounded(self) -> Real:
-        """The fit without bounds or held margins; what rounding left of it is fitted again."""
-        problem = self._problem
-        y = self._inverse(problem.right_hand_side)
-        y += self._inverse(problem.design.adjoint(problem.misfit(problem.design.aggregate(y))))
-        return y
-
     def _solve(self) -> None:
-        """Conjugate gradients for the change of the multipliers, given the cells at zero.
-
-        The steps are taken in single precision; every guess goes on from what is truly left.
-        """
+        """Conjugate gradients for the change of the multipliers, given the cells at zero."""
         self.bounds[~self._zero] = 0.0
         self._update()
-        left, missed = np.where(self._zero, -self.y, 0.0), self._missed(self._held.up(self.y))
+        left = np.where(self._zero, -self.y, 0.0)
+        missed = self._margin_deviations(self._held.up(self.y))
         unit = float(np.sqrt(dot(left, left) + dot(missed / self._scale, missed)))
         if unit > 0:
+            # Single precision halves the memory that steps wait for. Its errors do no harm, because
+            # every guess starts from what is truly left, in double precision.
             bounds, held = self._change((left / unit).astype(np.float32), missed / unit)
             self.bounds += unit * bounds.astype(np.float64)
             self.multipliers = self.multipliers + unit * held
@@ -114,8 +123,8 @@ class MultiplierFit:
         precondition = self._fibres.on(self._zero)
         bounds, p, held, f = (np.zeros_like(values) for values in (r, r, e, e))
         product = 1.0
-        for step in range(SCHEDULE.steps):
-            if dot(r, r) + dot(e / self._scale, e) <= SCHEDULE.gain**2:
+        for step in range(_STEPS):
+            if dot(r, r) + dot(e / self._scale, e) <= _GAIN**2:
                 break
             s, t = precondition(r), e / self._scale
             before, product = product, dot(r, s) + dot(e, t)
@@ -124,7 +133,7 @@ class MultiplierFit:
             q = self._inverse(self._with(p, f))
             turned = self._held.up(q) + self._slack * f
             curvature = dot(p, q) + dot(f, turned)
-            if not curvature > SCHEDULE.flat * (dot(p, p) + dot(f, self._scale * f)):
+            if not curvature > _FLAT * (dot(p, p) + dot(f, self._scale * f)):
                 break
             size = product / curvature
             bounds += np.float32(size) * p
@@ -143,29 +152,23 @@ class MultiplierFit:
     def _update(self) -> None:
         self.y = self._free_fit + self._inverse(self._with(self.bounds, self.multipliers))
 
-    def _missed(self, fitted: Real) -> Real:
-        """By how much held margins are missed."""
+    def _margin_deviations(self, fitted: Real) -> Real:
+        """By how much held margins are off, given what their multipliers allow."""
         return self._targets - fitted - self._slack * self.multipliers
 
     def _is_reached(self) -> bool:
         """Whether gradients and held margins are within their limits."""
         problem, x = self._problem, self.x
-        goal, fitted = problem.goal, problem.design.aggregate(x)
+        limits, fitted = problem.limits, problem.design.aggregate(x)
         gradient = -self._with(problem.design.adjoint(problem.misfit(fitted)), self.multipliers)
-        moving = np.where(self._outside, 0.0, np.minimum(gradient, goal.curvature * x))
-        missed = self._missed(fitted[self._held.at]) / goal.margin[self._held.at]
-        worst = (np.abs(moving) / goal.gradient).max(initial=0.0)
-        off = np.abs(missed).max(initial=0.0)
-        return bool(max(worst, off) <= SCHEDULE.safely)
+        moving = np.where(self._outside, 0.0, np.minimum(gradient, limits.curvature * x))
+        off = self._margin_deviations(fitted[self._held.at]) / limits.margin[self._held.at]
+        worst = (np.abs(moving) / limits.gradient).max(initial=0.0)
+        return bool(max(worst, np.abs(off).max(initial=0.0)) <= _SAFELY)
 
 
 class MarginSums:
-    """Sums of the margins that are held, without those of all others.
-
-    Args:
-      design: A complete design.
-      at: Published positions of the margins.
-    """
+    """Sums of the margins at some published positions, without those of all others."""
 
     def __init__(self, design: ProductDesign, at: Whole) -> None:
         self.at, n = at, design.n_inner
@@ -202,8 +205,6 @@ class MarginSums:
 
 
 WeightedLevels = list[tuple[Level | None, float]]
-_PANEL = 256  # entries that are worked on together: short fibres alone would leave loops empty
-_TINY = 1e-300
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,18 +225,29 @@ class _Variable:
 
 
 class Fibres:
-    """The preconditioner of a design that publishes its inner cells, for changing cells at zero.
+    r"""The preconditioner of a design that publishes its inner cells, for changing cells at zero.
 
-    Loops are long when a variable comes first, so the longest variable is dealt with in tables
-    where it is the first, the others where it is the last.
+    Let :math:`H = \bigotimes_a K_a`, where :math:`K_a = I + \sum_g w_g 1_g 1_g^\top` sums over
+    nested groups of one variable, and let `N` be the cells at zero. The inverse of
+    :math:`(H^{-1})_{NN}` is the Schur complement of `H`. Along one fibre, the cells that differ in
+    one variable alone, it is nearly :math:`I + \sum_g v_g 1_g 1_g^\top` on `N`, with
+    :math:`v_g = w_g` where a group has no other cell, and less where it has. A rank-one term has a
+    square root of the same form,
 
-    Args:
-      design: The design.
-      weights: Weights of its published cells; their means over blocks are used.
+    .. math:: I + v u u^\top = (I + \sigma u u^\top)^2, \qquad
+              \sigma = \frac{(1 + v u^\top u)^{1/2} - 1}{u^\top u},
+
+    so the sum over nested groups is :math:`BB^\top`, and the symmetric product of all variables,
+    :math:`B_1 B_2 \cdots B_2^\top B_1^\top`, is the preconditioner. It is exact if all cells are
+    zero.
+
+    Weights of published cells enter by their means over blocks.
     """
 
     def __init__(self, design: ProductDesign, weights: Real) -> None:
         chains, shape = _weighted_levels(design, block_means(design, weights)), design.shape
+        # Loops are long when a variable comes first, so the longest variable is dealt with in
+        # tables where it is the first, the others where it is the last.
         *others, longest = sorted(range(len(shape)), key=lambda a: shape[a])
         self._shape, self._order = shape, [longest, *others]
         self._longest = _variable(shape[longest], 1, design.n_inner, chains[longest])
@@ -249,12 +261,12 @@ class Fibres:
 
         Cost: a few operations for each cell and variable, now and in each use.
         """
-        held = self._turned(zero)
+        held = self._as_matrix(zero)
         first = _VariableRoots.of(self._longest, held)
         rest = [_VariableRoots.of(v, held.T.copy()) for v in self._others]
 
         def multiply(r: Real) -> Real:
-            image = self._turned(r)
+            image = self._as_matrix(r)
             first.multiply(image, transposed=True)
             image = image.T.copy()
             for root in reversed(rest):
@@ -269,7 +281,7 @@ class Fibres:
 
         return multiply
 
-    def _turned(self, table: Any) -> Any:
+    def _as_matrix(self, table: Any) -> Any:
         """A copy as a matrix, a row for each category of the longest variable."""
         turned = table.reshape(self._shape).transpose(self._order)
         return turned.reshape(len(turned), -1).copy()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,8 +17,13 @@ from discreet.errors import ParameterError
 from discreet.solve.fit import Certificate, Fit, FitterBase, Prepared, Status
 from discreet.solve.inputs import check_options
 from discreet.solve.least_squares.basis import pseudo_inverse
-from discreet.solve.least_squares.dual_fit import UnstoredFit, suits_dual_fit
-from discreet.solve.least_squares.least_squares import Structure, analyse, nearest_solution
+from discreet.solve.least_squares.dual_fit import NEVER_STORED, UnstoredFit, suits_dual_fit
+from discreet.solve.least_squares.least_squares import (
+    Structure,
+    analyse,
+    nearest_solution,
+    publishes_every_cell,
+)
 from discreet.solve.least_squares.problem import (
     Accuracy,
     Exact,
@@ -29,19 +34,43 @@ from discreet.solve.least_squares.problem import (
     frozen_margins,
     positions_of,
 )
-from discreet.solve.least_squares.schedule import DUAL
 from discreet.solve.non_negative.bounded import BoundedFit
-from discreet.solve.non_negative.held import HeldMargins
-from discreet.solve.non_negative.infeasibility import is_infeasible
+from discreet.solve.non_negative.held import HeldMargins, is_infeasible
 from discreet.solve.non_negative.multipliers import MultiplierFit
-from discreet.solve.non_negative.ridge_path import RidgePath
-from discreet.solve.non_negative.schedule import (
+from discreet.solve.non_negative.ridge_path import (
     DEFLATED,
+    DENSE,
     DIRECT,
     LIGHT,
-    SCHEDULE,
+    SMALL,
+    RidgePath,
     SystemSchedule,
 )
+
+# Inner cells from which other methods beat active sets.
+LARGE = 20_000
+# Weight of a held margin, times that of others, in steps within bounds: a light one keeps the
+# equations easy, and shifts of its target do the rest.
+_LIGHT_WEIGHT = 0.2
+# The same for multipliers of bounds, whose closed form needs equal weights in full crossings.
+_EQUAL_WEIGHT = 1.0
+# Steps within bounds start from the fit for these shares of the first ridge: from the next one
+# where the norm of what they led to is not proven to be small enough. Lower ridges cost more.
+_STARTS = (0.01, 0.001, 0.0001)
+# Share of the first ridge at which the table of smallest norm with the same published cells is
+# found, where the start does not prove it.
+_PROOF = 0.01
+# Share of the largest cell below which a negative one is a rounding error.
+_ROUNDING = 1e-12
+# Held margins that are taken out of the equations at most: the dense factor of more would be too
+# large.
+_MOST_DEFLATED = 5_000
+# A stage that reached this share of the last one shows that its ridge is low enough: lower ones
+# would make the point larger, and rounding errors with it.
+_FAST = 0.01
+# Stages of a ridge path without a gain before it gives up, and the factor that counts as a gain.
+_MOST_IN_VAIN = 20
+_GAIN = 0.9
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +84,7 @@ class NonNegative(FitterBase):
     By default :math:`\lambda \to 0`: the ridge only chooses among tables that fit equally well.
 
     Promise: no published cell deviates from what the optimum demands by more than `tolerance`
-    counts, or more where it is noisier than those beside it (`Goal` has the formula). Exact margins
+    counts, or more where it is noisier than those beside it (`CertificateLimits`). Exact margins
     are met to `tolerance` counts, or 1e-12 of their size. How large other cells or weights are does
     not matter. The choice of smallest norm is proven to a hundred times that by a vector
     :math:`\nu` in the notes with :math:`y = \max(0, s + qX\nu)`; from 20,000 inner cells on another
@@ -89,6 +118,7 @@ class NonNegative(FitterBase):
     See Langsrud (2019b); Hintermüller, Ito & Kunisch (2003); Dostál (2009).
     """
 
+    name = "non-negative"
     ridge: float | None = None
     exact: Exact = field(default=())
     tolerance: float = 1e-3
@@ -106,11 +136,6 @@ class NonNegative(FitterBase):
                 f"ridge must be positive, or None for its limit, got {self.ridge}."
             )
         object.__setattr__(self, "exact", frozen_margins(self.exact))
-
-    @property
-    def name(self) -> str:
-        """The fitter's name in the registry."""
-        return "non-negative"
 
     def prepare(self, design: Design) -> Prepared:
         """Find the structure of the design once for many right-hand sides."""
@@ -142,18 +167,16 @@ class _PreparedNonNegative:
     @property
     def is_large(self) -> bool:
         """Whether tables of this size are fitted by means of their own."""
-        return self.prior.is_plain and self.structure.design.n_inner >= SCHEDULE.large
+        return self.prior.is_plain and self.structure.design.n_inner >= LARGE
 
-    def without_bounds(self, problem: LeastSquaresProblem) -> tuple[Real, int, str]:
-        """The fit that may be negative, the steps it took, and how it was found."""
-        most = self.options.max_steps
-        y, _, steps, solver = nearest_solution(problem, self.structure, most)
-        return y, steps, solver
+    def without_bounds(self, problem: LeastSquaresProblem) -> tuple[Real, Real, int, str]:
+        """The fit that may be negative, as `nearest_solution` returns it."""
+        return nearest_solution(problem, self.structure, self.options.max_steps)
 
 
 @dataclass(frozen=True, eq=False)
 class _Solution:
-    """What a solver returns.
+    """What a method returns for a problem with a ridge, or with ridge zero.
 
     Attributes:
       y: Inner cells.
@@ -164,6 +187,8 @@ class _Solution:
       norm_dual: A vector that bounds the smallest norm instead, see `smallest_norm`.
     """
 
+    problem: LeastSquaresProblem
+    ridge: float
     y: Real
     multipliers: Real
     dual: Real | None
@@ -171,8 +196,17 @@ class _Solution:
     solver: str
     norm_dual: Real | None = None
 
-
-Method = Callable[[_PreparedNonNegative, HeldMargins], _Solution | None]
+    @cached_property
+    def certificate(self) -> Certificate:
+        """How good it is; computed once, for methods judge their own solutions too."""
+        return certify_non_negative(
+            self.problem,
+            self.y,
+            self.multipliers,
+            dual=self.dual,
+            ridge=self.ridge,
+            norm_dual=self.norm_dual,
+        )
 
 
 def _fit(prepared: _PreparedNonNegative, z: Array, *, weights: Array | None = None) -> Fit:
@@ -183,8 +217,13 @@ def _fit(prepared: _PreparedNonNegative, z: Array, *, weights: Array | None = No
     if isinstance(unstored, Fit):
         return unstored
     problem = LeastSquaresProblem.of(design, z, weights, prepared.prior, accuracy, prepared.exact)
-    answer, certificate = _solve(prepared, problem)
-    status = _status(prepared, problem, certificate, answer)
+    answer = _solve(prepared, problem)
+    certificate = answer.certificate
+    status = Status.max_steps if answer.steps >= options.max_steps else Status.stalled
+    if certificate.holds:
+        status = Status.converged
+    elif len(prepared.exact) and is_infeasible(problem, prepared.exact, options.max_steps):
+        status = Status.infeasible
     notes = {
         "structure": prepared.structure.kind.value,
         "solver": answer.solver,
@@ -205,66 +244,39 @@ def _by_dual(
 
     Else the reason why the cells are stored.
     """
-    design, least = prepared.structure.design, DUAL.never_stored
-    if design.n_inner < least:
-        return f"the table has {design.n_inner:,} inner cells, fewer than {least:,}"
-    targets = Targets.checked(design, z, weights, prepared.exact)
+    design = prepared.structure.design
+    if design.n_inner < NEVER_STORED:
+        return f"the table has {design.n_inner:,} inner cells, fewer than {NEVER_STORED:,}"
+    targets = Targets.from_values(design, z, weights, prepared.exact)
     if not suits_dual_fit(design, targets.weights):
         return "its margins, zeros or weights are not such that cells need not be stored"
-    penalty, device = prepared.penalty, prepared.options.device
-    fit = UnstoredFit.of(design, "positive", targets, accuracy, penalty, prepared.prior, device)()
+    prior, penalty, device = prepared.prior, prepared.penalty, prepared.options.device
+    fit = UnstoredFit(design, "positive", targets, accuracy, prior, penalty, device).run()
     if fit is None:
         return "Newton's method on the dual did not arrive"
     fit.notes["structure"] = prepared.structure.kind.value
     return fit
 
 
-def _solve(
-    prepared: _PreparedNonNegative, problem: LeastSquaresProblem
-) -> tuple[_Solution, Certificate]:
+def _solve(prepared: _PreparedNonNegative, problem: LeastSquaresProblem) -> _Solution:
     """The answer of the first method that serves and whose certificate holds; else the best."""
-    held = HeldMargins(problem, partial(_fitted_without_bounds, prepared))
-    found: list[tuple[_Solution, Certificate]] = []
-    for method in (_without_bounds, _by_multipliers, _within_bounds, *_ridge_paths(problem)):
+    held = HeldMargins(problem, lambda p: p.design.aggregate(prepared.without_bounds(p)[0]))
+    # Cheap methods that apply to few problems come before dear ones that apply to all.
+    methods: list[Callable[[_PreparedNonNegative, HeldMargins], _Solution | None]]
+    methods, found = [_without_bounds, _by_multipliers, _within_bounds], []
+    entries = problem.design.n_inner * problem.design.n_published
+    if entries > SMALL:
+        systems = DEFLATED if len(problem.held) <= _MOST_DEFLATED else LIGHT
+        methods.append(partial(_along_the_ridge, systems=systems))
+    if entries <= max(SMALL, DENSE):
+        methods.append(partial(_along_the_ridge, systems=DIRECT))
+    for method in methods:
         answer = method(prepared, held)
         if answer is not None:
-            found.append((answer, _certificate(prepared, problem, answer)))
-            if found[-1][1].holds:
-                return found[-1]
-    return min(found, key=lambda pair: pair[1].worst)
-
-
-def _fitted_without_bounds(prepared: _PreparedNonNegative, problem: LeastSquaresProblem) -> Real:
-    """Published cells of the fit without bounds."""
-    fitted: Real = problem.design.aggregate(prepared.without_bounds(problem)[0])
-    return fitted
-
-
-def _certificate(
-    prepared: _PreparedNonNegative, problem: LeastSquaresProblem, answer: _Solution
-) -> Certificate:
-    return certify_non_negative(
-        problem,
-        answer.y,
-        answer.multipliers,
-        dual=answer.dual,
-        ridge=prepared.penalty,
-        norm_dual=answer.norm_dual,
-    )
-
-
-def _status(
-    prepared: _PreparedNonNegative,
-    problem: LeastSquaresProblem,
-    certificate: Certificate,
-    answer: _Solution,
-) -> Status:
-    if certificate.holds:
-        return Status.converged
-    most, exact = prepared.options.max_steps, prepared.exact
-    if len(exact) and is_infeasible(problem, exact, most):
-        return Status.infeasible
-    return Status.max_steps if answer.steps >= most else Status.stalled
+            found.append(answer)
+            if answer.certificate.holds:
+                return answer
+    return min(found, key=lambda answer: answer.certificate.worst)
 
 
 def _without_bounds(prepared: _PreparedNonNegative, held: HeldMargins) -> _Solution | None:
@@ -274,13 +286,13 @@ def _without_bounds(prepared: _PreparedNonNegative, held: HeldMargins) -> _Solut
         return None
     if structure.is_exact_for(problem.weights):
         return _in_closed_form(prepared, problem)
-    is_unique = not prepared.penalty and structure.sees_every_cell(problem.weights)
+    is_unique = not prepared.penalty and publishes_every_cell(problem.design, problem.weights)
     if prepared.is_large or not is_unique:
         return None
-    y, steps, solver = prepared.without_bounds(problem)
+    y, _, steps, solver = prepared.without_bounds(problem)
     if y.min(initial=0.0) < 0:
         return None
-    return _Solution(y, np.zeros(0), None, steps, f"{solver}, without bounds")
+    return _Solution(problem, 0.0, y, np.zeros(0), None, steps, f"{solver}, without bounds")
 
 
 def _in_closed_form(
@@ -291,26 +303,28 @@ def _in_closed_form(
         return None
     inverse = basis.function(lambda eigenvalues: pseudo_inverse(eigenvalues + penalty))
     y = inverse(problem.right_hand_side)
-    if y.min(initial=0.0) < -SCHEDULE.rounding * np.abs(y).max(initial=0.0):
+    if y.min(initial=0.0) < -_ROUNDING * np.abs(y).max(initial=0.0):
         return None
     y = np.maximum(y, 0.0)
     dual = None if penalty else problem.weights * problem.design.aggregate(inverse(y))
-    return _Solution(y, np.zeros(0), dual, 0, "closed form")
+    return _Solution(problem, penalty, y, np.zeros(0), dual, 0, "closed form")
 
 
 def _by_multipliers(prepared: _PreparedNonNegative, held: HeldMargins) -> _Solution | None:
     """Through multipliers of the bounds, for large tables that publish every inner cell."""
     if not prepared.is_large or prepared.penalty or held.zeros()[1].any():
         return None
-    held.weigh(SCHEDULE.equal)
+    held.weigh(_EQUAL_WEIGHT)
     problem, structure = held.problem, prepared.structure
-    completion, whole = structure.completed or (None, structure)
-    full = problem if completion is None else problem.lifted(completion)
+    # Structural zeros are cells of the full crossing that stay at zero whatever their multiplier:
+    # the inverse of the full crossing then serves designs that have none of their own.
+    completion, whole = structure.completion or (None, structure)
+    full = problem if completion is None else problem.on_full_crossing(completion)
     crossed = full.design.product_form
     basis = whole.basis(full.weights) if whole.is_exact_for(full.weights) else None
     if crossed is None or basis is None or basis.smallest <= 0:
         return None
-    if not structure.sees_every_cell(problem.weights):
+    if not publishes_every_cell(problem.design, problem.weights):
         return None
     at = held.at if completion is None else completion.published[held.at]
     inner = slice(None) if completion is None else completion.inner
@@ -321,7 +335,8 @@ def _by_multipliers(prepared: _PreparedNonNegative, held: HeldMargins) -> _Solut
         return None
     y = fit.x[inner]
     multipliers = held.multipliers(problem.design.aggregate(y)) + fit.multipliers + held.constant
-    return _Solution(y, multipliers, None, fit.steps, "multipliers of the bounds")
+    solver = "multipliers of the bounds"
+    return _Solution(held.given, 0.0, y, multipliers, None, fit.steps, solver)
 
 
 def _within_bounds(prepared: _PreparedNonNegative, held: HeldMargins) -> _Solution | None:
@@ -331,11 +346,11 @@ def _within_bounds(prepared: _PreparedNonNegative, held: HeldMargins) -> _Soluti
     """
     if not prepared.is_large:
         return None
-    held.weigh(SCHEDULE.light)
+    held.weigh(_LIGHT_WEIGHT)
     penalty, most = prepared.penalty, prepared.options.max_steps
-    is_unique = penalty > 0 or prepared.structure.sees_every_cell(held.given.weights)
+    is_unique = penalty > 0 or publishes_every_cell(held.given.design, held.given.weights)
     path = RidgePath(held.consistent, LIGHT, most, penalty, held.zeros()[1])
-    for start in SCHEDULE.starts:
+    for start in _STARTS:
         path.follow(start)
         held.impose(path.multipliers[held.at], path.fitted)
         fit = BoundedFit(held, path.y.copy(), penalty)
@@ -343,37 +358,24 @@ def _within_bounds(prepared: _PreparedNonNegative, held: HeldMargins) -> _Soluti
         path.steps += fit.steps
         solver = "conjugate gradients within bounds"
         norm_dual = None if is_unique else path.nu
-        answer = _Solution(fit.y, fit.multipliers, None, path.steps, solver, norm_dual)
-        if not _is_smallest(prepared, held, answer):
+        answer = _Solution(
+            held.given, penalty, fit.y, fit.multipliers, None, path.steps, solver, norm_dual
+        )
+        if not answer.certificate.selection <= prepared.options.tolerance:
             answer = replace(answer, norm_dual=_smallest(prepared, held, fit))
-        if _is_smallest(prepared, held, answer):
+        if answer.certificate.selection <= prepared.options.tolerance:
             break
     return answer
-
-
-def _is_smallest(prepared: _PreparedNonNegative, held: HeldMargins, answer: _Solution) -> bool:
-    return _certificate(prepared, held.given, answer).selection <= prepared.options.tolerance
 
 
 def _smallest(prepared: _PreparedNonNegative, held: HeldMargins, fit: BoundedFit) -> Real:
     """The dual of the table of smallest norm with the published cells of a fit, for a low ridge."""
     used = np.flatnonzero(held.given.weights > 0)
-    problem = held.given.among(used, 1.0, prepared.options.tolerance).aiming(fit.fitted)
+    problem = held.given.among(used, 1.0, prepared.options.tolerance).with_targets(fit.fitted)
     most = prepared.options.max_steps
     path = RidgePath(problem, LIGHT, most, zero=held.zeros()[1])
-    path.follow(SCHEDULE.proof)
+    path.follow(_PROOF)
     return path.nu
-
-
-def _ridge_paths(problem: LeastSquaresProblem) -> list[Method]:
-    """Ways to solve the systems of a ridge path, the cheaper first."""
-    entries = problem.design.n_inner * problem.design.n_published
-    ways = [DEFLATED if len(problem.held) <= SCHEDULE.most_deflated else LIGHT, DIRECT]
-    if entries <= SCHEDULE.small:
-        ways = [DIRECT]
-    elif entries > SCHEDULE.dense:
-        ways.pop()
-    return [partial(_along_the_ridge, systems=systems) for systems in ways]
 
 
 def _along_the_ridge(
@@ -382,19 +384,21 @@ def _along_the_ridge(
     """Active sets along a shrinking ridge until the certificate holds; else the best of them."""
     most, penalty = prepared.options.max_steps, prepared.penalty
     problem = held.given if systems.is_direct else held.consistent
+    # A factor meets heavy margins by their own weights; others need targets that some table has.
     constant = 0.0 if systems.is_direct else held.constant
     path = RidgePath(problem, systems, most, penalty)
     best, reached, last, in_vain = None, np.inf, 0.0, 0
     while True:
         multipliers = path.multipliers[held.at] + constant
         dual = None if penalty else path.nu
-        answer = _Solution(path.y, multipliers, dual, path.steps, "active sets along a ridge")
-        certificate = _certificate(prepared, held.given, answer)
-        in_vain = 0 if certificate.worst < SCHEDULE.gain * reached else in_vain + 1
+        solver = "active sets along a ridge"
+        answer = _Solution(held.given, penalty, path.y, multipliers, dual, path.steps, solver)
+        certificate = answer.certificate
+        in_vain = 0 if certificate.worst < _GAIN * reached else in_vain + 1
         if best is None or certificate.worst < reached:
             best, reached = answer, certificate.worst
         is_safe = certificate.worst <= systems.safely * certificate.tolerance
-        if is_safe or path.is_spent or in_vain > SCHEDULE.most_in_vain:
+        if is_safe or path.is_spent or in_vain > _MOST_IN_VAIN:
             return best
-        path.stage(keeps_ridge=certificate.worst <= SCHEDULE.fast * last)
+        path.stage(keeps_ridge=certificate.worst <= _FAST * last)
         last = certificate.worst

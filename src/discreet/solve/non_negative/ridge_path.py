@@ -16,14 +16,14 @@ targets by :math:`(V' - V)\mu` (the method of multipliers).
 
 Small systems are solved by a dense factor, others by conjugate gradients on the positive cells.
 There `Deflation` takes exact and heavy margins out of the equations, so that :math:`V'` may be tiny
-and a few shifts suffice; else they weigh about what others do, and it takes many.
+and a few shifts suffice; else they weigh about what others do, and many shifts are needed.
 
 See Hintermüller, Ito & Kunisch (2003); Osher et al. (2005); Bertsekas (1982).
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -37,8 +37,68 @@ from discreet.design.base import dot
 from discreet.design.incidence import Incidence
 from discreet.solve.least_squares.conjugate import Deflate, solve_on_cells
 from discreet.solve.least_squares.problem import LeastSquaresProblem
-from discreet.solve.non_negative.schedule import RIDGE_PATH as SCHEDULE
-from discreet.solve.non_negative.schedule import SystemSchedule
+
+# Up to so many entries of a dense matrix its factor beats conjugate gradients,
+SMALL = 1e6
+# and up to so many (160 MB) it is still tried where conjugate gradients failed.
+DENSE = 2e7
+
+# Where the lowest ridge was not enough, the ridge falls again from this share of the first one:
+# high ridges leave smaller rounding errors than a longer stay at the lowest.
+_RESTART = 0.01
+# Conjugate gradients need not go below this part of what a certificate allows.
+_SHARE = 0.03
+# Newton steps for one ridge. The dual is convex and overshoots are cut, so the limit is for safety.
+_NEWTON_STEPS = 100
+# Of the cells at zero whose gradient would raise them, this quantile is made positive at once.
+_WOKEN = 0.1
+# A step is cut where the slope at its end exceeds this share of the slope at its start.
+_OVERSHOOT = 0.1
+# Thirty halvings find the end of a cut step to nine digits; Newton's next step does the rest.
+_BISECTIONS = 30
+# The diagonal of a system that rounding makes indefinite is raised by this factor, until it is not.
+_RAISED = 10.0
+
+
+@dataclass(frozen=True)
+class SystemSchedule:
+    """How the systems of a ridge path are solved; three ways follow.
+
+    Attributes:
+      lower: Factor between two ridges.
+      least: Lowest ridge, relative to the first: rounding spoils the point below it, and conjugate
+        gradients become slow.
+      exact: Weight of exact margins, times the largest of the others.
+      heaviest: Weight of held margins at most, times that of others; shifts do the rest.
+      is_direct: Whether by a dense factor, for which no weight is too heavy.
+      deflates: Whether held margins are taken out of the equations; else they must be light.
+      safely: Part of what a certificate allows at which the path ends: factors gain a digit in a
+        step or two, which keeps the fit of a fit the same.
+      few: Share of the positive cells that may have changed when a stage ends: the next goes on.
+      tight: Residual of conjugate gradients, in units of the ridge times a typical cell.
+      sharper: Factor by which `few` and `tight` fall from stage to stage.
+    """
+
+    lower: float = 0.3
+    least: float = 5e-4
+    exact: float = 1.0
+    heaviest: float = 1.0
+    is_direct: bool = False
+    deflates: bool = False
+    safely: float = 1.0
+    few: float = 0.05
+    tight: float = 0.2
+    sharper: float = 0.5
+
+
+# For tables that are small, or where conjugate gradients fail: a factor feels no ill condition, so
+# the ridge falls fast and far, and weights may be as heavy as doubles allow.
+DIRECT = SystemSchedule(0.1, 1e-6, 1e5, 1e12, is_direct=True, safely=0.1, few=0.0, tight=0.0)
+# For other tables. A hundred margins of weight 1e5 in a table of 14,400 cells take 488 steps; left
+# inside the equations, as `LIGHT` has them, they stall after 7,373.
+DEFLATED = SystemSchedule(exact=1e4, heaviest=1e6, deflates=True)
+# For more held margins than can be deflated, and for the start of steps within bounds.
+LIGHT = SystemSchedule(heaviest=0.2)
 
 
 class RidgePath:
@@ -55,7 +115,7 @@ class RidgePath:
       nu: The point.
       y: The table there.
       fitted: Its published cells.
-      multipliers: What holds each published cell against its target.
+      multipliers: Multiplier of each published cell, the force that holds it off its target.
       steps: Newton steps, or those of conjugate gradients where these are used.
     """
 
@@ -74,15 +134,17 @@ class RidgePath:
             self._movable = self._movable & ~zero
         self._systems, self._roughness = systems, 1.0
         self._variance, light = self._working_variances()
-        self.first_ridge = float(self._answer_to(light).sum()) / max(design.n_inner, 1) or 1.0
+        # The mean eigenvalue of the sums of squares: here ridge and margins weigh the same.
+        self.first_ridge = float(self._inner_change(light).sum()) / max(design.n_inner, 1) or 1.0
         self.ridge, self._targets = max(self.first_ridge, penalty), problem.z
         self.nu = self.centre = np.zeros(design.n_published)
-        self._image = np.zeros(design.n_published)  # where conjugate gradients ended last
+        # Conjugate gradients go on from where they ended last, whatever cells are positive now.
+        self._image = np.zeros(design.n_published)
         start = problem.prior.starts(np.arange(design.n_inner))
         self.u = self._start = np.where(self._movable, start, 0.0)
         nu = light * problem.z / self.ridge
-        self._move(nu, self._answer_to(nu))
-        self._settle()
+        self._move(nu, self._inner_change(nu))
+        self._iterate()
 
     def _working_variances(self) -> tuple[Real, Real]:
         """The variances V', and weights none of which is heavy."""
@@ -95,15 +157,14 @@ class RidgePath:
         heavy = variance[held[problem.slack > 0]].min(initial=typical)
         variance[problem.exact] = max(heavy / self._systems.exact, typical / self._systems.heaviest)
         if self._systems.deflates:
-            variance[held] = np.maximum(variance[held], self._rounding())
+            # Rounding errors of a held margin, times its weight, are gradients of its cells: no
+            # weight may lift them above what conjugate gradients are asked to reach.
+            largest = float(np.abs(problem.z[held]).max(initial=0.0))
+            allowed = _SHARE * float(problem.limits.gradient.min(initial=np.inf))
+            rounding = float(np.finfo(float).eps) * largest / allowed
+            variance[held] = np.maximum(variance[held], rounding)
         light = np.where(self._used, 1.0 / np.maximum(variance, typical), 0.0)
         return variance, np.where(soft, problem.weights, light)
-
-    def _rounding(self) -> float:
-        """The variance that keeps rounding errors of held margins below what gradients may be."""
-        largest = float(np.abs(self.problem.z[self.problem.held]).max(initial=0.0))
-        allowed = SCHEDULE.share * float(self.problem.goal.gradient.min(initial=np.inf))
-        return float(np.finfo(float).eps) * largest / allowed
 
     @property
     def is_spent(self) -> bool:
@@ -121,10 +182,10 @@ class RidgePath:
         if self._penalty:
             self._solve_for(max(self._systems.lower * self.ridge, self._penalty))
             return
-        self._kick()
+        self._wake_cells_at_zero()
         self.centre, ridge, least = self.nu, self.ridge, self._systems.least * self.first_ridge
         if not keeps_ridge:
-            before = SCHEDULE.again * self.first_ridge if ridge <= least else ridge
+            before = _RESTART * self.first_ridge if ridge <= least else ridge
             ridge = max(self._systems.lower * before, least)
         self._solve_for(ridge)
 
@@ -134,25 +195,24 @@ class RidgePath:
         self._targets = self.problem.z.copy()
         self._targets[held] += (self._variance[held] - self.problem.slack) * self.multipliers[held]
         self.ridge = ridge
-        self._settle()
+        self._iterate()
 
-    def _kick(self) -> None:
-        """Go on in the last direction until cells at zero with a negative gradient answer.
-
-        Only where positive cells have none, so that nothing else changes meanwhile.
-        """
-        slope = self.problem.design.adjoint(self.multipliers) / self.problem.goal.gradient
+    def _wake_cells_at_zero(self) -> None:
+        """Move the point along the multipliers until cells at zero that should rise do so."""
+        slope = self.problem.design.adjoint(self.multipliers) / self.problem.limits.gradient
+        # A cell far below zero would need many stages, each of which moves it by a little. While
+        # positive cells are at rest, nothing else changes on the way, so it is taken in one step.
         rising = self._movable & (self.u < 0) & (slope > 1.0)
         if rising.any() and (np.abs(slope[self.u > 0]) <= 1.0).all():
-            answer = self._answer_to(self.multipliers)
-            away = -self.u[rising] / answer[rising]
-            t = float(np.quantile(away, SCHEDULE.kicked, method="lower"))
-            self._move(t * self.multipliers, t * answer)
+            change = self._inner_change(self.multipliers)
+            away = -self.u[rising] / change[rising]
+            t = float(np.quantile(away, _WOKEN, method="lower"))
+            self._move(t * self.multipliers, t * change)
 
-    def _settle(self) -> None:
+    def _iterate(self) -> None:
         """Newton steps for the present ridge, until hardly a cell changes its sign."""
         few = self._roughness * self._systems.few
-        for _ in range(SCHEDULE.newton):
+        for _ in range(_NEWTON_STEPS):
             positive = self.u > 0
             self._step(positive)
             changed = int((positive != (self.u > 0)).sum())
@@ -166,14 +226,15 @@ class RidgePath:
         drawn = self.ridge * self._variance * (self.nu - self.centre)
         return np.where(self._used, drawn + self.fitted - self._targets, 0.0)
 
-    def _answer_to(self, nu: Real) -> Real:
-        """How the cells move with the point, but for their bounds."""
+    def _inner_change(self, nu: Real) -> Real:
+        """How inner cells change with the point, but for their bounds."""
         prior, step = self.problem.prior, self.problem.design.adjoint(nu)
         moved = step if prior.variance is None else prior.variance * step
         return np.where(self._movable, moved, 0.0)
 
     def _move(self, d: Real, du: Real) -> None:
-        """Move point and table; the table by its own answer, so that large points spoil no cell."""
+        # The table is moved by its own change, not computed from the point: points grow as ridges
+        # fall, and the rounding errors of a large one would spoil small cells.
         self.nu, self.u = self.nu + d, self.u + du
         self.y = np.maximum(self.u, 0.0)
         self.fitted = self.problem.design.aggregate(self.y)
@@ -185,12 +246,13 @@ class RidgePath:
         d, du = self._direct(cells, g) if self._systems.is_direct else self._iterative(cells)
         self._move(d, du)
         slope = dot(self._gradient(), d)
-        if slope > SCHEDULE.overshoot * abs(dot(g, d)):
+        if slope > _OVERSHOOT * abs(dot(g, d)):
+            # Along the line only the positive parts of cells are not linear: no pass is needed.
             table = self.problem.prior.per_variance(du)
             drawn = dot(d, self.ridge * self._variance * d)
             rest = slope - drawn - dot(table, self.y)
             low, high = 0.0, 1.0
-            for _ in range(SCHEDULE.bisections):
+            for _ in range(_BISECTIONS):
                 t = (low + high) / 2
                 slope = rest + t * drawn + dot(table, np.maximum(u + t * du, 0.0))
                 low, high = (low, t) if slope > 0 else (t, high)
@@ -203,6 +265,7 @@ class RidgePath:
         used = np.flatnonzero(self._used)
         drawn, g = self.ridge * self._variance[used], g[used]
         X = self._matrix[cells] * self.problem.prior.deviations(cells)[:, None]
+        # The smaller of two systems, one for each positive cell or one for each published one.
         if len(cells) < len(used):
             scaled = X / drawn
             found = (
@@ -212,7 +275,7 @@ class RidgePath:
             found = _solve_lifted(X.T @ X, drawn, -g)
         d = np.zeros(len(self._used))
         d[used] = found
-        return d, self._answer_to(d)
+        return d, self._inner_change(d)
 
     @cached_property
     def _matrix(self) -> Real:
@@ -222,16 +285,16 @@ class RidgePath:
         return dense
 
     def _iterative(self, cells: Whole) -> tuple[Real, Real]:
-        """The same by conjugate gradients, whose solution on the positive cells is the better one.
-
-        Cells at zero whose gradient is within its error stay there.
-        """
+        """The same by conjugate gradients, whose solution on positive cells is the better one."""
         z = self._targets + self.ridge * self._variance * self.centre
         weights = np.where(self._used, 1.0 / self._variance, 0.0)
         problem = replace(self.problem, z=z, weights=weights)
-        limits, fitted, y = self._allowed(cells), np.zeros_like(z), np.zeros(0)
+        limits, fitted, y = self._gradient_limits(cells), np.zeros_like(z), np.zeros(0)
         if len(cells):
-            incidence = Incidence.of(self.problem.design, cells)
+            incidence, deflate = Incidence.of(self.problem.design, cells), None
+            if self._systems.deflates and len(self.problem.held):
+                lift = self.first_ridge * self._variance[self._deflation.at]
+                deflate = self._deflation.on(cells, incidence.position, lift)
             solved = solve_on_cells(
                 problem,
                 incidence,
@@ -240,30 +303,25 @@ class RidgePath:
                 ridge=self.ridge,
                 limits=limits[cells],
                 max_steps=self._max_steps - self.steps,
-                deflate=self._deflated_on(cells, incidence),
+                deflate=deflate,
             )
             self.steps += solved.steps
             fitted, y = solved.z, solved.y
         nu = problem.misfit(fitted) / self.ridge
-        u = self._start + self._answer_to(nu)
+        u = self._start + self._inner_change(nu)
+        # The sign of a gradient within its error says nothing: such cells stay at zero.
         u[(u > 0) & (problem.prior.per_variance(u) <= limits / self.ridge)] = 0.0
         u[cells] = y
         return nu - self.nu, u - self.u
-
-    def _deflated_on(self, cells: Whole, incidence: Incidence) -> Deflate | None:
-        if not self._systems.deflates or not len(self.problem.held):
-            return None
-        lift = self.first_ridge * self._variance[self._deflation.at]
-        return self._deflation.on(cells, incidence.position, lift)
 
     @cached_property
     def _deflation(self) -> Deflation:
         return Deflation(self.problem, self.problem.held)
 
-    def _allowed(self, cells: Whole) -> Real:
+    def _gradient_limits(self, cells: Whole) -> Real:
         """The gradients that a solution may leave: what is allowed, or moves cells a little."""
-        goal, typical = self.problem.goal, float(self.y[cells].mean()) if len(cells) else 0.0
-        enough = SCHEDULE.share * np.minimum(goal.gradient, self.ridge * goal.inner)
+        limits, typical = self.problem.limits, float(self.y[cells].mean()) if len(cells) else 0.0
+        enough = _SHARE * np.minimum(limits.gradient, self.ridge * limits.inner)
         rough = self._roughness * self._systems.tight * self.ridge * typical
         return np.maximum(enough, rough)
 
@@ -273,7 +331,7 @@ def _solve_lifted(matrix: Real, diagonal: Real, values: Real) -> Real:
     try:
         factor = cho_factor(matrix + np.diag(diagonal), lower=True)
     except LinAlgError:
-        return _solve_lifted(matrix, SCHEDULE.raised * diagonal, values)
+        return _solve_lifted(matrix, _RAISED * diagonal, values)
     solution: Real = cho_solve(factor, values)
     return solution
 
@@ -282,18 +340,28 @@ _NONE = -1
 
 
 class Deflation:
-    """The held margins of a problem, for changing sets of positive cells.
+    r"""The held margins of a problem taken out of the equations, for changing positive cells.
 
-    Args:
-      problem: Its design and prior.
-      at: Published positions of the held margins.
+    Weights :math:`\kappa` far above others make :math:`DXWX^\top D + \lambda I` ill-conditioned
+    in the few directions :math:`E = DX_e` of the margins that bear them. The preconditioner
+
+    .. math:: P^{-1} = I - E\,(E^\top E + \operatorname{diag} \varepsilon)^{-1} E^\top
+
+    shrinks just those: with :math:`\varepsilon = c/\kappa` they get about the curvature `c` of the
+    others, and the steps of conjugate gradients no longer depend on the weights.
+
+    :math:`E^\top E` counts the cells that two margins share. The cells of the largest block share
+    none with each other, so that block is diagonal and is eliminated first; the rest is dense.
 
     Attributes:
-      at: The same positions, those of the largest block first.
+      at: Published positions of the held margins, those of the largest block first.
     """
 
     def __init__(self, problem: LeastSquaresProblem, at: Whole) -> None:
-        groups = _groups(Incidence.of(problem.design), at)
+        members, held = Incidence.of(problem.design), np.zeros(problem.design.n_published, bool)
+        held[at] = True
+        # In groups of which a cell counts in at most one; none is left out as implied by others.
+        groups = members.using(held, np.zeros(len(members.nested), dtype=bool))
         by_size = sorted(range(len(groups.cells)), key=lambda g: -len(groups.cells[g]))
         self.at = np.concatenate([groups.cells[g] for g in by_size]).astype(np.int64)
         self._n_large, self._prior = len(groups.cells[by_size[0]]), problem.prior
@@ -312,7 +380,12 @@ class Deflation:
 
         Cost: the factor of the dense part.
         """
-        E = self._margins_on(cells)
+        # The matrix E: a row for each cell, a column for each held margin; one more for none.
+        rank, n = self._rank[:, cells], len(self.at)
+        values = np.repeat(self._prior.deviations(cells), len(rank))
+        rows = np.arange(0, rank.size + 1, len(rank))
+        padded = csr_array((values, rank.T.ravel(), rows), shape=(len(cells), n + 1))
+        E = csr_array(padded[:, :n])
         solve = _SchurSolver(csr_array(E.T @ E), self._n_large, lift)
         node_of = np.full(self._n_published, _NONE)
         node_of[position] = np.arange(len(position))
@@ -329,23 +402,9 @@ class Deflation:
 
         return deflate
 
-    def _margins_on(self, cells: Whole) -> csr_array:
-        """The matrix E: a row for each cell, a column for each held margin."""
-        rank, n = self._rank[:, cells], len(self.at)
-        values = np.repeat(self._prior.deviations(cells), len(rank))
-        rows = np.arange(0, rank.size + 1, len(rank))
-        padded = csr_array((values, rank.T.ravel(), rows), shape=(len(cells), n + 1))
-        return csr_array(padded[:, :n])
-
 
 class _SchurSolver:
-    """Solves with a matrix whose first part is diagonal, by its Schur complement.
-
-    Args:
-      matrix: The matrix.
-      n: The size of its first part.
-      lift: What is added to the diagonal.
-    """
+    """Solves with a matrix whose first `n` rows are diagonal, and a lift of its diagonal."""
 
     def __init__(self, matrix: csr_array, n: int, lift: Real) -> None:
         self._pivot = 1.0 / (matrix.diagonal()[:n] + lift[:n])
@@ -372,11 +431,4 @@ def _factor(matrix: Real, lift: Real) -> Real:
     lifted = matrix.copy(order="F")
     np.einsum("ii->i", lifted)[:] += lift
     factor, failed = dpotrf(lifted, lower=1, overwrite_a=1, clean=0)
-    return _factor(matrix, SCHEDULE.raised * lift) if failed else np.asarray(factor)
-
-
-def _groups(members: Incidence, at: Whole) -> Incidence:
-    """The held margins in groups of which a cell counts in at most one."""
-    held = np.zeros(members.n_published, dtype=bool)
-    held[at] = True
-    return members.using(held, np.zeros(len(members.nested), dtype=bool))
+    return _factor(matrix, _RAISED * lift) if failed else np.asarray(factor)
