@@ -14,7 +14,7 @@ from discreet import Secret, registry
 from discreet.errors import DataError, DesignError, KeysError, ParameterError
 from discreet.protect.draws import SeededDraws
 from discreet.protect.safe import Effect, effect
-from discreet.solve.integer.domain import LARGEST, LimitError
+from discreet.solve.integer.problem import LARGEST, LimitError
 from discreet.tables.truth import CellValues
 from discreet.testing import check_method
 from discreet.testing.laws import sample_table

@@ -15,8 +15,15 @@ from discreet.errors import ConfidentialError, DesignError, ParameterError
 from discreet.noise.checks import positive, whole
 from discreet.protect.options import at_least, by_order
 from discreet.protect.sentences import claimed, groups_not_hidden, limit, process
-from discreet.solve.integer.domain import LARGEST, Domain, LimitError, check_size
-from discreet.solve.integer.problem import Found, Problem, cell_name
+from discreet.solve.integer.problem import (
+    LARGEST,
+    Domain,
+    FoundTable,
+    LatticeProblem,
+    LimitError,
+    cell_name,
+    check_size,
+)
 from discreet.solve.integer.rounding import is_two_way
 from discreet.tables.protected import COUNT, Claims, Draws, Method, Protected
 from discreet.tables.statement import Statement, step_of
@@ -133,7 +140,7 @@ class Adjust:
         made = Protected.of(table.design, z, statement, y=y if shown else None)
         return replace(made, status=perturbed.status)
 
-    def search(self, table: TrueTable, *, draws: Draws) -> Found:
+    def search(self, table: TrueTable, *, draws: Draws) -> FoundTable:
         """The search behind the release, with a lower bound.
 
         **Confidential**: it holds what the perturbed counts and the empty cells were.
@@ -168,9 +175,9 @@ class Adjust:
         *,
         rng: np.random.Generator,
         bounded: bool | None = None,
-    ) -> Found:
-        from discreet.solve.integer.adjustment import Nearest  # start-up time: Numba
-        from discreet.solve.integer.search import Search  # start-up time: Numba
+    ) -> FoundTable:
+        from discreet.solve.integer.programs import Nearest  # start-up time: Numba
+        from discreet.solve.integer.search import LatticeSearch  # start-up time: Numba
 
         self._check_reach(table)
         problem, start = adjustment(
@@ -182,7 +189,7 @@ class Adjust:
             weights=self.weights,
         )
         effort = min(self.proposals, _SWEEPS * max(len(start), 1))
-        search = Search(effort, self.seconds, hot=0.25, cold=0.04, pairs=0.05)
+        search = LatticeSearch(effort, self.seconds, hot=0.25, cold=0.04, pairs=0.05)
         nearest = Nearest(search, bounded)
         return nearest(problem, start, is_network=is_two_way(table.design), rng=rng)
 
@@ -269,7 +276,7 @@ def adjustment(
     min_count: int,
     max_move: float,
     weights: Mapping[int, float] | None,
-) -> tuple[Problem, Whole]:
+) -> tuple[LatticeProblem, Whole]:
     """The problem of the nearest additive table, and a start.
 
     Args:
@@ -284,7 +291,7 @@ def adjustment(
     if limited:
         perturbed = np.clip(perturbed, truth - int(max_move), truth + int(max_move))
     domain = Domain.gapped(min_count, np.full(frame.design.n_inner, LARGEST))
-    problem = Problem(
+    problem = LatticeProblem(
         frame.design,
         perturbed,
         domain,

@@ -15,8 +15,8 @@ from discreet.protect.sentences import (
     process,
     statement_of,
 )
-from discreet.solve.integer.problem import Found
-from discreet.solve.integer.rounding import controlled_multiples
+from discreet.solve.integer.problem import FoundTable
+from discreet.solve.integer.rounding import round_to_multiples
 from discreet.tables.protected import Claims, Draws, Protected
 from discreet.tables.statement import Statement
 from discreet.tables.truth import TrueTable
@@ -65,12 +65,12 @@ class ControlledRounding:
         y = found.y if table.design.shows_inner_cells else None
         return Protected.of(table.design, found.z, self._statement(), y=y)
 
-    def search(self, table: TrueTable, *, rng: np.random.Generator) -> Found:
+    def search(self, table: TrueTable, *, rng: np.random.Generator) -> FoundTable:
         """The rounding behind the release; its deviations are in steps of the base.
 
         **Confidential**: it tells how many published cells left the multiples next to them.
         """
-        return controlled_multiples(table.design, table.y, self.base, rng=rng)
+        return round_to_multiples(table.design, table.y, self.base, rng=rng)
 
     def _statement(self) -> Statement:
         said = [

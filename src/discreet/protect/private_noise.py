@@ -24,7 +24,7 @@ from discreet.protect.privacy import given_known, guarantee, require_declared, s
 from discreet.protect.publication import Margins, Noise, Publication
 from discreet.protect.sentences import claimed, known_rounded, process, statement_of
 from discreet.protect.small_count import SmallCountRounding
-from discreet.solve.integer.rounding import controlled
+from discreet.solve.integer.rounding import round_controlled
 from discreet.solve.likelihood.log_linear import LogLinear
 from discreet.tables.canonical import canonical_order, canonical_table
 from discreet.tables.protected import COUNT, WEIGHT, Claims, Draws, Protected
@@ -245,7 +245,7 @@ def _rounded(table: TrueTable, base: int, draws: Draws) -> Whole:
     method = SmallCountRounding(base)
     rng = draws.generator(method, table)
     fitted = LogLinear()(table.design, table.z.astype(np.float64)).require()
-    whole = controlled(table.design, fitted.y, rng=rng)
+    whole = round_controlled(table.design, fitted.y, rng=rng)
     inner = method.inner(TrueTable.from_inner(table.design, whole.y), rng=rng)
     rounded: Whole = table.design.aggregate(inner)
     return rounded

@@ -17,9 +17,15 @@ from discreet.errors import DesignError, ParameterError
 from discreet.noise.checks import is_number, positive, whole
 from discreet.protect.options import at_least, by_order
 from discreet.protect.sentences import claimed, groups_not_hidden, limit, process, statement_of
-from discreet.solve.integer.domain import LARGEST, Domain, LimitError
-from discreet.solve.integer.problem import Found, Problem, cell_name
-from discreet.solve.integer.rounding import systematic
+from discreet.solve.integer.problem import (
+    LARGEST,
+    Domain,
+    FoundTable,
+    LatticeProblem,
+    LimitError,
+    cell_name,
+)
+from discreet.solve.integer.rounding import choose_systematically
 from discreet.tables.protected import Claims, Draws, Protected
 from discreet.tables.statement import Statement
 from discreet.tables.truth import TrueTable
@@ -109,20 +115,20 @@ class Safe:
         y[np.flatnonzero(table.y)] = self.search(table, rng=draws.generator(self, table)).y
         return _on_public_support(table.design, y, self._statement())
 
-    def search(self, table: TrueTable, *, rng: np.random.Generator) -> Found:
+    def search(self, table: TrueTable, *, rng: np.random.Generator) -> FoundTable:
         """The search behind the release, on the non-empty inner cells.
 
         **Confidential**: it holds deviations from the truth.
         """
-        from discreet.solve.integer.search import Search  # start-up time: Numba
+        from discreet.solve.integer.search import LatticeSearch  # start-up time: Numba
 
         support = np.flatnonzero(table.y)
         problem = self._problem(table, support)
         start = _start(table.y[support], self.min_count, rng)
-        search = Search(proposals=self.proposals, seconds=self.seconds)
+        search = LatticeSearch(proposals=self.proposals, seconds=self.seconds)
         return search(problem, start, rng=rng)
 
-    def _problem(self, table: TrueTable, support: Index) -> Problem:
+    def _problem(self, table: TrueTable, support: Index) -> LatticeProblem:
         design, order = over_support(table.design, support, self.controlled)
         y = table.y[support]
         target = design.aggregate(y)
@@ -133,7 +139,7 @@ class Safe:
         groups[limited] = -1
         first = np.maximum(y - self.reach, self.min_count)
         last = np.maximum(np.minimum(y + self.reach, np.maximum(y, LARGEST)), self.min_count)
-        return Problem(
+        return LatticeProblem(
             design,
             target,
             Domain(first, last, np.array(1), y <= self.reach),
@@ -215,7 +221,7 @@ def _start(y: Whole, min_count: int, rng: np.random.Generator) -> Whole:
     """Small counts become 0 or `min_count` by chance, so that their sum hardly changes."""
     small = np.flatnonzero(y < min_count)
     start = y.copy()
-    start[small] = min_count * systematic(y[small] / min_count, rng)
+    start[small] = min_count * choose_systematically(y[small] / min_count, rng)
     return start
 
 

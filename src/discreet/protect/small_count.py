@@ -16,12 +16,10 @@ from discreet.errors import InfeasibleError, ParameterError
 from discreet.noise.checks import whole
 from discreet.protect.options import at_least, by_order, numbers, whole_numbers
 from discreet.protect.sentences import claimed, groups_not_hidden, limit, process, statement_of
-from discreet.solve.integer.derivable import by_elimination, by_leverage
-from discreet.solve.integer.domain import Domain
-from discreet.solve.integer.greedy import choose_cells
-from discreet.solve.integer.problem import Problem
-from discreet.solve.integer.rounding import systematic
-from discreet.solve.integer.search import Search
+from discreet.solve.integer.problem import Domain, LatticeProblem
+from discreet.solve.integer.rounding import choose_systematically
+from discreet.solve.integer.search import LatticeSearch
+from discreet.solve.integer.small_counts import by_elimination, by_leverage, choose_cells
 from discreet.tables.protected import Claims, Draws, Protected
 from discreet.tables.statement import Statement
 from discreet.tables.truth import TrueTable
@@ -275,7 +273,7 @@ class SmallCountRounding:
         rows = np.flatnonzero(free)
         is_first = bool((free == new).all())
         effort = min(self.proposals, _MOST_SWEEPS * len(rows))
-        search = Search(
+        search = LatticeSearch(
             proposals=effort if is_first else effort / 10,
             chains=1,
             hot=0.3 if is_first else 0.05,
@@ -283,7 +281,7 @@ class SmallCountRounding:
         start[rows] = search(self._problem(table, start, rows, plan), start[rows], rng=rng).y
         return start
 
-    def _problem(self, table: TrueTable, y: Whole, rows: Index, plan: _Plan) -> Problem:
+    def _problem(self, table: TrueTable, y: Whole, rows: Index, plan: _Plan) -> LatticeProblem:
         """The choice between two values for some inner cells, the others as they are.
 
         The total counts as one more published cell, so that it is kept as well.
@@ -301,7 +299,7 @@ class SmallCountRounding:
             weights = np.append(weights[cells], 1.0)
         if plan.relative:
             weights = 1.0 / np.append(table.z[cells] + 1.0, table.y.sum() + 1.0)
-        return Problem(
+        return LatticeProblem(
             design,
             target,
             Domain.pair(low, low + self.base),
@@ -341,11 +339,13 @@ class SmallCountRounding:
             problem = self._problem(table, lowered, rows, plan)
             raised = self._greedy(problem, lowered[rows], count, rng)
         else:
-            raised = systematic(rest / self.base, rng)
+            raised = choose_systematically(rest / self.base, rng)
         lowered[rows] += self.base * raised
         return lowered
 
-    def _greedy(self, problem: Problem, low: Whole, count: int, rng: np.random.Generator) -> Mask:
+    def _greedy(
+        self, problem: LatticeProblem, low: Whole, count: int, rng: np.random.Generator
+    ) -> Mask:
         """The greedy choice of cells to raise; the total is kept by their number."""
         ones = np.ones(problem.design.n_published)
         root = np.sqrt(ones if problem.weights is None else problem.weights)

@@ -17,8 +17,13 @@ from discreet.protect.sentences import adds_up, not_negative, process, whole_num
 from discreet.randomness import stream
 from discreet.release.uncertainty import fitted_precision
 from discreet.solve.fit import Certificate, Fit, Fitter, Status
-from discreet.solve.integer.remainders import parts
-from discreet.solve.integer.rounding import balanced, controlled, independent, systematic
+from discreet.solve.integer.rounding import (
+    choose_independently,
+    choose_systematically,
+    round_balanced,
+    round_controlled,
+    whole_and_fraction,
+)
 from discreet.tables.protected import Protected
 from discreet.tables.statement import Sentence, step_of
 
@@ -177,13 +182,13 @@ def rounded_by_seed(protected: AnyProtected, method: str, seed: int) -> AnyProte
 
 
 def _drawn(y: Array, draw: Callable[..., Mask], rng: np.random.Generator) -> Whole:
-    base, fraction = parts(y)
+    base, fraction = whole_and_fraction(y)
     return base + draw(fraction, rng)
 
 
 _ROUND: dict[str, Callable[[Design, Array, np.random.Generator], Whole]] = {
-    "margins": lambda design, y, rng: controlled(design, y, rng=rng).y,
-    "unbiased": lambda _, y, rng: _drawn(y, independent, rng),
-    "total": lambda _, y, rng: _drawn(y, systematic, rng),
-    "cube": lambda design, y, rng: balanced(design, y, rng=rng),
+    "margins": lambda design, y, rng: round_controlled(design, y, rng=rng).y,
+    "unbiased": lambda _, y, rng: _drawn(y, choose_independently, rng),
+    "total": lambda _, y, rng: _drawn(y, choose_systematically, rng),
+    "cube": lambda design, y, rng: round_balanced(design, y, rng=rng),
 }

@@ -13,9 +13,8 @@ from discreet.design.base import Design
 from discreet.design.codes import canonical
 from discreet.design.formula import Margins, parse, shown
 from discreet.errors import ConfidentialError, DesignError, ParameterError, UnknownNameError
-from discreet.solve.linear.elimination import spanned
-from discreet.solve.linear.projection import combination
-from discreet.solve.linear.unknowns import Unknowns, unknowns
+from discreet.solve.linear.elimination import find_spanned
+from discreet.solve.linear.unknowns import Unknowns, combination, unknowns
 from discreet.suppress.sentences import SHOWN_IS_TRUE, shown_is_true
 from discreet.tables.protected import CellStatus, Protected, PublicTable
 from discreet.tables.statement import Step
@@ -86,7 +85,7 @@ def published_sum(release: Protected, cells: Cells) -> float | None:
         )
     system = _system(release)
     open_part = system.restrict(target)
-    if not spanned(system.equations, open_part)[0]:
+    if not find_spanned(system.equations, open_part)[0]:
         return None
     value = float(system.constant(target)[0]) + _open_value(system, open_part)
     return float(round(value)) if shows_whole_numbers(release) else value
@@ -100,7 +99,7 @@ def has_true_cells(release: Protected) -> bool:
 def follow_from_shown(release: Protected, sums: Any) -> Mask:
     """Which sums of inner cells, given as sparse columns, are combinations of shown cells."""
     system = _system(release)
-    return spanned(system.equations, system.restrict(sums))
+    return find_spanned(system.equations, system.restrict(sums))
 
 
 def shows_whole_numbers(release: Protected) -> bool:

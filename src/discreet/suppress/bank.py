@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from discreet.arrays import Index, Real, Whole
-from discreet.solve.linear.changes import Change, Goal
+from discreet.solve.linear.changes import Change, MoveGoal
 from discreet.suppress.pattern import Pattern
 from discreet.suppress.proofs import CLOSE, sensitive, views_of
 from discreet.suppress.sums import NONE, Sums
@@ -64,12 +64,12 @@ class Asked:
         found = [sums[start[v - 1] : start[v]] for v in views if v != EVERYBODY]
         return np.concatenate(found).astype(np.intp) if found else np.empty(0, np.intp)
 
-    def goal(self, item: int, views: list[int]) -> Goal:
+    def goal(self, item: int, views: list[int]) -> MoveGoal:
         """What a change has to reach: less against one contributor who is in the cell himself."""
         need = float(self.need[item])
         if len(views) == 1:
             need = self.special.get(item, {}).get(views[0], need)
-        return Goal(int(self.total[item]), float(self.sign[item]), need)
+        return MoveGoal(int(self.total[item]), float(self.sign[item]), need)
 
 
 def asked_of(pattern: Pattern, sums: Sums, *, lone: bool) -> Asked:

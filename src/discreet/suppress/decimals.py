@@ -23,9 +23,8 @@ from discreet.design.base import Design
 from discreet.errors import DataError, ParameterError, UnknownNameError
 from discreet.noise.checks import positive
 from discreet.protect.sentences import limit, process
-from discreet.solve.linear.elimination import rank, spanned
-from discreet.solve.linear.projection import combination, free_part
-from discreet.solve.linear.unknowns import Unknowns, unknowns
+from discreet.solve.linear.elimination import find_spanned, rank
+from discreet.solve.linear.unknowns import Unknowns, combination, free_part, unknowns
 from discreet.suppress.pattern import Pattern
 from discreet.tables.statement import Sentence
 
@@ -259,7 +258,7 @@ def _scores(random: Real) -> Real:
 def _open(X: Any, suppressed: Mask, system: Unknowns) -> Mask:
     """Suppressed cells that do not follow from published ones."""
     found = suppressed.copy()
-    found[suppressed] = ~spanned(system.equations, system.restrict(X[:, suppressed]))
+    found[suppressed] = ~find_spanned(system.equations, system.restrict(X[:, suppressed]))
     return found
 
 

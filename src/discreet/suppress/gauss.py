@@ -14,7 +14,7 @@ from discreet.arrays import Index, Mask, Real, Whole
 from discreet.design.base import Design
 from discreet.errors import InfeasibleError
 from discreet.randomness import stream
-from discreet.solve.linear.elimination import Choice, Conflict, Selection, select
+from discreet.solve.linear.elimination import SpanChoice, SpanConflict, SpanSelection, select
 from discreet.solve.linear.elimination_kernels import NONE
 from discreet.suppress.pattern import Pattern
 from discreet.suppress.proofs import attackers
@@ -100,14 +100,14 @@ class _Model:
         """Columns of the primary cells and of the sensitive differences."""
         return _joined([columns[:, self.primary], columns @ pattern.difference_signs()])
 
-    def choice(self) -> Choice:
+    def choice(self) -> SpanChoice:
         """The selection to be made."""
         candidates = self.X[:, self.plan.publishable]
-        return Choice(
+        return SpanChoice(
             candidates, self.protected, self.owner, self.lone, self.attacker, len(self.plan.must)
         )
 
-    def protect_told(self, chosen: Selection) -> bool:
+    def protect_told(self, chosen: SpanSelection) -> bool:
         """Protect the sums that tell a primary to someone who knows several cells, if any do."""
         found = []
         for p, coefficients, scale in told_sums(
@@ -131,7 +131,7 @@ def _joined(columns: list[csc_array]) -> csc_array:
     return joined
 
 
-def _infeasible(pattern: Pattern, plan: Plan, model: _Model, why: Conflict) -> InfeasibleError:
+def _infeasible(pattern: Pattern, plan: Plan, model: _Model, why: SpanConflict) -> InfeasibleError:
     design = pattern.design
     if why.protected < len(model.primary):
         what = f"sensitive cell {name_of(design, int(model.primary[why.protected]))}"

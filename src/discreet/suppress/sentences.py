@@ -168,13 +168,13 @@ def _empty_are_shown(evidence: Any) -> bool:
 
 
 def _not_derivable(lowest: int, highest: int, evidence: Any) -> bool:
-    from discreet.solve.linear.elimination import spanned  # start-up time: Numba
+    from discreet.solve.linear.elimination import find_spanned  # start-up time: Numba
 
     final, truth = evidence.finals[0], evidence.truth
     hidden = final.hidden | final.replaced
     columns = final.design.matrix().tocsc()
     small = hidden & (truth >= lowest) & (truth <= highest)
-    return not spanned(columns[:, ~hidden], columns[:, small]).any()
+    return not find_spanned(columns[:, ~hidden], columns[:, small]).any()
 
 
 def _has_width(

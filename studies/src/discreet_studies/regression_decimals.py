@@ -15,7 +15,7 @@ from discreet.design.base import Design
 from discreet.errors import ParameterError
 from discreet.facade.table import Table
 from discreet.randomness import stream
-from discreet.solve.linear.elimination import rank, spanned
+from discreet.solve.linear.elimination import find_spanned, rank
 from discreet.suppress.decimals import Decimals, Replaced
 from discreet.suppress.pattern import SECONDARY, Pattern
 from discreet_studies.model import (
@@ -317,7 +317,7 @@ def _whole_sums(example: SuppressedTable, y: Real) -> tuple[bool, int, int]:
     sums, truth = members.T @ y, members.T @ example.table.y
     is_whole = np.abs(sums - np.rint(sums)) < _WHOLE
     X = example.design.matrix().tocsc().astype(np.int64)
-    follows = spanned(csc_array(X[:, ~example.pattern.suppressed]), csc_array(members))
+    follows = find_spanned(csc_array(X[:, ~example.pattern.suppressed]), csc_array(members))
     right = (is_whole == follows).all() and (np.rint(sums) == truth)[is_whole].all()
     return bool(right), int(is_whole.sum()), len(choices)
 

@@ -9,11 +9,10 @@ import discreet as dc
 from discreet import registry
 from discreet.design.incidence import Incidence
 from discreet.errors import DataError, DesignError, ParameterError
-from discreet.solve.absolute.certificate import Answer, certify
-from discreet.solve.absolute.exact import solve_exactly
+from discreet.solve.absolute.certificate import ProvenTable, certify
 from discreet.solve.absolute.kernels import ABSOLUTE
+from discreet.solve.absolute.least_absolute import solve_exactly, solve_iteratively
 from discreet.solve.absolute.primal_dual import PrimalDual
-from discreet.solve.absolute.search import search
 from discreet.solve.fit import Status
 from discreet.solve.least_squares.problem import Accuracy
 from tests.solve.slow import (
@@ -134,7 +133,7 @@ def test_the_certificate_proves_the_optimum_and_refuses_others():
     assert (design.adjoint(u) <= 1e-12).all()
 
     def certificate(*answer):
-        return certify(design, z, w, Answer(*answer), Accuracy(1e-6))
+        return certify(design, z, w, ProvenTable(*answer), Accuracy(1e-6))
 
     assert certificate(fit.y, u, rho, v).holds
     assert certificate(fit.y + 0.1, u, rho, v).gap > 1e-3
@@ -180,7 +179,7 @@ def test_it_is_in_the_registry():
 def searched(design, z, tolerance=1e-4):
     """What the search for large tables finds, and its certificate."""
     w, accuracy = np.ones(design.n_published), Accuracy(tolerance)
-    answer = search(Incidence.of(design), z, w, accuracy, 100_000)
+    answer = solve_iteratively(Incidence.of(design), z, w, accuracy, 100_000)
     return answer, certify(design, z, w, answer, accuracy)
 
 

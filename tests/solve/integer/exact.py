@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from discreet.arrays import Real
 from discreet.errors import InfeasibleError, NotConvergedError
-from discreet.solve.integer.problem import Found, Problem, describe
+from discreet.solve.integer.problem import FoundTable, LatticeProblem, describe
 
 if TYPE_CHECKING:
     from scipy import sparse
@@ -39,7 +39,9 @@ class Program:
     cuts: list[tuple[Any, Real]]
 
 
-def solve_exactly(problem: Problem, start: NDArray[Any], *, nodes: int = 100_000) -> Found:
+def solve_exactly(
+    problem: LatticeProblem, start: NDArray[Any], *, nodes: int = 100_000
+) -> FoundTable:
     r"""A proven optimum, with the limits kept.
 
     An inner cell is :math:`y = f b + s v` with a switch :math:`b \in \{0, 1\}` and whole steps
@@ -73,14 +75,14 @@ def solve_exactly(problem: Problem, start: NDArray[Any], *, nodes: int = 100_000
         most = most * _GENEROUS if y is None else loss
 
 
-def _optimum(problem: Problem, most: float, nodes: int) -> NDArray[np.int64] | None:
+def _optimum(problem: LatticeProblem, most: float, nodes: int) -> NDArray[np.int64] | None:
     """The best point with at most this loss; a worse one, or none, when there is no such point."""
     program = _program(problem, most)
     chords = _chords(problem, program, most)
     return _solve(problem, replace(program, cuts=[*program.cuts, chords]), nodes)
 
 
-def _lowered(problem: Problem, most: float, nodes: int) -> Problem:
+def _lowered(problem: LatticeProblem, most: float, nodes: int) -> LatticeProblem:
     """The problem with the least possible limits of its groups."""
     if problem.groups is None:
         return problem
@@ -95,7 +97,9 @@ def _lowered(problem: Problem, most: float, nodes: int) -> Problem:
     return replace(problem, groups=None, low=low, high=high)
 
 
-def _least_maximum(problem: Problem, most: float, inside: NDArray[np.bool_], nodes: int) -> float:
+def _least_maximum(
+    problem: LatticeProblem, most: float, inside: NDArray[np.bool_], nodes: int
+) -> float:
     """The least largest deviation of some published cells, under the limits."""
     from scipy import sparse
 
@@ -112,7 +116,7 @@ def _least_maximum(problem: Problem, most: float, inside: NDArray[np.bool_], nod
     return float(np.abs(problem.deviation(y)[inside]).max(initial=0))
 
 
-def _program(problem: Problem, most: float) -> Program:
+def _program(problem: LatticeProblem, most: float) -> Program:
     """Steps and switches of the inner cells, for points with at most a given loss."""
     from scipy import sparse
 
@@ -135,7 +139,7 @@ def _program(problem: Problem, most: float) -> Program:
     return _without_blocked(problem, program) if problem.blocked else program
 
 
-def _without_blocked(problem: Problem, program: Program) -> Program:
+def _without_blocked(problem: LatticeProblem, program: Program) -> Program:
     """A switch for each published cell: it is zero, or at least the smallest allowed value."""
     from scipy import sparse
 
@@ -156,7 +160,7 @@ def _without_blocked(problem: Problem, program: Program) -> Program:
     return Program(inner, program.offset, np.append(program.high, np.ones(m)), cuts)
 
 
-def _chords(problem: Problem, program: Program, most: float) -> tuple[Any, Real]:
+def _chords(problem: LatticeProblem, program: Program, most: float) -> tuple[Any, Real]:
     """Rows that keep each loss above the chords between neighbouring whole values."""
     from scipy import sparse
 
@@ -185,7 +189,7 @@ def _chords(problem: Problem, program: Program, most: float) -> tuple[Any, Real]
 
 
 def _solve(
-    problem: Problem, program: Program, nodes: int, extra: Real | None = None
+    problem: LatticeProblem, program: Program, nodes: int, extra: Real | None = None
 ) -> NDArray[np.int64] | None:
     """Minimise the sum of the loss columns under the program's rows and the limits, if possible."""
     from scipy import sparse
@@ -213,7 +217,7 @@ def _solve(
     return _read(problem, program, found)
 
 
-def _read(problem: Problem, program: Program, found: Any) -> NDArray[np.int64] | None:
+def _read(problem: LatticeProblem, program: Program, found: Any) -> NDArray[np.int64] | None:
     if found.status == 2:
         return None
     if found.status != 0:
@@ -224,7 +228,7 @@ def _read(problem: Problem, program: Program, found: Any) -> NDArray[np.int64] |
     return y
 
 
-def box(problem: Problem, loss: float) -> tuple[Real, Real]:
+def box(problem: LatticeProblem, loss: float) -> tuple[Real, Real]:
     """Bounds of the inner cells that every point with at most this loss keeps."""
     weights = problem.all_weights
     heavy = weights > 0

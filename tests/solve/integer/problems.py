@@ -3,8 +3,7 @@
 import numpy as np
 
 import discreet as dc
-from discreet.solve.integer.domain import Domain
-from discreet.solve.integer.problem import Problem
+from discreet.solve.integer.problem import Domain, LatticeProblem
 
 
 def small_design(rng):
@@ -40,4 +39,4 @@ def problem_on(design, rng, **options):
     weights = rng.integers(1, 5, design.n_published).astype(float) if rng.random() < 0.3 else None
     domain = domain_of(rng.choice(KINDS), y)
     settings = {"power": float(rng.choice([1, 2, 2, 3])), "weights": weights, **options}
-    return Problem(design, target, domain, **settings), domain.nearest(y)
+    return LatticeProblem(design, target, domain, **settings), domain.nearest(y)

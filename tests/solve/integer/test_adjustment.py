@@ -4,14 +4,13 @@ import numpy as np
 import pytest
 
 import discreet as dc
-from discreet.solve.integer.adjustment import Nearest, least_absolute
-from discreet.solve.integer.domain import Domain
-from discreet.solve.integer.problem import Problem
-from discreet.solve.integer.search import Search
+from discreet.solve.integer.problem import Domain, LatticeProblem
+from discreet.solve.integer.programs import Nearest, least_absolute
+from discreet.solve.integer.search import LatticeSearch
 from tests.assess import party
 from tests.solve.integer.exact import solve_exactly
 
-SEARCH = Search(proposals=1e5, hot=0.25, cold=0.04, pairs=0.05)
+SEARCH = LatticeSearch(proposals=1e5, hot=0.25, cold=0.04, pairs=0.05)
 SHAPES = [{"a": 4, "b": 5}, {"a": 3, "b": 3, "c": 2}, {"a": 2, "b": 2, "c": 3}]
 
 
@@ -28,7 +27,7 @@ def noisy(shape, seed, min_count=3, reach=None):
     domain = Domain.gapped(min_count, high)
     bound = None if reach is None else np.full(len(truth), float(reach))
     low = None if bound is None else np.minimum(truth - bound - moved, 0)
-    problem = Problem(
+    problem = LatticeProblem(
         design, moved, domain, power=1, low=low,
         high=None if bound is None else np.maximum(truth + bound - moved, 0),
     )  # fmt: skip
@@ -70,7 +69,7 @@ def test_without_gaps_a_two_way_table_is_solved_by_the_network_alone(seed):
 @pytest.mark.parametrize("seed", range(12))
 def test_the_network_mends_what_a_poor_search_leaves(seed):
     problem, start = noisy({"a": 9, "b": 9}, seed)
-    poor = Search(proposals=1, chains=1, hot=1.0, cold=1.0)
+    poor = LatticeSearch(proposals=1, chains=1, hot=1.0, cold=1.0)
     rng = np.random.default_rng(1)
     alone = poor(problem, start, rng=np.random.default_rng(1))
     found = Nearest(poor)(problem, start, is_network=True, rng=rng)
@@ -90,7 +89,7 @@ def test_the_published_example_costs_23():
     empty = design.adjoint((truth == 0).astype(np.int64)) > 0
     domain = Domain.interval(np.zeros(18, dtype=int), np.where(empty, 0, 100))
     five = np.full(len(truth), 5.0)
-    problem = Problem(design, target, domain, power=1, weights=weights, low=-five, high=five)
+    problem = LatticeProblem(design, target, domain, power=1, weights=weights, low=-five, high=five)
     assert solve_exactly(problem, domain.low.astype(np.int64)).loss == pytest.approx(23.0)
     found = nearest(problem, domain.low.astype(np.int64), bounded=True)
     assert found.loss == pytest.approx(23.0)
@@ -110,7 +109,7 @@ def test_a_table_that_adds_up_stays_as_it_is(shape):
     problem, _ = noisy(shape, 3)
     rng = np.random.default_rng(2)
     y = problem.domain.nearest(rng.poisson(6.0, problem.design.n_inner))
-    additive = Problem(problem.design, problem.design.aggregate(y), problem.domain, power=1)
+    additive = LatticeProblem(problem.design, problem.design.aggregate(y), problem.domain, power=1)
     found = nearest(additive, y)
     assert found.loss == 0
     np.testing.assert_array_equal(found.y, y)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import discreet as dc
 from discreet.errors import ParameterError
-from discreet.solve.integer.derivable import by_elimination, by_leverage
+from discreet.solve.integer.small_counts import by_elimination, by_leverage
 from tests.strategies import designs
 
 

@@ -7,9 +7,8 @@ import pytest
 
 import discreet as dc
 from discreet.errors import InfeasibleError
-from discreet.solve.integer.domain import Domain
-from discreet.solve.integer.problem import Problem
-from discreet.solve.integer.search import Search
+from discreet.solve.integer.problem import Domain, LatticeProblem
+from discreet.solve.integer.search import LatticeSearch
 from tests.solve.integer.exact import solve_exactly
 from tests.solve.integer.problems import problem_on, small_design
 
@@ -48,7 +47,7 @@ def tiny(seed, **options):
     target = design.aggregate(y) + rng.integers(-2, 3, design.n_published)
     power = float(rng.choice([1, 1.5, 2, 3]))
     weights = rng.uniform(0, 3, design.n_published)
-    problem = Problem(design, target, domain, power=power, weights=weights, **options)
+    problem = LatticeProblem(design, target, domain, power=power, weights=weights, **options)
     return problem, domain.nearest(y)
 
 
@@ -78,7 +77,7 @@ def test_the_search_reaches_the_optimum_in_nearly_all_small_problems(record_prop
     for seed in range(CASES):
         problem, start, rng = case(seed)
         exact = solve_exactly(problem, start)
-        found = Search(proposals=1e5)(problem, start, rng=rng)
+        found = LatticeSearch(proposals=1e5)(problem, start, rng=rng)
         assert found.loss >= exact.loss - 1e-6
         gaps.append((found.loss - exact.loss) / max(exact.loss, 1.0))
     gaps = np.array(gaps)
@@ -92,7 +91,7 @@ def test_the_least_maximum_is_found_by_both(seed):
     rng = np.random.default_rng(seed)
     design = dc.Design.product({"a": 3, "b": 3}, "a + b")
     y = rng.integers(0, 7, 9)
-    problem = Problem(
+    problem = LatticeProblem(
         design,
         design.aggregate(y),
         Domain.gapped(3, np.full(9, 20)),
@@ -100,7 +99,7 @@ def test_the_least_maximum_is_found_by_both(seed):
     )
     start = problem.domain.nearest(y)
     exact = solve_exactly(problem, start)
-    found = Search(proposals=1e5)(problem, start, rng=rng)
+    found = LatticeSearch(proposals=1e5)(problem, start, rng=rng)
     assert (found.maximum, found.loss) == (exact.maximum, exact.loss)
 
 
@@ -108,6 +107,6 @@ def test_infeasible_limits_are_explained():
     design = dc.Design.product({"a": 2, "b": 2}, "a*b")
     domain = Domain.pair(np.zeros(4, dtype=int), np.full(4, 3))
     limits = {"low": np.full(9, -0.5), "high": np.full(9, 0.5)}
-    problem = Problem(design, np.full(9, 4), domain, **limits)
+    problem = LatticeProblem(design, np.full(9, 4), domain, **limits)
     with pytest.raises(InfeasibleError, match="no whole numbers of the domain keep the limits"):
         solve_exactly(problem, np.zeros(4, dtype=int))

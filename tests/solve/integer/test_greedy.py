@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from discreet.solve.integer.greedy import choose_cells
+from discreet.solve.integer.small_counts import choose_cells
 
 
 def loss(X, residual, height, chosen):

@@ -6,8 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.errors import DesignError
-from discreet.solve.integer.anneal import Stage, restart
-from discreet.solve.integer.chains import compiled
+from discreet.solve.integer.annealing import SearchStage, compile_problem, restart
 from discreet.solve.integer.kernels import (
     below,
     change,
@@ -19,7 +18,7 @@ from discreet.solve.integer.kernels import (
     step_up,
     sweep,
 )
-from discreet.solve.integer.limits import keep_limits
+from discreet.solve.integer.search import keep_limits
 from tests.solve.integer.problems import problem_on, small_design
 from tests.strategies import designs
 
@@ -27,7 +26,7 @@ SEED = np.uint64(7)
 
 
 def chain_of(problem, start):
-    form = compiled(problem)
+    form = compile_problem(problem)
     return form, form.chain(start[problem.rows].astype(np.int32), SEED)
 
 
@@ -94,7 +93,7 @@ def test_repair_stays_exact_and_never_adds_violations(seed):
     m = problem.design.n_published
     limits = np.full(m, -2.0), np.full(m, 2.0)
     before = int((np.abs(chain.deviation[:-1]) > 2).sum())
-    left = keep_limits(form, chain, limits, Stage(len(chain.y), 1e5, None))
+    left = keep_limits(form, chain, limits, SearchStage(len(chain.y), 1e5, None))
     form.require_exact(chain)
     assert left == int((np.abs(chain.deviation[:-1]) > 2).sum()) <= before
     assert problem.domain.contains(form.full(chain.y)).all()

@@ -10,11 +10,10 @@ import pytest
 from scipy.optimize import Bounds, LinearConstraint, milp
 
 import discreet as dc
-from discreet.solve.integer import neighbourhood
-from discreet.solve.integer.domain import Domain
-from discreet.solve.integer.neighbourhood import repaired
-from discreet.solve.integer.problem import Problem
-from discreet.solve.integer.rounding import controlled_multiples
+from discreet.solve.integer import programs as neighbourhood
+from discreet.solve.integer.problem import Domain, LatticeProblem
+from discreet.solve.integer.programs import repair_limits
+from discreet.solve.integer.rounding import round_to_multiples
 from discreet.solve.integer.schedule import Schedule
 from tests.solve.integer.problems import KINDS, domain_of, small_design
 
@@ -35,7 +34,7 @@ def rounding_problem(design, seed, base=3):
     domain = Domain.interval(np.zeros(design.n_inner, dtype=int), (over > 0).astype(int))
     limits = {"low": np.floor(target) - target, "high": np.ceil(target) - target}
     start = (rng.random(design.n_inner) < over / base).astype(np.int64)
-    return Problem(design, target, domain, **limits), start
+    return LatticeProblem(design, target, domain, **limits), start
 
 
 def is_feasible(problem):
@@ -57,7 +56,7 @@ def test_limits_are_kept_exactly_where_a_general_solver_finds_it_possible(seed):
     rng = np.random.default_rng(seed)
     design = dc.Design.from_matrix((rng.random((9, 14)) < 0.45).astype(int))
     problem, start = rounding_problem(design, seed, base=2 + seed % 2)
-    y = repaired(problem, start)
+    y = repair_limits(problem, start)
     assert (excess(problem, y) < 1e-9) == is_feasible(problem)
 
 
@@ -78,8 +77,8 @@ def test_domains_are_kept_and_nothing_gets_worse(kind, seed):
     y = rng.poisson(3.0, design.n_inner)
     domain = domain_of(kind, y)
     wide = {"low": np.full(design.n_published, -1.0), "high": np.full(design.n_published, 1.0)}
-    problem, start = Problem(design, design.aggregate(y), domain, **wide), domain.nearest(y)
-    found = repaired(problem, start)
+    problem, start = LatticeProblem(design, design.aggregate(y), domain, **wide), domain.nearest(y)
+    found = repair_limits(problem, start)
     domain.require(found)
     assert excess(problem, found) <= excess(problem, start)
     if excess(problem, start) == 0:
@@ -92,7 +91,7 @@ def test_neighbourhoods_grow_until_every_limit_is_kept(sizes, monkeypatch):
     design = dc.Design.product({"a": 9, "b": 8, "c": 7}, "a*b + b*c + a*c")
     problem, start = rounding_problem(design, 5)
     assert problem.violations(problem.deviation(start)).sum() > 50
-    y = repaired(problem, start)
+    y = repair_limits(problem, start)
     assert not problem.violations(problem.deviation(y)).any()
 
 
@@ -101,7 +100,7 @@ def test_the_effort_is_bounded(monkeypatch):
     monkeypatch.setattr(neighbourhood, "SCHEDULE", short)
     design = dc.Design.product({"a": 9, "b": 8, "c": 7}, "a*b + b*c + a*c")
     problem, start = rounding_problem(design, 5)
-    y = repaired(problem, start)
+    y = repair_limits(problem, start)
     assert 0 < excess(problem, y) < excess(problem, start)
 
 
@@ -109,7 +108,7 @@ def test_four_linked_tables_of_census_records_are_rounded_without_exception():
     """The search alone leaves sums away from the multiples next to them."""
     formula = "age*sex + age*marital + sex*education + marital*education"
     table = dc.demo.census(10_000).tabulate(formula)
-    found = controlled_multiples(table.design, table.y, 3, rng=np.random.default_rng(1))
+    found = round_to_multiples(table.design, table.y, 3, rng=np.random.default_rng(1))
     assert found.violations == 0
     assert np.abs(found.z - table.z).max() < 3
     assert not (found.z != table.z)[table.z % 3 == 0].any()
@@ -134,7 +133,7 @@ if sys.argv[1] == "threads":
     other.run()
 import numpy as np
 from tests.solve.integer.test_neighbourhood import rounding_problem
-from discreet.solve.integer.neighbourhood import repaired
+from discreet.solve.integer.programs import repaired
 import discreet as dc
 design = dc.Design.product({"a": 12, "b": 9, "c": 8}, "a*b + b*c + a*c")
 print(zlib.crc32(repaired(*rounding_problem(design, 5)).tobytes()))
@@ -159,9 +158,9 @@ def test_cells_with_a_gap_are_switched_where_that_is_what_it_takes(seed):
     design = dc.Design.from_matrix((rng.random((6, 9)) < 0.5).astype(int))
     domain = Domain.gapped(3, np.full(6, 6))
     target = design.aggregate(rng.integers(0, 7, 6)).astype(float)
-    problem = Problem(design, target, domain, low=np.full(9, -1.0), high=np.full(9, 1.0))
+    problem = LatticeProblem(design, target, domain, low=np.full(9, -1.0), high=np.full(9, 1.0))
     tables = np.array(list(itertools.product([0, 3, 4, 5, 6], repeat=6)))
     off = np.abs(tables @ design.matrix().toarray() - target).max(axis=1)
-    y = repaired(problem, domain.nearest(rng.integers(0, 7, 6)))
+    y = repair_limits(problem, domain.nearest(rng.integers(0, 7, 6)))
     assert domain.contains(y).all()
     assert (excess(problem, y) < 1e-9) == bool((off <= 1).any())

@@ -6,8 +6,7 @@ from hypothesis import given, settings
 
 import discreet as dc
 from discreet.errors import ParameterError
-from discreet.solve.integer.domain import Domain, LimitError
-from discreet.solve.integer.problem import Problem, cell_name
+from discreet.solve.integer.problem import Domain, LatticeProblem, LimitError, cell_name
 from tests.strategies import designs
 
 DESIGN = dc.Design.product({"a": 2, "b": 2}, "a*b")
@@ -16,7 +15,7 @@ DESIGN = dc.Design.product({"a": 2, "b": 2}, "a*b")
 def problem(**changes):
     m, n = DESIGN.n_published, DESIGN.n_inner
     given = {"target": np.full(m, 4), "domain": Domain.gapped(3, np.full(n, 9)), **changes}
-    return Problem(DESIGN, **given)
+    return LatticeProblem(DESIGN, **given)
 
 
 @given(designs())

@@ -7,7 +7,7 @@ import discreet as dc
 from discreet import registry
 from discreet.design.incidence import Incidence
 from discreet.errors import DataError, ParameterError
-from discreet.solve.absolute.empty_margins import fill_empty_margins
+from discreet.solve.absolute.primal_dual import fill_empty_margins
 from discreet.solve.fit import Status
 from discreet.solve.likelihood import log_linear
 from discreet.solve.likelihood.poisson import PoissonLoss, certify_poisson

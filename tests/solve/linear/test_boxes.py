@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from discreet.solve.linear.boxes import Boxes, Room
+from discreet.solve.linear.boxes import Boxes, Slack
 
 SHAPE = (2, 3, 2)
 
@@ -88,7 +88,7 @@ def test_the_box_is_the_cheapest_with_most_groups_along_the_variables_of_the_sum
         if fits and moved[total] * sign > 0:
             rank = (-groups, not differ <= own)
             costs[rank] = min(costs.get(rank, np.inf), cost[moved != 0].sum())
-    found = boxes.cheapest(total, sign, Room(usable, up, down, cost))
+    found = boxes.cheapest(total, sign, Slack(usable, up, down, cost))
     if found is None:
         assert not costs
         return

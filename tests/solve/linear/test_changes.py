@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 from scipy.sparse import csc_array
 
-from discreet.solve.linear.changes import Changes, Goal, Tied
-from discreet.solve.linear.parts import Ties, movable
+from discreet.solve.linear.changes import Changes, MoveGoal, Tied, Ties, movable
 
 
 @st.composite
@@ -64,7 +63,7 @@ def test_the_cheapest_change_costs_what_a_program_written_out_says(system, data)
     changes = Changes(tied(equations, value), is_open, cost)
     places = st.integers(0, len(value) - 1)
     for _ in range(3):
-        goal = Goal(data.draw(places), data.draw(st.sampled_from([1.0, -1.0])), 1.0)
+        goal = MoveGoal(data.draw(places), data.draw(st.sampled_from([1.0, -1.0])), 1.0)
         held = np.array(data.draw(st.lists(places, max_size=2)), dtype=np.intp)
         expected = written_out(equations, value, is_open, cost, goal, held)
         change = changes.cheapest(goal, held)
@@ -89,7 +88,7 @@ def test_what_cannot_move_is_alone_in_an_equation_in_the_end(system):
     count = (equations != 0).T @ moves.astype(int)
     assert (count != 1).all()
     for total in np.flatnonzero(is_open & ~moves):
-        goal = Goal(int(total), 1.0, 1.0)
+        goal = MoveGoal(int(total), 1.0, 1.0)
         none = np.empty(0, np.intp)
         assert written_out(equations, value, is_open, np.ones(len(value)), goal, none) is None
 
@@ -97,7 +96,7 @@ def test_what_cannot_move_is_alone_in_an_equation_in_the_end(system):
 def test_a_sum_that_is_closed_moves_again_when_it_is_opened():
     equations = csc_array(np.array([[1.0], [-1.0], [-1.0]]))
     changes = Changes(tied(equations, np.array([5.0, 2.0, 3.0])), np.ones(3, dtype=bool))
-    goal, held = Goal(0, 1.0, 2.0), np.array([2])
+    goal, held = MoveGoal(0, 1.0, 2.0), np.array([2])
     assert on_all(changes.cheapest(goal, held), 3).tolist() == [2.0, 2.0, 0.0]
     changes.close(1)
     assert changes.cheapest(goal, held) is None
@@ -113,7 +112,7 @@ def test_sums_near_a_goal_lead_to_a_change_that_holds_everywhere(system, near, d
     everywhere = Changes(tied(equations, value), is_open, cost)
     changes = Changes(tied(equations, value), is_open, cost, near=near)
     changes.price(np.flatnonzero(is_open)[::2], 0.5)
-    goal = Goal(data.draw(st.integers(0, len(value) - 1)), 1.0, 1.0)
+    goal = MoveGoal(data.draw(st.integers(0, len(value) - 1)), 1.0, 1.0)
     none = np.empty(0, np.intp)
     found = changes.cheapest(goal, none)
     assert (found is None) == (everywhere.cheapest(goal, none) is None)
@@ -150,5 +149,5 @@ def test_nothing_is_found_when_all_effort_is_spent():
     equations = csc_array(np.array([[1.0], [-1.0], [-1.0]]))
     value, none = np.array([5.0, 2.0, 3.0]), np.empty(0, np.intp)
     changes = Changes(tied(equations, value), np.ones(3, dtype=bool), effort=6)
-    found = [changes.cheapest(Goal(0, 1.0, 2.0), none) is not None for _ in range(3)]
+    found = [changes.cheapest(MoveGoal(0, 1.0, 2.0), none) is not None for _ in range(3)]
     assert found == [True, True, False]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csc_array
 
 from discreet.errors import NotConvergedError
-from discreet.solve.linear.changes import Changes, Goal, Tied
+from discreet.solve.linear.changes import Changes, MoveGoal, Tied
 from discreet.solve.linear.covering import Covering, Cuts
 
 GRID = np.array([[1, 1, 0, 0], [0, 0, 1, 1], [1, 0, 1, 0], [0, 1, 0, 1]])
@@ -28,7 +28,7 @@ def test_a_cover_holds_wherever_the_goal_is_reached(cells, share, sign):
     y = np.array(cells, float)
     down = np.concatenate([y, GRID @ y])
     always = np.arange(8) == 0
-    choice, share, goal = np.arange(1, 8), np.array(share), Goal(0, sign, 2.0)
+    choice, share, goal = np.arange(1, 8), np.array(share), MoveGoal(0, sign, 2.0)
     sums = Tied(EQUATIONS, down, np.full(8, np.inf))
     cover = Cuts(sums, always, choice).cut(goal, NOBODY, share)
     reached = []

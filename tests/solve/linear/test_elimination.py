@@ -8,7 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csc_array
 
-from discreet.solve.linear.elimination import Choice, EliminationError, rank, select, spanned
+from discreet.solve.linear.elimination import (
+    EliminationError,
+    SpanChoice,
+    find_spanned,
+    rank,
+    select,
+)
 from discreet.solve.linear.unknowns import solved_cells
 
 
@@ -45,7 +51,7 @@ def test_rank_and_spans_are_those_of_fractions(data):
     rows = data.draw(st.integers(1, 6))
     columns, targets = data.draw(matrices(rows, 9)), data.draw(matrices(rows, 4))
     assert rank(csc_array(columns)) == slow_rank(columns)
-    found = spanned(csc_array(columns), csc_array(targets))
+    found = find_spanned(csc_array(columns), csc_array(targets))
     assert found.tolist() == [in_span(columns, t) for t in targets.T]
 
 
@@ -85,7 +91,7 @@ def test_a_selection_is_that_of_trying_one_column_after_another(data):
     owner = data.draw(
         st.lists(st.integers(-1, 2), min_size=protected.shape[1], max_size=protected.shape[1])
     )
-    choice = Choice(
+    choice = SpanChoice(
         csc_array(columns),
         csc_array(protected),
         np.array(owner, dtype=np.int64),
@@ -104,7 +110,7 @@ def test_a_conflict_names_the_column_that_follows_and_what_makes_it_follow():
     columns = csc_array(np.array([[1, 0, 1], [0, 1, 1]]))
     protected = csc_array(np.array([[2, 1], [1, 1]]))
     nothing = csc_array((2, 0), dtype=np.int64)
-    choice = Choice(columns, protected, np.array([-1, -1]), nothing, np.empty(0, np.int64), 2)
+    choice = SpanChoice(columns, protected, np.array([-1, -1]), nothing, np.empty(0, np.int64), 2)
     found = select(choice).conflict
     assert (found.protected, found.candidate) == (0, 1)
 

@@ -10,12 +10,17 @@ from scipy.optimize import linprog
 from discreet import Design
 from discreet.errors import InfeasibleError
 from discreet.progress import listening
-from discreet.solve.linear.elimination import spanned
+from discreet.solve.linear.elimination import find_spanned
 from discreet.solve.linear.intervals import Limits, feasible_intervals
 from discreet.solve.linear.program import Program
-from discreet.solve.linear.projection import combination, free_part
 from discreet.solve.linear.schedule import IntervalSchedule
-from discreet.solve.linear.unknowns import connected, distinct_columns, unknowns
+from discreet.solve.linear.unknowns import (
+    combination,
+    connected_parts,
+    distinct_columns,
+    free_part,
+    unknowns,
+)
 
 LINKED = [
     ({"a": 3, "b": 4}, "a*b"),
@@ -62,7 +67,7 @@ def test_intervals_are_those_of_plain_linear_programs(seed):
 def test_without_signs_a_target_is_known_exactly_or_not_at_all(seed):
     X, targets, y = problem(seed)
     found = feasible_intervals(X, X.T @ y, targets, signs=False)
-    is_known = spanned(sparse.csc_array(X), targets)
+    is_known = find_spanned(sparse.csc_array(X), targets)
     np.testing.assert_allclose(found.low[is_known], (targets.T @ y)[is_known], atol=1e-6)
     np.testing.assert_allclose(found.high[is_known], (targets.T @ y)[is_known], atol=1e-6)
     assert np.isinf(found.low[~is_known]).all()
@@ -90,14 +95,14 @@ def test_long_chains_are_taken_out_one_by_one():
     y = np.arange(n)
     X = sparse.hstack([chain, first], format="csr")
     assert len(unknowns(X, X.T @ y).cells) == 0
-    assert len(connected(unknowns(chain[:, 1:], chain[:, 1:].T @ y).equations)) == 1
+    assert len(connected_parts(unknowns(chain[:, 1:], chain[:, 1:].T @ y).equations)) == 1
 
 
 def test_cells_that_share_no_equation_are_different_components():
     design = Design.product({"a": 4, "b": 2}, "a*b")
     shown = [design.position({"a": a}) for a in range(1, 5)]
     system = unknowns(design.matrix()[:, shown], np.array([3, 4, 5, 6]))
-    assert len(connected(system.equations)) == 4
+    assert len(connected_parts(system.equations)) == 4
     total = design.matrix()[:, [design.position({"b": 1})]].tocsc()
     found = feasible_intervals(design.matrix()[:, shown], np.array([3, 4, 5, 6]), total)
     assert (found.low[0], found.high[0]) == (0, 18)

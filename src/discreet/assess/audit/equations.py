@@ -16,10 +16,9 @@ import numpy as np
 
 from discreet.arrays import Mask, Real
 from discreet.errors import DiscreetError
-from discreet.solve.linear.elimination import spanned
+from discreet.solve.linear.elimination import find_spanned
 from discreet.solve.linear.program import Program
-from discreet.solve.linear.projection import free_part
-from discreet.solve.linear.unknowns import Unknowns, connected
+from discreet.solve.linear.unknowns import Unknowns, connected_parts, free_part
 
 UNMOVED = 1e-8
 """Random decimals of unit variance that move a cell by less than this leave it as it is."""
@@ -71,7 +70,7 @@ def random_decimals(system: Unknowns, rng: np.random.Generator, draws: int) -> R
 
 def by_leverage(system: Unknowns, targets: Any) -> Mask:
     """Targets whose columns are combinations of the published ones, in whole numbers."""
-    return spanned(system.equations, targets)
+    return find_spanned(system.equations, targets)
 
 
 def by_programs(system: Unknowns, targets: Any, rng: np.random.Generator) -> Mask:
@@ -82,7 +81,7 @@ def by_programs(system: Unknowns, targets: Any, rng: np.random.Generator) -> Mas
     """
     found = np.ones(targets.shape[1], dtype=bool)
     by_cell, equations_of = targets.tocsr(), system.equations.tocsr()
-    for cells, rows in connected(system.equations):
+    for cells, rows in connected_parts(system.equations):
         part = by_cell[cells].tocsc()
         chosen = np.flatnonzero(np.diff(part.indptr))
         equations = equations_of[cells].tocsc()[:, rows]

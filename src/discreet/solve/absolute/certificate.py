@@ -23,7 +23,7 @@ from discreet.solve.least_squares.problem import Accuracy, gradient_limits
 
 
 @dataclass(frozen=True, eq=False)
-class Answer:
+class ProvenTable:
     """A table with its proofs.
 
     Attributes:
@@ -113,7 +113,7 @@ class _Chosen(NamedTuple):
 
 
 def certify(
-    design: Design, z: Real, weights: Real, answer: Answer, accuracy: Accuracy
+    design: Design, z: Real, weights: Real, answer: ProvenTable, accuracy: Accuracy
 ) -> Certificate:
     """Both duality gaps and all bounds, with the design alone; `stationarity` is cell by cell.
 

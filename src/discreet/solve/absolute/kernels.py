@@ -21,7 +21,7 @@ _LATE = SCHEDULE.restart_late
 
 
 @njit(cache=True)
-def _located(head: Unsigned32, tail: Unsigned32, none: np.uint32, out: Unsigned32) -> None:
+def _list_places(head: Unsigned32, tail: Unsigned32, none: np.uint32, out: Unsigned32) -> None:
     """The published cells of the inner cells with one head."""
     for i in range(tail.shape[0]):
         for g in range(tail.shape[1]):
@@ -84,7 +84,7 @@ def _primal_steps(
     sums[:] = 0.0
     for h in range(len(head)):
         if len(head) > 1:
-            _located(head[h], tail, np.uint32(len(v) - 1), places)
+            _list_places(head[h], tail, np.uint32(len(v) - 1), places)
         a, b = h * n, (h + 1) * n
         own = rows[a:b] if len(rows) > 1 else rows
         moved += _primal_step(

@@ -1,23 +1,58 @@
-"""Least absolute deviation, non-negative: maximum likelihood under Laplace noise."""
+r"""Least absolute deviation, non-negative: maximum likelihood under Laplace noise.
+
+Small tables are solved to rounding error, whatever their scale. A linear program finds the least
+loss, and its prices are a dual vector `u` that proves it. They also tell all tables that attain it:
+inner cells with a negative slope :math:`(Xu)_i` are zero; published cells are met where
+:math:`|u_k| < w_k`, not exceeded where :math:`u_k = w_k`, and reached where :math:`u_k = -w_k`. The
+smallest of these tables is :math:`y = \max(0, X\nu)` on the other inner cells, where :math:`\nu`
+minimises
+
+.. math:: \tfrac12\|\max(0, X\nu)\|^2 - z^\top\nu
+
+with :math:`\nu_k \le 0` where a cell is not exceeded and :math:`\nu_k \ge 0` where it is reached.
+With any ridge :math:`\rho` that keeps :math:`u + \rho\nu` within the weights, and the slopes of
+zero cells negative, that vector proves the choice.
+
+In large tables two runs of the primal-dual iteration share the work. One has a ridge,
+:math:`\tfrac{\rho}{2}\|y\|^2`, and few of its inner cells are ever positive, so that its steps are
+cheap. The other has none; it shows how small the loss can be, and its dual vector bounds the loss
+from below. The ridge falls as soon as it is to blame for a loss above the smallest one seen, or for
+the gap of a single cell.
+"""
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.design.base import Design
+from discreet.arrays import Mask, Real, Whole
+from discreet.design.base import Design, dot
 from discreet.design.incidence import Incidence
-from discreet.solve.absolute.certificate import certify
-from discreet.solve.absolute.exact import is_small, solve_exactly
-from discreet.solve.absolute.search import search
+from discreet.errors import NotConvergedError
+from discreet.progress import report
+from discreet.solve.absolute.certificate import (
+    Gaps,
+    Inner,
+    ProvenTable,
+    certify,
+    largest,
+    ridge_size,
+)
+from discreet.solve.absolute.kernels import ABSOLUTE
+from discreet.solve.absolute.primal_dual import PrimalDual
+from discreet.solve.absolute.schedule import SCHEDULE
 from discreet.solve.fit import Fit, FitterBase, Prepared, Status
 from discreet.solve.inputs import check_options, checked_values, checked_weights
-from discreet.solve.least_squares.problem import Accuracy
+from discreet.solve.least_squares.problem import Accuracy, gradient_limits, smallest_sizes
+from discreet.solve.linear.program import Program
+from discreet.solve.linear.schedule import PROGRAM
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +121,7 @@ def _fit(
     solver = "linear program"
     certificate = None if answer is None else certify(design, target, w, answer, accuracy)
     if answer is None or certificate is None or not certificate.holds:
-        answer = search(members(), target, w, accuracy, options.max_steps)
+        answer = solve_iteratively(members(), target, w, accuracy, options.max_steps)
         solver = "primal-dual steps"
         certificate = certify(design, target, w, answer, accuracy)
     status = Status.converged if certificate.holds else answer.status
@@ -94,3 +129,281 @@ def _fit(
     notes["ridge_dual"] = answer.ridge_dual
     y, seconds = answer.y, time.perf_counter() - began
     return Fit(y, design.aggregate(y), status, certificate, answer.steps, seconds, notes, design)
+
+
+def is_small(design: Design) -> bool:
+    """Whether a linear program is solved within a second or two."""
+    return design.n_inner * design.n_published <= SCHEDULE.most_entries
+
+
+def solve_exactly(design: Design, z: Real, weights: Real, max_steps: int) -> ProvenTable | None:
+    """The smallest table of the least loss; nothing where steps do not suffice for the program."""
+    matrix = design.matrix().tocsr().astype(np.float64)
+    unit, top = largest(z), largest(weights)
+    prices = _prices(matrix, PROGRAM.largest / unit * z, weights / top, max_steps)
+    if prices is None:
+        return None
+    dual = np.clip(top * prices, -weights, weights)
+    slopes = matrix @ dual
+    cells = np.flatnonzero(slopes >= -SCHEDULE.same * top)
+    is_met = np.abs(dual) < (1.0 - SCHEDULE.same) * weights
+    low = np.where(is_met | (dual > 0), -np.inf, 0.0)
+    high = np.where(is_met | (dual < 0), np.inf, 0.0)
+    nu, steps = _smallest(matrix[cells], z / unit, low, high)
+    pull, y = unit * (matrix @ nu), np.zeros(len(slopes))
+    y[cells] = np.maximum(pull[cells], 0.0)
+    pull[cells] = 0.0
+    nu *= unit
+    ridge = min(_room(weights - dual, nu), _room(weights + dual, -nu), _room(-slopes, pull))
+    return ProvenTable(y, dual, ridge, dual + ridge * nu, steps)
+
+
+def _prices(matrix: Any, z: Real, weights: Real, max_steps: int) -> Real | None:
+    """What one more count in each published cell adds to the least loss."""
+    from scipy.sparse import eye_array, vstack
+
+    n, m = matrix.shape
+    rows = vstack([matrix, eye_array(m), -eye_array(m)])
+    floor, ceiling = np.zeros(n + 2 * m), np.full(n + 2 * m, np.inf)
+    program = Program(rows, z, z, floor, ceiling, changing="nothing")
+    cost = np.concatenate([np.zeros(n), weights, weights])
+    try:
+        program.minimise(cost, steps=max_steps)
+    except NotConvergedError:
+        return None
+    return program.prices() if program.is_best else None
+
+
+def _room(room: Real, rising: Real) -> float:
+    """How many times something that rises fits into the room, with some to spare."""
+    fits = (SCHEDULE.spare * room[rising > 0] / rising[rising > 0]).min(initial=np.inf)
+    return float(fits) if np.isfinite(fits) else 1.0
+
+
+def _smallest(matrix: Any, z: Real, low: Real, high: Real) -> tuple[Real, int]:
+    """Minimise half the squared norm of the positive part of `Xv`, less `zv`, within bounds."""
+    nu = np.zeros(len(z))
+    for step in range(SCHEDULE.newton_steps):
+        slopes = matrix @ nu
+        gradient = matrix.T @ np.maximum(slopes, 0.0) - z
+        direction = _direction(matrix[slopes >= 0], gradient, nu <= low, nu >= high)
+        if direction is None:
+            return nu, step
+        nu = _along(matrix, z, nu, direction, low, high)
+    return nu, SCHEDULE.newton_steps
+
+
+def _direction(positive: Any, gradient: Real, at_low: Mask, at_high: Mask) -> Real | None:
+    """The Newton direction of the values that no bound holds; nothing where none is left to go.
+
+    The system is damped in proportion to the gradient: it may be singular.
+    """
+    held = (at_low & (gradient >= 0)) | (at_high & (gradient <= 0))
+    force = float(np.abs(gradient[~held]).max(initial=0.0))
+    if force <= SCHEDULE.resolved:
+        return None
+    damping = max(SCHEDULE.damping * force, SCHEDULE.least_damping)
+    while True:
+        part = positive[:, np.flatnonzero(~held)]
+        hessian = (part.T @ part).toarray()
+        hessian[np.diag_indices(len(hessian))] += damping
+        direction = np.zeros(len(gradient))
+        direction[~held] = -np.linalg.solve(hessian, gradient[~held])
+        leaving = (at_low & (direction < 0)) | (at_high & (direction > 0))
+        if not leaving.any():
+            return direction
+        held |= leaving
+
+
+def _along(matrix: Any, z: Real, nu: Real, direction: Real, low: Real, high: Real) -> Real:
+    """The point along the direction, bent at the bounds, up to which the objective falls.
+
+    Its slope there is told apart from zero where its value no longer is from that at the start.
+    """
+
+    def rises(size: float) -> bool:
+        point = np.clip(nu + size * direction, low, high)
+        gradient = matrix.T @ np.maximum(matrix @ point, 0.0) - z
+        inside = (point > low) & (point < high)
+        return float(gradient[inside] @ direction[inside]) > 0.0
+
+    least, most = 0.0, 1.0
+    if rises(most):
+        for _ in range(SCHEDULE.bisections):
+            size = (least + most) / 2
+            least, most = (least, size) if rises(size) else (size, most)
+    return np.clip(nu + most * direction, low, high)
+
+
+def solve_iteratively(
+    members: Incidence, z: Real, weights: Real, accuracy: Accuracy, max_steps: int
+) -> ProvenTable:
+    """The best table and dual vectors that steps of both runs, so many together, lead to."""
+    state = _RidgeSearch(members, z, weights, accuracy, max_steps)
+    state.run()
+    if not state.ridge:
+        state.keep()
+    cells, values = state.table
+    y = np.zeros(members.n_inner)
+    y[cells] = values
+    return ProvenTable(y, state.dual, state.ridge, state.ridge_dual, state.steps, state.status)
+
+
+class _RidgeSearch:
+    """The state of both runs, and the best that they have found.
+
+    Attributes:
+      table: Positions and values of the inner cells that are not zero.
+      dual: The dual vector that bounds the loss.
+      ridge: The ridge of the table.
+      ridge_dual: The dual vector of the loss with that ridge.
+      steps: Steps of both runs.
+      status: How the search has ended.
+    """
+
+    def __init__(
+        self, members: Incidence, z: Real, weights: Real, accuracy: Accuracy, max_steps: int
+    ) -> None:
+        self._z, self._weights, self._accuracy, self._max_steps = z, weights, accuracy, max_steps
+        self._tolerance = accuracy.tolerance
+        sizes = smallest_sizes(members, z, weights, accuracy.count)
+        self._largest = largest(sizes)
+        seen = int(np.count_nonzero(sizes))
+        self._small = SCHEDULE.far_below * (float(sizes.sum()) / seen if seen else 1.0)
+        differ = bool((sizes[sizes > 0] < self._small).any())
+        del sizes
+        self._path = PrimalDual(members, z, weights, ABSOLUTE, self._lengths if differ else None)
+        self._free = self._path  # until it goes its own way, from a table that is sparse already
+        self.table: tuple[Whole | slice, Real] = (slice(0), np.zeros(0))
+        self.dual = self.ridge_dual = np.zeros(len(z))
+        self.ridge, self.steps, self.status = 0.0, 0, Status.stalled
+        self._bound, self._least = 0.0, dot(weights, np.abs(z))
+        self._floor = SCHEDULE.small_loss * self._least or 1.0
+
+    def _lengths(self, members: Incidence) -> Real:
+        """Ones, less for cells far smaller than others; cells of size zero are not seen at all."""
+        sizes = smallest_sizes(members, self._z, self._weights, self._accuracy.count)
+        return np.where(sizes > 0, np.minimum(1.0, sizes / self._small), 1.0)
+
+    def run(self) -> None:
+        """Lower the ridge until it costs no more than the tolerance, and prove it."""
+        unit = largest(self._weights) / self._largest
+        ridge = SCHEDULE.first_ridge * unit
+        while ridge >= SCHEDULE.last_ridge * unit:
+            self._path.set_ridge(ridge)
+            if self._has_ended():
+                return
+            ridge *= SCHEDULE.ridge_fall
+
+    def _has_ended(self) -> bool:
+        """Iterate with one ridge until the search has ended, or the ridge has to fall."""
+        next_look = SCHEDULE.check_every
+        while self._iterate(self._path):
+            at = self._ridge_gaps()
+            self._least = min(self._least, at.loss)
+            if self._is_reached(at):
+                self.keep()
+                if self._is_proven(at.loss):
+                    return True
+            elif self._path.steps >= next_look:
+                self._look(at.loss, next_look)
+                next_look = 2 * self._path.steps
+            if self._is_to_blame(at):
+                return False
+        return True
+
+    def keep(self) -> None:
+        """Keep the table with the present ridge, and the dual vector that goes with it."""
+        run = self._path
+        self.table = (run.cells, run.point.copy())
+        self.ridge, self.ridge_dual = run.ridge, run.u[:-1].copy()
+
+    def _look(self, loss: float, steps: int) -> None:
+        """Let the run without a ridge show how small the loss can be."""
+        if steps <= SCHEDULE.follows and loss <= self._loss_of(self._free):
+            self._free = self._path.without_ridge()
+        for _ in range(0, steps, SCHEDULE.check_every):
+            if self._gap(self._least) > SCHEDULE.known * self._tolerance:
+                self._prove()
+
+    def _is_reached(self, at: Gaps) -> bool:
+        """Whether the ridge problem is solved, and its loss is the smallest one seen."""
+        solved = at.total / ridge_size(at.loss, self._path.ridge, self._path.point)
+        worst = max(solved, (at.loss - self._least) / self._size(at.loss))
+        known = max(worst, self._gap(at.loss))
+        report("least absolute deviation", math.log(max(known, 1e-300)) / math.log(self._tolerance))
+        return worst <= self._tolerance
+
+    def _is_proven(self, loss: float) -> bool:
+        """Raise the bound until the gap is narrow, or due to the table more than to the bound."""
+        while self._gap(loss) > self._tolerance:
+            if self._least - self._bound <= loss - self._least or not self._prove():
+                return False
+        while (own := self._own(self._path)) > self._tolerance:
+            if self._own(self._free) <= SCHEDULE.settled * own or not self._prove():
+                return False
+        return True
+
+    def _is_to_blame(self, at: Gaps) -> bool:
+        """Whether less was seen than unfinished steps could lead to with this ridge."""
+        if self._gap(at.loss) > self._tolerance:
+            harmless = self._tolerance / 2 * self._size(at.loss)
+            return at.loss - self._least > max(SCHEDULE.blame * at.total, harmless)
+        own = SCHEDULE.settled * self._own(self._path)
+        unfinished = at.own(self._accuracy, self._limits)
+        return max(unfinished, self._own(self._free)) <= own
+
+    def _prove(self) -> bool:
+        """Raise the bound and look for a smaller loss, unless there are no steps left."""
+        if self._free is self._path:
+            self._free = self._path.without_ridge()
+        if not self._iterate(self._free):
+            return False
+        self._least = min(self._least, self._loss_of(self._free))
+        dual = self._free.feasible_dual(self._weights)
+        if (value := dot(self._z, dual)) > self._bound:
+            self._bound, self.dual = value, dual
+        return True
+
+    def _iterate(self, run: PrimalDual) -> bool:
+        """Take some steps, unless there are none left."""
+        left = self._max_steps - self.steps
+        if left <= 0:
+            self.status = Status.max_steps
+            return False
+        other = self._path if run is self._free else self._free
+        other.forget_slopes()
+        self.steps += run.iterate(min(SCHEDULE.check_every, left))
+        return True
+
+    def _ridge_gaps(self) -> Gaps:
+        run = self._path
+        residual = self._z - run.current_margins()
+        return Gaps.of(self._weights, residual, run.u[:-1], run.touched(), run.ridge)
+
+    def _own(self, run: PrimalDual) -> float:
+        """The widest gap of a cell of its own between a run's table and the best dual vector."""
+        residual, (cells, y) = self._z - run.current_margins(), run.positive()
+        inner = Inner(cells, y, self._by_pieces(cells, lambda members: members.adjoint(self.dual)))
+        gaps = Gaps.of(self._weights, residual, self.dual, inner)
+        return gaps.own(self._accuracy, self._limits)
+
+    def _limits(self, cells: Whole) -> Real:
+        """The largest gradients of some inner cells."""
+        given = (self._z, self._weights, self._accuracy)
+        return self._by_pieces(cells, lambda members: gradient_limits(members, *given))
+
+    def _by_pieces(self, cells: Whole, of: Callable[[Incidence], Real]) -> Real:
+        """A value for each of some inner cells, from lists of the published cells of a few."""
+        pieces = np.array_split(cells, len(cells) // SCHEDULE.piece + 1)
+        return np.concatenate([of(self._path.members.restricted(piece)) for piece in pieces])
+
+    def _gap(self, loss: float) -> float:
+        return (loss - self._bound) / self._size(loss)
+
+    def _size(self, loss: float) -> float:
+        """What losses are relative to."""
+        return max(loss, self._floor)
+
+    def _loss_of(self, run: PrimalDual) -> float:
+        return dot(self._weights, np.abs(run.current_margins() - self._z))

@@ -25,10 +25,9 @@ from copy import copy
 
 import numpy as np
 
-from discreet.arrays import Real, Whole
+from discreet.arrays import Mask, Real, Whole
 from discreet.design.incidence import Incidence, lift
 from discreet.solve.absolute.certificate import Inner
-from discreet.solve.absolute.empty_margins import fill_empty_margins
 from discreet.solve.absolute.kernels import POISSON, add_margins, advance, repair
 from discreet.solve.absolute.schedule import SCHEDULE
 
@@ -141,7 +140,7 @@ class PrimalDual:
         unbounded = np.where(self.weights > 0, -np.inf, u)
         for row in rows:
             repair(row, unbounded, lowered, slopes, u)
-        return _shrunk(u[:-1], self.weights[:-1], upper)
+        return _shrink(u[:-1], self.weights[:-1], upper)
 
     def _lowest(self) -> Real:
         """How low dual values may go; only halfway there where the bound itself is worthless."""
@@ -304,7 +303,7 @@ class PrimalDual:
         self._tail = members.tail.T.astype(np.uint32, order="C")
 
 
-def _shrunk(v: Real, lower: Real, upper: Real) -> Real:
+def _shrink(v: Real, lower: Real, upper: Real) -> Real:
     """`v` times the largest factor up to one that keeps it between `-lower` and `upper`."""
     low, high = v < -lower, v > upper
     by = min((-lower[low] / v[low]).min(initial=1.0), (upper[high] / v[high]).min(initial=1.0))
@@ -323,3 +322,39 @@ def _mean_cell(members: Incidence, z: Real) -> float:
     """The inner cell of a constant table with the published total."""
     covered = max((len(c) and float(z[c].sum()) for c in members.cells), default=0.0)
     return max(covered, 0.0) / max(members.n_inner, 1)
+
+
+def fill_empty_margins(
+    members: Incidence,
+    is_empty: Mask,
+    counts: Real,
+    weights: Real,
+    y: Real,
+    u: Real,
+    slopes: Real,
+) -> None:
+    """Change `y`, `u` and `slopes` in place, going through the published cells block by block.
+
+    Args:
+      members: Published cells of the inner cells.
+      is_empty: Positive published counts without an inner cell, and "no cell" at the end.
+      counts: Weights times published values, with the same end.
+      weights: Weights, with the same end.
+      y: Inner cells.
+      u: Dual values, with the same end as the weights.
+      slopes: The slopes `Xu`.
+    """
+    for block in range(len(members.cells) + len(members.nested)):
+        row = members.row(block)
+        inside = np.flatnonzero(is_empty[row])
+        if not len(inside):
+            continue
+        inside = inside[np.lexsort((-slopes[inside], row[inside]))]
+        k, first, place = np.unique(row[inside], return_index=True, return_inverse=True)
+        steepest = inside[first]
+        still_empty = np.bincount(place, weights=y[inside]) <= 0
+        raised = np.where(still_empty, np.maximum(-slopes[steepest], 0.0), 0.0)
+        u[k] += raised
+        slopes[inside] += raised[place]
+        k = k[still_empty]
+        y[steepest[still_empty]] = counts[k] / (weights[k] + u[k])

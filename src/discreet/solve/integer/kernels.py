@@ -22,7 +22,7 @@ WEIGHT, LOW, HIGH, VALUE = range(4)  # columns of `Model.cells`
 _FAR, _NEAR = SCHEDULE.far, SCHEDULE.near
 
 
-class Rule(NamedTuple):
+class LossRule(NamedTuple):
     """How deviations are judged.
 
     `plain` is the sum of squares without weights and limits. Breaking a limit by one, or being
@@ -35,7 +35,7 @@ class Rule(NamedTuple):
     plain: bool
 
 
-class Model(NamedTuple):
+class LatticeModel(NamedTuple):
     """A problem in arrays.
 
     `members` lists the published cells of each inner cell. A row of `places` holds what belongs
@@ -47,10 +47,10 @@ class Model(NamedTuple):
     members: Whole32
     places: Whole32
     cells: Real32
-    rule: Rule
+    rule: LossRule
 
 
-class Chain(NamedTuple):
+class SearchChain(NamedTuple):
     """The state of one search: the point, the best one, deviations, energies, generator."""
 
     y: Whole32
@@ -110,7 +110,7 @@ def step_down(places: Whole32, j: int, value: int) -> Any:
 
 
 @njit(cache=True, inline="always")
-def raised(size: float, power: float) -> float:
+def power_of(size: float, power: float) -> float:
     """A size to the power of the loss."""
     if power == 2.0:
         return size * size
@@ -118,7 +118,7 @@ def raised(size: float, power: float) -> float:
 
 
 @njit(cache=True, inline="always")
-def breach(cells: Real32, rule: Rule, k: int, deviation: float) -> float:
+def breach(cells: Real32, rule: LossRule, k: int, deviation: float) -> float:
     """How far one published cell breaks its limits, or lies from the nearest allowed value."""
     cost = 0.0
     if deviation > cells[k, HIGH]:
@@ -133,7 +133,7 @@ def breach(cells: Real32, rule: Rule, k: int, deviation: float) -> float:
 
 
 @njit(cache=True, inline="always")
-def may_breach(cells: Real32, rule: Rule, k: int, low: float, high: float) -> Any:
+def may_breach(cells: Real32, rule: LossRule, k: int, low: float, high: float) -> Any:
     """Whether deviations between two others can break anything; most cannot, and `breach` costs."""
     if high > cells[k, HIGH] or low < cells[k, LOW]:
         return True
@@ -154,7 +154,7 @@ def change(
     members: Whole32,
     places: Whole32,
     cells: Real32,
-    rule: Rule,
+    rule: LossRule,
     deviation: Array,
     j: int,
     s: int,
@@ -168,7 +168,7 @@ def change(
         before = np.float64(deviation[k])
         after = before + s
         loss += cells[k, WEIGHT] * (
-            raised(abs(after), rule.power) - raised(abs(before), rule.power)
+            power_of(abs(after), rule.power) - power_of(abs(before), rule.power)
         )
         if rule.excess > 0.0 and may_breach(cells, rule, k, min(before, after), max(before, after)):
             breaches += breach(cells, rule, k, after) - breach(cells, rule, k, before)
@@ -204,19 +204,19 @@ def partner(random: Unsigned64, j: int, n: int) -> Any:
 
 
 @njit(cache=True)
-def energy_of(cells: Real32, rule: Rule, deviation: Array) -> float:
+def energy_of(cells: Real32, rule: LossRule, deviation: Array) -> float:
     """The loss of all deviations, with what broken limits and forbidden values cost."""
     total = 0.0
     for k in range(len(deviation) - 1):
         d = np.float64(deviation[k])
-        total += cells[k, WEIGHT] * raised(abs(d), rule.power)
+        total += cells[k, WEIGHT] * power_of(abs(d), rule.power)
         if rule.excess > 0.0:
             total += rule.excess * breach(cells, rule, k, d)
     return total
 
 
 @njit(cache=True, nogil=True)
-def sweep(model: Model, chain: Chain, temperatures: Real, pairs: float) -> int:
+def sweep(model: LatticeModel, chain: SearchChain, temperatures: Real, pairs: float) -> int:
     """Propose a step for every inner cell in turn, once for each temperature.
 
     With probability `pairs` a rejected step is tried again with the opposite step of a partner.

@@ -1,26 +1,34 @@
-"""Rounding real inner cells down or up to whole numbers."""
+"""Rounding real inner cells down or up to whole numbers.
+
+The cube method (Deville & Tillé, 2004) makes random moves that keep sums until cells are whole. The
+ways in which the cells of a block can be moved without changing a held sum are a vector space,
+given by a basis. A move goes along one of its vectors until a cell or a sum is whole. From then on
+that stays as it is, so the space has one dimension less.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
+from numba import njit
 
-from discreet.arrays import Array, Mask, Real, Whole
+from discreet.arrays import Array, Index, Mask, Real, Unsigned64, Whole
 from discreet.design.base import Design
-from discreet.solve.integer.domain import Domain
-from discreet.solve.integer.neighbourhood import repaired
-from discreet.solve.integer.problem import Found, Problem, describe
-from discreet.solve.integer.remainders import Remainders
+from discreet.errors import DataError
+from discreet.solve.integer.kernels import uniform
+from discreet.solve.integer.problem import Domain, FoundTable, LatticeProblem, describe
+from discreet.solve.integer.programs import repair_limits
 from discreet.solve.integer.schedule import SCHEDULE
 
 
-def independent(probability: Real, rng: np.random.Generator) -> Mask:
+def choose_independently(probability: Real, rng: np.random.Generator) -> Mask:
     """Choose each cell with its probability, independently of the others."""
     return rng.random(len(probability)) < probability
 
 
-def systematic(probability: Real, rng: np.random.Generator) -> Mask:
+def choose_systematically(probability: Real, rng: np.random.Generator) -> Mask:
     r"""Choose cells with given probabilities so that their number is fixed, or nearly.
 
     Cell `i` is chosen when a point :math:`u + k`, :math:`k = 0, 1, \dots`, falls into its piece
@@ -33,7 +41,7 @@ def systematic(probability: Real, rng: np.random.Generator) -> Mask:
     return np.diff(ends, prepend=0.0) > 0.5
 
 
-def controlled(design: Design, y: Array, *, rng: np.random.Generator) -> Found:
+def round_controlled(design: Design, y: Array, *, rng: np.random.Generator) -> FoundTable:
     r"""Round every inner cell down or up so that the published cells are rounded down or up too.
 
     .. math:: u_j \in \{\lfloor y_j\rfloor, \lceil y_j\rceil\},\quad
@@ -50,11 +58,13 @@ def controlled(design: Design, y: Array, *, rng: np.random.Generator) -> Found:
     Cost: seconds for 10⁵ cells, a minute or more where sums are hard to keep.
     """
     left = Remainders.of_reals(y)
-    found = _controlled(design, left, rng)
+    found = _round_up_controlled(design, left, rng)
     return replace(found, y=left.whole + found.y, z=design.aggregate(left.whole) + found.z)
 
 
-def controlled_multiples(design: Design, y: Whole, base: int, *, rng: np.random.Generator) -> Found:
+def round_to_multiples(
+    design: Design, y: Whole, base: int, *, rng: np.random.Generator
+) -> FoundTable:
     r"""Round counts down or up to multiples of a base so that published cells are so, too.
 
     .. math:: u_j \in \{b\lfloor y_j/b\rfloor, b\lceil y_j/b\rceil\},\quad
@@ -68,43 +78,41 @@ def controlled_multiples(design: Design, y: Whole, base: int, *, rng: np.random.
       the base.
     """
     left = Remainders.of_counts(y, base)
-    found = _controlled(design, left, rng)
+    found = _round_up_controlled(design, left, rng)
     rounded = base * (left.whole + found.y)
     return replace(found, y=rounded, z=design.aggregate(rounded))
 
 
-def _controlled(design: Design, left: Remainders, rng: np.random.Generator) -> Found:
+def _round_up_controlled(design: Design, left: Remainders, rng: np.random.Generator) -> FoundTable:
     """Which inner cells go up: `y` of the result is 1 for those, 0 for the others."""
-    from discreet.solve.integer.cube import rounded_up  # start-up time: Numba
-
     two_way = is_two_way(design)
-    start = rounded_up(design, left, SCHEDULE.blocks if two_way else SCHEDULE.blocks[:1], rng)
+    start = choose_by_cube(design, left, SCHEDULE.blocks if two_way else SCHEDULE.blocks[:1], rng)
     problem = _rounding_problem(design, left)
     if not problem.violations(problem.deviation(start)).any():
         return describe(problem, start)
     exact = _by_program(problem, left.fraction, rng) if two_way else None
-    return describe(problem, _mended(problem, start, rng) if exact is None else exact)
+    return describe(problem, _mend_rounding(problem, start, rng) if exact is None else exact)
 
 
-def _mended(problem: Problem, start: Whole, rng: np.random.Generator) -> Whole:
+def _mend_rounding(problem: LatticeProblem, start: Whole, rng: np.random.Generator) -> Whole:
     """A point near the start that keeps the limits, as far as search and programs find one."""
-    from discreet.solve.integer.search import Search  # start-up time: Numba
+    from discreet.solve.integer.search import LatticeSearch  # start-up time: Numba
 
     low, high = (problem.target + limit for limit in problem.limits)
     near = np.clip(problem.design.aggregate(start), np.rint(low), np.rint(high))
     nearest = replace(problem, target=near, low=low - near, high=high - near)
     for proposals in SCHEDULE.rounding_efforts:
-        search = Search(proposals=proposals, hot=SCHEDULE.rounding_heat)
+        search = LatticeSearch(proposals=proposals, hot=SCHEDULE.rounding_heat)
         found = search(nearest, start, rng=rng)
         if not found.violations:
             return found.y
-    return repaired(problem, found.y)
+    return repair_limits(problem, found.y)
 
 
-def _rounding_problem(design: Design, left: Remainders) -> Problem:
+def _rounding_problem(design: Design, left: Remainders) -> LatticeProblem:
     """Cells and sums rounded down or up, whole parts left out."""
     low, high, target = left.sums(design)
-    return Problem(
+    return LatticeProblem(
         design,
         target,
         Domain.interval(np.zeros(design.n_inner, dtype=np.int64), (left.over > 0).astype(np.int64)),
@@ -119,7 +127,7 @@ def is_two_way(design: Design) -> bool:
     return over is not None and sum(n > 1 for n in over.shape) <= 2
 
 
-def _by_program(problem: Problem, fraction: Real, rng: np.random.Generator) -> Whole | None:
+def _by_program(problem: LatticeProblem, fraction: Real, rng: np.random.Generator) -> Whole | None:
     """A random vertex of the table's rounding polytope, if it is whole.
 
     The sums of a two-way table, with a hierarchy on one of its variables too, form a network, so
@@ -140,7 +148,7 @@ def _by_program(problem: Problem, fraction: Real, rng: np.random.Generator) -> W
     return up
 
 
-def balanced(design: Design, y: Array, *, rng: np.random.Generator) -> Whole:
+def round_balanced(design: Design, y: Array, *, rng: np.random.Generator) -> Whole:
     """Round every inner cell down or up at random, without bias and with sums kept (cube method).
 
     Cells are moved together so that no sum leaves the whole numbers around it; where no group of
@@ -153,7 +161,245 @@ def balanced(design: Design, y: Array, *, rng: np.random.Generator) -> Whole:
 
     See Deville & Tillé (2004).
     """
-    from discreet.solve.integer.cube import rounded_up  # start-up time: Numba
-
     left = Remainders.of_reals(y)
-    return left.whole + rounded_up(design, left, SCHEDULE.blocks, rng)
+    return left.whole + choose_by_cube(design, left, SCHEDULE.blocks, rng)
+
+
+WHOLE = 1e-7  # values this near to a whole number are taken to be it
+_TOO_LARGE = 2**62
+_FRACTION_GRID = 2**40  # fractions are held as multiples of 1/_GRID, so that their sums are exact
+_MOST_DOUBT = 0.25
+_ROUNDING_ERROR = float(np.finfo(np.float64).eps)
+
+
+@dataclass(frozen=True, eq=False)
+class Remainders:
+    r"""Inner cells as whole parts and remainders, :math:`y_j = q_j + r_j/m` with `0 <= r_j < m`.
+
+    Sums of remainders are exact and as small as the number of cells, so that whether a sum is
+    whole does not depend on how large it is.
+
+    Attributes:
+      whole: The whole parts `q`.
+      over: The remainders `r`.
+      unit: What makes a whole, `m`.
+      doubt: How much of each remainder may be due to the rounding of real numbers; `None` where
+        remainders are exact.
+    """
+
+    whole: Whole
+    over: Whole
+    unit: int
+    doubt: Real | None = None
+
+    @classmethod
+    def of_counts(cls, y: Whole, base: int) -> Remainders:
+        """Counts in multiples of a base."""
+        if (y < 0).any() or (y >= _TOO_LARGE).any():
+            raise DataError(
+                "counts must lie in 0..2**62 to be rounded to multiples; found at least one that "
+                "does not."
+            )
+        whole, over = np.divmod(y, base)
+        return cls(whole, over, base)
+
+    @classmethod
+    def of_reals(cls, y: Array) -> Remainders:
+        """Real numbers in multiples of one, their fractions on a fine grid."""
+        whole, fraction = whole_and_fraction(y)
+        over = np.clip(np.rint(fraction * _FRACTION_GRID), fraction > 0, _FRACTION_GRID - 1).astype(
+            np.int64
+        )
+        return cls(
+            whole,
+            over,
+            _FRACTION_GRID,
+            (over > 0) + _ROUNDING_ERROR * _FRACTION_GRID * (whole + fraction),
+        )
+
+    @property
+    def fraction(self) -> Real:
+        """What each inner cell is above its whole part."""
+        return self.over / self.unit
+
+    def sums(self, design: Design) -> tuple[Whole, Whole, Real]:
+        """Published cells of the remainders: rounded down, rounded up, and as they are.
+
+        All three are equal where a sum is whole, or may be.
+        """
+        total = design.aggregate(self.over)
+        below, rest = np.divmod(total, self.unit)
+        above = below + (rest > 0)
+        if self.doubt is not None:
+            doubt = WHOLE * self.unit + design.aggregate(self.doubt)
+            doubt = np.minimum(doubt, _MOST_DOUBT * self.unit)
+            below, above = (
+                np.where(self.unit - rest <= doubt, above, below),
+                np.where(rest <= doubt, below, above),
+            )
+        return below, above, np.where(below < above, total / self.unit, below)
+
+
+def whole_and_fraction(y: Array) -> tuple[Whole, Real]:
+    """Whole parts and fractions; values that are whole but for rounding errors are whole."""
+    real = np.asarray(y, dtype=np.float64)
+    if not np.isfinite(real).all() or (real < -WHOLE).any():
+        raise DataError(
+            "inner cells must be finite and not negative to be rounded to counts. "
+            "Fit them without negative values first (`release.fit(dc.NonNegative())`)."
+        )
+    if (real >= _TOO_LARGE).any():
+        raise DataError(
+            f"inner cells must lie below 2**62 to be rounded to counts, got {real.max():g}."
+        )
+    nearest = np.rint(real)
+    is_whole = np.abs(real - nearest) <= np.clip(2 * _ROUNDING_ERROR * real, WHOLE, _MOST_DOUBT)
+    whole = np.where(is_whole, nearest, np.floor(real))
+    return whole.astype(np.int64), np.where(is_whole, 0.0, real - whole)
+
+
+_NOTHING = 1e-9
+_OPEN = 1e-7  # fractions this far from 0 and 1 are still to be decided
+
+
+def choose_by_cube(
+    design: Design, left: Remainders, blocks: Sequence[int], rng: np.random.Generator
+) -> Whole:
+    """One for the inner cells that the cube method rounds up, zero for the others.
+
+    Args:
+      design: The design.
+      left: What there is to round.
+      blocks: How many cells are moved together, in one pass after another.
+      rng: Source of randomness.
+    """
+    rows = _nearby_first(design, np.flatnonzero(left.over))
+    if len(rows) > SCHEDULE.cube_cells:
+        raise DataError(
+            f"the cube method holds up to {SCHEDULE.cube_cells:,} fractional cells, got "
+            f"{len(rows):,}. Round with method='margins' or 'total'."
+        )
+    flight = _Flight(design, left, rows, rng)
+    for size in blocks:
+        before = 2 * len(rows)
+        while (waiting := flight.undecided()).size < SCHEDULE.worthwhile * before:
+            before = waiting.size
+            flight.fly(waiting, size)
+    while (waiting := flight.undecided()).size:
+        flight.let_go(waiting)
+        flight.fly(waiting, size)
+    up = np.zeros(design.n_inner, dtype=np.int64)
+    up[rows] = rng.random(len(rows)) < flight.part
+    return up
+
+
+def _nearby_first(design: Design, rows: Index) -> Index:
+    """Inner cells in an order in which neighbours share many sums.
+
+    The binary digits of the codes are interleaved, so that blocks of cells in a row are cubes.
+    """
+    codes = [code[rows].astype(np.int64) for code in design.inner_codes()]
+    digits = max((int(code.max(initial=0)).bit_length() for code in codes), default=0)
+    keys = [code >> bit & 1 for bit in range(digits) for code in codes]
+    return rows[np.lexsort(keys)] if keys else rows
+
+
+class _Flight:
+    """Fractional cells on their way: fractions of the inner cells, sums, and which were let go."""
+
+    def __init__(
+        self, design: Design, left: Remainders, rows: Index, rng: np.random.Generator
+    ) -> None:
+        low, _, sums = left.sums(design)
+        self.members = design.matrix()[rows]
+        self.part, self.sums = left.fraction[rows], sums - low
+        self.loose = np.zeros(design.n_published, dtype=np.bool_)
+        self.size = np.bincount(self.members.indices, minlength=design.n_published)
+        self.random = rng.integers(2**63, size=1).astype(np.uint64)
+
+    def undecided(self) -> Index:
+        """The cells that are not whole yet."""
+        return np.flatnonzero((self.part > _OPEN) & (self.part < 1 - _OPEN))
+
+    def fly(self, waiting: Index, size: int) -> None:
+        """Move cells, block by block."""
+        members = self.members[waiting]
+        owner = np.repeat(np.arange(len(waiting)), np.diff(members.indptr))
+        for begin in range(0, len(waiting), size):
+            chosen = waiting[begin : begin + size]
+            entries = slice(*members.indptr[[begin, begin + len(chosen)]])
+            cells, place = np.unique(members.indices[entries], return_inverse=True)
+            counted = np.zeros((len(chosen), len(cells)))
+            counted[owner[entries] - begin, place] = 1.0
+            held = ~self.loose[cells]
+            values = np.concatenate([self.part[chosen], self.sums[cells[held]]])
+            _fly(values, np.hstack([np.eye(len(chosen)), counted[:, held]]), self.random)
+            self.part[chosen], self.sums[cells[held]] = np.split(values, [len(chosen)])
+
+    def let_go(self, waiting: Index) -> None:
+        """Hold fewer of the sums of some cells, those of the fewest inner cells first."""
+        cells = self.members[waiting].indices
+        held = np.unique(cells[~self.loose[cells]])
+        order = held[np.argsort(self.size[held], kind="stable")]
+        self.loose[order[: int(np.ceil(SCHEDULE.let_go * len(order)))]] = True
+
+
+@njit(cache=True)
+def _fly(values: Real, ways: Real, random: Unsigned64) -> None:
+    """Move values in [0, 1] at random until no way is left along which those that are whole stay.
+
+    Args:
+      values: Fractions of inner cells, and what sums are above the whole number below them.
+      ways: A basis of the ways to move, changed as well.
+      random: The generator.
+    """
+    left, is_open = len(ways), (values > _NOTHING) & (values < 1 - _NOTHING)
+    for k in range(len(values)):
+        if not is_open[k]:
+            left = _hold(ways, left, k)
+    moving, ways = values[is_open], ways[:left][:, is_open]
+    while left > 0:
+        way = ways[left - 1] / np.abs(ways[left - 1]).max()
+        length = _length(moving, way, random)
+        for k in range(len(moving)):
+            if abs(way[k]) > _NOTHING:
+                moving[k] = _snap(moving[k] + length * way[k])
+                if moving[k] in (0.0, 1.0):
+                    left = _hold(ways, left, k)
+    values[is_open] = moving
+
+
+@njit(cache=True)
+def _hold(ways: Real, left: int, k: int) -> int:
+    """Make the first ways a basis of those along which value `k` stays; how many are left."""
+    change = ways[:left, k].copy()
+    pivot = np.argmax(np.abs(change)) if left else 0
+    if left == 0 or abs(change[pivot]) < _NOTHING:
+        return left
+    for b in range(left):
+        if b != pivot and change[b] != 0.0:
+            share = change[b] / change[pivot]
+            for c in range(ways.shape[1]):
+                ways[b, c] -= share * ways[pivot, c]
+    ways[pivot] = ways[left - 1]
+    return left - 1
+
+
+@njit(cache=True)
+def _length(values: Real, way: Real, random: Unsigned64) -> float:
+    """How far to go one way or the other until something is whole, each as likely as is fair."""
+    up, down = np.inf, np.inf
+    for k in range(len(values)):
+        value, slope = values[k], way[k]
+        if slope > _NOTHING:
+            up, down = min(up, (1 - value) / slope), min(down, value / slope)
+        elif slope < -_NOTHING:
+            up, down = min(up, -value / slope), min(down, (value - 1) / slope)
+    return up if uniform(random) * (up + down) < down else -down
+
+
+@njit(cache=True)
+def _snap(value: float) -> float:
+    if value < _NOTHING:
+        return 0.0
+    return 1.0 if value > 1 - _NOTHING else value

@@ -35,7 +35,7 @@ class _Groupings(NamedTuple):
     is_odd: bool
 
 
-class Room(NamedTuple):
+class Slack(NamedTuple):
     """Which sums may move, how far, and what it costs.
 
     Attributes:
@@ -127,7 +127,7 @@ class Boxes:
         return len(shape) <= BOX.most_axes and math.prod(shape) <= BOX.most_cells
 
     def cheapest(
-        self, total: int, amount: float, room: Room, *, enough: float = 0.0, far: bool = True
+        self, total: int, amount: float, room: Slack, *, enough: float = 0.0, far: bool = True
     ) -> tuple[Whole, Real] | None:
         """The sums that move along the cheapest box that moves one of them, and how far.
 
@@ -156,7 +156,7 @@ class Boxes:
                     return sums, moves
         return None
 
-    def _rows(self, total: int, amount: float, room: Room) -> tuple[Array, Real]:
+    def _rows(self, total: int, amount: float, room: Slack) -> tuple[Array, Real]:
         """The inner cells of a sum that can move, and how far they are to go."""
         part = slice(self._by_sum.indptr[total], self._by_sum.indptr[total + 1])
         rows, amounts = self._by_sum.indices[part], amount * np.sign(self._by_sum.data[part])
@@ -174,11 +174,11 @@ class Boxes:
             rest = ~self._crossed[block]
             place = self._table.codes[:, rest] @ self._table.steps[rest]
             kinds = [place, np.zeros_like(place)] if rest.any() else [place]
-            self._others[block] = [_grouped(beside, kind) for kind in kinds]
+            self._others[block] = [_group_others(beside, kind) for kind in kinds]
         return self._others[block]
 
 
-def _grouped(beside: Whole, kind: Whole) -> _Others:
+def _group_others(beside: Whole, kind: Whole) -> _Others:
     """Cells in groups of the same kind."""
     _, key = np.unique(kind, return_inverse=True)
     start = np.concatenate([[0], np.cumsum(np.bincount(key))])
@@ -212,7 +212,7 @@ def _cheapest(
     by_row: tuple[Array, Array, Real],
     ways: _Groupings,
     goal: tuple[int, float, float],
-    room: Room,
+    room: Slack,
 ) -> tuple[Whole, Real]:
     """The sums that move along the cheapest box from any of some rows, and how far."""
     n = len(room.cost)
@@ -233,7 +233,7 @@ def _cheapest(
             number = _jumps(table, x, y, jump)
             if ways.start[number] == ways.start[number + 1]:
                 continue
-            alike, against = _reached(table, others, x, jump[:number], corner, amount, room)
+            alike, against = _reach_corners(table, others, x, jump[:number], corner, amount, room)
             for way in range(ways.start[number], ways.start[number + 1]):
                 even, odd = ways.even[way], ways.odd[way]
                 if even & ~alike or odd & ~against:
@@ -253,7 +253,7 @@ def _cheapest(
 
 @njit(cache=True)
 def _opposite(
-    x: int, amount: float, table: _Table, others: _Others, room: Room
+    x: int, amount: float, table: _Table, others: _Others, room: Slack
 ) -> tuple[Whole, Real]:
     """The cells that can be the opposite corner, and what each costs at least."""
     first, last = others.start[others.key[x]], others.start[others.key[x] + 1]
@@ -265,7 +265,7 @@ def _opposite(
 
 
 @njit(cache=True)
-def _price(row: int, amount: float, table: _Table, others: _Others, room: Room) -> float:
+def _price(row: int, amount: float, table: _Table, others: _Others, room: Slack) -> float:
     """What it costs at least that an inner cell is a corner; infinitely much if it cannot be."""
     one, other = table.of_row[row], others.beside[row]
     if other < 0 or not room.usable[other] or not room.usable[one]:
@@ -287,14 +287,14 @@ def _jumps(table: _Table, x: int, y: int, jump: Whole) -> int:
 
 
 @njit(cache=True)
-def _reached(
+def _reach_corners(
     table: _Table,
     others: _Others,
     x: int,
     jump: Whole,
     corner: Whole,
     amount: float,
-    room: Room,
+    room: Slack,
 ) -> tuple[int, int]:
     """Sets of steps that lead to cells which can go the way of the first, and the other way."""
     alike = against = 0
@@ -338,7 +338,7 @@ def _move(
 
 
 @njit(cache=True)
-def _cost(touched: Whole, moved: Real, room: Room) -> float:
+def _cost(touched: Whole, moved: Real, room: Slack) -> float:
     """What a change costs; infinitely much if a sum cannot move that way."""
     total = 0.0
     for one in touched:

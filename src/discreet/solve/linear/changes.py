@@ -1,4 +1,4 @@
-r"""Changes of sums that leave others as they are.
+"""Changes of sums that leave others as they are.
 
 Sums :math:`s` of nonnegative cells are tied by equations, each sum to its parts. A change of the
 open sums satisfies the same equations, leaves all others unmoved, and takes no sum below its floor.
@@ -13,17 +13,17 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from numba import njit
 
-from discreet.arrays import Index, Mask, Real
+from discreet.arrays import Array, Index, Mask, Real, Whole
 from discreet.errors import InfeasibleError
-from discreet.solve.linear.boxes import Boxes, Room
-from discreet.solve.linear.parts import Ties, movable
+from discreet.solve.linear.boxes import Boxes, Slack
 from discreet.solve.linear.program import Program
 from discreet.solve.linear.schedule import CHANGE
 
 
 @dataclass(frozen=True, eq=False)
-class Goal:
+class MoveGoal:
     """A sum that is to move.
 
     Attributes:
@@ -98,13 +98,13 @@ class Changes:
         self.moves, self.effort = movable(equations, is_open), effort
         self._free = np.full(n, cost is None)
         cost = np.ones(n) if cost is None else cost.copy()
-        self._room = Room(self.moves.copy(), sums.up, sums.down, cost)
+        self._room = Slack(self.moves.copy(), sums.up, sums.down, cost)
         self._whole: _PartProgram | None = None
         self._tried = self._reached = 0
         is_large = near is not None and near < np.count_nonzero(self.moves)
         self._near = Ties(equations, cost, near) if near and is_large else None
 
-    def cheapest(self, goal: Goal, held: Index) -> Change | None:
+    def cheapest(self, goal: MoveGoal, held: Index) -> Change | None:
         """The cheapest change that reaches a goal while other sums are held, if there is one.
 
         Where sums near the goal are enough, or a box, it is the cheapest of these. When all effort
@@ -129,7 +129,7 @@ class Changes:
         """Let a sum move no more, or again."""
         self._room.usable[total] = self.moves[total] and not closed
 
-    def _found(self, goal: Goal) -> Change | None:
+    def _found(self, goal: MoveGoal) -> Change | None:
         """A box where costs do not matter or tables are large; else the cheapest change."""
         if self._is_uniform and (box := self._along_box(goal)) is not None:
             return box
@@ -149,7 +149,7 @@ class Changes:
         """Whether sums near a goal were enough often enough that it is tried again."""
         return self._tried < CHANGE.trials or self._reached > CHANGE.seldom * self._tried
 
-    def _along_box(self, goal: Goal) -> Change | None:
+    def _along_box(self, goal: MoveGoal) -> Change | None:
         """A change along a box: one that costs nothing, or else the cheapest."""
         if self._boxes is None:
             return None
@@ -162,7 +162,7 @@ class Changes:
         found = self._boxes.cheapest(goal.total, amount, self._room, enough=enough, far=is_far)
         return None if found is None else Change(*found)
 
-    def _throughout(self, goal: Goal) -> Change | None:
+    def _throughout(self, goal: MoveGoal) -> Change | None:
         """The cheapest change of all sums."""
         sums = int(np.count_nonzero(self.moves))
         if not self._can_afford(math.ceil(sums * max(1.0, sums / CHANGE.easy) ** 3)):
@@ -186,7 +186,7 @@ class Changes:
 class _PartProgram:
     """The program of some sums, moves up and then moves down, solved anew for each goal."""
 
-    def __init__(self, equations: Any, sums: Index, room: Room) -> None:
+    def __init__(self, equations: Any, sums: Index, room: Slack) -> None:
         from scipy.sparse import csr_array, vstack
 
         part = equations[sums]
@@ -198,7 +198,7 @@ class _PartProgram:
         floor, ceiling = np.zeros(both.shape[0]), self._ceiling(room)
         self._program = Program(both, none, none, floor, ceiling, changing="bounds")
 
-    def cheapest(self, goal: Goal, room: Room) -> Change | None:
+    def cheapest(self, goal: MoveGoal, room: Slack) -> Change | None:
         """The cheapest change of sums that are usable."""
         place = np.flatnonzero(self._sums == goal.total)
         if not len(place):
@@ -219,5 +219,106 @@ class _PartProgram:
         is_moved = np.abs(moved) > CHANGE.unmoved * goal.reach
         return Change(self._sums[is_moved], moved[is_moved])
 
-    def _ceiling(self, room: Room) -> Real:
+    def _ceiling(self, room: Slack) -> Real:
         return np.concatenate([room.up[self._sums], room.down[self._sums]])
+
+
+class Ties:
+    """Sums and the equations that tie them.
+
+    Attributes:
+      size: How many sums a part has at most.
+
+    Args:
+      equations: Sums × equations, sparse.
+      cost: What sums cost; cheap ones of an equation are taken before others.
+      size: How many sums are taken around one of them.
+    """
+
+    def __init__(self, equations: Any, cost: Real, size: int) -> None:
+        self.size, self._by_sum, by_equation = size, equations.tocsr(), equations.tocsc()
+        column = np.repeat(np.arange(by_equation.shape[1]), np.diff(by_equation.indptr))
+        order = np.lexsort((by_equation.indices, cost[by_equation.indices], column))
+        self._cost, self._start, self._sums = cost, by_equation.indptr, by_equation.indices[order]
+        self._tied = abs(self._by_sum)
+
+    def around(self, total: int, usable: Mask, free: Mask) -> tuple[Whole, bool]:
+        """Sums around one of them, and whether none was left out that could take part.
+
+        Sums that are free come first, and cheap ones of each equation; then those that lie in two
+        equations of the part, with which changes close.
+
+        Args:
+          total: The sum in the middle.
+          usable: The sums that may take part.
+          free: Those that cost little.
+        """
+        is_small = np.count_nonzero(usable) <= self.size
+        size = self.size if is_small else int(CHANGE.core * self.size)
+        width = self.size if is_small else CHANGE.width
+        by_sum = (self._by_sum.indptr, self._by_sum.indices)
+        members, is_all = _near(*by_sum, self._start, self._sums, usable, free, total, size, width)
+        for _ in range(0 if is_all or is_small else CHANGE.closing_rounds):
+            members = self._closed(members, usable)
+        return members, bool(is_all)
+
+    def _closed(self, members: Whole, usable: Mask) -> Whole:
+        """The members, and the cheapest further sums that lie in two of their equations."""
+        inside = np.zeros(self._by_sum.shape[0])
+        inside[members] = 1.0
+        is_touched = (self._tied.T @ inside) > 0
+        times = self._tied @ is_touched.astype(np.float64)
+        more = np.flatnonzero((times > 1) & usable & (inside == 0))
+        order = np.argsort(self._cost[more], kind="stable")
+        return np.concatenate([members, more[order[: self.size - len(members)]]])
+
+
+@njit(cache=True)
+def _near(
+    equation_of: Array,
+    equations: Array,
+    sum_of: Array,
+    sums: Array,
+    usable: Mask,
+    free: Mask,
+    total: int,
+    size: int,
+    width: int,
+) -> tuple[Whole, bool]:
+    """Sums around one of them, in the order found, and whether none was left out."""
+    members = [np.int64(total)]
+    waiting, seen = usable.copy(), np.zeros(len(sum_of), dtype=np.bool_)
+    waiting[total] = False
+    head, left_out = 0, False
+    while head < len(members):
+        one = members[head]
+        head += 1
+        for a in range(equation_of[one], equation_of[one + 1]):
+            if seen[equations[a]]:
+                continue
+            seen[equations[a]] = True
+            taken = 0
+            for b in range(sum_of[equations[a]], sum_of[equations[a] + 1]):
+                other = sums[b]
+                if not waiting[other]:
+                    continue
+                if len(members) >= size or (not free[other] and taken >= width):
+                    left_out = True
+                    continue
+                taken += not free[other]
+                waiting[other] = False
+                members.append(np.int64(other))
+    return np.array(members), not left_out
+
+
+def movable(equations: Any, is_open: Mask) -> Mask:
+    """The open sums without those that an equation fixes, since it has no other open one."""
+    entries = equations.tocoo()
+    found = is_open.copy()
+    while True:
+        inside = found[entries.row]
+        count = np.bincount(entries.col[inside], minlength=equations.shape[1])
+        fixed = entries.row[inside & (count[entries.col] == 1)]
+        if not len(fixed):
+            return found
+        found[fixed] = False

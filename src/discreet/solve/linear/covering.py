@@ -20,7 +20,7 @@ import numpy as np
 
 from discreet.arrays import Index, Mask, Real
 from discreet.errors import NotConvergedError
-from discreet.solve.linear.changes import Goal, Tied
+from discreet.solve.linear.changes import MoveGoal, Tied
 from discreet.solve.linear.program import Program
 from discreet.solve.linear.schedule import COVER
 
@@ -42,7 +42,7 @@ class Cuts:
         none, up = np.zeros(sums.equations.shape[1]), np.full(len(sums), np.inf)
         self._program = Program(sums.equations, none, none, -sums.down, up, changing="bounds")
 
-    def cut(self, goal: Goal, held: Index, share: Real) -> Real | None:
+    def cut(self, goal: MoveGoal, held: Index, share: Real) -> Real | None:
         """Coefficients of the choice that add up to one in every pattern with the goal reached.
 
         Args:
@@ -61,7 +61,7 @@ class Cuts:
         coefficients = np.minimum(gain[self._choice] / missing, 1.0)
         return coefficients if coefficients @ share < 1 - COVER.missing else None
 
-    def _weights(self, goal: Goal, held: Index, share: Real) -> Real:
+    def _weights(self, goal: MoveGoal, held: Index, share: Real) -> Real:
         """Weights from the prices of equations where the sum goes as far as it can."""
         up, down = self._room(goal, held, share)
         cost = np.zeros(len(up))
@@ -72,7 +72,7 @@ class Cuts:
         weights[held] = 0.0
         return weights
 
-    def _room(self, goal: Goal, held: Index, share: Real) -> tuple[Real, Real]:
+    def _room(self, goal: MoveGoal, held: Index, share: Real) -> tuple[Real, Real]:
         """How far sums may go up and down; those that are open in part, no further than the goal.
 
         The limits of the latter decide which prices are found, not whether their cover holds.
@@ -88,7 +88,7 @@ class Cuts:
         return up, down
 
 
-class Chosen(NamedTuple):
+class CoverChoice(NamedTuple):
     """The outcome of a choice.
 
     Attributes:
@@ -117,28 +117,28 @@ class Covering:
         """Ask that the coefficients of what is chosen add up to one or more."""
         self._rows.append(coefficients)
 
-    def relaxed(self) -> Chosen:
+    def relaxed(self) -> CoverChoice:
         """The cheapest choice where parts of things can be chosen."""
         if not self._rows or not len(self._cost):
-            return Chosen(np.zeros(len(self._cost)), 0.0)
+            return CoverChoice(np.zeros(len(self._cost)), 0.0)
         found = self._solved({})
-        return Chosen(found.x, float(found.fun) * self._scale)
+        return CoverChoice(found.x, float(found.fun) * self._scale)
 
-    def whole(self, gap: float = 0.0) -> Chosen:
+    def whole(self, gap: float = 0.0) -> CoverChoice:
         """The cheapest choice of whole things, with the bound that was reached.
 
         Args:
           gap: By what share a choice may be dearer than the bound.
         """
         if not self._rows or not len(self._cost):
-            return Chosen(np.zeros(len(self._cost)), 0.0)
+            return CoverChoice(np.zeros(len(self._cost)), 0.0)
         nodes = self._effort // len(self._rows) - COVER.root
         if nodes <= 0:
-            return Chosen(None, 0.0)
+            return CoverChoice(None, 0.0)
         found = self._solved({"mip_rel_gap": gap, "node_limit": nodes}, whole=True)
         self._effort -= len(self._rows) * (COVER.root + (found.mip_node_count or 0))
         share = None if found.x is None else np.round(found.x)
-        return Chosen(share, float(found.mip_dual_bound or 0.0) * self._scale)
+        return CoverChoice(share, float(found.mip_dual_bound or 0.0) * self._scale)
 
     def _solved(self, options: Any, *, whole: bool = False) -> Any:
         from scipy.optimize import Bounds, LinearConstraint, milp

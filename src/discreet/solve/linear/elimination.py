@@ -38,7 +38,7 @@ class EliminationError(DiscreetError):
 
 
 @dataclass(frozen=True, eq=False)
-class Choice:
+class SpanChoice:
     """What can be taken, what must be, and what must not follow.
 
     Attributes:
@@ -59,7 +59,7 @@ class Choice:
 
 
 @dataclass(frozen=True, eq=False)
-class Conflict:
+class SpanConflict:
     """Why the columns that must be taken cannot be.
 
     Attributes:
@@ -73,7 +73,7 @@ class Conflict:
 
 
 @dataclass(frozen=True, eq=False)
-class Selection:
+class SpanSelection:
     """What became of a choice.
 
     Attributes:
@@ -88,10 +88,10 @@ class Selection:
     rank: int
     protected: csc_array
     lone: csc_array
-    conflict: Conflict | None
+    conflict: SpanConflict | None
 
 
-def select(choice: Choice) -> Selection:
+def select(choice: SpanChoice) -> SpanSelection:
     """Take candidates by priority, each unless a protected column would follow.
 
     Those that must be taken come first, and short ones first of them: that keeps others short.
@@ -103,7 +103,7 @@ def select(choice: Choice) -> Selection:
     n, m, k = (part.shape[1] for part in parts)
     must, rest = np.split(np.arange(n), [choice.n_must])
     must = must[np.argsort(np.diff(columns.indptr)[must], kind="stable")]
-    rejected, rank, told, candidate, left = _eliminated(
+    rejected, rank, told, candidate, left = _run_elimination(
         columns,
         np.repeat([CANDIDATE, PRIMARY, LONE], [n, m, k]),
         np.concatenate([np.full(n, NOBODY), choice.owner, np.full(k, NOBODY)]),
@@ -111,11 +111,11 @@ def select(choice: Choice) -> Selection:
         np.concatenate([must, rest]),
         choice.n_must,
     )
-    conflict = None if told == NONE else Conflict(told - n, candidate)
-    return Selection(rejected[:n], rank, left[:, n : n + m], left[:, n + m :], conflict)
+    conflict = None if told == NONE else SpanConflict(told - n, candidate)
+    return SpanSelection(rejected[:n], rank, left[:, n : n + m], left[:, n + m :], conflict)
 
 
-def _eliminated(
+def _run_elimination(
     columns: csc_array, kind: Whole, owner: Whole, attacker: Whole, order: Whole, n_must: int
 ) -> tuple[Mask, int, int, int, csc_array]:
     """What `eliminate` returns, with what is left as a matrix."""
@@ -136,15 +136,15 @@ def _eliminated(
 
 def rank(columns: csc_array) -> int:
     """The rank of a sparse matrix of whole numbers, exactly."""
-    return _taken(columns, columns[:, :0]).rank
+    return _take_all(columns, columns[:, :0]).rank
 
 
-def spanned(columns: csc_array, targets: csc_array) -> Mask:
+def find_spanned(columns: csc_array, targets: csc_array) -> Mask:
     """Which targets are linear combinations of the columns, exactly."""
-    return np.equal(np.diff(_taken(columns, targets).lone.indptr), 0)
+    return np.equal(np.diff(_take_all(columns, targets).lone.indptr), 0)
 
 
-def _taken(columns: csc_array, targets: csc_array) -> Selection:
+def _take_all(columns: csc_array, targets: csc_array) -> SpanSelection:
     """All columns taken, and what is left of targets."""
     none, nobody = np.empty(0, np.int64), np.full(targets.shape[1], NOBODY)
-    return select(Choice(columns, columns[:, :0], none, targets, nobody, columns.shape[1]))
+    return select(SpanChoice(columns, columns[:, :0], none, targets, nobody, columns.shape[1]))

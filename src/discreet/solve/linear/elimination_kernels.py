@@ -78,7 +78,7 @@ def eliminate(
     """
     s = _system(start, entries, n_rows, kind, owner, attacker)
     rejected, rank = np.zeros(len(kind), np.bool_), 0
-    told, a = _first_told(s), NONE
+    told, a = _first_disclosed(s), NONE
     for turn in range(len(order) if told == NONE else 0):
         a = order[turn]
         if len(s.columns[a]):
@@ -89,7 +89,7 @@ def eliminate(
             rank += told == NONE
             told = NONE
             _drop(s, a)
-    ends, left = _joined(s.columns)
+    ends, left = _join(s.columns)
     return rejected, rank, told, a, ends, left
 
 
@@ -108,10 +108,10 @@ def _system(
 
 
 @njit(cache=True)
-def _first_told(s: System) -> int:
+def _first_disclosed(s: System) -> int:
     """A primary that is spanned, or known to somebody who must not know it."""
     for c in range(len(s.kind)):
-        if s.kind[c] == PRIMARY and _told(s, c) != NONE:
+        if s.kind[c] == PRIMARY and _disclosed_by(s, c) != NONE:
             return c
     return NONE
 
@@ -128,15 +128,15 @@ def _take(s: System, a: int) -> int:
         if s.kind[c] != CANDIDATE and _at(s.columns[c], r):
             changed.append(c)
             before.append(s.columns[c])
-            _replace(s, c, _combined(s.columns[c], s.columns[a], r), a)
-            told = _told(s, c)
+            _replace(s, c, _combine(s.columns[c], s.columns[a], r), a)
+            told = _disclosed_by(s, c)
             if told != NONE:
                 for i, d in enumerate(changed):
                     _replace(s, d, before[i], a)
                 return told
     for c in s.lists[r]:
         if s.kind[c] == CANDIDATE and c != a and _at(s.columns[c], r):
-            _replace(s, c, _combined(s.columns[c], s.columns[a], r), a)
+            _replace(s, c, _combine(s.columns[c], s.columns[a], r), a)
     s.lists[r].clear()
     return NONE
 
@@ -153,7 +153,7 @@ def _pivot(s: System, a: int) -> int:
 
 
 @njit(cache=True)
-def _told(s: System, c: int) -> int:
+def _disclosed_by(s: System, c: int) -> int:
     """A primary that is spanned, or follows from a lone column for one who does not own it.
 
     Only what a primary or lone column `c` has to do with is looked at. Equal columns are in the
@@ -177,7 +177,7 @@ def _told(s: System, c: int) -> int:
 
 
 @njit(cache=True)
-def _combined(b: Whole, a: Whole, r: int) -> Whole:
+def _combine(b: Whole, a: Whole, r: int) -> Whole:
     """The combination of `b` with `a` that lacks row `r`."""
     p, q = _at(a, r), _at(b, r)
     g = math.gcd(p, q)
@@ -244,7 +244,7 @@ def _at(column: Whole, r: int) -> int:
 
 
 @njit(cache=True)
-def _joined(columns: list[Whole]) -> tuple[Whole, Whole]:
+def _join(columns: list[Whole]) -> tuple[Whole, Whole]:
     """All columns one behind another: where each begins, and their entries."""
     start = np.zeros(len(columns) + 1, np.int64)
     for c, column in enumerate(columns):

@@ -22,7 +22,7 @@ from discreet.processes import available_cores, in_processes
 from discreet.progress import report
 from discreet.solve.linear.program import Program
 from discreet.solve.linear.schedule import INTERVAL, IntervalSchedule
-from discreet.solve.linear.unknowns import Unknowns, connected, unknowns
+from discreet.solve.linear.unknowns import Unknowns, connected_parts, unknowns
 
 Enough = tuple[Real, Real]
 Done = Callable[[int], None]
@@ -167,7 +167,7 @@ def _tasks(
     is_needed = (sums.low > least) | (sums.high < most)
     sums = sums.part(np.arange(len(floor)), np.flatnonzero(is_needed))
     size, by_cell = np.diff(targets.indptr), targets.tocsr()
-    for cells, inside in connected(sums.columns):
+    for cells, inside in connected_parts(sums.columns):
         part = by_cell[cells].tocsc()
         chosen = np.flatnonzero(np.diff(part.indptr))
         if not len(chosen):
@@ -227,7 +227,7 @@ def _in_parallel(
         found.append(_solve(task.part(rest), program, done))
     elif len(rest):
         parts = [task.part(part) for part in np.array_split(rest, 2 * cores)]
-        for each in in_processes(_solved, parts, cores):
+        for each in in_processes(_solve_part, parts, cores):
             found.append(each)
             done(len(each.low))
     return Intervals(
@@ -238,7 +238,7 @@ def _in_parallel(
     )
 
 
-def _solved(task: _Task) -> Intervals:
+def _solve_part(task: _Task) -> Intervals:
     return _solve(task, task.program(), lambda _: None)
 
 

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from discreet.arrays import Array, Index, Mask, Real, Whole
+from discreet.errors import NotConvergedError
 from discreet.randomness import stream
-from discreet.solve.linear.schedule import INTERVAL
+from discreet.solve.linear.schedule import INTERVAL, PROJECTION
 
 if TYPE_CHECKING:
     from scipy.sparse import csc_array
@@ -104,7 +105,7 @@ def solved_cells(
         is_open[part.indices] = False
 
 
-def connected(matrix: Any) -> list[tuple[Index, Index]]:
+def connected_parts(matrix: Any) -> list[tuple[Index, Index]]:
     """The rows and the columns of each part of a sparse matrix that shares nothing with others."""
     from scipy import sparse
     from scipy.sparse.csgraph import connected_components
@@ -128,3 +129,53 @@ def distinct_columns(columns: Any) -> tuple[Index, Index]:
     prints = columns.T.astype(np.int64) @ words
     _, first, kind = np.unique(prints, axis=0, return_index=True, return_inverse=True)
     return first, kind.ravel()
+
+
+def free_part(equations: Any, vectors: Real) -> Real:
+    """Project vectors, as columns, on the solutions of homogeneous equations.
+
+    Cost: some hundred products with the equations, by least squares on columns of unit length; the
+    remainder is projected again, which brings it down to rounding errors.
+    """
+    if not equations.shape[1] or not vectors.size:
+        return vectors.astype(np.float64)
+    scaled = _unit_columns(equations)[0]
+    return np.stack([_project(scaled, each) for each in vectors.T], axis=1)
+
+
+def _project(scaled: Any, vector: Real) -> Real:
+    free = vector.astype(np.float64)
+    size = float(np.linalg.norm(free)) or 1.0
+    for _ in range(PROJECTION.rounds):
+        free = free - scaled @ _combination(scaled, free)
+        worst = float(np.abs(scaled.T @ free).max()) / size
+        if worst <= PROJECTION.accepted / 100:
+            break
+    if worst > PROJECTION.accepted:
+        raise NotConvergedError(
+            f"a projection on what the published cells leave open stopped at {worst:.1e} of its "
+            f"size, more than {PROJECTION.accepted:.0e}."
+        )
+    return free
+
+
+def combination(equations: Any, target: Real) -> Real:
+    """Coefficients with which equations come nearest to a target, the smallest ones."""
+    scaled, lengths = _unit_columns(equations)
+    return _combination(scaled, target) / lengths
+
+
+def _combination(scaled: Any, target: Real) -> Real:
+    from scipy.sparse.linalg import lsmr
+
+    tight, most = PROJECTION.precision, PROJECTION.most_steps
+    found: Real = lsmr(scaled, target, atol=tight, btol=tight, conlim=0, maxiter=most)[0]
+    return found
+
+
+def _unit_columns(equations: Any) -> tuple[Any, Real]:
+    """Columns of unit length, and the lengths they had."""
+    from scipy import sparse
+
+    lengths: Real = np.asarray(sparse.linalg.norm(equations, axis=0), dtype=np.float64)
+    return (equations @ sparse.diags_array(1 / lengths)).tocsr(), lengths
