@@ -6,13 +6,12 @@ import pytest
 import discreet as dc
 from discreet.errors import DataError
 from discreet.protect.sentences import mean_p
-from discreet.solve.integer import rounding as cube
+from discreet.solve.integer import rounding
 from discreet.solve.integer.rounding import (
     choose_systematically,
     round_balanced,
     whole_and_fraction,
 )
-from discreet.solve.integer.schedule import Schedule
 
 SHAPES = {
     "two-way": ({"a": 4, "b": 5}, "a*b"),
@@ -80,7 +79,7 @@ def test_a_general_matrix_is_rounded_too():
 
 
 def test_too_many_cells_are_refused(monkeypatch):
-    monkeypatch.setattr(cube, "SCHEDULE", Schedule(cube_cells=5))
+    monkeypatch.setattr(rounding, "_CUBE_CELLS", 5)
     design = dc.Design.product({"a": 3, "b": 3}, "a*b")
     with pytest.raises(DataError, match="holds up to 5"):
         round_balanced(design, np.full(9, 0.5), rng=np.random.default_rng(1))

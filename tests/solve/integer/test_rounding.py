@@ -19,7 +19,6 @@ from discreet.solve.integer.rounding import (
     round_to_multiples,
     whole_and_fraction,
 )
-from discreet.solve.integer.schedule import Schedule
 from tests.strategies import designs
 
 LANGSRUD = np.array([[2.6, 3.4, 5.0], [1.4, 6.3, 4.3], [5.0, 8.3, 26.7]])
@@ -141,7 +140,7 @@ def test_the_same_stream_gives_the_same_table_and_others_do_not():
 @pytest.mark.parametrize("seed", range(5))
 def test_large_two_way_tables_fall_back_on_the_network(seed, monkeypatch):
     """A window too narrow for the cube method leaves sums off; the linear program mends them."""
-    monkeypatch.setattr(rounding, "SCHEDULE", Schedule(blocks=(3,)))
+    monkeypatch.setattr(rounding, "_BLOCKS", (3,))
     design = two_way((15, 16))
     y = real_table(design, seed)
     rng = np.random.default_rng(seed)

@@ -14,7 +14,6 @@ from discreet.errors import InfeasibleError, ParameterError
 from discreet.progress import listening
 from discreet.solve.integer.annealing import SearchStage
 from discreet.solve.integer.problem import Domain, LatticeProblem
-from discreet.solve.integer.schedule import Schedule
 from discreet.solve.integer.search import LatticeSearch
 from tests.solve.integer.problems import problem_on, small_design
 from tests.strategies import designs
@@ -87,7 +86,7 @@ def test_threads_and_cores_change_nothing(make, cores, monkeypatch):
     problem, start = make()
     search = LatticeSearch(proposals=2e4, chains=4)
     serial = search(problem, start, rng=rng_of(1))
-    monkeypatch.setattr("discreet.solve.integer.search.SCHEDULE", Schedule(serial=0))
+    monkeypatch.setattr("discreet.solve.integer.search._SERIAL", 0)
     monkeypatch.setattr("os.sched_getaffinity", lambda _: set(range(cores)), raising=False)
     threaded = search(problem, start, rng=rng_of(1))
     np.testing.assert_array_equal(threaded.y, serial.y)

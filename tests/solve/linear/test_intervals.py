@@ -13,7 +13,6 @@ from discreet.progress import listening
 from discreet.solve.linear.elimination import find_spanned
 from discreet.solve.linear.intervals import Limits, feasible_intervals
 from discreet.solve.linear.program import Program
-from discreet.solve.linear.schedule import IntervalSchedule
 from discreet.solve.linear.unknowns import (
     combination,
     connected_parts,
@@ -204,17 +203,15 @@ def test_magnitudes_with_rounding_errors_are_feasible():
 
 
 @pytest.mark.slow
-def test_several_processes_find_the_same_and_report_progress():
-    two_first = IntervalSchedule(first=2)
+def test_several_processes_find_the_same_and_report_progress(monkeypatch):
+    monkeypatch.setattr("discreet.solve.linear.intervals._FIRST", 2)
     design = Design.product({"a": 5, "b": 5}, "a*b")
     X, y = design.matrix(), np.random.default_rng(5).integers(0, 9, design.n_inner)
     inner = np.flatnonzero(design.column_sizes == 1)
     shown = np.setdiff1d(np.arange(design.n_published), inner)
     heard = []
     with listening(lambda task, share: heard.append((task, share))):
-        both = feasible_intervals(
-            X[:, shown], X[:, shown].T @ y, X[:, inner].tocsc(), workers=2, schedule=two_first
-        )
+        both = feasible_intervals(X[:, shown], X[:, shown].T @ y, X[:, inner].tocsc(), workers=2)
     alone = feasible_intervals(X[:, shown], X[:, shown].T @ y, X[:, inner].tocsc(), workers=1)
     np.testing.assert_allclose(both.low, alone.low, atol=1e-6)
     np.testing.assert_allclose(both.high, alone.high, atol=1e-6)

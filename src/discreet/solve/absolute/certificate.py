@@ -17,9 +17,15 @@ import numpy as np
 
 from discreet.arrays import Real, Whole
 from discreet.design.base import Design, dot
-from discreet.solve.absolute.schedule import SCHEDULE
 from discreet.solve.fit import Certificate, Status
 from discreet.solve.least_squares.problem import Accuracy, gradient_limits
+
+# The gap of a table is a sum, in which a single cell could hide: each may have a tenth of a count
+# of it for itself, or a tenth of this share of its residual where that is more.
+_OWN_COUNT, _OWN_SHARE = 0.1, 1e-4
+# A loss below this share of the weighted data is measured against that share: relative to a loss of
+# zero, which tables without noise have, no gap would ever be small.
+SMALL_LOSS = 1e-4
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +85,7 @@ class Gaps:
         others may be among them.
         """
         size = np.abs(residual)
+        # Cells of weight zero have no part in the gap: their share is that of a tight bound.
         share = np.divide(u, weights, out=np.sign(residual), where=weights > 0)
         published = size - share * residual
         cells, y, slopes = inner
@@ -91,18 +98,16 @@ class Gaps:
     def own(self, accuracy: Accuracy, limits: Callable[[Whole], Real]) -> float:
         """The largest part that one cell has, in units of which the tolerance is allowed.
 
-        Args:
-          accuracy: What was asked for.
-          limits: The largest gradients of some inner cells.
+        `limits` gives the largest gradients of some inner cells.
         """
-        unit = np.maximum(accuracy.count, SCHEDULE.own_share * np.abs(self.residual))
+        unit = np.maximum(accuracy.count, _OWN_SHARE * np.abs(self.residual))
         published = float((self.published / unit).max(initial=0.0))
         inner = float((self.inner / limits(self.cells)).max(initial=0.0))
-        return accuracy.tolerance * max(published, accuracy.tolerance * inner) / SCHEDULE.own_count
+        return accuracy.tolerance * max(published, accuracy.tolerance * inner) / _OWN_COUNT
 
 
-class _Chosen(NamedTuple):
-    """Some inner cells of a design."""
+class _SomeCells(NamedTuple):
+    """Some inner cells of a design, which judges them without an index of its own."""
 
     design: Design
     cells: Whole
@@ -117,6 +122,8 @@ def certify(
 ) -> Certificate:
     """Both duality gaps and all bounds, with the design alone; `stationarity` is cell by cell.
 
+    Nothing that a solver carries along is trusted: sums and slopes are computed anew.
+
     `gap` is that of the loss, `selection` that of the loss with the ridge (one if there is
     none); both are relative. `feasibility` covers the inner cells and both dual vectors.
     """
@@ -124,11 +131,11 @@ def certify(
     residual, slopes, cells = z - design.aggregate(y), design.adjoint(dual), np.flatnonzero(y > 0)
     gaps = Gaps.of(weights, residual, dual, Inner(cells, y[cells], slopes[cells]))
     own = gaps.own(
-        accuracy, lambda cells: gradient_limits(_Chosen(design, cells), z, weights, accuracy)
+        accuracy, lambda cells: gradient_limits(_SomeCells(design, cells), z, weights, accuracy)
     )
     over = [np.abs(v) - weights for v in (dual, answer.ridge_dual)]
     infeasible = max(float(v.max(initial=0.0)) for v in (*over, slopes))
-    size = max(gaps.loss, SCHEDULE.small_loss * dot(weights, np.abs(z))) or 1.0
+    size = max(gaps.loss, SMALL_LOSS * dot(weights, np.abs(z))) or 1.0
     selection = 1.0
     if ridge > 0:
         slopes = design.adjoint(answer.ridge_dual)

@@ -30,14 +30,14 @@ from functools import cache, partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from discreet.arrays import Mask, Real, Whole
+from discreet.arrays import Array, Mask, Real, Whole
 from discreet.design.base import Design, dot
 from discreet.design.incidence import Incidence
 from discreet.errors import NotConvergedError
 from discreet.progress import report
 from discreet.solve.absolute.certificate import (
+    SMALL_LOSS,
     Gaps,
     Inner,
     ProvenTable,
@@ -47,12 +47,10 @@ from discreet.solve.absolute.certificate import (
 )
 from discreet.solve.absolute.kernels import ABSOLUTE
 from discreet.solve.absolute.primal_dual import PrimalDual
-from discreet.solve.absolute.schedule import SCHEDULE
 from discreet.solve.fit import Fit, FitterBase, Prepared, Status
 from discreet.solve.inputs import check_options, checked_values, checked_weights
 from discreet.solve.least_squares.problem import Accuracy, gradient_limits, smallest_sizes
-from discreet.solve.linear.program import Program
-from discreet.solve.linear.schedule import PROGRAM
+from discreet.solve.linear.program import LARGEST_VALUE, Program
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +83,7 @@ class LeastAbsolute(FitterBase):
       max_steps: Steps after which the fit gives up.
       count: What one count is in the units of the data.
 
-    See Langsrud (2019b) on the noise; `solve_exactly` and `search` for the ways there.
+    See Langsrud (2019b) on the noise; `solve_exactly` and `solve_iteratively` for the ways there.
     """
 
     tolerance: float = 1e-4
@@ -109,15 +107,16 @@ def _fit(
     options: LeastAbsolute,
     design: Design,
     members: Callable[[], Incidence],
-    z: NDArray[np.generic],
+    z: Array,
     *,
-    weights: NDArray[np.generic] | None = None,
+    weights: Array | None = None,
 ) -> Fit:
     began = time.perf_counter()
     w = np.sqrt(checked_weights(design, weights))
     target = checked_values(design, z, w > 0)
     accuracy = Accuracy(options.tolerance, options.count)
-    answer = solve_exactly(design, target, w, options.max_steps) if is_small(design) else None
+    is_small = design.n_inner * design.n_published <= _MOST_ENTRIES
+    answer = solve_exactly(design, target, w, options.max_steps) if is_small else None
     solver = "linear program"
     certificate = None if answer is None else certify(design, target, w, answer, accuracy)
     if answer is None or certificate is None or not certificate.holds:
@@ -131,22 +130,45 @@ def _fit(
     return Fit(y, design.aggregate(y), status, certificate, answer.steps, seconds, notes, design)
 
 
-def is_small(design: Design) -> bool:
-    """Whether a linear program is solved within a second or two."""
-    return design.n_inner * design.n_published <= SCHEDULE.most_entries
+# Inner times published cells up to which a table is small. A linear program and the Newton steps
+# after it take some tenths of a second there; where noise is tiny beside the counts, hundreds of
+# Newton steps take up to ten.
+_MOST_ENTRIES = 1_000_000
+# Prices and slopes this near their bounds, relative to the weights, are at them.
+_SAME = 1e-9
+# Share of the largest ridge that proves the choice, lest rounding errors spoil it.
+_SPARE = 0.5
+# Newton steps, and halvings of one; the next step corrects what they leave.
+_NEWTON_STEPS, _BISECTIONS = 500, 20
+# Gradient, relative to the largest published value, that rounding errors leave.
+_RESOLVED = 1e-13
+# Share of the gradient on the diagonal of Newton's systems, which vanishes as steps converge; and
+# the least there, as dependent margins make the system singular.
+_DAMPING, _LEAST_DAMPING = 1e-3, 1e-11
 
 
 def solve_exactly(design: Design, z: Real, weights: Real, max_steps: int) -> ProvenTable | None:
     """The smallest table of the least loss; nothing where steps do not suffice for the program."""
+    from scipy.sparse import eye_array, vstack
+
     matrix = design.matrix().tocsr().astype(np.float64)
     unit, top = largest(z), largest(weights)
-    prices = _prices(matrix, PROGRAM.largest / unit * z, weights / top, max_steps)
-    if prices is None:
+    # The program's tolerances are absolute: the data fill the range that it takes unscaled.
+    z_scaled, (n, m) = LARGEST_VALUE / unit * z, matrix.shape
+    rows = vstack([matrix, eye_array(m), -eye_array(m)])
+    floor, ceiling = np.zeros(n + 2 * m), np.full(n + 2 * m, np.inf)
+    program = Program(rows, z_scaled, z_scaled, floor, ceiling, changing="nothing")
+    try:
+        program.minimise(np.concatenate([np.zeros(n), *[weights / top] * 2]), steps=max_steps)
+    except NotConvergedError:
         return None
-    dual = np.clip(top * prices, -weights, weights)
+    if not program.is_best:
+        return None
+    # What one more count in each published cell adds to the least loss is a dual vector.
+    dual = np.clip(top * program.prices(), -weights, weights)
     slopes = matrix @ dual
-    cells = np.flatnonzero(slopes >= -SCHEDULE.same * top)
-    is_met = np.abs(dual) < (1.0 - SCHEDULE.same) * weights
+    cells = np.flatnonzero(slopes >= -_SAME * top)
+    is_met = np.abs(dual) < (1.0 - _SAME) * weights
     low = np.where(is_met | (dual > 0), -np.inf, 0.0)
     high = np.where(is_met | (dual < 0), np.inf, 0.0)
     nu, steps = _smallest(matrix[cells], z / unit, low, high)
@@ -158,39 +180,23 @@ def solve_exactly(design: Design, z: Real, weights: Real, max_steps: int) -> Pro
     return ProvenTable(y, dual, ridge, dual + ridge * nu, steps)
 
 
-def _prices(matrix: Any, z: Real, weights: Real, max_steps: int) -> Real | None:
-    """What one more count in each published cell adds to the least loss."""
-    from scipy.sparse import eye_array, vstack
-
-    n, m = matrix.shape
-    rows = vstack([matrix, eye_array(m), -eye_array(m)])
-    floor, ceiling = np.zeros(n + 2 * m), np.full(n + 2 * m, np.inf)
-    program = Program(rows, z, z, floor, ceiling, changing="nothing")
-    cost = np.concatenate([np.zeros(n), weights, weights])
-    try:
-        program.minimise(cost, steps=max_steps)
-    except NotConvergedError:
-        return None
-    return program.prices() if program.is_best else None
-
-
 def _room(room: Real, rising: Real) -> float:
     """How many times something that rises fits into the room, with some to spare."""
-    fits = (SCHEDULE.spare * room[rising > 0] / rising[rising > 0]).min(initial=np.inf)
+    fits = (_SPARE * room[rising > 0] / rising[rising > 0]).min(initial=np.inf)
     return float(fits) if np.isfinite(fits) else 1.0
 
 
 def _smallest(matrix: Any, z: Real, low: Real, high: Real) -> tuple[Real, int]:
     """Minimise half the squared norm of the positive part of `Xv`, less `zv`, within bounds."""
     nu = np.zeros(len(z))
-    for step in range(SCHEDULE.newton_steps):
+    for step in range(_NEWTON_STEPS):
         slopes = matrix @ nu
         gradient = matrix.T @ np.maximum(slopes, 0.0) - z
         direction = _direction(matrix[slopes >= 0], gradient, nu <= low, nu >= high)
         if direction is None:
             return nu, step
         nu = _along(matrix, z, nu, direction, low, high)
-    return nu, SCHEDULE.newton_steps
+    return nu, _NEWTON_STEPS
 
 
 def _direction(positive: Any, gradient: Real, at_low: Mask, at_high: Mask) -> Real | None:
@@ -200,9 +206,9 @@ def _direction(positive: Any, gradient: Real, at_low: Mask, at_high: Mask) -> Re
     """
     held = (at_low & (gradient >= 0)) | (at_high & (gradient <= 0))
     force = float(np.abs(gradient[~held]).max(initial=0.0))
-    if force <= SCHEDULE.resolved:
+    if force <= _RESOLVED:
         return None
-    damping = max(SCHEDULE.damping * force, SCHEDULE.least_damping)
+    damping = max(_DAMPING * force, _LEAST_DAMPING)
     while True:
         part = positive[:, np.flatnonzero(~held)]
         hessian = (part.T @ part).toarray()
@@ -229,16 +235,42 @@ def _along(matrix: Any, z: Real, nu: Real, direction: Real, low: Real, high: Rea
 
     least, most = 0.0, 1.0
     if rises(most):
-        for _ in range(SCHEDULE.bisections):
+        for _ in range(_BISECTIONS):
             size = (least + most) / 2
             least, most = (least, size) if rises(size) else (size, most)
     return np.clip(nu + most * direction, low, high)
 
 
+# Share of the mean size below which inner cells take shorter steps.
+_FAR_BELOW = 1e-3
+# Steps after which losses and gaps are computed.
+_CHECK_EVERY = 200
+# Inner cells whose published cells are listed at a time to judge each on its own.
+_PIECE = 500_000
+# The first ridge, times the largest weight over the largest inner cell, and the one at which the
+# search gives up; more than the first leaves the table nearly empty.
+_FIRST_RIDGE, _LAST_RIDGE = 10.0, 1e-8
+# Factor by which the ridge falls. Below the ridge that is small enough steps become many and dear;
+# above it they are wasted.
+_RIDGE_FALL = 0.1
+# Steps with one ridge up to which the run without goes on from there where that has a smaller loss;
+# later it knows more of the dual.
+_FOLLOWS = 1000
+# Gap, times the tolerance, between the smallest loss seen and its bound below which the ridge can
+# be judged without further steps of the other run.
+_KNOWN = 2.0
+# The ridge is to blame for a loss above the smallest one seen when that is more than so many times
+# what unfinished steps cost; less is often due to these.
+_BLAME = 2.0
+# Share of the widest gap of a single cell that unfinished steps of either run may have for the
+# ridge to be to blame for it.
+_SETTLED = 0.5
+
+
 def solve_iteratively(
     members: Incidence, z: Real, weights: Real, accuracy: Accuracy, max_steps: int
 ) -> ProvenTable:
-    """The best table and dual vectors that steps of both runs, so many together, lead to."""
+    """The best table and dual vectors that at most `max_steps` steps of both runs lead to."""
     state = _RidgeSearch(members, z, weights, accuracy, max_steps)
     state.run()
     if not state.ridge:
@@ -250,16 +282,7 @@ def solve_iteratively(
 
 
 class _RidgeSearch:
-    """The state of both runs, and the best that they have found.
-
-    Attributes:
-      table: Positions and values of the inner cells that are not zero.
-      dual: The dual vector that bounds the loss.
-      ridge: The ridge of the table.
-      ridge_dual: The dual vector of the loss with that ridge.
-      steps: Steps of both runs.
-      status: How the search has ended.
-    """
+    """The state of both runs, and the best that they have found: what a `ProvenTable` holds."""
 
     def __init__(
         self, members: Incidence, z: Real, weights: Real, accuracy: Accuracy, max_steps: int
@@ -269,7 +292,7 @@ class _RidgeSearch:
         sizes = smallest_sizes(members, z, weights, accuracy.count)
         self._largest = largest(sizes)
         seen = int(np.count_nonzero(sizes))
-        self._small = SCHEDULE.far_below * (float(sizes.sum()) / seen if seen else 1.0)
+        self._small = _FAR_BELOW * (float(sizes.sum()) / seen if seen else 1.0)
         differ = bool((sizes[sizes > 0] < self._small).any())
         del sizes
         self._path = PrimalDual(members, z, weights, ABSOLUTE, self._lengths if differ else None)
@@ -278,7 +301,7 @@ class _RidgeSearch:
         self.dual = self.ridge_dual = np.zeros(len(z))
         self.ridge, self.steps, self.status = 0.0, 0, Status.stalled
         self._bound, self._least = 0.0, dot(weights, np.abs(z))
-        self._floor = SCHEDULE.small_loss * self._least or 1.0
+        self._floor = SMALL_LOSS * self._least or 1.0
 
     def _lengths(self, members: Incidence) -> Real:
         """Ones, less for cells far smaller than others; cells of size zero are not seen at all."""
@@ -288,25 +311,33 @@ class _RidgeSearch:
     def run(self) -> None:
         """Lower the ridge until it costs no more than the tolerance, and prove it."""
         unit = largest(self._weights) / self._largest
-        ridge = SCHEDULE.first_ridge * unit
-        while ridge >= SCHEDULE.last_ridge * unit:
+        ridge = _FIRST_RIDGE * unit
+        while ridge >= _LAST_RIDGE * unit:
             self._path.set_ridge(ridge)
             if self._has_ended():
                 return
-            ridge *= SCHEDULE.ridge_fall
+            ridge *= _RIDGE_FALL
 
     def _has_ended(self) -> bool:
         """Iterate with one ridge until the search has ended, or the ridge has to fall."""
-        next_look = SCHEDULE.check_every
+        # Now and then the run without a ridge shows how small the loss can be. Looks double in
+        # distance: it takes as many steps as this run, not more.
+        next_look = _CHECK_EVERY
         while self._iterate(self._path):
-            at = self._ridge_gaps()
+            run = self._path
+            residual = self._z - run.current_margins()
+            at = Gaps.of(self._weights, residual, run.u[:-1], run.active(), run.ridge)
             self._least = min(self._least, at.loss)
             if self._is_reached(at):
                 self.keep()
                 if self._is_proven(at.loss):
                     return True
             elif self._path.steps >= next_look:
-                self._look(at.loss, next_look)
+                if next_look <= _FOLLOWS and at.loss <= self._loss_of(self._free):
+                    self._free = self._path.without_ridge()
+                for _ in range(0, next_look, _CHECK_EVERY):
+                    if self._gap(self._least) > _KNOWN * self._tolerance:
+                        self._prove()
                 next_look = 2 * self._path.steps
             if self._is_to_blame(at):
                 return False
@@ -318,18 +349,10 @@ class _RidgeSearch:
         self.table = (run.cells, run.point.copy())
         self.ridge, self.ridge_dual = run.ridge, run.u[:-1].copy()
 
-    def _look(self, loss: float, steps: int) -> None:
-        """Let the run without a ridge show how small the loss can be."""
-        if steps <= SCHEDULE.follows and loss <= self._loss_of(self._free):
-            self._free = self._path.without_ridge()
-        for _ in range(0, steps, SCHEDULE.check_every):
-            if self._gap(self._least) > SCHEDULE.known * self._tolerance:
-                self._prove()
-
     def _is_reached(self, at: Gaps) -> bool:
         """Whether the ridge problem is solved, and its loss is the smallest one seen."""
         solved = at.total / ridge_size(at.loss, self._path.ridge, self._path.point)
-        worst = max(solved, (at.loss - self._least) / self._size(at.loss))
+        worst = max(solved, (at.loss - self._least) / max(at.loss, self._floor))
         known = max(worst, self._gap(at.loss))
         report("least absolute deviation", math.log(max(known, 1e-300)) / math.log(self._tolerance))
         return worst <= self._tolerance
@@ -340,16 +363,16 @@ class _RidgeSearch:
             if self._least - self._bound <= loss - self._least or not self._prove():
                 return False
         while (own := self._own(self._path)) > self._tolerance:
-            if self._own(self._free) <= SCHEDULE.settled * own or not self._prove():
+            if self._own(self._free) <= _SETTLED * own or not self._prove():
                 return False
         return True
 
     def _is_to_blame(self, at: Gaps) -> bool:
         """Whether less was seen than unfinished steps could lead to with this ridge."""
         if self._gap(at.loss) > self._tolerance:
-            harmless = self._tolerance / 2 * self._size(at.loss)
-            return at.loss - self._least > max(SCHEDULE.blame * at.total, harmless)
-        own = SCHEDULE.settled * self._own(self._path)
+            harmless = self._tolerance / 2 * max(at.loss, self._floor)
+            return at.loss - self._least > max(_BLAME * at.total, harmless)
+        own = _SETTLED * self._own(self._path)
         unfinished = at.own(self._accuracy, self._limits)
         return max(unfinished, self._own(self._free)) <= own
 
@@ -371,15 +394,11 @@ class _RidgeSearch:
         if left <= 0:
             self.status = Status.max_steps
             return False
+        # Slopes are as many as inner cells: only one of the runs keeps them at a time.
         other = self._path if run is self._free else self._free
         other.forget_slopes()
-        self.steps += run.iterate(min(SCHEDULE.check_every, left))
+        self.steps += run.iterate(min(_CHECK_EVERY, left))
         return True
-
-    def _ridge_gaps(self) -> Gaps:
-        run = self._path
-        residual = self._z - run.current_margins()
-        return Gaps.of(self._weights, residual, run.u[:-1], run.touched(), run.ridge)
 
     def _own(self, run: PrimalDual) -> float:
         """The widest gap of a cell of its own between a run's table and the best dual vector."""
@@ -395,15 +414,11 @@ class _RidgeSearch:
 
     def _by_pieces(self, cells: Whole, of: Callable[[Incidence], Real]) -> Real:
         """A value for each of some inner cells, from lists of the published cells of a few."""
-        pieces = np.array_split(cells, len(cells) // SCHEDULE.piece + 1)
+        pieces = np.array_split(cells, len(cells) // _PIECE + 1)
         return np.concatenate([of(self._path.members.restricted(piece)) for piece in pieces])
 
     def _gap(self, loss: float) -> float:
-        return (loss - self._bound) / self._size(loss)
-
-    def _size(self, loss: float) -> float:
-        """What losses are relative to."""
-        return max(loss, self._floor)
+        return (loss - self._bound) / max(loss, self._floor)
 
     def _loss_of(self, run: PrimalDual) -> float:
         return dot(self._weights, np.abs(run.current_margins() - self._z))

@@ -29,9 +29,26 @@ from discreet.arrays import Mask, Real, Whole
 from discreet.design.incidence import Incidence, lift
 from discreet.solve.absolute.certificate import Inner
 from discreet.solve.absolute.kernels import POISSON, add_margins, advance, repair
-from discreet.solve.absolute.schedule import SCHEDULE
 
 EVERY = slice(None)
+
+# Factor by which the balance of primal and dual steps may change at a restart; what moved since the
+# last one is a rough guide only.
+_LARGEST_TURN = 2.0
+# Steps after which cells that were left out are looked at again. A look costs as much as thirty
+# steps on a sparse table.
+_LOOK_EVERY = 200
+# Zero cells are left out if their slope is below minus this share of the largest weight; less lets
+# cells in and out all the time.
+_INACTIVE = 0.005
+# Shares of inner cells, and of published ones, above which leaving out the others saves nothing.
+_WORTHWHILE, _COMPACT = 0.7, 0.9
+# Step of an empty cell under a Poisson loss, as a share of the mean positive one's: with a step in
+# proportion to its own size, zero, it would never move again.
+_SHORTEST = 0.01
+# Classes of published cells by what they cost when a dual vector is made feasible at least cost; a
+# class takes one pass over the cells that make it infeasible.
+_COST_LEVELS = 16
 
 
 class PrimalDual:
@@ -58,7 +75,9 @@ class PrimalDual:
     ) -> None:
         self.members, self.loss = members, loss
         self.z, self.weights = np.append(z, 0.0), np.append(weights, 0.0)
-        self._lengths, mean = lengths, _mean_cell(members, z)
+        # The first table is constant, with the published total.
+        covered = max((len(c) and float(z[c].sum()) for c in members.cells), default=0.0)
+        self._lengths, mean = lengths, max(covered, 0.0) / max(members.n_inner, 1)
         sums = members.adjoint(np.sign(weights))
         self._row_sum = float(sums[0]) if len(sums) and sums.min() == sums.max() else 0.0
         self._unit = mean or 1.0
@@ -66,7 +85,6 @@ class PrimalDual:
         self._slopes: Real | None = None
         self.ridge, self.steps = 0.0, 0
         self.omega = (float(weights.max(initial=0.0)) or 1.0) / self._unit
-        self._age, self._first, self._last = 0, 0.0, math.inf
         self._move_to(mean * (np.ones(members.n_inner) if lengths is None else lengths(members)))
         self._restart()
 
@@ -115,7 +133,7 @@ class PrimalDual:
             return np.flatnonzero(is_positive), self.point[is_positive]
         return self.cells[is_positive], self.point[is_positive]
 
-    def touched(self) -> Inner:
+    def active(self) -> Inner:
         """The inner cells that are positive or have a positive slope."""
         y, slopes = self.y, self.current_slopes
         cells = np.flatnonzero((y > 0) | (slopes > 0))
@@ -129,23 +147,29 @@ class PrimalDual:
         shrunk into the bounds.
         """
         n_groups, u = len(self.members.cells), self.u.copy()
+        # Lowering dual values never makes a slope positive: only cells that are bad now matter.
         bad = np.flatnonzero(self.current_slopes > 0.0)
         rows = [self.members.row(g, bad) for g in range(n_groups + len(self.members.nested))]
         slopes, lowered = self.current_slopes[bad], np.zeros(len(u))
-        lowest, cost = self._lowest(), self._cost()
-        for limit in _levels(cost):
+        # How low dual values may go; only halfway there where the bound itself is worthless.
+        halfway = (self.z > 0) & (self.loss == POISSON)
+        lowest = np.where(halfway, 0.5 * (self.u - self.weights), -self.weights)
+        cost = self._cost()
+        levels, positive = np.zeros(1), cost[cost > 0]
+        if len(positive):  # classes with equally many published cells, after those that are free
+            shares = np.linspace(0.0, 1.0, _COST_LEVELS)
+            levels = np.append(0.0, np.quantile(positive, shares))
+        for limit in levels:
             down_to = np.where(cost <= limit, lowest, np.inf)
             for row in rows:
                 repair(row, down_to, lowered, slopes, u)
         unbounded = np.where(self.weights > 0, -np.inf, u)
         for row in rows:
             repair(row, unbounded, lowered, slopes, u)
-        return _shrink(u[:-1], self.weights[:-1], upper)
-
-    def _lowest(self) -> Real:
-        """How low dual values may go; only halfway there where the bound itself is worthless."""
-        halfway = (self.z > 0) & (self.loss == POISSON)
-        return np.where(halfway, 0.5 * (self.u - self.weights), -self.weights)
+        v, lower = u[:-1], self.weights[:-1]
+        low, high = v < -lower, v > upper
+        by = min((-lower[low] / v[low]).min(initial=1.0), (upper[high] / v[high]).min(initial=1.0))
+        return np.asarray(by * v)
 
     def _cost(self) -> Real:
         """By how much the dual value falls with each entry."""
@@ -172,46 +196,24 @@ class PrimalDual:
         """Take so many steps, restarting where it pays."""
         end = self.steps + steps
         while self.steps < end:
-            due = self._advance(min(SCHEDULE.look_every, end - self.steps))
-            self._store()
+            kept, limit = self._kept, min(_LOOK_EVERY, end - self.steps)
+            lists, scales = (self._head, self._tail, self._edges), (self._rows, self._columns)
+            data = (self.loss, self.z[kept], self.weights[kept])
+            state = (self.omega, self.ridge, self._primal, self._dual, self._since, self.steps)
+            age, first, last, due = advance(*lists, *data, *scales, *state, limit)
+            self.steps += age - self._since[0]
+            self._since = (age, first, last)
+            self.u[kept] = self._dual[2]
+            self.forget_slopes()
             if due:
-                self._tune()
+                self._balance_steps()
                 self._fill_empty_margins()
                 self._restart()
             elif not isinstance(self.cells, slice):
                 self._let_in(self.cells)
         return steps
 
-    def _advance(self, limit: int) -> bool:
-        before = self._age
-        self._age, self._first, self._last, due = advance(
-            self._head,
-            self._tail,
-            *self._edges,
-            self.loss,
-            self.z[self._kept],
-            self.weights[self._kept],
-            self._rows,
-            self._columns,
-            self.omega,
-            self.ridge,
-            *self._primal,
-            *self._dual,
-            self._age,
-            self._first,
-            self._last,
-            self.steps,
-            limit,
-        )
-        self.steps += self._age - before
-        return due
-
-    def _store(self) -> None:
-        """Copy the current point to `u`."""
-        self.u[self._kept] = self._dual[2]
-        self.forget_slopes()
-
-    def _tune(self) -> None:
+    def _balance_steps(self) -> None:
         """Balance the step sizes by how far each side has moved since the last restart."""
         _, y0, y = self._primal
         _, u0, u = self._dual
@@ -219,7 +221,7 @@ class PrimalDual:
         moved_u = math.sqrt(float(((u - u0) ** 2 * self._columns).sum()))
         if moved_y > 0 and moved_u > 0:
             wanted = math.sqrt(moved_u / moved_y / self.omega)
-            self.omega *= min(max(wanted, 1 / SCHEDULE.largest_turn), SCHEDULE.largest_turn)
+            self.omega *= min(max(wanted, 1 / _LARGEST_TURN), _LARGEST_TURN)
 
     def _fill_empty_margins(self) -> None:
         """Leave no positive count without an inner cell, if that costs an infinite loss."""
@@ -234,10 +236,10 @@ class PrimalDual:
 
     def _restart(self) -> None:
         """Choose the inner cells to work on, and begin anew at the current point."""
-        lowest = -SCHEDULE.inactive * self.weights.max(initial=0.0)
+        lowest = -_INACTIVE * self.weights.max(initial=0.0)
         y = self.y
         wanted = (y > 0) | (self.current_slopes > lowest)
-        is_partial = np.count_nonzero(wanted) < SCHEDULE.worthwhile * len(wanted)
+        is_partial = np.count_nonzero(wanted) < _WORTHWHILE * len(wanted)
         cells = np.flatnonzero(wanted) if is_partial else EVERY
         y = y[cells]
         self._move_to(y)
@@ -245,7 +247,7 @@ class PrimalDual:
         self._primal = (y, y.copy(), y.copy())
         u = self.u[self._kept]
         self._dual = (u.copy(), u.copy(), u.copy())
-        self._age, self._first, self._last = 0, 0.0, math.inf
+        self._since = (0, 0.0, math.inf)
 
     def _let_in(self, cells: Whole) -> None:
         """Let in the cells whose slope has become positive; they begin at zero."""
@@ -257,14 +259,14 @@ class PrimalDual:
             y, anchor, point = (np.append(part, np.zeros(len(new))) for part in self._primal)
             self._primal = (y, anchor, point)
             self._take(np.concatenate([cells, new]))
-            u, anchor, point = (self._kept_of(before, part) for part in self._dual)
-            self._dual = (u, anchor, point)
 
-    def _kept_of(self, before: Whole, part: Real) -> Real:
-        """Dual values of the cells kept now; those that were not kept before have not moved."""
-        u = self.u.copy()
-        u[before] = part
-        return np.asarray(u[self._kept])
+            def keep(part: Real) -> Real:
+                """Dual values of the cells kept now; those not kept before have not moved."""
+                u = self.u.copy()
+                u[before] = part
+                return np.asarray(u[self._kept])
+
+            self._dual = (keep(self._dual[0]), keep(self._dual[1]), keep(self._dual[2]))
 
     def _step_lengths(self, members: Incidence) -> Real | None:
         """Relative step lengths of the inner cells that are worked on, if they differ."""
@@ -272,19 +274,15 @@ class PrimalDual:
             return self._lengths and self._lengths(members)
         y = self._primal[1]
         mean = float(y.sum()) / max(int(np.count_nonzero(y)), 1)
-        return np.maximum(y, SCHEDULE.shortest * mean) / self._unit if mean else None
-
-    def _row_sums(self, members: Incidence) -> Real:
-        """How many published cells count each inner cell; one entry where all are the same."""
-        if self._row_sum:
-            return np.array([self._row_sum])
-        return np.maximum(members.adjoint(np.sign(self.weights[:-1])), 1.0)
+        return np.maximum(y, _SHORTEST * mean) / self._unit if mean else None
 
     def _take(self, cells: Whole | slice) -> None:
         """Work on some of the inner cells, and on the published cells that they can change."""
         self._tail = np.empty((0, 0), dtype=np.uint32)  # the last list goes before the next comes
         members = self.members if isinstance(cells, slice) else self.members.restricted(cells)
-        self.cells, self._rows = cells, self._row_sums(members)
+        self.cells, self._rows = cells, np.array([self._row_sum])
+        if not self._row_sum:  # the numbers of published cells of inner cells differ
+            self._rows = np.maximum(members.adjoint(np.sign(self.weights[:-1])), 1.0)
         lengths = self._step_lengths(members)
         if lengths is None:
             lengths = np.ones(members.n_inner)
@@ -293,7 +291,7 @@ class PrimalDual:
         reached = np.append(members.aggregate(lengths), 0.0)
         live = reached[:-1] > 0
         keep = live | (self.z[:-1] != 0)
-        if np.count_nonzero(keep) > SCHEDULE.compact * len(keep):
+        if np.count_nonzero(keep) > _COMPACT * len(keep):
             keep[:] = True
         members = members.compact(keep, live)
         self._kept = np.append(np.flatnonzero(keep), len(keep))
@@ -303,46 +301,18 @@ class PrimalDual:
         self._tail = members.tail.T.astype(np.uint32, order="C")
 
 
-def _shrink(v: Real, lower: Real, upper: Real) -> Real:
-    """`v` times the largest factor up to one that keeps it between `-lower` and `upper`."""
-    low, high = v < -lower, v > upper
-    by = min((-lower[low] / v[low]).min(initial=1.0), (upper[high] / v[high]).min(initial=1.0))
-    return np.asarray(by * v)
-
-
-def _levels(cost: Real) -> Real:
-    """Zero, and values between which there are equally many positive costs."""
-    positive = cost[cost > 0]
-    if not len(positive):
-        return np.zeros(1)
-    return np.append(0.0, np.quantile(positive, np.linspace(0.0, 1.0, SCHEDULE.cost_levels)))
-
-
-def _mean_cell(members: Incidence, z: Real) -> float:
-    """The inner cell of a constant table with the published total."""
-    covered = max((len(c) and float(z[c].sum()) for c in members.cells), default=0.0)
-    return max(covered, 0.0) / max(members.n_inner, 1)
-
-
 def fill_empty_margins(
-    members: Incidence,
-    is_empty: Mask,
-    counts: Real,
-    weights: Real,
-    y: Real,
-    u: Real,
-    slopes: Real,
+    members: Incidence, is_empty: Mask, counts: Real, weights: Real, y: Real, u: Real, slopes: Real
 ) -> None:
-    """Change `y`, `u` and `slopes` in place, going through the published cells block by block.
+    r"""Give published counts that have lost all their inner cells one back, in place.
 
-    Args:
-      members: Published cells of the inner cells.
-      is_empty: Positive published counts without an inner cell, and "no cell" at the end.
-      counts: Weights times published values, with the same end.
-      weights: Weights, with the same end.
-      y: Inner cells.
-      u: Dual values, with the same end as the weights.
-      slopes: The slopes `Xu`.
+    A Poisson loss is infinite where a positive count has an empty margin. Its dual value would rise
+    by a little in every step until an inner cell pays; here it rises at once, to where the largest
+    slope of its cells is zero, and that inner cell takes the value that goes with it,
+    :math:`wz/(w + u)`.
+
+    `is_empty` says which positive published counts have no inner cell; `counts` are weights times
+    published values. These, `weights` and `u` have "no cell" at the end.
     """
     for block in range(len(members.cells) + len(members.nested)):
         row = members.row(block)
@@ -352,6 +322,7 @@ def fill_empty_margins(
         inside = inside[np.lexsort((-slopes[inside], row[inside]))]
         k, first, place = np.unique(row[inside], return_index=True, return_inverse=True)
         steepest = inside[first]
+        # A cell that was filled for an earlier block may fill this one, too.
         still_empty = np.bincount(place, weights=y[inside]) <= 0
         raised = np.where(still_empty, np.maximum(-slopes[steepest], 0.0), 0.0)
         u[k] += raised

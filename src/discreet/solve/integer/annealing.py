@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.arrays import Array, Real, Real32, Whole, Whole32
+from discreet.arrays import Array, Real, Whole, Whole32
 from discreet.errors import DesignError
 from discreet.progress import report
 from discreet.solve.integer.kernels import (
@@ -29,22 +29,35 @@ from discreet.solve.integer.kernels import (
     sweep,
 )
 from discreet.solve.integer.problem import LatticeProblem
-from discreet.solve.integer.schedule import SCHEDULE
+
+# Fewer than ten sweeps leave cells untouched; after 4,000 small problems have long frozen. Tiny
+# problems may be swept more often, up to a million proposals, since that costs nothing.
+_FEWEST_SWEEPS, MOST_SWEEPS, _TINY = 10, 4000, 1_000_000
+# Proposals between two looks at the clock: more make progress jump, fewer pay for calls.
+_AT_ONCE = 2_000_000
+# Pairs of sweeps downhill at the end of a stage; they stop by themselves where nothing gets better,
+# and take no more than one part in eight of a stage's sweeps.
+_QUENCHES, _QUENCH_SHARE = 50, 8
+# What a forbidden published value costs while annealing, in losses of one published cell. Mending,
+# which comes after, takes 10,000 times as much: here a path may still lead across such values.
+_FORBIDDEN_COST = 10.0
+# Limits are held in single precision, where 0.7 is 0.69999999: what just keeps a limit must not be
+# taken for a breach, and whole steps are far larger than this slack.
+_SLACK = 1e-3
+# Real targets are held on this grid: sums of whole steps and multiples of 2⁻²⁰ are exact, so that
+# deviations carried along equal recomputed ones bit for bit.
+_TARGET_GRID = 2.0**20
+# Whole deviations are held in 32 bits; targets below half of that leave as much for the cells.
+_LARGEST_EXACT = 2**30
 
 Each = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]
 
 
 class SearchStage:
-    """A share of the effort. Its end depends on proposals made, or on the clock when asked for.
+    """A share of the effort: so many proposals over some inner cells, or so many seconds instead.
 
     Counted in proposals the same seed gives the same result everywhere; counted in seconds it
-    depends on the machine.
-
-    Args:
-      cells: Inner cells of one sweep.
-      proposals: Effort.
-      seconds: Effort by the clock, instead.
-      span: The part of the whole search that the stage stands for, as it is reported.
+    depends on the machine. Progress is reported within `span`, the stage's part of the search.
     """
 
     def __init__(
@@ -55,8 +68,8 @@ class SearchStage:
         span: tuple[float, float] = (0.0, 1.0),
     ) -> None:
         self.cells = max(cells, 1)
-        most = max(SCHEDULE.most_sweeps, SCHEDULE.small // self.cells)
-        self.sweeps = int(min(max(proposals // self.cells, SCHEDULE.fewest_sweeps), most))
+        most = max(MOST_SWEEPS, _TINY // self.cells)
+        self.sweeps = int(min(max(proposals // self.cells, _FEWEST_SWEEPS), most))
         self.seconds, self.span = seconds, span
         self.begin, self.done = time.monotonic(), 0
 
@@ -80,10 +93,11 @@ class SearchStage:
 
     def chunk(self) -> int:
         """How many sweeps to make before looking up again."""
-        fitting = max(SCHEDULE.sweep_at_once // self.cells, 1)
+        fitting = max(_AT_ONCE // self.cells, 1)
         if self.seconds is not None:
             return fitting
         left = self.sweeps - self.done // self.cells
+        # A twentieth at most, so that a listener sees short searches move, too.
         return max(min(fitting, left, self.sweeps // 20), 1)
 
 
@@ -112,6 +126,7 @@ def anneal(
     made, here, width = 0, 0.0, 0.0
     while here < 1.0:
         sweeps = stage.chunk()
+        # By the clock nobody knows how wide a chunk will be; the last one's width is the guess.
         if stage.seconds is None:
             width = sweeps / stage.sweeps
         points = here + width * (np.arange(sweeps) + 0.5) / sweeps
@@ -131,7 +146,7 @@ def _quench(
 ) -> int:
     """Sweep downhill until nothing gets better or it takes too long; go to the best point seen."""
     made = 0
-    for _ in range(min(SCHEDULE.quenches, max(stage.sweeps // SCHEDULE.quench_share, 2))):
+    for _ in range(min(_QUENCHES, max(stage.sweeps // _QUENCH_SHARE, 2))):
         if stage.is_overdue:
             break
         before = [chain.energy[1] for chain in chains]
@@ -140,19 +155,15 @@ def _quench(
             break
     for chain in chains:
         form.require_exact(chain)
-        restart(form, chain, chain.best)
+        restart(form, chain, chain.best)  # the energy carried along has gathered rounding errors
     return made
 
 
 def _sweep_all(
-    form: CompiledProblem,
-    chains: Sequence[SearchChain],
-    temperatures: Real,
-    pairs: float,
-    each: Each,
+    form: CompiledProblem, chains: Sequence[SearchChain], heat: Real, pairs: float, each: Each
 ) -> int:
-    each(lambda chain: sweep(form.model, chain, temperatures, pairs), chains)
-    return len(chains) * len(temperatures) * len(form.model.members)
+    each(lambda chain: sweep(form.model, chain, heat, pairs), chains)
+    return len(chains) * len(heat) * len(form.model.members)
 
 
 def restart(form: CompiledProblem, chain: SearchChain, y: Whole32) -> None:
@@ -165,11 +176,6 @@ def overwrite(chain: SearchChain, other: SearchChain) -> None:
     pairs: Any = zip(chain, other, strict=True)
     for kept, new in pairs:
         kept[:] = new
-
-
-_SLACK = 1e-3  # limits are held in single precision; whole steps are far larger
-_TARGET_GRID = 2.0**20  # real targets are held on this grid, so that whole steps stay exact
-_LARGEST_EXACT = 2**30
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,10 +217,8 @@ class CompiledProblem:
         """A chain that starts at a point."""
         deviation = self.deviation(y)
         energy = energy_of(self.model.cells, self.model.rule, deviation)
-        numbers = np.array([energy, energy])
-        return SearchChain(
-            y.copy(), y.copy(), deviation, numbers, np.array([seed], dtype=np.uint64)
-        )
+        energies, random = np.array([energy, energy]), np.array([seed], dtype=np.uint64)
+        return SearchChain(y.copy(), y.copy(), deviation, energies, random)
 
     def require_exact(self, chain: SearchChain) -> None:
         """Raise an error unless the chain's deviations are those of its inner cells."""
@@ -229,16 +233,29 @@ def compile_problem(problem: LatticeProblem) -> CompiledProblem:
     """The model of a problem; inner cells without a choice are left out of it."""
     rows = problem.rows
     members = problem.design.members(rows)
-    plain = problem.power == 2 and (problem.weights is None or bool((problem.weights == 1).all()))
-    plain = plain and not problem.blocked
+    is_unweighted = problem.weights is None or bool((problem.weights == 1).all())
+    plain = problem.power == 2 and is_unweighted and not problem.blocked
     rule = LossRule(float(problem.power), 0.0, problem.blocked, plain)
-    model = LatticeModel(members, _places(problem, members), _cells(problem), rule)
+    cells = np.zeros((problem.design.n_published + 1, 4), dtype=np.float32)
+    low, high = problem.limits
+    cells[:-1, WEIGHT] = 1.0 if problem.weights is None else problem.weights
+    cells[:-1, LOW], cells[:-1, HIGH] = low - _SLACK, high + _SLACK
+    if problem.blocked:
+        cells[:-1, VALUE] = problem.full_target
+    # Nothing is ever broken in the spare row, whatever is added to its deviation.
+    cells[-1, LOW], cells[-1, HIGH], cells[-1, VALUE] = -np.inf, np.inf, -np.inf
+    model = LatticeModel(members, _places(problem, members), cells, rule)
     scale, unit = _scales(model)
     if problem.blocked:
-        model = model._replace(rule=rule._replace(excess=SCHEDULE.blocked_cost * unit))
+        model = model._replace(rule=rule._replace(excess=_FORBIDDEN_COST * unit))
     rest = problem.domain.low.astype(np.int64)
     rest[rows] = 0
-    return CompiledProblem(problem, model, _grid_target(problem), rest, scale, unit)
+    target = np.asarray(problem.target)
+    if (target == np.rint(target)).all() and np.abs(target).max(initial=0) < _LARGEST_EXACT:
+        target = target.astype(np.int64)
+    else:
+        target = np.rint(target * _TARGET_GRID) / _TARGET_GRID
+    return CompiledProblem(problem, model, target, rest, scale, unit)
 
 
 def _places(problem: LatticeProblem, members: Whole32) -> Whole32:
@@ -248,40 +265,20 @@ def _places(problem: LatticeProblem, members: Whole32) -> Whole32:
     places[:, FIRST], places[:, LAST] = part.first, part.last
     places[:, STEP], places[:, ZERO] = part.step, part.zero
     places[:, WIDTH] = 0
+    # Column by column: a mask of all members would take a quarter of their memory once more.
     for column in members.T:
         places[:, WIDTH] += column < problem.design.n_published
     return places
 
 
-def _cells(problem: LatticeProblem) -> Real32:
-    """Weight, limits and whole target of each published cell, and a spare row without any."""
-    cells = np.zeros((problem.design.n_published + 1, 4), dtype=np.float32)
-    cells[-1, LOW], cells[-1, HIGH], cells[-1, VALUE] = -np.inf, np.inf, -np.inf
-    low, high = problem.limits
-    cells[:-1, WEIGHT] = 1.0 if problem.weights is None else problem.weights
-    cells[:-1, LOW], cells[:-1, HIGH] = low - _SLACK, high + _SLACK
-    if problem.blocked:
-        cells[:-1, VALUE] = problem.full_target
-    return cells
-
-
 def _scales(model: LatticeModel) -> tuple[float, float]:
     """Typical loss of the smallest step, for all published cells of an inner cell and for one."""
+    # Some 10,000 cells give the median well enough.
     sample = slice(None, None, max(len(model.members) // 10_000, 1))
     weight = model.cells[model.members[sample], WEIGHT].sum(axis=1, dtype=np.float64)
     costs = weight * model.places[sample, STEP].astype(np.float64) ** model.rule.power
-    scale = float(np.median(costs)) if len(costs) else 1.0
-    scale = scale if scale > 0 else 1.0
-    return scale, scale / max(
-        float(np.mean(model.places[sample, WIDTH])) if len(costs) else 1.0, 1.0
-    )
-
-
-def _grid_target(problem: LatticeProblem) -> Array:
-    """Whole targets as they are, real ones on a fine grid on which sums are exact."""
-    target = np.asarray(problem.target)
-    whole = target.dtype.kind in "iu" or bool((target == np.rint(target)).all())
-    reach = np.abs(target).max(initial=0)
-    if whole and reach < _LARGEST_EXACT:
-        return target.astype(np.int64)
-    return np.rint(target * _TARGET_GRID) / _TARGET_GRID
+    if not len(costs):
+        return 1.0, 1.0
+    scale = float(np.median(costs))
+    scale = scale if scale > 0 else 1.0  # where most weights are zero
+    return scale, scale / max(float(np.mean(model.places[sample, WIDTH])), 1.0)

@@ -1,4 +1,4 @@
-"""The compiled search: one inner cell, or a pair of them, at a time.
+"""The compiled search: one inner cell, or a pair of them, at a time; and moves of the cube method.
 
 A step changes one row of the index array, so it costs as many look-ups as there are tables. The
 functions take arrays, not the tuples that hold them: reading an array from a tuple counts
@@ -14,12 +14,19 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from discreet.arrays import Array, Real, Real32, Unsigned64, Whole32
-from discreet.solve.integer.schedule import SCHEDULE
+from discreet.arrays import Array, Real, Real32, Unsigned64, Whole, Whole32
 
-FIRST, LAST, STEP, ZERO, WIDTH = range(5)  # columns of `Model.places`
-WEIGHT, LOW, HIGH, VALUE = range(4)  # columns of `Model.cells`
-_FAR, _NEAR = SCHEDULE.far, SCHEDULE.near
+FIRST, LAST, STEP, ZERO, WIDTH = range(5)  # columns of `LatticeModel.places`
+WEIGHT, LOW, HIGH, VALUE = range(4)  # columns of `LatticeModel.cells`
+# A rise of more than thirty temperatures is accepted once in 10¹³ times: it need not be drawn.
+_FAR = 30.0
+# Half of the partners of a pair are drawn this near in the order of the cells: near cells share
+# more published ones, which the pair leaves as they are. The others are drawn anywhere.
+_NEAR = 32
+# Member cells tried for each violated cell, and compensating cells tried for each of them.
+TRIES, PARTNERS = 8, 10
+_TENURE = 50  # steps for which a moved cell is left alone, lest it be moved straight back
+_EPS = 1e-9  # what a fraction may be off zero and one through rounding errors of the cube's moves
 
 
 class LossRule(NamedTuple):
@@ -141,15 +148,6 @@ def may_breach(cells: Real32, rule: LossRule, k: int, low: float, high: float) -
 
 
 @njit(cache=True, inline="always")
-def change_of_squares(members: Whole32, places: Whole32, deviation: Array, j: int, s: int) -> Any:
-    """The change of the sum of squares when `s` is added to inner cell `j`."""
-    total = deviation[0] - deviation[0]
-    for t in range(members.shape[1]):
-        total += deviation[members[j, t]]
-    return np.float64(s) * (2.0 * total + np.float64(places[j, WIDTH]) * s)
-
-
-@njit(cache=True, inline="always")
 def change(
     members: Whole32,
     places: Whole32,
@@ -161,7 +159,11 @@ def change(
 ) -> Any:
     """The change of the loss when `s` is added to inner cell `j`."""
     if rule.plain:
-        return change_of_squares(members, places, deviation, j, s)
+        # Of squares the sum of the deviations is enough. It is added up in their own type.
+        total = deviation[0] - deviation[0]
+        for t in range(members.shape[1]):
+            total += deviation[members[j, t]]
+        return np.float64(s) * (2.0 * total + np.float64(places[j, WIDTH]) * s)
     loss, breaches = 0.0, 0.0
     for t in range(members.shape[1]):
         k = members[j, t]
@@ -181,7 +183,7 @@ def move(members: Whole32, y: Whole32, deviation: Array, j: int, s: int) -> None
     y[j] += s
     for t in range(members.shape[1]):
         deviation[members[j, t]] += s
-    deviation[-1] = 0
+    deviation[-1] = 0  # the spare cell stands for "no published cell" and never deviates
 
 
 @njit(cache=True, inline="always")
@@ -232,7 +234,13 @@ def sweep(model: LatticeModel, chain: SearchChain, temperatures: Real, pairs: fl
     for temperature in temperatures:
         for j in range(n):
             bits = word(random)
-            s = _proposal(places, j, y[j], (bits >> np.uint64(63)) != 0)
+            # A step to a neighbouring allowed value, in the direction drawn if there is one.
+            if (bits >> np.uint64(63)) != 0:
+                s = step_up(places, j, y[j])
+                s = s if s != 0 else step_down(places, j, y[j])
+            else:
+                s = step_down(places, j, y[j])
+                s = s if s != 0 else step_up(places, j, y[j])
             rise = change(members, places, cells, rule, deviation, j, s)
             if accepts(rise, temperature, random):
                 move(members, y, deviation, j, s)
@@ -258,11 +266,140 @@ def sweep(model: LatticeModel, chain: SearchChain, temperatures: Real, pairs: fl
     return accepted
 
 
+@njit(cache=True, nogil=True)
+def mend_cells(
+    model: LatticeModel,
+    chain: SearchChain,
+    violated: Whole32,
+    starts: Whole,
+    lists: Whole,
+    tabu: Whole,
+    steps: int,
+    temperature: float,
+) -> None:
+    """Take violated cells at random and make the best of many steps that help them.
+
+    The best one may break other limits: at this temperature violations move about until they meet
+    and vanish. Cells that were just moved are left alone: `tabu` says until which step.
+    """
+    members, places, cells, rule = model
+    y, _, deviation, _, random = chain
+    tabu -= steps  # steps are counted from zero in every round
+    for now in range(steps):
+        q = below(random, len(violated))
+        k = violated[q]
+        if breach(cells, rule, k, deviation[k]) == 0.0:
+            continue
+        # A forbidden value within the limits may be left either way; chance decides.
+        is_forbidden = cells[k, LOW] <= deviation[k] <= cells[k, HIGH]
+        up = below(random, 2) == 1 if is_forbidden else deviation[k] < cells[k, LOW]
+        rise, j, s, i, r = _best_step(model, chain, lists[starts[q] : starts[q + 1]], up, tabu, now)
+        if accepts(rise, temperature, random):
+            move(members, y, deviation, j, s)
+            tabu[j] = now + _TENURE
+            if i >= 0:
+                move(members, y, deviation, i, r)
+                tabu[i] = now + _TENURE
+
+
 @njit(cache=True, inline="always")
-def _proposal(places: Whole32, j: int, value: int, up: bool) -> Any:
-    """A step to a neighbouring allowed value, in the direction asked for if there is one."""
+def _best_step(
+    model: LatticeModel, chain: SearchChain, candidates: Whole, up: bool, tabu: Whole, now: int
+) -> Any:
+    """The best of many steps up or down, each alone and with steps of partners the other way.
+
+    Returns:
+      The change of the loss, cell and step, and partner (-1: none) and its step.
+    """
+    members, places, cells, rule = model
+    y, _, deviation, _, random = chain
+    best, best_j, best_s, best_i, best_r = np.inf, -1, 0, -1, 0
+    for _ in range(TRIES):
+        j = candidates[below(random, len(candidates))]
+        s = _toward(places, j, y[j], up, random)
+        if s == 0 or tabu[j] > now:
+            continue
+        alone = change(members, places, cells, rule, deviation, j, s)
+        if alone < best:
+            best, best_j, best_s, best_i, best_r = alone, j, s, -1, 0
+        move(members, y, deviation, j, s)
+        for _ in range(PARTNERS):
+            i = partner(random, j, len(y))
+            r = -s if is_allowed(places, i, y[i] - s) else _toward(places, i, y[i], not up, random)
+            if i != j and r != 0 and tabu[i] <= now:
+                both = alone + change(members, places, cells, rule, deviation, i, r)
+                if both < best:
+                    best, best_j, best_s, best_i, best_r = both, j, s, i, r
+        move(members, y, deviation, j, -s)
+    return best, best_j, best_s, best_i, best_r
+
+
+@njit(cache=True, inline="always")
+def _toward(places: Whole32, j: int, value: int, up: bool, random: Unsigned64) -> Any:
+    """A step up or down: mostly the shortest, now and then as wide as the gap above zero."""
+    first = places[j, FIRST]
     if up:
-        s = step_up(places, j, value)
-        return s if s != 0 else step_down(places, j, value)
-    s = step_down(places, j, value)
-    return s if s != 0 else step_up(places, j, value)
+        if value > 0 and places[j, ZERO] and below(random, 4) == 0:
+            return first if is_allowed(places, j, value + first) else 0
+        return step_up(places, j, value)
+    if value > first and places[j, ZERO] and below(random, 4) == 0:
+        wide = value if value < 2 * first else first
+        return -wide if is_allowed(places, j, value - wide) else 0
+    return step_down(places, j, value)
+
+
+@njit(cache=True)
+def fly(values: Real, ways: Real, random: Unsigned64) -> None:
+    """Move values in [0, 1] at random until no way is left along which those that are whole stay.
+
+    Values are fractions of inner cells, and what sums are above the whole number below them; the
+    basis of the ways to move is changed as well.
+    """
+    # Values that are whole from the start are held first: what cannot move leaves the basis, and
+    # the columns of such values need not be carried along.
+    left, is_open = len(ways), (values > _EPS) & (values < 1 - _EPS)
+    for k in range(len(values)):
+        if not is_open[k]:
+            left = _hold(ways, left, k)
+    moving, ways = values[is_open], ways[:left][:, is_open]
+    while left > 0:
+        way = ways[left - 1] / np.abs(ways[left - 1]).max()
+        length = _length(moving, way, random)
+        for k in range(len(moving)):
+            if abs(way[k]) > _EPS:
+                value = moving[k] + length * way[k]
+                moving[k] = 0.0 if value < _EPS else 1.0 if value > 1 - _EPS else value
+                if moving[k] in (0.0, 1.0):
+                    left = _hold(ways, left, k)
+    values[is_open] = moving
+
+
+@njit(cache=True)
+def _hold(ways: Real, left: int, k: int) -> int:
+    """Make the first ways a basis of those along which value `k` stays; how many are left."""
+    # The largest entry as pivot keeps shares at one or below, so that rounding errors do not grow.
+    change = ways[:left, k].copy()
+    pivot = np.argmax(np.abs(change)) if left else 0
+    if left == 0 or abs(change[pivot]) < _EPS:
+        return left
+    for b in range(left):
+        if b != pivot and change[b] != 0.0:
+            share = change[b] / change[pivot]
+            for c in range(ways.shape[1]):
+                ways[b, c] -= share * ways[pivot, c]
+    ways[pivot] = ways[left - 1]
+    return left - 1
+
+
+@njit(cache=True)
+def _length(values: Real, way: Real, random: Unsigned64) -> float:
+    """How far to go one way or the other until something is whole, each as likely as is fair."""
+    up, down = np.inf, np.inf
+    for k in range(len(values)):
+        value, slope = values[k], way[k]
+        if slope > _EPS:
+            up, down = min(up, (1 - value) / slope), min(down, value / slope)
+        elif slope < -_EPS:
+            up, down = min(up, -value / slope), min(down, (value - 1) / slope)
+    # Up with probability down/(up + down): the expected move is zero, so no cell is biased.
+    return up if uniform(random) * (up + down) < down else -down

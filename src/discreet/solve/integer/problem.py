@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -13,6 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from discreet.arrays import Array, Index, Mask, Real, Whole, Whole32
 from discreet.design.base import Design
 from discreet.errors import DataError, InfeasibleError, ParameterError
+
+LARGEST = 2**31 - 1  # searches hold inner cells in 32 bits, which halves the memory they go through
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -47,9 +48,6 @@ class Domain:
             raise ParameterError(f"a domain is given cell by cell, got shape {shape}.")
         for name, values in given.items():
             object.__setattr__(self, name, np.ascontiguousarray(np.broadcast_to(values, shape)))
-        self._check()
-
-    def _check(self) -> None:
         if (self.step < 1).any():
             raise ParameterError("the values of a domain must be at least 1 apart.")
         if (self.first < 0).any():
@@ -83,6 +81,7 @@ class Domain:
     @property
     def is_free(self) -> Mask:
         """Which cells have more than one value to choose from."""
+        # In 64 bits: the sum leaves 32 where the last value is the largest that they hold.
         several = self.first.astype(np.int64) + self.step <= self.last
         return several | (self.zero & (self.first > 0) & (self.first <= self.last))
 
@@ -108,13 +107,13 @@ class Domain:
         allowed: Mask = inside | (self.zero & (y == 0))
         return allowed
 
-    def require(self, y: Array, name_of: Callable[[int], str] = str) -> None:
+    def require(self, y: Array) -> None:
         """Raise an error that names the first cell with a value outside its domain."""
         outside = np.flatnonzero(~self.contains(y))
         if len(outside):
             j = int(outside[0])
             raise LimitError(
-                f"the start gives inner cell {name_of(j)} a value outside its domain "
+                f"the start gives inner cell {j} a value outside its domain "
                 f"({self.describe(j)}). Start from `domain.nearest(values)`."
             )
 
@@ -143,9 +142,8 @@ class LatticeProblem:
               l_k \le x_k^\top y - t_k \le u_k.
 
     Limits and forbidden values of published cells are wanted, not assumed: a search reports how
-    many it could not keep. With
-    `groups` the limits are found by the search itself: it lowers the largest deviation of group
-    0 as far as it can, then that of group 1, and so on.
+    many it could not keep. With `groups` the limits are found by the search itself: it lowers the
+    largest deviation of group 0 as far as it can, then that of group 1, and so on.
 
     Args:
       design: The linear model.
@@ -184,7 +182,12 @@ class LatticeProblem:
                 f"but domains were given for {len(self.domain):,}."
             )
         for name in ("target", "weights", "low", "high", "groups", "base"):
-            self._check_length(name)
+            given = getattr(self, name)
+            if given is not None and len(given) != self.design.n_published:
+                raise ParameterError(
+                    f"the design has {self.design.n_published:,} published cells, "
+                    f"but `{name}` has {len(given):,}."
+                )
         if self.weights is not None and not (self.weights >= 0).all():
             raise ParameterError("weights must not be negative.")
         if not np.isfinite(self.target).all():
@@ -195,18 +198,6 @@ class LatticeProblem:
             raise ParameterError(
                 "forbidden values and groups of limits to lower exclude each other."
             )
-        self._check_limits()
-
-    def _check_length(self, name: str) -> None:
-        given = getattr(self, name)
-        if given is not None and len(given) != self.design.n_published:
-            raise ParameterError(
-                f"the design has {self.design.n_published:,} published cells, "
-                f"but `{name}` has {len(given):,}."
-            )
-
-    def _check_limits(self) -> None:
-        """Refuse limits that exclude every value, and name the first such cell."""
         low, high = self.limits
         crossed = np.flatnonzero(np.ceil(self.target + low) > np.floor(self.target + high))
         if len(crossed):
@@ -271,6 +262,7 @@ class LatticeProblem:
     def violations(self, deviation: Array, limits: tuple[Real, Real] | None = None) -> Mask:
         """Which published cells break their limits, or others, or take a forbidden value."""
         low, high = self.limits if limits is None else limits
+        # Real targets make deviations with rounding errors, far below the whole steps that count.
         broken: Mask = (deviation < low - 1e-9) | (deviation > high + 1e-9)
         if self.blocked:
             value = deviation + self.full_target
@@ -316,16 +308,9 @@ def describe(
     z = problem.design.aggregate(y)
     deviation = z - problem.target
     loss = problem.loss(deviation)
-    return FoundTable(
-        y=y,
-        z=z,
-        deviation=deviation,
-        loss=loss,
-        maximum=float(np.abs(deviation).max(initial=0)),
-        violations=int(problem.violations(deviation).sum()),
-        lower_bound=min(lower_bound, loss),
-        **facts,
-    )
+    maximum, broken = np.abs(deviation).max(initial=0), problem.violations(deviation).sum()
+    bound = min(lower_bound, loss)
+    return FoundTable(y, z, deviation, loss, float(maximum), int(broken), bound, **facts)
 
 
 def cell_name(design: Design, k: int) -> str:
@@ -334,9 +319,6 @@ def cell_name(design: Design, k: int) -> str:
         return str(k)
     codes = design.cell(k)
     return str(codes) if codes else "the total"
-
-
-LARGEST = 2**31 - 1
 
 
 class LimitError(InfeasibleError):

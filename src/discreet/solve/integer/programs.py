@@ -25,10 +25,25 @@ from discreet.arrays import Index, Real, Whole
 from discreet.errors import NotConvergedError
 from discreet.progress import report
 from discreet.solve.integer.problem import LARGEST, FoundTable, LatticeProblem, describe
-from discreet.solve.integer.schedule import SCHEDULE
 from discreet.solve.integer.search import LatticeSearch
+from discreet.solve.linear.program import highs_model
 
-_NEARLY_WHOLE = 1e-6
+_NEARLY_WHOLE = 1e-6  # how far errors of a program may leave a vertex from whole numbers
+# Inner cells up to which networks are solved exactly without being asked: about ten seconds.
+_NETWORK_CELLS = 20_000
+# Inner cells that an integer program may move, in growing neighbourhoods: effort grows far faster
+# than size, and most breaches need few cells.
+_SIZES = (200, 600, 2000, 6000, 20_000)
+_NODES = 40_000  # branch-and-bound nodes of one program, times the inner cells it may move
+# Simplex iterations times columns, of all programs together: about a minute. A limit in seconds
+# would make the result depend on the machine.
+_EFFORT = 2e8
+# A size is gone through again when no more than this share of the excess is left.
+_WORTHWHILE = 0.9
+# Steps that a cell with a gap may rise in a program, besides the largest excess: the smaller this
+# bound, the tighter the link between its steps and its switch in the relaxed program.
+_RISE = 6
+_REACH = 3  # how often weight spreads from published to inner cells and back to find neighbours
 
 
 @dataclass(frozen=True)
@@ -36,9 +51,9 @@ class Nearest:
     """A search for the nearest additive table, exact where linear programs are.
 
     Promise: the result lies in the domain. Limits that the search leaves broken are repaired by
-    integer programs; `Found.violations` counts what is left. In a network (a two-way table) it is
-    a best one whenever the linear program needs no gap, and otherwise the best one among those
-    with the same cells at zero.
+    integer programs; `FoundTable.violations` counts what is left. In a network (a two-way table)
+    it is a best one whenever the linear program needs no gap, and otherwise the best one among
+    those with the same cells at zero.
     Cost: the search, and for networks two linear programs.
 
     Args:
@@ -56,15 +71,26 @@ class Nearest:
         """The best table found."""
         if not len(start):
             return describe(problem, start, is_optimal=True)
-        exact = is_network and len(start) <= SCHEDULE.network_cells
+        exact = is_network and len(start) <= _NETWORK_CELLS
         bounded = exact if self.bounded is None else self.bounded
-        relaxed = _relax(problem) if bounded else None
+        relaxed = None
+        if bounded:
+            low, high = problem.domain.low.astype(np.float64), _ceiling(problem)
+            # Limits that no point keeps are left out: the bound then holds for all tables.
+            relaxed = least_absolute(problem, low, high, limited=True)
+            relaxed = least_absolute(problem, low, high) if relaxed is None else relaxed
         bound = 0.0 if relaxed is None else problem.loss(problem.deviation(relaxed))
         if relaxed is not None and (y := _whole(problem, relaxed)) is not None:
             return describe(problem, y, bound, is_optimal=True)
         found = self.search(problem, start, rng=rng)
         best = repair_limits(problem, found.y) if found.violations else found.y
-        best = _polish(problem, best) if exact else best
+        if exact:
+            # With the same cells at zero there are no gaps left to choose: a network again.
+            low = np.where(best > 0, problem.domain.first, 0.0)
+            high = np.where(best > 0, _ceiling(problem), 0.0)
+            vertex = least_absolute(problem, low, high, limited=True)
+            if vertex is not None and (y := _whole(problem, vertex)) is not None:
+                best = min(best, y, key=lambda table: _rank(problem, table))
         again = describe(problem, best, bound)
         return replace(again, proposals=found.proposals, is_repeatable=found.is_repeatable)
 
@@ -74,13 +100,8 @@ def least_absolute(
 ) -> Real | None:
     """A vertex of the linear program over `low <= y <= high`, if there is a point at all.
 
+    The problem's power must be 1; the limits of published cells are kept if `limited` says so.
     Cost: about 10 s for 20,000 inner cells in a three-way table (HiGHS, interior points).
-
-    Args:
-      problem: The problem; its power must be 1.
-      low: Lower bounds of the inner cells.
-      high: Upper bounds of the inner cells.
-      limited: Whether the limits of the published cells are kept.
     """
     from scipy import sparse
     from scipy.optimize import linprog
@@ -101,38 +122,18 @@ def least_absolute(
     return None if found.x is None else np.asarray(found.x[:n], dtype=np.float64)
 
 
-def _relax(problem: LatticeProblem) -> Real | None:
-    """The best point without gaps, with the limits kept where that is possible."""
-    low, high = _range(problem)
-    limited = least_absolute(problem, low, high, limited=True)
-    return least_absolute(problem, low, high) if limited is None else limited
-
-
-def _range(problem: LatticeProblem) -> tuple[Real, Real]:
-    """Bounds of the inner cells, without gaps."""
-    domain = problem.domain
-    high = np.where(domain.last == LARGEST, np.inf, domain.high)
-    return domain.low.astype(np.float64), high
+def _ceiling(problem: LatticeProblem) -> Real:
+    """Largest values of the inner cells; infinite where any number is allowed."""
+    return np.where(problem.domain.last == LARGEST, np.inf, problem.domain.high)
 
 
 def _whole(problem: LatticeProblem, y: Real) -> Whole | None:
     """A point as whole numbers, when it is a point of the problem."""
     rounded: Whole = np.rint(y).astype(np.int64)
-    if (
-        np.abs(y - rounded).max(initial=0) > _NEARLY_WHOLE
-        or not problem.domain.contains(rounded).all()
-    ):
+    is_whole = np.abs(y - rounded).max(initial=0) <= _NEARLY_WHOLE
+    if not is_whole or not problem.domain.contains(rounded).all():
         return None
     return None if _rank(problem, rounded)[0] else rounded
-
-
-def _polish(problem: LatticeProblem, y: Whole) -> Whole:
-    """The best table with the same cells at zero, when it is better than the given one."""
-    low = np.where(y > 0, problem.domain.first, 0.0)
-    high = np.where(y > 0, _range(problem)[1], 0.0)
-    vertex = least_absolute(problem, low, high, limited=True)
-    better = None if vertex is None else _whole(problem, vertex)
-    return y if better is None else min(y, better, key=lambda table: _rank(problem, table))
 
 
 def _rank(problem: LatticeProblem, y: Whole) -> tuple[int, float]:
@@ -152,8 +153,8 @@ def repair_limits(problem: LatticeProblem, y: Whole) -> Whole:
     worth of simplex iterations.
     """
     state = _Repair(problem, y)
-    for size in SCHEDULE.program_sizes:
-        while state.excess.any() and state.spent < SCHEDULE.program_effort and _sweep(state, size):
+    for size in _SIZES:
+        while state.excess.any() and state.spent < _EFFORT and _sweep(state, size):
             pass
         if size >= len(state.rows):
             break
@@ -164,12 +165,12 @@ def _sweep(state: _Repair, size: int) -> bool:
     """Repair around each violated cell in turn; says whether to do it once more."""
     before = np.abs(state.excess).sum()
     for k in np.flatnonzero(state.excess).tolist():
-        if state.excess[k] and state.spent < SCHEDULE.program_effort:
+        if state.excess[k] and state.spent < _EFFORT:  # an earlier program may have mended it
             state.improve(_around(state, k, size))
         if size >= len(state.rows):
             return False
-    report("repair", state.spent / SCHEDULE.program_effort)
-    return bool(np.abs(state.excess).sum() <= SCHEDULE.worthwhile * before)
+    report("repair", state.spent / _EFFORT)
+    return bool(np.abs(state.excess).sum() <= _WORTHWHILE * before)
 
 
 class _Repair:
@@ -192,6 +193,7 @@ class _Repair:
         self.cells = self.members.T.tocsr()
         self.size = np.maximum(np.diff(self.cells.indptr), 1)
         low, high = problem.limits
+        # Sums of whole cells are whole: limits are rounded inwards, which tightens programs.
         self.low = np.ceil(problem.target + low - 1e-9)
         self.high = np.floor(problem.target + high + 1e-9)
         self.excess = _excess(self.z, self.low, self.high)
@@ -226,7 +228,7 @@ class _Switches:
         self.first, self.step = state.first[places], state.step[places]
         self.gapped = state.gapped[places]
         present = (state.y[state.rows[places]] - self.first) // self.step
-        room = np.maximum(present, 0) + int(np.abs(state.excess).max()) + SCHEDULE.rise
+        room = np.maximum(present, 0) + int(np.abs(state.excess).max()) + _RISE
         self.most = np.where(self.gapped, np.minimum(state.most[places], room), state.most[places])
 
     @property
@@ -241,13 +243,6 @@ class _Switches:
 
         lifted = members.multiply((self.first / self.step)[:, None])
         return sparse.vstack([members, lifted], format="csr")
-
-    def links(self) -> Any:
-        """A row for each switch: steps less what the switch allows, which is zero at most."""
-        from scipy import sparse
-
-        allowed = sparse.diags_array(-self.most.astype(np.float64))
-        return sparse.hstack([sparse.identity(len(self.most)), allowed], format="csr")
 
     def point(self, y: Whole) -> Whole:
         """The columns of a point."""
@@ -270,7 +265,7 @@ def _around(state: _Repair, k: int, size: int) -> Index:
     """The rows nearest to a published cell: weight spreads from it, thinly through large cells."""
     weight, near = np.zeros(len(state.size)), np.zeros(len(state.rows))
     weight[k] = 1.0
-    for _ in range(SCHEDULE.reach):
+    for _ in range(_REACH):
         near += state.members @ (weight / state.size)
         weight = state.cells @ near / state.size
     return np.sort(np.argsort(-near, kind="stable")[:size])
@@ -279,42 +274,34 @@ def _around(state: _Repair, k: int, size: int) -> Index:
 def _program(
     A: Any, limits: tuple[Real, Real], switch: _Switches, excess: Real, point: Whole
 ) -> tuple[Whole, float]:
-    """A point with less excess than the given one, and the effort; kept limits stay kept."""
+    """A point with less excess than the given one, and the effort; no clock has a say in it."""
     import highspy
     from scipy import sparse
 
+    # Broken limits get a column of relief each, at most as large as the breach is now and the only
+    # thing that costs; limits that are kept get none, and so stay kept.
     broken, n = np.flatnonzero(excess), A.shape[1]
     signs = (-np.sign(excess[broken]), (broken, np.arange(len(broken))))
     relief = sparse.csc_array(signs, shape=(len(excess), len(broken)))
-    links = sparse.hstack([switch.links(), sparse.csr_array((n // 2, len(broken)))])
+    # A row for each switch: steps less what the switch allows, which is zero at most.
+    allowed = sparse.diags_array(-switch.most.astype(np.float64))
+    none = sparse.csr_array((n // 2, len(broken)))
+    links = sparse.hstack([sparse.identity(n // 2), allowed, none], format="csr")
     matrix = sparse.vstack([sparse.hstack([A, relief]), links], format="csc")
-    lp = highspy.HighsLp()
-    lp.num_row_, lp.num_col_ = matrix.shape
-    lp.col_cost_ = np.repeat([0.0, 1.0], [n, len(broken)])
     least, most = switch.bounds
-    lp.col_lower_ = np.append(least, np.zeros(len(broken)))
-    lp.col_upper_ = np.append(most, np.abs(excess[broken]))
-    lp.row_lower_ = np.append(limits[0], np.full(n // 2, -np.inf))
-    lp.row_upper_ = np.append(limits[1], np.zeros(n // 2))
-    lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
-    lp.a_matrix_.start_, lp.a_matrix_.index_ = matrix.indptr, matrix.indices
-    lp.a_matrix_.value_ = matrix.data
+    size = np.abs(excess[broken])
+    rows = np.append(limits[0], np.full(n // 2, -np.inf)), np.append(limits[1], np.zeros(n // 2))
+    columns = np.append(least, np.zeros(len(broken))), np.append(most, size)
+    lp = highs_model(matrix, rows=rows, columns=columns)
+    lp.col_cost_ = np.repeat([0.0, 1.0], [n, len(broken)])
     kinds = highspy.HighsVarType
     lp.integrality_ = [kinds.kInteger] * n + [kinds.kContinuous] * len(broken)
-    start = np.concatenate([point, np.abs(excess[broken])])
-    found, iterations = _run_program(lp, start, SCHEDULE.nodes // max(n, 1) + 1)
-    return np.rint(found[:n]).astype(np.int64), float(iterations + 1) * lp.num_col_
-
-
-def _run_program(lp: Any, start: Real, nodes: int) -> tuple[Real, int]:
-    """The best point found within the nodes, and simplex iterations; no clock has a say in it."""
-    import highspy
-
     solver: Any = highspy.Highs()  # type: ignore[no-untyped-call]
     options = {
         "output_flag": False,
         "parallel": "off",
-        "mip_max_nodes": nodes,
+        "mip_max_nodes": _NODES // max(n, 1) + 1,
+        # Excess is a whole number: within half of one the bound is met, and below it all is kept.
         "mip_rel_gap": 0.0,
         "mip_abs_gap": 0.5,
         "objective_target": 0.5,
@@ -323,9 +310,10 @@ def _run_program(lp: Any, start: Real, nodes: int) -> tuple[Real, int]:
         solver.setOptionValue(name, value)
     solver.passModel(lp)
     known = highspy.HighsSolution()
-    known.col_value = start.astype(np.float64).tolist()
+    known.col_value = np.concatenate([point, size]).astype(np.float64).tolist()
     solver.setSolution(known)
     if solver.run() == highspy.HighsStatus.kError:
         raise NotConvergedError("the integer program of a repair could not be run (HiGHS).")
     iterations = max(int(solver.getInfo().simplex_iteration_count), 0)
-    return np.array(solver.getSolution().col_value), iterations
+    found = np.array(solver.getSolution().col_value)
+    return np.rint(found[:n]).astype(np.int64), float(iterations + 1) * lp.num_col_

@@ -12,15 +12,36 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numba import njit
 
-from discreet.arrays import Array, Index, Mask, Real, Unsigned64, Whole
+from discreet.arrays import Array, Index, Mask, Real, Whole
 from discreet.design.base import Design
 from discreet.errors import DataError
-from discreet.solve.integer.kernels import uniform
 from discreet.solve.integer.problem import Domain, FoundTable, LatticeProblem, describe
-from discreet.solve.integer.programs import repair_limits
-from discreet.solve.integer.schedule import SCHEDULE
+
+WHOLE = 1e-7  # values this near to a whole number are taken to be it
+_TOO_LARGE = 2**62
+# Fractions are held as multiples of 2⁻⁴⁰, so that sums of up to 2²² of them are exact in 64 bits.
+_FRACTION_GRID = 2**40
+# However large a number is, and with it its rounding error, a quarter away from a whole number is
+# not whole: beyond some 10¹⁵ every number would be taken for one.
+_MOST_DOUBT = 0.25
+_ROUNDING_ERROR = float(np.finfo(np.float64).eps)
+
+# Fractional cells up to which a program rounds a two-way table, and up to which the cube method
+# runs; it lists their sums.
+_PROGRAM_CELLS, _CUBE_CELLS = 200_000, 2_000_000
+# Cells that the cube method moves together: few at first, which is fast, then as many as two-way
+# tables of 600 rows and columns need to keep every sum.
+_BLOCKS = (64, 1000)
+# A size of blocks is gone through again while at least a tenth of the cells get decided.
+_WORTHWHILE = 0.9
+# Share of the sums that the cube method lets go at a time where no cell moves; the others are still
+# kept. Letting go of all at once would leave every remaining cell to chance.
+_LET_GO = 0.1
+_OPEN = 1e-7  # fractions this far from 0 and 1 are still to be decided
+# Proposals to mend a rounding; the second effort is made only where limits are still broken.
+_MENDING_EFFORTS = (1e6, 1e7)
+_MENDING_HEAT = 0.1  # low: the search must not leave the neighbourhood of the fair start
 
 
 def choose_independently(probability: Real, rng: np.random.Generator) -> Mask:
@@ -53,7 +74,7 @@ def round_controlled(design: Design, y: Array, *, rng: np.random.Generator) -> F
     what the search leaves.
 
     Promise: in a two-way table every published cell is its sum rounded down or up; in other
-    tables wherever search and programs find it possible (`Found.violations` counts the
+    tables wherever search and programs find it possible (`FoundTable.violations` counts the
     exceptions), however large the counts are.
     Cost: seconds for 10⁵ cells, a minute or more where sums are hard to keep.
     """
@@ -71,7 +92,7 @@ def round_to_multiples(
               b\lfloor x_k^\top y/b\rfloor \le x_k^\top u \le b\lceil x_k^\top y/b\rceil.
 
     Remainders are whole numbers, so a published cell that is a multiple stays one at any size.
-    Otherwise as `controlled`.
+    Otherwise as `round_controlled`.
 
     Returns:
       `y` and `z` are multiples of the base; deviations and what follows from them are in steps of
@@ -86,8 +107,11 @@ def round_to_multiples(
 def _round_up_controlled(design: Design, left: Remainders, rng: np.random.Generator) -> FoundTable:
     """Which inner cells go up: `y` of the result is 1 for those, 0 for the others."""
     two_way = is_two_way(design)
-    start = choose_by_cube(design, left, SCHEDULE.blocks if two_way else SCHEDULE.blocks[:1], rng)
-    problem = _rounding_problem(design, left)
+    # Larger blocks keep more sums but take long; outside two-way tables the search mends the rest.
+    start = choose_by_cube(design, left, _BLOCKS if two_way else _BLOCKS[:1], rng)
+    low, high, target = left.sums(design)
+    domain = Domain.interval(np.zeros(design.n_inner, dtype=np.int64), (left.over > 0).astype(int))
+    problem = LatticeProblem(design, target, domain, low=low - target, high=high - target)
     if not problem.violations(problem.deviation(start)).any():
         return describe(problem, start)
     exact = _by_program(problem, left.fraction, rng) if two_way else None
@@ -96,29 +120,19 @@ def _round_up_controlled(design: Design, left: Remainders, rng: np.random.Genera
 
 def _mend_rounding(problem: LatticeProblem, start: Whole, rng: np.random.Generator) -> Whole:
     """A point near the start that keeps the limits, as far as search and programs find one."""
-    from discreet.solve.integer.search import LatticeSearch  # start-up time: Numba
+    from discreet.solve.integer.programs import repair_limits  # start-up time: compiled kernels
+    from discreet.solve.integer.search import LatticeSearch  # start-up time: compiled kernels
 
+    # The target is what the start has, brought within the limits: the search then changes little.
     low, high = (problem.target + limit for limit in problem.limits)
     near = np.clip(problem.design.aggregate(start), np.rint(low), np.rint(high))
     nearest = replace(problem, target=near, low=low - near, high=high - near)
-    for proposals in SCHEDULE.rounding_efforts:
-        search = LatticeSearch(proposals=proposals, hot=SCHEDULE.rounding_heat)
+    for proposals in _MENDING_EFFORTS:
+        search = LatticeSearch(proposals=proposals, hot=_MENDING_HEAT)
         found = search(nearest, start, rng=rng)
         if not found.violations:
             return found.y
     return repair_limits(problem, found.y)
-
-
-def _rounding_problem(design: Design, left: Remainders) -> LatticeProblem:
-    """Cells and sums rounded down or up, whole parts left out."""
-    low, high, target = left.sums(design)
-    return LatticeProblem(
-        design,
-        target,
-        Domain.interval(np.zeros(design.n_inner, dtype=np.int64), (left.over > 0).astype(np.int64)),
-        low=low - target,
-        high=high - target,
-    )
 
 
 def is_two_way(design: Design) -> bool:
@@ -135,10 +149,11 @@ def _by_program(problem: LatticeProblem, fraction: Real, rng: np.random.Generato
     """
     from scipy.optimize import Bounds, LinearConstraint, milp
 
-    if len(problem.rows) > SCHEDULE.rounding_cells:
+    if len(problem.rows) > _PROGRAM_CELLS:
         return None
     X = problem.design.matrix()[problem.rows].astype(np.float64).T.tocsr()
     low, high = (np.rint(problem.target + limit) for limit in problem.limits)
+    # Costs favour cells with large fractions, and chance decides among vertices.
     cost = rng.random(len(problem.rows)) - fraction[problem.rows]
     found = milp(cost, constraints=LinearConstraint(X, low, high), bounds=Bounds(0, 1))
     if found.x is None or np.abs(found.x - np.rint(found.x)).max() > 1e-6:
@@ -162,14 +177,7 @@ def round_balanced(design: Design, y: Array, *, rng: np.random.Generator) -> Who
     See Deville & Tillé (2004).
     """
     left = Remainders.of_reals(y)
-    return left.whole + choose_by_cube(design, left, SCHEDULE.blocks, rng)
-
-
-WHOLE = 1e-7  # values this near to a whole number are taken to be it
-_TOO_LARGE = 2**62
-_FRACTION_GRID = 2**40  # fractions are held as multiples of 1/_GRID, so that their sums are exact
-_MOST_DOUBT = 0.25
-_ROUNDING_ERROR = float(np.finfo(np.float64).eps)
+    return left.whole + choose_by_cube(design, left, _BLOCKS, rng)
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,15 +215,10 @@ class Remainders:
     def of_reals(cls, y: Array) -> Remainders:
         """Real numbers in multiples of one, their fractions on a fine grid."""
         whole, fraction = whole_and_fraction(y)
-        over = np.clip(np.rint(fraction * _FRACTION_GRID), fraction > 0, _FRACTION_GRID - 1).astype(
-            np.int64
-        )
-        return cls(
-            whole,
-            over,
-            _FRACTION_GRID,
-            (over > 0) + _ROUNDING_ERROR * _FRACTION_GRID * (whole + fraction),
-        )
+        # A positive fraction stays one however small it is: the cell may still go up.
+        unit = _FRACTION_GRID
+        over = np.clip(np.rint(fraction * unit), fraction > 0, unit - 1).astype(np.int64)
+        return cls(whole, over, unit, (over > 0) + _ROUNDING_ERROR * unit * (whole + fraction))
 
     @property
     def fraction(self) -> Real:
@@ -258,50 +261,38 @@ def whole_and_fraction(y: Array) -> tuple[Whole, Real]:
     return whole.astype(np.int64), np.where(is_whole, 0.0, real - whole)
 
 
-_NOTHING = 1e-9
-_OPEN = 1e-7  # fractions this far from 0 and 1 are still to be decided
-
-
 def choose_by_cube(
     design: Design, left: Remainders, blocks: Sequence[int], rng: np.random.Generator
 ) -> Whole:
     """One for the inner cells that the cube method rounds up, zero for the others.
 
-    Args:
-      design: The design.
-      left: What there is to round.
-      blocks: How many cells are moved together, in one pass after another.
-      rng: Source of randomness.
+    `blocks` says how many cells are moved together, in one pass after another.
     """
-    rows = _nearby_first(design, np.flatnonzero(left.over))
-    if len(rows) > SCHEDULE.cube_cells:
+    rows = np.flatnonzero(left.over)
+    # The binary digits of the codes are interleaved, so that blocks of cells in a row are cubes,
+    # whose cells share many sums.
+    codes = [code[rows].astype(np.int64) for code in design.inner_codes()]
+    digits = max((int(code.max(initial=0)).bit_length() for code in codes), default=0)
+    keys = [code >> bit & 1 for bit in range(digits) for code in codes]
+    rows = rows[np.lexsort(keys)] if keys else rows
+    if len(rows) > _CUBE_CELLS:
         raise DataError(
-            f"the cube method holds up to {SCHEDULE.cube_cells:,} fractional cells, got "
+            f"the cube method holds up to {_CUBE_CELLS:,} fractional cells, got "
             f"{len(rows):,}. Round with method='margins' or 'total'."
         )
     flight = _Flight(design, left, rows, rng)
     for size in blocks:
         before = 2 * len(rows)
-        while (waiting := flight.undecided()).size < SCHEDULE.worthwhile * before:
+        while (waiting := flight.open_cells()).size < _WORTHWHILE * before:
             before = waiting.size
             flight.fly(waiting, size)
-    while (waiting := flight.undecided()).size:
+    while (waiting := flight.open_cells()).size:
         flight.let_go(waiting)
         flight.fly(waiting, size)
     up = np.zeros(design.n_inner, dtype=np.int64)
+    # Fractions are 0 or 1 by now, within 10⁻⁷; what is left of them is drawn, lest it be a bias.
     up[rows] = rng.random(len(rows)) < flight.part
     return up
-
-
-def _nearby_first(design: Design, rows: Index) -> Index:
-    """Inner cells in an order in which neighbours share many sums.
-
-    The binary digits of the codes are interleaved, so that blocks of cells in a row are cubes.
-    """
-    codes = [code[rows].astype(np.int64) for code in design.inner_codes()]
-    digits = max((int(code.max(initial=0)).bit_length() for code in codes), default=0)
-    keys = [code >> bit & 1 for bit in range(digits) for code in codes]
-    return rows[np.lexsort(keys)] if keys else rows
 
 
 class _Flight:
@@ -317,12 +308,14 @@ class _Flight:
         self.size = np.bincount(self.members.indices, minlength=design.n_published)
         self.random = rng.integers(2**63, size=1).astype(np.uint64)
 
-    def undecided(self) -> Index:
+    def open_cells(self) -> Index:
         """The cells that are not whole yet."""
         return np.flatnonzero((self.part > _OPEN) & (self.part < 1 - _OPEN))
 
     def fly(self, waiting: Index, size: int) -> None:
         """Move cells, block by block."""
+        from discreet.solve.integer.kernels import fly  # start-up time: compiled kernels
+
         members = self.members[waiting]
         owner = np.repeat(np.arange(len(waiting)), np.diff(members.indptr))
         for begin in range(0, len(waiting), size):
@@ -333,7 +326,7 @@ class _Flight:
             counted[owner[entries] - begin, place] = 1.0
             held = ~self.loose[cells]
             values = np.concatenate([self.part[chosen], self.sums[cells[held]]])
-            _fly(values, np.hstack([np.eye(len(chosen)), counted[:, held]]), self.random)
+            fly(values, np.hstack([np.eye(len(chosen)), counted[:, held]]), self.random)
             self.part[chosen], self.sums[cells[held]] = np.split(values, [len(chosen)])
 
     def let_go(self, waiting: Index) -> None:
@@ -341,65 +334,4 @@ class _Flight:
         cells = self.members[waiting].indices
         held = np.unique(cells[~self.loose[cells]])
         order = held[np.argsort(self.size[held], kind="stable")]
-        self.loose[order[: int(np.ceil(SCHEDULE.let_go * len(order)))]] = True
-
-
-@njit(cache=True)
-def _fly(values: Real, ways: Real, random: Unsigned64) -> None:
-    """Move values in [0, 1] at random until no way is left along which those that are whole stay.
-
-    Args:
-      values: Fractions of inner cells, and what sums are above the whole number below them.
-      ways: A basis of the ways to move, changed as well.
-      random: The generator.
-    """
-    left, is_open = len(ways), (values > _NOTHING) & (values < 1 - _NOTHING)
-    for k in range(len(values)):
-        if not is_open[k]:
-            left = _hold(ways, left, k)
-    moving, ways = values[is_open], ways[:left][:, is_open]
-    while left > 0:
-        way = ways[left - 1] / np.abs(ways[left - 1]).max()
-        length = _length(moving, way, random)
-        for k in range(len(moving)):
-            if abs(way[k]) > _NOTHING:
-                moving[k] = _snap(moving[k] + length * way[k])
-                if moving[k] in (0.0, 1.0):
-                    left = _hold(ways, left, k)
-    values[is_open] = moving
-
-
-@njit(cache=True)
-def _hold(ways: Real, left: int, k: int) -> int:
-    """Make the first ways a basis of those along which value `k` stays; how many are left."""
-    change = ways[:left, k].copy()
-    pivot = np.argmax(np.abs(change)) if left else 0
-    if left == 0 or abs(change[pivot]) < _NOTHING:
-        return left
-    for b in range(left):
-        if b != pivot and change[b] != 0.0:
-            share = change[b] / change[pivot]
-            for c in range(ways.shape[1]):
-                ways[b, c] -= share * ways[pivot, c]
-    ways[pivot] = ways[left - 1]
-    return left - 1
-
-
-@njit(cache=True)
-def _length(values: Real, way: Real, random: Unsigned64) -> float:
-    """How far to go one way or the other until something is whole, each as likely as is fair."""
-    up, down = np.inf, np.inf
-    for k in range(len(values)):
-        value, slope = values[k], way[k]
-        if slope > _NOTHING:
-            up, down = min(up, (1 - value) / slope), min(down, value / slope)
-        elif slope < -_NOTHING:
-            up, down = min(up, -value / slope), min(down, (value - 1) / slope)
-    return up if uniform(random) * (up + down) < down else -down
-
-
-@njit(cache=True)
-def _snap(value: float) -> float:
-    if value < _NOTHING:
-        return 0.0
-    return 1.0 if value > 1 - _NOTHING else value
+        self.loose[order[: int(np.ceil(_LET_GO * len(order)))]] = True

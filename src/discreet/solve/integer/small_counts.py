@@ -10,17 +10,18 @@ from numba import njit
 from discreet.arrays import Mask, Real, Whole, Whole32
 from discreet.design.base import Design
 from discreet.errors import ParameterError
-from discreet.solve.integer.schedule import SCHEDULE
+
+# Rounds of exchanging cells in a greedy choice, besides one for each chosen cell: a bound, since
+# several equally good cells may change places in a circle.
+_EXTRA_ROUNDS = 100
+# Leverages come from a dense matrix of the inner cells in question and its singular vectors.
+_LEVERAGE_CELLS = 4000
+# A cell that published cells determine has leverage one, but for rounding errors of the vectors.
+_DETERMINED = 1 - 1e-6
 
 
 def choose_cells(
-    X: Any,
-    residual: Real,
-    height: float,
-    count: int,
-    *,
-    step: int = 0,
-    rng: np.random.Generator,
+    X: Any, residual: Real, height: float, count: int, *, step: int = 0, rng: np.random.Generator
 ) -> Mask:
     r"""Which `count` rows of `X` to raise by `height` so that the published cells fit best.
 
@@ -42,19 +43,12 @@ def choose_cells(
     """
     order = rng.permutation(X.shape[0])
     rows = X[order]
+    # Published cells with none or all of the rows are the same for every choice of so many.
     inside = np.asarray(rows.sum(axis=0)).ravel()
-    rows = rows[:, np.flatnonzero((inside > 0) & (inside < rows.shape[0]))]
-    gain = rows @ residual[(inside > 0) & (inside < X.shape[0])]
+    differs = np.flatnonzero((inside > 0) & (inside < X.shape[0]))
+    rows = rows[:, differs]
+    gain = rows @ residual[differs]
     shared = height * (rows @ rows.T).toarray()
-    picked = _forward(gain, shared, count, step)
-    _exchange(gain, shared, picked, max(step, 1), count + SCHEDULE.extra_rounds)
-    chosen = np.zeros(X.shape[0], dtype=bool)
-    chosen[order[picked]] = True
-    return chosen
-
-
-def _forward(gain: Real, shared: Real, count: int, step: int) -> list[int]:
-    """Pick rows one by one; `gain` is carried along."""
     picked: list[int] = []
     since = 0
     while len(picked) < count:
@@ -63,9 +57,12 @@ def _forward(gain: Real, shared: Real, count: int, step: int) -> list[int]:
         if step > 1 and since >= step and len(picked) < count:
             since = 0
             for _ in range(step // 2):
-                if _drop_worst(gain, shared, picked) is None:
+                if not _drop_worst(gain, shared, picked):
                     break
-    return picked
+    _exchange(gain, shared, picked, max(step, 1), count + _EXTRA_ROUNDS)
+    chosen = np.zeros(X.shape[0], dtype=bool)
+    chosen[order[picked]] = True
+    return chosen
 
 
 def _exchange(gain: Real, shared: Real, picked: list[int], width: int, rounds: int) -> None:
@@ -75,7 +72,7 @@ def _exchange(gain: Real, shared: Real, picked: list[int], width: int, rounds: i
         return
     for _ in range(rounds):
         for _ in range(min(width, count)):
-            if _drop_worst(gain, shared, picked) is None:
+            if not _drop_worst(gain, shared, picked):
                 break
         if len(picked) == count:
             return
@@ -91,19 +88,13 @@ def _pick(gain: Real, shared: Real, picked: list[int]) -> None:
     gain -= shared[:, best]
 
 
-def _drop_worst(gain: Real, shared: Real, picked: list[int]) -> int | None:
-    """Put the worst picked row back, unless it is the one picked last."""
-    if not picked:
-        return None
-    place = int(np.argmin(gain[picked]))
+def _drop_worst(gain: Real, shared: Real, picked: list[int]) -> bool:
+    """Put the worst picked row back, unless it is the one picked last; whether one was."""
+    place = int(np.argmin(gain[picked])) if picked else -1
     if place == len(picked) - 1:
-        return None
-    worst = picked.pop(place)
-    gain += shared[:, worst]
-    return worst
-
-
-_DETERMINED = 1 - 1e-6
+        return False
+    gain += shared[:, picked.pop(place)]
+    return True
 
 
 def by_elimination(design: Design, z: Whole) -> Mask:
@@ -128,6 +119,8 @@ def _eliminate(members: Whole32, n_published: int) -> Mask:
 
     The number of unknown members and the sum of their positions tell which one is the last.
     """
+    # Both are taken along as cells become known; a search for the last member each time would visit
+    # large published cells again and again.
     known = np.zeros(len(members), dtype=np.bool_)
     unknown = np.zeros(n_published + 1, dtype=np.int64)
     places = np.zeros(n_published + 1, dtype=np.int64)
@@ -138,7 +131,7 @@ def _eliminate(members: Whole32, n_published: int) -> Mask:
     waiting = [np.int64(k) for k in range(n_published) if unknown[k] == 1]
     while len(waiting):
         k = waiting.pop()
-        if unknown[k] != 1:
+        if unknown[k] != 1:  # its last member became known through another cell meanwhile
             continue
         j = places[k]
         known[j] = True
@@ -157,9 +150,9 @@ def by_leverage(design: Design, z: Whole) -> Mask:
     """
     known = by_elimination(design, z)
     rest = np.flatnonzero(~known)
-    if len(rest) > SCHEDULE.leverage_cells:
+    if len(rest) > _LEVERAGE_CELLS:
         raise ParameterError(
-            f"the leverage check holds up to {SCHEDULE.leverage_cells:,} inner cells in memory, "
+            f"the leverage check holds up to {_LEVERAGE_CELLS:,} inner cells in memory, "
             f"but {len(rest):,} are in question. Use easy_check alone."
         )
     if len(rest):

@@ -24,10 +24,10 @@ from discreet.solve.absolute.least_absolute import LeastAbsolute
 from discreet.solve.auto import Auto
 from discreet.solve.fit import Certificate, Fit, Fitter, FitterBase, Prepared, Status
 from discreet.solve.inputs import check_whole, checked_values, checked_weights, name_of
+from discreet.solve.integer.annealing import MOST_SWEEPS
 from discreet.solve.integer.problem import LARGEST, Domain, LatticeProblem, check_size
 from discreet.solve.integer.programs import repair_limits
 from discreet.solve.integer.rounding import round_controlled
-from discreet.solve.integer.schedule import SCHEDULE
 from discreet.solve.integer.search import LatticeSearch
 from discreet.solve.least_squares.problem import Prior, positions_of
 from discreet.solve.non_negative.non_negative import NonNegative
@@ -102,42 +102,45 @@ class WholeNumber(FitterBase):
         return partial(_fit, self, design, cast("Fitter", self.fitter).prepare(design))
 
 
+# Weight that draws an inner cell to its fit in the search, beside a typical published cell; and the
+# weight where it only breaks ties. The first leads to the fit's neighbourhood, where the second
+# leaves the loss to decide.
+_DRAW, _LOOSE_DRAW = 0.05, 1e-6
+# Weight of a published cell in the search, beside a typical one; with more, nothing else would
+# move. Losses are judged with the true weights.
+_HEAVIEST = 5.0
+# First and last temperature near a fit, and where a search only goes downhill.
+_NEAR_HEAT, _DOWNHILL_HEAT = (0.1, 0.01), (1e-3, 1e-3)
+# Under a cap: the part of the filled cells that are exchanged at first, and small cells that are
+# exchanged one by one in the end.
+_EXCHANGED_SHARE, _EXCHANGES = 0.25, 20
+
+
 def _fit(
-    options: WholeNumber,
-    design: Design,
-    prepared: Prepared,
-    z: Array,
-    *,
-    weights: Array | None = None,
+    own: WholeNumber, design: Design, prepared: Prepared, z: Array, *, weights: Array | None = None
 ) -> Fit:
     began = time.perf_counter()
     fit = prepared(z, weights=weights)
     if not fit.is_converged:
         return fit
-    lattice = WholeTables.of(options.first, design, z, weights, fit.y)
-    rounded = round_controlled(design, fit.y, rng=stream(options.seed, "round:margins")).y
-    search, most = stream(options.seed, "whole-number"), options.max_nonzero
-    found = lattice.searched(rounded, options.proposals, search)
-    if most is not None and np.count_nonzero(found) > most:
-        y = lattice.filled(found, most, options.proposals, search)
+    lattice = WholeTables.of(own.first, design, z, weights, fit.y)
+    # The stream is that of `release.round("margins")`: no result is worse than that rounding.
+    rounded = round_controlled(design, fit.y, rng=stream(own.seed, "round:margins")).y
+    search, most = stream(own.seed, "whole-number"), own.max_nonzero
+    y = lattice.search(rounded, own.proposals, search)
+    if most is not None and np.count_nonzero(y) > most:
+        y = lattice.search_capped(y, most, own.proposals, search)
     else:
-        y = lattice.best([rounded, found])
-    return _whole_fit(lattice, y, rounded, time.perf_counter() - began)
-
-
-def _whole_fit(lattice: WholeTables, y: Whole, rounded: Whole, seconds: float) -> Fit:
-    """The whole table as a fit, with losses beside those of the fit and of rounding it."""
+        y = lattice.best([rounded, y])
     loss, after, bound = map(lattice.loss, (y, rounded, lattice.fitted))
-    bound, missed = min(bound, loss), lattice.missed(y)
-    certificate = Certificate(
-        feasibility=missed, gap=(loss - bound) / loss if loss > bound else 0.0, tolerance=1.0
-    )
+    bound, missed = min(bound, loss), lattice.largest_miss(y)
+    gap = (loss - bound) / loss if loss > bound else 0.0
     return Fit(
         cast(Any, y),
         cast(Any, lattice.plain.aggregate(y)),
         Status.stalled if missed else Status.converged,
-        certificate,
-        seconds=seconds,
+        Certificate(feasibility=missed, gap=gap, tolerance=1.0),
+        seconds=time.perf_counter() - began,
         notes={"loss": loss, "bound": bound, "rounded": after},
         design=lattice.plain,
     )
@@ -161,83 +164,88 @@ class WholeTables:
 
     @classmethod
     def of(
-        cls,
-        fitter: Any,
-        design: Design,
-        z: Array,
-        weights: Array | None,
-        fitted: Real,
+        cls, fitter: Any, design: Design, z: Array, weights: Array | None, fitted: Real
     ) -> WholeTables:
-        """The whole tables beside the fit of a fitter.
+        """The whole tables beside what a fitter found.
 
-        Args:
-          fitter: The fitter whose loss it is; exact margins, ridge, starting table and variances
-            are read from it.
-          design: The design.
-          z: Published values.
-          weights: Their precisions.
-          fitted: What the fitter found.
+        Exact margins, ridge, starting table and variances are read from the fitter.
         """
+        from scipy import sparse
+
         check_size(fitted)
         w = checked_weights(design, weights)
         values = checked_values(design, z, w > 0)
         power = 1.0 if isinstance(fitter, LeastAbsolute) else 2.0
         held = _exact_margins(fitter, design, values)
-        drawn, ridge = _ridge(fitter, design)
-        target = np.concatenate([values, fitted if drawn is None else drawn])
-        own = np.concatenate([w ** (power / 2), ridge])
-        judged = LatticeProblem(
-            _extend_by_inner_cells(design),
-            target,
-            _domain(fitter, fitted),
-            power,
-            own,
-            *_limits(held, target),
-        )
+        # Inner cells are drawn to where the fitter's ridge draws them; without one, or in its limit
+        # zero, to the fit, and at no cost in the loss that is reported.
+        n, ridge = design.n_inner, getattr(fitter, "ridge", None)
+        drawn, strength = fitted, np.zeros(n)
+        if ridge is not None:
+            prior = Prior.of(design, fitter.start, fitter.variance)
+            drawn = prior.starts(np.arange(n))
+            strength = ridge**2 * prior.per_variance(np.ones(n))
+        target = np.concatenate([values, drawn])
+        own = np.concatenate([w ** (power / 2), strength])
+        high = np.full(len(target), np.inf)
+        high[held] = 0.0
+        limits = (-high, high) if len(held) else (None, None)
+        each = sparse.identity(n, dtype=np.int64, format="csr")
+        X = sparse.hstack([design.matrix().astype(np.int64), each], format="csr")
+        extended, domain = Design.from_matrix(X), _domain(fitter, fitted)
+        judged = LatticeProblem(extended, target, domain, power, own, *limits)
         return cls(design, fitted, judged, replace(judged, weights=_lighter(own, held, design)))
 
     def loss(self, y: Array) -> float:
         """The loss of a table."""
         return self.judged.loss(self.judged.deviation(y))
 
-    def missed(self, y: Whole) -> float:
+    def largest_miss(self, y: Whole) -> float:
         """By how much an exact margin is missed at most."""
         off = self.judged.deviation(y)[self.judged.limits[1] == 0]
         return float(np.abs(off).max(initial=0.0))
 
     def best(self, tables: Sequence[Whole]) -> Whole:
         """The table that misses exact margins least, of these the one of least loss."""
-        return min(tables, key=lambda y: (self.missed(y), self.loss(y)))
+        return min(tables, key=lambda y: (self.largest_miss(y), self.loss(y)))
 
-    def searched(self, start: Whole, proposals: float, rng: np.random.Generator) -> Whole:
+    def search(self, start: Whole, proposals: float, rng: np.random.Generator) -> Whole:
         """A table of small loss near the fit."""
         near = _search(self.sought, start, proposals, rng)
-        nearer = _search(self._loose, near, proposals, rng, heat=SCHEDULE.downhill_heat)
+        nearer = _search(self._loose, near, proposals, rng, heat=_DOWNHILL_HEAT)
         return self.best([start, near, nearer])
 
-    def filled(self, y: Whole, most: int, proposals: float, rng: np.random.Generator) -> Whole:
+    def search_capped(
+        self, y: Whole, most: int, proposals: float, rng: np.random.Generator
+    ) -> Whole:
         """A table with at most so many filled cells, which are exchanged while that helps."""
         effort, loose = proposals / 4, self._loose
 
         def within(table: Whole, chosen: Mask) -> Whole:
-            return _search(_among(loose, chosen), np.where(chosen, table, 0), effort, rng)
+            """A table of small loss among those whose other inner cells are empty."""
+            domain = loose.domain
+            first, last = (np.where(chosen, limit, 0) for limit in (domain.first, domain.last))
+            among = replace(loose, domain=Domain.interval(first, last))
+            return _search(among, np.where(chosen, table, 0), effort, rng)
 
+        # Fill more cells than allowed, then only the largest of them: cells change places in bulk.
+        # The bulk is halved where it does not help, until single cells are exchanged.
         y = within(y, self._chosen(y, most))
-        count = int(np.ceil(SCHEDULE.exchanged_share * most))
+        count = int(np.ceil(_EXCHANGED_SHARE * most))
         while count:
             wide = within(y, self._chosen(y, most + count))
             y, before = self.best([y, within(wide, self._chosen(wide, most))]), y
             count = count // 2 if y is before else count
-        while (other := self._exchanged(y, most, within)) is not None:
+        while (other := self._exchange_one(y, most, within)) is not None:
             y = other
         return y
 
-    def _exchanged(
+    def _exchange_one(
         self, y: Whole, most: int, within: Callable[[Whole, Mask], Whole]
     ) -> Whole | None:
         """A better table in which another cell takes the place of a small one, if there is one."""
         filled = np.flatnonzero(y)
-        for i in filled[np.argsort(y[filled], kind="stable")][: SCHEDULE.exchanges].tolist():
+        for i in filled[np.argsort(y[filled], kind="stable")][:_EXCHANGES].tolist():
             without = y.copy()
             without[i] = 0
             other = within(without, self._chosen(without, most, but=i))
@@ -247,24 +255,21 @@ class WholeTables:
 
     def _chosen(self, y: Whole, most: int, but: int | None = None) -> Mask:
         """The cells with the largest values; of empty ones those that lower the loss most."""
-        rank = np.where(y > 0, 0.0, self._gain(y))
+        problem, off = self.judged, self.judged.deviation(y)
+        change = np.abs(off + 1.0) ** problem.power - np.abs(off) ** problem.power
+        gain: Real = problem.design.adjoint(problem.all_weights * change)
+        gain = np.where(problem.domain.is_free, gain, np.inf)
+        rank = np.where(y > 0, 0.0, gain)
         order = np.lexsort((rank, -y))
         marks = np.zeros(len(y), dtype=bool)
         marks[order[order != but][:most]] = True
         return marks
 
-    def _gain(self, y: Whole) -> Real:
-        """How much the loss changes when one is added to an inner cell; infinite where it stays."""
-        problem, off = self.judged, self.judged.deviation(y)
-        change = np.abs(off + 1.0) ** problem.power - np.abs(off) ** problem.power
-        gain: Real = problem.design.adjoint(problem.all_weights * change)
-        return np.where(problem.domain.is_free, gain, np.inf)
-
     @property
     def _loose(self) -> LatticeProblem:
         """The search with inner cells drawn to break ties only, where there is no ridge."""
         weights, own = self.sought.all_weights, self.judged.all_weights
-        drawn = np.where(own == 0, np.minimum(weights, SCHEDULE.loose_draw), weights)
+        drawn = np.where(own == 0, np.minimum(weights, _LOOSE_DRAW), weights)
         return replace(self.sought, weights=drawn)
 
 
@@ -273,27 +278,12 @@ def _search(
     start: Whole,
     proposals: float,
     rng: np.random.Generator,
-    heat: tuple[float, float] = SCHEDULE.near_heat,
+    heat: tuple[float, float] = _NEAR_HEAT,
 ) -> Whole:
-    effort = min(proposals, SCHEDULE.most_sweeps * max(len(problem.rows), 1))
+    effort = min(proposals, MOST_SWEEPS * max(len(problem.rows), 1))
     search = LatticeSearch(effort, hot=heat[0], cold=heat[1], pairs=0.3)
     found = search(problem, problem.domain.nearest(start), rng=rng)
     return repair_limits(problem, found.y) if found.violations else found.y
-
-
-def _among(problem: LatticeProblem, chosen: Mask) -> LatticeProblem:
-    """The problem with all other inner cells empty."""
-    domain = problem.domain
-    first, last = (np.where(chosen, limit, 0) for limit in (domain.first, domain.last))
-    return replace(problem, domain=Domain.interval(first, last))
-
-
-def _extend_by_inner_cells(design: Design) -> Design:
-    """The design with a published cell for each inner cell added."""
-    from scipy import sparse
-
-    own = sparse.identity(design.n_inner, dtype=np.int64, format="csr")
-    return Design.from_matrix(sparse.hstack([design.matrix().astype(np.int64), own], format="csr"))
 
 
 def _exact_margins(fitter: Any, design: Design, z: Real) -> Whole:
@@ -306,23 +296,6 @@ def _exact_margins(fitter: Any, design: Design, z: Real) -> Whole:
             "numbers cannot meet. Leave it out of `exact`, or round it."
         )
     return held
-
-
-def _limits(held: Whole, target: Real) -> tuple[Real | None, Real | None]:
-    if not len(held):
-        return None, None
-    high = np.full(len(target), np.inf)
-    high[held] = 0.0
-    return -high, high
-
-
-def _ridge(fitter: Any, design: Design) -> tuple[Real | None, Real]:
-    """Where the fitter's ridge draws inner cells, and how strongly; nowhere in the limit zero."""
-    n, ridge = design.n_inner, getattr(fitter, "ridge", None)
-    if ridge is None:
-        return None, np.zeros(n)
-    prior = Prior.of(design, fitter.start, fitter.variance)
-    return prior.starts(np.arange(n)), ridge**2 * prior.per_variance(np.ones(n))
 
 
 def _domain(fitter: Any, fitted: Real) -> Domain:
@@ -338,8 +311,8 @@ def _lighter(weights: Real, held: Whole, design: Design) -> Real:
     """Weights in the search: in units of a typical one, none far above it, inner cells drawn."""
     given = weights[: design.n_published]
     typical = float(np.median(given[given > 0])) if (given > 0).any() else 1.0
-    light = np.minimum(weights / typical, SCHEDULE.heaviest)
-    light[held] = SCHEDULE.heaviest
+    light = np.minimum(weights / typical, _HEAVIEST)
+    light[held] = _HEAVIEST
     drawn = light[design.n_published :]
-    drawn[:] = np.where(drawn > 0, drawn, SCHEDULE.draw)
+    drawn[:] = np.where(drawn > 0, drawn, _DRAW)
     return light

@@ -16,7 +16,15 @@ import numpy as np
 from numba import njit
 
 from discreet.arrays import Array, Mask, Real, Whole, Whole32
-from discreet.solve.linear.schedule import BOX
+
+# Variables of a table, at most: the 2⁵ corners of a box are bits of a word, which 2⁶ would
+# overflow, and ways to put variables into groups become many.
+_MOST_AXES = 5
+# Cells of the crossing of all variables, for which places are listed.
+_MOST_CELLS = 20_000_000
+# Inner cells of a sum from which boxes along its own variables start, and from which boxes along
+# other variables do, which are many.
+_NEAR_ROWS, _FAR_ROWS = 32, 8
 
 
 class _Groupings(NamedTuple):
@@ -124,10 +132,10 @@ class Boxes:
     @classmethod
     def fits(cls, shape: tuple[int, ...]) -> bool:
         """Whether a table is small enough, and has few enough variables."""
-        return len(shape) <= BOX.most_axes and math.prod(shape) <= BOX.most_cells
+        return len(shape) <= _MOST_AXES and math.prod(shape) <= _MOST_CELLS
 
     def cheapest(
-        self, total: int, amount: float, room: Slack, *, enough: float = 0.0, far: bool = True
+        self, total: int, amount: float, slack: Slack, *, enough: float = 0.0, far: bool = True
     ) -> tuple[Whole, Real] | None:
         """The sums that move along the cheapest box that moves one of them, and how far.
 
@@ -137,32 +145,28 @@ class Boxes:
         Args:
           total: The sum.
           amount: How far corners move, below zero if the sum is to go down.
-          room: What may move.
+          slack: What may move.
           enough: The first box that costs less is taken.
           far: Whether boxes along other variables are looked at, which are many.
         """
-        rows, amounts = self._rows(total, amount, room)
+        part = slice(self._by_sum.indptr[total], self._by_sum.indptr[total + 1])
+        rows, amounts = self._by_sum.indices[part], amount * np.sign(self._by_sum.data[part])
+        own = self._table.of_row[rows]
+        able = slack.usable[own] & (slack.up[own] >= amounts) & (slack.down[own] >= -amounts)
+        rows, amounts = rows[able], amounts[able]
         found = np.flatnonzero(self._of_block[rows[:1]] == total)
         if not len(found):
             return None
         block = int(found[np.argmax(self._crossed[found].sum(axis=1))])
-        searches = [*zip(self._others_of(block), (BOX.near_rows, BOX.far_rows), strict=False)]
+        searches = [*zip(self._others_of(block), (_NEAR_ROWS, _FAR_ROWS), strict=False)]
         for groups in range(int(self._crossed[block].sum()), 0, -1):
             ways, goal = self._groupings[groups], (total, amount, enough)
             for others, most in searches[: 1 + far]:
                 some = (rows[:most], amounts[:most])
-                sums, moves = _cheapest(*some, self._table, others, self._by_row, ways, goal, room)
+                sums, moves = _cheapest(*some, self._table, others, self._by_row, ways, goal, slack)
                 if len(sums):
                     return sums, moves
         return None
-
-    def _rows(self, total: int, amount: float, room: Slack) -> tuple[Array, Real]:
-        """The inner cells of a sum that can move, and how far they are to go."""
-        part = slice(self._by_sum.indptr[total], self._by_sum.indptr[total + 1])
-        rows, amounts = self._by_sum.indices[part], amount * np.sign(self._by_sum.data[part])
-        own = self._table.of_row[rows]
-        able = room.usable[own] & (room.up[own] >= amounts) & (room.down[own] >= -amounts)
-        return rows[able], amounts[able]
 
     def _others_of(self, block: int) -> list[_Others]:
         """Cells that differ only in the variables of a crossing, and then all cells.
@@ -173,16 +177,13 @@ class Boxes:
             beside = self._of_block[:, block].astype(np.int64)
             rest = ~self._crossed[block]
             place = self._table.codes[:, rest] @ self._table.steps[rest]
-            kinds = [place, np.zeros_like(place)] if rest.any() else [place]
-            self._others[block] = [_group_others(beside, kind) for kind in kinds]
+            self._others[block] = []
+            for kind in [place, np.zeros_like(place)] if rest.any() else [place]:
+                _, key = np.unique(kind, return_inverse=True)
+                start = np.concatenate([[0], np.cumsum(np.bincount(key))])
+                order = np.argsort(key, kind="stable")
+                self._others[block].append(_Others(beside, key, start, order))
         return self._others[block]
-
-
-def _group_others(beside: Whole, kind: Whole) -> _Others:
-    """Cells in groups of the same kind."""
-    _, key = np.unique(kind, return_inverse=True)
-    start = np.concatenate([[0], np.cumsum(np.bincount(key))])
-    return _Others(beside, key, start, np.argsort(key, kind="stable"))
 
 
 def _groupings(axes: int, groups: int) -> _Groupings:
@@ -212,10 +213,10 @@ def _cheapest(
     by_row: tuple[Array, Array, Real],
     ways: _Groupings,
     goal: tuple[int, float, float],
-    room: Slack,
+    slack: Slack,
 ) -> tuple[Whole, Real]:
     """The sums that move along the cheapest box from any of some rows, and how far."""
-    n = len(room.cost)
+    n = len(slack.cost)
     moved, seen, touched = np.zeros(n), np.zeros(n, np.bool_), np.empty(n, np.int64)
     axes = table.codes.shape[1]
     corner, jump = np.empty(1 << axes, np.int64), np.empty(axes, np.int64)
@@ -223,28 +224,32 @@ def _cheapest(
     for k in range(len(rows)):
         x, amount = rows[k], amounts[k]
         last = -amount if ways.is_odd else amount
-        own = _price(x, amount, table, others, room)
+        own = _price(x, amount, table, others, slack)
+        # Opposite corners depend on the group and the amount alone; rows of a group share the list.
         if not k or others.key[x] != others.key[rows[k - 1]] or amount != amounts[k - 1]:
-            opposite, price = _opposite(x, last, table, others, room)
+            opposite, price = _opposite(x, last, table, others, slack)
         for j in range(len(opposite)):
             y = opposite[j]
+            # A box that is cheap enough ends the search; two corners alone may be too dear.
             if least < goal[2] or own + price[j] >= least:
                 continue
             number = _jumps(table, x, y, jump)
             if ways.start[number] == ways.start[number + 1]:
                 continue
-            alike, against = _reach_corners(table, others, x, jump[:number], corner, amount, room)
+            alike, against = _reach_corners(table, others, x, jump[:number], corner, amount, slack)
             for way in range(ways.start[number], ways.start[number + 1]):
                 even, odd = ways.even[way], ways.odd[way]
+                # A bit for each corner: all that are to go one way must be able to.
                 if even & ~alike or odd & ~against:
                     continue
                 used = _move(even, amount, corner, by_row, moved, seen, touched, 0)
                 used = _move(odd, -amount, corner, by_row, moved, seen, touched, used)
-                cost = _cost(touched[:used], moved, room)
+                cost = _cost(touched[:used], moved, slack)
                 if cost < least and moved[goal[0]] * goal[1] > 0:
                     least = cost
                     best = touched[:used][moved[touched[:used]] != 0]
                     best_moves = moved[best]
+                # Only what was touched is cleared: there are far more sums than a box moves.
                 for i in range(used):
                     moved[touched[i]] = 0.0
                     seen[touched[i]] = False
@@ -253,26 +258,26 @@ def _cheapest(
 
 @njit(cache=True)
 def _opposite(
-    x: int, amount: float, table: _Table, others: _Others, room: Slack
+    x: int, amount: float, table: _Table, others: _Others, slack: Slack
 ) -> tuple[Whole, Real]:
     """The cells that can be the opposite corner, and what each costs at least."""
     first, last = others.start[others.key[x]], others.start[others.key[x] + 1]
     cells, price, found = np.empty(last - first, np.int64), np.empty(last - first), 0
     for y in others.order[first:last]:
-        cells[found], price[found] = y, _price(y, amount, table, others, room)
+        cells[found], price[found] = y, _price(y, amount, table, others, slack)
         found += price[found] < np.inf
     return cells[:found], price[:found]
 
 
 @njit(cache=True)
-def _price(row: int, amount: float, table: _Table, others: _Others, room: Slack) -> float:
+def _price(row: int, amount: float, table: _Table, others: _Others, slack: Slack) -> float:
     """What it costs at least that an inner cell is a corner; infinitely much if it cannot be."""
     one, other = table.of_row[row], others.beside[row]
-    if other < 0 or not room.usable[other] or not room.usable[one]:
+    if other < 0 or not slack.usable[other] or not slack.usable[one]:
         return np.inf
-    if room.up[one] < amount or room.down[one] < -amount:
+    if slack.up[one] < amount or slack.down[one] < -amount:
         return np.inf
-    return float(room.cost[other])
+    return float(slack.cost[other])
 
 
 @njit(cache=True)
@@ -288,13 +293,7 @@ def _jumps(table: _Table, x: int, y: int, jump: Whole) -> int:
 
 @njit(cache=True)
 def _reach_corners(
-    table: _Table,
-    others: _Others,
-    x: int,
-    jump: Whole,
-    corner: Whole,
-    amount: float,
-    room: Slack,
+    table: _Table, others: _Others, x: int, jump: Whole, corner: Whole, amount: float, slack: Slack
 ) -> tuple[int, int]:
     """Sets of steps that lead to cells which can go the way of the first, and the other way."""
     alike = against = 0
@@ -305,8 +304,8 @@ def _reach_corners(
         row = table.row_at[there]
         corner[some] = row
         if row >= 0:
-            alike |= int(_price(row, amount, table, others, room) < np.inf) << some
-            against |= int(_price(row, -amount, table, others, room) < np.inf) << some
+            alike |= int(_price(row, amount, table, others, slack) < np.inf) << some
+            against |= int(_price(row, -amount, table, others, slack) < np.inf) << some
     return alike, against
 
 
@@ -338,12 +337,12 @@ def _move(
 
 
 @njit(cache=True)
-def _cost(touched: Whole, moved: Real, room: Slack) -> float:
+def _cost(touched: Whole, moved: Real, slack: Slack) -> float:
     """What a change costs; infinitely much if a sum cannot move that way."""
     total = 0.0
     for one in touched:
         if moved[one] != 0:
-            if not room.usable[one] or moved[one] > room.up[one] or -moved[one] > room.down[one]:
+            if not slack.usable[one] or moved[one] > slack.up[one] or -moved[one] > slack.down[one]:
                 return np.inf
-            total += room.cost[one]
+            total += slack.cost[one]
     return total

@@ -19,7 +19,24 @@ from discreet.arrays import Array, Index, Mask, Real, Whole
 from discreet.errors import InfeasibleError
 from discreet.solve.linear.boxes import Boxes, Slack
 from discreet.solve.linear.program import Program
-from discreet.solve.linear.schedule import CHANGE
+
+# Moves below this share of the goal are rounding errors.
+_UNMOVED = 1e-7
+# How often programs of sums near a goal are tried before it is asked whether they do; and in what
+# share of the trials they must have been enough to be tried further.
+_TRIALS, _SELDOM = 50, 0.05
+# Inner cells that make as much effort in boxes as a sum in a program: where boxes along all
+# variables are looked at, and where only boxes along the variables of the goal are.
+_BOX_EFFORT, _NEAR_BOX_EFFORT = 25, 250
+# Changes that cost less are made of sums that are free.
+_PAID = 1.0
+# Sums from which on the effort of a program grows with their fourth power.
+_EASY = 10_000
+# What share of a part is found first; the rest closes its changes, in so many rounds in which sums
+# are added that lie in two equations of the part.
+_CORE, _CLOSING_ROUNDS = 1 / 3, 2
+# Sums of an equation that are not free, of those found first: a wide one would fill the part.
+_WIDTH = 6
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +115,7 @@ class Changes:
         self.moves, self.effort = movable(equations, is_open), effort
         self._free = np.full(n, cost is None)
         cost = np.ones(n) if cost is None else cost.copy()
-        self._room = Slack(self.moves.copy(), sums.up, sums.down, cost)
+        self._slack = Slack(self.moves.copy(), sums.up, sums.down, cost)
         self._whole: _PartProgram | None = None
         self._tried = self._reached = 0
         is_large = near is not None and near < np.count_nonzero(self.moves)
@@ -110,66 +127,59 @@ class Changes:
         Where sums near the goal are enough, or a box, it is the cheapest of these. When all effort
         is spent, none is found.
         """
-        room = self._room
-        if (room.up if goal.sign > 0 else room.down)[goal.total] < goal.reach:
+        slack = self._slack
+        if (slack.up if goal.sign > 0 else slack.down)[goal.total] < goal.reach:
             return None
-        before = room.usable[held]
-        room.usable[held] = False
+        before = slack.usable[held]
+        slack.usable[held] = False
         try:
-            return self._found(goal) if room.usable[goal.total] else None
+            return self._find(goal) if slack.usable[goal.total] else None
         finally:
-            room.usable[held] = before
+            slack.usable[held] = before
 
     def price(self, sums: Index, cost: float, *, free: bool = True) -> None:
         """Say what a move of some sums costs from now on, and whether that is little."""
-        self._room.cost[sums] = cost
+        self._slack.cost[sums] = cost
         self._free[sums] = free
 
     def close(self, total: int, *, closed: bool = True) -> None:
         """Let a sum move no more, or again."""
-        self._room.usable[total] = self.moves[total] and not closed
+        self._slack.usable[total] = self.moves[total] and not closed
 
-    def _found(self, goal: MoveGoal) -> Change | None:
+    def _find(self, goal: MoveGoal) -> Change | None:
         """A box where costs do not matter or tables are large; else the cheapest change."""
         if self._is_uniform and (box := self._along_box(goal)) is not None:
             return box
         if self._near is not None:
-            if self._is_worthwhile() and self._can_afford(self._near.size):
-                sums, is_all = self._near.around(goal.total, self._room.usable, self._free)
-                found = self._program(sums).cheapest(goal, self._room)
+            is_worthwhile = self._tried < _TRIALS or self._reached > _SELDOM * self._tried
+            if is_worthwhile and self._can_afford(self._near.size):
+                sums, is_all = self._near.around(goal.total, self._slack.usable, self._free)
+                found = _PartProgram(self._equations, sums, self._slack).cheapest(goal, self._slack)
                 self._tried += 1
                 self._reached += found is not None
                 if found is not None or is_all:
                     return found
             if not self._is_uniform and (box := self._along_box(goal)) is not None:
                 return box
-        return self._throughout(goal)
-
-    def _is_worthwhile(self) -> bool:
-        """Whether sums near a goal were enough often enough that it is tried again."""
-        return self._tried < CHANGE.trials or self._reached > CHANGE.seldom * self._tried
+        sums = np.flatnonzero(self.moves)
+        if not self._can_afford(math.ceil(len(sums) * max(1.0, len(sums) / _EASY) ** 3)):
+            return None
+        if self._whole is None:
+            self._whole = _PartProgram(self._equations, sums, self._slack)
+        return self._whole.cheapest(goal, self._slack)
 
     def _along_box(self, goal: MoveGoal) -> Change | None:
         """A change along a box: one that costs nothing, or else the cheapest."""
         if self._boxes is None:
             return None
         is_far = not self._is_uniform
-        cells = CHANGE.box_effort if is_far else CHANGE.near_box_effort
+        cells = _BOX_EFFORT if is_far else _NEAR_BOX_EFFORT
         if not self._can_afford(len(self._boxes) // cells):
             return None
-        enough = CHANGE.paid if is_far else np.inf
+        enough = _PAID if is_far else np.inf
         amount = goal.sign * goal.reach
-        found = self._boxes.cheapest(goal.total, amount, self._room, enough=enough, far=is_far)
+        found = self._boxes.cheapest(goal.total, amount, self._slack, enough=enough, far=is_far)
         return None if found is None else Change(*found)
-
-    def _throughout(self, goal: MoveGoal) -> Change | None:
-        """The cheapest change of all sums."""
-        sums = int(np.count_nonzero(self.moves))
-        if not self._can_afford(math.ceil(sums * max(1.0, sums / CHANGE.easy) ** 3)):
-            return None
-        if self._whole is None:
-            self._whole = self._program(np.flatnonzero(self.moves))
-        return self._whole.cheapest(goal, self._room)
 
     def _can_afford(self, sums: int) -> bool:
         """Spend effort on a program with some sums, if that much is left."""
@@ -179,60 +189,55 @@ class Changes:
             self.effort -= sums
         return True
 
-    def _program(self, sums: Index) -> _PartProgram:
-        return _PartProgram(self._equations, sums, self._room)
-
 
 class _PartProgram:
     """The program of some sums, moves up and then moves down, solved anew for each goal."""
 
-    def __init__(self, equations: Any, sums: Index, room: Slack) -> None:
+    def __init__(self, equations: Any, sums: Index, slack: Slack) -> None:
         from scipy.sparse import csr_array, vstack
 
+        # The part has equations of its own numbers: those of all sums would make empty rows by the
+        # thousand, which the program would have to carry.
         part = equations[sums]
         used, number = np.unique(part.indices, return_inverse=True)
         part = csr_array((part.data, number, part.indptr), shape=(len(sums), len(used)))
         moves = movable(part, np.ones(len(sums), dtype=bool))
         self._sums, part = sums[moves], part[moves]
         both, none = vstack([part, -part], format="csr"), np.zeros(len(used))
-        floor, ceiling = np.zeros(both.shape[0]), self._ceiling(room)
+        floor, ceiling = np.zeros(both.shape[0]), self._ceiling(slack)
         self._program = Program(both, none, none, floor, ceiling, changing="bounds")
 
-    def cheapest(self, goal: MoveGoal, room: Slack) -> Change | None:
+    def cheapest(self, goal: MoveGoal, slack: Slack) -> Change | None:
         """The cheapest change of sums that are usable."""
         place = np.flatnonzero(self._sums == goal.total)
         if not len(place):
             return None
-        n, can = len(self._sums), room.usable[self._sums]
-        ceiling = np.where(np.tile(can, 2), self._ceiling(room), 0.0)
+        n, can = len(self._sums), slack.usable[self._sums]
+        ceiling = np.where(np.tile(can, 2), self._ceiling(slack), 0.0)
         floor, ahead, behind = np.zeros(2 * n), place[0], n + place[0]
         if goal.sign < 0:
             ahead, behind = behind, ahead
+        # Both directions are variables of their own: without this the goal could go up and down at
+        # once and reach nothing.
         floor[ahead], ceiling[ahead], ceiling[behind] = goal.reach, goal.reach, 0.0
         try:
-            solution = self._program.afresh(np.tile(room.cost[self._sums], 2), floor, ceiling)
+            solution = self._program.afresh(np.tile(slack.cost[self._sums], 2), floor, ceiling)
         except InfeasibleError:
             return None
         if solution is None:
             return None
         moved = solution[:n] - solution[n:]
-        is_moved = np.abs(moved) > CHANGE.unmoved * goal.reach
+        is_moved = np.abs(moved) > _UNMOVED * goal.reach
         return Change(self._sums[is_moved], moved[is_moved])
 
-    def _ceiling(self, room: Slack) -> Real:
-        return np.concatenate([room.up[self._sums], room.down[self._sums]])
+    def _ceiling(self, slack: Slack) -> Real:
+        return np.concatenate([slack.up[self._sums], slack.down[self._sums]])
 
 
 class Ties:
-    """Sums and the equations that tie them.
+    """Sums and the equations that tie them, sums × equations, for parts of up to `size` sums.
 
-    Attributes:
-      size: How many sums a part has at most.
-
-    Args:
-      equations: Sums × equations, sparse.
-      cost: What sums cost; cheap ones of an equation are taken before others.
-      size: How many sums are taken around one of them.
+    Sums of an equation that cost less are taken before others.
     """
 
     def __init__(self, equations: Any, cost: Real, size: int) -> None:
@@ -243,34 +248,25 @@ class Ties:
         self._tied = abs(self._by_sum)
 
     def around(self, total: int, usable: Mask, free: Mask) -> tuple[Whole, bool]:
-        """Sums around one of them, and whether none was left out that could take part.
+        """Usable sums around one of them, and whether none was left out that could take part.
 
         Sums that are free come first, and cheap ones of each equation; then those that lie in two
         equations of the part, with which changes close.
-
-        Args:
-          total: The sum in the middle.
-          usable: The sums that may take part.
-          free: Those that cost little.
         """
         is_small = np.count_nonzero(usable) <= self.size
-        size = self.size if is_small else int(CHANGE.core * self.size)
-        width = self.size if is_small else CHANGE.width
+        size = self.size if is_small else int(_CORE * self.size)
+        width = self.size if is_small else _WIDTH
         by_sum = (self._by_sum.indptr, self._by_sum.indices)
         members, is_all = _near(*by_sum, self._start, self._sums, usable, free, total, size, width)
-        for _ in range(0 if is_all or is_small else CHANGE.closing_rounds):
-            members = self._closed(members, usable)
+        for _ in range(0 if is_all or is_small else _CLOSING_ROUNDS):
+            inside = np.zeros(self._by_sum.shape[0])
+            inside[members] = 1.0
+            is_touched = (self._tied.T @ inside) > 0
+            times = self._tied @ is_touched.astype(np.float64)
+            more = np.flatnonzero((times > 1) & usable & (inside == 0))
+            order = np.argsort(self._cost[more], kind="stable")
+            members = np.concatenate([members, more[order[: self.size - len(members)]]])
         return members, bool(is_all)
-
-    def _closed(self, members: Whole, usable: Mask) -> Whole:
-        """The members, and the cheapest further sums that lie in two of their equations."""
-        inside = np.zeros(self._by_sum.shape[0])
-        inside[members] = 1.0
-        is_touched = (self._tied.T @ inside) > 0
-        times = self._tied @ is_touched.astype(np.float64)
-        more = np.flatnonzero((times > 1) & usable & (inside == 0))
-        order = np.argsort(self._cost[more], kind="stable")
-        return np.concatenate([members, more[order[: self.size - len(members)]]])
 
 
 @njit(cache=True)

@@ -22,19 +22,18 @@ from discreet.arrays import Index, Mask, Real
 from discreet.errors import NotConvergedError
 from discreet.solve.linear.changes import MoveGoal, Tied
 from discreet.solve.linear.program import Program
-from discreet.solve.linear.schedule import COVER
 
 _SOLVED, _LIMIT, _OTHER = 0, 1, 4  # SciPy has no number of its own for a limit of nodes
+# Covers times nodes of trees of choices, all choices together: about ten seconds. A limit in
+# seconds would make patterns depend on the machine.
+_EFFORT = 60_000
+_ROOT = 10  # nodes that the first of a tree counts for: it solves a program from nothing
+_NOTHING = 1e-7  # weights below this are rounding errors
+_MISSING = 1e-6  # covers that are missed by less are met
 
 
 class Cuts:
-    """Covers that follow from the equations.
-
-    Args:
-      sums: The sums.
-      always: Those that are open in any case.
-      choice: Those that may be opened.
-    """
+    """Covers that follow from the equations, where some sums are open and some may be opened."""
 
     def __init__(self, sums: Tied, always: Mask, choice: Index) -> None:
         self._equations, self._down = sums.equations, sums.down
@@ -51,32 +50,8 @@ class Cuts:
           share: How far each sum of the choice is open, zero to one. Only a cover that it misses
             is given.
         """
-        weights = self._weights(goal, held, share)
-        gain = np.where(weights > 0, np.inf, 0.0)
-        falls = weights < 0
-        gain[falls] = -weights[falls] * self._down[falls]
-        missing = goal.reach - float(gain[self._always].sum())
-        if missing <= COVER.missing * goal.reach:
-            return None
-        coefficients = np.minimum(gain[self._choice] / missing, 1.0)
-        return coefficients if coefficients @ share < 1 - COVER.missing else None
-
-    def _weights(self, goal: MoveGoal, held: Index, share: Real) -> Real:
-        """Weights from the prices of equations where the sum goes as far as it can."""
-        up, down = self._room(goal, held, share)
-        cost = np.zeros(len(up))
-        cost[goal.total] = -goal.sign
-        self._program.afresh(cost, -down, up)
-        weights = np.asarray(self._equations @ self._program.prices()) - cost
-        weights[np.abs(weights) < COVER.nothing] = 0.0
-        weights[held] = 0.0
-        return weights
-
-    def _room(self, goal: MoveGoal, held: Index, share: Real) -> tuple[Real, Real]:
-        """How far sums may go up and down; those that are open in part, no further than the goal.
-
-        The limits of the latter decide which prices are found, not whether their cover holds.
-        """
+        # Those that are open in part go no further than the goal. Their limits decide which prices
+        # are found, not whether the cover holds.
         opened = self._always.astype(np.float64)
         opened[self._choice] = share
         wide = opened >= 1
@@ -85,7 +60,20 @@ class Cuts:
         up[held] = down[held] = 0.0
         ahead = up if goal.sign > 0 else down
         ahead[goal.total] = min(ahead[goal.total], goal.reach)
-        return up, down
+        cost = np.zeros(len(up))
+        cost[goal.total] = -goal.sign
+        self._program.afresh(cost, -down, up)
+        weights = np.asarray(self._equations @ self._program.prices()) - cost
+        weights[np.abs(weights) < _NOTHING] = 0.0
+        weights[held] = 0.0
+        gain = np.where(weights > 0, np.inf, 0.0)
+        falls = weights < 0
+        gain[falls] = -weights[falls] * self._down[falls]
+        missing = goal.reach - float(gain[self._always].sum())
+        if missing <= _MISSING * goal.reach:
+            return None
+        coefficients = np.minimum(gain[self._choice] / missing, 1.0)
+        return coefficients if coefficients @ share < 1 - _MISSING else None
 
 
 class CoverChoice(NamedTuple):
@@ -101,14 +89,9 @@ class CoverChoice(NamedTuple):
 
 
 class Covering:
-    """Things with costs, and the covers found so far.
+    """Things with costs, and the covers found so far; `effort` counts covers times nodes."""
 
-    Args:
-      cost: What each thing costs.
-      effort: Limit of covers times nodes of trees of choices, all choices together.
-    """
-
-    def __init__(self, cost: Real, *, effort: int = COVER.effort) -> None:
+    def __init__(self, cost: Real, *, effort: int = _EFFORT) -> None:
         self._cost, self._effort = cost, effort
         self._scale = float(cost.max(initial=0.0)) or 1.0
         self._rows: list[Real] = []
@@ -121,26 +104,22 @@ class Covering:
         """The cheapest choice where parts of things can be chosen."""
         if not self._rows or not len(self._cost):
             return CoverChoice(np.zeros(len(self._cost)), 0.0)
-        found = self._solved({})
+        found = self._solve({})
         return CoverChoice(found.x, float(found.fun) * self._scale)
 
     def whole(self, gap: float = 0.0) -> CoverChoice:
-        """The cheapest choice of whole things, with the bound that was reached.
-
-        Args:
-          gap: By what share a choice may be dearer than the bound.
-        """
+        """The cheapest choice of whole things, by a share of `gap` above the bound at most."""
         if not self._rows or not len(self._cost):
             return CoverChoice(np.zeros(len(self._cost)), 0.0)
-        nodes = self._effort // len(self._rows) - COVER.root
+        nodes = self._effort // len(self._rows) - _ROOT
         if nodes <= 0:
             return CoverChoice(None, 0.0)
-        found = self._solved({"mip_rel_gap": gap, "node_limit": nodes}, whole=True)
-        self._effort -= len(self._rows) * (COVER.root + (found.mip_node_count or 0))
+        found = self._solve({"mip_rel_gap": gap, "node_limit": nodes}, whole=True)
+        self._effort -= len(self._rows) * (_ROOT + (found.mip_node_count or 0))
         share = None if found.x is None else np.round(found.x)
         return CoverChoice(share, float(found.mip_dual_bound or 0.0) * self._scale)
 
-    def _solved(self, options: Any, *, whole: bool = False) -> Any:
+    def _solve(self, options: Any, *, whole: bool = False) -> Any:
         from scipy.optimize import Bounds, LinearConstraint, milp
 
         found = milp(

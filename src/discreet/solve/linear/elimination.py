@@ -18,13 +18,7 @@ import numpy as np
 
 from discreet.arrays import Mask, Whole
 from discreet.errors import DiscreetError
-from discreet.solve.linear.elimination_kernels import (
-    CANDIDATE,
-    LONE,
-    NONE,
-    PRIMARY,
-    eliminate,
-)
+from discreet.solve.linear.elimination_kernels import CANDIDATE, LONE, NONE, PRIMARY, eliminate
 
 if TYPE_CHECKING:
     from scipy.sparse import csc_array
@@ -103,35 +97,28 @@ def select(choice: SpanChoice) -> SpanSelection:
     n, m, k = (part.shape[1] for part in parts)
     must, rest = np.split(np.arange(n), [choice.n_must])
     must = must[np.argsort(np.diff(columns.indptr)[must], kind="stable")]
-    rejected, rank, told, candidate, left = _run_elimination(
-        columns,
-        np.repeat([CANDIDATE, PRIMARY, LONE], [n, m, k]),
-        np.concatenate([np.full(n, NOBODY), choice.owner, np.full(k, NOBODY)]),
-        np.concatenate([np.full(n + m, NOBODY), choice.attacker]),
-        np.concatenate([must, rest]),
-        choice.n_must,
-    )
-    conflict = None if told == NONE else SpanConflict(told - n, candidate)
-    return SpanSelection(rejected[:n], rank, left[:, n : n + m], left[:, n + m :], conflict)
-
-
-def _run_elimination(
-    columns: csc_array, kind: Whole, owner: Whole, attacker: Whole, order: Whole, n_must: int
-) -> tuple[Mask, int, int, int, csc_array]:
-    """What `eliminate` returns, with what is left as a matrix."""
     columns.sort_indices()
     entries = np.column_stack([columns.indices, columns.data]).astype(np.int64)
-    given = (columns.indptr.astype(np.int64), entries, columns.shape[0])
     try:
-        found = eliminate(*given, kind, owner, attacker, order, n_must)
+        rejected, rank, told, candidate, start, left = eliminate(
+            columns.indptr.astype(np.int64),
+            entries,
+            columns.shape[0],
+            np.repeat([CANDIDATE, PRIMARY, LONE], [n, m, k]),
+            np.concatenate([np.full(n, NOBODY), choice.owner, np.full(k, NOBODY)]),
+            np.concatenate([np.full(n + m, NOBODY), choice.attacker]),
+            np.concatenate([must, rest]),
+            choice.n_must,
+        )
     except OverflowError:
         raise EliminationError(
             "numbers beyond 31 bits arose in an exact elimination. Publish fewer tables at once, "
             "or fewer levels."
         ) from None
-    rejected, rank, told, candidate, start, left = found
-    remainders = type(columns)((left[:, 1], left[:, 0], start), shape=columns.shape)
-    return rejected, rank, told, candidate, remainders
+    remainders = csc_array((left[:, 1], left[:, 0], start), shape=columns.shape)
+    conflict = None if told == NONE else SpanConflict(told - n, candidate)
+    own, lone = remainders[:, n : n + m], remainders[:, n + m :]
+    return SpanSelection(rejected[:n], rank, own, lone, conflict)
 
 
 def rank(columns: csc_array) -> int:

@@ -61,15 +61,8 @@ def eliminate(
 ) -> tuple[Mask, int, int, int, Whole, Whole]:
     """Take candidates into the span in the given order, each unless a primary would follow.
 
-    Args:
-      start: Where the entries of each column begin, and where the last one's end.
-      entries: Rows and numbers of all columns.
-      n_rows: Number of rows.
-      kind: What each column is for.
-      owner: Who a primary column belongs to wholly.
-      attacker: Who knows a lone column.
-      order: The candidates.
-      n_must: How many of them must be taken.
+    The entries of column `c`, rows and numbers, are those from `start[c]` to `start[c + 1]`. The
+    first `n_must` candidates of the order must be taken. `System` tells the rest.
 
     Returns:
       Which columns were left out; the rank of the span; a primary that follows once a candidate is
@@ -78,7 +71,10 @@ def eliminate(
     """
     s = _system(start, entries, n_rows, kind, owner, attacker)
     rejected, rank = np.zeros(len(kind), np.bool_), 0
-    told, a = _first_disclosed(s), NONE
+    told, a = NONE, NONE
+    for c in range(len(s.kind)):
+        if told == NONE and s.kind[c] == PRIMARY and _disclosed_by(s, c) != NONE:
+            told = c
     for turn in range(len(order) if told == NONE else 0):
         a = order[turn]
         if len(s.columns[a]):
@@ -88,7 +84,9 @@ def eliminate(
             rejected[a] = told != NONE
             rank += told == NONE
             told = NONE
-            _drop(s, a)
+            for r in s.columns[a][:, 0]:  # taken or left out, it has no more part in the system
+                s.row_count[r] -= 1
+            s.columns[a] = np.empty((0, 2), np.int64)
     ends, left = _join(s.columns)
     return rejected, rank, told, a, ends, left
 
@@ -105,15 +103,6 @@ def _system(
             count[r] += 1
             lists[r].append(c)
     return System(columns, kind, owner, attacker, count, lists)
-
-
-@njit(cache=True)
-def _first_disclosed(s: System) -> int:
-    """A primary that is spanned, or known to somebody who must not know it."""
-    for c in range(len(s.kind)):
-        if s.kind[c] == PRIMARY and _disclosed_by(s, c) != NONE:
-            return c
-    return NONE
 
 
 @njit(cache=True)
@@ -146,6 +135,7 @@ def _pivot(s: System, a: int) -> int:
     """The row with the fewest other columns; numbers other than one count as if there were more."""
     best, least = NONE, 0
     for r, value in s.columns[a]:
+        # A pivot of one multiplies no column, so that numbers stay small.
         cost = s.row_count[r] + (_WORSE if abs(value) != 1 else 0)
         if best == NONE or cost < least:
             best, least = r, cost
@@ -220,14 +210,6 @@ def _replace(s: System, c: int, column: Whole, a: int) -> None:
         if has and not had:
             s.lists[r].append(c)
     s.columns[c] = column
-
-
-@njit(cache=True)
-def _drop(s: System, a: int) -> None:
-    """Take a column out of the system."""
-    for r in s.columns[a][:, 0]:
-        s.row_count[r] -= 1
-    s.columns[a] = np.empty((0, 2), np.int64)
 
 
 @njit(cache=True)

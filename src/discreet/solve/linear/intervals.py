@@ -21,8 +21,13 @@ from discreet.arrays import Array, Index, Mask, Real
 from discreet.processes import available_cores, in_processes
 from discreet.progress import report
 from discreet.solve.linear.program import Program
-from discreet.solve.linear.schedule import INTERVAL, IntervalSchedule
 from discreet.solve.linear.unknowns import Unknowns, connected_parts, unknowns
+
+# Bounds this near to each other, relative to their size, are the same.
+_CLOSE = 1e-7
+# Targets that are tried before other processes are started, to see how long one takes; and seconds
+# of work from which on they are, since each loads the library anew.
+_FIRST, _WORTH_STARTING = 16, 10.0
 
 Enough = tuple[Real, Real]
 Done = Callable[[int], None]
@@ -80,7 +85,6 @@ def feasible_intervals(
     known: Mask | None = None,
     y: Any = None,
     workers: int | None = None,
-    schedule: IntervalSchedule = INTERVAL,
 ) -> Intervals:
     """Intervals of targets, given the values of other sums of the same inner cells.
 
@@ -95,7 +99,6 @@ def feasible_intervals(
       known: Inner cells that are known beforehand.
       y: Their values.
       workers: Processes to use; by default those that are worth starting.
-      schedule: The constants.
     """
     system = unknowns(X, values, signs=signs, known=known, y=y)
     constant, n = system.constant(targets), targets.shape[1]
@@ -112,7 +115,7 @@ def feasible_intervals(
         report("intervals", done / of)
 
     for task in tasks:
-        found = _in_parallel(task, workers, progress, schedule)
+        found = _in_parallel(task, workers, progress)
         low[task.chosen] += found.low
         high[task.chosen] += found.high
         proven[task.chosen] &= found.is_proven
@@ -146,10 +149,6 @@ class _Task:
         targets = self.targets[:, which]
         return replace(self, chosen=self.chosen[which], targets=targets, enough=enough)
 
-    def program(self) -> Program:
-        """The linear program of the cells."""
-        return Program(*self.sums, self.floor, self.ceiling)
-
     def outside(self) -> tuple[Real, Real]:
         """Bounds of the targets that follow from those of each cell."""
         plus, minus = self.targets.maximum(0), (-self.targets).maximum(0)
@@ -161,8 +160,17 @@ def _tasks(
     system: Unknowns, targets: Any, signs: bool, limits: Limits | None, wanted: Enough
 ) -> Iterator[_Task]:
     """The targets by parts of the cells that share no sum; only whole ones can stop early."""
-    sums = _all_sums(system, limits)
+    from scipy import sparse
+
+    # Equations and public bounds alike are rows within bounds, of what is unknown of each sum.
+    sums = Limits(system.equations, system.right - system.slack, system.right + system.slack)
+    if limits is not None:
+        known, open_part = system.constant(limits.columns), system.restrict(limits.columns)
+        columns = sparse.hstack([sums.columns, open_part], format="csc")
+        low = np.concatenate([sums.low, limits.low - known])
+        sums = Limits(columns, low, np.concatenate([sums.high, limits.high - known]))
     floor, ceiling = _bounds_of_cells(sums, signs)
+    # Rows that bounds of cells imply tie nothing together; without them parts are smaller.
     least, most = sums.columns.T @ floor, sums.columns.T @ ceiling
     is_needed = (sums.low > least) | (sums.high < most)
     sums = sums.part(np.arange(len(floor)), np.flatnonzero(is_needed))
@@ -172,32 +180,12 @@ def _tasks(
         chosen = np.flatnonzero(np.diff(part.indptr))
         if not len(chosen):
             continue
+        # A target that lies in several parts is the sum of theirs: none of them knows when to stop.
         is_whole = np.diff(part.indptr)[chosen] == size[chosen]
-        yield _Task(
-            chosen,
-            part[:, chosen],
-            sums.part(cells, inside),
-            floor[cells],
-            ceiling[cells],
-            (
-                np.where(is_whole, wanted[0][chosen], -np.inf),
-                np.where(is_whole, wanted[1][chosen], np.inf),
-            ),
-        )
-
-
-def _all_sums(system: Unknowns, limits: Limits | None) -> Limits:
-    """Equations and public bounds alike, of what is unknown of each sum."""
-    from scipy import sparse
-
-    right, slack = system.right, system.slack
-    equations = Limits(system.equations, right - slack, right + slack)
-    if limits is None:
-        return equations
-    known, open_part = system.constant(limits.columns), system.restrict(limits.columns)
-    columns = sparse.hstack([equations.columns, open_part], format="csc")
-    low = np.concatenate([equations.low, limits.low - known])
-    return Limits(columns, low, np.concatenate([equations.high, limits.high - known]))
+        low, high = (wanted[side][chosen] for side in (0, 1))
+        enough = (np.where(is_whole, low, -np.inf), np.where(is_whole, high, np.inf))
+        own = sums.part(cells, inside)
+        yield _Task(chosen, part[:, chosen], own, floor[cells], ceiling[cells], enough)
 
 
 def _bounds_of_cells(sums: Limits, signs: bool) -> tuple[Real, Real]:
@@ -208,22 +196,21 @@ def _bounds_of_cells(sums: Limits, signs: bool) -> tuple[Real, Real]:
     size, cell = np.diff(columns.indptr), columns.indices
     low, high = np.repeat(sums.low, size), np.repeat(sums.high, size)
     is_alone = np.repeat(size == 1, size)
+    # Once: later rounds, from bounds of cells to sums and back, spared a few programs in a hundred.
     np.maximum.at(floor, cell[is_alone], low[is_alone])
     np.minimum.at(ceiling, cell[is_alone | signs], high[is_alone | signs])
     return np.minimum(floor, ceiling), ceiling
 
 
-def _in_parallel(
-    task: _Task, workers: int | None, done: Done, schedule: IntervalSchedule
-) -> Intervals:
+def _in_parallel(task: _Task, workers: int | None, done: Done) -> Intervals:
     """Solve programs here, or in several processes where that is worth it."""
     cores = available_cores() if workers is None else workers
     began, n = time.perf_counter(), len(task.chosen)
-    first, rest = np.split(np.arange(n), [min(schedule.first, n)])
-    program = task.program()
+    first, rest = np.split(np.arange(n), [min(_FIRST, n)])
+    program = Program(*task.sums, task.floor, task.ceiling)
     found = [_solve(task.part(first), program, done)]
     expected = (time.perf_counter() - began) / len(first) * len(rest)
-    if cores < 2 or (workers is None and expected < schedule.worth_starting):
+    if cores < 2 or (workers is None and expected < _WORTH_STARTING):
         found.append(_solve(task.part(rest), program, done))
     elif len(rest):
         parts = [task.part(part) for part in np.array_split(rest, 2 * cores)]
@@ -239,7 +226,7 @@ def _in_parallel(
 
 
 def _solve_part(task: _Task) -> Intervals:
-    return _solve(task, task.program(), lambda _: None)
+    return _solve(task, Program(*task.sums, task.floor, task.ceiling), lambda _: None)
 
 
 def _solve(task: _Task, program: Program, done: Done) -> Intervals:
@@ -252,13 +239,14 @@ def _solve(task: _Task, program: Program, done: Done) -> Intervals:
         cost = task.targets[:, [k]].toarray().ravel()
         for sense, side, outside, enough in ends:
             ahead = sense * (side[k] - outside[k])
-            if ahead <= INTERVAL.close * max(1.0, abs(outside[k])) < np.inf:
+            if ahead <= _CLOSE * max(1.0, abs(outside[k])) < np.inf:
                 side[k] = outside[k]
             elif np.isfinite(enough[k]) and sense * (side[k] - enough[k]) <= 0:
                 proven[k] = False
             elif (solution := program.minimise(sense * cost)) is None:
                 side[k] = -sense * np.inf
             else:
+                # A solution is a point of every target's interval: some need no program then.
                 value = task.targets.T @ solution
                 np.minimum(low, value, out=low)
                 np.maximum(high, value, out=high)

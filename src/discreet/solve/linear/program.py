@@ -8,18 +8,20 @@ import numpy as np
 
 from discreet.arrays import Real, Whole32
 from discreet.errors import InfeasibleError, NotConvergedError
-from discreet.solve.linear.schedule import PROGRAM
 
 Changing = Literal["objective", "bounds", "nothing"]
 
 _NO_LIMIT = 2**31 - 1
+# How far a solution may violate a row or a bound. Values above 10⁴ are scaled down, so that this
+# tolerance stays above rounding errors.
+_FEASIBLE, LARGEST_VALUE = 1e-9, 1e4
 _OPTIONS: dict[str, Any] = {
     "output_flag": False,
     "threads": 1,
     "presolve": "off",
     "solver": "simplex",
-    "primal_feasibility_tolerance": PROGRAM.feasible,
-    "dual_feasibility_tolerance": PROGRAM.feasible,
+    "primal_feasibility_tolerance": _FEASIBLE,
+    "dual_feasibility_tolerance": _FEASIBLE,
 }
 _DUAL, _PRIMAL = {"simplex_strategy": 1}, {"simplex_strategy": 4}
 _ALGORITHM: dict[Changing, dict[str, Any]] = {
@@ -27,8 +29,8 @@ _ALGORITHM: dict[Changing, dict[str, Any]] = {
     "bounds": _DUAL,  # the last solution stays best
     "nothing": {"presolve": "on", **_DUAL},
 }
+# What is tried, from the start, where the simplex method gets stuck and says "unknown".
 _OTHER_WAYS: tuple[dict[str, Any], ...] = (_DUAL, {"presolve": "on"}, {"solver": "ipm"})
-"""What is tried, from the start, where the simplex method gets stuck."""
 
 
 class Program:
@@ -62,17 +64,13 @@ class Program:
         self._highs: Any = highspy.Highs()  # type: ignore[no-untyped-call]
         self._status, self._options = highspy.HighsModelStatus, _OPTIONS | _ALGORITHM[changing]
         self._set(self._options)
-        by_variable = matrix.T.tocsc()
-        model = highspy.HighsLp()
-        self._scale = max(1.0, _largest(low, high, floor, ceiling) / PROGRAM.largest)
-        model.num_row_, model.num_col_ = by_variable.shape
+        bounds = np.concatenate([low, high, floor, ceiling])
+        most = float(np.abs(bounds[np.isfinite(bounds)]).max(initial=0.0))
+        self._scale = max(1.0, most / LARGEST_VALUE)
+        rows = (low / self._scale, high / self._scale)
+        columns = (floor / self._scale, ceiling / self._scale)
+        model = highs_model(matrix.T.tocsc(), rows=rows, columns=columns)
         model.col_cost_ = np.zeros(model.num_col_)
-        model.col_lower_, model.col_upper_ = floor / self._scale, ceiling / self._scale
-        model.row_lower_, model.row_upper_ = low / self._scale, high / self._scale
-        model.a_matrix_.format_ = highspy.MatrixFormat.kColwise
-        model.a_matrix_.start_ = by_variable.indptr
-        model.a_matrix_.index_ = by_variable.indices
-        model.a_matrix_.value_ = by_variable.data.astype(np.float64)
         self._highs.passModel(model)
         self._cost, self._floor, self._ceiling = np.zeros(model.num_col_), floor, ceiling
         self.solved, self.is_best = 0, False
@@ -80,9 +78,7 @@ class Program:
     def minimise(self, cost: Real, *, steps: int = _NO_LIMIT) -> Real | None:
         """A solution with the smallest cost; `None` when the cost has no lower limit.
 
-        Args:
-          cost: What a unit of each variable costs.
-          steps: Steps of the simplex method after which the solution is taken as it is.
+        After so many steps of the simplex method the solution is taken as it is.
         """
         self._price(cost)
         self._set({"simplex_iteration_limit": steps})
@@ -90,6 +86,7 @@ class Program:
 
     def afresh(self, cost: Real, floor: Real, ceiling: Real) -> Real | None:
         """A solution with the smallest cost within bounds, from where all variables are zero."""
+        # A change moves few sums, so that zero is nearer than the solution of another goal.
         self._highs.setBasis()
         changed = _different(floor, self._floor, ceiling, self._ceiling)
         bounds = floor[changed] / self._scale, ceiling[changed] / self._scale
@@ -136,12 +133,21 @@ class Program:
         return np.asarray(self._highs.getSolution().col_value) * self._scale
 
 
+def highs_model(matrix: Any, *, rows: tuple[Real, Real], columns: tuple[Real, Real]) -> Any:
+    """A program of HiGHS without costs: rows × columns, sparse by columns, and bounds of both."""
+    import highspy
+
+    model = highspy.HighsLp()
+    model.num_row_, model.num_col_ = matrix.shape
+    model.row_lower_, model.row_upper_ = rows
+    model.col_lower_, model.col_upper_ = columns
+    model.a_matrix_.format_ = highspy.MatrixFormat.kColwise
+    model.a_matrix_.start_, model.a_matrix_.index_ = matrix.indptr, matrix.indices
+    model.a_matrix_.value_ = matrix.data.astype(np.float64)
+    return model
+
+
 def _different(*pairs: Real) -> Whole32:
     """Where one of some vectors differs from the one behind it."""
     differ = [one != other for one, other in zip(pairs[::2], pairs[1::2], strict=True)]
     return np.flatnonzero(np.any(differ, axis=0)).astype(np.int32)
-
-
-def _largest(*parts: Real) -> float:
-    """The largest finite number."""
-    return max(float(np.abs(p[np.isfinite(p)]).max(initial=0.0)) for p in parts)

@@ -2,6 +2,9 @@ r"""Which inner cells a set of sums leaves open, and the equations that tie them
 
 Of :math:`x_k^\top y = z_k` for some published cells `k`, an equation with one unknown inner cell
 gives that cell; what is known is taken out of the others, and so on.
+
+For equations :math:`B^\top v = 0` every vector is :math:`g = Bc + v`; the free part `v` is the
+nearest point to `g` that satisfies all of them: the part that they say nothing about.
 """
 
 from __future__ import annotations
@@ -14,10 +17,17 @@ import numpy as np
 from discreet.arrays import Array, Index, Mask, Real, Whole
 from discreet.errors import NotConvergedError
 from discreet.randomness import stream
-from discreet.solve.linear.schedule import INTERVAL, PROJECTION
 
 if TYPE_CHECKING:
     from scipy.sparse import csc_array
+
+# Sums that are no whole numbers may be off by this share of the largest one.
+_ROUNDING = 1e-12
+# Tolerance of one round of least squares, as small as it can be asked for; the remainder is
+# projected again, which brings it down to rounding errors.
+_PRECISION, _ROUNDS, _MOST_STEPS = 1e-15, 3, 100_000
+# Share of a vector's length that may remain where equations say something.
+_ACCEPTED = 1e-10
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +75,7 @@ def unknowns(
     X = X.tocsc()
     given = np.zeros(X.shape[0], dtype=bool) if known is None else known
     start = np.zeros(X.shape[0]) if y is None else np.where(given, y, 0.0)
-    slack = INTERVAL.rounding * float(np.abs(values).max(initial=0.0))
+    slack = _ROUNDING * float(np.abs(values).max(initial=0.0))
     is_whole = bool((values == np.rint(values)).all() and (start == np.rint(start)).all())
     is_open, value = solved_cells(X, values, given, start, zero=slack if signs else -np.inf)
     cells = np.flatnonzero(is_open)
@@ -82,12 +92,7 @@ def solved_cells(
 ) -> tuple[Mask, Real]:
     """Fix cells that are alone in a sum, or in a sum of zero when signs count, until none is left.
 
-    Args:
-      X: Inner cells × sums, 0/1, sparse by columns.
-      values: The sums.
-      known: Inner cells that are known beforehand.
-      value: Their values.
-      zero: Sums of at most this give all their cells; minus infinity when signs do not count.
+    `value` holds the cells that are known beforehand. Sums of at most `zero` give all their cells.
 
     Returns:
       Which cells are still open, and the values of the others.
@@ -139,24 +144,22 @@ def free_part(equations: Any, vectors: Real) -> Real:
     """
     if not equations.shape[1] or not vectors.size:
         return vectors.astype(np.float64)
-    scaled = _unit_columns(equations)[0]
-    return np.stack([_project(scaled, each) for each in vectors.T], axis=1)
-
-
-def _project(scaled: Any, vector: Real) -> Real:
-    free = vector.astype(np.float64)
-    size = float(np.linalg.norm(free)) or 1.0
-    for _ in range(PROJECTION.rounds):
-        free = free - scaled @ _combination(scaled, free)
-        worst = float(np.abs(scaled.T @ free).max()) / size
-        if worst <= PROJECTION.accepted / 100:
-            break
-    if worst > PROJECTION.accepted:
-        raise NotConvergedError(
-            f"a projection on what the published cells leave open stopped at {worst:.1e} of its "
-            f"size, more than {PROJECTION.accepted:.0e}."
-        )
-    return free
+    scaled, parts = _unit_columns(equations)[0], []
+    for vector in vectors.T:
+        free = vector.astype(np.float64)
+        size = float(np.linalg.norm(free)) or 1.0
+        for _ in range(_ROUNDS):
+            free = free - scaled @ _combination(scaled, free)
+            worst = float(np.abs(scaled.T @ free).max()) / size
+            if worst <= _ACCEPTED / 100:
+                break
+        if worst > _ACCEPTED:
+            raise NotConvergedError(
+                f"a projection on what the published cells leave open stopped at {worst:.1e} of "
+                f"its size, more than {_ACCEPTED:.0e}."
+            )
+        parts.append(free)
+    return np.stack(parts, axis=1)
 
 
 def combination(equations: Any, target: Real) -> Real:
@@ -168,7 +171,7 @@ def combination(equations: Any, target: Real) -> Real:
 def _combination(scaled: Any, target: Real) -> Real:
     from scipy.sparse.linalg import lsmr
 
-    tight, most = PROJECTION.precision, PROJECTION.most_steps
+    tight, most = _PRECISION, _MOST_STEPS
     found: Real = lsmr(scaled, target, atol=tight, btol=tight, conlim=0, maxiter=most)[0]
     return found
 
