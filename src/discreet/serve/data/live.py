@@ -13,7 +13,7 @@ from discreet import __version__, registry
 from discreet.design.axis import Axis
 from discreet.design.formula import parse
 from discreet.errors import ParameterError
-from discreet.facade.microdata import open as open_records
+from discreet.facade.microdata import open as open_microdata
 from discreet.ledger import Ledger
 from discreet.protect.sentences import data_step
 from discreet.records.code_list import CodeLists
@@ -212,7 +212,7 @@ def opened(records: Records, folder: Path) -> Microdata:
         path, epsilon, delta = folder / records.ledger, records.epsilon, records.delta
         given["ledger"] = Ledger(path, epsilon=epsilon, delta=delta)
     source = _placed(records.source, folder)
-    data = open_records(source, **{k: v for k, v in given.items() if v is not None})
+    data = open_microdata(source, **{k: v for k, v in given.items() if v is not None})
     data = data.with_structural_zeros(records.structural_zeros)
     return data.recode(records.recode) if records.recode else data
 
