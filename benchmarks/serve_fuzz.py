@@ -42,8 +42,8 @@ async def sent(app: Any, requests: Any, secret_counts: frozenset[int]) -> tuple[
 def main() -> int:
     """Send the requests, print what came."""
     from discreet.serve.app import make_app
+    from discreet.serve.office.database import OfficeDatabase
     from discreet.serve.office.office import Office
-    from discreet.serve.office.store.store import Store
     from tests.office import fuzz
 
     parser = argparse.ArgumentParser(description=__doc__)
@@ -53,7 +53,7 @@ def main() -> int:
     logging.disable()
     site, secret_counts = fuzz.recognisable_site()
     with tempfile.TemporaryDirectory() as folder:
-        office = Office(None, Store(Path(folder) / "office.db"))
+        office = Office(None, OfficeDatabase(Path(folder) / "office.db"))
         app = make_app(site, office)
         office.buckets.rate = 0
         began = time.perf_counter()

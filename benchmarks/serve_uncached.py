@@ -41,7 +41,7 @@ def application(path: Path) -> Any:
     from discreet.recipe import Choice, Recipe
     from discreet.records.secret import Secret
     from discreet.serve.app import make_app
-    from discreet.serve.data.dataset import About, Dataset
+    from discreet.serve.data.dataset import Dataset, DatasetInfo
     from discreet.serve.data.live import LiveSource
     from discreet.serve.policy.policy import Policy
     from discreet.serve.site.config import SiteConfig
@@ -51,7 +51,7 @@ def application(path: Path) -> Any:
     data = dc.open(path, key="key", hierarchies=trees, secret=Secret.demo())
     recipe = Recipe("*".join(VARIABLES), Choice("cell-key", {"D": 5, "V": 3, "js": 2}))
     policy = Policy(max_variables=4, max_cells=LARGEST)
-    dataset = Dataset("people", About("People"), LiveSource(recipe, data), policy)
+    dataset = Dataset("people", DatasetInfo("People"), LiveSource(recipe, data), policy)
     return make_app(Site(SiteConfig(), {"people": dataset}))
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from discreet import Table
 from discreet.recipe import Choice, Recipe
 from discreet.release.cube import Cube
-from discreet.serve.data.dataset import About, Dataset
+from discreet.serve.data.dataset import Dataset, DatasetInfo
 from discreet.serve.data.inner import InnerSource, InnerTable
 from discreet.serve.data.live import LiveSource
 from discreet.serve.policy.policy import Policy
@@ -91,12 +91,12 @@ class Visitor:
 def once(people, recipe=ONCE, policy=WIDE):
     """A data set that is released once: the default."""
     table = InnerTable.of(recipe.run(recipe.tabulate(people)), people.edition)
-    return Dataset("census", About(title="Census"), InnerSource(table), policy)
+    return Dataset("census", DatasetInfo(title="Census"), InnerSource(table), policy)
 
 
 def live(people, recipe=LIVE, policy=WIDE):
     """A data set that is served on the fly."""
-    return Dataset("census", About(title="Census"), LiveSource(recipe, people), policy)
+    return Dataset("census", DatasetInfo(title="Census"), LiveSource(recipe, people), policy)
 
 
 def leaves(name):

@@ -22,7 +22,7 @@ from discreet import Table
 from discreet.recipe import Choice, Recipe
 from discreet.release.formats.write import writers
 from discreet.serve.app import make_app
-from discreet.serve.data.dataset import About, Dataset
+from discreet.serve.data.dataset import Dataset, DatasetInfo
 from discreet.serve.data.inner import InnerSource, InnerTable
 from discreet.serve.data.live import LiveSource
 from discreet.serve.policy.policy import Policy
@@ -65,7 +65,7 @@ class Forgetful(Dataset):
 
 
 def careless():
-    return Visitor(Forgetful("census", About(), Careless(LIVE, PEOPLE), WIDE))
+    return Visitor(Forgetful("census", DatasetInfo(), Careless(LIVE, PEOPLE), WIDE))
 
 
 def estimates(visitor, region, age):
@@ -315,7 +315,7 @@ def recognisable(protected=True):
     table = Table.from_counts(frame, "n", ROUNDED.margins, declared=True, name="census")
     inner = InnerTable.of(ROUNDED.run(table.with_secret(SECRET)), "1")
     source = InnerSource(inner if protected else replace(inner, values=counts))
-    return Dataset("census", About(), source, WIDE), {int(n) for n in counts}
+    return Dataset("census", DatasetInfo(), source, WIDE), {int(n) for n in counts}
 
 
 class Broken:
@@ -336,7 +336,9 @@ def test_no_error_and_no_log_quotes_a_true_count(path, caplog):
     caplog.set_level(logging.DEBUG)
     for error in (RuntimeError("cell has 7654321 records"), ValueError("7654321 in region2")):
         source = Broken(once(PEOPLE).source, error)
-        answer = client_of(Dataset("census", About(), source, WIDE)).get(f"{path}?rows=region")
+        answer = client_of(Dataset("census", DatasetInfo(), source, WIDE)).get(
+            f"{path}?rows=region"
+        )
         assert answer.status_code == 500
         assert "7654321" not in answer.text
     assert "7654321" not in caplog.text
@@ -379,7 +381,7 @@ def test_hidden_areas_are_hidden_on_every_route():
     """The threshold of this policy hides every figure, so none may come out anywhere."""
     dataset, _ = recognisable()
     shown = dataset.answer(Query.parse(f"{QUERY}&layers=sex")).cube.values.ravel().tolist()
-    hiding = Dataset("census", About(), dataset.source, Policy(threshold=1e12))
+    hiding = Dataset("census", DatasetInfo(), dataset.source, Policy(threshold=1e12))
     for route in ROUTES:
         has_figures = not route.startswith(WITHOUT_FIGURES)
         assert bool(counts_in(client_of(dataset).get(route), shown)) == has_figures, route

@@ -11,7 +11,7 @@ import discreet as dc
 from discreet.errors import PUBLIC_TEXT
 from discreet.recipe import Choice
 from discreet.serve.app import make_app
-from discreet.serve.data.dataset import About, Dataset
+from discreet.serve.data.dataset import Dataset, DatasetInfo
 from discreet.serve.data.live import LiveSource
 from discreet.serve.refusals import as_json, refusal_of
 from discreet.serve.site.config import SiteConfig
@@ -117,7 +117,7 @@ def test_an_exhausted_budget_says_so_and_no_more(tmp_path):
 
 def test_the_table_builder_repeats_no_confidential_text():
     records = small_country()
-    dataset = Dataset("small", About(), LiveSource(RECIPE, records))
+    dataset = Dataset("small", DatasetInfo(), LiveSource(RECIPE, records))
     assert dataset.source.units == ("count",)
     client = Client(make_app(Site(SiteConfig(), {"small": dataset})))
     records.frame["n"] = -np.abs(records.frame["n"])

@@ -14,7 +14,7 @@ from discreet.release.cube import Cube
 from discreet.release.formats.csv import CsvWriter
 from discreet.release.formats.write import Options
 from discreet.serve.app import make_app
-from discreet.serve.data.dataset import About, Dataset
+from discreet.serve.data.dataset import Dataset, DatasetInfo
 from discreet.serve.data.live import LiveSource
 from discreet.serve.site.config import SiteConfig
 from discreet.serve.site.site import Site
@@ -41,7 +41,7 @@ def to_csv(release):
 
 def served(recipe, records):
     """Requests to a site of one data set, `small`."""
-    dataset = Dataset("small", About(), LiveSource(recipe, records))
+    dataset = Dataset("small", DatasetInfo(), LiveSource(recipe, records))
     return Client(make_app(Site(SiteConfig(), {"small": dataset})))
 
 

@@ -15,8 +15,8 @@ from discreet.records import spark
 from discreet.records.backend import border
 from discreet.records.connection import attempt
 from discreet.serve.query import Query
-from discreet.serve.site.read import site_of
-from discreet.serve.site.start import started
+from discreet.serve.site.config import site_of
+from discreet.serve.site.start import start_site
 
 N = 3_000
 RNG = stream(1, "served people")
@@ -61,7 +61,7 @@ def served(tmp_path):
             "protect": {"method": "cell-key", "parameters": {"D": 5, "V": 3, "js": 2}},
         }
         people = {"records": {"source": source, **roles}, "recipe": recipe, "mode": "on-the-fly"}
-        return started(site_of({"datasets": {"people": people}}, tmp_path)).dataset("people")
+        return start_site(site_of({"datasets": {"people": people}}, tmp_path)).dataset("people")
 
     return made
 

@@ -3,7 +3,7 @@
 import psycopg
 import pytest
 
-from discreet.serve.office.store.store import Store
+from discreet.serve.office.database import OfficeDatabase
 from tests import servers
 
 
@@ -29,13 +29,13 @@ def address(request, tmp_path):
 
 @pytest.fixture
 def store(address):
-    store = Store(address)
+    store = OfficeDatabase(address)
     yield store
     store.close()
 
 
 @pytest.fixture
 def file_store(tmp_path):
-    store = Store(tmp_path / "office.db")
+    store = OfficeDatabase(tmp_path / "office.db")
     yield store
     store.close()

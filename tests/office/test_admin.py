@@ -10,11 +10,10 @@ from sqlalchemy import select
 
 from discreet.errors import ParameterError
 from discreet.serve.app import make_app
-from discreet.serve.office.accounts.tokens import add_token, revoke_token
-from discreet.serve.office.accounts.visitor import Role
-from discreet.serve.office.config import AccountsConfig
+from discreet.serve.office.config import AccountsConfig, Role
+from discreet.serve.office.credentials import add_token, revoke_token
+from discreet.serve.office.database import AUDIT
 from discreet.serve.office.office import Office
-from discreet.serve.office.store.schema import AUDIT
 from discreet.serve.site.site import SiteHolder
 from tests.serve.client import Client
 from tests.serve.sites import small_site
@@ -271,7 +270,7 @@ def test_forms_of_other_sites_and_other_visitors_change_nothing(app, custodian, 
 def test_an_old_form_is_refused(custodian, monkeypatch):
     mark = custodian.mark("/admin")
     later = time.time() + 9 * 3600
-    monkeypatch.setattr("discreet.serve.office.accounts.signer.time.time", lambda: later)
+    monkeypatch.setattr("discreet.serve.office.credentials.time.time", lambda: later)
     fields = {"form": mark, "dataset": "once", "closed": "1"}
     assert custodian.post("/admin/switch", fields).status_code in (401, 403)
 

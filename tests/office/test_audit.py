@@ -17,13 +17,19 @@ from alembic.migration import MigrationContext
 from sqlalchemy import insert, select, text, update
 
 from discreet.errors import DataError, MissingDependencyError, ParameterError
-from discreet.serve.office.audit.entry import COLUMNS, Audit, Entry, now
-from discreet.serve.office.audit.log import AuditLog, forget
-from discreet.serve.office.audit.usage import exported, usage
-from discreet.serve.office.store.schema import AUDIT, METADATA
-from discreet.serve.office.store.store import Store, StoreError
+from discreet.serve.office.audit import (
+    AUDIT_COLUMNS,
+    AuditEntry,
+    AuditLog,
+    NullAuditLog,
+    export_log,
+    forget_entries,
+    now,
+    usage,
+)
+from discreet.serve.office.database import AUDIT, METADATA, DatabaseError, OfficeDatabase
 
-ENTRY = Entry(
+ENTRY = AuditEntry(
     time=datetime(2026, 3, 1, 12, tzinfo=UTC),
     visitor="ann",
     dataset="census",
@@ -59,13 +65,13 @@ def test_the_migrations_make_the_tables_that_the_code_works_with(store):
 
 def test_a_database_is_brought_up_to_date_once_and_then_left_alone(log, address):
     log.record(ENTRY)
-    again = Store(address)
+    again = OfficeDatabase(address)
     assert len(rows(again)) == 1
     again.close()
 
 
 def test_several_processes_may_open_a_new_database_at_the_same_time(address):
-    program = f"from discreet.serve.office.store.store import Store; Store({address!r}).close()"
+    program = f"from discreet.serve.office.database import Store; Store({address!r}).close()"
     started = [
         subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.PIPE) for _ in range(3)
     ]
@@ -77,24 +83,24 @@ def test_a_database_of_a_newer_version_is_refused(store, address):
     with store.writing() as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = 'v999'"))
     with pytest.raises(DataError, match="newer version of discreet"):
-        Store(address)
+        OfficeDatabase(address)
 
 
 def test_a_file_that_others_can_reach_is_refused(tmp_path):
     path = tmp_path / "office.db"
-    Store(path).close()
+    OfficeDatabase(path).close()
     assert path.stat().st_mode & 0o777 == 0o600
     path.chmod(0o644)
-    with pytest.raises(StoreError, match="chmod 600"):
-        Store(path)
+    with pytest.raises(DatabaseError, match="chmod 600"):
+        OfficeDatabase(path)
 
 
 def test_a_file_that_is_no_database_is_refused_and_left_as_it_is(tmp_path):
     path = tmp_path / "office.db"
     path.write_text("dear diary " * 200)
     path.chmod(0o600)
-    with pytest.raises(StoreError, match="cannot use the audit log"):
-        Store(path)
+    with pytest.raises(DatabaseError, match="cannot use the audit log"):
+        OfficeDatabase(path)
     assert path.read_text().startswith("dear diary")
 
 
@@ -103,20 +109,20 @@ def test_a_file_that_is_no_database_is_refused_and_left_as_it_is(tmp_path):
 )
 def test_other_databases_are_refused_without_a_password_in_the_text(address):
     with pytest.raises(ParameterError, match="postgresql://user:password@host") as caught:
-        Store(address)
+        OfficeDatabase(address)
     assert "hush" not in str(caught.value)
 
 
 def test_a_server_that_does_not_answer_is_named_without_its_password():
-    with pytest.raises(StoreError, match="127.0.0.1") as caught:
-        Store("postgresql://ann:hush@127.0.0.1:1/office")
+    with pytest.raises(DatabaseError, match="127.0.0.1") as caught:
+        OfficeDatabase("postgresql://ann:hush@127.0.0.1:1/office")
     assert "hush" not in str(caught.value)
 
 
 def test_a_missing_driver_is_named_with_its_remedy(monkeypatch):
     monkeypatch.setitem(sys.modules, "psycopg", None)
     with pytest.raises(MissingDependencyError, match="discreet.postgres"):
-        Store("postgresql://ann@127.0.0.1:1/office")
+        OfficeDatabase("postgresql://ann@127.0.0.1:1/office")
 
 
 # Writing
@@ -166,7 +172,7 @@ def test_whoever_records_learns_that_it_failed(store):
     log = AuditLog(store)
     with store.writing() as connection:
         connection.execute(text("DROP TABLE audit"))
-    with pytest.raises(StoreError, match="cannot use the audit log"):
+    with pytest.raises(DatabaseError, match="cannot use the audit log"):
         log.record(ENTRY)
     log.close()
 
@@ -181,7 +187,7 @@ def test_a_visitor_who_goes_away_stops_nobody(log, store, is_broken):
         writing.set()
         assert go_on.wait(30)
         if is_broken:
-            raise StoreError("the disk is full.")
+            raise DatabaseError("the disk is full.")
         return plain()
 
     store.writing = slow
@@ -204,16 +210,16 @@ def test_a_visitor_who_goes_away_stops_nobody(log, store, is_broken):
 
 
 def test_without_an_audit_log_nothing_is_kept():
-    Audit().record(ENTRY)
-    asyncio.run(Audit().recorded(ENTRY))
+    NullAuditLog().record(ENTRY)
+    asyncio.run(NullAuditLog().recorded(ENTRY))
 
 
 _WRITER = """
 import sys, threading
 from datetime import datetime
-from discreet.serve.office.audit.entry import Entry
-from discreet.serve.office.audit.log import AuditLog
-from discreet.serve.office.store.store import Store
+from discreet.serve.office.audit import Entry
+from discreet.serve.office.audit import AuditLog
+from discreet.serve.office.database import Store
 log = AuditLog(Store(sys.argv[1]))
 lock = threading.Lock()
 def write(thread):
@@ -229,14 +235,14 @@ for k in range(8):
 
 
 def test_a_killed_writer_loses_no_entry_that_it_acknowledged(address):
-    Store(address).close()
+    OfficeDatabase(address).close()
     command = [sys.executable, "-c", _WRITER, address]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         said = [process.stdout.readline() for _ in range(200)]
         os.kill(process.pid, signal.SIGKILL)
         said += process.stdout.read().splitlines(keepends=True)
     acknowledged = {line.strip() for line in said if line.endswith("\n")}
-    store = Store(address)
+    store = OfficeDatabase(address)
     found = {row[2] for row in rows(store)}
     assert len(acknowledged) >= 200
     assert acknowledged <= found
@@ -287,8 +293,8 @@ def test_usage_looks_back_no_further_than_it_says(store):
 
 def test_the_log_is_exported_as_a_file_that_no_spreadsheet_runs(store):
     fill(store, {"address": '=HYPERLINK("x")', "visitor": "+1+1"}, {"address": 'a,"b"'})
-    header, first, second = csv.reader(exported(store))
-    assert tuple(header) == COLUMNS
+    header, first, second = csv.reader(export_log(store))
+    assert tuple(header) == AUDIT_COLUMNS
     assert first[header.index("address")] == '\'=HYPERLINK("x")'
     assert first[header.index("visitor")] == "'+1+1"
     assert second[header.index("address")] == 'a,"b"'
@@ -297,8 +303,8 @@ def test_the_log_is_exported_as_a_file_that_no_spreadsheet_runs(store):
 
 def test_the_export_can_begin_at_a_moment(store):
     fill(store, {}, {})
-    assert len(list(exported(store, now() + timedelta(seconds=5)))) == 1
-    assert len(list(exported(store, now() - timedelta(seconds=60)))) == 3
+    assert len(list(export_log(store, now() + timedelta(seconds=5)))) == 1
+    assert len(list(export_log(store, now() - timedelta(seconds=60)))) == 3
 
 
 def test_old_entries_are_forgotten(store):
@@ -306,7 +312,7 @@ def test_old_entries_are_forgotten(store):
     with store.writing() as connection:
         old = now() - timedelta(days=8)
         connection.execute(update(AUDIT).where(AUDIT.c.id < 3).values(time=old))
-    assert forget(store, keep_days=7) == 2
+    assert forget_entries(store, keep_days=7) == 2
     assert len(rows(store)) == 1
 
 

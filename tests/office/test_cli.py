@@ -8,11 +8,10 @@ import pytest
 
 from discreet.cli import main
 from discreet.errors import ParameterError
-from discreet.serve.office.accounts.tokens import all_tokens, holder_of
-from discreet.serve.office.audit.entry import Entry, now
-from discreet.serve.office.audit.log import AuditLog
-from discreet.serve.office.store.store import Store
-from discreet.serve.site.read import read_site
+from discreet.serve.office.audit import AuditEntry, AuditLog, now
+from discreet.serve.office.credentials import all_tokens, find_token
+from discreet.serve.office.database import OfficeDatabase
+from discreet.serve.site.config import read_site
 
 SITE = """
 title = "Small"
@@ -34,7 +33,7 @@ def site(tmp_path):
 
 @pytest.fixture
 def store(site):
-    store = Store(site.parent / "office.db")
+    store = OfficeDatabase(site.parent / "office.db")
     yield store
     store.close()
 
@@ -48,7 +47,7 @@ def run(*arguments):
 def test_tokens_are_added_listed_and_revoked(site, store, capsys):
     assert run("token", "add", "ann", "--role", "custodian", "--site", site) == 0
     token = capsys.readouterr().out.splitlines()[-1]
-    assert holder_of(token, all_tokens(store)).role == "custodian"
+    assert find_token(token, all_tokens(store)).role == "custodian"
     assert run("token", "list", "--site", site) == 0
     shown = capsys.readouterr().out
     assert "ann  custodian" in shown
@@ -64,7 +63,7 @@ def test_the_log_is_shown_exported_and_cut(site, store, tmp_path, capsys):
     log = AuditLog(store)
     old = datetime(2020, 1, 1, tzinfo=UTC)
     for time, outcome in ((now(), "ok"), (now(), "too_many_cells"), (old, "ok")):
-        log.record(Entry(time, "ann", "people", "1", "rows=sex", "table", outcome, 3, 2.0))
+        log.record(AuditEntry(time, "ann", "people", "1", "rows=sex", "table", outcome, 3, 2.0))
     log.close()
     assert run("log", "usage", "--site", site, "--json") == 0
     found = json.loads(capsys.readouterr().out)

@@ -14,8 +14,7 @@ from discreet.serve.app import make_app
 from discreet.serve.cookies import with_own_cookies
 from discreet.serve.guard import LARGEST_BODY, LONGEST_QUERY
 from discreet.serve.office.office import Office
-from discreet.serve.patience import PatientProtocol
-from discreet.serve.run import serving
+from discreet.serve.run import TimeoutProtocol, serving
 from tests.office import fuzz
 from tests.serve.client import Client
 from tests.serve.sites import small_site
@@ -200,8 +199,8 @@ def test_pages_can_be_read_and_nothing_else(client):
 @pytest.fixture
 def hasty(monkeypatch):
     """A server that loses patience within a second."""
-    monkeypatch.setattr(PatientProtocol, "request_seconds", 0.6)
-    monkeypatch.setattr(PatientProtocol, "answer_seconds", 0.6)
+    monkeypatch.setattr(TimeoutProtocol, "request_seconds", 0.6)
+    monkeypatch.setattr(TimeoutProtocol, "answer_seconds", 0.6)
     with serving(make_app(small_site())) as address:
         yield int(address.rsplit(":", 1)[1].rstrip("/"))
 
@@ -261,13 +260,13 @@ def test_slow_visitors_do_not_slow_others_down(hasty):
 
 
 def test_a_visitor_who_never_reads_is_cut_off(hasty, monkeypatch):
-    lost, ended = queue.Queue(), PatientProtocol.connection_lost
+    lost, ended = queue.Queue(), TimeoutProtocol.connection_lost
 
     def connection_lost(self, error):
         lost.put(self.client[1])
         ended(self, error)
 
-    monkeypatch.setattr(PatientProtocol, "connection_lost", connection_lost)
+    monkeypatch.setattr(TimeoutProtocol, "connection_lost", connection_lost)
     asked = b"GET /d/once/table?rows=region&columns=age HTTP/1.1\r\nHost: here\r\n\r\n"
     with connected(hasty) as line:
         line.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2_048)

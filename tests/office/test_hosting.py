@@ -10,8 +10,8 @@ import pytest
 from discreet.serve.guard import LARGEST_BODY, LONGEST_QUERY
 from discreet.serve.kept_answers import ROOM
 from discreet.serve.office.config import AccountsConfig, AuditConfig
-from discreet.serve.patience import ANSWER_SECONDS, REQUEST_SECONDS
-from discreet.serve.site.config import Server
+from discreet.serve.run import ANSWER_SECONDS, REQUEST_SECONDS
+from discreet.serve.site.config import ServerConfig
 from discreet.serve.site.sections import section
 
 ROOT = Path(__file__).parents[2]
@@ -19,7 +19,7 @@ PAGE = (ROOT / "docs" / "hosting.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```toml\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
 
 
-@pytest.mark.parametrize("kind", [AccountsConfig, AuditConfig, Server])
+@pytest.mark.parametrize("kind", [AccountsConfig, AuditConfig, ServerConfig])
 def test_every_setting_is_described(kind):
     for setting in fields(kind):
         assert re.search(rf"\b{setting.name}\b", PAGE), f"{setting.name} is not on the page"
@@ -28,7 +28,11 @@ def test_every_setting_is_described(kind):
 def test_the_sections_on_the_page_are_taken():
     found = {name: part for block in BLOCKS for name, part in tomllib.loads(block).items()}
     assert found.keys() == {"server", "accounts", "audit"}
-    for kind, name in ((AccountsConfig, "accounts"), (AuditConfig, "audit"), (Server, "server")):
+    for kind, name in (
+        (AccountsConfig, "accounts"),
+        (AuditConfig, "audit"),
+        (ServerConfig, "server"),
+    ):
         section(kind, found[name], f"[{name}]")
 
 

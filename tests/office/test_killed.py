@@ -13,8 +13,7 @@ import pytest
 from sqlalchemy import select
 
 from discreet import Secret
-from discreet.serve.office.store.schema import AUDIT
-from discreet.serve.office.store.store import Store
+from discreet.serve.office.database import AUDIT, OfficeDatabase
 from tests.serve.process import started
 
 SITE = """
@@ -93,7 +92,7 @@ class Load:
 
 def logged(site):
     """Entries of the audit log by question and whether it was answered."""
-    store = Store(site.parent / "office.db")
+    store = OfficeDatabase(site.parent / "office.db")
     with store.reading() as connection:
         found = connection.execute(select(AUDIT.c.address, AUDIT.c.outcome)).all()
     store.close()

@@ -9,22 +9,25 @@ from sqlalchemy import select, text
 
 from discreet.errors import ParameterError, UnknownNameError
 from discreet.serve.app import make_app
-from discreet.serve.office.accounts.proxies import Proxies, household
-from discreet.serve.office.accounts.pseudonyms import Pseudonyms
-from discreet.serve.office.accounts.secrets import salt_of, signing_key
-from discreet.serve.office.accounts.signer import Signer
-from discreet.serve.office.accounts.tokens import (
+from discreet.serve.office.config import (
+    AccountsConfig,
+    AuditConfig,
+    Proxies,
+    Role,
+    subscriber_network,
+)
+from discreet.serve.office.credentials import (
+    Pseudonyms,
+    Signer,
     add_token,
     all_tokens,
-    holder_of,
+    find_token,
     revoke_token,
+    salt_of,
+    signing_key,
 )
-from discreet.serve.office.accounts.visitor import Role
-from discreet.serve.office.config import AccountsConfig, AuditConfig
-from discreet.serve.office.limits import Buckets
-from discreet.serve.office.office import Office
-from discreet.serve.office.state import ask_for_reload, set_closed
-from discreet.serve.office.store.schema import AUDIT, TOKENS
+from discreet.serve.office.database import AUDIT, TOKENS
+from discreet.serve.office.office import Office, RateLimiter, ask_for_reload, set_closed
 from discreet.serve.site.sections import section
 from discreet.serve.site.site import SiteHolder
 from tests.serve.client import Client
@@ -181,7 +184,7 @@ def test_tokens_are_kept_as_hashes_and_their_ids(store):
         (row,) = connection.execute(select(TOKENS)).all()
     assert token.encode() not in repr(tuple(row)).encode()
     assert token.rsplit("_", 1)[1] not in repr(tuple(row))
-    assert holder_of(token, all_tokens(store)).visitor.role == Role.custodian
+    assert find_token(token, all_tokens(store)).visitor.role == Role.custodian
 
 
 def test_a_revoked_token_is_worthless_and_its_name_is_free(store):
@@ -189,11 +192,11 @@ def test_a_revoked_token_is_worthless_and_its_name_is_free(store):
     with pytest.raises(ParameterError, match="there is a token named 'ann'"):
         add_token(store, "ann", Role.viewer)
     revoke_token(store, "ann")
-    assert holder_of(token, all_tokens(store)) is None
+    assert find_token(token, all_tokens(store)) is None
     with pytest.raises(UnknownNameError):
         revoke_token(store, "ann")
     again = add_token(store, "ann", Role.viewer)
-    assert holder_of(again, all_tokens(store)) is not None
+    assert find_token(again, all_tokens(store)) is not None
 
 
 @pytest.mark.parametrize("name", ["", "  ", "x" * 61, "a\nb"])
@@ -223,8 +226,10 @@ def test_the_client_behind_proxies_is_the_last_that_none_of_them_is():
     assert proxies.client("9.9.9.9", chain) == "9.9.9.9"
     assert proxies.client("127.0.0.1", {"x-forwarded-for": "evil\x00"}) == "unknown"
     assert proxies.client("127.0.0.1", {}) == "127.0.0.1"
-    assert household("2001:db8::1") == household("2001:db8::ffff") == "2001:db8::/64"
-    assert household("1.2.3.4") == "1.2.3.4"
+    assert (
+        subscriber_network("2001:db8::1") == subscriber_network("2001:db8::ffff") == "2001:db8::/64"
+    )
+    assert subscriber_network("1.2.3.4") == "1.2.3.4"
 
 
 @pytest.mark.parametrize(
@@ -271,7 +276,7 @@ def test_signed_texts_end_and_cannot_be_changed_or_used_elsewhere():
 
 def test_a_bucket_allows_a_burst_and_then_a_rate():
     clock = [0.0]
-    buckets = Buckets(rate=2, burst=3, clock=lambda: clock[0])
+    buckets = RateLimiter(rate=2, burst=3, clock=lambda: clock[0])
     assert [buckets.wait("ann") for _ in range(4)] == [0, 0, 0, 0.5]
     assert buckets.wait("ben") == 0
     clock[0] = 0.5
@@ -281,8 +286,8 @@ def test_a_bucket_allows_a_burst_and_then_a_rate():
 
 
 def test_buckets_need_bounded_memory(monkeypatch):
-    monkeypatch.setattr("discreet.serve.office.limits._MOST", 100)
-    buckets = Buckets(rate=1, burst=1)
+    monkeypatch.setattr("discreet.serve.office.office._MOST_VISITORS", 100)
+    buckets = RateLimiter(rate=1, burst=1)
     for k in range(1_000):
         buckets.wait(str(k))
     assert len(buckets) == 100

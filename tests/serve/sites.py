@@ -5,7 +5,7 @@ from functools import cache
 
 from discreet import Secret
 from discreet.recipe import Choice, Recipe
-from discreet.serve.data.dataset import About, Dataset
+from discreet.serve.data.dataset import Dataset, DatasetInfo
 from discreet.serve.data.inner import InnerSource, InnerTable
 from discreet.serve.data.live import LiveSource
 from discreet.serve.policy.policy import Policy
@@ -15,7 +15,7 @@ from tests.serve.records import RECIPE, small_country
 
 ZEROS = [{"region": ["ABROAD"], "age": ["65+"]}]
 ONCE = Recipe("region*age*sex", Choice("safe", {"proposals": 1e5}))
-ABOUT = About(
+ABOUT = DatasetInfo(
     title="Small country",
     description="People by region, age and sex.",
     source="The census of a small country",

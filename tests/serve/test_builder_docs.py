@@ -7,16 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from discreet.serve.data.dataset import About
+from discreet.serve.data.dataset import DatasetInfo
 from discreet.serve.policy.policy import Policy
-from discreet.serve.site.config import DatasetConfig, Records, SiteConfig
-from discreet.serve.site.read import site_of
+from discreet.serve.site.config import DatasetConfig, RecordsConfig, SiteConfig, site_of
 
 PAGE = (Path(__file__).parents[2] / "docs" / "table_builder.md").read_text(encoding="utf-8")
 NOT_WRITTEN = {"name", "about", "folder", "datasets", "server", "policy", "accounts", "audit"}
 
 
-@pytest.mark.parametrize("section", [SiteConfig, DatasetConfig, Records, Policy, About])
+@pytest.mark.parametrize("section", [SiteConfig, DatasetConfig, RecordsConfig, Policy, DatasetInfo])
 def test_every_entry_is_described(section):
     for entry in {f.name for f in fields(section)} - NOT_WRITTEN:
         assert f"`{entry}`" in PAGE, f"{entry} is described nowhere"

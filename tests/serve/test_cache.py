@@ -8,9 +8,8 @@ import httpx
 import pytest
 
 from discreet.serve.app import make_app
-from discreet.serve.data.cache import Kept
-from discreet.serve.data.pool import Pool
-from discreet.serve.data.seats import Seats
+from discreet.serve.data.cache import MemoryCache, WorkLimits
+from discreet.serve.data.live import ConnectionPool
 from discreet.serve.query import Query
 from discreet.serve.refusals import Refusal
 from discreet.serve.site.config import SiteConfig
@@ -26,7 +25,7 @@ def in_threads(n, work):
 
 
 def test_the_same_question_is_asked_once():
-    kept, asked, found = Kept(10), [], []
+    kept, asked, found = MemoryCache(10), [], []
 
     def make():
         asked.append(1)
@@ -40,7 +39,7 @@ def test_the_same_question_is_asked_once():
 
 
 def test_what_is_kept_never_waits_behind_something_slow():
-    kept, release = Kept(10), threading.Event()
+    kept, release = MemoryCache(10), threading.Event()
     kept.get("quick", lambda: "at hand")
     (slow,) = in_threads(1, lambda: kept.get("slow", release.wait))
     start = time.perf_counter()
@@ -51,14 +50,14 @@ def test_what_is_kept_never_waits_behind_something_slow():
 
 
 def test_a_failure_is_told_to_all_and_not_kept():
-    kept = Kept(10)
+    kept = MemoryCache(10)
     with pytest.raises(KeyError):
         kept.get("a", lambda: {}["no"])
     assert kept.get("a", lambda: 1) == 1
 
 
 def test_the_oldest_goes_when_there_is_no_room():
-    kept = Kept(10, weigh=len)
+    kept = MemoryCache(10, weigh=len)
     for key in ("aaaa", "bbbb"):
         kept.get(key, lambda key=key: key)
     kept.get("aaaa", lambda: pytest.fail("made again"))
@@ -68,7 +67,7 @@ def test_the_oldest_goes_when_there_is_no_room():
 
 def test_no_more_than_so_many_connections_are_opened():
     opened, most, now, lock = [], [0], [0], threading.Lock()
-    pool = Pool(lambda: opened.append(1) or len(opened), 2)
+    pool = ConnectionPool(lambda: opened.append(1) or len(opened), 2)
 
     def work():
         with pool.lent():
@@ -92,7 +91,7 @@ def crowded(places):
 
 
 def test_too_many_who_make_something_are_told_so_at_once():
-    kept, release = Kept(10, seats=Seats(2, 5)), threading.Event()
+    kept, release = MemoryCache(10, seats=WorkLimits(2, 5)), threading.Event()
     kept.get("quick", lambda: "at hand")
     threads = [in_threads(1, lambda k=k: kept.get(k, release.wait))[0] for k in ("a", "b")]
     crowded(kept._seats._making)
@@ -108,7 +107,7 @@ def test_too_many_who_make_something_are_told_so_at_once():
 
 def test_a_crowd_before_one_slow_table_leaves_room_to_make_others():
     """Threads are few, so the crowd has an end as well."""
-    kept, release = Kept(10, seats=Seats(2, 3)), threading.Event()
+    kept, release = MemoryCache(10, seats=WorkLimits(2, 3)), threading.Event()
     threads = in_threads(4, lambda: kept.get("slow", release.wait))
     crowded(kept._seats._waiting)
     with pytest.raises(Refusal, match="Many new tables"):
@@ -121,7 +120,7 @@ def test_a_crowd_before_one_slow_table_leaves_room_to_make_others():
 
 def test_everybody_who_waits_gets_a_refusal_of_their_own():
     """Tables that would be answered are written on it, and they differ from visitor to visitor."""
-    kept, release, found = Kept(10, seats=Seats(1, 3)), threading.Event(), []
+    kept, release, found = MemoryCache(10, seats=WorkLimits(1, 3)), threading.Event(), []
 
     def make():
         release.wait()
@@ -144,14 +143,14 @@ def test_everybody_who_waits_gets_a_refusal_of_their_own():
 
 
 def test_a_connection_that_never_becomes_free_is_a_refusal():
-    pool = Pool(object, 1, patience=0.01)
+    pool = ConnectionPool(object, 1, patience=0.01)
     with pool.lent(), pytest.raises(Refusal) as caught, pool.lent():
         pass
     assert caught.value.code == "busy"
 
 
 def test_a_connection_that_failed_a_question_is_used_again():
-    pool = Pool(object, 1)
+    pool = ConnectionPool(object, 1)
     with pytest.raises(ValueError, match="no"), pool.lent() as first:
         raise ValueError("no")
     with pool.lent() as second:

@@ -7,9 +7,8 @@ import pytest
 
 from discreet.errors import ParameterError
 from discreet.release.cube import Cube, CubeAxis, Entry
-from discreet.serve.policy.policy import Policy
-from discreet.serve.policy.rule import Judged, finest, total
-from discreet.serve.policy.told import told
+from discreet.serve.policy.policy import Policy, public_statement
+from discreet.serve.policy.rules import JudgedTable, finest_cells, total_people
 from discreet.serve.query import Query
 from discreet.serve.refusals import Refusal
 from discreet.tables.protected import CellStatus
@@ -62,10 +61,10 @@ def judged(values, **policy):
 
 
 def test_the_finest_cells_and_the_total_of_a_cube():
-    values, possible = finest(cube_of([[3, 4], [0, 5]]))
+    values, possible = finest_cells(cube_of([[3, 4], [0, 5]]))
     np.testing.assert_array_equal(values, [[3, 4], [0, 5]])
     assert possible.all()
-    assert total(cube_of([[3, 4], [0, 5]])) == 12
+    assert total_people(cube_of([[3, 4], [0, 5]])) == 12
 
 
 @pytest.mark.parametrize(
@@ -221,8 +220,8 @@ def test_a_limit_that_is_not_public_is_not_named():
 def test_parameters_that_are_kept_back_leave_the_statement():
     statement = once().statement
     assert any(step.parameters for step in statement.steps)
-    assert told(statement, Policy()) == statement
-    kept = told(statement, Policy(public_parameters=("method",)))
+    assert public_statement(statement, Policy()) == statement
+    kept = public_statement(statement, Policy(public_parameters=("method",)))
     assert not any(step.parameters for step in kept.steps)
     assert not any(c.isdigit() for s in kept.sentences for c in s.text + s.plain)
     cube = once(Policy(public_parameters=("method",))).answer(Query.parse("rows=sex")).cube
@@ -266,5 +265,5 @@ def test_a_policy_speaks_of_variables_on_offer():
 
 def test_hiding_takes_the_value_away():
     cube = cube_of([[2, 3]])
-    found = Judged(replace(cube, values=cube.values * 1.5)).hiding(cube.values == 3)
+    found = JudgedTable(replace(cube, values=cube.values * 1.5)).hiding(cube.values == 3)
     assert found.cube.values[1, 2] == 0.0

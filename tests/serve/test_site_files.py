@@ -18,14 +18,13 @@ from discreet import Secret
 from discreet.errors import DataError, DiscreetError, ParameterError, UnknownNameError
 from discreet.recipe import Recipe
 from discreet.serve.app import make_app
-from discreet.serve.build import build, made_from, planned, records_of, to_build
-from discreet.serve.data.files import Files
+from discreet.serve.build import build, datasets_to_build, open_records_of, origin_of, plan_build
+from discreet.serve.data.live import GuardedFiles
 from discreet.serve.query import Query
 from discreet.serve.refusals import Refusal
 from discreet.serve.run import serving
-from discreet.serve.site.read import read_site, site_of
-from discreet.serve.site.start import held_site, started
-from discreet.serve.site.watch import Watch
+from discreet.serve.site.config import read_site, site_of
+from discreet.serve.site.start import SiteWatcher, load_site, start_site
 from tests.serve.client import Client
 
 CODES = """
@@ -81,13 +80,13 @@ def write(folder, **changes):
 
 def build_all(folder):
     config = read_site(folder / "site.toml")
-    for dataset in to_build(config, stale=True):
-        build(config, dataset, records_of(config, dataset), again=False)
+    for dataset in datasets_to_build(config, stale=True):
+        build(config, dataset, open_records_of(config, dataset), again=False)
     return config
 
 
 def test_a_site_is_built_and_started(folder):
-    site = started(build_all(folder))
+    site = start_site(build_all(folder))
     assert list(site.datasets) == ["people", "live"]
     assert site.dataset("people").edition == "2026"
     tables = [d.answer(Query.parse("rows=place&columns=sex")) for d in site.datasets.values()]
@@ -97,9 +96,9 @@ def test_a_site_is_built_and_started(folder):
 
 def test_what_is_released_once_is_what_the_recipe_gives(folder):
     config = build_all(folder)
-    people = started(config).dataset("people")
+    people = start_site(config).dataset("people")
     recipe = config.datasets[0].recipe
-    release = recipe.run(records_of(config, config.datasets[0]))
+    release = recipe.run(open_records_of(config, config.datasets[0]))
     cube = people.answer(Query.parse("rows=age&columns=sex")).cube
     assert cube.values[0, 0] == release.z[release.design.position({})]
     assert cube.values[2, 1] == release.z[release.design.position({"age": "adult", "sex": "f"})]
@@ -107,7 +106,7 @@ def test_what_is_released_once_is_what_the_recipe_gives(folder):
 
 def test_a_site_that_was_not_built_says_how(folder):
     with pytest.raises(DataError, match="'people'.*has not been built.*discreet build"):
-        started(read_site(folder / "site.toml"))
+        start_site(read_site(folder / "site.toml"))
 
 
 @pytest.mark.parametrize("what", ["recipe", "edition", "codes"])
@@ -122,7 +121,7 @@ def test_a_stale_build_says_so(folder, what):
         (folder / "codes.toml").write_text(CODES + '[height]\ncodes = ["1"]\n')
     (folder / "site.toml").write_text(tomli_w.dumps(changed))
     with pytest.raises(DataError, match="another recipe, edition or code list"):
-        started(read_site(folder / "site.toml"))
+        start_site(read_site(folder / "site.toml"))
 
 
 SAID = {
@@ -146,13 +145,13 @@ def test_whatever_is_said_of_the_records_makes_another_table(folder, entry):
     after = changed("datasets.people.records.name", "people")
     after["datasets"]["people"]["records"][entry] = SAID[entry]
     first, second = (site_of(given, folder).datasets[0] for given in (before, after))
-    assert made_from(first, folder) != made_from(second, folder)
+    assert origin_of(first, folder) != origin_of(second, folder)
 
 
 def test_a_larger_budget_draws_no_table_again(folder):
     given = changed("datasets.people.records.epsilon", 2.0)
     before, after = (site_of(g, folder).datasets[0] for g in (described(), given))
-    assert made_from(before, folder) == made_from(after, folder)
+    assert origin_of(before, folder) == origin_of(after, folder)
 
 
 def test_a_changed_hierarchy_of_a_code_list_makes_the_build_stale(folder):
@@ -161,40 +160,40 @@ def test_a_changed_hierarchy_of_a_code_list_makes_the_build_stale(folder):
     tree = "part,place\nn,a\nn,b\ns,c\ns,d\n"
     (folder / "p.csv").write_text(tree)
     config = build_all(folder)
-    assert to_build(config, stale=True) == []
+    assert datasets_to_build(config, stale=True) == []
     (folder / "p.csv").write_text(tree.replace("n,b", "s,b"))
-    assert [d.name for d in to_build(config, stale=True)] == ["people"]
+    assert [d.name for d in datasets_to_build(config, stale=True)] == ["people"]
     with pytest.raises(DataError, match="another recipe, edition or code list"):
-        started(config)
+        start_site(config)
 
 
 def test_another_secret_makes_the_build_stale(folder):
     config = build_all(folder)
     (folder / "keys.secret").unlink()
-    assert to_build(config, stale=True) == []  # a machine that only serves has no secret
+    assert datasets_to_build(config, stale=True) == []  # a machine that only serves has no secret
     Secret.from_file(folder / "keys.secret", create=True)
     with pytest.raises(DataError, match="other keys"):
-        started(config)
+        start_site(config)
 
 
 def test_a_code_list_that_is_gone_is_a_clear_error(folder):
     config = read_site(folder / "site.toml")
     (folder / "codes.toml").unlink()
     with pytest.raises(DataError, match="there is no code list"):
-        made_from(config.datasets[0], folder)
+        origin_of(config.datasets[0], folder)
 
 
 def test_a_build_that_is_there_is_left_out(folder):
     config = build_all(folder)
-    assert to_build(config, stale=True) == []
-    assert [d.name for d in to_build(config)] == ["people"]
+    assert datasets_to_build(config, stale=True) == []
+    assert [d.name for d in datasets_to_build(config)] == ["people"]
     with pytest.raises(UnknownNameError, match="'live'"):
-        to_build(config, ["live"])
+        datasets_to_build(config, ["live"])
 
 
 def test_memory_is_stated_beforehand(folder):
     config = read_site(folder / "site.toml")
-    plan = planned(config.datasets[0], records_of(config, config.datasets[0]))
+    plan = plan_build(config.datasets[0], open_records_of(config, config.datasets[0]))
     assert plan.inner == 4 * 3 * 2
     assert "24 inner cells" in plan.text
 
@@ -203,9 +202,9 @@ def test_found_codes_are_refused_before_the_work(folder):
     (folder / "codes.toml").write_text('[sex]\ncodes = ["f", "m"]\n')
     config = read_site(folder / "site.toml")
     with pytest.raises(ParameterError, match="found in the records"):
-        planned(config.datasets[0], records_of(config, config.datasets[0]))
+        plan_build(config.datasets[0], open_records_of(config, config.datasets[0]))
     with pytest.raises(ParameterError, match="'live': .*found in the records"):
-        started(replace(config, datasets=config.datasets[1:]))
+        start_site(replace(config, datasets=config.datasets[1:]))
 
 
 def changed(path, value):
@@ -275,7 +274,7 @@ def test_a_file_that_is_not_there_or_not_toml_is_a_clear_error(tmp_path):
 
 def test_a_reload_exchanges_the_site_and_leaves_requests_their_own(folder):
     build_all(folder)
-    holder = held_site(folder / "site.toml")
+    holder = load_site(folder / "site.toml")
     before = holder.current
     write(folder, title="Theirs")
     holder.reload()
@@ -286,7 +285,7 @@ def test_a_reload_exchanges_the_site_and_leaves_requests_their_own(folder):
 
 def test_no_request_is_dropped_while_the_site_is_exchanged(folder):
     build_all(folder)
-    holder, done = held_site(folder / "site.toml"), threading.Event()
+    holder, done = load_site(folder / "site.toml"), threading.Event()
     titles, exchanged = itertools.cycle(["Ours", "Theirs"]), 0
 
     def exchange():
@@ -311,7 +310,7 @@ def test_no_request_is_dropped_while_the_site_is_exchanged(folder):
 
 def test_a_reload_keeps_closed_what_is_closed(folder):
     build_all(folder)
-    holder = held_site(folder / "site.toml")
+    holder = load_site(folder / "site.toml")
     holder.current.dataset("people").switch.is_closed = True
     given = changed("datasets.people.title", "People, again")
     (folder / "site.toml").write_text(tomli_w.dumps(given))
@@ -322,7 +321,7 @@ def test_a_reload_keeps_closed_what_is_closed(folder):
 
 def test_a_reload_opens_records_again_only_where_they_changed(folder):
     build_all(folder)
-    holder = held_site(folder / "site.toml")
+    holder = load_site(folder / "site.toml")
     live = holder.current.dataset("live")
     given = changed("datasets.live.policy", {"max_cells": 20})
     (folder / "site.toml").write_text(tomli_w.dumps(given))
@@ -339,7 +338,7 @@ def live_site(folder, **entries):
     records = {"name": "people", "edition": "1", "ledger": "ledger.db"}
     given |= {"records": given["records"] | records, **entries}
     (folder / "site.toml").write_text(tomli_w.dumps({"datasets": {"live": given}}))
-    return held_site(folder / "site.toml")
+    return load_site(folder / "site.toml")
 
 
 def exchange_records(folder):
@@ -401,7 +400,7 @@ def test_kept_cubes_of_other_records_are_not_found(folder):
     kept = {"keep_cubes": True}
     given = described()["datasets"]["live"] | kept
     (folder / "site.toml").write_text(tomli_w.dumps({"datasets": {"live": given}}))
-    holder, asked = held_site(folder / "site.toml"), Query.parse("rows=age&columns=sex")
+    holder, asked = load_site(folder / "site.toml"), Query.parse("rows=age&columns=sex")
     before = holder.current.dataset("live").answer(asked).cube.values[0, 0]
     lines = (folder / "people.csv").read_text().splitlines()
     (folder / "people.csv").write_text("\n".join(lines[:300]))
@@ -422,7 +421,7 @@ def test_files_that_come_into_a_folder_are_a_change(tmp_path):
     (tmp_path / "part").mkdir()
     (tmp_path / "part" / "1.parquet").write_bytes(b"1")
     for name in (str(tmp_path), f"{tmp_path}/*/*.parquet"):
-        files = Files([name])
+        files = GuardedFiles([name])
         files.check()
         (tmp_path / "part" / f"{len(name)}.parquet").write_bytes(b"2")
         with pytest.raises(Refusal):
@@ -431,7 +430,7 @@ def test_files_that_come_into_a_folder_are_a_change(tmp_path):
 
 def test_a_broken_file_leaves_the_old_site(folder):
     build_all(folder)
-    holder = held_site(folder / "site.toml")
+    holder = load_site(folder / "site.toml")
     before = holder.current
     write(folder, languages=["xx"])
     with pytest.raises(ParameterError):
@@ -448,8 +447,8 @@ def soon(is_true):
 
 def test_the_file_and_the_builds_are_watched(folder, caplog):
     build_all(folder)
-    holder = held_site(folder / "site.toml")
-    watch = Watch(holder, folder / "site.toml", seconds=0.02).start()
+    holder = load_site(folder / "site.toml")
+    watch = SiteWatcher(holder, folder / "site.toml", seconds=0.02).start()
     try:
         write(folder, title="Theirs")
         soon(lambda: holder.current.title == "Theirs")
@@ -459,7 +458,7 @@ def test_the_file_and_the_builds_are_watched(folder, caplog):
         soon(lambda: holder.current.title == "Ours again")
         before = holder.current.dataset("people")
         config = read_site(folder / "site.toml")
-        build(config, config.datasets[0], records_of(config, config.datasets[0]), again=False)
+        build(config, config.datasets[0], open_records_of(config, config.datasets[0]), again=False)
         soon(lambda: holder.current.dataset("people") is not before)
         now = holder.current
         os.kill(os.getpid(), signal.SIGHUP)
@@ -481,10 +480,10 @@ def test_the_records_of_a_site_are_opened_as_its_file_says(tmp_path):
         "structural_zeros": [{"sex": ["F"], "marital": ["WID"]}],
     }
     config = site_of({"datasets": {"live": given}}, tmp_path)
-    data = records_of(config, config.datasets[0])
+    data = open_records_of(config, config.datasets[0])
     assert data.has_keys
     assert data.data_set.name == "people"
-    assert made_from(config.datasets[0], tmp_path) != ""
+    assert origin_of(config.datasets[0], tmp_path) != ""
 
 
 def private_site(folder):
@@ -495,7 +494,7 @@ def private_site(folder):
         "protect": {"method": "discrete-laplace", "parameters": {"epsilon": 0.5}},
     }
     (folder / "site.toml").write_text(tomli_w.dumps({"datasets": {"private": given}}))
-    return held_site(folder / "site.toml")
+    return load_site(folder / "site.toml")
 
 
 def test_private_tables_of_a_site_are_drawn_once_and_their_budget_is_shown(folder):
@@ -533,14 +532,14 @@ def _without_ledger(folder):
     path.write_text(
         path.read_text().replace('ledger = "ledger.db"', "").replace("epsilon = 1.0", "")
     )
-    return held_site(path)
+    return load_site(path)
 
 
 def test_notes_of_the_policy_stand_under_the_table(folder):
     build_all(folder)
     given = changed("datasets.people.policy", {"threshold": 60})
     (folder / "site.toml").write_text(tomli_w.dumps(given))
-    client = Client(make_app(held_site(folder / "site.toml")))
+    client = Client(make_app(load_site(folder / "site.toml")))
     page = client.get("/d/people/table?rows=place&columns=age&layers=sex").text
     assert "Figures below 60 are not shown." in page
     file = client.get("/d/people/table.csv-metadata.json?rows=place&columns=age&layers=sex").text
@@ -555,7 +554,7 @@ def test_a_survey_is_served_in_steps_of_a_public_weight(folder):
     given["records"]["weight"] = "w"
     given["recipe"]["protect"] |= {"unit": "weight"}
     given["recipe"]["protect"]["parameters"]["grid"] = 12
-    site = started(site_of({"datasets": {"live": given}}, folder))
+    site = start_site(site_of({"datasets": {"live": given}}, folder))
     answer = site.dataset("live").answer(Query.parse("rows=place&columns=sex"))
     assert answer.cube.unit == "weight"
     assert not (answer.cube.values % 12).any()

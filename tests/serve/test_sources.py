@@ -14,11 +14,10 @@ from discreet.ledger import Ledger
 from discreet.recipe import Choice, Recipe
 from discreet.serve.build import require_inner
 from discreet.serve.data import inner
-from discreet.serve.data.folder import POINTER, read_build, write_build
-from discreet.serve.data.inner import InnerSource, InnerTable
-from discreet.serve.data.live import LiveSource, Tables
+from discreet.serve.data.cache import DiskCache, read_cube, write_cube
+from discreet.serve.data.inner import POINTER, InnerSource, InnerTable, read_build, write_build
+from discreet.serve.data.live import LiveSource, RecipeTables
 from discreet.serve.data.private import PrivateSource
-from discreet.serve.data.shelf import Shelf, read_cube, write_cube
 from discreet.serve.refusals import Refusal
 from tests.serve.records import RECIPE, small_country
 from tests.serve.sites import inner_table, live
@@ -220,13 +219,13 @@ def test_found_codes_are_refused():
 
 def test_the_engine_is_asked_once_for_what_is_on_a_shelf(tmp_path):
     records = small_country()
-    source = LiveSource(RECIPE, records, shelf=Shelf(tmp_path, "a"))
+    source = LiveSource(RECIPE, records, shelf=DiskCache(tmp_path, "a"))
     first = source.cube(("age", "sex"), "count")
     asked = len(records.asked)
-    other = LiveSource(RECIPE, small_country(seed=2), shelf=Shelf(tmp_path, "a"))
+    other = LiveSource(RECIPE, small_country(seed=2), shelf=DiskCache(tmp_path, "a"))
     np.testing.assert_array_equal(other.cube(("age", "sex"), "count").values, first.values)
     assert len(records.asked) == asked
-    another = LiveSource(RECIPE, small_country(seed=2), shelf=Shelf(tmp_path, "b"))
+    another = LiveSource(RECIPE, small_country(seed=2), shelf=DiskCache(tmp_path, "b"))
     assert (another.cube(("age", "sex"), "count").values != first.values).any()
 
 
@@ -249,7 +248,7 @@ def _fill(folder, made):
             file.write("x")
         return live().source.cube(("sex",), "count")
 
-    Shelf(folder, "a").get(("sex",), make)
+    DiskCache(folder, "a").get(("sex",), make)
 
 
 def test_processes_make_a_cube_once(tmp_path):
@@ -271,8 +270,8 @@ PRIVATE = Recipe(UNIVERSE, Choice("discrete-laplace", {"epsilon": 0.5}))
 def private(tmp_path):
     people = dc.demo.census(persons=500).recode(region="province")
     data = people.named("private", "1").with_ledger(Ledger(tmp_path / "ledger.db", epsilon=1.0))
-    tables = Tables(PRIVATE, data)
-    return lambda: PrivateSource(tables, Shelf(tmp_path / "shelf", "a"))
+    tables = RecipeTables(PRIVATE, data)
+    return lambda: PrivateSource(tables, DiskCache(tmp_path / "shelf", "a"))
 
 
 def test_a_private_table_is_drawn_once_and_its_cost_is_shown(private):
@@ -294,7 +293,7 @@ def test_a_private_table_is_drawn_once_and_its_cost_is_shown(private):
 def test_what_is_said_of_a_private_table_is_known_before_it_is_drawn(recipe, tmp_path):
     people = dc.demo.census(persons=500).recode(region="province")
     data = people.named("private", "1").with_ledger(Ledger(tmp_path / "ledger.db", epsilon=1.0))
-    source = PrivateSource(Tables(recipe, data), Shelf(tmp_path / "shelf", "a"))
+    source = PrivateSource(RecipeTables(recipe, data), DiskCache(tmp_path / "shelf", "a"))
     before = source.statement.to_json()
     assert source.budget.spent == 0
     assert source._drawn(source.universe[0]).statement.to_json() == before
@@ -335,6 +334,6 @@ def test_a_spent_budget_is_a_refusal(private, tmp_path):
 
 
 def test_private_tables_need_a_ledger(tmp_path):
-    tables = Tables(PRIVATE, dc.demo.census(persons=500).recode(region="province"))
+    tables = RecipeTables(PRIVATE, dc.demo.census(persons=500).recode(region="province"))
     with pytest.raises(ParameterError, match="ledger"):
-        PrivateSource(tables, Shelf(tmp_path, "a"))
+        PrivateSource(tables, DiskCache(tmp_path, "a"))

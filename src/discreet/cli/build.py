@@ -39,14 +39,14 @@ def build(
     Example: discreet build site.toml --only census --plan
     """
     from discreet.serve.build import build as build_one  # start-up time
-    from discreet.serve.build import planned, records_of, to_build  # start-up time
-    from discreet.serve.site.read import read_site  # start-up time
+    from discreet.serve.build import datasets_to_build, open_records_of, plan_build  # start-up time
+    from discreet.serve.site.config import read_site  # start-up time
 
     config = read_site(site)
     done = []
-    for dataset in to_build(config, only or (), stale=stale):
-        data = records_of(config, dataset)
-        needs = planned(dataset, data)
+    for dataset in datasets_to_build(config, only or (), stale=stale):
+        data = open_records_of(config, dataset)
+        needs = plan_build(dataset, data)
         if not as_json:
             say(needs.text)
         if plan:

@@ -44,7 +44,7 @@ def demo(
     Example: discreet demo --persons 1000000 --port 8080
     """
     from discreet.serve.run import require_web  # start-up time
-    from discreet.serve.site.start import held_site  # start-up time
+    from discreet.serve.site.start import load_site  # start-up time
 
     require_web()
     with progress_bar():
@@ -56,7 +56,7 @@ def demo(
     if check or not no_serve:
         _build(folder / SITE)
         with progress_bar():
-            holder = held_site(folder / SITE)
+            holder = load_site(folder / SITE)
         _check(holder) if check else _serve(holder, folder / SITE, port)
 
 
@@ -114,13 +114,18 @@ def _write_code_lists(folder: Path, trees: dict[str, Hierarchy]) -> None:
 
 def _build(path: Path) -> None:
     """Build what the site needs and has not."""
-    from discreet.serve.build import build, planned, records_of, to_build  # start-up time
-    from discreet.serve.site.read import read_site  # start-up time
+    from discreet.serve.build import (  # start-up time
+        build,
+        datasets_to_build,
+        open_records_of,
+        plan_build,
+    )
+    from discreet.serve.site.config import read_site  # start-up time
 
     config = read_site(path)
-    for dataset in to_build(config, stale=True):
-        data = records_of(config, dataset)
-        say(f"Building {planned(dataset, data).text}.")
+    for dataset in datasets_to_build(config, stale=True):
+        data = open_records_of(config, dataset)
+        say(f"Building {plan_build(dataset, data).text}.")
         with progress_bar():
             build(config, dataset, data, again=False)
 

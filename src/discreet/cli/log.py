@@ -14,7 +14,7 @@ from discreet.cli.common import Json, Out, answer, say
 from discreet.errors import ParameterError
 
 if TYPE_CHECKING:
-    from discreet.serve.office.store.store import Store
+    from discreet.serve.office.database import OfficeDatabase
 
 
 def log(
@@ -36,9 +36,9 @@ def log(
 
     Example: discreet log export --site site.toml --since 2026-01-01 --out log.csv
     """
-    from discreet.serve.office.office import store_of  # start-up time
+    from discreet.serve.office.office import open_database  # start-up time
 
-    with closing(store_of(site)) as store:
+    with closing(open_database(site)) as store:
         if action == "usage":
             _usage(store, days or 30, json)
         elif action == "export":
@@ -47,8 +47,8 @@ def log(
             _forget(store, days, json)
 
 
-def _usage(store: Store, days: int, json: bool) -> None:
-    from discreet.serve.office.audit.usage import usage  # start-up time
+def _usage(store: OfficeDatabase, days: int, json: bool) -> None:
+    from discreet.serve.office.audit import usage  # start-up time
 
     found = usage(store, days)
     plain = {**asdict(found), "since": found.since.isoformat()}
@@ -64,23 +64,23 @@ def _usage(store: Store, days: int, json: bool) -> None:
     answer(plain, json, "\n".join(lines) or "Nothing was asked.")
 
 
-def _export(store: Store, since: datetime | None, out: Path | None) -> None:
+def _export(store: OfficeDatabase, since: datetime | None, out: Path | None) -> None:
     from discreet.files import OWNER_ONLY, written_whole  # start-up time
-    from discreet.serve.office.audit.usage import exported  # start-up time
+    from discreet.serve.office.audit import export_log  # start-up time
 
     if out is None:
-        for line in exported(store, since):
+        for line in export_log(store, since):
             typer.echo(line, nl=False)
         return
     with written_whole(out, OWNER_ONLY) as temporary, temporary.open("w", encoding="utf-8") as file:
-        file.writelines(exported(store, since))
+        file.writelines(export_log(store, since))
     say(f"The log is in {out}.")
 
 
-def _forget(store: Store, days: int | None, json: bool) -> None:
-    from discreet.serve.office.audit.log import forget  # start-up time
+def _forget(store: OfficeDatabase, days: int | None, json: bool) -> None:
+    from discreet.serve.office.audit import forget_entries  # start-up time
 
     if days is None:
         raise ParameterError("say how many days to keep: discreet log forget --days 400.")
-    gone = forget(store, days)
+    gone = forget_entries(store, days)
     answer({"forgotten": gone}, json, f"{gone:,} entries are forgotten.")

@@ -44,12 +44,12 @@ def replay(
     from discreet.release.formats.write import files_of, writer_named  # start-up time
     from discreet.serve.api.replay import from_site, from_url  # start-up time
     from discreet.serve.api.saved import SavedQuery  # start-up time
-    from discreet.serve.site.start import held_site  # start-up time
+    from discreet.serve.site.start import load_site  # start-up time
 
     if site is not None and url is not None:
         raise ParameterError("give --site or --url, not both: a table comes from one place.")
     saved = SavedQuery.read(query)
-    made = None if site is None else held_site(site).current
+    made = None if site is None else load_site(site).current
 
     def content(writer: Writer) -> bytes:
         if made is None:

@@ -15,7 +15,7 @@ from discreet.cli.records import UNWEIGHTED, Hierarchies, LedgerFile, Records, W
 from discreet.errors import ParameterError
 from discreet.recipe import Choice, Recipe
 from discreet.serve.policy.policy import Policy
-from discreet.serve.site.config import Server, SiteConfig
+from discreet.serve.site.config import ServerConfig, SiteConfig
 from discreet.tables.protected import WEIGHT
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from discreet.serve.site.site import SiteHolder
 
 DEFAULT_METHOD = Choice("cell-key", {"D": 5, "V": 3, "js": 2})
-_SETTINGS = {f.name: f for f in (*fields(Server), *fields(Policy))}
+_SETTINGS = {f.name: f for f in (*fields(ServerConfig), *fields(Policy))}
 
 
 def _option(name: str) -> Any:
@@ -65,7 +65,7 @@ def serve(
     --secret keys.secret --weight w --grid 100
     """
     from discreet.serve.run import require_web  # start-up time
-    from discreet.serve.site.start import held_site  # start-up time
+    from discreet.serve.site.start import load_site  # start-up time
 
     require_web()
     opened = {**vars(records), "weight": weight, "hierarchies": hierarchy, "ledger": ledger}
@@ -76,7 +76,7 @@ def serve(
         if path is not None:
             others = {"recipe": recipe, "by": by, "grid": grid, "title": title}
             _refuse_options({**opened, **limits, **others})
-            holder = held_site(path)
+            holder = load_site(path)
         else:
             data = records.open(source, hierarchies=hierarchy, weight=weight, ledger=ledger)
             chosen = plan(data, recipe, by, grid)
@@ -84,7 +84,7 @@ def serve(
     run_site(holder, _changed(holder.current.config.server, place), path)
 
 
-def run_site(holder: SiteHolder, server: Server, path: Path | None = None) -> None:
+def run_site(holder: SiteHolder, server: ServerConfig, path: Path | None = None) -> None:
     """Answer for a site until Ctrl-C; one that has a file follows it."""
     from discreet.serve.app import make_app  # start-up time
     from discreet.serve.office.office import Office  # start-up time
@@ -94,7 +94,7 @@ def run_site(holder: SiteHolder, server: Server, path: Path | None = None) -> No
         serve_by_workers,
         serve_until_stopped,
     )
-    from discreet.serve.site.watch import Watch  # start-up time
+    from discreet.serve.site.start import SiteWatcher  # start-up time
 
     if path is None and server.workers > 1:
         raise ParameterError("several workers need a site they can read: write a site.toml.")
@@ -108,7 +108,7 @@ def run_site(holder: SiteHolder, server: Server, path: Path | None = None) -> No
         if path is not None:
             office = Office.open(holder.current.config)
             at_the_end.callback(office.close)
-            at_the_end.callback(Watch(holder, path).start().stop)
+            at_the_end.callback(SiteWatcher(holder, path).start().stop)
         serve_until_stopped(make_app(holder, office), listening, server.root_path)
 
 
@@ -143,12 +143,12 @@ def _default_plan(margins: Margins, has_weights: bool, grid: float | None) -> Re
 
 def site(data: Microdata, recipe: Recipe, policy: Policy, title: str) -> SiteHolder:
     """A site of one data set that is served on the fly."""
-    from discreet.serve.data.dataset import About, Dataset  # start-up time
+    from discreet.serve.data.dataset import Dataset, DatasetInfo  # start-up time
     from discreet.serve.data.live import LiveSource  # start-up time
     from discreet.serve.site.site import Site, SiteHolder  # start-up time
 
     name = re.sub(r"[^a-z0-9]+", "-", data.data_set.name.lower()).strip("-") or "data"
-    dataset = Dataset(name, About(title=title), LiveSource(recipe, data), policy)
+    dataset = Dataset(name, DatasetInfo(title=title), LiveSource(recipe, data), policy)
     return SiteHolder(Site(SiteConfig(title=title), {name: dataset}))
 
 

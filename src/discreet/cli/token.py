@@ -10,10 +10,10 @@ import typer
 
 from discreet.cli.common import Json, answer
 from discreet.errors import ParameterError
-from discreet.serve.office.accounts.visitor import Role
+from discreet.serve.office.config import Role
 
 if TYPE_CHECKING:
-    from discreet.serve.office.store.store import Store
+    from discreet.serve.office.database import OfficeDatabase
 
 
 def token(
@@ -32,10 +32,10 @@ def token(
 
     Example: discreet token add ann --role custodian --site site.toml
     """
-    from discreet.serve.office.accounts.tokens import add_token, revoke_token  # start-up time
-    from discreet.serve.office.office import store_of  # start-up time
+    from discreet.serve.office.credentials import add_token, revoke_token  # start-up time
+    from discreet.serve.office.office import open_database  # start-up time
 
-    with closing(store_of(site)) as store:
+    with closing(open_database(site)) as store:
         if action == "list":
             _list(store, json)
         elif name is None:
@@ -49,8 +49,8 @@ def token(
             answer({"name": name, "revoked": True}, json, f"The token of {name} is revoked.")
 
 
-def _list(store: Store, json: bool) -> None:
-    from discreet.serve.office.accounts.tokens import all_tokens  # start-up time
+def _list(store: OfficeDatabase, json: bool) -> None:
+    from discreet.serve.office.credentials import all_tokens  # start-up time
 
     found = [
         {"name": t.name, "role": str(t.role), "since": t.time.isoformat(timespec="seconds")}

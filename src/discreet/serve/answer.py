@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from discreet.release.cube import Cube, Entry
-from discreet.serve.data.source import Asked
+from discreet.serve.data.source import DetailedVariable
 from discreet.serve.query import Query
 from discreet.serve.question import Question
 
@@ -85,7 +85,7 @@ def arranged(cube: Cube, question: Question) -> Cube:
     return shown.with_labels([asked.label for asked in question.shown])
 
 
-def _restricted(cube: Cube, asked: Asked, codes: Sequence[str]) -> Cube:
+def _restricted(cube: Cube, asked: DetailedVariable, codes: Sequence[str]) -> Cube:
     """A variable with the codes within a population; its total is their sum."""
     entries, within = cube.axis(asked.name).entries, asked.leaves(codes)
     kept = [e.code for e in entries if not e.is_total and within >= asked.leaves([e.code])]

@@ -9,9 +9,9 @@ from discreet.serve.api import files, openapi, pxweb, v1
 from discreet.serve.guard import guard
 from discreet.serve.kept_answers import KeptAnswers
 from discreet.serve.office import admin
+from discreet.serve.office.middleware import OfficeMiddleware
 from discreet.serve.office.office import Office
-from discreet.serve.office.reception import Reception
-from discreet.serve.site.site import Site, SiteHolder, held
+from discreet.serve.site.site import Site, SiteHolder, as_holder
 from discreet.serve.web import pages
 
 _router = APIRouter()
@@ -25,7 +25,7 @@ def make_app(site: Site | SiteHolder, office: Office | None = None) -> FastAPI:
       site: The site, or a holder that can read it again.
       office: Accounts and the audit log; without it anybody may ask and nothing is written down.
     """
-    holder, office = held(site), office or Office()
+    holder, office = as_holder(site), office or Office()
     app = FastAPI(
         title=holder.current.title,
         version=__version__,
@@ -40,7 +40,7 @@ def make_app(site: Site | SiteHolder, office: Office | None = None) -> FastAPI:
     for router in (_router, files.router, pages.router, *_PROGRAMS, admin.router):
         app.include_router(router)
     app.add_middleware(KeptAnswers)
-    app.add_middleware(Reception, office=office)
+    app.add_middleware(OfficeMiddleware, office=office)
     guard(app)
     return app
 

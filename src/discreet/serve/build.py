@@ -16,9 +16,8 @@ from discreet.errors import DataError, ParameterError, UnknownNameError
 from discreet.progress import report
 from discreet.records.code_list import CodeLists
 from discreet.records.secret import Secret
-from discreet.serve.data.folder import is_built, write_build
-from discreet.serve.data.inner import InnerTable
-from discreet.serve.data.live import axis_named, method_of, names_of, opened
+from discreet.serve.data.inner import InnerTable, is_built, write_build
+from discreet.serve.data.live import axis_named, method_of, names_of, open_records
 from discreet.serve.data.source import require_declared
 
 if TYPE_CHECKING:
@@ -34,7 +33,7 @@ _BYTES_PER_PLACE = 32  # of the full crossing, on which protected cells are put
 
 
 @dataclass(frozen=True)
-class Plan:
+class BuildPlan:
     """What a build will take; for the office alone, since it tells how many records there are.
 
     Attributes:
@@ -59,7 +58,7 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Built:
+class FinishedBuild:
     """A built data set: its place, and how many protected cells it keeps."""
 
     name: str
@@ -68,7 +67,7 @@ class Built:
     cells: int
 
 
-def made_from(dataset: DatasetConfig, folder: Path) -> str:
+def origin_of(dataset: DatasetConfig, folder: Path) -> str:
     """A digest of what decides about a data set's tables, and the mark of its secret.
 
     Recipe, code lists with their hierarchies, and all that is said of the records decide; the
@@ -78,17 +77,17 @@ def made_from(dataset: DatasetConfig, folder: Path) -> str:
     recipe, records = dataset.recipe, dataset.records
     lists = [Path(path) for path in recipe.hierarchies.values()]
     if records is None:
-        return digest(_plain(recipe.to_dict()), _contents(lists)).hex()
+        return digest(_to_json(recipe.to_dict()), _read_all(lists)).hex()
     if records.codes is not None:
         lists += CodeLists.files(folder / records.codes)
     said = {f.name: getattr(records, f.name) for f in fields(records) if f.name not in _KEPT_APART}
-    made = digest(_plain([recipe.to_dict(), said]), _contents(lists)).hex()
+    made = digest(_to_json([recipe.to_dict(), said]), _read_all(lists)).hex()
     if records.secret is None or not os.access(folder / records.secret, os.R_OK):
         return made
     return f"{made}.{Secret.from_file(folder / records.secret).mark}"
 
 
-def _contents(paths: Sequence[Path]) -> list[bytes]:
+def _read_all(paths: Sequence[Path]) -> list[bytes]:
     try:
         return [path.read_bytes() for path in paths]
     except OSError as error:
@@ -115,12 +114,12 @@ def inner_table(
 ) -> InnerTable:
     """The protected inner table of a recipe."""
     require_inner(recipe)
-    release = _thrifty(recipe).run(data, again=again)
+    release = _on_occurring_cells(recipe).run(data, again=again)
     zeros = getattr(data, "structural_zeros", ())
     return InnerTable.of(release, data.data_set.edition, zeros, made_from)
 
 
-def planned(dataset: DatasetConfig, data: Microdata) -> Plan:
+def plan_build(dataset: DatasetConfig, data: Microdata) -> BuildPlan:
     """What the build of a data set takes; refuses what cannot be served before the work."""
     require_inner(dataset.recipe)
     named = [axis_named(dataset.recipe, name, data) for name in names_of(dataset.recipe)]
@@ -128,36 +127,38 @@ def planned(dataset: DatasetConfig, data: Microdata) -> Plan:
         require_declared(axis)
     inner = math.prod({axis.name: len(axis) for axis in named}.values())
     tables = len(parse(dataset.recipe.margins))
-    return Plan(dataset.name, inner, tables, _memory(dataset.recipe, data, inner, tables))
+    return BuildPlan(dataset.name, inner, tables, _memory(dataset.recipe, data, inner, tables))
 
 
 def _memory(recipe: Recipe, data: Microdata, inner: int, tables: int) -> int:
     entries = _BYTES_PER_ENTRY * tables
-    if _thrifty(recipe).support != "occurring":
+    if _on_occurring_cells(recipe).support != "occurring":
         return inner * (_BYTES_PER_CELL + entries)
     records = int(recipe.of([()]).tabulate(data).z[0])
     lifted = inner if inner <= LARGEST_DENSE else 0
     return min(records, inner) * (_BYTES_PER_FILLED + entries) + lifted * _BYTES_PER_PLACE
 
 
-def _thrifty(recipe: Recipe) -> Recipe:
+def _on_occurring_cells(recipe: Recipe) -> Recipe:
     """The recipe on the cells that occur, where the method leaves all others empty anyway."""
     method = method_of(recipe)
     is_sparse = method.claims.keeps_zeros and recipe.fitter is None
     return replace(recipe, support="occurring") if is_sparse else recipe
 
 
-def build(config: SiteConfig, dataset: DatasetConfig, data: Microdata, *, again: bool) -> Built:
+def build(
+    config: SiteConfig, dataset: DatasetConfig, data: Microdata, *, again: bool
+) -> FinishedBuild:
     """Build a data set's inner table and make it the one that is served."""
     report(f"building {dataset.name}", 0.0)
-    origin = made_from(dataset, config.folder)
+    origin = origin_of(dataset, config.folder)
     table = inner_table(dataset.recipe, data, origin, again=again)
     place = write_build(table, config.cache_folder / dataset.name)
     report(f"building {dataset.name}", 1.0)
-    return Built(dataset.name, table.edition, place, len(table.values))
+    return FinishedBuild(dataset.name, table.edition, place, len(table.values))
 
 
-def to_build(
+def datasets_to_build(
     config: SiteConfig, only: Sequence[str] = (), *, stale: bool = False
 ) -> list[DatasetConfig]:
     """The data sets that are released once.
@@ -175,18 +176,18 @@ def to_build(
     if not stale:
         return chosen
     return [
-        d for d in chosen if not is_built(config.cache_folder / d.name, made_from(d, config.folder))
+        d for d in chosen if not is_built(config.cache_folder / d.name, origin_of(d, config.folder))
     ]
 
 
-def records_of(config: SiteConfig, dataset: DatasetConfig) -> Microdata:
+def open_records_of(config: SiteConfig, dataset: DatasetConfig) -> Microdata:
     """The records of a data set, opened."""
     if dataset.records is None:
         raise ParameterError(f"data set {dataset.name!r} names no records.")
-    return opened(dataset.records, config.folder)
+    return open_records(dataset.records, config.folder)
 
 
-def _plain(value: Any) -> str:
+def _to_json(value: Any) -> str:
     import json
 
     return json.dumps(value, sort_keys=True, default=str)

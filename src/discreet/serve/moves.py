@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from discreet.serve.data.source import Asked, Detail, Variable, by_detail
+from discreet.serve.data.source import Detail, DetailedVariable, OfferedVariable, by_detail
 from discreet.serve.query import Codes, Query
 
 Place = Literal["rows", "columns", "layers"]
@@ -19,14 +19,14 @@ PLACES: tuple[Place, ...] = ("rows", "columns", "layers")
 
 
 @dataclass(frozen=True, eq=False)
-class Placed(Asked):
+class Placed(DetailedVariable):
     """A variable where it stands in a table."""
 
     place: Place
     rank: int
 
 
-def placed(query: Query, variables: Iterable[Variable]) -> list[Placed]:
+def placed(query: Query, variables: Iterable[OfferedVariable]) -> list[Placed]:
     """The variables of a query in their places; names that do not exist are passed over."""
     known = by_detail(variables)
     return [
@@ -36,7 +36,7 @@ def placed(query: Query, variables: Iterable[Variable]) -> list[Placed]:
     ]
 
 
-def added(query: Query, place: Place, variable: Variable, detail: Detail) -> Query:
+def added(query: Query, place: Place, variable: OfferedVariable, detail: Detail) -> Query:
     """One more variable in a place; a filter keeps the codes that its detail has."""
     known = {entry.code for entry in variable.entries(detail)}
     where = _kept(query.where, variable.name, known)

@@ -9,7 +9,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from discreet.errors import suggest
-from discreet.serve.data.source import Asked, Source, Variable, by_detail, coarsest
+from discreet.serve.data.source import (
+    DetailedVariable,
+    OfferedVariable,
+    Source,
+    by_detail,
+    coarsest,
+)
 from discreet.serve.query import Query
 from discreet.serve.refusals import Refusal, unknown
 
@@ -29,11 +35,11 @@ class Question:
     """
 
     query: Query
-    on_offer: tuple[Variable, ...]
-    rows: tuple[Asked, ...]
-    columns: tuple[Asked, ...]
-    layers: tuple[Asked, ...]
-    filters: tuple[Asked, ...]
+    on_offer: tuple[OfferedVariable, ...]
+    rows: tuple[DetailedVariable, ...]
+    columns: tuple[DetailedVariable, ...]
+    layers: tuple[DetailedVariable, ...]
+    filters: tuple[DetailedVariable, ...]
     unit: str
 
     @classmethod
@@ -54,12 +60,12 @@ class Question:
         return question
 
     @property
-    def shown(self) -> tuple[Asked, ...]:
+    def shown(self) -> tuple[DetailedVariable, ...]:
         """The variables that are shown: rows, columns, layers."""
         return (*self.rows, *self.columns, *self.layers)
 
     @cached_property
-    def in_public_order(self) -> tuple[Asked, ...]:
+    def in_public_order(self) -> tuple[DetailedVariable, ...]:
         """All variables that are needed, filters included, in public order."""
         order = {v.name: place for place, v in enumerate(self.on_offer)}
         return tuple(sorted((*self.shown, *self.filters), key=lambda a: order[a.name]))
@@ -74,18 +80,18 @@ class Question:
         """Cells of the full crossing of the public code lists, totals included."""
         return math.prod(asked.detail.cells for asked in self.in_public_order)
 
-    def asked(self, name: str) -> Asked:
+    def asked(self, name: str) -> DetailedVariable:
         """The variable of this name."""
         return next(a for a in self.in_public_order if a.name == name)
 
 
-def _known(named: Mapping[str, Asked], name: str) -> Asked:
+def _known(named: Mapping[str, DetailedVariable], name: str) -> DetailedVariable:
     if name not in named:
         raise unknown("variable or level", name, named, "Variables and levels")
     return named[name]
 
 
-def _check_once(asked: Sequence[Asked]) -> None:
+def _check_once(asked: Sequence[DetailedVariable]) -> None:
     if not asked:
         allowed = "At least one variable in rows, columns or layers."
         raise Refusal("no_variables", "No variable was chosen.", allowed)
@@ -113,7 +119,9 @@ def _unit(units: Sequence[str], unit: str) -> str:
     return unit or units[0]
 
 
-def _filters(variables: Sequence[Variable], query: Query, shown: set[str]) -> tuple[Asked, ...]:
+def _filters(
+    variables: Sequence[OfferedVariable], query: Query, shown: set[str]
+) -> tuple[DetailedVariable, ...]:
     """Variables that restrict the population without being shown, as coarse as their codes."""
     by_name = {v.name: v for v in variables}
     found = []
@@ -149,7 +157,7 @@ def _check_codes(question: Question) -> None:
             raise Refusal("unknown_code", f"There is no group {unknown[0]!r}.", allowed)
 
 
-def _check_number(asked: Asked, groups: int) -> None:
+def _check_number(asked: DetailedVariable, groups: int) -> None:
     """A table with groups has no more cells than one with the categories themselves."""
     most = asked.detail.cells - 1
     if groups > most:
@@ -157,7 +165,7 @@ def _check_number(asked: Asked, groups: int) -> None:
         raise Refusal("too_many_groups", message, f"At most {most} groups.")
 
 
-def _check_labels(asked: Asked, groups: Mapping[str, Sequence[str]]) -> None:
+def _check_labels(asked: DetailedVariable, groups: Mapping[str, Sequence[str]]) -> None:
     """A group must not pass for the total, nor for a category that it is not."""
     axis, total = asked.variable.axis, asked.entries[0]
     names_of_total = {_as_read(name) for name in (*axis.total_codes, total.code, total.label)}
@@ -180,7 +188,7 @@ def _as_read(name: str) -> str:
     return " ".join(seen.split())
 
 
-def _require_shown(name: str, shown: Mapping[str, Asked]) -> None:
+def _require_shown(name: str, shown: Mapping[str, DetailedVariable]) -> None:
     if name not in shown:
         raise _unknown_variable(name, shown)
 
@@ -191,7 +199,7 @@ def _unknown_variable(name: str, known: Iterable[str]) -> Refusal:
     return Refusal("unknown_name", message, f"Variables: {', '.join(listed)}.")
 
 
-def _check_known(asked: Asked, codes: Sequence[str]) -> None:
+def _check_known(asked: DetailedVariable, codes: Sequence[str]) -> None:
     known = [e.code for e in asked.entries]
     for code in codes:
         if code not in known:
@@ -200,7 +208,7 @@ def _check_known(asked: Asked, codes: Sequence[str]) -> None:
             raise Refusal("unknown_code", message, f"Codes: {some}.")
 
 
-def _check_apart(asked: Asked, codes: Sequence[str]) -> None:
+def _check_apart(asked: DetailedVariable, codes: Sequence[str]) -> None:
     """Codes that are summed must not overlap: their records would be counted twice."""
     if sum(len(asked.leaves([code])) for code in codes) != len(asked.leaves(codes)):
         message = f"Codes of {asked.label} that are added up overlap."

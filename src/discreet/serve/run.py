@@ -1,21 +1,26 @@
-"""Listening: a socket, and a server on it until somebody stops it."""
+"""Listening: a socket, and one or several servers on it until somebody stops them."""
 
 from __future__ import annotations
 
+import asyncio
 import os
+import signal
 import socket
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from discreet.errors import DataError, MissingDependencyError
-from discreet.serve.worker import SITE, app_of_site
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from discreet.errors import DataError, MissingDependencyError, ParameterError
 
 if TYPE_CHECKING:
     import uvicorn
     from fastapi import FastAPI
+
 
 _START_SECONDS = 20.0
 _STOP_SECONDS = 10
@@ -68,13 +73,13 @@ def address_of(listening: socket.socket) -> str:
 def serve_until_stopped(app: FastAPI, listening: socket.socket, root_path: str = "/") -> None:
     """Answer until Ctrl-C."""
     with suppress(KeyboardInterrupt), listening:
-        _server(app, root_path).run(sockets=[listening])
+        _make_server(app, root_path).run(sockets=[listening])
 
 
 @contextmanager
 def serving(app: FastAPI) -> Iterator[str]:
     """Answer on a free local port within the block; gives the address."""
-    server, listening = _server(app), listen("127.0.0.1", 0)
+    server, listening = _make_server(app), listen("127.0.0.1", 0)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()
     try:
@@ -94,14 +99,14 @@ def serve_by_workers(
     """
     from uvicorn.supervisors import Multiprocess
 
-    os.environ[SITE] = str(Path(path).resolve())
+    os.environ[SITE_VARIABLE] = str(Path(path).resolve())
     options = {"workers": workers, "timeout_worker_healthcheck": _WORKER_SECONDS}
     config = _config(f"{app_of_site.__module__}:{app_of_site.__name__}", root_path, options)
     with listening:
         Multiprocess(config, sockets=[listening]).run()
 
 
-def _server(app: FastAPI, root_path: str = "/") -> uvicorn.Server:
+def _make_server(app: FastAPI, root_path: str = "/") -> uvicorn.Server:
     import uvicorn
 
     return uvicorn.Server(_config(app, root_path, {}))
@@ -111,12 +116,10 @@ def _config(app: FastAPI | str, root_path: str, more: dict[str, Any]) -> uvicorn
     """What holds for every server: limits on connections, and nothing believed of strangers."""
     import uvicorn
 
-    from discreet.serve.patience import PatientProtocol  # optional package: Uvicorn
-
     return uvicorn.Config(
         app,
         factory=isinstance(app, str),
-        http=PatientProtocol,
+        http=TimeoutProtocol,
         ws="none",
         log_level="warning",
         access_log=False,  # the audit log knows what was asked
@@ -129,3 +132,118 @@ def _config(app: FastAPI | str, root_path: str, more: dict[str, Any]) -> uvicorn
         timeout_graceful_shutdown=_STOP_SECONDS,
         **more,
     )
+
+
+_PARENT_SECONDS = 1.0
+SITE_VARIABLE = "DISCREET_SITE"
+"""The environment variable that names the site's file."""
+
+
+def app_of_site() -> FastAPI:
+    """The application of the site that the environment names."""
+    from discreet.serve.app import make_app  # start-up time: the parent needs none
+    from discreet.serve.office.office import Office  # start-up time: the parent needs none
+    from discreet.serve.site.start import (
+        SiteWatcher,  # start-up time: the parent needs none
+        load_site,  # start-up time: the parent needs none
+    )
+
+    path = os.environ.get(SITE_VARIABLE)
+    if not path:
+        raise ParameterError(f"environment variable {SITE_VARIABLE} must name a site.toml.")
+    _stop_with_parent(os.getppid())
+    holder = load_site(path)
+    SiteWatcher(holder, path).start()
+    return make_app(holder, Office.open(holder.current.config))
+
+
+def _stop_with_parent(parent: int) -> None:
+    """Stop when the process that started this one is gone, however it ended."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(_PARENT_SECONDS)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=watch, daemon=True, name="parent watch").start()
+
+
+REQUEST_SECONDS = 15.0
+"""For a whole request, from the first byte to the last one of its body."""
+ANSWER_SECONDS = 60.0
+"""For the next piece of an answer to be taken."""
+
+
+class TimeoutProtocol(H11Protocol):
+    """HTTP for clients that make progress; others are cut off.
+
+    A client that sends its request byte by byte, or never reads its answer, would hold a
+    connection for ever.
+    """
+
+    request_seconds = REQUEST_SECONDS
+    answer_seconds = ANSWER_SECONDS
+
+    def __init__(self, *given: Any, **options: Any) -> None:
+        super().__init__(*given, **options)
+        self._request, self._answer = _Timer(self.loop), _Timer(self.loop)
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Expect a request."""
+        super().connection_made(transport)
+        self._request.start(self.request_seconds, transport.abort)
+
+    def data_received(self, data: bytes) -> None:
+        """Take a piece of a request."""
+        if not self._request.is_running and not self._is_answering():
+            self._request.start(self.request_seconds, self.transport.abort)
+        super().data_received(data)
+        if self._is_answering():
+            self._request.stop()
+
+    def pause_writing(self) -> None:
+        """Expect the client to take what waits."""
+        self.flow.pause_writing()
+        self._answer.start(self.answer_seconds, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        """Go on writing."""
+        self._answer.stop()
+        self.flow.resume_writing()
+
+    def timeout_keep_alive_handler(self) -> None:
+        """Close an idle connection, by force where the client never takes the last answer."""
+        super().timeout_keep_alive_handler()
+        self._answer.start(self.answer_seconds, self.transport.abort)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Expect nothing more."""
+        self._request.stop()
+        self._answer.stop()
+        super().connection_lost(exc)
+
+    def _is_answering(self) -> bool:
+        """Whether a whole request has come and is being answered."""
+        cycle = self.cycle
+        return cycle is not None and not cycle.response_complete and not cycle.more_body
+
+
+class _Timer:
+    """Does something after a while unless it is stopped."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._handle: asyncio.TimerHandle | None = None
+
+    @property
+    def is_running(self) -> bool:
+        return self._handle is not None
+
+    def start(self, seconds: float, act: Callable[[], None]) -> None:
+        self.stop()
+        self._handle = self._loop.call_later(seconds, act)
+
+    def stop(self) -> None:
+        if self._handle is not None:
+            self._handle.cancel()
+            self._handle = None

@@ -9,7 +9,7 @@ from urllib.parse import urljoin
 import pytest
 
 from discreet.serve.app import make_app
-from discreet.serve.data.dataset import About
+from discreet.serve.data.dataset import DatasetInfo
 from discreet.serve.policy.policy import Policy
 from discreet.serve.site.config import SiteConfig
 from discreet.serve.site.site import Site
@@ -245,7 +245,7 @@ def test_a_chart_can_be_saved(client):
 
 def test_texts_of_the_office_are_escaped():
     evil = "<script>alert('x')</script>"
-    about = About(title=evil, description=evil, source=evil, footnotes=(evil,))
+    about = DatasetInfo(title=evil, description=evil, source=evil, footnotes=(evil,))
     config = SiteConfig(title=evil, contact=evil, description=evil)
     client = Client(make_app(Site(config, {"once": once(about=about)})))
     for path in ("/", "/d/once", "/d/once/about", f"/d/once/table?rows={evil}", f"/{evil}"):

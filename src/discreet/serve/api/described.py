@@ -7,7 +7,7 @@ from typing import Any
 from discreet.release.formats.write import writers
 from discreet.serve.api.listed import LARGEST
 from discreet.serve.data.dataset import Dataset
-from discreet.serve.data.source import Variable
+from discreet.serve.data.source import OfferedVariable
 from discreet.serve.guard import LONGEST_QUERY
 from discreet.serve.site.site import Site
 from discreet.serve.web.links import Addresses
@@ -65,7 +65,7 @@ def limits_json(site: Site, rate: float, burst: int) -> dict[str, Any]:
     }
 
 
-def _variable(variable: Variable, address: str) -> dict[str, Any]:
+def _variable(variable: OfferedVariable, address: str) -> dict[str, Any]:
     return {
         "name": variable.name,
         "label": variable.label,

@@ -1,22 +1,86 @@
-"""Results kept in memory: those at hand are given at once, those under way are made once."""
+"""Results kept in memory and on the disk, each made once whoever asks for it at a time."""
 
 from __future__ import annotations
 
+import fcntl
+import json
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
 from concurrent.futures import Future
-from contextlib import nullcontext
-from typing import Generic, TypeVar
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
+from typing import Any, Generic, TypeVar
 
-from discreet.errors import DiscreetError
-from discreet.serve.data.seats import Seats
+import numpy as np
 
+from discreet.digests import digest
+from discreet.errors import DataError, DiscreetError
+from discreet.files import written_whole
+from discreet.release.cube import Cube, CubeAxis, Entry
+from discreet.serve.refusals import Refusal
+from discreet.tables.statement import Statement
+
+MOST_MAKING = 16
+"""Tables that a process makes at a time; the web server has 40 threads."""
+MOST_WAITING = 16
+"""Questions that wait at a time for a table that another one makes."""
+
+
+class WorkLimits:
+    """Places for those who make a table, and others for those who wait for one under way.
+
+    Whoever finds none is told to come back. A crowd before one slow table leaves the places in
+    which other tables are made.
+
+    Args:
+      most: Places to make a table in.
+      crowd: Places to wait in.
+    """
+
+    def __init__(self, most: int = MOST_MAKING, crowd: int = MOST_WAITING) -> None:
+        self._making, self._waiting = threading.Semaphore(most), threading.Semaphore(crowd)
+
+    def making(self) -> AbstractContextManager[None]:
+        """A place to make a table in, for the block.
+
+        Raises:
+          Refusal: Every place is taken.
+        """
+        return _occupy(self._making)
+
+    def waiting(self) -> AbstractContextManager[None]:
+        """A place to wait in, for the block.
+
+        Raises:
+          Refusal: Every place is taken.
+        """
+        return _occupy(self._waiting)
+
+
+@contextmanager
+def _occupy(places: threading.Semaphore) -> Iterator[None]:
+    if not places.acquire(blocking=False):
+        raise busy_refusal()
+    try:
+        yield
+    finally:
+        places.release()
+
+
+def busy_refusal() -> Refusal:
+    """What is told to those for whom there is no place."""
+    message = "Many new tables are being made at the moment."
+    return Refusal("busy", message, "The same table in a few seconds.", 503)
+
+
+ENGINE_LIMITS = WorkLimits()
+"""The places of this process, for all its data sets."""
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
 
-class Kept(Generic[K, V]):
+class MemoryCache(Generic[K, V]):
     """A cache whose readers never wait for anything but what they asked for.
 
     Whoever asks first makes the result, outside of any lock; whoever asks for the same meanwhile
@@ -32,7 +96,7 @@ class Kept(Generic[K, V]):
         self,
         room: float,
         weigh: Callable[[V], float] | None = None,
-        seats: Seats | None = None,
+        seats: WorkLimits | None = None,
     ) -> None:
         self.room, self._weigh, self._seats = room, weigh or (lambda _: 1.0), seats
         self._lock = threading.Lock()
@@ -60,7 +124,7 @@ class Kept(Generic[K, V]):
         with nullcontext() if self._seats is None else self._seats.waiting():
             error = result.exception()
         if isinstance(error, DiscreetError):
-            raise _copied(error) from error
+            raise _copy_of(error) from error
         return result.result()
 
     def items(self) -> list[tuple[K, V]]:
@@ -98,8 +162,81 @@ class Kept(Generic[K, V]):
             self._load -= gone
 
 
-def _copied(error: DiscreetError) -> DiscreetError:
+def _copy_of(error: DiscreetError) -> DiscreetError:
     """An error of its own, with what the other one says."""
     copy = type(error).__new__(type(error), *error.args)
     vars(copy).update(vars(error))
     return copy
+
+
+class DiskCache:
+    """A folder of cubes by key; each is made once, whatever processes ask for it at a time.
+
+    Args:
+      folder: The folder, made when it is not there.
+      origin: What the cubes are made from; those of another origin are never found.
+    """
+
+    def __init__(self, folder: Path, origin: str) -> None:
+        self._folder, self._origin = folder, origin
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise DataError(f"cannot write to {folder}: {error.strerror}.") from error
+
+    def get(self, key: tuple[str, ...], make: Callable[[], Cube]) -> Cube:
+        """The cube of a key, from the disk or made and kept there."""
+        path = self._path(key)
+        if path.exists():
+            return read_cube(path)
+        with self._alone(path):
+            if path.exists():  # another process made it while this one waited
+                return read_cube(path)
+            cube = make()
+            write_cube(cube, path)
+            return cube
+
+    def __contains__(self, key: tuple[str, ...]) -> bool:
+        return self._path(key).exists()
+
+    def _path(self, key: tuple[str, ...]) -> Path:
+        return self._folder / f"{digest(self._origin, json.dumps(key)).hex()[:32]}.npz"
+
+    @contextmanager
+    def _alone(self, path: Path) -> Iterator[None]:
+        """Hold the lock of a cube; a process that dies lets it go."""
+        with open(path.with_suffix(".lock"), "a") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+
+def write_cube(cube: Cube, path: Path) -> None:
+    """Write a cube to a file, whole or not at all."""
+    about = {
+        "axes": [
+            {"name": a.name, "label": a.label, "entries": [vars(e) for e in a.entries]}
+            for a in cube.axes
+        ],
+        "unit": cube.unit,
+        "statement": cube.statement.to_json(),
+    }
+    text = np.frombuffer(json.dumps(about, ensure_ascii=False).encode(), dtype=np.uint8)
+    with written_whole(path) as temporary, open(temporary, "wb") as file:
+        np.savez(file, values=cube.values, status=cube.status, about=text)
+
+
+def read_cube(path: Path) -> Cube:
+    """A cube from its file."""
+    try:
+        with np.load(path, allow_pickle=False) as found:
+            about: dict[str, Any] = json.loads(found["about"].tobytes())
+            values, status = found["values"], found["status"]
+    except (OSError, ValueError, KeyError) as error:
+        raise DataError(
+            f"{path} holds no cube that can be read ({type(error).__name__}). Remove the file."
+        ) from None
+    axes = tuple(
+        CubeAxis(a["name"], a["label"], tuple(Entry(**e) for e in a["entries"]))
+        for a in about["axes"]
+    )
+    return Cube(axes, values, status, about["unit"], Statement.from_json(about["statement"]))

@@ -3,31 +3,29 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from discreet.release.cube import Cube
 from discreet.serve.answer import Answer, arranged
-from discreet.serve.data.cache import Kept
-from discreet.serve.data.seats import FOR_THE_ENGINE
-from discreet.serve.data.source import Source, Variable
-from discreet.serve.data.switch import Switch
-from discreet.serve.noted import answering
-from discreet.serve.policy.offers import offers
-from discreet.serve.policy.policy import Policy
-from discreet.serve.policy.rule import Figures, Judged
-from discreet.serve.policy.told import told
+from discreet.serve.data.cache import ENGINE_LIMITS, MemoryCache
+from discreet.serve.data.source import DetailedVariable, OfferedVariable, Source
+from discreet.serve.moves import at_level, counting_only, placed, removed
+from discreet.serve.noted import answering, role_of_visitor
+from discreet.serve.policy.policy import Policy, public_statement
+from discreet.serve.policy.rules import Figures, JudgedTable
 from discreet.serve.query import Query
 from discreet.serve.question import Question
 from discreet.serve.refusals import Refusal
 from discreet.tables.statement import Statement
 
-ROOM = 256e6
+CUBE_BYTES = 256e6
 """Bytes of cubes that a data set keeps in memory."""
 
 
 @dataclass(frozen=True)
-class About:
+class DatasetInfo:
     """What readers are told about a data set; everything is public.
 
     Attributes:
@@ -54,6 +52,32 @@ class About:
         return self.date if re.fullmatch(r"\d{4}-\d{2}-\d{2}", self.date) else ""
 
 
+@dataclass(eq=False)
+class Switch:
+    """The switch of one data set.
+
+    Attributes:
+      is_closed: Whether the office has closed it.
+      for_analysts: Whether viewers get no tables of it.
+    """
+
+    is_closed: bool = False
+    for_analysts: bool = False
+
+    def is_open_to(self, role: str) -> bool:
+        """Whether visitors with this role get tables."""
+        return not self.is_closed and not (self.for_analysts and role == "viewer")
+
+    def check(self, title: str) -> None:
+        """Refuse a question that the switch does not allow."""
+        if self.is_closed:
+            message = f"{title} is closed at the moment."
+            raise Refusal("closed", message, "Other data sets, or this one later.", 403)
+        if not self.is_open_to(role_of_visitor()):
+            message = f"{title} is for analysts."
+            raise Refusal("not_allowed", message, "Other data sets, or sign in as an analyst.", 403)
+
+
 @dataclass(frozen=True, eq=False)
 class Dataset:
     """A data set by its name on the site.
@@ -68,11 +92,11 @@ class Dataset:
     """
 
     name: str
-    about: About
+    about: DatasetInfo
     source: Source
     policy: Policy = field(default_factory=Policy)
     switch: Switch = field(default_factory=Switch)
-    room: float = ROOM
+    room: float = CUBE_BYTES
 
     def __post_init__(self) -> None:
         self.policy.check_names({v.name: v for v in self.source.variables})
@@ -93,7 +117,7 @@ class Dataset:
         return self.source.edition
 
     @property
-    def variables(self) -> tuple[Variable, ...]:
+    def variables(self) -> tuple[OfferedVariable, ...]:
         """The variables on offer, in public order."""
         return self.source.variables
 
@@ -115,7 +139,7 @@ class Dataset:
                 answer = self._answered(question)
             except Refusal as refusal:
                 if not refusal.offers:
-                    refusal.offers = tuple(offers(question, self._is_allowed))
+                    refusal.offers = tuple(nearby_tables(question, self._is_allowed))
                 raise
             note.cells = answer.cube.values.size
             return answer
@@ -125,7 +149,7 @@ class Dataset:
         judged = self._judged(question, lambda details: self.cube(details, question.unit))
         return Answer(self, question, judged.cube, judged.notes)
 
-    def _judged(self, question: Question, figures: Figures) -> Judged:
+    def _judged(self, question: Question, figures: Figures) -> JudgedTable:
         """The table as far as protected figures allow it to be shown."""
         cube = arranged(figures(question.details), question)
         return self.policy.judged(question, cube, figures)
@@ -155,10 +179,10 @@ class Dataset:
     @property
     def statement(self) -> Statement:
         """What is done to every table, as far as the office tells."""
-        return told(self.source.statement, self.policy)
+        return public_statement(self.source.statement, self.policy)
 
     def _told(self, cube: Cube) -> Cube:
-        return replace(cube, statement=told(cube.statement, self.policy))
+        return replace(cube, statement=public_statement(cube.statement, self.policy))
 
     @cached_property
     def first(self) -> Query:
@@ -175,6 +199,49 @@ class Dataset:
         return next(allowed, options[0])
 
     @cached_property
-    def _cubes(self) -> Kept[tuple[str, tuple[str, ...], str], Cube]:
-        seats = FOR_THE_ENGINE if self.is_live else None
-        return Kept(self.room, lambda cube: cube.values.nbytes + cube.status.nbytes + 2_000, seats)
+    def _cubes(self) -> MemoryCache[tuple[str, tuple[str, ...], str], Cube]:
+        seats = ENGINE_LIMITS if self.is_live else None
+        return MemoryCache(
+            self.room, lambda cube: cube.values.nbytes + cube.status.nbytes + 2_000, seats
+        )
+
+
+MOST_OFFERS, MOST_TRIED = 3, 8
+Offer = tuple[str, Query]
+
+
+def nearby_tables(question: Question, is_allowed: Callable[[Query], bool]) -> list[Offer]:
+    """The largest tables near to the one asked for that would be answered.
+
+    Args:
+      question: What was asked.
+      is_allowed: Whether a query would be answered.
+    """
+    near = sorted(_candidates(question), key=lambda option: -option[0])
+    unique = list({query: (label, query) for _, label, query in near}.values())
+    found = []
+    for label, query in unique[:MOST_TRIED]:
+        if is_allowed(query):
+            found.append((label, query))
+        if len(found) == MOST_OFFERS:
+            break
+    return found
+
+
+def _candidates(question: Question) -> Iterator[tuple[int, str, Query]]:
+    """Other tables with their public numbers of cells."""
+    query, cells = question.query, question.cells
+    if query.groups:
+        yield cells, "without own groups", query.changed(groups={})
+    for asked in question.filters:
+        label = f"without the filter on {asked.label_inside}"
+        yield cells // asked.detail.cells, label, counting_only(query, asked.name, ())
+    for one in placed(query, question.on_offer):
+        rest = cells // one.detail.cells
+        for detail in one.variable.details:
+            if detail.cells < one.detail.cells:
+                label = DetailedVariable(one.variable, detail).label
+                yield rest * detail.cells, label, at_level(query, one, detail)
+        if len(question.shown) > 1:
+            without = counting_only(removed(query, one), one.name, ())
+            yield rest, f"without {one.label_inside}", without

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import glob
+import os
+import queue
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 
@@ -20,9 +25,9 @@ from discreet.records.code_list import CodeLists
 from discreet.records.connection import split_table
 from discreet.records.secret import Secret
 from discreet.release.cube import Cube
-from discreet.serve.data.files import Files
-from discreet.serve.data.pool import Pool
-from discreet.serve.data.source import Budget, Mode, crossing, offered
+from discreet.serve.data.cache import busy_refusal
+from discreet.serve.data.source import BudgetStatus, Mode, crossing, variables_on_offer
+from discreet.serve.refusals import Refusal
 from discreet.tables.protected import COUNT
 
 if TYPE_CHECKING:
@@ -30,12 +35,22 @@ if TYPE_CHECKING:
     from discreet.facade.release import Release
     from discreet.facade.table import Table
     from discreet.recipe import Recipe
-    from discreet.serve.data.shelf import Shelf
-    from discreet.serve.site.config import Records
+    from discreet.serve.data.cache import DiskCache
+    from discreet.serve.site.config import RecordsConfig
     from discreet.tables.statement import Statement
 
-_FILES = ("codes", "random_keys")
-_APART = ("source", "secret", "recode", "structural_zeros", "keys", "ledger", "epsilon", "delta")
+
+_PATHS = ("codes", "random_keys")
+_NOT_OPENED_WITH = (
+    "source",
+    "secret",
+    "recode",
+    "structural_zeros",
+    "keys",
+    "ledger",
+    "epsilon",
+    "delta",
+)
 
 
 class LiveSource:
@@ -56,7 +71,7 @@ class LiveSource:
     """
 
     mode: Mode = "on-the-fly"
-    budget: Budget | None = None
+    budget: BudgetStatus | None = None
 
     def __init__(
         self,
@@ -65,11 +80,11 @@ class LiveSource:
         titles: Mapping[str, str] | None = None,
         *,
         connections: int = 1,
-        shelf: Shelf | None = None,
-        files: Files | None = None,
+        shelf: DiskCache | None = None,
+        files: GuardedFiles | None = None,
     ) -> None:
         require_keyed(recipe)
-        self._shelf, self._tables = shelf, Tables(recipe, data, connections, files)
+        self._shelf, self._tables = shelf, RecipeTables(recipe, data, connections, files)
         self.variables, self.edition = self._tables.offered(titles), self._tables.edition
         # Missing keys are an error now, not for the first visitor.
         smallest = self._tables.release((self.variables[0].smallest.name,))
@@ -84,7 +99,7 @@ class LiveSource:
         return self._shelf.get((*details, unit), lambda: self._tables.cube(details))
 
 
-class Tables:
+class RecipeTables:
     """Releases of a recipe's crossings, over a few connections to the engine.
 
     Args:
@@ -99,13 +114,13 @@ class Tables:
         recipe: Recipe,
         data: Microdata | Callable[[], Microdata],
         connections: int = 1,
-        files: Files | None = None,
+        files: GuardedFiles | None = None,
     ) -> None:
-        self.recipe, self._files = recipe, files or Files()
+        self.recipe, self._files = recipe, files or GuardedFiles()
         first: Any = data() if callable(data) else data
         self._files.settle()
         make: Callable[[], Any] = data if callable(data) else lambda: first
-        self._pool = Pool[Any](make, connections if callable(data) else 1, first=first)
+        self._pool = ConnectionPool[Any](make, connections if callable(data) else 1, first=first)
         data_set = getattr(first, "data_set", None)
         self.edition = "1" if data_set is None else str(data_set.edition)
         self.name = "" if data_set is None else str(data_set.name)
@@ -146,7 +161,7 @@ class Tables:
         """The variables that the recipe's margins name."""
         with self._pool.lent() as data:
             axes = {name: axis_named(self.recipe, name, data) for name in names_of(self.recipe)}
-        return offered(axes, list(axes), titles)
+        return variables_on_offer(axes, list(axes), titles)
 
 
 def _without_records(table: Table) -> Table:
@@ -189,38 +204,153 @@ def is_private(recipe: Recipe) -> bool:
     return bool(method_of(recipe).source == "system")
 
 
-def files_of(records: Records, folder: Path) -> Files:
+def files_of(records: RecordsConfig, folder: Path) -> GuardedFiles:
     """The files that records, their keys, code lists and secret are read from."""
     named = [records.source, *([] if records.keys is None else [records.keys])]
-    places = [split_table(_placed(name, folder))[0] for name in named if _is_file(name)]
+    places = [split_table(_resolve(name, folder))[0] for name in named if _is_file(name)]
     lists = [] if records.codes is None else CodeLists.files(folder / records.codes)
     secret = [] if records.secret is None else [folder / records.secret]
     drawn = [] if records.random_keys is None else [str(folder / records.random_keys)]
-    return Files([*places, *map(str, [*lists, *secret])], drawn)
+    return GuardedFiles([*places, *map(str, [*lists, *secret])], drawn)
 
 
-def opened(records: Records, folder: Path) -> Microdata:
+def open_records(records: RecordsConfig, folder: Path) -> Microdata:
     """The records that a site's file names; paths are relative to its folder."""
-    names = [f.name for f in fields(records) if f.name not in _APART]
+    names = [f.name for f in fields(records) if f.name not in _NOT_OPENED_WITH]
     given = {name: getattr(records, name) for name in names}
-    given |= {name: folder / given[name] for name in _FILES if given[name] is not None}
+    given |= {name: folder / given[name] for name in _PATHS if given[name] is not None}
     if records.secret is not None:
         given["secret"] = Secret.from_file(folder / records.secret)
     if records.keys is not None:
-        given["keys"] = _placed(records.keys, folder)
+        given["keys"] = _resolve(records.keys, folder)
     if records.ledger is not None:
         path, epsilon, delta = folder / records.ledger, records.epsilon, records.delta
         given["ledger"] = Ledger(path, epsilon=epsilon, delta=delta)
-    source = _placed(records.source, folder)
+    source = _resolve(records.source, folder)
     data = open_microdata(source, **{k: v for k, v in given.items() if v is not None})
     data = data.with_structural_zeros(records.structural_zeros)
     return data.recode(records.recode) if records.recode else data
 
 
-def _placed(source: str, folder: Path) -> str:
+def _resolve(source: str, folder: Path) -> str:
     """A file beside the site's file; addresses of servers and tables beside records stay."""
     return str(folder / source) if _is_file(source) else source
 
 
 def _is_file(source: str) -> bool:
     return "://" not in source and not source.startswith("::")
+
+
+FileStamps = dict[str, tuple[int, int, int, int]]
+
+
+class GuardedFiles:
+    """Files as they were before they were opened.
+
+    Two tables of different records in one edition differ by whoever came or left, so nothing new is
+    made once a file is another one.
+
+    Args:
+      names: Files, folders, and patterns of files.
+      made: Files that the first opening makes where they are not there.
+    """
+
+    def __init__(self, names: Sequence[str] = (), made: Sequence[str] = ()) -> None:
+        self._names, self._made = tuple(names), tuple(made)
+        self._seen = file_stamps(self._names)
+
+    @property
+    def now(self) -> FileStamps:
+        """All files as they are at the moment."""
+        return file_stamps((*self._names, *self._made))
+
+    def settle(self) -> None:
+        """Take note of what the first opening has made."""
+        came = file_stamps(self._made)
+        self.check()
+        self._names, self._made = (*self._names, *self._made), ()
+        self._seen |= came
+
+    def check(self) -> None:
+        """Refuse to go on with other files.
+
+        Raises:
+          Refusal: A file was changed, exchanged, added or removed.
+        """
+        if file_stamps(self._names) != self._seen:
+            message = "The records of this data set are being exchanged, so no new table is made."
+            raise Refusal(
+                "records_changed", message, "Tables that were made before; others later.", 503
+            )
+
+
+def file_stamps(names: Iterable[str]) -> FileStamps:
+    """Device, inode, size and time of every file that the names mean."""
+    found: FileStamps = {}
+    for path in (path for name in names for path in _expand(name)):
+        try:
+            status = os.stat(path)
+        except OSError:  # it goes at this moment, or is a link to nothing
+            continue
+        found[path] = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
+    return found
+
+
+def _expand(name: str) -> Iterator[str]:
+    """A file by its name, what lies in a folder, or what fits a pattern."""
+    if Path(name).is_dir():
+        name = f"{glob.escape(name)}/**"
+    elif Path(name).exists():
+        name = glob.escape(name)
+    return glob.iglob(name, recursive=True)
+
+
+T = TypeVar("T")
+_PATIENCE = 60.0
+
+
+class ConnectionPool(Generic[T]):
+    """Connections that are opened when they are needed and used again.
+
+    Args:
+      make: Opens a connection.
+      size: Most connections at a time.
+      first: A connection that is open already.
+      patience: Seconds that a question waits for one.
+    """
+
+    def __init__(
+        self,
+        make: Callable[[], T],
+        size: int,
+        *,
+        first: T | None = None,
+        patience: float = _PATIENCE,
+    ) -> None:
+        self._make, self._free = make, queue.LifoQueue[T]()
+        self._room, self._patience = threading.Semaphore(size), patience
+        if first is not None:
+            self._free.put(first)
+
+    @contextmanager
+    def lent(self) -> Iterator[T]:
+        """A connection for the block.
+
+        Raises:
+          Refusal: None became free for too long.
+        """
+        if not self._room.acquire(timeout=self._patience):
+            raise busy_refusal()
+        try:
+            connection = self._taken()
+            try:
+                yield connection
+            finally:
+                self._free.put(connection)
+        finally:
+            self._room.release()
+
+    def _taken(self) -> T:
+        with suppress(queue.Empty):
+            return self._free.get_nowait()
+        return self._make()

@@ -9,13 +9,19 @@ from typing import TYPE_CHECKING, Any
 from discreet.design.formula import Term, parse
 from discreet.errors import BudgetError, ParameterError
 from discreet.release.cube import Cube
-from discreet.serve.data.source import Asked, Budget, Mode, Variable, by_detail
+from discreet.serve.data.source import (
+    BudgetStatus,
+    DetailedVariable,
+    Mode,
+    OfferedVariable,
+    by_detail,
+)
 from discreet.serve.query import Query
 from discreet.serve.refusals import Refusal
 
 if TYPE_CHECKING:
-    from discreet.serve.data.live import Tables
-    from discreet.serve.data.shelf import Shelf
+    from discreet.serve.data.cache import DiskCache
+    from discreet.serve.data.live import RecipeTables
     from discreet.tables.statement import Statement
 
 
@@ -35,7 +41,7 @@ class PrivateSource:
     mode: Mode = "on-the-fly"
 
     def __init__(
-        self, tables: Tables, shelf: Shelf, titles: Mapping[str, str] | None = None
+        self, tables: RecipeTables, shelf: DiskCache, titles: Mapping[str, str] | None = None
     ) -> None:
         if tables.ledger is None:
             raise ParameterError(
@@ -43,14 +49,14 @@ class PrivateSource:
                 "custodian's ledger: ledger = 'ledger.db' beside the records."
             )
         self._tables, self._shelf, self._ledger = tables, shelf, tables.ledger
-        self.variables: tuple[Variable, ...] = tables.offered(titles)
+        self.variables: tuple[OfferedVariable, ...] = tables.offered(titles)
         self._asked = by_detail(self.variables)
         self.universe = _in_public_order(_largest(parse(tables.recipe.margins)), self._asked)
         self.edition, self.units = tables.edition, (tables.unit,)
         self.statement: Statement = tables.statement(self.universe[0])
 
     @property
-    def budget(self) -> Budget:
+    def budget(self) -> BudgetStatus:
         """What tables may cost and have cost."""
         name = self._tables.name
         spent = self._ledger.spent(name)
@@ -58,7 +64,7 @@ class PrivateSource:
         delta = 0.0 if limit is None else limit.delta
         drawn = sum(self._key(term) in self._shelf for term in self.universe)
         limit = None if limit is None else limit.epsilon
-        return Budget(spent.epsilon_at(delta), limit, delta, drawn, len(self.universe))
+        return BudgetStatus(spent.epsilon_at(delta), limit, delta, drawn, len(self.universe))
 
     def cube(self, details: tuple[str, ...], unit: str) -> Cube:
         """The crossing of these details, taken from a table of the universe."""
@@ -118,7 +124,7 @@ def _in_public_order(terms: Sequence[Term], known: Mapping[str, Any]) -> list[Te
     return [tuple(sorted(term, key=lambda name: place[name])) for term in terms]
 
 
-def _at_detail(cube: Cube, asked: Asked) -> Cube:
+def _at_detail(cube: Cube, asked: DetailedVariable) -> Cube:
     """The cube with the codes of one detail of a variable, as that detail lists them."""
     known = set(cube.axis(asked.name).codes)
     listed = {e.code: e for e in asked.entries if e.code in known}

@@ -40,7 +40,7 @@ class Detail:
 
 
 @dataclass(frozen=True, eq=False)
-class Variable:
+class OfferedVariable:
     """A variable that may be put into a table.
 
     Attributes:
@@ -88,10 +88,10 @@ class Variable:
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class DetailedVariable:
     """A variable in one of the details on offer."""
 
-    variable: Variable
+    variable: OfferedVariable
     detail: Detail
 
     @property
@@ -139,7 +139,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Budget:
+class BudgetStatus:
     """What private tables may cost and have cost, as ε at the budget's δ; public.
 
     Attributes:
@@ -169,7 +169,7 @@ class Source(Protocol):
     """What pages and programs know of the data."""
 
     @property
-    def variables(self) -> tuple[Variable, ...]:
+    def variables(self) -> tuple[OfferedVariable, ...]:
         """The variables on offer, in their public order."""
 
     @property
@@ -189,21 +189,23 @@ class Source(Protocol):
         """The edition of the records."""
 
     @property
-    def budget(self) -> Budget | None:
+    def budget(self) -> BudgetStatus | None:
         """What private tables may cost and have cost; nothing for other methods."""
 
     def cube(self, details: tuple[str, ...], unit: str) -> Cube:
         """The crossing of these details with its totals; details come in public order."""
 
 
-def by_detail(variables: Iterable[Variable]) -> dict[str, Asked]:
+def by_detail(variables: Iterable[OfferedVariable]) -> dict[str, DetailedVariable]:
     """What can be asked for, by the name of the detail, `region` or `region[province]`."""
-    return {d.name: Asked(v, d) for v in variables for d in v.details}
+    return {d.name: DetailedVariable(v, d) for v in variables for d in v.details}
 
 
-def coarsest(variable: Variable, codes: Iterable[str]) -> Asked:
+def coarsest(variable: OfferedVariable, codes: Iterable[str]) -> DetailedVariable:
     """The smallest detail that has these codes, or the largest where none has them all."""
-    options = [Asked(variable, d) for d in sorted(variable.details, key=lambda d: d.cells)]
+    options = [
+        DetailedVariable(variable, d) for d in sorted(variable.details, key=lambda d: d.cells)
+    ]
     having = (asked for asked in options if asked.has(codes))
     return next(having, options[-1])
 
@@ -213,9 +215,9 @@ def crossing(details: Sequence[str]) -> list[Term]:
     return margins(details, order=len(details))
 
 
-def offered(
+def variables_on_offer(
     axes: Mapping[str, Axis], names: Sequence[str], titles: Mapping[str, str] | None = None
-) -> tuple[Variable, ...]:
+) -> tuple[OfferedVariable, ...]:
     """The variables that names such as `region` and `region[province]` put on offer.
 
     Args:
@@ -229,17 +231,17 @@ def offered(
         axis = axes[name]
         require_declared(axis)
         found.setdefault(axis.name, axis)
-        details.setdefault(axis.name, {}).update(_details(axis, name))
+        details.setdefault(axis.name, {}).update(_details_of(axis, name))
     if not found:
         raise ParameterError("nothing is on offer; name variables in the recipe's margins.")
     given = titles or {}
     return tuple(
-        Variable(axis, tuple(details[name].values()), given.get(name, ""))
+        OfferedVariable(axis, tuple(details[name].values()), given.get(name, ""))
         for name, axis in found.items()
     )
 
 
-def _details(axis: Axis, name: str) -> dict[str, Detail]:
+def _details_of(axis: Axis, name: str) -> dict[str, Detail]:
     """What a name puts on offer."""
     if name != axis.name:
         level = axis.level(name.removeprefix(f"{axis.name}[").removesuffix("]"))

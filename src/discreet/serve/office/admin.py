@@ -1,4 +1,4 @@
-"""The custodian's page: usage, refusals, the switches of data sets, and reading the site again."""
+"""The office's pages: usage and switches for the custodian, signing in and out, and their forms."""
 
 from __future__ import annotations
 
@@ -8,35 +8,57 @@ from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response, StreamingResponse
 from starlette.concurrency import run_in_threadpool
 
-from discreet.serve.office import sign_in
-from discreet.serve.office.accounts.visitor import Role
-from discreet.serve.office.audit.entry import Entry, now
-from discreet.serve.office.audit.usage import exported, usage
+from discreet.serve.cookies import SESSION
+from discreet.serve.office.audit import AuditEntry, export_log, now, usage
+from discreet.serve.office.config import Role
+from discreet.serve.office.credentials import find_token
+from discreet.serve.office.database import OfficeDatabase
 from discreet.serve.office.forms import form_page, read_form
-from discreet.serve.office.state import ask_for_reload, set_closed
-from discreet.serve.office.store.store import Store
+from discreet.serve.office.office import ask_for_reload, set_closed
 from discreet.serve.refusals import Refusal, refusal_of
 from discreet.serve.site.site import current_site
 from discreet.serve.web.frame import root_of, texts_for
 from discreet.serve.web.texts import Texts
 
 router = APIRouter(include_in_schema=False)
-router.include_router(sign_in.router)
+_sign_in_router = APIRouter(include_in_schema=False)
+router.include_router(_sign_in_router)
 DAYS = 30
-_SAID = ("closed_now", "opened_now", "reloaded")
+_STEPS = ("closed_now", "opened_now", "reloaded")
 
 
 @router.get("/admin")
 def admin(request: Request) -> Response:
     """What was asked, and the switches."""
-    return _page(request, _store(request), _said(request, texts_for(request)))
+    return _page(request, _store(request), _last_step(request, texts_for(request)))
 
 
 @router.get("/admin/log.csv")
 def log(request: Request) -> Response:
     """The whole audit log."""
     headers = {"Content-Disposition": 'attachment; filename="audit.csv"'}
-    return StreamingResponse(exported(_store(request)), media_type="text/csv", headers=headers)
+    return StreamingResponse(export_log(_store(request)), media_type="text/csv", headers=headers)
+
+
+def _store(request: Request) -> OfficeDatabase:
+    """The office's database, for custodians."""
+    office, visitor = request.state.office, request.state.visitor
+    if office.store is None:
+        raise Refusal("not_found", "This site has no office.", "The catalogue is at /.", 404)
+    if not visitor.role.covers(Role.custodian):
+        status = 403 if visitor.is_known else 401
+        raise Refusal("not_allowed", "This page is for custodians.", "Sign in at /sign-in.", status)
+    store: OfficeDatabase = office.store
+    return store
+
+
+async def _record_step(request: Request, dataset: str, outcome: str) -> None:
+    """Write a step of the custodian down, and let it take effect here at once."""
+    office = request.state.office
+    entry = AuditEntry(now(), request.state.visitor.id, dataset, "", "", "admin", outcome, 0, 0.0)
+    await office.audit.recorded(entry)
+    await run_in_threadpool(office.refresh)
+    office.carry_out(request.app.state.site.current)
 
 
 @router.post("/admin/switch")
@@ -47,7 +69,7 @@ async def switch(request: Request) -> Response:
     is_closed = fields.get("closed") == "1"
     await run_in_threadpool(set_closed, store, dataset.name, is_closed, request.state.visitor.id)
     outcome = "closed_now" if is_closed else "opened_now"
-    await _carried_out(request, dataset.name, outcome)
+    await _record_step(request, dataset.name, outcome)
     return RedirectResponse(f"{root_of(request)}/admin?said={outcome}&of={dataset.name}", 303)
 
 
@@ -58,46 +80,72 @@ async def reload(request: Request) -> Response:
     try:
         await run_in_threadpool(request.app.state.site.reload)
     except Exception as error:  # whatever it is, the custodian is told and the site stays
-        await _carried_out(request, "", "not_reloaded")
+        await _record_step(request, "", "not_reloaded")
         said = texts_for(request).admin.failed.format(refusal_of(error).public())
         return await run_in_threadpool(_page, request, store, said, 422)
     await run_in_threadpool(ask_for_reload, store, request.state.visitor.id)
-    await _carried_out(request, "", "reloaded")
+    await _record_step(request, "", "reloaded")
     return RedirectResponse(f"{root_of(request)}/admin?said=reloaded", 303)
 
 
-def _page(request: Request, store: Store, said: str, status: int = 200) -> Response:
+def _page(request: Request, store: OfficeDatabase, said: str, status: int = 200) -> Response:
     found = usage(store, DAYS)
     days = [astuple(day) for day in reversed(found.days)]
     return form_page(request, "admin.html", status, usage=found, days=days, n=DAYS, said=said)
 
 
-def _store(request: Request) -> Store:
-    """The office's database, for custodians."""
-    office, visitor = request.state.office, request.state.visitor
-    if office.store is None:
-        raise Refusal("not_found", "This site has no office.", "The catalogue is at /.", 404)
-    if not visitor.role.covers(Role.custodian):
-        status = 403 if visitor.is_known else 401
-        raise Refusal("not_allowed", "This page is for custodians.", "Sign in at /sign-in.", status)
-    store: Store = office.store
-    return store
-
-
-async def _carried_out(request: Request, dataset: str, outcome: str) -> None:
-    """Write a step of the custodian down, and let it take effect here at once."""
-    office = request.state.office
-    entry = Entry(now(), request.state.visitor.id, dataset, "", "", "admin", outcome, 0, 0.0)
-    await office.audit.recorded(entry)
-    await run_in_threadpool(office.refresh)
-    office.carry_out(request.app.state.site.current)
-
-
-def _said(request: Request, texts: Texts) -> str:
+def _last_step(request: Request, texts: Texts) -> str:
     """What was done a moment ago; only sentences of our own are shown."""
     said = request.query_params.get("said", "")
-    if said not in _SAID:
+    if said not in _STEPS:
         return ""
     found = current_site(request).datasets.get(request.query_params.get("of", ""))
     sentence: str = getattr(texts.admin, said)
     return sentence.format("" if found is None else found.title)
+
+
+@_sign_in_router.get("/sign-in")
+def sign_in_page(request: Request) -> Response:
+    """The form that takes a token."""
+    _check_offered(request)
+    return form_page(request, "sign_in.html", is_wrong=False)
+
+
+def _check_offered(request: Request) -> None:
+    office = request.state.office
+    if office.store is None or office.config.accounts.who == "proxy":
+        message = "Nobody signs in at this site."
+        raise Refusal("not_found", message, "The catalogue is at /.", 404)
+
+
+@_sign_in_router.post("/sign-in")
+async def sign_in(request: Request) -> Response:
+    """Start a session for the holder of a token."""
+    _check_offered(request)
+    fields, office = await read_form(request), request.state.office
+    state = await run_in_threadpool(office.refresh)
+    token = find_token(fields.get("token", "").strip(), state.tokens)
+    if token is None:
+        return form_page(request, "sign_in.html", 401, is_wrong=True)
+    start = "/admin" if token.role is Role.custodian else "/"
+    response = RedirectResponse(f"{root_of(request)}{start}", 303)
+    seconds = office.config.accounts.session_hours * 3600
+    response.set_cookie(
+        SESSION,
+        office.sessions.signed(token.id, seconds),
+        max_age=int(seconds),
+        path=root_of(request) or "/",
+        secure=request.state.sender.is_secure,
+        httponly=True,
+        samesite="lax",
+    )
+    return response
+
+
+@_sign_in_router.post("/sign-out")
+async def sign_out(request: Request) -> Response:
+    """End the session."""
+    await read_form(request)
+    response = RedirectResponse(f"{root_of(request)}/", 303)
+    response.delete_cookie(SESSION, path=root_of(request) or "/")
+    return response

@@ -6,23 +6,24 @@ import logging
 import secrets
 import threading
 import time
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from discreet.serve.office.accounts.proxies import Proxies
-from discreet.serve.office.accounts.pseudonyms import Pseudonyms
-from discreet.serve.office.accounts.secrets import signing_key
-from discreet.serve.office.accounts.signer import Signer
-from discreet.serve.office.audit.entry import Audit
-from discreet.serve.office.limits import Buckets
-from discreet.serve.office.state import State, read_state
+from sqlalchemy import delete, func, insert, select
+
+from discreet.serve.office.audit import NullAuditLog, now
+from discreet.serve.office.config import Proxies
+from discreet.serve.office.credentials import Pseudonyms, Signer, Token, all_tokens, signing_key
+from discreet.serve.office.database import RELOADS, SWITCHES, OfficeDatabase
 from discreet.serve.refusals import Refusal
-from discreet.serve.site.config import SiteConfig
-from discreet.serve.site.read import read_site
+from discreet.serve.site.config import SiteConfig, read_site
 
 if TYPE_CHECKING:
-    from discreet.serve.office.store.store import Store
     from discreet.serve.site.site import Site, SiteHolder
+
 
 _EVERY = 1.0  # seconds between two looks at the decisions of the office
 _TOO_OLD = 30.0  # seconds after which decisions that cannot be read again are not relied on
@@ -39,29 +40,31 @@ class Office:
       store: The office's database.
     """
 
-    def __init__(self, config: SiteConfig | None = None, store: Store | None = None) -> None:
+    def __init__(
+        self, config: SiteConfig | None = None, store: OfficeDatabase | None = None
+    ) -> None:
         self.config = config or SiteConfig()
         self.store = store
         key = secrets.token_bytes(32) if store is None else signing_key(store)
         self.sessions, self.forms = Signer(key, "session"), Signer(key, "form")
         self.pseudonyms = Pseudonyms(store)
-        self.audit = _audit(self.config, store)
-        self._state = State() if store is None else read_state(store)
+        self.audit = _audit_log(self.config, store)
+        self._state = OfficeState() if store is None else read_state(store)
         self._read = time.monotonic()
         self._stop = threading.Event()
         self._watcher: threading.Thread | None = None
-        self.buckets = Buckets(self.config.accounts.rate, self.config.accounts.burst)
+        self.buckets = RateLimiter(self.config.accounts.rate, self.config.accounts.burst)
         self.adopt(self.config)
 
     @classmethod
     def open(cls, site: SiteConfig) -> Office:
         """The office of a site, with its database brought up to date."""
-        from discreet.serve.office.store.store import Store  # start-up time: SQLAlchemy
+        from discreet.serve.office.database import OfficeDatabase  # start-up time: SQLAlchemy
 
-        return cls(site, Store(site.audit.address(site.folder)))
+        return cls(site, OfficeDatabase(site.audit.address(site.folder)))
 
     @property
-    def state(self) -> State:
+    def state(self) -> OfficeState:
         """The office's decisions; a refusal when they cannot be read for too long."""
         if self._watcher is not None and time.monotonic() - self._read > _TOO_OLD:
             raise unavailable()
@@ -73,9 +76,9 @@ class Office:
         self.config = config
         self.proxies = Proxies(accounts.trusted_proxies)
         if (accounts.rate, accounts.burst) != (self.buckets.rate, self.buckets.burst):
-            self.buckets = Buckets(accounts.rate, accounts.burst)
+            self.buckets = RateLimiter(accounts.rate, accounts.burst)
 
-    def refresh(self) -> State:
+    def refresh(self) -> OfficeState:
         """Read the decisions again."""
         if self.store is not None:
             self._state = read_state(self.store)
@@ -133,12 +136,12 @@ def _reload(holder: SiteHolder) -> None:
         _log.error("%s while the site was read again; it stays as it was.", type(error).__name__)
 
 
-def store_of(path: Path) -> Store:
+def open_database(path: Path) -> OfficeDatabase:
     """The office's database of a site, without its data sets."""
-    from discreet.serve.office.store.store import Store  # start-up time: SQLAlchemy
+    from discreet.serve.office.database import OfficeDatabase  # start-up time: SQLAlchemy
 
     site = read_site(path)
-    return Store(site.audit.address(site.folder))
+    return OfficeDatabase(site.audit.address(site.folder))
 
 
 def unavailable() -> Refusal:
@@ -147,9 +150,89 @@ def unavailable() -> Refusal:
     return Refusal("unavailable", message, "The same request, a little later.", 503, wait=5)
 
 
-def _audit(config: SiteConfig, store: Store | None) -> Audit:
+def _audit_log(config: SiteConfig, store: OfficeDatabase | None) -> NullAuditLog:
     if store is None:
-        return Audit()
-    from discreet.serve.office.audit.log import AuditLog  # start-up time: SQLAlchemy
+        return NullAuditLog()
+    from discreet.serve.office.audit import AuditLog  # start-up time: SQLAlchemy
 
     return AuditLog(store, config.audit.keep_days or None)
+
+
+@dataclass(frozen=True)
+class OfficeState:
+    """The office's decisions.
+
+    Attributes:
+      closed: Data sets that are closed.
+      reloads: How often the site was to be read again.
+      tokens: The tokens in force, by their ids.
+    """
+
+    closed: frozenset[str] = frozenset()
+    reloads: int = 0
+    tokens: Mapping[str, Token] = field(default_factory=dict)
+
+
+def read_state(store: OfficeDatabase) -> OfficeState:
+    """The decisions of this moment."""
+    with store.reading() as connection:
+        is_closed = SWITCHES.c.is_closed.is_(True)
+        closed = connection.execute(select(SWITCHES.c.dataset).where(is_closed)).scalars()
+        reloads = connection.execute(select(func.count()).select_from(RELOADS)).scalar_one()
+        found = frozenset(closed), int(reloads)
+    return OfficeState(*found, all_tokens(store))
+
+
+def set_closed(store: OfficeDatabase, dataset: str, is_closed: bool, visitor: str) -> None:
+    """Close or open a data set, in all processes that share the database."""
+    row = {"dataset": dataset, "is_closed": is_closed, "time": now(), "visitor": visitor}
+    with store.writing() as connection:
+        connection.execute(delete(SWITCHES).where(SWITCHES.c.dataset == dataset))
+        connection.execute(insert(SWITCHES).values(row))
+
+
+def ask_for_reload(store: OfficeDatabase, visitor: str) -> None:
+    """Have all processes read the site's file again."""
+    with store.writing() as connection:
+        connection.execute(insert(RELOADS).values(time=now(), visitor=visitor))
+
+
+_MOST_VISITORS = 50_000
+
+
+class RateLimiter:
+    """A bucket for each visitor.
+
+    A visitor may ask `burst` times at once and `rate` times a second in the long run.
+
+    Promise: memory is bounded; when there are more visitors than buckets, those who have not asked
+    for the longest time start again with a full one.
+
+    Args:
+      rate: Requests a second; 0 sets no limit.
+      burst: Requests at once.
+      clock: Seconds that only go forward.
+    """
+
+    def __init__(
+        self, rate: float, burst: float, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.rate, self.burst = rate, max(1.0, burst)
+        self._clock = clock
+        self._levels: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def wait(self, visitor: str) -> float:
+        """Take one token; the seconds until there is one where the bucket is empty, else 0."""
+        if self.rate <= 0:
+            return 0.0
+        now = self._clock()
+        level, then = self._levels.pop(visitor, (self.burst, now))
+        level = min(self.burst, level + (now - then) * self.rate)
+        is_allowed = level >= 1
+        self._levels[visitor] = (level - is_allowed, now)
+        if len(self._levels) > _MOST_VISITORS:
+            self._levels.popitem(last=False)
+        return 0.0 if is_allowed else (1 - level) / self.rate
+
+    def __len__(self) -> int:
+        return len(self._levels)

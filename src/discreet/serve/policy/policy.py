@@ -3,26 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, get_args
 
 from discreet.errors import ParameterError
 from discreet.release.cube import Cube
-from discreet.serve.policy.anonymity import KAnonymity, LDiversity, TCloseness
-from discreet.serve.policy.combinations import Forbidden
-from discreet.serve.policy.difference import MinDifference
-from discreet.serve.policy.grouping import Grouping, Groups
-from discreet.serve.policy.population import MinMeanCell, MinPopulation
-from discreet.serve.policy.rule import Figures, Judged, Rule
-from discreet.serve.policy.size import MaxCells, MaxVariables
-from discreet.serve.policy.sparsity import Sparsity
-from discreet.serve.policy.threshold import Threshold
+from discreet.serve.policy.populations import (
+    KAnonymityRule,
+    LDiversityRule,
+    MinDifferenceRule,
+    MinMeanCellRule,
+    MinPopulationRule,
+    SparsityRule,
+    TClosenessRule,
+)
+from discreet.serve.policy.rules import (
+    Figures,
+    ForbiddenRule,
+    GroupingRule,
+    Groups,
+    JudgedTable,
+    MaxCellsRule,
+    MaxVariablesRule,
+    PolicyRule,
+    ThresholdRule,
+)
 from discreet.serve.question import Question
 from discreet.serve.site.sections import setting
+from discreet.tables.statement import Sentence, Statement, Step
 
 EVERYTHING = "*"
-_NOT_TOLD = ("public_parameters",)
+_CONFIDENTIAL = ("public_parameters",)
 
 
 @dataclass(frozen=True)
@@ -66,23 +78,23 @@ class Policy:
             raise ParameterError("l_diversity and t_closeness need the sensitive variables.")
 
     @cached_property
-    def rules(self) -> tuple[Rule, ...]:
+    def rules(self) -> tuple[PolicyRule, ...]:
         """The rules, those on public sizes first."""
         return tuple(self._rules())
 
     @cached_property
     def judges(self) -> bool:
         """Whether some rule looks at protected figures."""
-        return any(type(rule).judge is not Rule.judge for rule in self.rules)
+        return any(type(rule).judge is not PolicyRule.judge for rule in self.rules)
 
     def check(self, question: Question) -> None:
         """Refuse what public sizes forbid."""
         for rule in self.rules:
             rule.check(question)
 
-    def judged(self, question: Question, cube: Cube, figures: Figures) -> Judged:
+    def judged(self, question: Question, cube: Cube, figures: Figures) -> JudgedTable:
         """The cube as far as its protected values allow it to be shown."""
-        found = Judged(cube)
+        found = JudgedTable(cube)
         for rule in self.rules:
             found = rule.judge(question, found, figures)
         return found
@@ -93,7 +105,7 @@ class Policy:
 
     def public(self) -> dict[str, Any]:
         """The settings that the public sees, as plain data."""
-        shown = [f.name for f in fields(self) if f.name not in _NOT_TOLD and self.tells(f.name)]
+        shown = [f.name for f in fields(self) if f.name not in _CONFIDENTIAL and self.tells(f.name)]
         return {name: getattr(self, name) for name in shown}
 
     def check_names(self, known: Mapping[str, Any]) -> None:
@@ -109,28 +121,58 @@ class Policy:
                         f"{entry} of the policy names {name!r}, which is not on offer: {listed}."
                     )
 
-    def _rules(self) -> Iterator[Rule]:
-        yield self._limit(MaxVariables, "max_variables")
-        yield self._limit(MaxCells, "max_cells")
+    def _rules(self) -> Iterator[PolicyRule]:
+        yield self._limit(MaxVariablesRule, "max_variables")
+        yield self._limit(MaxCellsRule, "max_cells")
         if self.forbidden:
-            yield Forbidden(self.forbidden)
-        yield Grouping(self.groups, self.fixed_groups)
+            yield ForbiddenRule(self.forbidden)
+        yield GroupingRule(self.groups, self.fixed_groups)
         if self.min_population:
-            yield self._limit(MinPopulation, "min_population")
+            yield self._limit(MinPopulationRule, "min_population")
         if self.min_mean_cell:
-            yield self._limit(MinMeanCell, "min_mean_cell")
+            yield self._limit(MinMeanCellRule, "min_mean_cell")
         if self.k_anonymity:
-            yield self._limit(KAnonymity, "k_anonymity")
+            yield self._limit(KAnonymityRule, "k_anonymity")
         if self.l_diversity:
-            yield self._limit(LDiversity, "l_diversity", self.sensitive)
+            yield self._limit(LDiversityRule, "l_diversity", self.sensitive)
         if self.t_closeness < 1:
-            yield self._limit(TCloseness, "t_closeness", self.sensitive)
+            yield self._limit(TClosenessRule, "t_closeness", self.sensitive)
         if self.min_difference:
-            yield self._limit(MinDifference, "min_difference", self.max_cells)
+            yield self._limit(MinDifferenceRule, "min_difference", self.max_cells)
         if self.max_sparsity < 1:
-            yield Sparsity(self.area, self.max_sparsity, self.sparse_below)
+            yield SparsityRule(self.area, self.max_sparsity, self.sparse_below)
         if self.threshold:
-            yield self._limit(Threshold, "threshold")
+            yield self._limit(ThresholdRule, "threshold")
 
-    def _limit(self, rule: Callable[..., Rule], name: str, *more: Any) -> Rule:
+    def _limit(self, rule: Callable[..., PolicyRule], name: str, *more: Any) -> PolicyRule:
         return rule(getattr(self, name), self.tells(name), *more)
+
+
+def public_statement(statement: Statement, policy: Policy) -> Statement:
+    """The statement with the parameters that the policy makes public.
+
+    Where some are kept back, sentences with figures are left out too: they would name them.
+    """
+    if EVERYTHING in policy.public_parameters:
+        return statement
+    return replace(statement, steps=tuple(_public_step(step, policy) for step in statement.steps))
+
+
+def _public_step(step: Step, policy: Policy) -> Step:
+    kept = {name: value for name, value in step.parameters.items() if policy.tells(name)}
+    if len(kept) == len(step.parameters):
+        return step
+    said = tuple(s for s in map(_without_figures, step.sentences) if s is not None)
+    return Step(step.name, kept, said)
+
+
+def _without_figures(sentence: Sentence) -> Sentence | None:
+    text = "" if _has_figure(sentence.text) else sentence.text
+    plain = "" if _has_figure(sentence.plain) else sentence.plain
+    if not text and not plain:
+        return None
+    return replace(sentence, text=text or plain, plain=plain)
+
+
+def _has_figure(text: str) -> bool:
+    return any(c.isdigit() for c in text)

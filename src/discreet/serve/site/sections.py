@@ -37,12 +37,12 @@ def section(cls: type[T], given: Any, where: str, **made: Any) -> T:
         if name not in known:
             raise UnknownNameError(f"entry of {where}", name, known)
     read = {
-        name: _of_type(value, known[name], f"{name} of {where}") for name, value in given.items()
+        name: _convert(value, known[name], f"{name} of {where}") for name, value in given.items()
     }
     return cls(**read, **made)
 
 
-def _of_type(value: Any, hint: Any, what: str) -> Any:
+def _convert(value: Any, hint: Any, what: str) -> Any:
     """The value as the hint wants it: lists become tuples, whole numbers floats."""
     options = get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
     for option in options:
@@ -50,7 +50,7 @@ def _of_type(value: Any, hint: Any, what: str) -> Any:
         if plain is Literal and value in get_args(option):
             return value
         if plain is tuple and isinstance(value, list):
-            return tuple(_of_type(v, get_args(option)[0], f"an item of {what}") for v in value)
+            return tuple(_convert(v, get_args(option)[0], f"an item of {what}") for v in value)
         if plain is float and type(value) is int:
             return float(value)
         if plain is Any or _is_plain(value, plain):

@@ -79,7 +79,7 @@ class SiteHolder:
             return self._current
 
 
-def held(site: Site | SiteHolder) -> SiteHolder:
+def as_holder(site: Site | SiteHolder) -> SiteHolder:
     """A holder of the site."""
     return site if isinstance(site, SiteHolder) else SiteHolder(site)
 

@@ -1,39 +1,48 @@
-"""From what a site's file says to a site that answers."""
+"""From what a site's file says to a site that answers, and that follows its file."""
 
 from __future__ import annotations
 
+import logging
+import signal
+import threading
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from discreet.digests import digest
 from discreet.errors import DiscreetError
-from discreet.serve.build import made_from, records_of
-from discreet.serve.data.dataset import About, Dataset
-from discreet.serve.data.files import Files
-from discreet.serve.data.folder import pointed, read_build
-from discreet.serve.data.inner import InnerSource
-from discreet.serve.data.live import LiveSource, Tables, files_of, is_private, names_of
+from discreet.serve.build import open_records_of, origin_of
+from discreet.serve.data.cache import DiskCache
+from discreet.serve.data.dataset import Dataset, DatasetInfo
+from discreet.serve.data.inner import POINTER, InnerSource, current_build, read_build
+from discreet.serve.data.live import (
+    FileStamps,
+    GuardedFiles,
+    LiveSource,
+    RecipeTables,
+    file_stamps,
+    files_of,
+    is_private,
+    names_of,
+)
 from discreet.serve.data.private import PrivateSource
-from discreet.serve.data.shelf import Shelf
 from discreet.serve.data.source import Source
 from discreet.serve.policy.policy import Policy
-from discreet.serve.site.config import DatasetConfig, SiteConfig
-from discreet.serve.site.read import read_site
+from discreet.serve.site.config import DatasetConfig, SiteConfig, read_site
 from discreet.serve.site.site import Site, SiteHolder
 
 if TYPE_CHECKING:
     from discreet.facade.microdata import Microdata
 
 
-def started(config: SiteConfig) -> Site:
+def start_site(config: SiteConfig) -> Site:
     """A site with all its data sets ready to answer."""
-    return _Maker().site(config)
+    return _SiteMaker().site(config)
 
 
-def held_site(path: str | Path) -> SiteHolder:
+def load_site(path: str | Path) -> SiteHolder:
     """A site from its file, with a way to make it anew when the file changes."""
-    maker = _Maker()
+    maker = _SiteMaker()
     return SiteHolder(maker.site(read_site(path)), lambda _: maker.site(_read_again(path)))
 
 
@@ -46,7 +55,7 @@ def _read_again(path: str | Path) -> SiteConfig:
         raise
 
 
-class _Maker:
+class _SiteMaker:
     """Makes sites; a data set of which nothing changed stays as it is, and so does its switch."""
 
     def __init__(self) -> None:
@@ -59,50 +68,120 @@ class _Maker:
         return Site(config, {name: dataset for name, (_, dataset) in made.items()})
 
     def _dataset(self, config: SiteConfig, wanted: DatasetConfig) -> tuple[object, Dataset]:
-        build = pointed(config.cache_folder / wanted.name)
-        behind = replace(wanted, about=About(), policy=Policy())
-        files = _files(config, wanted).now  # other records are opened anew
-        stamp = (behind, made_from(wanted, config.folder), build, config.folder, files)
+        build = current_build(config.cache_folder / wanted.name)
+        behind = replace(wanted, about=DatasetInfo(), policy=Policy())
+        files = _files_behind(config, wanted).now  # other records are opened anew
+        stamp = (behind, origin_of(wanted, config.folder), build, config.folder, files)
         seen, before = self._made.get(wanted.name, (None, None))
         if before is None or seen != stamp:
-            made = _dataset(config, wanted)
+            made = _open_dataset(config, wanted)
             return stamp, made if before is None else replace(made, switch=before.switch)
         if (before.about, before.policy) == (wanted.about, wanted.policy):
             return stamp, before
         return stamp, replace(before, about=wanted.about, policy=wanted.policy)
 
 
-def _dataset(config: SiteConfig, dataset: DatasetConfig) -> Dataset:
+def _open_dataset(config: SiteConfig, dataset: DatasetConfig) -> Dataset:
     try:
-        return Dataset(dataset.name, dataset.about, _source(config, dataset), dataset.policy)
+        return Dataset(dataset.name, dataset.about, _open_source(config, dataset), dataset.policy)
     except DiscreetError as error:
         error.args = (f"data set {dataset.name!r}: {error}",)
         raise
 
 
-def _source(config: SiteConfig, dataset: DatasetConfig) -> Source:
-    folder, origin = config.cache_folder / dataset.name, made_from(dataset, config.folder)
+def _open_source(config: SiteConfig, dataset: DatasetConfig) -> Source:
+    folder, origin = config.cache_folder / dataset.name, origin_of(dataset, config.folder)
     if dataset.mode == "release-once":
         names = dataset.variables or names_of(dataset.recipe)
         return InnerSource(read_build(folder, origin), names, dataset.labels)
-    recipe, files = dataset.recipe, _files(config, dataset)
+    recipe, files = dataset.recipe, _files_behind(config, dataset)
     if dataset.variables:
         recipe = recipe.of([(name,) for name in dataset.variables])
 
     def opened() -> Microdata:
-        return records_of(config, dataset)
+        return open_records_of(config, dataset)
 
     if is_private(recipe):
-        tables = Tables(recipe, opened, dataset.connections, files)
-        return PrivateSource(tables, Shelf(folder / "private", origin), dataset.labels)
-    kept = Shelf(folder / "cubes", digest(origin, files.now).hex()) if dataset.keep_cubes else None
+        tables = RecipeTables(recipe, opened, dataset.connections, files)
+        return PrivateSource(tables, DiskCache(folder / "private", origin), dataset.labels)
+    kept = (
+        DiskCache(folder / "cubes", digest(origin, files.now).hex()) if dataset.keep_cubes else None
+    )
     return LiveSource(
         recipe, opened, dataset.labels, connections=dataset.connections, shelf=kept, files=files
     )
 
 
-def _files(config: SiteConfig, dataset: DatasetConfig) -> Files:
+def _files_behind(config: SiteConfig, dataset: DatasetConfig) -> GuardedFiles:
     """The files that tables on the fly are made of; what is released once needs none."""
     if dataset.mode == "release-once" or dataset.records is None:
-        return Files()
+        return GuardedFiles()
     return files_of(dataset.records, config.folder)
+
+
+WATCH_SECONDS = 2.0
+_log = logging.getLogger("discreet.serve")
+
+
+class SiteWatcher:
+    """Looks at the files of a site every few seconds and exchanges the site when they change.
+
+    Requests under way finish on the site they started with. A file that cannot be used leaves the
+    old site in place; the log says so.
+
+    Args:
+      holder: The site.
+      path: Its file.
+      seconds: How often the files are looked at.
+    """
+
+    def __init__(
+        self, holder: SiteHolder, path: str | Path, seconds: float = WATCH_SECONDS
+    ) -> None:
+        self._holder, self._path, self._seconds = holder, Path(path), seconds
+        self._seen = self._stamp()
+        self._asked, self._stop = threading.Event(), threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True, name="site watch")
+
+    def start(self) -> SiteWatcher:
+        """Begin to look, and take SIGHUP where signals can be taken."""
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGHUP, lambda *_: self._asked.set())
+        self._thread.start()
+        return self
+
+    def stop(self) -> None:
+        """End."""
+        self._stop.set()
+        self._asked.set()
+        self._thread.join(10 * self._seconds)
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            is_asked = self._asked.wait(self._seconds)
+            self._asked.clear()
+            if self._stop.is_set():
+                return
+            now = self._stamp()
+            if is_asked or now != self._seen:
+                self._seen = now
+                self._reload()
+
+    def _reload(self) -> None:
+        try:
+            read_site(self._path)  # what it says about itself may be logged as it is
+        except DiscreetError as error:
+            _log.error("the site stays as it was: %s", error)
+            return
+        try:
+            self._holder.reload()
+        except Exception as error:  # its text may show codes of the records
+            _log.error("the site stays as it was: %s; see discreet serve", type(error).__name__)
+        else:
+            _log.warning("the site was read again")
+
+    def _stamp(self) -> FileStamps:
+        """When the files were last written."""
+        folder = self._holder.current.config.cache_folder
+        pointers = [folder / name / POINTER for name in self._holder.current.datasets]
+        return file_stamps(map(str, (self._path, *pointers)))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from discreet.release.cube import Entry
 from discreet.serve import moves
 from discreet.serve.data.dataset import Dataset
-from discreet.serve.data.source import Variable
+from discreet.serve.data.source import OfferedVariable
 from discreet.serve.query import Query
 from discreet.serve.web.panel import may_group
 
@@ -29,7 +29,7 @@ class Editor:
     """
 
     kind: str
-    variable: Variable
+    variable: OfferedVariable
     entries: Sequence[Entry]
     ticked: frozenset[str]
 

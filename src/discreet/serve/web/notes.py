@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from discreet.serve.answer import Answer
-from discreet.serve.data.source import Budget
+from discreet.serve.data.source import BudgetStatus
 from discreet.serve.web.texts import Said, Texts
 from discreet.tables.protected import COUNT
 from discreet.tables.statement import Sentence, Statement
@@ -59,7 +59,7 @@ def statement_notes(
     return [note for note in found if note.sentences]
 
 
-def budget_note(budget: Budget | None, texts: Texts) -> list[Note]:
+def budget_note(budget: BudgetStatus | None, texts: Texts) -> list[Note]:
     """What private tables of a data set may cost and have cost."""
     found = [] if budget is None else [texts.translated(budget.text)]
     return [Note(texts.notes.budget, found)] if found else []

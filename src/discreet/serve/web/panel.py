@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from discreet.release.cube import Entry
 from discreet.serve.data.dataset import Dataset
-from discreet.serve.data.source import Detail, Variable
+from discreet.serve.data.source import Detail, OfferedVariable
 from discreet.serve.moves import Placed
 from discreet.serve.query import Query
 from discreet.serve.web.texts import Texts
@@ -40,7 +40,7 @@ def layer_entries(query: Query, one: Placed) -> tuple[Entry, ...]:
     return tuple(e for e in one.entries if not picked or e.is_total or e.code in picked)
 
 
-def searched(variable: Variable) -> str:
+def searched(variable: OfferedVariable) -> str:
     """What a search finds a variable by."""
     words = [variable.label, variable.name, *(detail.label for detail in variable.details)]
     return " ".join(words).lower()
@@ -53,7 +53,7 @@ def limits_of(dataset: Dataset, texts: Texts) -> str:
     return str(texts.build.limits.format(texts.table.and_.join(shown))) if shown else ""
 
 
-def may_group(dataset: Dataset, variable: Variable) -> bool:
+def may_group(dataset: Dataset, variable: OfferedVariable) -> bool:
     """Whether visitors may put groups of a variable into a table, their own or the office's."""
     policy = dataset.policy
     if policy.groups == "fixed":

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import date
 
 from discreet.serve.answer import Answer
-from discreet.serve.data.source import Asked
+from discreet.serve.data.source import DetailedVariable
 from discreet.serve.web.panel import unit_label
 from discreet.serve.web.sheet import layer_of
 from discreet.serve.web.texts import Texts
@@ -72,11 +72,11 @@ def written_date(day: date, texts: Texts) -> str:
     return str(texts.site.date.format(day=day.day, month=months[day.month - 1], year=day.year))
 
 
-def _joined(asked: Sequence[Asked], texts: Texts) -> str:
+def _joined(asked: Sequence[DetailedVariable], texts: Texts) -> str:
     return str(texts.table.and_.join(_label(one, texts) for one in asked))
 
 
-def _label(asked: Asked, texts: Texts) -> str:
+def _label(asked: DetailedVariable, texts: Texts) -> str:
     """A variable inside a sentence, with its level where there is a choice."""
     level = texts.translated(asked.detail.label).text
     return f"{asked.variable.label_inside} ({level})" if level else asked.variable.label_inside

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from discreet.release.cube import Entry
 from discreet.serve.data.dataset import Dataset
-from discreet.serve.data.source import Asked, Detail, Variable
+from discreet.serve.data.source import Detail, DetailedVariable, OfferedVariable
 from discreet.serve.refusals import unknown
 from discreet.serve.site.site import Site
 
@@ -16,7 +16,7 @@ METADATA = "See the metadata of the table."
 
 
 @dataclass(frozen=True, eq=False)
-class CodeList(Asked):
+class CodeList(DetailedVariable):
     """A level of a variable, by the name that programs use."""
 
     id: str
@@ -31,12 +31,12 @@ class CodeList(Asked):
         return [self.variable.axis.leaves[k] for k in sorted(self.leaves([code]))]
 
 
-def widest(variable: Variable) -> Asked:
+def widest(variable: OfferedVariable) -> DetailedVariable:
     """The detail with the most categories: what a program sees when it names no code list."""
-    return Asked(variable, max(variable.details, key=lambda detail: detail.cells))
+    return DetailedVariable(variable, max(variable.details, key=lambda detail: detail.cells))
 
 
-def codelists_of(dataset: Dataset, variable: Variable) -> list[CodeList]:
+def codelists_of(dataset: Dataset, variable: OfferedVariable) -> list[CodeList]:
     """The code lists of a variable: its single levels, where there is a choice."""
     if len(variable.details) == 1:
         return []
@@ -58,7 +58,7 @@ def codelist(site: Site, id: str) -> CodeList:
     return _named(id, known, 404)
 
 
-def codelist_for(dataset: Dataset, variable: Variable, id: str) -> CodeList:
+def codelist_for(dataset: Dataset, variable: OfferedVariable, id: str) -> CodeList:
     """The code list of this name, if it is one of the variable."""
     return _named(id, codelists_of(dataset, variable), 400)
 

@@ -12,7 +12,7 @@ from discreet.serve.api.pxweb.codelists import CodeList, codelists_of, widest
 from discreet.serve.api.pxweb.contents import CONTENTS, contents_axis
 from discreet.serve.api.told import Teller
 from discreet.serve.data.dataset import Dataset
-from discreet.serve.data.source import Variable
+from discreet.serve.data.source import OfferedVariable
 from discreet.serve.web.panel import unit_label
 
 ROOT = "/api/pxweb/v2"
@@ -94,7 +94,9 @@ def dimensions(axes: list[CubeAxis], dataset: Dataset, teller: Teller) -> dict[s
     return found
 
 
-def _dimension_extension(dataset: Dataset, variable: Variable, teller: Teller) -> dict[str, Any]:
+def _dimension_extension(
+    dataset: Dataset, variable: OfferedVariable, teller: Teller
+) -> dict[str, Any]:
     """What can be done with a variable: leave it out, or take another code list."""
     return {
         "elimination": True,
@@ -175,6 +177,6 @@ def _period_of(dataset: Dataset) -> str:
     return year[0] if year else dataset.edition
 
 
-def _axis(variable: Variable, codelist: CodeList | None) -> CubeAxis:
+def _axis(variable: OfferedVariable, codelist: CodeList | None) -> CubeAxis:
     entries = codelist.categories if codelist else widest(variable).entries
     return CubeAxis(variable.name, variable.label, entries)

@@ -12,7 +12,7 @@ from discreet.serve.api.pxweb.codelists import METADATA, codelist_for, widest
 from discreet.serve.api.pxweb.contents import CONTENTS, with_contents
 from discreet.serve.api.pxweb.expressions import chosen
 from discreet.serve.data.dataset import Dataset
-from discreet.serve.data.source import Asked, Variable, by_detail, coarsest
+from discreet.serve.data.source import DetailedVariable, OfferedVariable, by_detail, coarsest
 from discreet.serve.query import Query
 from discreet.serve.refusals import unknown
 from discreet.serve.web.texts import Texts
@@ -32,7 +32,7 @@ class Wish:
 
 
 @dataclass(frozen=True, eq=False)
-class Selected(Asked):
+class Selected(DetailedVariable):
     """What is selected of one variable: codes of the smallest detail that has them, in order."""
 
     codes: tuple[str, ...]
@@ -135,7 +135,7 @@ def default_wishes(dataset: Dataset) -> dict[str, Wish]:
     return found
 
 
-def _selected(dataset: Dataset, variable: Variable, wish: Wish) -> Selected:
+def _selected(dataset: Dataset, variable: OfferedVariable, wish: Wish) -> Selected:
     """The codes of a wish in the smallest detail that has them all."""
     if wish.codelist:
         found = codelist_for(dataset, variable, wish.codelist)

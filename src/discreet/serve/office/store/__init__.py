@@ -1,1 +1,1 @@
-"""The office's database: SQLite in a file, or PostgreSQL by its address."""
+"""."""

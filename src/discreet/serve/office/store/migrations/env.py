@@ -2,7 +2,7 @@
 
 from alembic import context
 
-from discreet.serve.office.store.schema import METADATA
+from discreet.serve.office.database import METADATA
 
 context.configure(
     connection=context.config.attributes["connection"],

@@ -5,24 +5,27 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
+from starlette.requests import cookie_parser
 from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from discreet.serve.cookies import SESSION
 from discreet.serve.noted import Note, noting
-from discreet.serve.office.accounts.identify import Sender, identified, needs_account, stranger
-from discreet.serve.office.accounts.visitor import ANYBODY, Visitor
-from discreet.serve.office.audit.entry import OK, Entry, Kind, now
+from discreet.serve.office.audit import OK, AuditEntry, Kind, now
+from discreet.serve.office.config import ANYBODY, UNKNOWN, Visitor, subscriber_network
+from discreet.serve.office.credentials import find_token
 from discreet.serve.office.office import unavailable
 from discreet.serve.refusals import Refusal, refusal_of
 
 if TYPE_CHECKING:
     from discreet.serve.office.office import Office
 
+
 _FREE = ("/static/", "/health", "/robots.txt", "/favicon.ico")
 _WITHOUT_ACCOUNT = ("/sign-in",)
 
 
-class Reception:
+class OfficeMiddleware:
     """The layer that knows visitors.
 
     Promise: an answer that holds a table leaves after its entry in the audit log is on the disk;
@@ -50,13 +53,13 @@ class Reception:
             return
         state["visitor"] = visitor
         with noting(visitor.role) as note:
-            await _Recorded(self, scope, note, visitor)(receive, send)
+            await _AuditedRequest(self, scope, note, visitor)(receive, send)
 
     def _admitted(self, sender: Sender, path: str) -> Visitor | None:
         """Who asks, within the limits on how often; nobody where an account is needed."""
         outsider = stranger(sender, self.office)
         try:
-            found = identified(sender, self.office)
+            found = identify(sender, self.office)
         except Refusal:
             self._limit(outsider)
             raise
@@ -82,10 +85,10 @@ class _Unrecorded(Exception):
     """The audit log could not be written, so the answer must not leave."""
 
 
-class _Recorded:
+class _AuditedRequest:
     """One request whose end is written down before its answer leaves."""
 
-    def __init__(self, desk: Reception, scope: Scope, note: Note, visitor: Visitor) -> None:
+    def __init__(self, desk: OfficeMiddleware, scope: Scope, note: Note, visitor: Visitor) -> None:
         self.desk, self.scope, self.note, self.visitor = desk, scope, note, visitor
         self.began = time.perf_counter()
         self.is_recorded = False
@@ -121,12 +124,12 @@ class _Recorded:
             raise _Unrecorded from error
         self.is_recorded = True
 
-    def _entry(self, outcome: str) -> Entry | None:
+    def _entry(self, outcome: str) -> AuditEntry | None:
         """The entry of a question; none for pages without one."""
         note, named = self.note, self.scope.get("path_params", {}).get("dataset", "")
         if not note.dataset and (outcome == OK or not named):
             return None
-        return Entry(
+        return AuditEntry(
             now(),
             self.visitor.id,
             note.dataset or str(named),
@@ -144,3 +147,78 @@ def _kind(scope: Any) -> Kind:
     if path.startswith("/api/"):
         return "api"
     return "download" if "/table." in path else "table"
+
+
+_LONGEST_USER = 60
+
+
+class Sender:
+    """The sender of a request: headers, network address, and how the request came.
+
+    Args:
+      scope: The request as ASGI hands it over.
+      office: Knows which proxies to believe.
+    """
+
+    def __init__(self, scope: Any, office: Office) -> None:
+        self.values: dict[str, list[str]] = {}
+        for name, value in scope["headers"]:
+            self.values.setdefault(name.decode("latin-1"), []).append(value.decode("latin-1"))
+        self.headers = {name: ", ".join(values) for name, values in self.values.items()}
+        self.peer: str = (scope.get("client") or (UNKNOWN, 0))[0]
+        self.is_proxied = office.proxies.trust(self.peer)
+        self.address = office.proxies.client(self.peer, self.headers)
+        scheme = self.headers.get("x-forwarded-proto") if self.is_proxied else None
+        self.is_secure = (scheme or scope.get("scheme")) == "https"
+
+    @property
+    def cookie(self) -> str:
+        """The session's cookie, where there is one."""
+        return cookie_parser(self.headers.get("cookie", "")).get(SESSION, "")
+
+    @property
+    def bearer(self) -> str | None:
+        """The token in the header that programs use."""
+        kind, _, text = self.headers.get("authorization", "").partition(" ")
+        return text.strip() if kind.lower() == "bearer" else None
+
+
+def stranger(sender: Sender, office: Office) -> Visitor:
+    """A visitor without an account, by a pseudonym for the day."""
+    return Visitor(office.pseudonyms.of(subscriber_network(sender.address)))
+
+
+def identify(sender: Sender, office: Office) -> Visitor | None:
+    """Who asks; nobody where an account is needed and none is shown."""
+    accounts = office.config.accounts
+    if accounts.who == "proxy":
+        return _proxy_visitor(sender, office)
+    if sender.bearer is not None:
+        token = find_token(sender.bearer, office.state.tokens)
+        if token is None:
+            raise Refusal("wrong_token", "The token is not valid.", "A token in force.", 401)
+        return token.visitor
+    token = office.state.tokens.get(office.sessions.read(sender.cookie) or "")
+    if token is not None:
+        return token.visitor
+    return stranger(sender, office) if accounts.who == "open" else None
+
+
+def _proxy_visitor(sender: Sender, office: Office) -> Visitor | None:
+    """Whom the proxy names; a header that comes twice was written by somebody else."""
+    accounts = office.config.accounts
+    named = sender.values.get(accounts.header.lower(), [])
+    if not sender.is_proxied or len(named) != 1:
+        return None
+    user = named[0].strip()
+    if not user or len(user) > _LONGEST_USER or not user.isprintable():
+        return None
+    return Visitor(user, accounts.role_of(user), is_known=True)
+
+
+def needs_account() -> Refusal:
+    """What a visitor without an account is told where one is needed."""
+    message = "This site answers visitors with an account."
+    return Refusal(
+        "not_signed_in", message, "Requests with a token, or through the proxy of the office.", 401
+    )

@@ -1,1 +1,0 @@
-"""Who asks: nobody in particular, the holder of a token, or whom a proxy vouches for."""

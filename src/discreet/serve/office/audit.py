@@ -1,0 +1,300 @@
+"""The audit log: who asked for what and how it ended, never a figure."""
+
+from __future__ import annotations
+
+import asyncio
+import csv
+import io
+import queue
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
+from dataclasses import asdict, dataclass, fields
+from datetime import UTC, date, datetime, timedelta
+from typing import Any, Literal
+
+from sqlalchemy import Select, case, delete, distinct, func, insert, select
+
+from discreet.release.formats.columns import inert_text
+from discreet.serve.office.database import AUDIT, DatabaseError, OfficeDatabase
+
+Kind = Literal["table", "download", "api", "admin"]
+OK = "ok"
+_LONGEST = {"visitor": 80, "dataset": 80, "edition": 80, "address": 2_000, "kind": 20}
+_LONGEST["outcome"] = 40
+
+
+@dataclass(frozen=True)
+class AuditEntry:
+    """What is kept of one question.
+
+    Attributes:
+      time: When it was answered, in UTC.
+      visitor: An account, or a pseudonym that lasts for one day.
+      dataset: The data set.
+      edition: Its edition.
+      address: The question as an address.
+      kind: What was asked for.
+      outcome: `"ok"`, or the code of the refusal.
+      cells: How many cells the answer shows; public, since it follows from the question.
+      milliseconds: How long it took.
+    """
+
+    time: datetime
+    visitor: str
+    dataset: str
+    edition: str
+    address: str
+    kind: Kind
+    outcome: str
+    cells: int
+    milliseconds: float
+
+    @property
+    def row(self) -> dict[str, Any]:
+        """The entry as it is stored: UTC, and no text that a column or a reader would choke on."""
+        found = asdict(self)
+        found["time"] = utc(self.time)
+        found.update({name: _printable(found[name])[:size] for name, size in _LONGEST.items()})
+        return found
+
+
+class NullAuditLog:
+    """An audit log that keeps nothing; others are kinds of it."""
+
+    def record(self, entry: AuditEntry) -> None:
+        """Return when the entry is on the disk."""
+
+    async def recorded(self, entry: AuditEntry) -> None:
+        """The same for coroutines."""
+
+    def close(self) -> None:
+        """Write what waits."""
+
+
+AUDIT_COLUMNS = tuple(f.name for f in fields(AuditEntry))
+
+
+def now() -> datetime:
+    """The present moment as it is stored: UTC, without a zone."""
+    return utc(datetime.now(UTC))
+
+
+def utc(time: datetime) -> datetime:
+    """A moment as it is stored; one without a zone is taken to be in UTC."""
+    return time if time.tzinfo is None else time.astimezone(UTC).replace(tzinfo=None)
+
+
+def _printable(text: str) -> str:
+    """Printable text: no line ends, no halves of surrogate pairs, no zero bytes."""
+    made = text.encode("utf-8", "replace").decode("utf-8")
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in made)
+
+
+_MOST_AT_ONCE = 1_000
+_FORGET_EVERY = timedelta(hours=1)
+_STOP_SECONDS = 30.0
+_Waiting = tuple[AuditEntry, "Future[None]"]
+
+
+class AuditLog(NullAuditLog):
+    """Entries in the office's database.
+
+    Promise: `record` returns when the entry is on the disk, and raises when it cannot be written;
+    an answer that was sent after it has its entry, also when the process is killed.
+    Cost: one write to the disk for all entries that arrive while the one before is under way.
+
+    Args:
+      store: The office's database.
+      keep_days: Entries are forgotten after so many days; without it, never.
+    """
+
+    def __init__(self, store: OfficeDatabase, keep_days: int | None = None) -> None:
+        self.store, self.keep_days = store, keep_days
+        self._waiting: queue.SimpleQueue[_Waiting | None] = queue.SimpleQueue()
+        self._next_cleaning = now()
+        self._thread: threading.Thread | None = None
+        self._starting = threading.Lock()
+
+    def record(self, entry: AuditEntry) -> None:
+        """Return when the entry is on the disk."""
+        self._put(entry).result()
+
+    async def recorded(self, entry: AuditEntry) -> None:
+        """Return when the entry is on the disk; others are served meanwhile."""
+        await asyncio.wrap_future(self._put(entry))
+
+    def close(self) -> None:
+        """Write what waits, and stop the thread that writes."""
+        if self._thread is not None:
+            self._waiting.put(None)
+            self._thread.join(_STOP_SECONDS)
+            self._thread = None
+
+    def _put(self, entry: AuditEntry) -> Future[None]:
+        done: Future[None] = Future()
+        self._waiting.put((entry, done))
+        self._start()
+        return done
+
+    def _start(self) -> None:
+        if self._thread is None:
+            with self._starting:
+                if self._thread is None:
+                    self._thread = threading.Thread(target=self._write, daemon=True, name="audit")
+                    self._thread.start()
+
+    def _write(self) -> None:
+        while (first := self._waiting.get()) is not None:
+            batch, is_last = self._batch(first)
+            self._store(batch)
+            if is_last:
+                return
+            self._clean()
+
+    def _batch(self, first: _Waiting) -> tuple[list[_Waiting], bool]:
+        """What has arrived by now, and whether the end is among it."""
+        batch = [first]
+        while len(batch) < _MOST_AT_ONCE:
+            try:
+                following = self._waiting.get_nowait()
+            except queue.Empty:
+                break
+            if following is None:
+                return batch, True
+            batch.append(following)
+        return batch, False
+
+    def _store(self, batch: list[_Waiting]) -> None:
+        """Write entries, also of visitors who went away, and tell those who wait."""
+        waiting = [done for _, done in batch if done.set_running_or_notify_cancel()]
+        try:
+            with self.store.writing() as connection:
+                connection.execute(insert(AUDIT), [entry.row for entry, _ in batch])
+        except Exception as error:  # whoever waits must learn of it, whatever it is
+            failed = error if isinstance(error, DatabaseError) else _lost(error)
+            for done in waiting:
+                done.set_exception(failed)
+            return
+        for done in waiting:
+            done.set_result(None)
+
+    def _clean(self) -> None:
+        """Forget old entries now and then; a failure is tried again the next time."""
+        if self.keep_days is None or now() < self._next_cleaning:
+            return
+        self._next_cleaning = now() + _FORGET_EVERY
+        try:
+            forget_entries(self.store, self.keep_days)
+        except DatabaseError:
+            return
+
+
+def forget_entries(store: OfficeDatabase, keep_days: int) -> int:
+    """Remove entries that are older than so many days; returns how many there were."""
+    oldest = now() - timedelta(days=keep_days)
+    with store.writing() as connection:
+        return connection.execute(delete(AUDIT).where(AUDIT.c.time < oldest)).rowcount
+
+
+def _lost(error: Exception) -> DatabaseError:
+    return DatabaseError(f"an entry of the audit log could not be written: {type(error).__name__}.")
+
+
+_ROWS_AT_ONCE = 1_000
+_C = AUDIT.c
+_IS_QUESTION = _C.kind != "admin"
+_IS_OK = case((_C.outcome == OK, 1), else_=0)
+
+
+@dataclass(frozen=True)
+class DayUsage:
+    """The use of one day."""
+
+    day: date
+    questions: int
+    refused: int
+    visitors: int
+    milliseconds: float
+
+
+@dataclass(frozen=True)
+class Usage:
+    """The use of a site since a day.
+
+    Attributes:
+      since: The first moment that is counted.
+      days: Questions, refusals, visitors and mean time of each day.
+      refusals: How often each reason was given, by data set: (data set, reason, number).
+      slowest: The slowest questions: (data set, address, milliseconds).
+      tables: What was asked most: (data set, address, number).
+    """
+
+    since: datetime
+    days: tuple[DayUsage, ...]
+    refusals: tuple[tuple[str, str, int], ...]
+    slowest: tuple[tuple[str, str, float], ...]
+    tables: tuple[tuple[str, str, int], ...]
+
+
+def usage(store: OfficeDatabase, days: int = 30, most: int = 10) -> Usage:
+    """The use of the last days.
+
+    Args:
+      store: The office's database.
+      days: How far back.
+      most: How many slow and frequent questions are listed.
+    """
+    since = (now() - timedelta(days=days - 1)).replace(hour=0, minute=0, second=0, microsecond=0)
+    number, slowest = func.count(), func.max(_C.milliseconds)
+    table, is_ok = (_C.dataset, _C.address), _C.outcome == OK
+    ranked = (
+        _rank(number, (_C.dataset, _C.outcome), since, ~is_ok),
+        _rank(slowest, table, since).limit(most),
+        _rank(number, table, since, is_ok).limit(most),
+    )
+    with store.reading() as connection:
+        return Usage(
+            since,
+            tuple(_day(row) for row in connection.execute(_by_day(since))),
+            *(tuple(map(tuple, connection.execute(asked).all())) for asked in ranked),
+        )
+
+
+def _by_day(since: datetime) -> Select[Any]:
+    day = func.date(_C.time)
+    refused = func.count() - func.sum(_IS_OK)
+    figures = (func.count(), refused, func.count(distinct(_C.visitor)), func.avg(_C.milliseconds))
+    return select(day, *figures).where(_C.time >= since, _IS_QUESTION).group_by(day).order_by(day)
+
+
+def _day(row: Any) -> DayUsage:
+    day, questions, refused, visitors, milliseconds = row
+    found = date.fromisoformat(day) if isinstance(day, str) else day
+    return DayUsage(found, int(questions), int(refused), int(visitors), float(milliseconds))
+
+
+def _rank(figure: Any, by: Sequence[Any], since: datetime, *only: Any) -> Select[Any]:
+    """Questions since a day in groups, those with the largest figure first."""
+    asked = select(*by, figure).where(_C.time >= since, _IS_QUESTION, *only)
+    return asked.group_by(*by).order_by(figure.desc(), *by)
+
+
+def export_log(store: OfficeDatabase, since: datetime | None = None) -> Iterator[str]:
+    """The log as lines of a CSV file, oldest entry first."""
+    yield _line(AUDIT_COLUMNS)
+    asked = select(*(_C[name] for name in AUDIT_COLUMNS)).order_by(_C.time, _C.id)
+    if since is not None:
+        asked = asked.where(_C.time >= since, _IS_QUESTION)
+    with store.reading() as connection:
+        for row in connection.execution_options(yield_per=_ROWS_AT_ONCE).execute(asked):
+            yield _line([row[0].isoformat(timespec="milliseconds") + "Z", *row[1:]])
+
+
+def _line(values: Any) -> str:
+    """One line; a text that a spreadsheet would run as a formula is disarmed."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerow(
+        [inert_text(v) if isinstance(v, str) else v for v in values]
+    )
+    return text.getvalue()

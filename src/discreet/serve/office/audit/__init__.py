@@ -1,1 +1,0 @@
-"""The audit log: who asked for what and how it ended, never a figure."""

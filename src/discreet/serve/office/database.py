@@ -1,0 +1,255 @@
+"""The office's database: SQLite in a file, or PostgreSQL by its address."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from alembic import command
+from alembic.config import Config
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import (
+    URL,
+    BigInteger,
+    Boolean,
+    Column,
+    Connection,
+    Date,
+    DateTime,
+    Engine,
+    Float,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    Text,
+    create_engine,
+    event,
+    make_url,
+    text,
+)
+from sqlalchemy.exc import ArgumentError, SQLAlchemyError
+
+from discreet.errors import DataError, DiscreetError, MissingDependencyError, ParameterError
+from discreet.files import OWNER_ONLY
+
+_POSTGRES = ("postgresql", "postgres")
+
+
+def url_of(address: str | Path) -> URL:
+    """The database at a path, or at an address that begins with `postgresql://`."""
+    if "://" not in str(address):
+        return URL.create("sqlite", database=str(Path(address).absolute()))
+    try:
+        found = make_url(str(address))
+    except (ArgumentError, ValueError):  # the cause would quote the password
+        raise ParameterError(f"the address of the audit log cannot be read. {_LOOKS}") from None
+    scheme = found.drivername.partition("+")[0]
+    if scheme not in _POSTGRES:
+        raise ParameterError(f"the audit log cannot be kept in {scheme!r}. {_LOOKS}")
+    return found.set(drivername="postgresql+psycopg")
+
+
+_LOOKS = "Give the path of an SQLite file, or postgresql://user:password@host/database."
+METADATA = MetaData()
+_NUMBER = BigInteger().with_variant(Integer, "sqlite")  # SQLite counts up plain integers alone
+AUDIT = Table(
+    "audit",
+    METADATA,
+    Column("id", _NUMBER, primary_key=True),
+    Column("time", DateTime, nullable=False),  # UTC
+    Column("visitor", String(80), nullable=False),
+    Column("dataset", String(80), nullable=False),
+    Column("edition", String(80), nullable=False),
+    Column("address", Text, nullable=False),
+    Column("kind", String(20), nullable=False),
+    Column("outcome", String(40), nullable=False),
+    Column("cells", Integer, nullable=False),
+    Column("milliseconds", Float, nullable=False),
+    Index("audit_by_time", "time"),
+)
+SWITCHES = Table(
+    "switches",
+    METADATA,
+    Column("dataset", String(80), primary_key=True),
+    Column("is_closed", Boolean, nullable=False),
+    Column("time", DateTime, nullable=False),
+    Column("visitor", String(80), nullable=False),
+)
+TOKENS = Table(
+    "tokens",
+    METADATA,
+    Column("id", String(16), primary_key=True),
+    Column("name", String(80), nullable=False, unique=True),
+    Column("role", String(20), nullable=False),
+    Column("digest", LargeBinary, nullable=False),
+    Column("time", DateTime, nullable=False),
+    Column("revoked", DateTime),
+)
+SECRETS = Table(
+    "secrets",
+    METADATA,
+    Column("name", String(20), primary_key=True),
+    Column("day", Date, nullable=False),
+    Column("value", LargeBinary, nullable=False),
+)
+RELOADS = Table(
+    "reloads",
+    METADATA,
+    Column("id", _NUMBER, primary_key=True),
+    Column("time", DateTime, nullable=False),
+    Column("visitor", String(80), nullable=False),
+)
+_FOLDER = Path(__file__).parent / "migrations"
+_LOCK = 0x64697363  # any number that all versions agree on
+
+
+def upgrade_schema(connection: Connection, shown: str) -> None:
+    """Run the steps that the database lacks, within the caller's transaction."""
+    if connection.dialect.name == "postgresql":
+        connection.execute(text(f"SELECT pg_advisory_xact_lock({_LOCK})"))
+    present = MigrationContext.configure(connection).get_current_revision()
+    if present == newest():
+        return
+    if present is not None and present not in _known():
+        raise DataError(
+            f"the audit log {shown} was written by a newer version of discreet (step {present!r}). "
+            "Update discreet, or name another audit log."
+        )
+    config = _config()
+    config.attributes["connection"] = connection
+    command.upgrade(config, "head")
+
+
+@cache
+def newest() -> str | None:
+    """The name of the last step."""
+    return ScriptDirectory.from_config(_config()).get_current_head()
+
+
+def _known() -> set[str]:
+    return {step.revision for step in ScriptDirectory.from_config(_config()).walk_revisions()}
+
+
+def _config() -> Config:
+    config = Config()
+    config.set_main_option("script_location", str(_FOLDER).replace("%", "%%"))
+    return config
+
+
+_PATIENCE = 30.0
+_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+
+
+class DatabaseError(DiscreetError):
+    """The office's database cannot be used; visitors may come back later."""
+
+    status = 503
+
+
+class OfficeDatabase:
+    """The office's database.
+
+    Promise: what was written within `writing` is on the disk when the block ends, or none of it
+    is, also when the program is killed or the power fails. Several processes may use one database.
+
+    Args:
+      address: The path of an SQLite file, made when it is not there, or `postgresql://…`.
+    """
+
+    def __init__(self, address: str | Path) -> None:
+        url = url_of(address)
+        self.shown = url.render_as_string(hide_password=True)
+        self.is_file = url.get_backend_name() == "sqlite"
+        if self.is_file:
+            _check_file(Path(str(url.database)))
+        self._engine = _make_engine(url, self.is_file)
+        try:
+            self.upgrade()
+        except BaseException:
+            self.close()
+            raise
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """One consistent view of the database."""
+        with self._explained(), self._engine.connect() as connection:
+            yield connection
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """A transaction of its own; writers of an SQLite file wait for each other."""
+        with self._explained(), self._engine.connect() as plain:
+            connection = plain.execution_options(writes=True)
+            with connection.begin():
+                yield connection
+
+    def upgrade(self) -> None:
+        """Bring the tables to the form this version works with; processes take turns."""
+        with self.writing() as connection:
+            upgrade_schema(connection, self.shown)
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._engine.dispose()
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except SQLAlchemyError as error:
+            cause = getattr(error, "orig", None) or error
+            raise DatabaseError(
+                f"cannot use the audit log {self.shown}: {cause}. It must be a database made by "
+                "discreet, on a disk of this machine or on a PostgreSQL server that answers."
+            ) from error
+
+
+def _make_engine(url: Any, is_file: bool) -> Engine:
+    if not is_file:
+        _require_psycopg()
+        return create_engine(url, pool_pre_ping=True, pool_size=2, max_overflow=8)
+    engine = create_engine(url, connect_args={"timeout": _PATIENCE}, pool_size=2, max_overflow=8)
+    event.listen(engine, "connect", _prepare_connection)
+    event.listen(engine, "begin", _begin)
+    return engine
+
+
+def _require_psycopg() -> None:
+    try:
+        import psycopg  # noqa: F401
+    except ImportError as error:
+        raise MissingDependencyError("an audit log in PostgreSQL", "psycopg", "postgres") from error
+
+
+def _prepare_connection(connection: Any, record: object) -> None:
+    connection.isolation_level = None  # transactions begin where we say so
+    for pragma in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON"):
+        connection.execute(f"PRAGMA {pragma}")
+
+
+def _begin(connection: Connection) -> None:
+    writes = connection.get_execution_options().get("writes", False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+def _check_file(path: Path) -> None:
+    """Make the file for its owner alone; refuse one that others can reach."""
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_RDWR, OWNER_ONLY))
+        mode = path.stat().st_mode
+    except OSError as error:
+        raise DatabaseError(f"cannot open the audit log {path}: {error.strerror}.") from error
+    if mode & _OTHERS:
+        raise DatabaseError(
+            f"the audit log {path} has permissions {stat.S_IMODE(mode):o}: others can reach it. "
+            f"Change them with `chmod 600 {path}`."
+        )
